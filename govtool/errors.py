@@ -1,0 +1,106 @@
+"""The exception tree and the exit codes of govtool, in one place.
+
+    GovtoolError                exit  code prefix
+    ├── UsageError               2    usage.*      wrong arguments, unknown names, bad configuration
+    │   ├── UnknownNameError     2    usage.unknown-*     with the nearest names
+    │   └── AmbiguousNameError   2    usage.ambiguous-*   with the candidates
+    ├── EvidenceError            3    evidence.*   --strict, --min-coverage not met
+    └── StoreError               4    store.*      store, credentials, network, integrity
+        ├── IntegrityError       4    store.corrupt-*
+        ├── FormatError          4    store.format-*      a newer or foreign store
+        └── ConflictError        4    store.conflict
+
+Every error says what happened (``message``), where (``location``), the nearest names (``nearest``) and which command to
+run next (``hint``). Findings (exit 1) and an interrupt (exit 130) are outcomes, not errors.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+EXIT_OK = 0
+EXIT_FINDINGS = 1
+EXIT_USAGE = 2
+EXIT_EVIDENCE = 3
+EXIT_STORE = 4
+EXIT_INTERRUPTED = 130
+
+
+class GovtoolError(Exception):
+    """Base of all errors that govtool raises on purpose.
+
+    Args:
+        message: What is wrong, in one sentence without a trailing period.
+        code: A stable dotted identifier such as ``usage.unknown-column``.
+        location: Where: ``file:line:column``, a URI or an option name.
+        nearest: Names that the user may have meant, best first.
+        hint: What to do next; a command where there is one.
+    """
+
+    exit_code: ClassVar[int] = EXIT_USAGE
+    default_code: ClassVar[str] = "usage.error"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        code: str | None = None,
+        location: str | None = None,
+        nearest: tuple[str, ...] = (),
+        hint: str | None = None,
+    ) -> None:
+        """Store the parts; see the class docstring."""
+        super().__init__(message)
+        self.message = message
+        self.code = code or self.default_code
+        self.location = location
+        self.nearest = nearest
+        self.hint = hint
+
+
+class UsageError(GovtoolError):
+    """Wrong arguments or configuration."""
+
+
+class UnknownNameError(UsageError):
+    """A dataset, column, ref or dialect that does not exist."""
+
+    default_code = "usage.unknown-name"
+
+
+class AmbiguousNameError(UsageError):
+    """A short name that several things answer to; ``nearest`` holds the candidates."""
+
+    default_code = "usage.ambiguous-name"
+
+
+class EvidenceError(GovtoolError):
+    """The evidence does not suffice for the answer that was asked for."""
+
+    exit_code = EXIT_EVIDENCE
+    default_code = "evidence.insufficient"
+
+
+class StoreError(GovtoolError):
+    """The store cannot be reached, read or written."""
+
+    exit_code = EXIT_STORE
+    default_code = "store.error"
+
+
+class IntegrityError(StoreError):
+    """What is in the store is not what was written."""
+
+    default_code = "store.corrupt"
+
+
+class FormatError(StoreError):
+    """The store has a format that this version does not read."""
+
+    default_code = "store.format"
+
+
+class ConflictError(StoreError):
+    """Another writer won and the change could not be rebased."""
+
+    default_code = "store.conflict"

@@ -1,0 +1,28 @@
+"""What could not be understood, and why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One thing that was not understood, was assumed, or deserves a look.
+
+    Codes in use: ``parse-error``, ``nesting``, ``ambiguous``, ``unresolved``, ``star-unresolved``, ``cycle``, ``opaque``,
+    ``duplicate-definition``, ``arity``, ``template``, ``unreadable``, ``not-sql``, ``unused-cte``, ``dropped``.
+    """
+
+    code: str
+    severity: str
+    """``error`` (nothing understood), ``warning`` (partly), ``info``."""
+    message: str
+    file: str | None = None
+    line: int | None = None
+    """1-based, in the original file."""
+    column: int | None = None
+    """1-based."""
+    target: str | None = None
+    """The column or dataset that is affected, in canonical text."""
+    candidates: tuple[str, ...] = ()
+    """For ``ambiguous``: the columns that it may be, sorted."""
