@@ -1,0 +1,196 @@
+"""Commits, fragments and the bytes of a slot.
+
+A slot, ``log/<branch>/<seq>.json``, is one commit: canonical JSON (sorted keys, no spaces, ASCII) with a digest of its
+own body. The commit's id is the sha256 of the slot's bytes; each slot names its parent's id, so the log is a hash
+chain. Formats are versioned: a reader refuses a slot of a newer format and ignores fields that it does not know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from govtool.errors import IntegrityError
+from govtool.store.codec import FORMAT, JsonValue, digest, seal, unseal
+from govtool.store.manifest import EMPTY, Manifest
+
+
+@dataclass(frozen=True, slots=True)
+class Fragment:
+    """New data for a commit: the bytes of one file of one table, said by one source."""
+
+    source: str
+    table: str
+    """A short plain name such as ``derivation``; becomes part of the key."""
+    data: bytes
+    rows: int
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class FragmentRef:
+    """A fragment in the store. ``size`` is in bytes, ``sha256`` in hex."""
+
+    source: str
+    table: str
+    sha256: str
+    size: int
+    rows: int
+
+    @property
+    def key(self) -> str:
+        """Where the bytes are, relative to the store."""
+        return f"frag/{self.table}/{self.sha256}.parquet"
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What a commit does: first every fragment of the sources in ``retract`` vanishes, then ``add`` is added.
+
+    Fragments are a set: adding bytes that a source already has changes nothing.
+    """
+
+    retract: tuple[str, ...] = ()
+    add: tuple[Fragment, ...] = ()
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The sources that are touched, sorted."""
+        return tuple(sorted({*self.retract, *(fragment.source for fragment in self.add)}))
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """A place in the log: where a branch was forked off, or what was merged."""
+
+    branch: str
+    seq: int
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """One version of the store. Times are ISO 8601 in UTC and never decrease along a branch."""
+
+    seq: int
+    """1 for the first commit of a store; grows by one along a branch."""
+    id: str
+    """sha256 of the slot's bytes, in hex."""
+    parent: str | None
+    branch: str
+    batch: str
+    """Idempotence key: a batch that a source already says is not committed again."""
+    author: str
+    time: str
+    tool: str
+    message: str
+    summary: Mapping[str, JsonValue] = field(default_factory=dict, hash=False)
+    sources: tuple[str, ...] = ()
+    """The sources that this commit touched, sorted."""
+    manifest: Manifest = field(default=EMPTY, hash=False, repr=False)
+    fork: Origin | None = None
+    """Where the parent is, if not one slot below on the same branch."""
+    merged: Origin | None = None
+    """The commit of another branch that this one took over."""
+    closed: bool = False
+    """The branch was deleted by this commit."""
+
+    @property
+    def short(self) -> str:
+        """The first seven hex digits of the id."""
+        return self.id[:7]
+
+
+@dataclass(frozen=True, slots=True)
+class CommitResult:
+    """What ``Store.commit`` did: ``created`` is false if the batch was known already and ``commit`` is the head."""
+
+    commit: Commit
+    created: bool
+
+
+def slot_key(branch: str, seq: int) -> str:
+    """The key of a slot. Zero padding makes the order of a listing the order of the log."""
+    return f"log/{branch_key(branch)}/{seq:012d}.json"
+
+
+def branch_key(branch: str) -> str:
+    """A branch name as one path segment (``=`` cannot occur in a branch name)."""
+    return branch.replace("/", "=")
+
+
+def _origin_body(origin: Origin | None) -> dict[str, Any] | None:
+    return None if origin is None else {"branch": origin.branch, "seq": origin.seq, "id": origin.id}
+
+
+def _origin(body: Any) -> Origin | None:
+    return None if body is None else Origin(str(body["branch"]), int(body["seq"]), str(body["id"]))
+
+
+def encode_slot(commit: Commit, nonce: str) -> bytes:
+    """The bytes of the slot of ``commit``, whose ``id`` is ignored.
+
+    Args:
+        commit: What to write.
+        nonce: Random text that makes this writer's bytes its own: a slot that holds them was won by this writer, even
+            if the answer to its request was lost.
+    """
+    body: dict[str, Any] = {
+        "format": FORMAT,
+        "seq": commit.seq,
+        "parent": commit.parent,
+        "branch": commit.branch,
+        "batch": commit.batch,
+        "author": commit.author,
+        "time": commit.time,
+        "tool": commit.tool,
+        "message": commit.message,
+        "summary": dict(commit.summary),
+        "sources": list(commit.sources),
+        "manifest": commit.manifest.to_json(),
+        "nonce": nonce,
+    }
+    for name, value in (("fork", _origin_body(commit.fork)), ("merged", _origin_body(commit.merged))):
+        if value is not None:
+            body[name] = value
+    if commit.closed:
+        body["closed"] = True
+    return seal(body)
+
+
+def decode_slot(data: bytes, *, branch: str, seq: int) -> Commit:
+    """Read a slot and check that it is the one that was asked for.
+
+    Raises:
+        IntegrityError: if it is damaged or belongs elsewhere.
+        FormatError: if a newer version wrote it.
+    """
+    where = slot_key(branch, seq)
+    body = unseal(data, where)
+    try:
+        commit = Commit(
+            seq=int(body["seq"]),
+            id=digest(data),
+            parent=body["parent"],
+            branch=str(body["branch"]),
+            batch=str(body["batch"]),
+            author=str(body["author"]),
+            time=str(body["time"]),
+            tool=str(body["tool"]),
+            message=str(body["message"]),
+            summary=dict(body["summary"]),
+            sources=tuple(body["sources"]),
+            manifest=Manifest.from_json(body["manifest"]),
+            fork=_origin(body.get("fork")),
+            merged=_origin(body.get("merged")),
+            closed=bool(body.get("closed", False)),
+        )
+    except (KeyError, TypeError, ValueError, IndexError) as error:
+        raise IntegrityError(f"{where} is not a commit", location=where, hint="run govtool store fsck") from error
+    if (commit.branch, commit.seq) != (branch, seq):
+        raise IntegrityError(
+            f"{where} holds commit {commit.seq} of branch {commit.branch!r}",
+            location=where,
+            hint="a slot was copied or renamed by hand; run govtool store fsck",
+        )
+    return commit

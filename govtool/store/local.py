@@ -1,0 +1,94 @@
+"""Objects on a local disk: as obstore writes them, but durable before they are visible.
+
+obstore's LocalStore writes a staging file beside the target and links it into place without an fsync, so that a power
+cut could leave a slot's name with nothing in it. Here the bytes go to a file under ``tmp/``, are synced, and only
+then get their name (a hard link, which fails if the name is taken); the folder is synced before anyone is told.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import uuid
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from govtool.store.objects import ObstoreObjects, translate
+
+STAGING = "tmp"
+"""Where files are written before they get their name; leftovers of killed writers are swept by gc."""
+
+
+class LocalObjects(ObstoreObjects):
+    """Objects below a folder of the local file system.
+
+    Args:
+        uri: What to call it in messages.
+        store: obstore's LocalStore for ``root``.
+        root: The folder.
+    """
+
+    def __init__(self, uri: str, store: Any, root: Path) -> None:
+        super().__init__(uri, store)
+        self.root = root
+        self._synced: set[Path] = set()
+
+    def create(self, key: str, data: bytes) -> bool:
+        """See `Objects.create`."""
+        return self._write(key, data, overwrite=False)
+
+    def create_many(self, items: Sequence[tuple[str, bytes]]) -> list[bool]:
+        """See `Objects.create_many`."""
+        return [self.create(key, data) for key, data in items]
+
+    def get_many(self, keys: Sequence[str]) -> list[bytes | None]:
+        """See `ReadableObjects.get_many`."""
+        return [self.get(key) for key in keys]
+
+    def put(self, key: str, data: bytes) -> None:
+        """See `Objects.put`."""
+        self._write(key, data, overwrite=True)
+
+    def _write(self, key: str, data: bytes, *, overwrite: bool) -> bool:
+        staged = f"{STAGING}/{uuid.uuid4().hex}"
+        try:
+            try:
+                self._api.put(self._store, staged, data, use_multipart=False)
+                sync(self.root / staged)
+                self._api.rename(self._store, staged, key, overwrite=overwrite)
+                self._sync_folders(key)
+            except BaseException:
+                (self.root / staged).unlink(missing_ok=True)
+                raise
+        except self._api.exceptions.AlreadyExistsError:
+            return False
+        except Exception as error:
+            raise translate(error, f"write {key}", self.uri) from error
+        return True
+
+    def _sync_folders(self, key: str) -> None:
+        folder = (self.root / key).parent
+        sync(folder)
+        # Folders above gain a name only when one is made, by this process or by one that may not have synced it yet.
+        while folder != self.root and folder not in self._synced:
+            self._synced.add(folder)
+            folder = folder.parent
+            sync(folder)
+
+
+def sync(path: Path) -> None:
+    """Force a file or a folder to disk; file systems that cannot sync folders are taken at their word."""
+    try:
+        handle = os.open(path, os.O_RDONLY)
+    except PermissionError:
+        if os.name == "nt":  # folders cannot be opened there
+            return
+        raise
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
+            raise
+    finally:
+        os.close(handle)

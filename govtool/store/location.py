@@ -1,0 +1,96 @@
+"""From a store's address to its objects: the one place that knows URI schemes."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from govtool.errors import StoreError, UsageError
+from govtool.store.objects import Objects, ObstoreObjects, translate
+
+_SCHEME = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]+)://")
+_REMOTE = ("s3", "s3a", "gs", "az", "abfs", "abfss")
+SCHEMES = ("file", "memory", *_REMOTE)
+"""The schemes of a store's address; an address without one is a path."""
+
+_memory: dict[str, Any] = {}
+
+
+def local_path(uri: str) -> Path | None:
+    """The folder that ``uri`` names, or ``None`` if it is not on the local file system."""
+    found = _SCHEME.match(uri)
+    if not found:
+        return Path(uri).expanduser()
+    if found[1].lower() != "file":
+        return None
+    parts = urlsplit(uri)
+    if parts.netloc not in ("", "localhost"):
+        raise UsageError(
+            f"{uri} names a file of another machine", code="usage.store", hint="use file:///path or a path"
+        )
+    return Path(unquote(parts.path))
+
+
+def normalise(uri: str) -> str:
+    """The address as it is shown: an absolute path for local stores, without credentials for others.
+
+    Raises:
+        UsageError: ``usage.store`` for an empty address or an unknown scheme.
+    """
+    if not uri or "\0" in uri:
+        raise UsageError("the store's address is empty or not printable", code="usage.store", hint="use --store PATH")
+    path = local_path(uri)
+    if path is not None:
+        return str(path.absolute())
+    scheme = uri.split("://", 1)[0].lower()
+    if scheme not in SCHEMES:
+        raise UsageError(
+            f"unknown kind of store: {scheme}://",
+            code="usage.store",
+            nearest=SCHEMES,
+            hint="use a path or s3://bucket/prefix",
+        )
+    return re.sub(r"//[^/@]*@", "//", uri).rstrip("/")
+
+
+def open_object_store(uri: str, *, create: bool = False) -> Any:
+    """The obstore store for an address.
+
+    Args:
+        uri: A path, ``file://``, ``memory://`` (a new store), ``memory://name`` (shared within the process), ``s3://``,
+            ``gs://`` or ``az://`` with a bucket and a prefix; configured by the usual environment of each.
+        create: Make the folder of a local store.
+
+    Raises:
+        UsageError: for an address that makes no sense.
+        StoreError: if the place cannot be reached.
+    """
+    from obstore.store import LocalStore, MemoryStore, from_url
+
+    shown = normalise(uri)
+    path = local_path(uri)
+    try:
+        if path is not None:
+            return LocalStore(path.absolute(), mkdir=create)
+        scheme, rest = uri.split("://", 1)
+        if scheme.lower() == "memory":
+            return _memory.setdefault(rest, MemoryStore()) if rest else MemoryStore()
+        return from_url(uri)
+    except (StoreError, UsageError):
+        raise
+    except Exception as error:
+        raise translate(error, "open the store", shown) from error
+
+
+def open_objects(uri: str, *, create: bool = False) -> Objects:
+    """The objects at an address; see `open_object_store` for arguments and errors."""
+    path = local_path(uri)
+    shown = normalise(uri)
+    store = open_object_store(uri, create=create)
+    if path is None:
+        return ObstoreObjects(shown, store)
+    from govtool.store.local import LocalObjects
+
+    return LocalObjects(shown, store, path.absolute())

@@ -1,0 +1,180 @@
+"""Reading the log: the head of a branch, its history, what is live at a commit."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from govtool.errors import IntegrityError
+from govtool.store.codec import digest
+from govtool.store.commit import Commit, branch_key, decode_slot, slot_key
+from govtool.store.manifest import Entry, Live, NodeRef, decode_node
+from govtool.store.objects import ReadableObjects
+
+_FAR = 16
+"""A hint that lags by more than this is helped out by a listing."""
+
+
+class Hint(NamedTuple):
+    """The best-effort pointer to the newest slot of a branch: it may lag, and is only a place to start looking."""
+
+    seq: int
+    id: str
+
+
+def hint_key(branch: str) -> str:
+    """The key of a branch's hint."""
+    return f"hint/{branch_key(branch)}"
+
+
+def encode_hint(hint: Hint) -> bytes:
+    """The bytes of a hint."""
+    return json.dumps({"id": hint.id, "seq": hint.seq}).encode()
+
+
+def decode_hint(data: bytes | None) -> Hint | None:
+    """Read a hint; anything that is not one counts as none."""
+    try:
+        body = json.loads(data or b"")
+        hint = Hint(body["seq"], body["id"])
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return None
+    return hint if type(hint.seq) is int and hint.seq > 0 and isinstance(hint.id, str) else None
+
+
+class Position(NamedTuple):
+    """Where a branch stands, and how far its hint lags (``None``: there is no usable hint)."""
+
+    head: Commit | None
+    lag: int | None
+
+
+def read_position(objects: ReadableObjects, branch: str) -> Position:
+    """Find the newest commit of a branch.
+
+    Three requests where the hint is right or lags by one: the hint, the slot after it, and the hint's slot unless the
+    one after it was there.
+
+    Raises:
+        IntegrityError: if a slot that was read is damaged or does not continue the one before it.
+    """
+    hint = decode_hint(objects.get(hint_key(branch)))
+    if hint is None:
+        return Position(_listed_head(objects, branch, 0), None)
+    found = read_ahead(objects, branch, hint.seq, hint.id)
+    if found:
+        return Position(found[-1], found[-1].seq - hint.seq)
+    head = read_slot(objects, branch, hint.seq)
+    if head is None:  # The hint is ahead of the log, as after a restore: only a listing tells.
+        return Position(_listed_head(objects, branch, 0), None)
+    if head.id != hint.id:
+        raise _chain_error(slot_key(branch, head.seq), f"is not the commit {hint.id[:7]} that was written")
+    return Position(head, 0)
+
+
+def read_ahead(objects: ReadableObjects, branch: str, seq: int, parent: str) -> list[Commit]:
+    """The commits after slot ``seq``, whose commit is ``parent``, oldest first; a long gap is skipped by a listing."""
+    found: list[Commit] = []
+    while (commit := read_slot(objects, branch, seq + 1)) is not None:
+        if commit.fork is None and commit.parent != parent:
+            raise _chain_error(slot_key(branch, seq), "is not what the commit after it was made from")
+        found.append(commit)
+        seq, parent = commit.seq, commit.id
+        if len(found) == _FAR and (last := _listed_head(objects, branch, seq)) is not None:
+            found.append(last)
+            seq, parent = last.seq, last.id
+    return found
+
+
+def read_slot(objects: ReadableObjects, branch: str, seq: int) -> Commit | None:
+    """The commit of one slot, or ``None`` if there is none."""
+    data = objects.get(slot_key(branch, seq))
+    return None if data is None else decode_slot(data, branch=branch, seq=seq)
+
+
+def read_parent(objects: ReadableObjects, commit: Commit) -> Commit | None:
+    """The commit that ``commit`` was made from, verified; ``None`` for the first one.
+
+    Raises:
+        IntegrityError: ``store.corrupt-chain`` if the parent is gone or is not the one that ``commit`` names.
+    """
+    if commit.parent is None:
+        return None
+    branch, seq = (commit.fork.branch, commit.fork.seq) if commit.fork else (commit.branch, commit.seq - 1)
+    parent = read_slot(objects, branch, seq)
+    where = slot_key(branch, seq)
+    if parent is None:
+        raise _chain_error(where, f"is missing, but commit {commit.short} was made from it")
+    if parent.id != commit.parent:
+        raise _chain_error(where, f"is not what commit {commit.short} was made from")
+    return parent
+
+
+def walk(objects: ReadableObjects, commit: Commit | None) -> Iterator[Commit]:
+    """``commit`` and its ancestors, newest first, each verified against the one that names it."""
+    while commit is not None:
+        yield commit
+        commit = read_parent(objects, commit)
+
+
+def read_live(objects: ReadableObjects, commit: Commit) -> Live:
+    """What is live at a commit.
+
+    Raises:
+        IntegrityError: if a manifest node is missing or damaged.
+    """
+    live = Live()
+    items: list[NodeRef | tuple[Entry, ...]] = list(commit.manifest.refs)
+    while any(isinstance(item, NodeRef) for item in items):
+        nodes = iter(read_nodes(objects, [item for item in items if isinstance(item, NodeRef)]))
+        below: list[NodeRef | tuple[Entry, ...]] = []
+        for item in items:
+            if isinstance(item, NodeRef):
+                entries, children = next(nodes)
+                below.extend(children if children else (entries,))
+            else:
+                below.append(item)
+        items = below
+    for item in items:
+        if not isinstance(item, NodeRef):
+            live.feed(item)
+    live.feed(commit.manifest.tail)
+    return live
+
+
+def read_nodes(objects: ReadableObjects, refs: list[NodeRef]) -> list[tuple[tuple[Entry, ...], tuple[NodeRef, ...]]]:
+    """The contents of manifest nodes, verified, in order."""
+    nodes = []
+    for ref, data in zip(refs, objects.get_many([ref.key for ref in refs]), strict=True):
+        if data is None or digest(data) != ref.sha256:
+            raise IntegrityError(
+                f"{ref.key} is {'missing' if data is None else 'damaged'}",
+                code="store.corrupt-manifest",
+                location=ref.key,
+                hint="run govtool store fsck, and restore this object from a backup or a copy of the store",
+            )
+        node = decode_node(data, ref.key)
+        nodes.append((node.entries, node.children))
+    return nodes
+
+
+def _listed_head(objects: ReadableObjects, branch: str, after: int) -> Commit | None:
+    start = slot_key(branch, after) if after else ""
+    keys = [info.key for info in objects.scan(f"log/{branch_key(branch)}", start)]
+    seqs = [int(name) for key in keys if (name := key.rsplit("/", 1)[1].removesuffix(".json")).isdigit()]
+    if not seqs:
+        return None
+    head = read_slot(objects, branch, max(seqs))
+    if head is None:
+        raise _chain_error(slot_key(branch, max(seqs)), "is listed but cannot be read")
+    return head
+
+
+def _chain_error(where: str, what: str) -> IntegrityError:
+    return IntegrityError(
+        f"the history is broken: {where} {what}",
+        code="store.corrupt-chain",
+        location=where,
+        hint="a slot was edited, replaced or removed; run govtool store fsck and restore it from a backup or a copy",
+    )

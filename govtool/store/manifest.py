@@ -1,0 +1,245 @@
+"""The manifest: which fragments are live at a commit, in a slot of bounded size.
+
+A manifest is a sequence of entries, oldest first: *add* a fragment, *mark* a source as having spoken (it may say
+nothing), *retract* everything that a source said before this point. The newest entries, about `TAIL`, are inlined in
+the slot; when they are more, the commit folds them into one immutable *node* (content addressed, under ``manifest/``)
+and keeps a reference. When a level has `FAN` references, a later commit folds those into a node of the next level,
+without reading them. So a slot holds some `TAIL` entries and ``FAN`` references for each of ``log(commits)`` levels,
+and a small commit writes at most one node.
+
+Nothing here does I/O: folding returns the bytes of the nodes to be written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from govtool.store.codec import FORMAT, digest, seal, unseal
+
+TAIL = 32
+"""A tail of more entries than this is folded into a node."""
+FAN = 32
+"""A level with this many references is folded into one node of the next level."""
+LEAF = 1024
+"""Most entries in one node; only a large commit has as many."""
+_SOURCES = 8
+_SOURCES_TEXT = 256
+
+
+class Entry(NamedTuple):
+    """One line of a manifest. ``op`` is ``+`` (add), ``=`` (mark) or ``-`` (retract); what has no meaning is empty."""
+
+    op: str
+    source: str
+    batch: str = ""
+    table: str = ""
+    sha256: str = ""
+    size: int = 0
+    rows: int = 0
+
+
+class NodeRef(NamedTuple):
+    """A reference to a node. ``sources`` are those it mentions, or ``None`` for "too many to list"."""
+
+    sha256: str
+    entries: int
+    """Entries below the node, dead ones included."""
+    sources: tuple[str, ...] | None
+
+    @property
+    def key(self) -> str:
+        """Where the node is, relative to the store."""
+        return node_key(self.sha256)
+
+    def mentions(self, source: str) -> bool:
+        """Whether the node may hold something about ``source``."""
+        return self.sources is None or source in self.sources
+
+
+def node_key(sha256: str) -> str:
+    """The key of a manifest node."""
+    return f"manifest/{sha256}.json"
+
+
+class Node(NamedTuple):
+    """A decoded node: either entries (a leaf) or references, oldest first."""
+
+    entries: tuple[Entry, ...]
+    children: tuple[NodeRef, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """The manifest of one commit."""
+
+    tail: tuple[Entry, ...] = ()
+    levels: tuple[tuple[NodeRef, ...], ...] = ()
+    """``levels[0]`` refers to leaves and is newer than ``levels[1]``, and so on; each is oldest first."""
+
+    @property
+    def refs(self) -> tuple[NodeRef, ...]:
+        """All references, oldest first."""
+        return tuple(ref for level in reversed(self.levels) for ref in level)
+
+    @property
+    def stored(self) -> int:
+        """Entries that a reader must look at, dead ones included."""
+        return len(self.tail) + sum(ref.entries for level in self.levels for ref in level)
+
+    def apply(self, retract: Iterable[str], entries: Iterable[Entry]) -> Manifest:
+        """Retract sources, then append entries. Dead entries of the tail go at once; those in nodes get a *retract*."""
+        tail = list(self.tail)
+        levels = self.levels
+        for source in dict.fromkeys(retract):
+            tail = [entry for entry in tail if entry.source != source]
+            levels = tuple(tuple(ref for ref in level if ref.sources != (source,)) for level in levels)
+            if any(ref.mentions(source) for level in levels for ref in level):
+                tail.append(Entry("-", source))
+        added = tuple(dict.fromkeys(entries))
+        again = {_identity(entry) for entry in added}
+        tail = [entry for entry in tail if entry.op == "-" or _identity(entry) not in again]
+        while levels and not levels[-1]:
+            levels = levels[:-1]
+        return Manifest((*tail, *added), levels)
+
+    def folded(self) -> tuple[Manifest, dict[str, bytes]]:
+        """Fold what has become too long.
+
+        Returns:
+            The manifest and the new nodes by sha256. A small commit gets at most one: a level waits for a later commit
+            if the tail was folded in this one, unless it has twice the references that it should have.
+        """
+        nodes: dict[str, bytes] = {}
+
+        def node(entries: tuple[Entry, ...], children: tuple[NodeRef, ...]) -> NodeRef:
+            data = encode_node(Node(entries, children))
+            sha256 = digest(data)
+            nodes[sha256] = data
+            below = len(entries) + sum(child.entries for child in children)
+            return NodeRef(sha256, below, _mentioned(entries, children))
+
+        tail = self.tail
+        levels = list(self.levels)
+        if len(tail) > TAIL:
+            leaves = tuple(node(tail[start : start + LEAF], ()) for start in range(0, len(tail), LEAF))
+            levels[:1] = [(*levels[0], *leaves)] if levels else [leaves]
+            tail = ()
+        level = 0
+        while level < len(levels):
+            refs = levels[level]
+            while len(refs) >= (2 * FAN if nodes else FAN):
+                parent = node((), refs[:FAN])
+                refs = refs[FAN:]
+                above = levels[level + 1] if level + 1 < len(levels) else ()
+                levels[level + 1 : level + 2] = [(*above, parent)]
+            levels[level] = refs
+            level += 1
+        return Manifest(tail, tuple(levels)), nodes
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data for the slot."""
+        return {"tail": _entries_json(self.tail), "levels": [_refs_json(level) for level in self.levels]}
+
+    @staticmethod
+    def from_json(body: Any) -> Manifest:
+        """Undo `to_json`; raises KeyError, TypeError, ValueError or IndexError on anything else."""
+        return Manifest(_entries(body["tail"]), tuple(_refs(level) for level in body["levels"]))
+
+
+EMPTY = Manifest()
+
+
+class Live:
+    """The fold of entries, oldest first, into what is live."""
+
+    __slots__ = ("_by_source",)
+
+    def __init__(self) -> None:
+        self._by_source: dict[str, dict[tuple[str, ...], Entry]] = {}
+
+    def feed(self, entries: Iterable[Entry]) -> None:
+        """Take the next entries."""
+        for entry in entries:
+            if entry.op == "-":
+                self._by_source.pop(entry.source, None)
+                continue
+            said = self._by_source.setdefault(entry.source, {})
+            key = _identity(entry)
+            said.pop(key, None)
+            said[key] = entry
+
+    def entries(self, source: str | None = None) -> Iterator[Entry]:
+        """Live adds and marks, of one source or of all."""
+        if source is not None:
+            yield from self._by_source.get(source, {}).values()
+            return
+        for said in self._by_source.values():
+            yield from said.values()
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The sources that say something, sorted."""
+        return tuple(sorted(self._by_source))
+
+
+def encode_node(node: Node) -> bytes:
+    """The bytes of a node; its key is their sha256."""
+    body: dict[str, Any] = {"format": FORMAT}
+    if node.children:
+        body["children"] = _refs_json(node.children)
+    else:
+        body["entries"] = _entries_json(node.entries)
+    return seal(body)
+
+
+def decode_node(data: bytes, where: str) -> Node:
+    """Read a node.
+
+    Raises:
+        IntegrityError: if it is damaged.
+        FormatError: if a newer version wrote it.
+    """
+    body = unseal(data, where)
+    return Node(_entries(body.get("entries", [])), _refs(body.get("children", [])))
+
+
+def _identity(entry: Entry) -> tuple[str, ...]:
+    return (entry.source,) if entry.op == "=" else (entry.source, entry.table, entry.sha256)
+
+
+def _mentioned(entries: Iterable[Entry], children: Iterable[NodeRef]) -> tuple[str, ...] | None:
+    names = {entry.source for entry in entries}
+    for child in children:
+        if child.sources is None:
+            return None
+        names.update(child.sources)
+    short = len(names) <= _SOURCES and sum(map(len, names)) <= _SOURCES_TEXT
+    return tuple(sorted(names)) if short else None
+
+
+def _entries_json(entries: Iterable[Entry]) -> list[list[Any]]:
+    return [[e.op, e.source] if e.op == "-" else [e.op, e.source, e.batch] if e.op == "=" else list(e) for e in entries]
+
+
+def _entries(body: Any) -> tuple[Entry, ...]:
+    return tuple(_entry(row) for row in body)
+
+
+def _entry(row: Any) -> Entry:
+    if len(row) <= 3:
+        return Entry(str(row[0]), str(row[1]), str(row[2]) if len(row) == 3 else "")
+    op, source, batch, table, sha256, size, rows = row
+    return Entry(str(op), str(source), str(batch), str(table), str(sha256), int(size), int(rows))
+
+
+def _refs_json(refs: Iterable[NodeRef]) -> list[list[Any]]:
+    return [[ref.sha256, ref.entries, None if ref.sources is None else list(ref.sources)] for ref in refs]
+
+
+def _refs(body: Any) -> tuple[NodeRef, ...]:
+    return tuple(
+        NodeRef(str(sha256), int(entries), None if sources is None else tuple(map(str, sources)))
+        for sha256, entries, sources in body
+    )

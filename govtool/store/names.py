@@ -1,0 +1,66 @@
+"""What branches, tags, sources and tables may be called."""
+
+from __future__ import annotations
+
+import re
+
+from govtool.errors import UsageError
+
+_REF = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z0-9_][A-Za-z0-9_.-]*)*")
+_TABLE = re.compile(r"[a-z][a-z0-9_]{0,63}")
+_LONGEST = 100
+_LONGEST_SOURCE = 512
+
+
+def check_branch(name: str) -> str:
+    """Return ``name`` if a branch may be called that.
+
+    Raises:
+        UsageError: ``usage.branch``.
+    """
+    return _check_ref(name, "branch")
+
+
+def check_tag(name: str) -> str:
+    """Return ``name`` if a tag may be called that.
+
+    Raises:
+        UsageError: ``usage.tag``.
+    """
+    return _check_ref(name, "tag")
+
+
+def _check_ref(name: str, what: str) -> str:
+    if not _REF.fullmatch(name) or len(name) > _LONGEST or name == "HEAD" or name.endswith(".lock"):
+        raise UsageError(
+            f"{name!r} cannot be the name of a {what}",
+            code=f"usage.{what}",
+            hint=f"use up to {_LONGEST} letters, digits, dots, dashes and underscores, with / between parts",
+        )
+    return name
+
+
+def check_source(name: str) -> str:
+    """Return ``name`` if a source may be called that: any text of 1 to 512 characters without control characters.
+
+    Raises:
+        UsageError: ``usage.source``.
+    """
+    if not name or len(name) > _LONGEST_SOURCE or any(ord(character) < 32 for character in name):
+        raise UsageError(
+            f"{name[:60]!r} cannot be the name of a source",
+            code="usage.source",
+            hint=f"use 1 to {_LONGEST_SOURCE} characters without control characters: --source NAME",
+        )
+    return name
+
+
+def check_table(name: str) -> str:
+    """Return ``name`` if a table may be called that: it becomes part of the keys of its fragments.
+
+    Raises:
+        UsageError: ``usage.table``.
+    """
+    if not _TABLE.fullmatch(name):
+        raise UsageError(f"{name[:60]!r} cannot be the name of a table", code="usage.table")
+    return name

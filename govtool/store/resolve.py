@@ -1,0 +1,136 @@
+"""From what a user calls a commit to the commit."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from datetime import UTC, date, datetime, time, timedelta
+
+from govtool import clock
+from govtool.errors import AmbiguousNameError, UnknownNameError
+from govtool.store import log, refs
+from govtool.store.commit import Commit
+from govtool.store.objects import ReadableObjects
+
+_PREFIX = re.compile(r"[0-9a-f]{4,64}")
+_BACK = re.compile(r"(.+)~(\d{0,9})")
+
+
+def resolve(objects: ReadableObjects, ref: str, branch: str) -> Commit:
+    """The commit that ``ref`` names; see `govtool.store.store.Store.resolve`."""
+    if found := _BACK.fullmatch(ref):
+        commit = resolve(objects, found[1], branch)
+        for _ in range(int(found[2] or 1)):
+            parent = log.read_parent(objects, commit)
+            if parent is None:
+                raise _unknown(ref, f"commit {commit.short} is the first one")
+            commit = parent
+        return commit
+    head = log.read_position(objects, branch).head
+    if head is None or head.closed:
+        raise UnknownNameError(
+            f"branch {branch!r} has no commits",
+            code="usage.unknown-ref",
+            hint="ingest something first: govtool ingest sql FOLDER",
+        )
+    if ref in ("HEAD", branch):
+        return head
+    commit_or_none = _by_name(objects, ref) or _by_number(objects, ref, head) or _by_time(objects, ref, head)
+    return commit_or_none or _by_prefix(objects, ref, head)
+
+
+def _by_name(objects: ReadableObjects, ref: str) -> Commit | None:
+    tag = refs.read_tag(objects, ref)
+    if tag is not None:
+        return tag
+    if not refs.is_ref_name(ref):
+        return None
+    other = log.read_position(objects, ref).head
+    return None if other is None or other.closed else other
+
+
+def _by_number(objects: ReadableObjects, ref: str, head: Commit) -> Commit | None:
+    if not re.fullmatch(r"[0-9]{1,12}", ref) or not 1 <= int(ref) <= head.seq:
+        return None
+    seq = int(ref)
+    branch, commit = head.branch, head
+    while (found := log.read_slot(objects, branch, seq)) is None:
+        fork = _fork(objects, commit)
+        if fork is None or fork.seq < seq:
+            return None
+        branch, commit = fork.branch, fork
+    return found
+
+
+def _fork(objects: ReadableObjects, commit: Commit) -> Commit | None:
+    """The commit that the branch of ``commit`` was forked off from."""
+    for ancestor in log.walk(objects, commit):
+        if ancestor.fork is not None:
+            return log.read_parent(objects, ancestor)
+    return None
+
+
+def _by_time(objects: ReadableObjects, ref: str, head: Commit) -> Commit | None:
+    moment = parse_moment(ref)
+    if moment is None:
+        return None
+    # Times never decrease along a branch. Look back in growing steps, then halve: a few reads at any length of the log.
+    wanted = clock.iso(moment)
+    newer, step = head, 1
+    if head.time <= wanted:
+        return head
+    while True:
+        older = log.read_slot(objects, newer.branch, newer.seq - step) if newer.fork is None else None
+        if older is None and step > 1:
+            step //= 2
+            continue
+        older = older or log.read_parent(objects, newer)
+        if older is None:
+            raise _unknown(ref, f"the first commit is of {newer.time}")
+        if older.time > wanted:
+            newer, step = older, step * 2
+        elif step == 1 or newer.fork is not None:
+            return older
+        else:
+            step //= 2
+
+
+def parse_moment(text: str) -> datetime | None:
+    """An ISO date (the end of that day) or datetime, in UTC unless it says otherwise; ``None`` if it is neither."""
+    try:
+        if re.fullmatch(r"\d{4}-\d{2}-\d{2}", text):
+            day = datetime.combine(date.fromisoformat(text), time(), UTC)
+            return day + timedelta(days=1) - timedelta(milliseconds=1)
+        if not re.match(r"\d{4}-\d{2}-\d{2}[T ]", text):
+            return None
+        moment = datetime.fromisoformat(text)
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
+
+
+def _by_prefix(objects: ReadableObjects, ref: str, head: Commit) -> Commit:
+    prefix = ref.lower()
+    if not _PREFIX.fullmatch(prefix):
+        known = ["HEAD", *refs.branch_names(objects), *refs.tag_names(objects)]
+        raise _unknown(ref, "", tuple(difflib.get_close_matches(ref, known)))
+    matches = [commit for commit in log.walk(objects, head) if commit.id.startswith(prefix)]
+    if not matches:
+        raise _unknown(ref, "")
+    if len(matches) > 1:
+        raise AmbiguousNameError(
+            f"{len(matches)} commits begin with {ref!r}",
+            code="usage.ambiguous-ref",
+            nearest=tuple(commit.id[: len(prefix) + 4] for commit in matches[:10]),
+            hint="give more digits; govtool log lists the commits",
+        )
+    return matches[0]
+
+
+def _unknown(ref: str, detail: str, nearest: tuple[str, ...] = ()) -> UnknownNameError:
+    return UnknownNameError(
+        f"there is no commit {ref!r}" + (f": {detail}" if detail else ""),
+        code="usage.unknown-ref",
+        nearest=nearest,
+        hint="govtool log lists the commits; a ref is HEAD, a branch, a tag, a number, an id or a date",
+    )

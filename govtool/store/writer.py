@@ -1,0 +1,273 @@
+"""Committing: the protocol of architecture.md, section 2.
+
+1. Read the head. 2. A batch that its sources say already is a no-op. 3. Create the fragments. 4. Create the next
+slot: this is the commit. 5. Move the hint.
+
+Whether a batch is known needs no request in the common case. Fragments are content addressed and what is live is never
+collected, so a batch with a fragment that this writer itself created cannot have been committed before. Only when all
+of them were there already is the manifest read and compared.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from govtool import __version__, clock
+from govtool.errors import ConflictError, IntegrityError, StoreError, UnknownNameError, UsageError
+from govtool.store import log
+from govtool.store.codec import JsonValue, canonical, digest
+from govtool.store.commit import Changes, Commit, CommitResult, FragmentRef, Origin, encode_slot, slot_key
+from govtool.store.manifest import Entry, Live, Manifest, node_key
+from govtool.store.names import check_source, check_table
+from govtool.store.objects import Objects
+
+PATIENCE = 120.0
+"""Seconds for which a writer tries again when others win."""
+SKEW = timedelta(minutes=5)
+"""How far the clock may be behind the newest commit; within it, the commit takes its parent's time."""
+SUMMARY_LIMIT = 64 * 1024
+"""Most bytes of JSON in a commit's summary: slots are read often."""
+TEXT_LIMIT = 8 * 1024
+"""Most characters in a message, an author or a batch."""
+_SMALL = 4
+"""A commit of more fragments than this reads the manifest first, to leave out those that are there already."""
+
+
+class Writer:
+    """Writes one commit to a branch.
+
+    Args:
+        objects: The store's objects.
+        branch: A checked branch name.
+        now: The clock.
+        sleep: Waits for so many seconds.
+    """
+
+    def __init__(
+        self,
+        objects: Objects,
+        branch: str,
+        *,
+        now: Callable[[], datetime] = clock.now,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._objects = objects
+        self._branch = branch
+        self._now = now
+        self._sleep = sleep
+
+    def commit(
+        self,
+        changes: Changes,
+        *,
+        message: str,
+        author: str,
+        batch: str,
+        summary: Mapping[str, JsonValue],
+        must_exist: bool = False,
+        merged: Origin | None = None,
+    ) -> CommitResult:
+        """See `govtool.store.store.Store.commit`; ``must_exist`` refuses a branch without commits."""
+        _check(changes, message, author, batch, summary)
+        batch = batch or uuid.uuid4().hex
+        position = log.read_position(self._objects, self._branch)
+        base = position.head
+        if (base is None and must_exist) or (base is not None and base.closed):
+            raise UnknownNameError(
+                f"there is no branch {self._branch!r}",
+                code="usage.unknown-branch",
+                hint=f"run govtool branch create {self._branch}",
+            )
+        data = {}
+        entries = []
+        for fragment in changes.add:
+            sha256 = digest(fragment.data)
+            ref = FragmentRef(fragment.source, fragment.table, sha256, len(fragment.data), fragment.rows)
+            data[ref.key] = fragment.data
+            entries.append(Entry("+", ref.source, batch, ref.table, sha256, ref.size, ref.rows))
+        adding = {fragment.source for fragment in changes.add}
+        entries += [Entry("=", source, batch) for source in dict.fromkeys(changes.retract) if source not in adding]
+
+        live: Live | None = None
+        if base is not None and (not base.manifest.levels or len(data) > _SMALL):
+            live = log.read_live(self._objects, base)
+            if _says(live, changes, entries):
+                return CommitResult(base, created=False)
+            for entry in live.entries():
+                data.pop(FragmentRef(entry.source, entry.table, entry.sha256, entry.size, entry.rows).key, None)
+        created = self._objects.create_many(list(data.items()))
+        if base is not None and live is None and not any(created):
+            live = log.read_live(self._objects, base)
+            if _says(live, changes, entries):
+                return CommitResult(base, created=False)
+        draft = Commit(
+            seq=0,
+            id="",
+            parent=None,
+            branch=self._branch,
+            batch=batch,
+            author=author,
+            time="",
+            tool=f"govtool {__version__}",
+            message=message,
+            summary=summary,
+            sources=changes.sources,
+            merged=merged,
+        )
+        return self._land(draft, changes, entries, base, position.lag)
+
+    def land(self, draft: Commit, manifest: Manifest) -> Commit:
+        """Commit ``draft`` with exactly this manifest on top of its parent; there is no rebase.
+
+        Raises:
+            ConflictError: if the slot is taken.
+        """
+        manifest, nodes = manifest.folded()
+        self._objects.create_many([(node_key(sha256), data) for sha256, data in nodes.items()])
+        commit, winner = self._put_slot(replace(draft, manifest=manifest))
+        if commit is None:
+            raise ConflictError(
+                f"branch {self._branch!r} moved on to {winner.seq if winner else '?'} meanwhile", hint="run it again"
+            )
+        self._put_hint(commit)
+        return commit
+
+    def _land(
+        self, draft: Commit, changes: Changes, entries: list[Entry], base: Commit | None, lag: int | None
+    ) -> CommitResult:
+        written: set[str] = set()
+        deadline = time.monotonic() + PATIENCE
+        pause = 0.01
+        while True:
+            manifest = (base.manifest if base else Manifest()).apply(changes.retract, entries)
+            manifest, nodes = manifest.folded()
+            self._objects.create_many([(node_key(s), data) for s, data in nodes.items() if s not in written])
+            written.update(nodes)
+            attempt = replace(
+                draft,
+                seq=base.seq + 1 if base else 1,
+                parent=base.id if base else None,
+                time=self.timestamp(base),
+                manifest=manifest,
+            )
+            commit, winner = self._put_slot(attempt)
+            if commit is not None:
+                # A small commit that wrote a node leaves the hint one behind, which costs its readers nothing.
+                if not (nodes and lag == 0):
+                    self._put_hint(commit)
+                return CommitResult(commit, created=True)
+            if winner is None:
+                raise IntegrityError(
+                    f"{slot_key(attempt.branch, attempt.seq)} is taken, but cannot be read",
+                    code="store.corrupt-chain",
+                    hint="run govtool store fsck",
+                )
+            if time.monotonic() > deadline:
+                raise ConflictError(
+                    f"other writers won every slot of branch {self._branch!r} for {PATIENCE:.0f} seconds",
+                    location=self._objects.uri,
+                    hint="run the command again; nothing was committed",
+                )
+            self._sleep(random.uniform(0, pause))
+            pause = min(pause * 2, 2.0)
+            passed = [winner, *log.read_ahead(self._objects, self._branch, winner.seq, winner.id)]
+            base, lag = passed[-1], None
+            if base.closed:
+                raise ConflictError(f"branch {self._branch!r} was deleted meanwhile", hint="run govtool branch list")
+            # A long gap is skipped over by a listing: then nobody saw whether the batch went by.
+            gap = base.seq - winner.seq >= len(passed)
+            if (gap or any(c.batch == draft.batch for c in passed)) and _says(
+                log.read_live(self._objects, base), changes, entries
+            ):
+                return CommitResult(base, created=False)
+
+    def _put_slot(self, attempt: Commit) -> tuple[Commit, None] | tuple[None, Commit | None]:
+        """Try to take a slot: the commit if it was won, else who has it."""
+        slot = encode_slot(attempt, nonce=uuid.uuid4().hex)
+        key = slot_key(attempt.branch, attempt.seq)
+        won = replace(attempt, id=digest(slot))
+        try:
+            if self._objects.create(key, slot):
+                return won, None
+        except StoreError as error:
+            if error.code != "store.unreachable":
+                raise
+            self._settle(key, slot, error)
+            return won, None
+        # The slot is taken; by ourselves, if the answer to a request that was sent twice got lost.
+        if self._objects.get(key) == slot:
+            return won, None
+        return None, log.read_slot(self._objects, attempt.branch, attempt.seq)
+
+    def _settle(self, key: str, slot: bytes, error: StoreError) -> None:
+        """After an answer that did not come: return if the slot is ours, else say what is known."""
+        try:
+            found = self._objects.get(key)
+        except StoreError:
+            raise StoreError(
+                f"{error.message}; whether the commit was made cannot be known now",
+                code=error.code,
+                location=error.location,
+                hint="run the command again when the store can be reached: a batch is applied once",
+            ) from error
+        if found != slot:
+            raise error
+
+    def _put_hint(self, commit: Commit) -> None:
+        try:
+            self._objects.put(log.hint_key(commit.branch), log.encode_hint(log.Hint(commit.seq, commit.id)))
+        except StoreError:
+            return  # The commit stands; readers find it by looking ahead of the old hint.
+
+    def timestamp(self, base: Commit | None) -> str:
+        """The time of a commit on top of ``base``: never before it.
+
+        Raises:
+            StoreError: ``store.clock`` if the clock is too far behind.
+        """
+        now = self._now()
+        if base is None or clock.iso(now) >= base.time:
+            return clock.iso(now)
+        behind = datetime.fromisoformat(base.time) - now
+        if behind > SKEW:
+            raise StoreError(
+                f"the clock says {clock.iso(now)}, but the newest commit is of {base.time}",
+                code="store.clock",
+                location=self._objects.uri,
+                hint="set this machine's clock and run the command again; nothing was committed",
+            )
+        return base.time
+
+
+def _says(live: Live, changes: Changes, entries: list[Entry]) -> bool:
+    """Whether the sources of ``changes`` say exactly this already, by the same batch."""
+    after = Live()
+    for source in changes.sources:
+        after.feed(live.entries(source))
+    before = {*after.entries()}
+    after.feed([Entry("-", source) for source in changes.retract])
+    after.feed(entries)
+    return before == {*after.entries()}
+
+
+def _check(changes: Changes, message: str, author: str, batch: str, summary: Mapping[str, JsonValue]) -> None:
+    if not changes.sources:
+        raise UsageError("a commit must touch a source", code="usage.empty-commit")
+    for source in changes.sources:
+        check_source(source)
+    for fragment in changes.add:
+        check_table(fragment.table)
+    for name, text in (("message", message), ("author", author), ("batch", batch)):
+        if len(text) > TEXT_LIMIT:
+            raise UsageError(f"the {name} is longer than {TEXT_LIMIT} characters", code=f"usage.{name}")
+    try:
+        size = len(canonical(dict(summary)))
+    except (ValueError, TypeError, RecursionError) as error:
+        raise UsageError(f"the summary is not JSON: {error}", code="usage.summary") from error
+    if size > SUMMARY_LIMIT:
+        raise UsageError(f"the summary has {size} bytes, more than {SUMMARY_LIMIT}", code="usage.summary")
