@@ -88,6 +88,8 @@ class Commit:
     sources: tuple[str, ...] = ()
     """The sources that this commit touched, sorted."""
     manifest: Manifest = field(default=EMPTY, hash=False, repr=False)
+    start: int = 1
+    """The number of the branch's first slot: what is before it belongs to the branch that it was forked off from."""
     fork: Origin | None = None
     """Where the parent is, if not one slot below on the same branch."""
     merged: Origin | None = None
@@ -148,6 +150,7 @@ def encode_slot(commit: Commit, nonce: str) -> bytes:
         "summary": dict(commit.summary),
         "sources": list(commit.sources),
         "manifest": commit.manifest.to_json(),
+        "start": commit.start,
         "nonce": nonce,
     }
     for name, value in (("fork", _origin_body(commit.fork)), ("merged", _origin_body(commit.merged))):
@@ -181,6 +184,7 @@ def decode_slot(data: bytes, *, branch: str, seq: int) -> Commit:
             summary=dict(body["summary"]),
             sources=tuple(body["sources"]),
             manifest=Manifest.from_json(body["manifest"]),
+            start=int(body["start"]),
             fork=_origin(body.get("fork")),
             merged=_origin(body.get("merged")),
             closed=bool(body.get("closed", False)),

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import errno
 import re
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from govtool.errors import StoreError
 
 _PARALLEL = 16
+_A = TypeVar("_A")
+_R = TypeVar("_R")
 
 
 class ObjectInfo(NamedTuple):
@@ -102,6 +103,13 @@ def translate(error: Exception, action: str, uri: str) -> StoreError:
     return StoreError(f"cannot {action}: {what or text}", code=code, location=uri, hint=hint)
 
 
+def _in_parallel(function: Callable[[_A], _R], items: Sequence[_A]) -> list[_R]:
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(min(_PARALLEL, len(items))) as pool:
+        return list(pool.map(function, items))
+
+
 class ObstoreObjects:
     """Objects on any store that obstore reaches.
 
@@ -130,8 +138,7 @@ class ObstoreObjects:
         """See `ReadableObjects.get_many`."""
         if len(keys) < 2:
             return [self.get(key) for key in keys]
-        with ThreadPoolExecutor(min(_PARALLEL, len(keys))) as pool:
-            return list(pool.map(self.get, keys))
+        return _in_parallel(self.get, keys)
 
     def scan(self, prefix: str, after: str = "") -> Iterator[ObjectInfo]:
         """See `ReadableObjects.scan`."""
@@ -139,8 +146,6 @@ class ObstoreObjects:
             for chunk in self._api.list(self._store, prefix=prefix, offset=after or None):
                 for meta in chunk:
                     yield ObjectInfo(meta["path"], meta["size"], meta["last_modified"])
-        except FileNotFoundError:
-            return
         except Exception as error:
             raise translate(error, f"list {prefix}", self.uri) from error
 
@@ -159,8 +164,7 @@ class ObstoreObjects:
         """See `Objects.create_many`."""
         if len(items) < 2:
             return [self.create(key, data) for key, data in items]
-        with ThreadPoolExecutor(min(_PARALLEL, len(items))) as pool:
-            return list(pool.map(lambda item: self.create(*item), items))
+        return _in_parallel(lambda item: self.create(*item), items)
 
     def put(self, key: str, data: bytes) -> None:
         """See `Objects.put`."""

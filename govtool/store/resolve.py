@@ -52,22 +52,14 @@ def _by_name(objects: ReadableObjects, ref: str) -> Commit | None:
 def _by_number(objects: ReadableObjects, ref: str, head: Commit) -> Commit | None:
     if not re.fullmatch(r"[0-9]{1,12}", ref) or not 1 <= int(ref) <= head.seq:
         return None
-    seq = int(ref)
-    branch, commit = head.branch, head
-    while (found := log.read_slot(objects, branch, seq)) is None:
-        fork = _fork(objects, commit)
-        if fork is None or fork.seq < seq:
+    seq, commit = int(ref), head
+    while seq < commit.start:
+        first = log.read_slot(objects, commit.branch, commit.start)
+        fork = None if first is None else log.read_parent(objects, first)
+        if fork is None:
             return None
-        branch, commit = fork.branch, fork
-    return found
-
-
-def _fork(objects: ReadableObjects, commit: Commit) -> Commit | None:
-    """The commit that the branch of ``commit`` was forked off from."""
-    for ancestor in log.walk(objects, commit):
-        if ancestor.fork is not None:
-            return log.read_parent(objects, ancestor)
-    return None
+        commit = fork
+    return log.read_slot(objects, commit.branch, seq) if seq <= commit.seq else None
 
 
 def _by_time(objects: ReadableObjects, ref: str, head: Commit) -> Commit | None:
@@ -76,20 +68,20 @@ def _by_time(objects: ReadableObjects, ref: str, head: Commit) -> Commit | None:
         return None
     # Times never decrease along a branch. Look back in growing steps, then halve: a few reads at any length of the log.
     wanted = clock.iso(moment)
-    newer, step = head, 1
     if head.time <= wanted:
         return head
+    newer, step = head, 1
     while True:
-        older = log.read_slot(objects, newer.branch, newer.seq - step) if newer.fork is None else None
-        if older is None and step > 1:
-            step //= 2
-            continue
-        older = older or log.read_parent(objects, newer)
+        step = max(1, min(step, newer.seq - newer.start))
+        if step == 1:
+            older = log.read_parent(objects, newer)
+        else:
+            older = log.read_slot(objects, newer.branch, newer.seq - step)
         if older is None:
             raise _unknown(ref, f"the first commit is of {newer.time}")
         if older.time > wanted:
             newer, step = older, step * 2
-        elif step == 1 or newer.fork is not None:
+        elif step == 1:
             return older
         else:
             step //= 2

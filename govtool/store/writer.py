@@ -154,6 +154,7 @@ class Writer:
                 parent=base.id if base else None,
                 time=self.timestamp(base),
                 manifest=manifest,
+                start=base.start if base else 1,
             )
             commit, winner = self._put_slot(attempt)
             if commit is not None:

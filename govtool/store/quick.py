@@ -1,0 +1,24 @@
+"""Opening a store to read it as fast as can be: local stores without importing obstore."""
+
+from __future__ import annotations
+
+from govtool.store.commit import Commit
+from govtool.store.files import LocalFiles
+from govtool.store.location import local_path
+from govtool.store.reader import DEFAULT_BRANCH, Reader, read_marker
+
+
+def open_reader(uri: str) -> Reader:
+    """Open a store for reading; the same answers and errors as ``Store.open``."""
+    path = local_path(uri)
+    if path is None:
+        from govtool.store.store import Store
+
+        return Store.open(uri)
+    files = LocalFiles(path)
+    return Reader(files, read_marker(files))
+
+
+def head_commit(uri: str, branch: str = DEFAULT_BRANCH) -> Commit | None:
+    """The newest commit of a branch, verified, or ``None`` if it has none."""
+    return open_reader(uri).head(branch)
