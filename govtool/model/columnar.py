@@ -1,0 +1,280 @@
+"""Derivations as Parquet: one row a derivation, its edges, columns and diagnostics nested in it.
+
+The bytes are what a commit stores (table ``DERIVATIONS``). They are a function of the derivations alone, so that an
+unchanged file keeps its fragment; ``decode(encode(d)) == list(d)``. ``read_table`` is the bulk reader of the index
+build: the strings that repeat come dictionary-encoded, and nothing becomes a Python object.
+
+Layout notes. The functions of an edge are one string (joined by U+001F, escaped), null when there are none: they repeat
+and a dictionary of strings is what the index build wants. Strings are UTF-8; a lone surrogate, which only a broken file
+name or JSON escape can bring, is written as U+FFFD.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from itertools import chain
+from typing import Any
+
+from govtool.errors import IntegrityError
+from govtool.model.derivation import ColumnRef, Derivation, Edge, OutputColumn, Statement
+from govtool.model.diagnostic import Diagnostic
+from govtool.model.kinds import EdgeKind
+
+DERIVATIONS = "derivations"
+"""The store table whose fragments hold derivations."""
+
+FORMAT = 1
+"""Version of the layout, in the Parquet metadata under ``govtool.derivations``."""
+
+_FORMAT_KEY = b"govtool.derivations"
+_SEPARATOR = "\x1f"
+_STATEMENT_TEXT = (
+    "fingerprint", "kind", "dialect", "file", "source", "how", "session", "text", "run", "principal", "first_seen",
+    "last_seen",
+)  # fmt: skip
+_STATEMENT_INT = ("line", "count", "min_group")
+_KINDS = {int(kind): kind for kind in EdgeKind}
+# Repeated strings; those that are nearly unique to a row (fingerprint, text) gain nothing from a dictionary.
+_DICTIONARY = (
+    "target", "target_kind", "mode", "status", "namespace", "kind", "dialect", "file", "source", "how", "session",
+    "run", "principal", "columns.list.element.path", "columns.list.element.type", "edges.list.element.source_dataset",
+    "edges.list.element.source_path", "edges.list.element.target_path", "edges.list.element.functions",
+    "edges.list.element.reason",
+)  # fmt: skip
+
+
+@lru_cache(maxsize=1)
+def schema() -> Any:
+    """The Arrow schema of a derivations table: scalars of the derivation and its statement, then three lists."""
+    import pyarrow as pa
+
+    def text(*names: str) -> list[Any]:
+        return [pa.field(name, pa.string()) for name in names]
+
+    column = pa.struct(text("path", "type"))
+    edge = pa.struct(
+        [
+            *text("source_dataset", "source_path", "target_path"),
+            pa.field("kind", pa.uint8()),
+            *text("functions"),
+            pa.field("star", pa.bool_()),
+            pa.field("arm", pa.int32()),
+            pa.field("masking", pa.bool_()),
+            *text("reason"),
+        ]
+    )
+    diagnostic = pa.struct(
+        [
+            *text("code", "severity", "message", "file"),
+            pa.field("line", pa.int64()),
+            pa.field("column", pa.int64()),
+            *text("target"),
+            pa.field("candidates", pa.list_(pa.string())),
+        ]
+    )
+    return pa.schema(
+        [
+            *text("target", "target_kind", "mode"),
+            pa.field("columns_complete", pa.bool_()),
+            *text("status", "namespace", *_STATEMENT_TEXT),
+            *[pa.field(name, pa.int64()) for name in _STATEMENT_INT],
+            pa.field("columns", pa.list_(column)),
+            pa.field("edges", pa.list_(edge)),
+            pa.field("diagnostics", pa.list_(diagnostic)),
+        ],
+        metadata={_FORMAT_KEY: str(FORMAT).encode()},
+    )
+
+
+def encode(derivations: Iterable[Derivation]) -> bytes:
+    """Write derivations as Parquet (zstd), in their order; equal derivations give equal bytes."""
+    return write_table(to_table(derivations))
+
+
+def decode(data: bytes) -> list[Derivation]:
+    """Read derivations back.
+
+    Raises:
+        IntegrityError: The bytes are not a derivations table, or of a newer layout.
+    """
+    table = read_table(data, dictionary=False)
+    columns = {name: table.column(name).to_pylist() for name in table.column_names}
+    head = zip(
+        *(columns[n] for n in ("target", "target_kind", "mode", "columns_complete", "status", "namespace")), strict=True
+    )
+    statements = zip(*(columns[n] for n in (*_STATEMENT_TEXT, *_STATEMENT_INT)), strict=True)
+    names = (*_STATEMENT_TEXT, *_STATEMENT_INT)
+    lists = zip(columns["columns"], columns["edges"], columns["diagnostics"], strict=True)
+    return [
+        Derivation(
+            target=target,
+            target_kind=target_kind,
+            mode=mode,
+            statement=Statement(**dict(zip(names, statement, strict=True))),
+            columns=tuple(OutputColumn(c["path"], c["type"]) for c in outputs),
+            columns_complete=complete,
+            edges=tuple(_edge(e) for e in edges),
+            status=status,
+            diagnostics=tuple(Diagnostic(**{**d, "candidates": tuple(d["candidates"])}) for d in diagnostics),
+            namespace=namespace,
+        )
+        for (target, target_kind, mode, complete, status, namespace), statement, (outputs, edges, diagnostics) in zip(
+            head, statements, lists, strict=True
+        )
+    ]
+
+
+def to_table(derivations: Iterable[Derivation]) -> Any:
+    """Derivations as a ``pyarrow.Table`` of ``schema()``."""
+    import pyarrow as pa
+
+    rows = derivations if isinstance(derivations, Sequence) else list(derivations)
+    types = schema()
+    statements = [d.statement for d in rows]
+    edges = list(chain.from_iterable(d.edges for d in rows))
+    outputs = list(chain.from_iterable(d.columns for d in rows))
+    diagnostics = list(chain.from_iterable(d.diagnostics for d in rows))
+
+    arrays: dict[str, Any] = {
+        name: _text([getattr(d, name) for d in rows])
+        for name in ("target", "target_kind", "mode", "status", "namespace")
+    }
+    arrays["columns_complete"] = pa.array([d.columns_complete for d in rows], pa.bool_())
+    arrays |= {name: _text([getattr(s, name) for s in statements]) for name in _STATEMENT_TEXT}
+    arrays |= {name: pa.array([getattr(s, name) for s in statements], pa.int64()) for name in _STATEMENT_INT}
+    arrays["columns"] = _nest(
+        types.field("columns").type,
+        [len(d.columns) for d in rows],
+        [_text([c.path for c in outputs]), _text([c.type for c in outputs])],
+    )
+    arrays["edges"] = _nest(
+        types.field("edges").type,
+        [len(d.edges) for d in rows],
+        [
+            _text([e.source.dataset for e in edges]),
+            _text([e.source.path for e in edges]),
+            _text([e.target_path for e in edges]),
+            pa.array([int(e.kind) for e in edges], pa.uint8()),
+            _text([join_functions(e.functions) for e in edges]),
+            pa.array([e.star for e in edges], pa.bool_()),
+            pa.array([e.arm for e in edges], pa.int32()),
+            pa.array([e.masking for e in edges], pa.bool_()),
+            _text([e.reason for e in edges]),
+        ],
+    )
+    candidates = [_clean(list(d.candidates)) for d in diagnostics]
+    arrays["diagnostics"] = _nest(
+        types.field("diagnostics").type,
+        [len(d.diagnostics) for d in rows],
+        [
+            *(_text([getattr(d, name) for d in diagnostics]) for name in ("code", "severity", "message", "file")),
+            pa.array([d.line for d in diagnostics], pa.int64()),
+            pa.array([d.column for d in diagnostics], pa.int64()),
+            _text([d.target for d in diagnostics]),
+            pa.array(candidates, pa.list_(pa.string())),
+        ],
+    )
+    return pa.Table.from_arrays([arrays[name] for name in types.names], schema=types)
+
+
+def write_table(table: Any) -> bytes:
+    """Write a table of ``schema()`` as Parquet bytes, the same for the same rows."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink, compression="zstd", compression_level=3, write_statistics=False)
+    data: bytes = sink.getvalue().to_pybytes()
+    return data
+
+
+def read_table(data: bytes, *, dictionary: bool = True) -> Any:
+    """Read a derivations table as ``pyarrow.Table``.
+
+    Args:
+        data: Parquet bytes of ``write_table``.
+        dictionary: Leave repeated strings as dictionary arrays (nested ones included).
+
+    Raises:
+        IntegrityError: The bytes are not a derivations table, or of a newer layout.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        table = pq.read_table(
+            pa.BufferReader(data), read_dictionary=list(_DICTIONARY) if dictionary else None, use_threads=False
+        )
+    except (pa.ArrowException, OSError) as error:
+        raise IntegrityError(
+            f"A derivations fragment cannot be read: {error}", code="store.corrupt-fragment"
+        ) from error
+    version = (table.schema.metadata or {}).get(_FORMAT_KEY)
+    if version is None or table.schema.names != schema().names:
+        raise IntegrityError("A fragment is not a derivations table", code="store.corrupt-fragment")
+    if version != str(FORMAT).encode():
+        raise IntegrityError(
+            f"A derivations fragment has layout {version.decode('ascii', 'replace')}; this version reads {FORMAT}",
+            code="store.format-fragment",
+            hint="Upgrade govtool",
+        )
+    return table
+
+
+def join_functions(functions: tuple[str, ...]) -> str | None:
+    """Functions of an edge as one string; ``None`` for none."""
+    if not functions:
+        return None
+    joined = _SEPARATOR.join(functions)
+    if "\\" in joined or joined.count(_SEPARATOR) != len(functions) - 1:
+        return _SEPARATOR.join(f.replace("\\", "\\\\").replace(_SEPARATOR, "\\u") for f in functions)
+    return joined
+
+
+def split_functions(text: str | None) -> tuple[str, ...]:
+    """The inverse of ``join_functions``."""
+    if text is None:
+        return ()
+    parts = text.split(_SEPARATOR)
+    if "\\" in text:
+        parts = ["\\".join(piece.replace("\\u", _SEPARATOR) for piece in part.split("\\\\")) for part in parts]
+    return tuple(parts)
+
+
+def _edge(row: dict[str, Any]) -> Edge:
+    return Edge(
+        ColumnRef(row["source_dataset"], row["source_path"]),
+        row["target_path"],
+        _KINDS[row["kind"]],
+        split_functions(row["functions"]),
+        row["star"],
+        row["arm"],
+        row["masking"],
+        row["reason"],
+    )
+
+
+def _nest(list_type: Any, counts: list[int], children: list[Any]) -> Any:
+    """A list-of-struct array from the structs' children and the number of structs in each row."""
+    import pyarrow as pa
+
+    offsets = [0]
+    for count in counts:
+        offsets.append(offsets[-1] + count)
+    fields = [list_type.value_type.field(i) for i in range(list_type.value_type.num_fields)]
+    items = pa.StructArray.from_arrays(children, fields=fields)
+    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), items, type=list_type)
+
+
+def _text(values: list[str | None]) -> Any:
+    import pyarrow as pa
+
+    try:
+        return pa.array(values, pa.string())
+    except UnicodeEncodeError:
+        return pa.array(_clean(values), pa.string())
+
+
+def _clean(values: list[Any]) -> list[Any]:
+    return [None if v is None else "".join("\ufffd" if "\ud800" <= ch <= "\udfff" else ch for ch in v) for v in values]
