@@ -24,6 +24,8 @@ EXIT_USAGE = 2
 EXIT_EVIDENCE = 3
 EXIT_STORE = 4
 EXIT_INTERRUPTED = 130
+EXIT_INTERNAL = 70
+"""A bug in govtool (``EX_SOFTWARE`` of sysexits.h): never the code of an answer."""
 
 
 class GovtoolError(Exception):

@@ -1,0 +1,217 @@
+"""How much of the evidence was understood, per source and in sum, and what was not.
+
+Each ingest stores its counts (table ``coverage``, one row) and its diagnostics (table ``diagnostics``, one row each)
+beside its derivations, so that the figures of any commit are those of its live sources.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from govtool.errors import GovtoolError
+from govtool.model import Diagnostic
+
+if TYPE_CHECKING:
+    from govtool.capture.sql.extract import Extraction
+    from govtool.store import Commit, Fragment, Reader
+
+COVERAGE_TABLE = "coverage"
+DIAGNOSTICS_TABLE = "diagnostics"
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """Counts of statements. Those that carry no lineage (SET, GRANT …) are ``ignored`` and not part of the rest."""
+
+    statements: int = 0
+    understood: int = 0
+    partial: int = 0
+    opaque: int = 0
+    ignored: int = 0
+
+    @classmethod
+    def of(cls, extraction: Extraction) -> Coverage:
+        """The counts of an extraction."""
+        return cls(
+            statements=extraction.statements,
+            understood=extraction.understood,
+            partial=extraction.partial,
+            opaque=extraction.opaque,
+            ignored=extraction.ignored,
+        )
+
+    @property
+    def relevant(self) -> int:
+        """Statements that carry lineage, understood or not."""
+        return self.understood + self.partial + self.opaque
+
+    def share(self) -> float:
+        """Understood statements among the relevant ones, 0 to 1; 1 where there are none."""
+        return self.understood / self.relevant if self.relevant else 1.0
+
+    def counts(self) -> dict[str, int]:
+        """The counts by name, as in JSON answers."""
+        return {
+            "statements": self.statements,
+            "understood": self.understood,
+            "partial": self.partial,
+            "opaque": self.opaque,
+            "ignored": self.ignored,
+        }
+
+    def __add__(self, other: Coverage) -> Coverage:
+        """The counts of both."""
+        return Coverage(
+            self.statements + other.statements,
+            self.understood + other.understood,
+            self.partial + other.partial,
+            self.opaque + other.opaque,
+            self.ignored + other.ignored,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SourceCoverage:
+    """The counts of one source."""
+
+    source: str
+    dialect: str
+    files: int
+    coverage: Coverage
+
+
+@dataclass(frozen=True, slots=True)
+class CoverageReport:
+    """The counts of every live source of a commit and, where asked for, what was not understood."""
+
+    sources: tuple[SourceCoverage, ...]
+    diagnostics: tuple[tuple[str, Diagnostic], ...] = ()
+    """Pairs of source and diagnostic."""
+
+    @property
+    def total(self) -> Coverage:
+        """The sum over all sources."""
+        return sum((entry.coverage for entry in self.sources), Coverage())
+
+
+def coverage_fragments(
+    source: str, coverage: Coverage, diagnostics: Iterable[Diagnostic], *, files: int, dialect: str
+) -> Iterator[Fragment]:
+    """The fragments that hold a source's counts and diagnostics."""
+    from govtool.store import Fragment
+
+    yield Fragment(
+        source,
+        COVERAGE_TABLE,
+        _parquet([{"source": source, "dialect": dialect, "files": files, **coverage.counts()}], _coverage_schema()),
+        1,
+    )
+    rows = [
+        {
+            "source": source,
+            "code": d.code,
+            "severity": d.severity,
+            "message": _encodable(d.message),
+            "file": _encodable(d.file),
+            "line": d.line,
+            "column": d.column,
+            "target": _encodable(d.target),
+            "candidates": [_encodable(candidate) for candidate in d.candidates],
+        }
+        for d in diagnostics
+    ]
+    if rows:
+        yield Fragment(source, DIAGNOSTICS_TABLE, _parquet(rows, _diagnostics_schema()), len(rows))
+
+
+def read_coverage(store: Reader, commit: Commit, *, with_diagnostics: bool = False) -> CoverageReport:
+    """Read the counts of all live sources of a commit, sorted by source.
+
+    Raises:
+        StoreError: a fragment cannot be read.
+        IntegrityError: a fragment is not what was written.
+    """
+    import pyarrow.parquet as pq
+
+    sources: list[SourceCoverage] = []
+    diagnostics: list[tuple[str, Diagnostic]] = []
+    for ref in store.fragments(commit):
+        if ref.table == COVERAGE_TABLE:
+            for row in pq.read_table(io.BytesIO(store.read(ref))).to_pylist():
+                counts = {name: int(row[name]) for name in Coverage().counts()}
+                sources.append(SourceCoverage(row["source"], row["dialect"], int(row["files"]), Coverage(**counts)))
+        elif ref.table == DIAGNOSTICS_TABLE and with_diagnostics:
+            for row in pq.read_table(io.BytesIO(store.read(ref))).to_pylist():
+                source = row.pop("source")
+                candidates = tuple(row.pop("candidates") or ())
+                diagnostics.append((source, Diagnostic(candidates=candidates, **row)))
+    return CoverageReport(
+        tuple(sorted(sources, key=lambda entry: entry.source)),
+        tuple(sorted(diagnostics, key=lambda pair: (pair[0], pair[1].file or "", pair[1].line or 0, pair[1].code))),
+    )
+
+
+def total_coverage(store: Reader, commit: Commit) -> Coverage:
+    """The sum over all live sources of a commit, kept in the local cache: queries show it with every answer."""
+    from govtool.store import cache
+
+    directory = cache.cache_dir(store.store_id, f"{commit.id}-coverage")
+    file = directory / "total.json"
+    if cache.lookup(directory):
+        try:
+            return Coverage(**json.loads(file.read_text(encoding="utf-8")))
+        except (OSError, ValueError, TypeError):  # evicted meanwhile, or damaged: the store knows
+            return read_coverage(store, commit).total
+    total = read_coverage(store, commit).total
+    with contextlib.suppress(GovtoolError):  # a cache that cannot be written serves nobody, and harms nobody
+        cache.publish(directory, lambda folder: _write_total(folder / file.name, total))
+    return total
+
+
+def _write_total(file: Path, total: Coverage) -> None:
+    file.write_text(json.dumps(total.counts()), encoding="utf-8")
+
+
+def _encodable(text: str | None) -> str | None:
+    """Text that UTF-8 can hold: a file name or a message may have lone surrogates."""
+    return text and text.encode("utf-8", "backslashreplace").decode()
+
+
+def _parquet(rows: list[dict[str, Any]], schema: Any) -> bytes:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    sink = io.BytesIO()
+    pq.write_table(pa.Table.from_pylist(rows, schema=schema), sink, compression="zstd")
+    return sink.getvalue()
+
+
+def _coverage_schema() -> Any:
+    import pyarrow as pa
+
+    texts = [("source", pa.string()), ("dialect", pa.string())]
+    return pa.schema([*texts, ("files", pa.int64()), *((name, pa.int64()) for name in Coverage().counts())])
+
+
+def _diagnostics_schema() -> Any:
+    import pyarrow as pa
+
+    return pa.schema(
+        [
+            ("source", pa.string()),
+            ("code", pa.string()),
+            ("severity", pa.string()),
+            ("message", pa.string()),
+            ("file", pa.string()),
+            ("line", pa.int64()),
+            ("column", pa.int64()),
+            ("target", pa.string()),
+            ("candidates", pa.list_(pa.string())),
+        ]
+    )

@@ -1,0 +1,186 @@
+"""Reads SQL into the graph: read, extract, encode, commit.
+
+An ingest replaces everything that its source said before. It is idempotent: the batch is named by a digest of what was
+read and how, and a batch that the store already holds makes no commit. Derivations are spread over fragments by a hash
+of their file, so that files that did not change keep their fragment.
+"""
+
+from __future__ import annotations
+
+import getpass
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import IO, TYPE_CHECKING, Any
+
+from govtool import __version__
+from govtool.app.coverage import Coverage, coverage_fragments
+from govtool.app.sql import SourceText, SqlRequest, options, root_of, scripts, source_name
+from govtool.errors import UsageError
+from govtool.model import Derivation, Diagnostic
+
+if TYPE_CHECKING:
+    from govtool.capture.sql.extract import Extraction, Options
+    from govtool.capture.sql.files import Script
+    from govtool.store import Commit, Fragment, Store
+
+DERIVATIONS_PER_FRAGMENT = 512
+"""The target size of a fragment; the number of buckets is the power of two that comes nearest from above."""
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class IngestResult:
+    """What an ingest did."""
+
+    commit: Commit
+    created: bool
+    """False: the store already held exactly this."""
+    source: str
+    files: int
+    coverage: Coverage
+    diagnostics: tuple[Diagnostic, ...]
+    text: SourceText
+
+
+def ingest_sql(
+    store: Store,
+    request: SqlRequest,
+    *,
+    message: str | None = None,
+    author: str | None = None,
+    stdin: IO[bytes] | None = None,
+    progress: Progress | None = None,
+) -> IngestResult:
+    """Read SQL, and commit what it says to the store.
+
+    What cannot be read or understood is reported in the result and counted in the commit; the rest is ingested.
+
+    Raises:
+        UsageError: nothing to read, an unknown dialect, an unreadable schema.
+        StoreError: the commit could not be written; the store is as it was.
+    """
+    from govtool.capture.sql.extract import extract
+
+    if not request.paths:
+        raise UsageError("nothing to read", code="usage.arguments", hint="govtool ingest sql FOLDER")
+    source = request.source or source_name(request.paths)
+    root = root_of(request.paths)
+    settings = options(request, source)
+    found = list(scripts(request, root, stdin))
+    read = [item for item in found if not isinstance(item, Diagnostic)]
+    extraction = extract(found, settings, progress)
+    coverage = Coverage.of(extraction)
+    derivations = [_said_by(source, derivation) for derivation in extraction.derivations]
+    summary: dict[str, Any] = {
+        "command": "ingest sql",
+        "source": source,
+        "dialect": settings.dialect,
+        "files": len(read),
+        "coverage": coverage.counts(),
+        **_sizes(derivations),
+        "diagnostics": dict(sorted(Counter(d.code for d in extraction.diagnostics).items())),
+    }
+    result = store.commit(
+        _changes(source, derivations, coverage, extraction, len(read), settings.dialect),
+        message=message or f"ingest sql {source}: {len(read)} files, {extraction.statements} statements",
+        author=author or _author(),
+        batch=_batch(source, settings, found),
+        summary=summary,
+    )
+    texts = {script.file: script.text for script in read if script.file == "<stdin>"}
+    return IngestResult(
+        commit=result.commit,
+        created=result.created,
+        source=source,
+        files=len(read),
+        coverage=coverage,
+        diagnostics=extraction.diagnostics,
+        text=SourceText(root, texts),
+    )
+
+
+def fragments(source: str, derivations: Sequence[Derivation]) -> Iterable[Fragment]:
+    """Encode derivations into fragments by file."""
+    from govtool.model.columnar import DERIVATIONS, encode
+    from govtool.store import Fragment
+
+    wanted = -(-len(derivations) // DERIVATIONS_PER_FRAGMENT)
+    buckets = 1 << max(0, (wanted - 1).bit_length())
+    split: dict[int, list[Derivation]] = {}
+    for derivation in derivations:
+        digest = hashlib.sha256(derivation.statement.file.encode("utf-8", "surrogatepass")).digest()
+        split.setdefault(int.from_bytes(digest[:4], "big") % buckets, []).append(derivation)
+    for _, part in sorted(split.items()):
+        yield Fragment(source, DERIVATIONS, encode(part), len(part))
+
+
+def _changes(
+    source: str,
+    derivations: list[Derivation],
+    coverage: Coverage,
+    extraction: Extraction,
+    files: int,
+    dialect: str,
+) -> Any:
+    from govtool.store import Changes
+
+    return Changes(
+        retract=(source,),
+        add=(
+            *fragments(source, derivations),
+            *coverage_fragments(source, coverage, extraction.diagnostics, files=files, dialect=dialect),
+        ),
+    )
+
+
+def _said_by(source: str, derivation: Derivation) -> Derivation:
+    if derivation.statement.source == source:
+        return derivation
+    return replace(derivation, statement=replace(derivation.statement, source=source))
+
+
+def _sizes(derivations: list[Derivation]) -> dict[str, int]:
+    columns = {(d.target, column.path) for d in derivations for column in d.columns}
+    return {
+        "datasets": len({d.target for d in derivations if d.target_kind not in ("query", "temporary")}),
+        "columns": len(columns),
+        "edges": sum(len(d.edges) for d in derivations),
+    }
+
+
+def _batch(source: str, settings: Options, found: list[Script | Diagnostic]) -> str:
+    """A digest of what is read and how: the same again is the same batch."""
+    from importlib.metadata import version
+
+    digest = hashlib.sha256()
+    schema = settings.schema
+    how = [
+        __version__,
+        version("sqlglot"),
+        source,
+        settings.dialect,
+        settings.default_catalog,
+        settings.default_schema,
+        settings.namespace,
+        settings.relation_from,
+        sorted((key, repr(value)) for key, value in settings.variables.items()),
+        None if schema is None else repr(schema),
+    ]
+    digest.update(json.dumps(how).encode())
+    for item in found:
+        said = (item.file, item.code) if isinstance(item, Diagnostic) else (item.file, item.text)
+        for part in said:
+            data = (part or "").encode("utf-8", "surrogatepass")
+            digest.update(len(data).to_bytes(8, "big") + data)
+    return f"sql:{digest.hexdigest()}"
+
+
+def _author() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError, ImportError):  # a container without a user database
+        return "unknown"

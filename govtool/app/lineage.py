@@ -1,0 +1,290 @@
+"""The stateless answer: the column lineage of some SQL, per written relation.
+
+Value flow, ``conditional`` and ``window`` are *contributed* edges between columns; what only decides which rows there
+are (joins, filters, grouping …) is *referenced* by the relation as a whole (Zhang, Miao, Wang: "LineageX"). Fields
+below a column count as the column; temporary tables that something reads are passed through.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import IO, NamedTuple
+
+from govtool.app.coverage import Coverage
+from govtool.app.sql import SourceText, SqlRequest, options, root_of, scripts
+from govtool.model import CONTRIBUTED, ROW_SET, ROWS, STEERING, ColumnRef, Derivation, Diagnostic, EdgeKind
+
+QUERY_TARGET = ""
+"""The name of a bare SELECT's result, so that its columns read ``.name``."""
+
+SEMANTICS = ("precise", "lineagex")
+
+_NOT_WRITTEN = frozenset({"drop"})
+
+
+class LineageEdge(NamedTuple):
+    """A source column and what it reaches: a column, or with ``dataset.*`` the rows of a relation."""
+
+    source: str
+    target: str
+    kinds: tuple[str, ...]
+    """Labels of ``EdgeKind``, strongest first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lineage:
+    """The lineage of one unit of SQL: a file, or the ``sql`` of one batch line."""
+
+    id: object
+    edges: tuple[LineageEdge, ...] = ()
+    """Contributed, sorted by target and source."""
+    referenced: tuple[LineageEdge, ...] = ()
+    """Sources that shape the rows of a target (``dataset.*``), sorted likewise."""
+    columns: Mapping[str, tuple[str, ...]] | None = None
+    """The columns of each written relation in their order."""
+    sources: tuple[str, ...] = ()
+    targets: tuple[str, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
+    error: Diagnostic | None = None
+    """The first thing of which nothing was understood."""
+
+
+def summarise(
+    derivations: Iterable[Derivation],
+    diagnostics: Iterable[Diagnostic] = (),
+    *,
+    id: object = None,
+    semantics: str = "precise",
+    context: Iterable[Derivation] | None = None,
+) -> Lineage:
+    """Fold derivations into one answer.
+
+    Args:
+        derivations: Of statements that were resolved against each other.
+        diagnostics: What the extractor said about the same statements.
+        id: What the answer is called.
+        semantics: ``precise`` ignores the columns of UNION ALL arms as references, ``lineagex`` counts them.
+        context: Derivations in which temporary tables are looked up, if not only among ``derivations``.
+    """
+    written = [d for d in derivations if d.mode not in _NOT_WRITTEN and d.target_kind != "function"]
+    through = _Passage(written if context is None else list(context))
+    counted = ROW_SET if semantics == "lineagex" else ROW_SET - {EdgeKind.UNION_ALL}
+    contributed: dict[tuple[str, str], set[EdgeKind]] = {}
+    referenced: dict[tuple[str, str], set[EdgeKind]] = {}
+    columns: dict[str, dict[str, None]] = {}
+    sources: set[str] = set()
+    queries: set[str] = set()
+    for derivation in written:
+        if derivation.target in through.temporary:
+            continue
+        target = QUERY_TARGET if derivation.target_kind == "query" else derivation.target
+        if not target:
+            queries.add(derivation.target)
+        names = columns.setdefault(target, {})
+        for column in derivation.columns:
+            names.setdefault(column_of(column.path))
+        for edge in derivation.edges:
+            if edge.kind in CONTRIBUTED and edge.target_path != ROWS and edge.source.path != ROWS:
+                reached = f"{target}.{column_of(edge.target_path)}"
+                for source, kind in through.columns(edge.source, edge.kind):
+                    contributed.setdefault((reached, source), set()).add(kind)
+            elif edge.kind in counted and edge.source.path != ROWS:
+                for source, _ in through.columns(edge.source, edge.kind):
+                    referenced.setdefault((f"{target}.{ROWS}", source), set()).add(edge.kind)
+            sources.update(through.datasets(edge.source.dataset))
+            if edge.source.dataset in through.temporary:
+                for source, kind in through.rows(edge.source.dataset, counted):
+                    referenced.setdefault((f"{target}.{ROWS}", source), set()).add(kind)
+    reports = tuple(_renamed(d, queries) for d in diagnostics)
+    return Lineage(
+        id=id,
+        edges=_edges(contributed),
+        referenced=_edges(referenced),
+        columns={target: tuple(names) for target, names in sorted(columns.items())},
+        sources=tuple(sorted(sources)),
+        targets=tuple(sorted(target for target in columns if target)),
+        diagnostics=reports,
+        error=next((d for d in reports if d.severity == "error"), None),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class LineageResult:
+    """The lineage of files: one ``Lineage`` a file, and the figures of the whole."""
+
+    results: tuple[Lineage, ...]
+    coverage: Coverage
+    diagnostics: tuple[Diagnostic, ...]
+    text: SourceText
+
+
+def lineage_of(
+    request: SqlRequest,
+    *,
+    semantics: str = "precise",
+    stdin: IO[bytes] | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> LineageResult:
+    """Read SQL, resolve all of it together, and answer for each file.
+
+    Raises:
+        UsageError: nothing to read, an unknown dialect, an unreadable schema.
+    """
+    from govtool.capture.sql.extract import extract
+
+    settings = options(request)
+    root = root_of(request.paths)
+    found = list(scripts(request, root, stdin))
+    extraction = extract(found, settings, progress)
+    said: dict[str, list[Derivation]] = {item.file or "": [] for item in found}
+    for derivation in extraction.derivations:
+        said.setdefault(derivation.statement.file, []).append(derivation)
+    reports: dict[str, list[Diagnostic]] = {}
+    for diagnostic in extraction.diagnostics:
+        reports.setdefault(diagnostic.file or "", []).append(diagnostic)
+    results = [
+        summarise(
+            said.get(file, ()), reports.get(file, ()), id=file, semantics=semantics, context=extraction.derivations
+        )
+        for file in dict.fromkeys([*said, *reports])
+    ]
+    texts = {item.file: item.text for item in found if not isinstance(item, Diagnostic) and item.file == "<stdin>"}
+    return LineageResult(tuple(results), Coverage.of(extraction), extraction.diagnostics, SourceText(root, texts))
+
+
+def to_object(lineage: Lineage, *, with_files: bool = False) -> dict[str, object]:
+    """The JSON value of one answer: the output line of the batch protocol."""
+    referenced: dict[str, list[str]] = {}
+    for edge in lineage.referenced:
+        referenced.setdefault(edge.target[: -len(ROWS) - 1], []).append(edge.source)
+    error = lineage.error
+    return {
+        "id": lineage.id,
+        "edges": [[edge.source, edge.target] for edge in lineage.edges],
+        "kinds": [list(edge.kinds) for edge in lineage.edges],
+        "referenced": {target: sorted(set(sources)) for target, sources in sorted(referenced.items())},
+        "columns": {target: list(names) for target, names in (lineage.columns or {}).items()},
+        "tables": {"sources": list(lineage.sources), "targets": list(lineage.targets)},
+        "diagnostics": [diagnostic_object(d, with_file=with_files) for d in lineage.diagnostics],
+        "error": error and {"code": error.code, "message": error.message, "line": error.line, "column": error.column},
+    }
+
+
+def diagnostic_object(diagnostic: Diagnostic, *, with_file: bool = True) -> dict[str, object]:
+    """The JSON value of one diagnostic."""
+    place = {"file": diagnostic.file} if with_file else {}
+    return {
+        "code": diagnostic.code,
+        "severity": diagnostic.severity,
+        "message": diagnostic.message,
+        **place,
+        "line": diagnostic.line,
+        "column": diagnostic.column,
+        "target": diagnostic.target,
+        "candidates": list(diagnostic.candidates),
+    }
+
+
+def column_of(path: str) -> str:
+    """The column that a path lies in: ``address`` of ``address.zip``, ``payload`` of ``payload['user'].id``."""
+    if path.startswith('"'):
+        end = 1
+        while end < len(path):
+            if path[end] == '"':
+                if path[end + 1 : end + 2] != '"':
+                    return path[: end + 1]
+                end += 1
+            end += 1
+        return path
+    for i, ch in enumerate(path):
+        if ch in ".[":
+            return path[:i]
+    return path
+
+
+class _Passage:
+    """Looks through temporary tables to what they were made of."""
+
+    def __init__(self, derivations: list[Derivation]) -> None:
+        made = {d.target for d in derivations if d.target_kind == "temporary"}
+        read = {e.source.dataset for d in derivations for e in d.edges if e.source.dataset != d.target}
+        self.temporary = made & read
+        self._into: dict[ColumnRef, list[tuple[ColumnRef, EdgeKind]]] = {}
+        self._from: dict[str, set[str]] = {}
+        self._shaped: dict[str, list[tuple[ColumnRef, EdgeKind]]] = {}
+        for derivation in derivations:
+            if derivation.target not in self.temporary:
+                continue
+            for edge in derivation.edges:
+                self._from.setdefault(derivation.target, set()).add(edge.source.dataset)
+                if edge.kind in ROW_SET and edge.source.path != ROWS:
+                    self._shaped.setdefault(derivation.target, []).append((edge.source, edge.kind))
+                elif edge.kind in CONTRIBUTED and ROWS not in (edge.source.path, edge.target_path):
+                    column = ColumnRef(derivation.target, column_of(edge.target_path))
+                    self._into.setdefault(column, []).append((edge.source, edge.kind))
+
+    def columns(self, source: ColumnRef, kind: EdgeKind) -> Iterator[tuple[str, EdgeKind]]:
+        """The lasting columns behind one column, each with the kind of the whole way."""
+        start = ColumnRef(source.dataset, column_of(source.path))
+        seen = {(start, kind)}
+        stack = [(start, kind)]
+        while stack:
+            column, way = stack.pop()
+            if column.dataset not in self.temporary:
+                yield column.text, way
+                continue
+            for further, step in self._into.get(column, ()):
+                found = (ColumnRef(further.dataset, column_of(further.path)), joined(step, way))
+                if found not in seen:
+                    seen.add(found)
+                    stack.append(found)
+
+    def datasets(self, dataset: str) -> Iterator[str]:
+        """The lasting datasets behind one dataset."""
+        for found in self._behind(dataset):
+            if found not in self.temporary:
+                yield found
+
+    def rows(self, dataset: str, counted: frozenset[EdgeKind]) -> Iterator[tuple[str, EdgeKind]]:
+        """The lasting columns that shaped the rows of a temporary table."""
+        for found in self._behind(dataset):
+            for source, kind in self._shaped.get(found, ()):
+                if kind in counted:
+                    for column, _ in self.columns(source, kind):
+                        yield column, kind
+
+    def _behind(self, dataset: str) -> Iterator[str]:
+        seen = {dataset}
+        stack = [dataset]
+        while stack:
+            current = stack.pop()
+            yield current
+            if current in self.temporary:
+                for further in self._from.get(current, set()) - seen:
+                    seen.add(further)
+                    stack.append(further)
+
+
+def joined(first: EdgeKind, second: EdgeKind) -> EdgeKind:
+    """The kind of two contributed steps in a row: steering wins, then aggregation, then transformation."""
+    for kind in (second, first):
+        if kind in STEERING or kind in ROW_SET:
+            return kind
+    return max(first, second)
+
+
+def _edges(found: Mapping[tuple[str, str], set[EdgeKind]]) -> tuple[LineageEdge, ...]:
+    return tuple(
+        LineageEdge(source, target, tuple(kind.label for kind in sorted(kinds)))
+        for (target, source), kinds in sorted(found.items())
+    )
+
+
+def _renamed(diagnostic: Diagnostic, queries: set[str]) -> Diagnostic:
+    """Name the result of a bare SELECT as the rest of the answer does."""
+    for query in queries:
+        target = diagnostic.target or ""
+        if target == query or target.startswith(query + "."):
+            return replace(diagnostic, target=QUERY_TARGET + target[len(query) :])
+    return diagnostic

@@ -1,0 +1,78 @@
+"""Finds the project, its store, and a commit in it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from govtool.config import load_config, store_setting
+from govtool.errors import UsageError
+
+if TYPE_CHECKING:
+    from govtool.store import Commit, Reader, Store
+
+
+def store_uri(option: str | None) -> str:
+    """The path or URI of the store that an option, the environment or the project names."""
+    return str(store_setting(option, load_config(Path.cwd())).value)
+
+
+def create_store(option: str | None) -> Store:
+    """Create a store; without any setting, in the working directory even if a parent has one.
+
+    Raises:
+        StoreError: there is one already (``store.exists``), or it cannot be written.
+    """
+    from govtool.config import STORE_DIRECTORY
+    from govtool.store import Store
+
+    setting = store_setting(option, load_config(Path.cwd()))
+    uri = str(Path.cwd() / STORE_DIRECTORY) if setting.origin == "default" else str(setting.value)
+    return Store.init(uri)
+
+
+def open_store(option: str | None) -> Store:
+    """Open the store.
+
+    Raises:
+        StoreError: there is none (``store.missing``), or it cannot be read.
+    """
+    from govtool.store import Store
+
+    return Store.open(store_uri(option))
+
+
+def read_store(option: str | None) -> Reader:
+    """Open the store for reading only, which is quicker.
+
+    Raises:
+        StoreError: there is none (``store.missing``), or it cannot be read.
+    """
+    from govtool.store.quick import open_reader
+
+    return open_reader(store_uri(option))
+
+
+def commit_at(store: Reader, ref: str | None) -> Commit:
+    """The commit that ``--at`` names, or the newest.
+
+    Raises:
+        UnknownNameError: there is no such commit.
+        UsageError: the store has no commit yet (``usage.empty-store``).
+    """
+    if ref is not None:
+        return store.resolve(ref)
+    head = store.head()
+    if head is None:
+        raise UsageError(
+            "the store has no commit yet",
+            code="usage.empty-store",
+            location=store.uri,
+            hint="govtool ingest sql FOLDER",
+        )
+    return head
+
+
+def at_commit(store: Reader, commit: Commit) -> dict[str, object]:
+    """The keys of a JSON answer that say which version of which store it is about."""
+    return {"store": store.uri, "commit": {"seq": commit.seq, "id": commit.id, "time": commit.time}}

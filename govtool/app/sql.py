@@ -1,0 +1,160 @@
+"""What `lineage`, `ingest sql` and the batch protocol share: dialects, schemas, options, reading scripts."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+from govtool.errors import UnknownNameError, UsageError
+from govtool.model import Diagnostic
+
+if TYPE_CHECKING:
+    from govtool.capture.sql.extract import Options
+    from govtool.capture.sql.files import Script
+    from govtool.capture.sql.schema import Schema
+
+_ALIASES = {
+    "postgresql": "postgres",
+    "pg": "postgres",
+    "mssql": "tsql",
+    "sqlserver": "tsql",
+    "sparksql": "spark",
+    "ansi": "",
+    "generic": "",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SqlRequest:
+    """What to read and how to understand it."""
+
+    paths: tuple[str, ...]
+    """Files, folders, or ``-`` for standard input."""
+    dialect: str = ""
+    schema: tuple[Path, ...] = ()
+    default_catalog: str | None = None
+    default_schema: str | None = None
+    namespace: str | None = None
+    source: str | None = None
+    relation_from: str | None = None
+    variables: Mapping[str, object] = field(default_factory=dict)
+
+
+def dialect_names() -> list[str]:
+    """Every dialect that can be named, sorted."""
+    from sqlglot.dialects.dialect import Dialects
+
+    return sorted(dialect.value for dialect in Dialects if dialect.value)
+
+
+def check_dialect(name: str) -> str:
+    """Return sqlglot's name of a dialect.
+
+    Raises:
+        UnknownNameError: there is no such dialect (``usage.unknown-dialect``).
+    """
+    lower = name.strip().lower()
+    lower = _ALIASES.get(lower, lower)
+    known = dialect_names()
+    if lower and lower not in known:
+        raise UnknownNameError(
+            f"no dialect {name}",
+            code="usage.unknown-dialect",
+            nearest=tuple(difflib.get_close_matches(lower, [*known, *_ALIASES], n=3)),
+            hint=f"one of {', '.join(known)}",
+        )
+    return lower
+
+
+def read_schema(
+    files: Sequence[Path], dialect: str, default_catalog: str | None, default_schema: str | None
+) -> Schema | None:
+    """Load and merge schema files; of two that describe one dataset the later wins."""
+    if not files:
+        return None
+    from govtool.capture.sql.schema import load_schema
+
+    schema: Schema | None = None
+    for file in files:
+        loaded = load_schema(file, dialect, default_catalog, default_schema)
+        schema = loaded if schema is None else schema.merged(loaded)
+    return schema
+
+
+def root_of(paths: Sequence[str]) -> Path:
+    """The folder that file URIs are relative to: the one folder given, else what all paths have in common."""
+    real = [Path(path).absolute() for path in paths if path != "-"]
+    if not real:
+        return Path.cwd()
+    folders = [path if path.is_dir() else path.parent for path in real]
+    root = folders[0]
+    for folder in folders[1:]:
+        while root not in (folder, *folder.parents):
+            root = root.parent
+    return root
+
+
+def source_name(paths: Sequence[str]) -> str:
+    """The default ``--source``: the name of what was given, so that two ingests of different things stay apart."""
+    names = ["stdin" if path == "-" else Path(path).resolve().name or "root" for path in paths]
+    return "+".join(sorted(set(names)))
+
+
+def scripts(request: SqlRequest, root: Path, stdin: IO[bytes] | None) -> Iterator[Script | Diagnostic]:
+    """Read what the request names.
+
+    Raises:
+        UsageError: a path does not exist, or there is no SQL in a folder.
+    """
+    from govtool.capture.sql.files import read_scripts
+
+    for path in request.paths:
+        if path != "-" and not Path(path).exists() and not Path(path).is_symlink():
+            raise UsageError("no such file or folder", code="usage.no-such-file", location=path)
+    return read_scripts([p if p == "-" else Path(p) for p in request.paths], root=root, stdin=stdin)
+
+
+def options(request: SqlRequest, source: str = "") -> Options:
+    """The extractor's options for a request.
+
+    Raises:
+        UnknownNameError: the dialect is unknown.
+        UsageError: a schema file cannot be read.
+    """
+    from govtool.capture.sql.extract import Options
+
+    dialect = check_dialect(request.dialect)
+    return Options(
+        dialect=dialect,
+        default_catalog=request.default_catalog,
+        default_schema=request.default_schema,
+        schema=read_schema(request.schema, dialect, request.default_catalog, request.default_schema),
+        relation_from=request.relation_from,
+        source=source,
+        namespace=request.namespace or "default",
+        variables=request.variables,
+    )
+
+
+class SourceText:
+    """Finds the text of a source line again, to show it below a diagnostic."""
+
+    def __init__(self, root: Path, texts: Mapping[str, str] | None = None) -> None:
+        self._root = root
+        self._lines: dict[str, list[str]] = {file: text.splitlines() for file, text in (texts or {}).items()}
+
+    def line(self, diagnostic: Diagnostic) -> str | None:
+        """The line that a diagnostic points to, or None if it cannot be had."""
+        if diagnostic.file is None or diagnostic.line is None:
+            return None
+        if diagnostic.file not in self._lines:
+            try:
+                text = (self._root / diagnostic.file).read_text(encoding="utf-8-sig", errors="replace")
+            except (OSError, ValueError):
+                text = ""
+            self._lines[diagnostic.file] = text.splitlines()
+        lines = self._lines[diagnostic.file]
+        return lines[diagnostic.line - 1] if 0 < diagnostic.line <= len(lines) else None

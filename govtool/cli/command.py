@@ -1,0 +1,83 @@
+"""Turns a function into a command: adds the options that every command has, and hands it a ``Ui``."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Annotated, Any, get_type_hints
+
+import typer
+
+from govtool.cli.ui import ColorMode, Ui
+
+_PANEL = "Output"
+
+_COMMON: dict[str, tuple[Any, object]] = {
+    "quiet": (
+        Annotated[bool, typer.Option("--quiet", "-q", help="Only the answer and errors.", rich_help_panel=_PANEL)],
+        False,
+    ),
+    "verbose": (
+        Annotated[
+            int,
+            typer.Option("--verbose", "-v", count=True, help="More detail; repeat for more.", rich_help_panel=_PANEL),
+        ],
+        0,
+    ),
+    "progress": (
+        Annotated[bool, typer.Option("--progress/--no-progress", help="Progress bars.", rich_help_panel=_PANEL)],
+        True,
+    ),
+    "color": (
+        Annotated[ColorMode, typer.Option("--color", help="Colours; NO_COLOR is respected.", rich_help_panel=_PANEL)],
+        "auto",
+    ),
+    "timings": (
+        Annotated[bool, typer.Option("--timings", help="Say what each stage took.", rich_help_panel=_PANEL)],
+        False,
+    ),
+    "debug": (
+        Annotated[bool, typer.Option("--debug", help="Show tracebacks.", rich_help_panel=_PANEL)],
+        False,
+    ),
+}
+
+
+def as_command(name: str, function: Callable[..., int | None]) -> Any:
+    """Make the command ``name`` of a function whose first parameter is the ``Ui``; its result is the exit code."""
+    hints = get_type_hints(function, include_extras=True)
+    own = [
+        parameter.replace(annotation=hints[parameter.name])
+        for parameter in list(inspect.signature(function).parameters.values())[1:]
+    ]
+    common = [
+        inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+        for key, (annotation, default) in _COMMON.items()
+    ]
+
+    @functools.wraps(function)
+    def run(**arguments: Any) -> int:
+        ui = Ui(**{key: arguments.pop(key) for key in _COMMON})
+        current.append(ui)
+        try:
+            code = function(ui, **arguments) or 0
+            ui.out.flush()
+        except BrokenPipeError as error:
+            raise ReaderLeftError from error
+        ui.show_timings()
+        return code
+
+    run.__signature__ = inspect.Signature([*own, *common])  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in [*own, *common]}
+    app = typer.Typer(add_completion=False, rich_markup_mode="rich")
+    app.command(name)(run)
+    return typer.main.get_command(app)
+
+
+class ReaderLeftError(Exception):
+    """Whoever read stdout has closed it. Not an OSError: typer would turn that into exit code 1."""
+
+
+current: list[Ui] = []
+"""The ``Ui`` of the command that runs, for the error handler; empty before a command's options are parsed."""

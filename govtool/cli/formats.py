@@ -1,0 +1,59 @@
+"""``-f FORMAT`` and ``-o FILE``: which renderings go where."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from govtool.errors import UnknownNameError, UsageError
+
+_BY_SUFFIX = {
+    ".json": "json",
+    ".jsonl": "jsonl",
+    ".csv": "csv",
+    ".md": "markdown",
+    ".dot": "dot",
+    ".gv": "dot",
+    ".mmd": "mermaid",
+    ".mermaid": "mermaid",
+    ".txt": "plain",
+}
+
+
+class Output(NamedTuple):
+    """One rendering and its place; None is stdout."""
+
+    format: str
+    file: Path | None
+
+
+def chosen(formats: Sequence[str] | None, files: Sequence[Path] | None, supported: Sequence[str]) -> list[Output]:
+    """Pair formats with files, the last with the last; the first of ``supported`` is the default.
+
+    ``-f table -f json -o answer.json`` shows the table and writes the JSON; ``-o answer.csv`` alone writes CSV.
+
+    Raises:
+        UnknownNameError: the command has no such format.
+        UsageError: more files than formats, or several formats for stdout.
+    """
+    names = list(formats or [])
+    places = list(files or [])
+    if not names:
+        names = [_BY_SUFFIX.get(place.suffix.lower(), supported[0]) for place in places] or [supported[0]]
+    for name in names:
+        if name not in supported:
+            raise UnknownNameError(
+                f"no format {name} here",
+                code="usage.unknown-format",
+                nearest=tuple(difflib.get_close_matches(name, supported)),
+                hint=f"one of {', '.join(supported)}",
+            )
+    if len(places) > len(names):
+        raise UsageError("more -o than -f", code="usage.output", hint="give each -o its -f")
+    if len(names) - len(places) > 1:
+        raise UsageError("several formats for stdout", code="usage.output", hint="give all but one of them a -o FILE")
+    return [Output(name, None) for name in names[: len(names) - len(places)]] + [
+        Output(name, place) for name, place in zip(names[len(names) - len(places) :], places, strict=True)
+    ]

@@ -1,0 +1,18 @@
+"""``govtool init``: create a store."""
+
+from __future__ import annotations
+
+from govtool.cli.options import StoreOption
+from govtool.cli.ui import Ui
+
+
+def init(ui: Ui, store: StoreOption = None) -> None:
+    """Create a store.
+
+    govtool init
+    govtool init --store /srv/lineage
+    """
+    from govtool.app.project import create_store
+
+    ui.note(f"created a store in {create_store(store).uri}")
+    ui.hint("govtool ingest sql FOLDER --dialect DIALECT")

@@ -1,0 +1,92 @@
+"""``govtool lineage``: column lineage of SQL, without a store."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from govtool.cli.formats import chosen
+from govtool.cli.options import (
+    DefaultCatalogOption,
+    DefaultSchemaOption,
+    DialectOption,
+    FormatOption,
+    MinCoverageOption,
+    OutputOption,
+    RelationFromOption,
+    SchemaOption,
+    VariableOption,
+)
+from govtool.cli.sqlargs import build_request, check_coverage, check_semantics, show_diagnostics
+from govtool.cli.ui import Ui
+from govtool.errors import UsageError
+
+
+def lineage(
+    ui: Ui,
+    paths: Annotated[list[str] | None, typer.Argument(metavar="PATH…", help="Files, folders, or - for stdin.")] = None,
+    dialect: DialectOption = None,
+    schema: SchemaOption = None,
+    default_catalog: DefaultCatalogOption = None,
+    default_schema: DefaultSchemaOption = None,
+    relation_from: RelationFromOption = None,
+    var: VariableOption = None,
+    semantics: Annotated[
+        str, typer.Option("--semantics", metavar="precise|lineagex", help="Whether UNION ALL arms count as references.")
+    ] = "precise",
+    batch: Annotated[
+        bool, typer.Option("--batch", help="Serve JSON lines: one request a line in, one answer a line out.")
+    ] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit with 3 unless everything was understood.")] = False,
+    min_coverage: MinCoverageOption = None,
+    format: FormatOption = None,
+    output: OutputOption = None,
+) -> None:
+    """Column lineage of SQL files, without a store.
+
+      govtool lineage query.sql --dialect snowflake --format json
+      cat etl/*.sql | govtool lineage - --dialect postgres --schema ddl.sql
+
+    Formats: table, plain, json, jsonl, csv, markdown, dot, mermaid. Statements may come in any order; they are resolved
+    against each other.
+    """
+    check_semantics(semantics)
+    if batch:
+        if paths:
+            raise UsageError("--batch reads stdin and takes no PATH", code="usage.arguments")
+        _serve(ui, semantics, dialect or "")
+        return
+    if not paths:
+        raise UsageError("nothing to read", code="usage.arguments", hint="give files or folders, or - for stdin")
+    from govtool.app.lineage import lineage_of
+    from govtool.render.lineage import FORMATS, render
+
+    outputs = chosen(format, output, FORMATS)
+    request = build_request(
+        paths,
+        dialect=dialect,
+        schema=schema,
+        default_catalog=default_catalog,
+        default_schema=default_schema,
+        relation_from=relation_from,
+        var=var,
+    )
+    ui.mark("start")
+    with ui.progressing("reading SQL") as progress:
+        found = lineage_of(request, semantics=semantics, stdin=sys.stdin.buffer, progress=progress)
+    ui.mark("read and extract")
+    for form, file in outputs:
+        ui.show(render(form, found.results), file)
+    ui.out.flush()
+    show_diagnostics(ui, found.diagnostics, found.text)
+    check_coverage(found.coverage, strict=strict, min_coverage=min_coverage)
+
+
+def _serve(ui: Ui, semantics: str, dialect: str) -> None:
+    from govtool.app.batch import serve
+
+    for line in serve(sys.stdin.buffer, semantics, dialect):
+        ui.out.write(line + "\n")
+        ui.out.flush()

@@ -1,0 +1,229 @@
+"""``govtool``: finds the command, imports only that, runs it, renders errors, returns the exit code."""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import io
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from typing import Annotated, Any, NamedTuple
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+from typer.exceptions import Abort, TyperException
+
+from govtool import __version__
+from govtool.cli.command import ReaderLeftError, as_command, current
+from govtool.cli.ui import Ui
+from govtool.errors import (
+    EXIT_INTERNAL,
+    EXIT_INTERRUPTED,
+    EXIT_OK,
+    EXIT_STORE,
+    EXIT_USAGE,
+    GovtoolError,
+    StoreError,
+    UnknownNameError,
+    UsageError,
+)
+from govtool.render.errors import error_lines, unexpected_lines
+from govtool.render.table import Span
+
+_SUMMARY = """Column lineage and impact analysis on one versioned graph.
+
+    govtool ingest sql warehouse/ --dialect postgres
+    govtool impact shop.web.page"""
+
+
+class _Entry(NamedTuple):
+    """Where a command lives and what the list of commands says about it."""
+
+    module: str
+    summary: str
+    panel: str = "Commands"
+
+
+_ASK = "Ask the graph"
+_FEED = "Feed the graph"
+_KEEP = "Store and settings"
+
+COMMANDS: Mapping[str, _Entry | dict[str, _Entry]] = {
+    "init": _Entry("init", "Create a store.", _FEED),
+    "ingest": {"sql": _Entry("ingest_sql", "Read SQL files into the graph and commit.", _FEED)},
+    "lineage": _Entry("lineage", "Column lineage of SQL, without a store.", _FEED),
+    "impact": _Entry("impact", "What depends on a column, and what a change would break.", _ASK),
+    "path": _Entry("path", "How one column reaches another.", _ASK),
+    "explain": _Entry("explain", "Where a column comes from and who reads it.", _ASK),
+    "coverage": _Entry("coverage", "How much was understood, and what was not.", _ASK),
+    "log": _Entry("log", "The commits of the store, newest first.", _KEEP),
+    "show": _Entry("show", "One commit: what it read and what it changed.", _KEEP),
+    "index": _Entry("index", "Build the local index of a commit ahead of time.", _KEEP),
+    "config": {"show": _Entry("config_show", "The settings in effect and where each comes from.", _KEEP)},
+}
+"""Every command; groups are dictionaries. Modules are below ``govtool.cli`` and hold a function of their own name."""
+
+_GROUPS = {
+    "ingest": _Entry("", "Read evidence into the graph and commit.", _FEED),
+    "config": _Entry("", "Settings.", _KEEP),
+}
+
+
+class LazyGroup(TyperGroup):
+    """A group that knows its commands by name and imports one only when it is run."""
+
+    entries: Mapping[str, Any]
+    _listing = False
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """All names, in the order of the table."""
+        return list(self.entries)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The command itself, or a light stand-in with its summary while the commands are being listed."""
+        entry = self.entries.get(cmd_name)
+        if entry is None:
+            return None
+        about = _GROUPS[cmd_name] if isinstance(entry, dict) else entry
+        if self._listing:
+            return TyperCommand(
+                name=cmd_name, help=about.summary, short_help=about.summary, rich_help_panel=about.panel
+            )
+        if isinstance(entry, dict):
+            return _group(cmd_name, about.summary, entry, top=False)
+        module = import_module(f"govtool.cli.{entry.module}")
+        return as_command(cmd_name, getattr(module, entry.module))
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find the command; an unknown one is an error with the nearest names."""
+        if args[0] in self.entries or ctx.resilient_parsing or args[0].startswith("-"):
+            return super().resolve_command(ctx, args)
+        raise UnknownNameError(
+            f"no command {args[0]}",
+            code="usage.unknown-command",
+            nearest=tuple(difflib.get_close_matches(args[0], self.entries)),
+            hint=f"{ctx.command_path} --help",
+        )
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help without importing any command."""
+        with self._list_only():
+            super().format_help(ctx, formatter)
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> Any:
+        """Complete names without importing any command."""
+        with self._list_only():
+            return super().shell_complete(ctx, incomplete)
+
+    @contextlib.contextmanager
+    def _list_only(self) -> Iterator[None]:
+        self._listing = True
+        try:
+            yield
+        finally:
+            self._listing = False
+
+
+def _group(name: str, summary: str, entries: Mapping[str, Any], *, top: bool) -> LazyGroup:
+    app = typer.Typer(
+        cls=LazyGroup, name=name, help=summary, add_completion=top, no_args_is_help=True, rich_markup_mode="rich"
+    )
+    app.callback()(_top if top else _below)
+    group = typer.main.get_command(app)
+    if not isinstance(group, LazyGroup):
+        raise TypeError("typer made no group")  # a change in typer's behaviour, not a user's error
+    group.entries = entries
+    return group
+
+
+def _print_version(value: bool) -> None:
+    if value:
+        sys.stdout.write(f"govtool {__version__}\n")
+        raise typer.Exit
+
+
+def _top(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    pass
+
+
+def _below() -> None:
+    pass
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run govtool and return its exit code; the console script's entry point."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    argv = sys.argv[1:] if arguments is None else arguments
+    try:
+        code = _group("govtool", _SUMMARY, COMMANDS, top=True).main(
+            argv, prog_name="govtool", standalone_mode=False, windows_expand_args=False
+        )
+        sys.stdout.flush()
+    except (BrokenPipeError, ReaderLeftError):
+        return _reader_left()
+    except (KeyboardInterrupt, Abort):
+        _note_interrupt()
+        return EXIT_INTERRUPTED
+    except GovtoolError as error:
+        return _report(error_lines(error), error.exit_code)
+    except TyperException as error:
+        return _report(error_lines(_as_usage_error(error)), EXIT_USAGE) if error.message or str(error) else EXIT_USAGE
+    except MemoryError:
+        memory = GovtoolError("out of memory", code="internal.memory", hint="take fewer files at a time")
+        return _report(error_lines(memory), EXIT_INTERNAL)
+    except OSError as error:
+        return _report(error_lines(_as_os_error(error)), EXIT_STORE)
+    except Exception as error:
+        return _report(unexpected_lines(error), EXIT_INTERNAL)
+    return int(code or EXIT_OK)
+
+
+def _report(lines: Iterator[list[Span]], code: int) -> int:
+    """Write an error to stderr; with ``--debug`` the traceback goes before it."""
+    ui = current[-1] if current else Ui(debug="--debug" in sys.argv)
+    with contextlib.suppress(BrokenPipeError):
+        with contextlib.suppress(OSError):
+            sys.stdout.flush()
+        if ui.debug:
+            import traceback
+
+            traceback.print_exc()
+        for line in lines:
+            ui.say(line)
+    return code
+
+
+def _as_usage_error(error: TyperException) -> UsageError:
+    """What typer found wrong with the arguments, as one of ours."""
+    context = getattr(error, "ctx", None)
+    path = context.command_path if context is not None else "govtool"
+    near = tuple(sorted(getattr(error, "possibilities", None) or ()))
+    text = error.message if near else error.format_message()
+    return UsageError(
+        (text[:1].lower() + text[1:]).rstrip("."), code="usage.arguments", nearest=near, hint=f"{path} --help"
+    )
+
+
+def _as_os_error(error: OSError) -> StoreError:
+    place = error.filename if isinstance(error.filename, str) else None
+    return StoreError((error.strerror or str(error)).lower(), code="store.io", location=place)
+
+
+def _reader_left() -> int:
+    """Whoever read our output has closed it: stop without a word, and keep the interpreter from flushing into it."""
+    with contextlib.suppress(OSError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return EXIT_OK
+
+
+def _note_interrupt() -> None:
+    with contextlib.suppress(OSError):
+        sys.stderr.write("interrupted\n")

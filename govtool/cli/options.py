@@ -1,0 +1,86 @@
+"""Options that several commands share, defined once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from govtool.cli.complete import complete_dialect
+
+_SQL = "Reading SQL"
+
+StoreOption = Annotated[
+    str | None,
+    typer.Option("--store", metavar="URI", help="The store: a path or a URI. Default: GOVTOOL_STORE, then ./.govtool."),
+]
+AtOption = Annotated[
+    str | None,
+    typer.Option(
+        "--at",
+        metavar="REF|DATE",
+        help="As of a commit: HEAD~2, a number, an id, a tag, or a date (UTC). Default: HEAD.",
+    ),
+]
+FormatOption = Annotated[
+    list[str] | None,
+    typer.Option("--format", "-f", metavar="FORMAT", help="How to show it; repeat together with -o."),
+]
+OutputOption = Annotated[
+    list[Path] | None,
+    typer.Option("--output", "-o", metavar="FILE", help="Write the (last) format to a file instead of stdout."),
+]
+LimitOption = Annotated[
+    int | None,
+    typer.Option("--limit", metavar="N", min=0, help="Show at most N; what is left off is counted."),
+]
+AllOption = Annotated[bool, typer.Option("--all", help="Show everything.")]
+MinCoverageOption = Annotated[
+    float | None,
+    typer.Option(
+        "--min-coverage", metavar="PERCENT", min=0, max=100, help="Exit with 3 if less was understood than this."
+    ),
+]
+
+DialectOption = Annotated[
+    str | None,
+    typer.Option(
+        "--dialect",
+        "-d",
+        metavar="NAME",
+        autocompletion=complete_dialect,
+        help="The SQL dialect, as sqlglot names it: postgres, snowflake, bigquery, spark …",
+        rich_help_panel=_SQL,
+    ),
+]
+SchemaOption = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--schema",
+        metavar="FILE",
+        help="Known tables: DDL, JSON, an information_schema export, or dbt's catalog.json. Repeatable.",
+        rich_help_panel=_SQL,
+    ),
+]
+DefaultCatalogOption = Annotated[
+    str | None,
+    typer.Option("--default-catalog", metavar="NAME", help="Catalog of names without one.", rich_help_panel=_SQL),
+]
+DefaultSchemaOption = Annotated[
+    str | None,
+    typer.Option("--default-schema", metavar="NAME", help="Schema of names without one.", rich_help_panel=_SQL),
+]
+RelationFromOption = Annotated[
+    str | None,
+    typer.Option(
+        "--relation-from",
+        metavar="PATTERN",
+        help="Name a file's bare SELECT from its path: '{schema}/{table}.sql'.",
+        rich_help_panel=_SQL,
+    ),
+]
+VariableOption = Annotated[
+    list[str] | None,
+    typer.Option("--var", metavar="NAME=VALUE", help="A variable for templates. Repeatable.", rich_help_panel=_SQL),
+]

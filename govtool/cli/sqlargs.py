@@ -1,0 +1,102 @@
+"""What `lineage` and `ingest sql` have in common: their request, and how diagnostics are shown."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from govtool.app.sql import SourceText, SqlRequest
+from govtool.cli.ui import Ui
+from govtool.config import load_config
+from govtool.errors import EvidenceError, UnknownNameError, UsageError
+from govtool.model import Diagnostic
+from govtool.render.coverage import Counts, shortfall
+from govtool.render.errors import diagnostic_lines
+from govtool.render.text import count
+
+_SHOWN = 10
+_RANK = {"error": 0, "warning": 1, "info": 2}
+
+
+def build_request(
+    paths: Sequence[str],
+    *,
+    dialect: str | None,
+    schema: Sequence[Path] | None,
+    default_catalog: str | None,
+    default_schema: str | None,
+    relation_from: str | None,
+    var: Sequence[str] | None,
+    namespace: str | None = None,
+    source: str | None = None,
+) -> SqlRequest:
+    """Options over the defaults of ``govtool.toml``."""
+    defaults = load_config(Path.cwd()).sql
+    return SqlRequest(
+        paths=tuple(paths),
+        dialect=dialect or defaults.dialect or "",
+        schema=tuple(schema) if schema else defaults.schema,
+        default_catalog=default_catalog or defaults.default_catalog,
+        default_schema=default_schema or defaults.default_schema,
+        namespace=namespace or defaults.namespace,
+        source=source or defaults.source,
+        relation_from=relation_from or defaults.relation_from,
+        variables={**defaults.variables, **dict(_variable(text) for text in var or ())},
+    )
+
+
+def _variable(text: str) -> tuple[str, object]:
+    name, equals, value = text.partition("=")
+    if not equals or not name:
+        raise UsageError(f"not NAME=VALUE: {text}", code="usage.arguments", location="--var")
+    try:
+        return name, json.loads(value)
+    except ValueError:
+        return name, value
+
+
+def check_semantics(semantics: str) -> str:
+    """Return the name of a reading of set operations, or raise UnknownNameError."""
+    known = ("precise", "lineagex")
+    if semantics not in known:
+        raise UnknownNameError(
+            f"no semantics {semantics}",
+            code="usage.unknown-semantics",
+            nearest=tuple(difflib.get_close_matches(semantics, known)),
+            hint=f"one of {', '.join(known)}",
+        )
+    return semantics
+
+
+def show_diagnostics(ui: Ui, diagnostics: Sequence[Diagnostic], text: SourceText) -> None:
+    """Write the worst diagnostics to stderr, each with its source line; count the rest.
+
+    ``-v`` shows all of them, remarks included; ``--quiet`` only errors.
+    """
+    wanted = [d for d in diagnostics if ui.verbose or d.severity != "info"]
+    if ui.quiet:
+        wanted = [d for d in wanted if d.severity == "error"]
+    wanted.sort(key=lambda d: _RANK.get(d.severity, 9))
+    shown = wanted if ui.verbose else wanted[:_SHOWN]
+    for diagnostic in shown:
+        for line in diagnostic_lines(diagnostic, text.line(diagnostic)):
+            ui.say(line)
+    if len(wanted) > len(shown):
+        rest = Counter(d.code for d in wanted[len(shown) :])
+        kinds = ", ".join(f"{number} {code}" for code, number in rest.most_common())
+        ui.note(f"… and {count(len(wanted) - len(shown), 'more diagnostic')}: {kinds} (all of them: -v)")
+
+
+def check_coverage(coverage: Counts, *, strict: bool, min_coverage: float | None) -> None:
+    """Raise EvidenceError (exit 3) where too little was understood.
+
+    That is: nothing at all; with ``strict`` anything less than everything; or less than ``min_coverage`` percent.
+    """
+    problem = shortfall(coverage, strict=strict, min_coverage=min_coverage)
+    if problem:
+        raise EvidenceError(
+            problem, code="evidence.coverage", hint="see the diagnostics above; is the --dialect right?"
+        )

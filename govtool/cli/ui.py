@@ -1,0 +1,223 @@
+"""What a command talks to: stdout for the answer, stderr for progress, warnings and hints."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Literal
+
+from govtool.errors import UsageError
+from govtool.render.table import Span, Table, lines, plain
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+ColorMode = Literal["auto", "always", "never"]
+Progress = Callable[[int, int], None]
+
+_SHOW_AFTER = 0.4
+"""Seconds of work before a progress bar appears."""
+_REDRAW_EVERY = 0.1
+
+
+@dataclass(slots=True)
+class Ui:
+    """Streams and switches of one run; made by the command wrapper, passed to every command."""
+
+    quiet: bool = False
+    verbose: int = 0
+    progress: bool = True
+    color: ColorMode = "auto"
+    debug: bool = False
+    timings: bool = False
+    out: IO[str] = field(default_factory=lambda: sys.stdout)
+    err: IO[str] = field(default_factory=lambda: sys.stderr)
+    _clock: list[tuple[str, float]] = field(default_factory=lambda: [("start", time.perf_counter())])
+
+    # answers -----------------------------------------------------------------------------------------------------
+
+    def show(self, rendered: Table | Iterable[str], file: Path | None = None) -> None:
+        """Show what a renderer made, on stdout or in a file."""
+        if isinstance(rendered, Table):
+            self.table(rendered, file)
+        else:
+            self.write(rendered, file)
+
+    def write(self, text_lines: Iterable[str], file: Path | None = None) -> None:
+        """Write lines to stdout, or whole to a file by way of a temporary neighbour."""
+        if file is not None:
+            _write_file(file, text_lines)
+            return
+        write = self.out.write
+        for line in text_lines:
+            write(line)
+            write("\n")
+
+    def table(self, table: Table, file: Path | None = None) -> None:
+        """Show a table: folded and coloured on a terminal, plain and as wide as it needs anywhere else."""
+        if file is not None or not self._styled(self.out):
+            terminal = file is None and self.out.isatty()
+            width = _terminal_width(self.out) if terminal else None
+            rows = plain(table) if width is None else ("".join(s.text for s in spans) for spans in lines(table, width))
+            self.write(rows, file)
+            return
+        console = self._console(self.out)
+        for spans in lines(table, console.width if self.out.isatty() else None):
+            _paint(console, spans)
+
+    # remarks -----------------------------------------------------------------------------------------------------
+
+    def say(self, spans: Iterable[Span]) -> None:
+        """Write one line to stderr, in colour where that is wanted."""
+        line = list(spans)
+        if self._styled(self.err):
+            _paint(self._console(self.err), line)
+        else:
+            self.err.write("".join(span.text for span in line) + "\n")
+
+    def note(self, text: str) -> None:
+        """A remark that ``--quiet`` silences."""
+        if not self.quiet:
+            self.say([Span(text)])
+
+    def hint(self, text: str) -> None:
+        """What to do next; silenced by ``--quiet``."""
+        if not self.quiet:
+            self.say([Span("hint: ", "cyan"), Span(text)])
+
+    def mark(self, name: str) -> None:
+        """Note that a stage has ended, for ``--timings``."""
+        self._clock.append((name, time.perf_counter()))
+
+    def show_timings(self) -> None:
+        """Write what each stage took, where ``--timings`` asks for it."""
+        if not self.timings:
+            return
+        self.mark("output")
+        for (_, before), (name, after) in zip(self._clock, self._clock[1:], strict=False):
+            self.say([Span(f"{(after - before) * 1000:9.1f} ms  {name}", "dim")])
+
+    @contextmanager
+    def progressing(self, label: str) -> Iterator[Progress]:
+        """A callback ``(done, total)`` that draws a bar on stderr once the work has taken a moment.
+
+        Draws nothing off a terminal, with ``--no-progress`` or with ``--quiet``.
+        """
+        if not self.progress or self.quiet or not self.err.isatty():
+            yield _no_progress
+            return
+        bar = _Bar(label, self._console(self.err))
+        try:
+            yield bar.update
+        finally:
+            bar.close()
+
+    # how ---------------------------------------------------------------------------------------------------------
+
+    def _styled(self, stream: IO[str]) -> bool:
+        if self.color != "auto":
+            return self.color == "always"
+        if os.environ.get("NO_COLOR"):
+            return False
+        if os.environ.get("FORCE_COLOR"):
+            return True
+        return stream.isatty() and os.environ.get("TERM") != "dumb"
+
+    def _console(self, stream: IO[str]) -> Console:
+        from rich.console import Console
+
+        styled = self._styled(stream)
+        return Console(
+            file=stream,
+            force_terminal=True if styled else None,
+            no_color=not styled,
+            color_system="auto" if stream.isatty() else "standard",
+            highlight=False,
+            emoji=False,
+            markup=False,
+            legacy_windows=None if stream.isatty() else False,
+        )
+
+
+def _no_progress(done: int, total: int) -> None:
+    """Draw nothing."""
+
+
+class _Bar:
+    """A rich progress bar that is made only when the work turns out to be long."""
+
+    def __init__(self, label: str, console: Console) -> None:
+        self._label = label
+        self._console = console
+        self._started = self._drawn = time.monotonic()
+        self._close: Callable[[], None] | None = None
+        self._draw: Progress = _no_progress
+
+    def update(self, done: int, total: int) -> None:
+        now = time.monotonic()
+        if self._close is None:
+            if now - self._started < _SHOW_AFTER:
+                return
+            self._open(total)
+        elif now - self._drawn < _REDRAW_EVERY and done < total:
+            return
+        self._drawn = now
+        self._draw(done, total)
+
+    def _open(self, total: int) -> None:
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+        bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeRemainingColumn(),
+            console=self._console,
+            transient=True,
+        )
+        task = bar.add_task(self._label, total=total or None)
+        bar.start()
+        self._draw = lambda done, of: bar.update(task, completed=done, total=of or None)
+        self._close = bar.stop
+
+    def close(self) -> None:
+        if self._close is not None:
+            self._close()
+
+
+def _paint(console: Console, spans: Iterable[Span]) -> None:
+    from rich.text import Text
+
+    console.print(Text.assemble(*((span.text, span.style) for span in spans)), soft_wrap=True)
+
+
+def _terminal_width(stream: IO[str]) -> int:
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isdigit() and int(columns) > 0:
+        return int(columns)
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or 80
+    except (OSError, ValueError):
+        return 80
+
+
+def _write_file(file: Path, text_lines: Iterable[str]) -> None:
+    if file.exists() and not file.is_file():  # a device or a pipe is written to, not replaced
+        temporary = target = file
+    else:
+        target = file.resolve()
+        temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    try:
+        with temporary.open("w", encoding="utf-8", newline="\n") as handle:
+            handle.writelines(f"{line}\n" for line in text_lines)
+        if temporary != target:
+            temporary.replace(target)
+    except OSError as error:
+        if temporary != target:
+            temporary.unlink(missing_ok=True)
+        raise UsageError(f"cannot write it: {error.strerror}", code="usage.output", location=str(file)) from error

@@ -1,0 +1,183 @@
+"""Settings: command line over environment over ``govtool.toml`` over built-in defaults.
+
+``govtool.toml`` is looked for in the working directory and its parents; the first directory that holds one, or a
+``.govtool`` store, is the project's root::
+
+    store = ".govtool"                  # a path relative to this file, or a URI
+
+    [sql]                               # defaults of `govtool ingest sql` and `govtool lineage`
+    dialect = "postgres"
+    default_catalog = "dw"
+    default_schema = "public"
+    schema = ["ddl.sql"]                # relative to this file
+    namespace = "postgres://dw:5432"
+    source = "warehouse"
+    relation_from = "{schema}/{table}.sql"
+
+    [sql.variables]                     # values for templates
+    target = "prod"
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from govtool.errors import UsageError
+
+CONFIG_FILE = "govtool.toml"
+STORE_DIRECTORY = ".govtool"
+
+_SQL_TEXTS = ("dialect", "default_catalog", "default_schema", "namespace", "source", "relation_from")
+
+
+@dataclass(frozen=True, slots=True)
+class SqlDefaults:
+    """The ``[sql]`` table; ``None`` and empty where it says nothing."""
+
+    dialect: str | None = None
+    default_catalog: str | None = None
+    default_schema: str | None = None
+    schema: tuple[Path, ...] = ()
+    namespace: str | None = None
+    source: str | None = None
+    relation_from: str | None = None
+    variables: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """What ``govtool.toml`` says, with its paths made absolute."""
+
+    root: Path
+    """The project's directory: where the file or the store was found, else the working directory."""
+    file: Path | None = None
+    store: str | None = None
+    sql: SqlDefaults = field(default_factory=SqlDefaults)
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One resolved value and where it came from, for ``govtool config show``."""
+
+    name: str
+    value: object
+    origin: str
+    """``--store``, ``GOVTOOL_STORE``, a file, or ``default``."""
+
+
+def load_config(start: Path) -> Config:
+    """Find and read ``govtool.toml`` from ``start`` upwards.
+
+    Raises:
+        UsageError: the file is not valid (``usage.config``), has an unknown key or a value of a wrong type.
+    """
+    for folder in (start, *start.parents):
+        file = folder / CONFIG_FILE
+        if file.is_file():
+            return _read(file)
+        if (folder / STORE_DIRECTORY).is_dir():
+            return Config(root=folder)
+    return Config(root=start)
+
+
+def store_setting(option: str | None, config: Config, environ: Mapping[str, str] = os.environ) -> Setting:
+    """The store's path or URI: the option, ``GOVTOOL_STORE``, the file's ``store``, or ``.govtool`` in the root."""
+    if option:
+        return Setting("store", option, "--store")
+    if environ.get("GOVTOOL_STORE"):
+        return Setting("store", environ["GOVTOOL_STORE"], "GOVTOOL_STORE")
+    if config.store:
+        return Setting("store", config.store, str(config.file))
+    return Setting("store", str(config.root / STORE_DIRECTORY), "default")
+
+
+def settings(store: str | None, config: Config, environ: Mapping[str, str] = os.environ) -> tuple[Setting, ...]:
+    """Every setting with its value and origin; values are JSON values."""
+    origin = str(config.file)
+    sql: list[Setting] = []
+    for name in _SQL_TEXTS:
+        value = getattr(config.sql, name)
+        sql.append(Setting(f"sql.{name}", value, "default" if value is None else origin))
+    files = [str(path) for path in config.sql.schema]
+    return (
+        store_setting(store, config, environ),
+        Setting("cache", environ.get("GOVTOOL_CACHE"), "GOVTOOL_CACHE" if environ.get("GOVTOOL_CACHE") else "default"),
+        *sql,
+        Setting("sql.schema", files, origin if files else "default"),
+        *(Setting(f"sql.variables.{name}", value, origin) for name, value in config.sql.variables.items()),
+    )
+
+
+def _read(file: Path) -> Config:
+    import tomllib
+
+    try:
+        table = tomllib.loads(file.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"not valid TOML: {error}", code="usage.config", location=str(file)) from error
+    except OSError as error:
+        raise UsageError(f"cannot read it: {error.strerror}", code="usage.config", location=str(file)) from error
+    reader = _Table(table, file)
+    reader.only("store", "sql")
+    sql = reader.table("sql")
+    sql.only("schema", "variables", *_SQL_TEXTS)
+    store = reader.text("store")
+    root = file.parent
+    return Config(
+        root=root,
+        file=file,
+        store=store if store is None or "://" in store else str(root / store),
+        sql=SqlDefaults(
+            **{name: sql.text(name) for name in _SQL_TEXTS},
+            schema=tuple(root / item for item in sql.texts("schema")),
+            variables=sql.table("variables").values,
+        ),
+    )
+
+
+class _Table:
+    """A TOML table that answers with the right type or a pointed error."""
+
+    def __init__(self, values: Mapping[str, object], file: Path, prefix: str = "") -> None:
+        self.values = values
+        self._file = file
+        self._prefix = prefix
+
+    def only(self, *names: str) -> None:
+        for key in self.values:
+            if key not in names:
+                raise UsageError(
+                    f"unknown key {self._prefix}{key}",
+                    code="usage.config-key",
+                    location=str(self._file),
+                    nearest=tuple(self._prefix + near for near in difflib.get_close_matches(key, names)),
+                    hint="govtool config show --help",
+                )
+
+    def text(self, name: str) -> str | None:
+        value = self.values.get(name)
+        if value is None or isinstance(value, str):
+            return value
+        raise self._wrong(name, "a string")
+
+    def texts(self, name: str) -> list[str]:
+        value = self.values.get(name, [])
+        items = [value] if isinstance(value, str) else value
+        if isinstance(items, list) and all(isinstance(item, str) for item in items):
+            return items
+        raise self._wrong(name, "a string or a list of strings")
+
+    def table(self, name: str) -> _Table:
+        value = self.values.get(name, {})
+        if not isinstance(value, dict):
+            raise self._wrong(name, "a table")
+        return _Table(value, self._file, f"{self._prefix}{name}.")
+
+    def _wrong(self, name: str, expected: str) -> UsageError:
+        return UsageError(
+            f"{self._prefix}{name} must be {expected}", code="usage.config-type", location=str(self._file)
+        )

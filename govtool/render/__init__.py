@@ -1,0 +1,1 @@
+"""Results to text: tables, JSON, CSV, Markdown, DOT, Mermaid. Knows results; reads and writes nothing."""

@@ -1,0 +1,122 @@
+"""The log of commits, one commit, and the outcome of an ingest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from govtool.render.coverage import sentence
+from govtool.render.envelope import compact, envelope, json_lines
+from govtool.render.table import Column, Table, markdown, plain, to_csv
+from govtool.render.text import count, when
+
+if TYPE_CHECKING:
+    from govtool.app.ingest import IngestResult
+    from govtool.store import Commit, FragmentRef
+
+FORMATS = ("table", "plain", "json", "jsonl", "csv", "markdown")
+
+
+def commit_object(commit: Commit) -> dict[str, object]:
+    """The JSON value of a commit."""
+    return {
+        "seq": commit.seq,
+        "id": commit.id,
+        "parent": commit.parent,
+        "branch": commit.branch,
+        "time": commit.time,
+        "author": commit.author,
+        "message": commit.message,
+        "batch": commit.batch,
+        "tool": commit.tool,
+        "sources": list(commit.sources),
+        "summary": dict(commit.summary),
+    }
+
+
+def render_log(form: str, commits: Sequence[Commit], store: str, truncated: bool) -> Table | Iterable[str]:
+    """The log in one of ``FORMATS``."""
+    if form == "json":
+        more = {"truncated": commits[-1].seq - 1} if truncated and commits else {}
+        return json_lines(envelope("log/1", {"store": store, "commits": [commit_object(c) for c in commits], **more}))
+    if form == "jsonl":
+        return (compact(commit_object(commit)) for commit in commits)
+    if form == "csv":
+        return to_csv(
+            ("seq", "id", "time", "author", "sources", "message"),
+            [(c.seq, c.id, c.time, c.author, " ".join(c.sources), c.message) for c in commits],
+        )
+    table = _log_table(commits, truncated)
+    return table if form == "table" else (plain if form == "plain" else markdown)(table)
+
+
+def _log_table(commits: Sequence[Commit], truncated: bool) -> Table:
+    older = f" · {commits[-1].seq - 1:,} older (--all)" if truncated and commits else ""
+    return Table(
+        columns=(
+            Column("seq", justify="right"),
+            Column("id", style="yellow"),
+            Column("time"),
+            Column("author"),
+            Column("message"),
+        ),
+        rows=[(str(c.seq), c.short, when(c.time), c.author, c.message) for c in commits],
+        summary=count(len(commits), "commit") + older,
+    )
+
+
+def render_commit(form: str, commit: Commit, fragments: Sequence[FragmentRef], store: str) -> Table | Iterable[str]:
+    """One commit in one of ``FORMATS``."""
+    if form in ("json", "jsonl"):
+        live = [
+            {"source": f.source, "table": f.table, "sha256": f.sha256, "bytes": f.size, "rows": f.rows}
+            for f in fragments
+        ]
+        body = envelope("show/1", {"store": store, "commit": commit_object(commit), "fragments": live})
+        return json_lines(body) if form == "json" else [compact(body)]
+    rows = _facts(commit, fragments)
+    if form == "csv":
+        return to_csv(("name", "value"), rows)
+    table = Table(columns=(Column("name", style="dim"), Column("value")), rows=rows, summary=_live(fragments))
+    return table if form == "table" else (plain if form == "plain" else markdown)(table)
+
+
+def _facts(commit: Commit, fragments: Sequence[FragmentRef]) -> list[tuple[str, str]]:
+    facts = [
+        ("commit", commit.id),
+        ("seq", f"{commit.seq} on {commit.branch}"),
+        ("parent", commit.parent or "none"),
+        ("time", commit.time),
+        ("author", commit.author),
+        ("message", commit.message),
+        ("tool", commit.tool),
+        ("batch", commit.batch),
+        ("sources", ", ".join(commit.sources)),
+    ]
+    return facts + [(key, _value(value)) for key, value in sorted(commit.summary.items()) if key not in ("source",)]
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} {_value(item)}" for key, item in value.items()) or "none"
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+
+
+def _live(fragments: Sequence[FragmentRef]) -> str:
+    size = sum(f.size for f in fragments)
+    sources = len({f.source for f in fragments})
+    return f"{count(sources, 'live source')}, {count(len(fragments), 'fragment')}, {size / 1e6:,.1f} MB"
+
+
+def ingest_summary(result: IngestResult) -> str:
+    """One sentence on an ingest."""
+    commit = result.commit
+    if not result.created:
+        return f"{result.source}: nothing new, still at commit {commit.seq} ({commit.short})"
+    summary = commit.summary
+    sizes = ", ".join(
+        count(number, noun)
+        for noun, number in (("file", result.files), ("dataset", summary["datasets"]), ("edge", summary["edges"]))
+        if isinstance(number, int)
+    )
+    return f"{result.source}: commit {commit.seq} ({commit.short}) · {sizes} · {sentence(result.coverage)}"

@@ -1,0 +1,135 @@
+"""Coverage: the sentence at the end of a table, and the answer of ``govtool coverage``."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Protocol
+
+from govtool.render.envelope import compact, envelope, json_lines
+from govtool.render.errors import place_of
+from govtool.render.table import Column, Table, markdown, plain, to_csv
+from govtool.render.text import count, percent
+
+if TYPE_CHECKING:
+    from govtool.app.coverage import CoverageReport
+
+FORMATS = ("table", "plain", "json", "jsonl", "csv", "markdown")
+
+
+class Counts(Protocol):
+    """Counts of statements, such as ``govtool.app.coverage.Coverage``."""
+
+    @property
+    def understood(self) -> int:
+        """Statements of which everything was understood."""
+
+    @property
+    def partial(self) -> int:
+        """Statements with an opaque or ambiguous part."""
+
+    @property
+    def opaque(self) -> int:
+        """Statements of which nothing was understood."""
+
+    @property
+    def relevant(self) -> int:
+        """The sum of the three."""
+
+
+def sentence(coverage: Counts) -> str:
+    """``coverage 96.4% (412/427 statements)``."""
+    share = percent(coverage.understood, coverage.relevant)
+    return f"coverage {share} ({coverage.understood:,}/{count(coverage.relevant, 'statement')})"
+
+
+def shortfall(coverage: Counts, *, strict: bool, min_coverage: float | None) -> str | None:
+    """Why the evidence does not suffice, or None if it does."""
+    if coverage.relevant and coverage.opaque == coverage.relevant:
+        return f"nothing was understood of {count(coverage.relevant, 'statement')}"
+    if strict and coverage.understood < coverage.relevant:
+        return f"{sentence(coverage)}, and --strict asks for all"
+    if min_coverage is not None and coverage.understood * 100 < min_coverage * coverage.relevant:
+        return f"{sentence(coverage)} is below the {min_coverage:g}% of --min-coverage"
+    return None
+
+
+def render(form: str, report: CoverageReport, header: dict[str, object]) -> Table | Iterable[str]:
+    """One of ``FORMATS``; ``header`` are the keys that say which store and commit this is."""
+    if form in ("table", "plain", "markdown"):
+        made = table(report)
+        return made if form == "table" else (plain if form == "plain" else markdown)(made)
+    if form == "csv":
+        return to_csv(
+            ("source", "dialect", "files", "statements", "understood", "partial", "opaque", "ignored"),
+            [(s.source, s.dialect, s.files, *s.coverage.counts().values()) for s in report.sources],
+        )
+    sources: list[dict[str, object]] = [
+        {"source": s.source, "dialect": s.dialect, "files": s.files, **s.coverage.counts()} for s in report.sources
+    ]
+    if form == "jsonl":
+        return (compact(source) for source in sources)
+    return json_lines(
+        envelope(
+            "coverage/1",
+            {
+                **header,
+                "sources": sources,
+                "coverage": report.total.counts(),
+                "diagnostics": [
+                    {
+                        "source": source,
+                        "code": d.code,
+                        "severity": d.severity,
+                        "message": d.message,
+                        "file": d.file,
+                        "line": d.line,
+                        "column": d.column,
+                        "target": d.target,
+                        "candidates": list(d.candidates),
+                    }
+                    for source, d in report.diagnostics
+                ],
+            },
+        )
+    )
+
+
+def table(report: CoverageReport) -> Table:
+    """A row a source."""
+    numbers = ("files", "understood", "partial", "opaque", "ignored")
+    return Table(
+        columns=(
+            Column("source", style="bold"),
+            Column("dialect"),
+            *(Column(name, justify="right") for name in numbers),
+            Column("coverage", justify="right"),
+        ),
+        rows=[
+            (
+                s.source,
+                s.dialect or "generic",
+                f"{s.files:,}",
+                f"{s.coverage.understood:,}",
+                f"{s.coverage.partial:,}",
+                f"{s.coverage.opaque:,}",
+                f"{s.coverage.ignored:,}",
+                percent(s.coverage.understood, s.coverage.relevant),
+            )
+            for s in report.sources
+        ],
+        summary=sentence(report.total),
+    )
+
+
+def reasons(report: CoverageReport, limit: int | None) -> Table:
+    """A row a diagnostic, and how often each code occurs."""
+    codes = Counter(d.code for _, d in report.diagnostics)
+    shown = report.diagnostics if limit is None else report.diagnostics[:limit]
+    left = len(report.diagnostics) - len(shown)
+    tail = f" · {left:,} more (--all)" if left else ""
+    return Table(
+        columns=(Column("severity"), Column("code"), Column("place", style="dim"), Column("message")),
+        rows=[(d.severity, d.code, f"{source}: {place_of(d)}", d.message) for source, d in shown],
+        summary=", ".join(f"{number:,} {code}" for code, number in codes.most_common()) + tail,
+    )

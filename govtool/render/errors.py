@@ -1,0 +1,90 @@
+"""Errors and diagnostics as blocks of lines: code, message, place with a caret, nearest names, what to do next.
+
+error[usage.unknown-column] no column crm.user.email
+  did you mean  crm.users.email
+  hint          govtool lineage --help
+
+warning[parse-error] expected a closing parenthesis
+  --> etl/audience.sql:9:17
+   |
+ 9 | SELECT a, (b FROM t
+   |                 ^
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from govtool.errors import AmbiguousNameError, GovtoolError
+from govtool.model import Diagnostic
+from govtool.render.table import Span
+from govtool.render.text import printable, width
+
+_STYLES = {"error": "bold red", "warning": "yellow", "info": "cyan"}
+_SOURCE_WIDTH = 100
+"""Cells of a source line that are shown; longer lines are cut around the caret, and that is marked with an ellipsis."""
+
+
+def error_lines(error: GovtoolError) -> Iterator[list[Span]]:
+    """One error as lines for stderr."""
+    yield [Span(f"error[{error.code}]", "bold red"), Span(" " + printable(error.message))]
+    label = "candidates" if isinstance(error, AmbiguousNameError) else "did you mean"
+    details = [("in", error.location)] if error.location else []
+    details += [(label if i == 0 else "", near) for i, near in enumerate(error.nearest)]
+    details += [("hint", error.hint)] if error.hint else []
+    for name, text in details:
+        yield [Span(f"  {name:<12}  ", "dim"), Span(printable(text or ""))]
+
+
+def unexpected_lines(error: BaseException) -> Iterator[list[Span]]:
+    """An error that nobody foresaw: its class and text, and how to see more."""
+    yield [Span("error[internal]", "bold red"), Span(f" {type(error).__name__}: {printable(str(error))[:2000]}")]
+    yield [
+        Span("  hint          ", "dim"),
+        Span("this is a bug in govtool; run again with --debug and report the traceback"),
+    ]
+
+
+def diagnostic_lines(diagnostic: Diagnostic, source_line: str | None = None) -> Iterator[list[Span]]:
+    """One diagnostic; with the text of its line, the line is shown with a caret below it."""
+    style = _STYLES.get(diagnostic.severity, "")
+    yield [Span(f"{diagnostic.severity}[{diagnostic.code}]", style), Span(" " + printable(diagnostic.message))]
+    place = place_of(diagnostic)
+    if place:
+        yield [Span("  --> ", "dim"), Span(place)]
+    if source_line is not None and diagnostic.line:
+        number = str(diagnostic.line)
+        margin = " " * len(number)
+        text, caret = _window(source_line, diagnostic.column)
+        yield [Span(f" {margin} |", "dim")]
+        yield [Span(f" {number} | ", "dim"), Span(text)]
+        if caret is not None:
+            yield [Span(f" {margin} | ", "dim"), Span(" " * caret + "^", style)]
+    for candidate in diagnostic.candidates:
+        yield [Span("  candidate     ", "dim"), Span(printable(candidate))]
+
+
+def place_of(diagnostic: Diagnostic) -> str:
+    """``file:line:column`` with as many parts as are known."""
+    parts = [printable(diagnostic.file)] if diagnostic.file else []
+    if diagnostic.line and (parts or diagnostic.line):
+        parts.append(str(diagnostic.line))
+        if diagnostic.column:
+            parts.append(str(diagnostic.column))
+    return ":".join(parts)
+
+
+def _window(line: str, column: int | None) -> tuple[str, int | None]:
+    """The visible part of a source line and the cell of its caret."""
+    line = line.rstrip("\r\n").replace("\t", " ")
+    at = None if column is None else min(max(column - 1, 0), len(line))
+    start = (
+        0
+        if at is None or len(line) <= _SOURCE_WIDTH
+        else max(0, min(at - _SOURCE_WIDTH // 2, len(line) - _SOURCE_WIDTH))
+    )
+    shown = line[start : start + _SOURCE_WIDTH]
+    head = "…" if start else ""
+    tail = "…" if start + _SOURCE_WIDTH < len(line) else ""
+    caret = None if at is None else width(head + printable(line[start:at]))
+    return head + printable(shown) + tail, caret

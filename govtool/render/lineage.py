@@ -1,0 +1,83 @@
+"""The lineage of SQL as table, JSON, CSV and Markdown. Graph drawings are in ``govtool.render.drawing``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from govtool.app.lineage import Lineage, LineageEdge, to_object
+from govtool.render.drawing import Drawing, dot, mermaid
+from govtool.render.envelope import compact, envelope, json_lines
+from govtool.render.table import Column, Table, markdown, plain, to_csv
+from govtool.render.text import count
+
+FORMATS = ("table", "plain", "json", "jsonl", "csv", "markdown", "dot", "mermaid")
+
+
+def render(form: str, results: Sequence[Lineage]) -> Table | Iterable[str]:
+    """One of ``FORMATS``."""
+    if form == "table":
+        return table(results)
+    if form == "plain":
+        return plain(table(results))
+    if form == "markdown":
+        return markdown(table(results))
+    if form == "json":
+        body = {"results": [to_object(result, with_files=True) for result in results]}
+        return json_lines(envelope("lineage/1", body))
+    if form == "jsonl":
+        return (compact(to_object(result, with_files=True)) for result in results)
+    if form == "csv":
+        return to_csv(
+            ("target", "source", "kinds", "file"),
+            [
+                (edge.target, edge.source, " ".join(edge.kinds), str(result.id))
+                for result in results
+                for edge in _all_edges(result)
+            ],
+        )
+    return (dot if form == "dot" else mermaid)(drawing(results))
+
+
+def table(results: Sequence[Lineage]) -> Table:
+    """A row for each column and each source; columns without a source are listed too."""
+    rows: list[tuple[str, str, str]] = []
+    for result in results:
+        rows += _rows(result)
+    sources = {source for result in results for source in result.sources}
+    targets = {target for result in results for target in result.targets}
+    edges = sum(len(result.edges) for result in results)
+    return Table(
+        columns=(Column("column", style="bold"), Column("from"), Column("kinds", style="dim")),
+        rows=rows,
+        summary=f"{count(edges, 'edge')} into {count(len(targets), 'relation')} from {count(len(sources), 'relation')}",
+    )
+
+
+def _rows(result: Lineage) -> Iterator[tuple[str, str, str]]:
+    by_target: dict[str, list[LineageEdge]] = {}
+    for edge in _all_edges(result):
+        by_target.setdefault(edge.target, []).append(edge)
+    order = [f"{target}.{column}" for target, names in (result.columns or {}).items() for column in names]
+    rest = [target for target in by_target if target not in set(order)]
+    for column in [*order, *rest]:
+        edges = by_target.get(column)
+        if not edges:
+            yield column, "", ""
+        for number, edge in enumerate(edges or ()):
+            yield "" if number else column, edge.source, ", ".join(edge.kinds)
+
+
+def _all_edges(result: Lineage) -> tuple[LineageEdge, ...]:
+    return (*result.edges, *result.referenced)
+
+
+def drawing(results: Sequence[Lineage]) -> Drawing:
+    """Datasets with their columns, and the edges between them."""
+    drawn = Drawing()
+    for result in results:
+        for target, names in (result.columns or {}).items():
+            for name in names:
+                drawn.add_node(target, name)
+        for edge in _all_edges(result):
+            drawn.add_edge(edge.source, edge.target, edge.kinds)
+    return drawn

@@ -1,0 +1,23 @@
+"""The settings in effect."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from govtool.config import Setting
+from govtool.render.envelope import envelope, json_lines
+from govtool.render.table import Column, Table, markdown, plain, to_csv
+
+FORMATS = ("table", "plain", "json", "csv", "markdown")
+
+
+def render(form: str, settings: Sequence[Setting]) -> Table | Iterable[str]:
+    """One of ``FORMATS``."""
+    if form == "json":
+        values = [{"name": s.name, "value": s.value, "origin": s.origin} for s in settings]
+        return json_lines(envelope("config/1", {"settings": values}))
+    rows = [(s.name, "" if s.value is None else str(s.value), s.origin) for s in settings]
+    if form == "csv":
+        return to_csv(("name", "value", "origin"), rows)
+    table = Table(columns=(Column("setting", style="bold"), Column("value"), Column("from", style="dim")), rows=rows)
+    return table if form == "table" else (plain if form == "plain" else markdown)(table)

@@ -1,0 +1,85 @@
+"""Small pieces of text: what is safe to print, how wide it is, where it may be broken."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+_UNSAFE = re.compile(
+    "[\x00-\x1f\x7f-\x9f"  # C0, DEL, C1: terminal escapes start here
+    "\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff"  # invisible and direction-changing characters
+    "\ud800-\udfff]"  # lone surrogates cannot be encoded
+)
+_BREAK_AFTER = frozenset(" ./_-,:→")
+
+
+def printable(text: str) -> str:
+    r"""Replace what could steer a terminal or deceive a reader by a visible escape: ``\x1b``, ``\u202e``."""
+    return _UNSAFE.sub(_escape, text) if _UNSAFE.search(text) else text
+
+
+def _escape(match: re.Match[str]) -> str:
+    code = ord(match.group())
+    short = {9: r"\t", 10: r"\n", 13: r"\r"}.get(code)
+    return short or (f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}")
+
+
+def width(text: str) -> int:
+    """The number of terminal cells that printable text takes."""
+    if text.isascii():
+        return len(text)
+    return sum(_cells(ch) for ch in text)
+
+
+def _cells(ch: str) -> int:
+    if unicodedata.combining(ch):
+        return 0
+    return 2 if unicodedata.east_asian_width(ch) in "WF" else 1
+
+
+def fold(text: str, limit: int) -> list[str]:
+    """Break text into lines of at most ``limit`` cells, after a separator where there is one; nothing is cut.
+
+    >>> fold("mart_marketing.audience.email", 16)
+    ['mart_marketing.', 'audience.email']
+    """
+    if width(text) <= limit:
+        return [text]
+    lines: list[str] = []
+    line = ""
+    used = 0
+    for ch in text:
+        cells = _cells(ch)
+        if line and used + cells > limit:
+            cut = max((i + 1 for i, seen in enumerate(line) if seen in _BREAK_AFTER), default=len(line))
+            if cut <= limit // 3:
+                cut = len(line)
+            lines.append(line[:cut].rstrip(" "))
+            line = line[cut:]
+            used = width(line)
+        line += ch
+        used += cells
+    lines.append(line)
+    return lines
+
+
+def count(number: int, singular: str, plural: str | None = None) -> str:
+    """``1 column``, ``2 columns``, ``1,234 columns``."""
+    return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
+
+
+def percent(part: int, whole: int) -> str:
+    """A share with one decimal, never rounded up to 100.0%: ``96.4%``; ``n/a`` of nothing."""
+    if whole == 0:
+        return "n/a"
+    return f"{min(100 * part / whole, 99.9 if part < whole else 100.0):.1f}%"
+
+
+def when(iso: str) -> str:
+    """An ISO time to the minute: ``2026-11-20 22:10``."""
+    return iso[:16].replace("T", " ")
+
+
+def short(commit_id: str) -> str:
+    """The short form of a commit id."""
+    return commit_id[:7]
