@@ -162,6 +162,7 @@ def main(arguments: list[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     argv = sys.argv[1:] if arguments is None else arguments
+    current.clear()
     try:
         code = _group("govtool", _SUMMARY, COMMANDS, top=True).main(
             argv, prog_name="govtool", standalone_mode=False, windows_expand_args=False
@@ -188,7 +189,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _report(lines: Iterator[list[Span]], code: int) -> int:
     """Write an error to stderr; with ``--debug`` the traceback goes before it."""
-    ui = current[-1] if current else Ui(debug="--debug" in sys.argv)
+    ui = current[-1] if current else Ui()
     with contextlib.suppress(BrokenPipeError):
         with contextlib.suppress(OSError):
             sys.stdout.flush()

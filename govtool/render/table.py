@@ -58,14 +58,16 @@ def lines(table: Table, limit: int | None = None) -> Iterator[list[Span]]:
             yield [Span(text, "bold")]
         yield []
     if table.rows:
-        rows = [[printable(cell) for cell in row] for row in table.rows]
-        natural = [max(width(column.title), *(width(row[i]) for row in rows)) for i, column in enumerate(table.columns)]
-        widths = natural if limit is None else _squeeze(natural, limit)
+        rows = [[[printable(cell)] for cell in row] for row in table.rows]
+        widths = _widths(table.columns, rows)
+        if limit is not None:
+            squeezed = _squeeze(widths, limit)
+            rows = [[fold(cell[0], squeezed[i]) for i, cell in enumerate(row)] for row in rows]
+            widths = _widths(table.columns, rows)
         yield _line([column.title for column in table.columns], table.columns, widths, ["dim"] * len(widths))
-        for number, row in enumerate(rows):
+        for number, cells in enumerate(rows):
             first = table.row_styles[number] if number < len(table.row_styles) else ""
             styles = [first or table.columns[0].style, *(column.style for column in table.columns[1:])]
-            cells = [fold(cell, widths[i]) for i, cell in enumerate(row)]
             for level in range(max(map(len, cells))):
                 yield _line([cell[level] if level < len(cell) else "" for cell in cells], table.columns, widths, styles)
         if table.summary:
@@ -73,6 +75,12 @@ def lines(table: Table, limit: int | None = None) -> Iterator[list[Span]]:
     if table.summary:
         for text in _paragraph(table.summary, limit):
             yield [Span(text)]
+
+
+def _widths(columns: tuple[Column, ...], rows: list[list[list[str]]]) -> list[int]:
+    return [
+        max(width(column.title), *(width(line) for row in rows for line in row[i])) for i, column in enumerate(columns)
+    ]
 
 
 def _line(texts: list[str], columns: tuple[Column, ...], widths: list[int], styles: list[str]) -> list[Span]:

@@ -1,0 +1,91 @@
+"""Layers look down only, and ``govtool --help`` imports nothing heavy (docs/architecture.md, "Layers")."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import govtool
+
+PACKAGE = Path(govtool.__file__).parent
+LAYERS = {
+    "errors": 0,
+    "names": 0,
+    "clock": 0,
+    "config": 0,
+    "model": 1,
+    "graph": 2,
+    "capture": 3,
+    "store": 3,
+    "query": 4,
+    "policy": 4,
+    "app": 5,
+    "render": 6,
+    "cli": 7,
+}
+NEVER = {("capture", "store"), ("store", "capture"), ("query", "policy")}
+HEAVY = {"pyspark", "networkx", "numpy", "pyarrow", "boto3", "sqlglot", "pydantic", "jinja2", "yaml", "obstore"}
+
+
+def part_of(module: str) -> str | None:
+    """``graph`` of ``govtool.graph.index``; None outside the package and for the package itself."""
+    names = module.split(".")
+    return names[1] if names[0] == "govtool" and len(names) > 1 and names[1] in LAYERS else None
+
+
+def imports() -> Iterator[tuple[str, int, str, str]]:
+    """File, line, importing part and imported part of every import of one part by another."""
+    for file in sorted(PACKAGE.rglob("*.py")):
+        own = file.relative_to(PACKAGE).parts[0].removesuffix(".py")
+        if own == "__init__":
+            continue
+        assert own in LAYERS, f"{file}: no layer for govtool.{own}"
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            names: list[str] = []
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                names = [f"{node.module}.{alias.name}" for alias in node.names]
+            for name in names:
+                other = part_of(name)
+                if other and other != own:
+                    yield f"{file.relative_to(PACKAGE)}", node.lineno, own, other
+
+
+def test_layers_look_down_only():
+    wrong = [
+        f"{file}:{line}: {own} (L{LAYERS[own]}) imports {other} (L{LAYERS[other]})"
+        for file, line, own, other in imports()
+        if LAYERS[other] > LAYERS[own] or (own, other) in NEVER
+    ]
+    assert wrong == []
+
+
+def test_product_never_imports_tests_or_benchmarks():
+    for file in PACKAGE.rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom):
+                assert (node.module or "").split(".")[0] not in {"tests", "bench"}, file
+
+
+@pytest.mark.parametrize(
+    ("arguments", "allowed"),
+    [
+        (["--help"], set()),
+        (["--version"], set()),
+        (["impact", "--help"], {"pydantic"}),  # typer checks a command's options with it
+        (["ingest", "sql", "--help"], {"pydantic"}),
+    ],
+)
+def test_help_imports_nothing_heavy(arguments, allowed):
+    code = (
+        "import sys; from govtool.cli.main import main; main(sys.argv[1:]); "
+        f"print('LOADED', *sorted({HEAVY - allowed!r} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "LOADED"
