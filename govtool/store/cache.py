@@ -61,7 +61,8 @@ def publish(directory: Path, write: Callable[[Path], None], *, limit: int | None
 
     Args:
         directory: From `cache_dir`.
-        write: Is given an empty folder to fill. What it raises is passed on, and nothing appears.
+        write: Is given an empty folder to fill. What it raises is passed on (an OSError as a StoreError), and nothing
+            appears.
         limit: The bound of the whole cache in bytes; by default that of the environment.
 
     Raises:
@@ -71,16 +72,12 @@ def publish(directory: Path, write: Callable[[Path], None], *, limit: int | None
     bound = size_limit() if limit is None else limit
     building = directory.parent / f".build-{uuid.uuid4().hex}"
     try:
-        try:
-            building.mkdir(parents=True, mode=0o700)
-        except OSError as error:
-            raise _unwritable(error, directory) from error
+        building.mkdir(parents=True, mode=0o700)
         write(building)
-        try:
-            _sync_tree(building)
-            _appear(building, directory)
-        except OSError as error:
-            raise _unwritable(error, directory) from error
+        _sync_tree(building)
+        _appear(building, directory)
+    except OSError as error:
+        raise _unwritable(error, directory) from error
     finally:
         shutil.rmtree(building, ignore_errors=True)
     evict(directory.parent, bound, keep=directory)
@@ -141,7 +138,7 @@ def size_limit() -> int:
         raise UsageError(
             f"{SIZE_VARIABLE} is {text[:40]!r}", code="usage.cache-size", hint="use bytes, or a size such as 500M or 4G"
         )
-    return int(found[1]) * 1024 ** " KMGT".index(found[2].upper() or " ")
+    return int(found[1]) << (10 * " KMGT".index(found[2].upper() or " "))
 
 
 def tree_size(path: Path) -> int:

@@ -104,12 +104,15 @@ class Manifest:
             levels = levels[:-1]
         return Manifest((*tail, *added), levels)
 
-    def folded(self) -> tuple[Manifest, dict[str, bytes]]:
+    def folded(self, *, now: bool = True) -> tuple[Manifest, dict[str, bytes]]:
         """Fold what has become too long.
 
+        Args:
+            now: Whether this is a good moment to write a node; if not, only what has twice its length is folded.
+
         Returns:
-            The manifest and the new nodes by sha256. A small commit gets at most one: a level waits for a later commit
-            if the tail was folded in this one, unless it has twice the references that it should have.
+            The manifest and the new nodes by sha256. A small commit gets at most one: once there is a node, the rest
+            waits for a later commit, again up to twice its length.
         """
         nodes: dict[str, bytes] = {}
 
@@ -122,14 +125,14 @@ class Manifest:
 
         tail = self.tail
         levels = list(self.levels)
-        if len(tail) > TAIL:
+        if len(tail) > (TAIL if now else 2 * TAIL):
             leaves = tuple(node(tail[start : start + LEAF], ()) for start in range(0, len(tail), LEAF))
             levels[:1] = [(*levels[0], *leaves)] if levels else [leaves]
             tail = ()
         level = 0
         while level < len(levels):
             refs = levels[level]
-            while len(refs) >= (2 * FAN if nodes else FAN):
+            while len(refs) >= (FAN if now and not nodes else 2 * FAN):
                 parent = node((), refs[:FAN])
                 refs = refs[FAN:]
                 above = levels[level + 1] if level + 1 < len(levels) else ()

@@ -145,7 +145,9 @@ class Writer:
         pause = 0.01
         while True:
             manifest = (base.manifest if base else Manifest()).apply(changes.retract, entries)
-            manifest, nodes = manifest.folded()
+            # A commit that writes a node leaves the hint one behind, which costs its readers nothing, so that it needs no
+            # more requests than others. This works when the hint is up to date.
+            manifest, nodes = manifest.folded(now=lag == 0)
             self._objects.create_many([(node_key(s), data) for s, data in nodes.items() if s not in written])
             written.update(nodes)
             attempt = replace(
@@ -158,7 +160,6 @@ class Writer:
             )
             commit, winner = self._put_slot(attempt)
             if commit is not None:
-                # A small commit that wrote a node leaves the hint one behind, which costs its readers nothing.
                 if not (nodes and lag == 0):
                     self._put_hint(commit)
                 return CommitResult(commit, created=True)

@@ -1,0 +1,102 @@
+"""Many writers at once: all land, each batch once."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from itertools import pairwise
+from pathlib import Path
+
+from store_doubles import Wrapped
+
+from govtool.store import Changes, Fragment, Store
+
+COMMITS = 15
+
+CODE = """
+import sys
+sys.path.insert(0, {root!r})
+from govtool.store import Changes, Fragment, Store
+store = Store.open({uri!r})
+for n in range({commits}):
+    fragment = Fragment("job{who}", "derivation", b"{who} %d" % n, 1)
+    result = store.commit(Changes(add=(fragment,)), message="m", author="{who}", batch=f"{who}-{{n}}")
+    assert result.created
+"""
+
+
+def test_eight_processes(tmp_path):
+    uri = str(tmp_path / "store")
+    store = Store.init(uri)
+    root = str(Path(__file__).parents[2])
+    processes = [
+        subprocess.Popen([sys.executable, "-c", CODE.format(root=root, uri=uri, commits=COMMITS, who=who)])
+        for who in range(8)
+    ]
+    assert [process.wait(timeout=120) for process in processes] == [0] * 8
+    commits = list(store.log())
+    assert len(commits) == 8 * COMMITS
+    assert len({commit.batch for commit in commits}) == 8 * COMMITS
+    assert len(store.fragments(store.head())) == 8 * COMMITS
+    assert all(later.time >= earlier.time for later, earlier in pairwise(commits))
+
+
+def together(*actions):
+    threads = [threading.Thread(target=action) for action in actions]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def test_threads_with_the_same_batch_commit_it_once(store):
+    changes = Changes(("etl",), (Fragment("etl", "derivation", b"same", 1),))
+    results = []
+
+    def commit():
+        results.append(store.commit(changes, message="", author="", batch="same"))
+
+    together(*[commit] * 8)
+    assert sum(result.created for result in results) == 1
+    assert store.head().seq == 1
+
+
+def racing(store, *others):
+    """A store in which the others commit just before the slot of each attempt is taken."""
+    waiting = list(others)
+
+    def before(op, key):
+        if op == "create" and key.startswith("log/") and waiting:
+            waiting.pop(0)()
+
+    return Store(Wrapped(store.objects, before), store.store_id)
+
+
+def test_a_loser_is_rebased(store, say, texts):
+    say("etl", b"old")
+    slow = racing(store, lambda: say("logs", b"x"), lambda: say("dbt", b"y"))
+    assert say("etl", b"new", batch="b", into=slow).commit.seq == 4
+    assert texts(store) == {"etl": {b"new"}, "logs": {b"x"}, "dbt": {b"y"}}
+
+
+def test_the_last_one_to_speak_for_a_source_is_right(store, say, texts):
+    slow = racing(store, lambda: say("etl", b"quick", b"one"))
+    say("etl", b"slow", into=slow)
+    assert texts(store) == {"etl": {b"slow"}}
+
+
+def test_a_loser_whose_batch_went_by_commits_nothing(store, say):
+    slow = racing(store, lambda: say("etl", b"a", batch="b"))
+    assert not say("etl", b"a", batch="b", into=slow).created
+    assert store.head().seq == 1
+
+
+def test_a_loser_far_behind_whose_batch_went_by_commits_nothing(store, say):
+    def many():
+        say("etl", b"a", batch="b")
+        for n in range(40):
+            say("other", b"%d" % n)
+
+    assert not say("etl", b"a", batch="b", into=racing(store, many)).created
+    assert store.head().seq == 41
