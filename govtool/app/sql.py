@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from govtool.errors import UnknownNameError, UsageError
+from govtool.errors import UnknownNameError
 from govtool.model import Diagnostic
 
 if TYPE_CHECKING:
@@ -111,10 +111,7 @@ def scripts(request: SqlRequest, root: Path, stdin: IO[bytes] | None) -> Iterato
     """
     from govtool.capture.sql.files import read_scripts
 
-    for path in request.paths:
-        if path != "-" and not Path(path).exists() and not Path(path).is_symlink():
-            raise UsageError("no such file or folder", code="usage.no-such-file", location=path)
-    return read_scripts([p if p == "-" else Path(p) for p in request.paths], root=root, stdin=stdin)
+    return read_scripts(request.paths, root=root, stdin=stdin)
 
 
 def options(request: SqlRequest, source: str = "") -> Options:

@@ -51,7 +51,7 @@ def test_terminal_escapes_in_an_error_are_made_visible():
         (["init", "--stor", "x"], 2, "usage.arguments] no such option: --stor"),
         (["ingest", "sql"], 2, "usage.arguments] missing argument"),
         (["lineage"], 2, "nothing to read"),
-        (["lineage", "nowhere.sql"], 2, "usage.no-such-file"),
+        (["lineage", "nowhere.sql"], 2, "usage.no-such-path"),
         (["lineage", "-", "--dialect", "postgrse"], 2, "did you mean  postgres"),
         (["lineage", "-", "--format", "jsno"], 2, "did you mean  json"),
         (["lineage", "-", "--semantics", "lax"], 2, "usage.unknown-semantics"),
