@@ -1,0 +1,457 @@
+"""A batch of scripts: which statement defines which relation, and in which order they can be understood.
+
+Statements come in any order. A statement is walked when its turn comes, or earlier when another one needs the columns of
+what it defines (the stack of the LineageX paper, section 3, as recursion). What a name means depends on where it stands: in
+its own script the latest definition before it counts, else the next one after it; other scripts have no order, and there
+the supplied schema counts first and then any definition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from govtool.capture.sql.dependencies import Interner
+from govtool.capture.sql.inline import inline_function
+from govtool.capture.sql.relation import TableInfo
+from govtool.capture.sql.script import ParsedStatement
+from govtool.capture.sql.statements import StatementWalk, Write, file_name
+from govtool.capture.sql.walk import Inline
+from govtool.model import Diagnostic
+from govtool.names import fold, join_name, split_name
+
+FILE_FORMATS = frozenset({"parquet", "delta", "csv", "json", "orc", "avro", "text", "iceberg", "binaryfile"})
+
+
+@dataclass(slots=True)
+class ScriptState:
+    """One script: its statements in order of text, and the temporary tables of its session."""
+
+    file: str
+    session: str
+    dialect: str
+    statements: list[StatementState] = field(default_factory=list)
+    temporary: set[str] = field(default_factory=set)
+
+
+@dataclass(slots=True)
+class StatementState:
+    """One statement on its way from tree to writes."""
+
+    parsed: ParsedStatement
+    script: ScriptState
+    index: int
+    catalog: str | None
+    schema: str | None
+    path: tuple[str, ...]
+    relation: str | None = None
+    """The relation that a bare SELECT defines, from the path of its file."""
+    variant: int = 0
+    tree: exp.Expr | None = None
+    defines: tuple[str, ...] = ()
+    fills: tuple[str, ...] = ()
+    alters: str | None = None
+    state: str = "waiting"
+    writes: list[Write] = field(default_factory=list)
+    diagnostics: list[Diagnostic] = field(default_factory=list)
+    ambiguous: dict[frozenset[int], tuple[str, int, int]] = field(default_factory=dict)
+    infos: dict[str, TableInfo] = field(default_factory=dict)
+    unsettled: bool = False
+    """Whether knowing more columns from usage could change the answer."""
+    line_map: Callable[[int], int] | None = None
+
+    def line_of(self, line: int) -> int:
+        """Return the line of the original file for a line of the rendered text."""
+        return self.line_map(line) if self.line_map is not None else line
+
+
+class Batch:
+    """All scripts of one extraction, and what is known of every table."""
+
+    def __init__(self, dialect: str, schema: Mapping[str, Mapping[str, str | None]] | None, catalog: str | None, default_schema: str | None) -> None:
+        self.dialect = dialect
+        self.schema = schema or {}
+        self.catalog = catalog
+        self.default_schema = default_schema
+        self.interner = Interner()
+        self.scripts: list[ScriptState] = []
+        self.functions: dict[str, Inline] = {}
+        self._definers: dict[str, list[StatementState]] = {}
+        self._fillers: dict[str, list[StatementState]] = {}
+        self._alters: dict[str, list[StatementState]] = {}
+        self._known: dict[str, TableInfo] = {}
+        self._used: dict[str, set[str]] = {}
+        self._names: dict[tuple[object, ...], str] = {}
+        self.usage_seen = 0
+
+    # ---- before the walk ---------------------------------------------------------------------------
+
+    def add(self, script: ScriptState) -> None:
+        """Add a script whose statements are parsed; find out what each of them defines."""
+        self.scripts.append(script)
+        for statement in script.statements:
+            self._find_temporary(statement)
+        for statement in script.statements:
+            self._find_definitions(statement)
+
+    def _find_temporary(self, statement: StatementState) -> None:
+        tree = statement.tree
+        table: exp.Expr | None = None
+        if isinstance(tree, exp.Create) and tree.args.get("properties"):
+            if any(isinstance(p, (exp.TemporaryProperty, exp.VolatileProperty)) for p in tree.args["properties"].expressions):
+                table = tree.this
+        elif isinstance(tree, exp.Select) and tree.args.get("into") is not None and tree.args["into"].args.get("temporary"):
+            table = tree.args["into"].this
+        elif isinstance(tree, exp.Cache) and tree.args.get("expression") is not None:
+            table = tree.this
+        elif isinstance(tree, exp.Declare):
+            for item in tree.expressions:
+                if isinstance(item.args.get("kind"), exp.Schema):
+                    names = item.this if isinstance(item.this, list) else [item.this]
+                    statement.script.temporary.update(f"@{n.name.lower()}" for n in names if isinstance(n, exp.Expr))
+        if isinstance(table, exp.Schema):
+            table = table.this
+        if isinstance(table, exp.Table) and isinstance(table.this, exp.Identifier):
+            statement.script.temporary.add(self._part(table.this, statement.script.dialect))
+
+    def _find_definitions(self, statement: StatementState) -> None:
+        tree = statement.tree
+        if tree is None:
+            return
+        defines: list[str] = []
+        fills: list[str] = []
+        if isinstance(tree, exp.Create):
+            function = inline_function(tree, statement.script.dialect)
+            if function is not None:
+                self.functions[function.name] = function
+            elif str(tree.args.get("kind") or "").upper() in ("TABLE", "VIEW"):
+                defines.append(self._target(tree.this, statement))
+        elif isinstance(tree, exp.Select) and tree.args.get("into") is not None:
+            defines.append(self._target(tree.args["into"].this, statement))
+        elif isinstance(tree, exp.Query):
+            if statement.relation is not None:
+                defines.append(statement.relation)
+        elif isinstance(tree, exp.Cache):
+            defines.append(self._target(tree.this, statement))
+        elif isinstance(tree, exp.Declare):
+            defines.extend(name for name in self._variables(tree, statement))
+        elif isinstance(tree, exp.Alter):
+            name = self._target(tree.this, statement)
+            for action in tree.args.get("actions") or ():
+                if isinstance(action, (exp.AlterRename, exp.SwapTable)) and isinstance(action.this, exp.Table):
+                    defines.append(self._renamed(tree.this, action.this, statement))
+                    if isinstance(action, exp.SwapTable):
+                        defines.append(name)
+                elif isinstance(action, exp.Query):
+                    defines.append(name)
+                else:
+                    statement.alters = name
+                    self._alters.setdefault(name, []).append(statement)
+        elif isinstance(tree, (exp.Insert, exp.Merge, exp.Copy)) and isinstance(tree.this, (exp.Table, exp.Schema)):
+            if not isinstance(tree, exp.Copy) or tree.args.get("kind"):
+                fills.append(self._target(tree.this, statement))
+        elif isinstance(tree, exp.MultitableInserts):
+            for item in tree.expressions:
+                insert = item.this if isinstance(item, exp.ConditionalInsert) else item
+                fills.append(self._target(insert.this, statement))
+        statement.defines = tuple(name for name in defines if name)
+        statement.fills = tuple(name for name in fills if name)
+        for name in statement.defines:
+            self._definers.setdefault(name, []).append(statement)
+        for name in statement.fills:
+            self._fillers.setdefault(name, []).append(statement)
+
+    def _variables(self, tree: exp.Declare, statement: StatementState) -> list[str]:
+        found = []
+        for item in tree.expressions:
+            if isinstance(item.args.get("kind"), exp.Schema):
+                for name in item.this if isinstance(item.this, list) else [item.this]:
+                    found.append(self._temporary(f"@{name.name.lower()}", statement.script))
+        return found
+
+    def _renamed(self, old: exp.Expr, new: exp.Table, statement: StatementState) -> str:
+        if isinstance(old, exp.Table) and old.args.get("db") and not new.args.get("db"):
+            new = new.copy()
+            new.set("db", old.args["db"].copy())
+            if old.args.get("catalog"):
+                new.set("catalog", old.args["catalog"].copy())
+        return self.table_name(new, statement)
+
+    def _target(self, node: exp.Expr, statement: StatementState) -> str:
+        if isinstance(node, exp.Schema):
+            node = node.this
+        return self.table_name(node, statement) if isinstance(node, exp.Table) else ""
+
+    # ---- names ---------------------------------------------------------------------------------------
+
+    def _part(self, identifier: exp.Expr, dialect: str) -> str:
+        return fold(identifier.name, quoted=bool(identifier.args.get("quoted")), dialect=dialect, table=True)
+
+    def _temporary(self, name: str, script: ScriptState) -> str:
+        return join_name(["temp", _session_part(script.session), name if not name.startswith(("@", "#")) else f'"{name}"'])
+
+    def table_name(self, node: exp.Table, statement: StatementState) -> str:
+        """Return the canonical id of a written table name at a statement; empty if it is not a plain name."""
+        script = statement.script
+        this = node.args.get("this")
+        if isinstance(this, exp.Parameter):
+            name = f"@{this.name.lower()}"
+            return self._temporary(name, script) if name in script.temporary else ""
+        if isinstance(this, exp.Var):
+            return file_name(this.name)
+        parts = node.parts
+        if not parts or not all(isinstance(part, exp.Identifier) for part in parts):
+            return ""
+        written = tuple((part.args["this"], bool(part.args.get("quoted"))) for part in parts)
+        key = (written, script.file if script.temporary else "", script.dialect, statement.catalog, statement.schema, statement.path)
+        found = self._names.get(key)
+        if found is None:
+            temporary = bool(this.args.get("temporary")) if isinstance(this, exp.Identifier) else False
+            found = self._names[key] = self._resolve_name([self._part(p, script.dialect) for p in parts], written, statement, temporary)
+        return found
+
+    def _resolve_name(self, names: list[str], written: tuple[tuple[str, bool], ...], statement: StatementState, temporary: bool) -> str:
+        script = statement.script
+        if len(names) == 1 and (names[0] in script.temporary or temporary):
+            return self._temporary(names[0], script)
+        if len(names) == 2 and names[0] in ("pg_temp", "session", "_session") and names[1] in script.temporary:
+            return self._temporary(names[1], script)
+        if len(names) == 2 and written[0][0].lower() in FILE_FORMATS and ("/" in written[1][0]):
+            return file_name(written[1][0])
+        if len(names) == 1:
+            for schema in statement.path:
+                candidate = self._qualified([schema, names[0]], statement)
+                if candidate in self.schema or candidate in self._definers:
+                    return candidate
+            schema = statement.schema or (statement.path[0] if statement.path else None)
+            if schema is not None:
+                names = [*split_name(schema), names[0]]
+        return self._qualified(names, statement)
+
+    def _qualified(self, names: list[str], statement: StatementState) -> str:
+        if len(names) == 2 and statement.catalog:
+            names = [statement.catalog, *names]
+        return join_name(names)
+
+    # ---- tables ---------------------------------------------------------------------------------------
+
+    def table(self, name: str, statement: StatementState) -> TableInfo:
+        """Return what is known of a table where ``statement`` stands."""
+        definers = self._definers.get(name)
+        if definers is None:
+            info = self._known.get(name)
+            if info is None:
+                info = self._known[name] = self._from_elsewhere(name, statement)
+            elif not info.complete and name in self._fillers and not info.columns:
+                info = self._known[name] = self._from_elsewhere(name, statement)
+            return info
+        if name in self.schema:
+            return self._supplied(name)
+        own = [d for d in definers if d.script is statement.script and d is not statement]
+        before = [d for d in own if d.index < statement.index]
+        chosen = before[-1] if before else own[0] if own else next((d for d in definers if d.script is not statement.script), None)
+        if chosen is None:
+            return self._from_elsewhere(name, statement)
+        if chosen.script is not statement.script:
+            last = [d for d in definers if d.script is chosen.script]
+            chosen = last[-1]
+        if not self.settle(chosen):
+            note = Diagnostic("cycle", "warning", f"{name} is defined through itself", target=name)
+            if note not in statement.diagnostics:
+                statement.diagnostics.append(note)
+            return self._unknown(name)
+        info = chosen.infos.get(name)
+        if info is None:
+            return self._unknown(name)
+        return self._altered(name, info, chosen, statement)
+
+    def _supplied(self, name: str) -> TableInfo:
+        info = self._known.get(name)
+        if info is None:
+            info = self._known[name] = self._info(name, dict(self.schema[name]), complete=True)
+        return info
+
+    def _info(self, name: str, columns: dict[str, str | None] | None, *, complete: bool) -> TableInfo:
+        info = TableInfo(name, columns, complete)
+        info.used = self._used.setdefault(name, set())
+        return info
+
+    def _unknown(self, name: str) -> TableInfo:
+        return self._info(name, None, complete=False)
+
+    def _from_elsewhere(self, name: str, statement: StatementState) -> TableInfo:
+        """What is known of a table that no statement defines: the schema, else what is inserted into it."""
+        if name in self.schema:
+            return self._info(name, dict(self.schema[name]), complete=True)
+        columns: dict[str, str | None] = {}
+        complete = False
+        for filler in self._fillers.get(name, ()):
+            if filler is statement or not self.settle(filler):
+                continue
+            for write in filler.writes:
+                if write.target == name:
+                    columns.update(dict.fromkeys(write.output.names))
+                    lists_columns = isinstance(filler.tree, exp.Insert) and isinstance(filler.tree.this, exp.Schema)
+                    complete = complete or (isinstance(filler.tree, exp.Insert) and not lists_columns and not write.output.open)
+        for alter in self._alters.get(name, ()):
+            self._apply(alter, columns)
+        return self._info(name, columns, complete=complete and bool(columns))
+
+    def _altered(self, name: str, info: TableInfo, definer: StatementState, statement: StatementState) -> TableInfo:
+        """Apply the ALTERs between a definition and the place where it is read."""
+        changes = [
+            a
+            for a in self._alters.get(name, ())
+            if a is not statement
+            and (a.script is not definer.script or a.index > definer.index)
+            and (a.script is not statement.script or a.index < statement.index)
+        ]
+        if not changes:
+            return info
+        columns = dict(info.columns)
+        for change in changes:
+            self._apply(change, columns, drops=change.script is statement.script)
+        return self._info(name, columns, complete=info.complete)
+
+    def _apply(self, alter: StatementState, columns: dict[str, str | None], *, drops: bool = True) -> None:
+        dialect = alter.script.dialect
+        for action in alter.tree.args.get("actions") or () if alter.tree is not None else ():
+            if isinstance(action, (exp.ColumnDef, exp.Schema)):
+                for column in action.expressions if isinstance(action, exp.Schema) else [action]:
+                    if isinstance(column, exp.ColumnDef):
+                        kind = column.args.get("kind")
+                        columns[_column(column.this, dialect)] = kind.sql(dialect=dialect or None) if kind is not None else None
+            elif isinstance(action, exp.RenameColumn):
+                old, new = _column(action.this, dialect), _column(action.args["to"], dialect)
+                if drops and old in columns:
+                    items = [(new if name == old else name, type_) for name, type_ in columns.items()]
+                    columns.clear()
+                    columns.update(items)
+                else:
+                    columns[new] = columns.get(old)
+            elif isinstance(action, exp.Drop) and drops:
+                for column in action.args.get("tables") or ([action.this] if action.args.get("this") else []):
+                    if isinstance(column, exp.Expr):
+                        columns.pop(_column(column, dialect), None)
+
+    def usage_size(self) -> int:
+        """Return how many columns usage has shown so far; it only grows."""
+        return sum(map(len, self._used.values()))
+
+    # ---- the walk --------------------------------------------------------------------------------------
+
+    def settle(self, statement: StatementState) -> bool:
+        """Walk a statement unless that was done. Returns False where it is being walked: a cycle."""
+        if statement.state == "done":
+            return True
+        if statement.state == "walking":
+            return False
+        statement.state = "walking"
+        try:
+            self._walk(statement)
+        except RecursionError:
+            statement.writes = []
+            statement.diagnostics.append(Diagnostic("nesting", "error", "nested too deeply to be understood"))
+        finally:
+            statement.state = "done"
+        return True
+
+    def walk_again(self, statement: StatementState) -> None:
+        """Walk a statement once more, with what usage has shown since."""
+        before = list(statement.diagnostics)
+        statement.diagnostics = [d for d in statement.parsed.diagnostics if d in before]
+        statement.state = "waiting"
+        self.settle(statement)
+
+    def _walk(self, statement: StatementState) -> None:
+        tree = statement.tree
+        if tree is None:
+            return
+        lookup = _Here(self, statement)
+        walk = StatementWalk(statement.script.dialect, self.interner, lookup)
+        if isinstance(tree, exp.Declare):
+            self._declared(tree, statement)
+            return
+        statement.writes = walk.statement(tree)
+        for write in statement.writes:
+            if not write.target and write.kind == "select" and statement.relation:
+                write.target, write.kind, write.target_kind = statement.relation, "select", "table"
+        statement.diagnostics.extend(walk.diagnostics)
+        statement.ambiguous = walk.ambiguous
+        statement.unsettled = bool(walk.ambiguous) or any(w.output.open for w in statement.writes)
+        for write in statement.writes:
+            if write.mode == "rename":
+                self._move(write, statement)
+            elif write.defines and write.target:
+                statement.infos[write.target] = self._defined(write)
+
+    def _defined(self, write: Write) -> TableInfo:
+        columns = {name: write.output.types.get(i) for i, name in enumerate(write.output.names)}
+        complete = not write.output.open and bool(columns)
+        return self._info(write.target, columns, complete=complete)
+
+    def _declared(self, tree: exp.Declare, statement: StatementState) -> None:
+        for item, name in zip(tree.expressions, self._variables(tree, statement), strict=False):
+            columns = {
+                _column(column.this, statement.script.dialect): None for column in item.args["kind"].expressions if isinstance(column, exp.ColumnDef)
+            }
+            statement.infos[name] = self._info(name, columns, complete=True)
+
+    def _move(self, write: Write, statement: StatementState) -> None:
+        """RENAME: the new name has the columns that the old one had here."""
+        if write.renamed_to is None:
+            return
+        pairs = [(write.target, write.renamed_to)]
+        if write.kind == "swap":
+            pairs.append((write.renamed_to, write.target))
+        for old, new in pairs:
+            info = self.table(old, statement)
+            statement.infos[new] = self._info(new, dict(info.columns), complete=info.complete)
+
+
+class _Here:
+    """The surroundings of one statement (``walk.Lookup``)."""
+
+    __slots__ = ("_names", "_tables", "batch", "statement")
+
+    def __init__(self, batch: Batch, statement: StatementState) -> None:
+        self.batch = batch
+        self.statement = statement
+        self._tables: dict[str, TableInfo] = {}
+        self._names: dict[tuple[str, object], str] = {}
+
+    def table(self, name: str) -> TableInfo:
+        found = self._tables.get(name)
+        if found is None:
+            found = self._tables[name] = self.batch.table(name, self.statement)
+        return found
+
+    def table_name(self, node: exp.Table) -> str:
+        this = node.args.get("this")
+        if not isinstance(this, exp.Identifier) or node.args.get("db"):
+            return self.batch.table_name(node, self.statement)
+        key = (this.args["this"], this.args.get("quoted"))
+        found = self._names.get(key)
+        if found is None:
+            found = self._names[key] = self.batch.table_name(node, self.statement)
+        return found
+
+    def function(self, name: str) -> Inline | None:
+        functions = self.batch.functions
+        if not functions:
+            return None
+        found = functions.get(name)
+        if found is None and "." in name:
+            found = functions.get(name.rsplit(".", 1)[-1])
+        return found
+
+
+def _column(node: exp.Expr, dialect: str) -> str:
+    identifier = node.this if isinstance(node, (exp.Column, exp.ColumnDef)) else node
+    return fold(identifier.name, quoted=bool(identifier.args.get("quoted")), dialect=dialect)
+
+
+def _session_part(session: str) -> str:
+    return fold(session, quoted=True) if session else "session"

@@ -1,0 +1,235 @@
+"""Column resolution: which base columns a written column name stands for."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from govtool.capture.sql.dependencies import OPAQUE, Deps, bounded
+from govtool.capture.sql.relation import Source
+from govtool.capture.sql.scope import Scope
+from govtool.capture.sql.walk import Walk, position
+from govtool.model import EdgeKind
+
+PSEUDO_COLUMNS = frozenset(
+    {
+        "rownum", "level", "sysdate", "systimestamp", "user", "uid", "current_user", "session_user", "rowid", "ctid", "xmin", "xmax",
+        "oid", "tableoid", "_partitiontime", "_partitiondate", "_table_suffix", "_file_name", "_metadata", "connect_by_isleaf",
+        "connect_by_iscycle", "current_date", "current_timestamp", "localtimestamp", "current_time", "input_file_name", "_rowid_",
+    }
+)  # fmt: skip
+"""Names that a dialect defines itself; unqualified and unknown to every source, they depend on nothing."""
+
+
+class ColumnWalk(Walk):
+    """Resolves names in scopes. See ``docs/architecture.md``, "How a name is resolved"."""
+
+    def column(self, node: exp.Column, scope: Scope) -> Deps:
+        """Return the dependencies that a column reference stands for.
+
+        The result may carry star bits of inner queries; the caller composes, which clears them.
+        """
+        args = node.args
+        this = args["this"]
+        table = args.get("table")
+        if table is None:
+            if this.__class__ is not exp.Identifier:
+                return self._unnamed(node, this, None, scope)
+            name = self.name(this)
+            found = scope.resolved.get(name)
+            return found if found is not None else self.unqualified(name, node, scope)
+        if this.__class__ is exp.Identifier and not args.get("db"):
+            source = scope.by_alias.get(self.name(table))
+            if source is not None:
+                name = self.name(this)
+                if source.table is not None and name in source.known:
+                    return source.table.deps(name, self.interner)
+                return self.of_source(source, name, node)
+        return self._qualified(node, scope)
+
+    def of_source(self, source: Source, name: str, node: exp.Expr) -> Deps:
+        """Return the dependencies of column ``name`` of a FROM item that was named."""
+        found = source.get(name, self.interner)
+        if found is not None:
+            return found
+        found = source.assume(name, self.interner)
+        if found is not None:
+            for owner in source.owners():
+                if len(source.owners()) == 1:
+                    owner.used.add(name)
+            return found
+        if source.table is not None:
+            bare = name.strip('"').lower()
+            if bare not in PSEUDO_COLUMNS and not bare.startswith(("metadata$", "_metadata")):
+                self.diagnose(
+                    "unresolved", f"{source.table.id} has no column {name} in the known schema", node, target=f"{source.table.id}.{name}"
+                )
+            return source.table.deps(name, self.interner)
+        owners = source.owners()
+        if len(owners) > 1:
+            return self._ambiguous(name, [dep for owner in owners for dep in owner.deps(name, self.interner)], node)
+        if name == source.alias and source.output is not None:
+            return bounded(dep for deps in source.output.deps for dep in deps)
+        self.diagnose("unresolved", f"{source.alias or 'the subquery'} has no column {name}", node)
+        return ()
+
+    def unqualified(self, name: str, node: exp.Expr, scope: Scope) -> Deps:
+        """Return the dependencies of an unqualified column name, looking outwards through the scopes."""
+        level: Scope | None = scope
+        while level is not None:
+            found = self._in_scope(name, node, level)
+            if found is not None:
+                if level is scope:
+                    scope.resolved[name] = found
+                return found
+            level = level.parent
+        bare = name.strip('"').lower()
+        if bare in PSEUDO_COLUMNS or name in self.parameters or name.startswith(('"@', '"$', '"#')):
+            return ()
+        source = scope.find((name,))
+        if source is not None:
+            return self.whole_row(source, node)
+        self.diagnose("unresolved", f"no source in scope has a column {name}", node)
+        return ()
+
+    def _in_scope(self, name: str, node: exp.Expr, scope: Scope) -> Deps | None:
+        merged = scope.merged.get(name)
+        if merged is not None:
+            return merged
+        owners = [source for source in scope.sources if name in source.known and not source.hidden]
+        if len(owners) == 1:
+            return owners[0].get(name, self.interner)
+        if owners:
+            deps = [dep for source in owners for dep in source.get(name, self.interner) or ()]
+            return self._ambiguous(name, deps, node)
+        open_sources = [source for source in scope.sources if source.is_open and not source.hidden]
+        alias = scope.aliases.get(name)
+        if alias is not None and (self.lateral_aliases or not open_sources):
+            return alias
+        if not open_sources:
+            open_sources = [source for source in scope.sources if source.is_virtual]
+        if not open_sources:
+            return None
+        if scope.by_alias.get(name) is not None and not any(s.knows_by_use(name) for s in open_sources):
+            return self.whole_row(scope.by_alias[name], node)
+        return self._from_open(name, node, scope, open_sources)
+
+    def _from_open(self, name: str, node: exp.Expr, scope: Scope, open_sources: list[Source]) -> Deps | None:
+        """Resolve a name that no source is known to have, among sources whose columns are not all known."""
+        interner = self.interner
+        shown = [source for source in open_sources if source.knows_by_use(name)]
+        if len(shown) == 1:
+            return shown[0].assume(name, interner)
+        possible = [(source, deps) for source in open_sources if (deps := source.assume(name, interner))]
+        if name.strip('"').lower() in PSEUDO_COLUMNS:
+            return ()
+        if len(possible) == 1:
+            source, deps = possible[0]
+            outer = self._outer_owner(name, scope.parent)
+            if outer is not None:
+                return self._ambiguous(name, [*deps, *outer], node)
+            owners = source.owners()
+            if len(owners) == 1 and scope.parent is None:
+                owners[0].used.add(name)
+            return deps
+        if not possible:
+            several = [dep for source in open_sources for owner in source.owners() for dep in owner.deps(name, interner)]
+            return self._ambiguous(name, several, node) if several else None
+        return self._ambiguous(name, [dep for _, deps in possible for dep in deps], node)
+
+    def _outer_owner(self, name: str, scope: Scope | None) -> Deps | None:
+        while scope is not None:
+            for source in scope.sources:
+                found = source.get(name, self.interner)
+                if found is not None:
+                    return found
+            scope = scope.parent
+        return None
+
+    def _ambiguous(self, name: str, candidates: list[int], node: exp.Expr) -> Deps:
+        deps = tuple(dict.fromkeys((dep >> 41 << 41) | OPAQUE for dep in candidates))
+        line, column = position(node)
+        self.ambiguous.setdefault(frozenset(dep >> 41 for dep in deps), (name, line or 1, column or 1))
+        return deps
+
+    def _qualified(self, node: exp.Column, scope: Scope) -> Deps:
+        """Resolve a name of several parts: ``alias.column``, ``schema.table.column``, or fields below a column."""
+        parts = node.parts
+        last = parts[-1]
+        if last.__class__ is exp.Star:
+            return self._unnamed(node, last, self.qualifier(parts[:-1]), scope)
+        names = self.qualifier(parts)
+        if last.__class__ is not exp.Identifier:
+            return self._unnamed(node, last, names[:-1], scope)
+        # The longest qualifier that names a source wins: a.b.c as (catalog.)schema.table, then as alias, then as column.
+        for cut in range(len(names) - 1, 0, -1):
+            source = scope.find(names[:cut])
+            if source is not None:
+                deps = self.of_source(source, names[cut], node)
+                return self._fields(deps, names[cut + 1 :])
+        level: Scope | None = scope
+        while level is not None:
+            found = self._in_scope(names[0], node, level)
+            if found:
+                return self._fields(found, names[1:])
+            level = level.parent
+        bare = names[0].strip('"').lower()
+        if bare in ("new", "old", "excluded", "inserted", "deleted", "source", "target") or names[0] in self.parameters:
+            return ()
+        self.diagnose("unresolved", f"no source in scope is named {'.'.join(names[:-1])}", node)
+        return ()
+
+    def _fields(self, deps: Deps, path: tuple[str, ...]) -> Deps:
+        if not path:
+            return deps
+        text = ".".join(path)
+        field = self.interner.field
+        return tuple(dict.fromkeys(dep if dep & 0xF == OPAQUE else field(dep, text) for dep in deps))
+
+    def _unnamed(self, node: exp.Expr, this: exp.Expr, qualifier: tuple[str, ...] | None, scope: Scope) -> Deps:
+        """Resolve ``t.*`` inside an expression and positional columns (``$1``, ``t.$1``) of staged files."""
+        if this.__class__ is exp.Star:
+            source = scope.find(qualifier) if qualifier else None
+            if source is not None:
+                return self.whole_row(source, node)
+            return bounded(dep for item in scope.sources for dep in self.whole_row(item, node))
+        if isinstance(this, (exp.Parameter, exp.Placeholder)):
+            return self.positional(this, qualifier, scope)
+        text = this.name if hasattr(this, "name") else ""
+        return self.unqualified(self.name(text), node, scope) if text else ()
+
+    def positional(self, node: exp.Expr, qualifier: tuple[str, ...] | None, scope: Scope) -> Deps:
+        """Return the dependencies of ``$n`` where a staged file is read; nothing for an ordinary parameter."""
+        number = node.name
+        if not number.isdigit():
+            return ()
+        source = scope.find(qualifier) if qualifier else next((s for s in scope.sources if s.table is not None), None)
+        if source is None:
+            return ()
+        if source.table is not None and not source.table.complete:
+            return source.table.deps(f"_c{number}", self.interner)
+        return ()
+
+    def whole_row(self, source: Source, node: exp.Expr) -> Deps:
+        """Return the dependencies on all columns of a FROM item: ``to_json(t)``, ``count(t.*)``."""
+        interner = self.interner
+        found: list[int] = []
+        for name in source.names():
+            found.extend(source.get(name, interner) or ())
+        if source.is_open:
+            for owner in source.owners():
+                for name in sorted(owner.used):
+                    found.extend(owner.deps(name, interner))
+                self.open_tables[owner.id] = owner
+            self.diagnose("star-unresolved", f"the columns of {source.alias or 'a source'} are not all known", node)
+        return bounded(found)
+
+
+ROW_KINDS = {
+    "join": int(EdgeKind.JOIN),
+    "filter": int(EdgeKind.FILTER),
+    "group": int(EdgeKind.GROUP_BY),
+    "sort": int(EdgeKind.SORT),
+    "distinct": int(EdgeKind.DISTINCT),
+    "set": int(EdgeKind.SET_OPERATION),
+    "union_all": int(EdgeKind.UNION_ALL),
+}

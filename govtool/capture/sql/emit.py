@@ -1,0 +1,265 @@
+"""From writes to derivations: packed dependencies become edges, and a script's statements fold to what they leave behind.
+
+Inside one script (a session) order counts: a definition replaces what came before, INSERTs add up, TRUNCATE empties, DROP
+ends, RENAME moves. A table that was created, read and dropped again stays as a temporary one, so that what passed through
+it is not lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from govtool.capture.sql.batch import Batch, ScriptState, StatementState
+from govtool.capture.sql.dependencies import (
+    ARM_MASK,
+    ARM_SHIFT,
+    CHAIN_MASK,
+    CHAIN_SHIFT,
+    KIND_MASK,
+    OPAQUE,
+    REF_SHIFT,
+    STAR,
+    Interner,
+)
+from govtool.capture.sql.functions import is_masking
+from govtool.capture.sql.relation import ArrayElements, FunctionRows
+from govtool.capture.sql.statements import Write
+from govtool.model import ROWS, ColumnRef, Derivation, Diagnostic, Edge, EdgeKind, OutputColumn, Statement
+from govtool.names import DEFAULT_NAMESPACE, dataset_id
+
+_KINDS = tuple(EdgeKind)
+
+
+@dataclass(slots=True)
+class Draft:
+    """A write with the statement that made it, while the fold of its script may still move it."""
+
+    write: Write
+    statement: StatementState
+    target: str
+    target_kind: str
+
+
+def fold_script(script: ScriptState, read_names: set[str]) -> list[Draft]:
+    """Return what the statements of one script leave behind, in order of text.
+
+    Args:
+        script: A script whose statements are walked.
+        read_names: Datasets that any statement of the batch reads.
+    """
+    live: dict[str, list[Draft]] = {}
+    kept: list[Draft] = []
+    for statement in script.statements:
+        for write in statement.writes:
+            if not write.target and write.mode in ("drop", "truncate", "rename"):
+                continue
+            draft = Draft(write, statement, write.target, write.target_kind)
+            if write.mode == "rename":
+                _rename(draft, live, kept)
+            elif write.mode == "drop":
+                gone = live.pop(write.target, [])
+                survivors = [d for d in gone if d.target in read_names and d.target_kind in ("table", "view", "temporary")]
+                for survivor in survivors:
+                    survivor.target_kind = "temporary"
+                kept.extend(survivors)
+                if not gone:
+                    kept.append(draft)
+            elif write.mode == "truncate":
+                live[write.target] = [d for d in live.get(write.target, []) if d.write.defines]
+            elif write.mode == "replace":
+                same_place = [d for d in live.get(write.target, []) if d.statement.parsed.line == statement.parsed.line and d.write.mode == "replace"]
+                declared = [d for d in live.get(write.target, []) if d.write.mode == "declare"] if not write.defines else []
+                variants = same_place if statement.variant else []
+                live[write.target] = [*declared, *variants, draft]
+            else:
+                live.setdefault(write.target, []).append(draft)
+    for drafts in live.values():
+        kept.extend(drafts)
+    kept.sort(key=lambda d: d.statement.index)
+    return kept
+
+
+def _rename(draft: Draft, live: dict[str, list[Draft]], kept: list[Draft]) -> None:
+    old, new = draft.write.target, draft.write.renamed_to or ""
+    moved = live.pop(old, [])
+    displaced = live.pop(new, []) if draft.write.kind == "swap" else []
+    for item in moved:
+        item.target = new
+    for item in displaced:
+        item.target = old
+    if moved:
+        live[new] = moved
+    else:
+        kept.append(draft)
+    if displaced:
+        live[old] = displaced
+    elif draft.write.kind == "swap":
+        kept.append(Draft(replace_target(draft.write, new, old), draft.statement, old, "table"))
+
+
+def replace_target(write: Write, source: str, target: str) -> Write:
+    """Return a rename in the other direction (the second half of a swap)."""
+    return Write(source, write.kind, "rename", renamed_to=target, defines=False)
+
+
+class Emitter:
+    """Turns drafts into derivations."""
+
+    def __init__(self, batch: Batch, namespace: str, evidence: Callable[[StatementState], Statement]) -> None:
+        self.batch = batch
+        self.interner: Interner = batch.interner
+        self.namespace = namespace
+        self.evidence = evidence
+        self._refs: dict[int, ColumnRef] = {}
+        self._masking: dict[int, bool] = {}
+
+    def dataset(self, name: str) -> str:
+        """Return the graph's id of a dataset name of this ingest."""
+        if self.namespace == DEFAULT_NAMESPACE or name.startswith("query:"):
+            return name
+        return dataset_id(name, self.namespace)
+
+    def derivation(self, draft: Draft) -> Derivation:
+        """Return the derivation of one draft."""
+        write = draft.write
+        evidence = self.evidence(draft.statement)
+        target = draft.target or f"query:{evidence.fingerprint}"
+        if write.mode == "rename":
+            return self._renamed(draft, evidence)
+        diagnostics: list[Diagnostic] = []
+        edges: dict[Edge, None] = {}
+        columns: list[OutputColumn] = []
+        for position, (name, deps) in enumerate(zip(write.output.names, write.output.deps, strict=True)):
+            columns.append(OutputColumn(name, write.output.types.get(position)))
+            opaque: list[int] = []
+            for dep in deps:
+                if dep & KIND_MASK == OPAQUE:
+                    opaque.append(dep)
+                else:
+                    edges[self._edge(dep, name)] = None
+            if opaque:
+                self._opaque_edges(opaque, name, target, draft, edges, diagnostics)
+        ambiguous_rows: list[int] = []
+        for dep in write.rows:
+            if dep & KIND_MASK == OPAQUE:
+                ambiguous_rows.append(dep)
+            else:
+                edges[self._edge(dep, ROWS)] = None
+        if ambiguous_rows:
+            self._opaque_edges(ambiguous_rows, ROWS, target, draft, edges, diagnostics)
+        complete = self._open_stars(write, target, draft, edges, diagnostics)
+        for name in (*write.reads, *write.dataset_reads):
+            edges[Edge(ColumnRef(self.dataset(name), ROWS), ROWS, EdgeKind.READ)] = None
+        notes = [self._placed(d, draft) for d in draft.statement.diagnostics]
+        notes.extend(d for d in diagnostics if d not in notes)
+        partial = not complete or any(n.severity != "info" for n in notes)
+        return Derivation(
+            target=self.dataset(target),
+            target_kind=draft.target_kind,
+            mode=write.mode,
+            statement=replace(evidence, kind=write.kind, min_group=write.min_group),
+            columns=tuple(columns),
+            columns_complete=complete,
+            edges=tuple(edges),
+            status="partial" if partial else "understood",
+            diagnostics=tuple(notes),
+            namespace=self.namespace,
+        )
+
+    def _renamed(self, draft: Draft, evidence: Statement) -> Derivation:
+        """A table that another script made and this one renames: a copy under the new name."""
+        old, new = draft.write.target, draft.write.renamed_to or ""
+        info = draft.statement.infos.get(new)
+        names = list(info.columns) if info is not None else []
+        edges = [Edge(ColumnRef(self.dataset(old), name), name, EdgeKind.IDENTITY, star=True) for name in names]
+        edges.append(Edge(ColumnRef(self.dataset(old), ROWS), ROWS, EdgeKind.READ))
+        complete = info is not None and info.complete
+        if not complete:
+            edges.append(Edge(ColumnRef(self.dataset(old), ROWS), ROWS, EdgeKind.OPAQUE, reason="star-unresolved"))
+        return Derivation(
+            target=self.dataset(new),
+            target_kind="table",
+            mode="rename",
+            statement=replace(evidence, kind="rename"),
+            columns=tuple(OutputColumn(name) for name in names),
+            columns_complete=complete,
+            edges=tuple(edges),
+            status="understood" if complete else "partial",
+            namespace=self.namespace,
+        )
+
+    def _edge(self, dep: int, target_path: str) -> Edge:
+        chain = (dep & CHAIN_MASK) >> CHAIN_SHIFT
+        masking = self._masking.get(chain)
+        if masking is None:
+            masking = self._masking[chain] = is_masking(self.interner.chains[chain])
+        return Edge(
+            self._ref(dep >> REF_SHIFT),
+            target_path,
+            _KINDS[dep & KIND_MASK],
+            self.interner.chains[chain],
+            bool(dep & STAR),
+            (dep & ARM_MASK) >> ARM_SHIFT,
+            masking,
+        )
+
+    def _ref(self, number: int) -> ColumnRef:
+        found = self._refs.get(number)
+        if found is None:
+            ref = self.interner.refs[number]
+            found = self._refs[number] = ColumnRef(self.dataset(ref.dataset), ref.path)
+        return found
+
+    def _opaque_edges(
+        self, deps: list[int], path: str, target: str, draft: Draft, edges: dict[Edge, None], diagnostics: list[Diagnostic]
+    ) -> None:
+        """Candidates: edges that say "perhaps", and a diagnostic that lists them."""
+        remaining = {dep >> REF_SHIFT for dep in deps}
+        for candidates, (name, line, column) in draft.statement.ambiguous.items():
+            if candidates <= remaining:
+                remaining -= candidates
+                texts = sorted(self._ref(number).text for number in candidates)
+                note = Diagnostic(
+                    "ambiguous",
+                    "warning",
+                    f"{name} may be any of {len(texts)} columns",
+                    None,
+                    line,
+                    column,
+                    f"{self.dataset(target)}.{path}",
+                    tuple(texts),
+                )
+                diagnostics.append(self._placed(note, draft))
+                for number in sorted(candidates):
+                    edges[Edge(self._ref(number), path, EdgeKind.OPAQUE, reason="ambiguous")] = None
+        for number in sorted(remaining):
+            edges[Edge(self._ref(number), path, EdgeKind.OPAQUE, reason="star-unresolved")] = None
+
+    def _open_stars(self, write: Write, target: str, draft: Draft, edges: dict[Edge, None], diagnostics: list[Diagnostic]) -> bool:
+        """Record each ``*`` that could not be expanded; returns whether all columns are known."""
+        complete = True
+        for star in write.output.open:
+            complete = False
+            if isinstance(star.table, FunctionRows):
+                for dep in star.table.arguments:
+                    edges[Edge(self._ref(dep >> REF_SHIFT), ROWS, EdgeKind.OPAQUE, reason="star-unresolved")] = None
+                text = f"the columns of {star.table.id or 'a function'}() are not known"
+            elif isinstance(star.table, ArrayElements):
+                ref = ColumnRef(self.dataset(star.table.id), star.table.path)
+                edges[Edge(ref, ROWS, EdgeKind.OPAQUE, reason="star-unresolved")] = None
+                text = f"the fields of {ref.text} are not known"
+            else:
+                edges[Edge(ColumnRef(self.dataset(star.table.id), ROWS), ROWS, EdgeKind.OPAQUE, reason="star-unresolved")] = None
+                text = f"* over {star.table.id}: its columns are not all known"
+            note = Diagnostic("star-unresolved", "warning", text, target=f"{self.dataset(target)}.*")
+            diagnostics.append(self._placed(note, draft))
+        return complete
+
+    def _placed(self, note: Diagnostic, draft: Draft) -> Diagnostic:
+        """Give a diagnostic of the walk its place in the file."""
+        statement = draft.statement
+        if note.file is not None:
+            return note
+        line = statement.parsed.line if note.line is None else statement.line_of(note.line)
+        return replace(note, file=statement.script.file, line=line, column=note.column or statement.parsed.column)

@@ -1,0 +1,560 @@
+"""Expressions: which columns are inside, in which kind, through which functions.
+
+One pass with an explicit stack, so that a chain of ten thousand ORs needs no Python frames. A node's class decides once
+and for all what happens to its children (``_role``); the few that need more have a method each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import cast
+
+from sqlglot import exp
+
+from govtool.capture.sql.columns import ColumnWalk
+from govtool.capture.sql.dependencies import (
+    AGGREGATION,
+    CHAIN_MASK,
+    CHAIN_SHIFT,
+    CONDITIONAL,
+    IDENTITY,
+    KIND_MASK,
+    OPAQUE,
+    STAR,
+    TRANSFORMATION,
+    WINDOW,
+    Deps,
+    bounded,
+    compose,
+)
+from govtool.capture.sql.functions import AGGREGATE_NAMES, VALUE_WINDOW_FUNCTIONS, function_name
+from govtool.capture.sql.relation import Output, Source
+from govtool.capture.sql.scope import Environment, Scope
+
+Task = tuple[exp.Expr, int, int]
+"""A node, the kind of the way from it to the output, and the chain of functions on that way."""
+
+LEAF, PASS, GENERIC, FUNCTION, AGGREGATE, COLUMN, SPECIAL = range(7)
+
+_LEAVES = (
+    exp.Literal, exp.Identifier, exp.DataType, exp.Null, exp.Boolean, exp.Star, exp.Var, exp.Placeholder, exp.JSONPath, exp.National,
+    exp.RawString, exp.HexString, exp.BitString, exp.ByteString, exp.UnicodeString, exp.CurrentDate, exp.CurrentTimestamp,
+    exp.CurrentTime, exp.CurrentUser, exp.SessionParameter, exp.WindowSpec, exp.Heredoc, exp.Hint,
+)  # fmt: skip
+_PASSING = (
+    exp.Paren, exp.Alias, exp.Ordered, exp.Distinct, exp.IgnoreNulls, exp.RespectNulls, exp.Tuple, exp.Prior, exp.Final, exp.Kwarg,
+    exp.Where, exp.Having, exp.Qualify, exp.Group, exp.Order, exp.Aliases,
+)  # fmt: skip
+
+_roles: dict[type, int] = {cls: LEAF for cls in _LEAVES} | {cls: PASS for cls in _PASSING} | {exp.Column: COLUMN}
+_handlers: dict[type, str] = {
+    exp.Case: "_case",
+    exp.If: "_if",
+    exp.Nvl2: "_nvl2",
+    exp.DecodeCase: "_decode",
+    exp.Window: "_window",
+    exp.Filter: "_filter",
+    exp.WithinGroup: "_within_group",
+    exp.Order: "_ordered_argument",
+    exp.Dot: "_dot",
+    exp.Bracket: "_bracket",
+    exp.Subquery: "_subquery",
+    exp.Select: "_subquery",
+    exp.Union: "_subquery",
+    exp.Intersect: "_subquery",
+    exp.Except: "_subquery",
+    exp.Exists: "_exists",
+    exp.In: "_in",
+    exp.Anonymous: "_anonymous",
+    exp.Collate: "_first_only",
+    exp.PropertyEQ: "_second_only",
+    exp.Slice: "_generic_special",
+    exp.Parameter: "_parameter",
+    exp.Columns: "_columns",
+    exp.HavingMax: "_having_max",
+    exp.DPipe: "_concat",
+    exp.ArrayAgg: "_array_agg",
+    exp.Table: "_table_leaf",
+}
+for _cls in _handlers:
+    _roles[_cls] = SPECIAL
+for _name in ("JSONExtract", "JSONExtractScalar", "JSONBExtract", "JSONBExtractScalar", "JSONValue"):
+    _roles[getattr(exp, _name)] = SPECIAL
+    _handlers[getattr(exp, _name)] = "_json"
+
+
+_skipped: set[type] = {type(None), str, bool, int, float, tuple, dict, *_LEAVES}
+"""Classes of argument values that hold no columns."""
+
+
+def _role(cls: type) -> int:
+    """Decide once what a class of node does to its children."""
+    if not issubclass(cls, exp.Expr):
+        _skipped.add(cls)
+        return LEAF
+    for base, handler in list(_handlers.items()):
+        if issubclass(cls, base):
+            _handlers[cls] = handler
+            _roles[cls] = SPECIAL
+            return SPECIAL
+    if issubclass(cls, exp.AggFunc):
+        role = AGGREGATE
+    elif issubclass(cls, _LEAVES):
+        role = LEAF
+        _skipped.add(cls)
+    elif issubclass(cls, exp.Connector | exp.Binary | exp.Unary):
+        role = GENERIC
+    elif issubclass(cls, exp.Func):
+        role = FUNCTION
+    else:
+        role = GENERIC
+    _roles[cls] = role
+    return role
+
+
+class ExpressionWalk(ColumnWalk):
+    """Collects the dependencies of expressions."""
+
+    def dependencies(self, node: exp.Expr, scope: Scope, env: Environment | None) -> Deps:
+        """Return the dependencies of an output expression."""
+        cls = node.__class__
+        if cls is exp.Column:
+            found = self.column(cast(exp.Column, node), scope)
+            if len(found) == 1:
+                dep = found[0]
+                return (dep & ~STAR,) if dep & STAR else found
+            return tuple(dep & ~STAR for dep in found)
+        if cls in _skipped:
+            return ()
+        return bounded(self.collect(node, scope, env, IDENTITY, 0))
+
+    def refer_to(self, node: exp.Expr | None, scope: Scope, env: Environment | None, kind: int) -> None:
+        """Record every column inside ``node`` as referenced by the row set, as ``kind``."""
+        if node is None:
+            return
+        if node.__class__ is exp.Column:
+            self.refer(self.column(cast(exp.Column, node), scope), kind)
+        else:
+            self.refer(self.collect(node, scope, env, CONDITIONAL, 0), kind)
+
+    def collect(self, node: exp.Expr, scope: Scope, env: Environment | None, kind: int, chain: int) -> list[int]:
+        """Return the dependencies inside ``node``, seen through ``kind`` and ``chain``; may repeat."""
+        out: list[int] = []
+        stack: list[Task] = [(node, kind, chain)]
+        pop = stack.pop
+        push = stack.append
+        roles = _roles
+        skipped = _skipped
+        interner = self.interner
+        while stack:
+            node, kind, chain = pop()
+            cls = node.__class__
+            role = roles.get(cls)
+            if role is None:
+                role = _role(cls)
+            if role == COLUMN:
+                found = self.column(cast(exp.Column, node), scope)
+                if not chain and kind == IDENTITY:
+                    for dep in found:
+                        out.append(dep & ~STAR)
+                elif not chain:
+                    for dep in found:
+                        # The common case, a plain base column, needs no composition.
+                        out.append((dep & ~STAR) | kind if not dep & (KIND_MASK | CHAIN_MASK) else compose(dep, kind, 0, interner))
+                else:
+                    for dep in found:
+                        if dep & (KIND_MASK | CHAIN_MASK):
+                            out.append(compose(dep, kind, chain, interner))
+                        elif kind < CONDITIONAL:
+                            out.append((dep & ~STAR) | kind | chain << CHAIN_SHIFT)
+                        else:
+                            out.append((dep & ~STAR) | kind)
+                continue
+            if role == LEAF:
+                continue
+            if role == SPECIAL:
+                handler: Callable[..., None] = getattr(self, _handlers[cls])
+                handler(node, kind, chain, stack, scope, env, out)
+                continue
+            if role == GENERIC:
+                if kind == IDENTITY:
+                    kind = TRANSFORMATION
+            elif role == FUNCTION:
+                if kind < CONDITIONAL:
+                    chain = interner.prepend(function_name(node), chain)
+                    if kind == IDENTITY:
+                        kind = TRANSFORMATION
+            elif role == AGGREGATE and kind < CONDITIONAL:
+                chain = interner.prepend(function_name(node), chain)
+                kind = AGGREGATION
+            for value in node.args.values():
+                cls = value.__class__
+                if cls is list:
+                    for item in value:
+                        if item.__class__ not in skipped:
+                            push((item, kind, chain))
+                elif cls not in skipped:
+                    push((value, kind, chain))
+        return out
+
+    # ---- choices -------------------------------------------------------------------------------
+
+    def _case(
+        self, node: exp.Case, kind: int, chain: int, stack: list[Task], scope: Scope, env: Environment | None, out: list[int]
+    ) -> None:
+        value, chain = self._through("case", kind, chain)
+        condition = CONDITIONAL if kind < CONDITIONAL else kind
+        operand = node.args.get("this")
+        if operand is not None:
+            stack.append((operand, condition, 0))
+        for branch in node.args.get("ifs") or ():
+            stack.append((branch.args["this"], condition, 0))
+            if branch.args.get("true") is not None:
+                stack.append((branch.args["true"], value, chain))
+        if node.args.get("default") is not None:
+            stack.append((node.args["default"], value, chain))
+
+    def _if(
+        self, node: exp.If, kind: int, chain: int, stack: list[Task], scope: Scope, env: Environment | None, out: list[int]
+    ) -> None:
+        self._choice(node, "if", ("true", "false"), kind, chain, stack)
+
+    def _nvl2(
+        self, node: exp.Nvl2, kind: int, chain: int, stack: list[Task], scope: Scope, env: Environment | None, out: list[int]
+    ) -> None:
+        self._choice(node, "nvl2", ("true", "false"), kind, chain, stack)
+
+    def _choice(self, node: exp.Expr, name: str, branches: tuple[str, ...], kind: int, chain: int, stack: list[Task]) -> None:
+        value, chain = self._through(name, kind, chain)
+        stack.append((node.args["this"], CONDITIONAL if kind < CONDITIONAL else kind, 0))
+        for branch in branches:
+            if node.args.get(branch) is not None:
+                stack.append((node.args[branch], value, chain))
+
+    def _decode(
+        self, node: exp.DecodeCase, kind: int, chain: int, stack: list[Task], scope: Scope, env: Environment | None, out: list[int]
+    ) -> None:
+        """DECODE(operand, search, result, search, result, …, default)."""
+        value, chain = self._through("decode", kind, chain)
+        condition = CONDITIONAL if kind < CONDITIONAL else kind
+        items = node.expressions
+        for i, item in enumerate(items):
+            is_result = i >= 2 and (i % 2 == 0 or i == len(items) - 1)
+            stack.append((item, value, chain) if is_result else (item, condition, 0))
+
+    # ---- aggregates and windows ------------------------------------------------------------------
+
+    def _window(
+        self, node: exp.Window, kind: int, chain: int, stack: list[Task], scope: Scope, env: Environment | None, out: list[int]
+    ) -> None:
+        function = node.args["this"]
+        window = WINDOW if kind < CONDITIONAL else kind
+        inner = function
+        while isinstance(inner, (exp.IgnoreNulls, exp.RespectNulls)):
+            inner = inner.this
+        name = function_name(inner) if isinstance(inner, exp.Func) else ""
+        if kind < CONDITIONAL and name in VALUE_WINDOW_FUNCTIONS:
+            chain = self.interner.prepend(name, chain)
+            for value in inner.args.values():
+                for item in value if isinstance(value, list) else [value]:
+                    if isinstance(item, exp.Expr):
+                        stack.append((item, max(kind, TRANSFORMATION), chain))
+        else:
+            stack.append((function, kind, chain))
+        self._window_parts(node, window, stack, scope, set())
+
+    def _window_parts(self, node: exp.Expr, kind: int, stack: list[Task], scope: Scope, seen: set[str]) -> None:
+        """Push PARTITION BY and ORDER BY, those of the named windows it builds on included."""
+        for item in node.args.get("partition_by") or ():
+            stack.append((item, kind, 0))
+        order = node.args.get("order")
+        if order is not None:
+            stack.extend((item, kind, 0) for item in order.expressions)
+        for key in ("alias", "this"):
+            base = node.args.get(key)
+            if isinstance(base, exp.Identifier) and self.name(base) not in seen:
+                seen.add(self.name(base))
+                named = scope.windows.get(self.name(base))
+                if named is not None:
+                    self._window_parts(named, kind, stack, scope, seen)
+
+    def _filter(
+        self, node: exp.Filter, kind: int, chain: int, stack: list[Task], scope: Scope, env: Environment | None, out: list[int]
+    ) -> None:
+        stack.append((node.this, kind, chain))
+        stack.append((node.expression, CONDITIONAL if kind < CONDITIONAL else kind, 0))
+
+    def _within_group(
+        self, node: exp.WithinGroup, kind: int, chain: int, stack: list[Task], scope: Scope, env: Environment | None, out: list[int]
+    ) -> None:
+        """percentile_cont(0.5) WITHIN GROUP (ORDER BY x) is an aggregate of x; LISTAGG(x) … (ORDER BY y) is steered by y."""
+        function = node.this
+        stack.append((function, kind, chain))
+        has_argument = any(True for _ in function.find_all(exp.Column))
+        for item in node.expression.expressions if node.expression else ():
+            if has_argument:
+                stack.append((item, CONDITIONAL if kind < CONDITIONAL else kind, 0))
+            elif kind < CONDITIONAL:
+                stack.append((item, AGGREGATION, self.interner.prepend(function_name(function), chain)))
+            else:
+                stack.append((item, kind, 0))
+
+    def _ordered_argument(
+        self, node: exp.Order, kind: int, chain: int, stack: list[Task], scope: Scope, env: Environment | None, out: list[int]
+    ) -> None:
+        """array_agg(x ORDER BY y): x is the value, y steers."""
+        if node.args.get("this") is not None:
+            stack.append((node.this, kind, chain))
+        stack.extend((item, CONDITIONAL if kind < CONDITIONAL else kind, 0) for item in node.expressions)
+
+    def _array_agg(
+        self, node: exp.ArrayAgg, kind: int, chain: int, stack: list[Task], scope: Scope, env: Environment | None, out: list[int]
+    ) -> None:
+        if kind < CONDITIONAL:
+            chain = self.interner.prepend("array_agg", chain)
+            kind = AGGREGATION
+        stack.append((node.this, kind, chain))
+
+    def _having_max(
+        self, node: exp.HavingMax, kind: int, chain: int, stack: list[Task], scope: Scope, env: Environment | None, out: list[int]
+    ) -> None:
+        """any_value(x HAVING MAX y): y chooses the row."""
+        stack.append((node.this, kind, chain))
+        if node.expression is not None:
+            stack.append((node.expression, CONDITIONAL if kind < CONDITIONAL else kind, 0))
+
+    # ---- paths -----------------------------------------------------------------------------------
+
+    def _dot(
+        self, node: exp.Dot, kind: int, chain: int, stack: list[Task], scope: Scope, env: Environment | None, out: list[int]
+    ) -> None:
+        right = node.args.get("expression")
+        if isinstance(right, exp.Func):  # schema.function(…)
+            name = self._dotted(node.this)
+            if self._inline(f"{name}.{function_name(right)}", right, kind, chain, scope, env, out):
+                return
+            stack.append((right, kind, chain))
+            return
+        base, path = self._path(node)
+        if isinstance(base, exp.Struct):
+            for field in base.expressions:
+                if isinstance(field, (exp.PropertyEQ, exp.Alias)) and self._field_name(field) == path:
+                    stack.append((field.expression if isinstance(field, exp.PropertyEQ) else field.this, kind, chain))
+                    return
+        self._descend(base, path, kind, chain, stack, scope, env, out)
+
+    def _bracket(
+        self, node: exp.Bracket, kind: int, chain: int, stack: list[Task], scope: Scope, env: Environment | None, out: list[int]
+    ) -> None:
+        for index in node.expressions:
+            if not isinstance(index, exp.Literal):
+                stack.append((index, CONDITIONAL if kind < CONDITIONAL else kind, 0))
+        base, path = self._path(node)
+        self._descend(base, path, kind, chain, stack, scope, env, out)
+
+    def _json(
+        self, node: exp.Expr, kind: int, chain: int, stack: list[Task], scope: Scope, env: Environment | None, out: list[int]
+    ) -> None:
+        key = node.args.get("expression")
+        if isinstance(key, exp.Expr) and not isinstance(key, (exp.JSONPath, exp.Literal)):
+            stack.append((key, CONDITIONAL if kind < CONDITIONAL else kind, 0))
+        value, chain = self._through(function_name(node), kind, chain) if not node.args.get("variant_extract") else (kind, chain)
+        base, path = self._path(node)
+        self._descend(base, path, value, chain, stack, scope, env, out)
+
+    def _path(self, node: exp.Expr) -> tuple[exp.Expr, str]:
+        """Split ``x.a[0].b`` into ``x`` and the canonical path ``a[].b``."""
+        parts: list[str] = []
+        while True:
+            if isinstance(node, exp.Dot) and not isinstance(node.expression, exp.Func):
+                right = node.expression
+                parts.append("[]" if isinstance(right, exp.Star) else self.name(right))
+                node = node.this
+            elif isinstance(node, exp.Bracket):
+                keys = node.expressions
+                if len(keys) == 1 and isinstance(keys[0], exp.Literal) and keys[0].is_string:
+                    parts.append(json_key(keys[0].this))
+                else:
+                    parts.append("[]")
+                node = node.this
+            elif _handlers.get(node.__class__) == "_json":
+                parts.extend(reversed(json_path(node.args.get("expression") or node.args.get("path"))))
+                node = node.this
+            elif isinstance(node, exp.Paren):
+                node = node.this
+            else:
+                break
+        return node, "".join(part if part.startswith("[") else f".{part}" for part in reversed(parts) if part).lstrip(".")
+
+    def _descend(
+        self, base: exp.Expr, path: str, kind: int, chain: int, stack: list[Task], scope: Scope, env: Environment | None, out: list[int]
+    ) -> None:
+        """Collect ``base`` with ``path`` below its columns, if it is a column; else just ``base``."""
+        if not isinstance(base, exp.Column):
+            stack.append((base, max(kind, TRANSFORMATION), chain))
+            return
+        deps: Deps = ()
+        source = scope.find((self.name(base.this),)) if not base.args.get("table") else None
+        head, _, rest = path.partition(".")
+        if source is not None and head and "[" not in head and not any(s.get(self.name(base.this), self.interner) for s in scope.sources):
+            deps = self.of_source(source, head, base)  # (t).column
+            path = rest
+        else:
+            deps = self.column(base, scope)
+        for dep in deps:
+            below = self.interner.field(dep & ~STAR, path) if path and dep & KIND_MASK != OPAQUE else dep
+            out.append(compose(below, kind, chain, self.interner))
+
+    def _field_name(self, node: exp.Expr) -> str:
+        return self.name(node.this if isinstance(node, exp.PropertyEQ) else node.args.get("alias"))
+
+    def _dotted(self, node: exp.Expr) -> str:
+        if isinstance(node, exp.Dot):
+            return f"{self._dotted(node.this)}.{self._dotted(node.expression)}"
+        if isinstance(node, exp.Column):
+            return ".".join(self.name(part) for part in node.parts)
+        return self.name(node) if isinstance(node, exp.Identifier) else node.name.lower()
+
+    # ---- subqueries ------------------------------------------------------------------------------
+
+    def _subquery(
+        self, node: exp.Expr, kind: int, chain: int, stack: list[Task], scope: Scope, env: Environment | None, out: list[int]
+    ) -> None:
+        output = self.query(node, scope, env)
+        for deps in output.deps:
+            out.extend(compose(dep, kind, chain, self.interner) for dep in deps)
+
+    def _exists(
+        self, node: exp.Exists, kind: int, chain: int, stack: list[Task], scope: Scope, env: Environment | None, out: list[int]
+    ) -> None:
+        inner = node.this
+        if isinstance(inner, exp.Query):
+            self.query(inner, scope, env)  # contributes nothing; what it references is recorded
+        else:  # exists(array, lambda)
+            for value in node.args.values():
+                if isinstance(value, exp.Expr):
+                    stack.append((value, max(kind, TRANSFORMATION), chain))
+
+    def _in(
+        self, node: exp.In, kind: int, chain: int, stack: list[Task], scope: Scope, env: Environment | None, out: list[int]
+    ) -> None:
+        kind = max(kind, TRANSFORMATION)
+        stack.append((node.this, kind, chain))
+        for key in ("query", "unnest", "field"):
+            value = node.args.get(key)
+            if isinstance(value, exp.Expr):
+                stack.append((value, kind, chain))
+        stack.extend((item, kind, chain) for item in node.expressions)
+
+    # ---- calls -----------------------------------------------------------------------------------
+
+    def _anonymous(
+        self, node: exp.Anonymous, kind: int, chain: int, stack: list[Task], scope: Scope, env: Environment | None, out: list[int]
+    ) -> None:
+        name = function_name(node)
+        if self._inline(name, node, kind, chain, scope, env, out):
+            return
+        if kind < CONDITIONAL:
+            chain = self.interner.prepend(name, chain)
+            kind = AGGREGATION if name in AGGREGATE_NAMES else max(kind, TRANSFORMATION)
+        stack.extend((item, kind, chain) for item in node.expressions if isinstance(item, exp.Expr))
+
+    def _inline(
+        self, name: str, call: exp.Expr, kind: int, chain: int, scope: Scope, env: Environment | None, out: list[int]
+    ) -> bool:
+        """Collect the body of a known SQL function in place of the call. Returns False if there is none."""
+        body = self.lookup.function(name)
+        if body is None or body.is_table or name in self.inlining or len(self.inlining) > 8:
+            return False
+        arguments = Output()
+        for i, parameter in enumerate(body.parameters):
+            given = call.expressions[i] if i < len(call.expressions) else None
+            arguments.add(parameter, self.dependencies(given, scope, env) if given is not None else ())
+        inner = Scope(None)
+        inner.add(Source("", output=arguments))
+        self.inlining.append(name)
+        try:
+            if isinstance(body.body, exp.Query):
+                for deps in self.query(body.body, inner, None).deps:
+                    out.extend(compose(dep, max(kind, TRANSFORMATION), chain, self.interner) for dep in deps)
+            else:
+                out.extend(self.collect(body.body, inner, None, kind, chain))
+        finally:
+            self.inlining.pop()
+        return True
+
+    def _concat(
+        self, node: exp.Expr, kind: int, chain: int, stack: list[Task], scope: Scope, env: Environment | None, out: list[int]
+    ) -> None:
+        value, chain = self._through("concat", kind, chain)
+        stack.append((node.this, value, chain))
+        stack.append((node.expression, value, chain))
+
+    def _parameter(
+        self, node: exp.Parameter, kind: int, chain: int, stack: list[Task], scope: Scope, env: Environment | None, out: list[int]
+    ) -> None:
+        out.extend(compose(dep, kind, chain, self.interner) for dep in self.positional(node, None, scope))
+
+    def _columns(
+        self, node: exp.Columns, kind: int, chain: int, stack: list[Task], scope: Scope, env: Environment | None, out: list[int]
+    ) -> None:
+        """COLUMNS('pattern') inside an expression: every matching column of the scope."""
+        for source in scope.sources:
+            for name in source.names():
+                out.extend(compose(dep, kind, chain, self.interner) for dep in source.get(name, self.interner) or ())
+
+    def _first_only(
+        self, node: exp.Expr, kind: int, chain: int, stack: list[Task], scope: Scope, env: Environment | None, out: list[int]
+    ) -> None:
+        stack.append((node.this, kind, chain))
+
+    def _second_only(
+        self, node: exp.Expr, kind: int, chain: int, stack: list[Task], scope: Scope, env: Environment | None, out: list[int]
+    ) -> None:
+        stack.append((node.args["expression"], kind, chain))
+
+    def _generic_special(
+        self, node: exp.Expr, kind: int, chain: int, stack: list[Task], scope: Scope, env: Environment | None, out: list[int]
+    ) -> None:
+        for value in node.args.values():
+            if isinstance(value, exp.Expr):
+                stack.append((value, max(kind, CONDITIONAL), 0))
+
+    def _table_leaf(
+        self, node: exp.Expr, kind: int, chain: int, stack: list[Task], scope: Scope, env: Environment | None, out: list[int]
+    ) -> None:
+        """A table where an expression is expected (sequence, model): no column."""
+
+    def _through(self, name: str, kind: int, chain: int) -> tuple[int, int]:
+        """Return kind and chain below a function that transforms its argument."""
+        if kind >= CONDITIONAL:
+            return kind, chain
+        return max(kind, TRANSFORMATION), self.interner.prepend(name, chain)
+
+
+def json_key(key: str) -> str:
+    """Return one step of a JSON or map path: ``['user']``."""
+    return "['" + key.replace("\\", "\\\\").replace("'", "\\'") + "']"
+
+
+def json_path(path: object) -> list[str]:
+    """Return the steps of a JSON path: ``['user']`` first, plain keys below as names, elements as ``[]``."""
+    steps: list[str] = []
+    if isinstance(path, exp.JSONPath):
+        for part in path.expressions:
+            if isinstance(part, exp.JSONPathKey) and isinstance(part.this, str):
+                plain = steps and part.this.isidentifier() and part.this == part.this.lower()
+                steps.append(part.this if plain else json_key(part.this))
+            elif isinstance(part, exp.JSONPathRoot):
+                continue
+            else:
+                steps.append("[]")
+    elif isinstance(path, exp.Literal) and path.is_string:
+        text = str(path.this)
+        if text.startswith("{") and text.endswith("}"):  # PostgreSQL's #> '{a,b}'
+            steps.extend(json_key(step.strip()) if not step.strip().isdigit() else "[]" for step in text[1:-1].split(",") if step.strip())
+        elif text.isidentifier():
+            steps.append(json_key(text))
+    elif isinstance(path, exp.Literal):
+        steps.append("[]")
+    return steps

@@ -1,0 +1,267 @@
+"""SQL text to derivations: the public face of the extractor.
+
+    from govtool.capture.sql.extract import Options, extract
+    from govtool.capture.sql.files import Script
+
+    extraction = extract([Script("q.sql", "CREATE VIEW v AS SELECT a FROM t")], Options(dialect="postgres"))
+
+The steps: templates are rendered, scripts split and parsed (``script``), definitions found and statements walked in the
+order in which they need each other (``batch``), ambiguous ones once more when usage has shown more columns, and the
+writes of each script folded and written out (``emit``).
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from govtool.capture.sql.batch import Batch, ScriptState, StatementState
+from govtool.capture.sql.emit import Emitter, fold_script
+from govtool.capture.sql.files import Script
+from govtool.capture.sql.fingerprint import fingerprint, redact
+from govtool.capture.sql.schema import Schema
+from govtool.capture.sql.script import ParsedStatement, parse_script
+from govtool.capture.sql.template import render
+from govtool.model import Derivation, Diagnostic, Statement
+from govtool.names import DEFAULT_NAMESPACE, fold, join_name
+
+MAX_TEXT = 4000
+"""Characters of a statement that are kept as evidence."""
+
+RECURSION_LIMIT = 20_000
+"""Python frames for the walk: subqueries nest and views stand on views; frames of Python functions do not use the C stack."""
+
+USAGE_ROUNDS = 3
+"""How often statements are walked again after usage has shown more columns."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How to read a batch of scripts."""
+
+    dialect: str = ""
+    default_catalog: str | None = None
+    default_schema: str | None = None
+    schema: Schema | None = None
+    relation_from: str | None = None
+    """A path pattern such as ``{schema}/{table}.sql`` that names the relation of a file's bare SELECT."""
+    source: str = ""
+    namespace: str = DEFAULT_NAMESPACE
+    variables: Mapping[str, object] = field(default_factory=dict)
+    """Values for templates."""
+    evidence: bool = True
+    """Whether to keep each statement's redacted text. Without it fingerprints are made for bare SELECTs only."""
+
+
+@dataclass(frozen=True, slots=True)
+class Extraction:
+    """What a batch of scripts says."""
+
+    derivations: tuple[Derivation, ...]
+    diagnostics: tuple[Diagnostic, ...]
+    """All diagnostics, those of derivations included, in order of file and line."""
+    statements: int
+    """Statements that could carry lineage: ``understood + partial + opaque``."""
+    understood: int
+    partial: int
+    opaque: int
+    ignored: int
+    """Statements without lineage by their nature: SET, GRANT, COMMIT …"""
+
+
+def extract(
+    scripts: Iterable[Script | Diagnostic], options: Options, progress: Callable[[int, int], None] | None = None
+) -> Extraction:
+    """Extract column lineage from a batch of scripts, whose statements may come in any order.
+
+    Args:
+        scripts: Scripts, and diagnostics of files that could not be read (passed through).
+        options: Dialect, schema, defaults, naming.
+        progress: Called with (statements done, statements in all) now and then.
+
+    Returns:
+        Derivations in order of script and text, and everything that was not understood.
+
+    Raises:
+        UnknownNameError: The dialect does not exist.
+    """
+    batch = Batch(options.dialect, options.schema.tables if options.schema is not None else None, options.default_catalog, options.default_schema)
+    diagnostics: list[Diagnostic] = []
+    for item in scripts:
+        if isinstance(item, Diagnostic):
+            diagnostics.append(item)
+        else:
+            batch.add(_script_state(item, options, diagnostics))
+    with _deep_recursion():
+        _walk_all(batch, progress)
+        return _emit(batch, options, diagnostics)
+
+
+def _script_state(script: Script, options: Options, diagnostics: list[Diagnostic]) -> ScriptState:
+    """Render and parse one script."""
+    state = ScriptState(script.file, script.session or script.file, options.dialect)
+    rendered = render(script.text, options.variables, script.file)
+    diagnostics.extend(rendered.diagnostics)
+    relation = relation_of(script.file, options)
+    seen: set[tuple[int, str]] = set()
+    for number, variant in enumerate(rendered.variants):
+        catalog, schema, path = options.default_catalog, options.default_schema, ()
+        for parsed in parse_script(variant.text, options.dialect, file=script.file, line_of=variant.line_of):
+            if parsed.session is not None:
+                change = parsed.session
+                catalog = change.catalog if change.catalog is not None else catalog
+                schema = change.schema if change.schema is not None else schema
+                path = change.search_path or (() if change.schema is not None else path)
+            key = (parsed.line, parsed.text)
+            if key in seen:
+                continue
+            seen.add(key)
+            statement = StatementState(parsed, state, len(state.statements), catalog, schema, path, variant=number, tree=parsed.tree)
+            statement.relation = relation if parsed.routine is None else None
+            statement.line_map = variant.line_of
+            statement.diagnostics.extend(parsed.diagnostics)
+            state.statements.append(statement)
+    return state
+
+
+def _walk_all(batch: Batch, progress: Callable[[int, int], None] | None) -> None:
+    total = sum(len(script.statements) for script in batch.scripts)
+    done = 0
+    for script in batch.scripts:
+        for statement in script.statements:
+            batch.settle(statement)
+            done += 1
+            if progress is not None and done % 64 == 0:
+                progress(done, total)
+    for _ in range(USAGE_ROUNDS):
+        unsettled = [s for script in batch.scripts for s in script.statements if s.unsettled]
+        shown = batch.usage_size()
+        if not unsettled or shown == batch.usage_seen:
+            break
+        batch.usage_seen = shown
+        for statement in unsettled:
+            batch.walk_again(statement)
+    if progress is not None:
+        progress(total, total)
+
+
+def _emit(batch: Batch, options: Options, diagnostics: list[Diagnostic]) -> Extraction:
+    read_names = {name for script in batch.scripts for s in script.statements for w in s.writes for name in w.reads}
+    emitter = Emitter(batch, options.namespace, lambda statement: _evidence(statement, options))
+    derivations: list[Derivation] = []
+    status: dict[int, str] = {}
+    for script in batch.scripts:
+        drafts = fold_script(script, read_names)
+        made = [emitter.derivation(draft) for draft in drafts]
+        for draft, derivation in zip(drafts, made, strict=True):
+            worst = status.get(id(draft.statement), "understood")
+            status[id(draft.statement)] = "partial" if "partial" in (worst, derivation.status) else "understood"
+        derivations.extend(made)
+    derivations, duplicates = _with_duplicates(derivations)
+    counts: Counter[str] = Counter()
+    for script in batch.scripts:
+        for statement in script.statements:
+            counts[_outcome(statement, status.get(id(statement)))] += 1
+            if id(statement) not in status:
+                diagnostics.extend(_placed(note, statement) for note in statement.diagnostics)
+    diagnostics.extend(note for derivation in derivations for note in derivation.diagnostics)
+    diagnostics.extend(duplicates)
+    unique = sorted(dict.fromkeys(diagnostics), key=lambda d: (d.file or "", d.line or 0, d.column or 0, d.code, d.message))
+    return Extraction(
+        tuple(derivations),
+        tuple(unique),
+        statements=counts["understood"] + counts["partial"] + counts["opaque"],
+        understood=counts["understood"],
+        partial=counts["partial"],
+        opaque=counts["opaque"],
+        ignored=counts["ignored"],
+    )
+
+
+def _outcome(statement: StatementState, status: str | None) -> str:
+    if statement.parsed.status in ("opaque", "failed"):
+        return "opaque"
+    if statement.parsed.status == "ignored" or (not statement.writes and not statement.diagnostics):
+        return "ignored"
+    if any(note.severity == "error" for note in statement.diagnostics):
+        return "opaque"
+    if status is None:
+        return "partial" if any(n.severity == "warning" for n in statement.diagnostics) else "understood"
+    return status
+
+
+def _placed(note: Diagnostic, statement: StatementState) -> Diagnostic:
+    if note.file is not None:
+        return note
+    line = statement.parsed.line if note.line is None else statement.line_of(note.line)
+    return Diagnostic(
+        note.code, note.severity, note.message, statement.script.file, line, note.column or statement.parsed.column, note.target, note.candidates
+    )
+
+
+def _evidence(statement: StatementState, options: Options) -> Statement:
+    parsed: ParsedStatement = statement.parsed
+    dialect = statement.script.dialect
+    needs_name = any(not write.target for write in statement.writes)
+    return Statement(
+        fingerprint=fingerprint(parsed.text, dialect) if options.evidence or needs_name else "",
+        kind=parsed.head.replace(" ", "_"),
+        dialect=dialect,
+        file=statement.script.file,
+        line=parsed.line,
+        source=options.source,
+        session=statement.script.session,
+        text=redact(parsed.text, dialect)[:MAX_TEXT] if options.evidence else "",
+    )
+
+
+def _with_duplicates(derivations: list[Derivation]) -> tuple[list[Derivation], list[Diagnostic]]:
+    """Note relations that several files define; all definitions are kept."""
+    files: dict[str, dict[str, Derivation]] = {}
+    for derivation in derivations:
+        if derivation.mode == "replace" and derivation.target_kind not in ("query", "temporary", "file"):
+            if derivation.statement.kind != "insert":
+                files.setdefault(derivation.target, {}).setdefault(derivation.statement.file, derivation)
+    notes = []
+    for target, definers in sorted(files.items()):
+        if len(definers) > 1:
+            where = ", ".join(sorted(definers))
+            for file, derivation in sorted(definers.items()):
+                text = f"{target} is defined by {len(definers)} files, and all are kept: {where}"
+                notes.append(Diagnostic("duplicate-definition", "info", text, file, derivation.statement.line, None, target))
+    return derivations, notes
+
+
+def relation_of(file: str, options: Options) -> str | None:
+    """Return the relation that a bare SELECT in ``file`` defines by ``relation_from``; None without one or without a match.
+
+    The pattern's last path parts are matched against the file's: ``{schema}/{table}/query.sql``.
+    """
+    pattern = options.relation_from
+    if not pattern:
+        return None
+    expression = "".join(
+        f"(?P<{piece[1:-1]}>[^/]+)" if re.fullmatch(r"\{(catalog|schema|table)\}", piece) else re.escape(piece)
+        for piece in re.split(r"(\{[a-z]+\})", pattern)
+    )
+    match = re.search(rf"(?:^|/){expression}$", file)
+    if match is None:
+        return None
+    groups = match.groupdict()
+    parts = [groups.get("catalog") or options.default_catalog, groups.get("schema") or options.default_schema, groups.get("table")]
+    known = [part for part in parts[1:] if part] if not parts[1] or not parts[0] else [part for part in parts if part]
+    return join_name([fold(part, quoted=False, dialect=options.dialect, table=True) for part in known])
+
+
+@contextmanager
+def _deep_recursion() -> Iterator[None]:
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(before, RECURSION_LIMIT))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(before)

@@ -1,0 +1,55 @@
+"""Facts about SQL functions that lineage needs: which aggregate, which mask, which only carry a value along."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from sqlglot import exp
+
+VALUE_WINDOW_FUNCTIONS = frozenset({"lag", "lead", "first_value", "last_value", "nth_value", "first", "last", "any_value"})
+"""Under OVER these hand on one row's value: a transformation, not an aggregation."""
+
+MASKING = frozenset(
+    {
+        "md5", "md5_digest", "md5_number_lower64", "md5_number_upper64", "sha", "sha1", "sha2", "sha224", "sha256", "sha384", "sha512",
+        "sha1_hex", "sha2_hex", "sha2_512", "sha1_digest", "sha2_digest", "standard_hash", "hmac", "hmac_sha256", "hmac_sha512",
+        "hash", "hashbytes", "farm_fingerprint", "farmfingerprint", "xxhash64", "mask", "mask_first_n", "mask_last_n", "mask_hash",
+        "mask_show_first_n", "mask_show_last_n", "tokenize", "encrypt", "aes_encrypt", "pgp_sym_encrypt", "digest", "crypt",
+        "deterministic_encrypt", "ora_hash", "checksum", "binary_checksum", "murmur_hash", "fnv_hash",
+    }
+)  # fmt: skip
+"""Functions that OpenLineage's ``masking`` flag stands for: the value is hashed, encrypted or blotted out. What a policy
+accepts as declassification is the policy's to say."""
+
+AGGREGATE_NAMES = frozenset(
+    {
+        "listagg", "string_agg", "group_concat", "collect_list", "collect_set", "array_agg", "json_agg", "jsonb_agg", "json_object_agg",
+        "jsonb_object_agg", "xmlagg", "object_agg", "bitmap_union", "hll_union_agg", "hll_count.init", "approx_top_k", "approx_percentile",
+        "percentile", "percentile_approx", "median", "mode", "regr_slope", "regr_r2", "corr", "every", "bool_and", "bool_or", "bit_and",
+        "bit_or", "bit_xor", "kurtosis", "skewness", "count_if", "countif", "sum_if", "sumif", "avgif", "min_by", "max_by", "histogram",
+        "array_concat_agg", "hll_sketch_agg", "uniq", "uniqexact", "grouparray", "anylast", "checksum_agg", "product", "array_unique_agg",
+    }
+)  # fmt: skip
+"""Aggregates that the parser may leave as anonymous functions."""
+
+
+@lru_cache(maxsize=4096)
+def class_name(cls: type[exp.Expr]) -> str:
+    """Return the lower-case SQL name of a function class of sqlglot's tree."""
+    if issubclass(cls, exp.Func):
+        return str(cls.sql_name()).lower()
+    return cls.__name__.lower()
+
+
+def function_name(node: exp.Expr) -> str:
+    """Return the lower-case name under which a call was written or is known."""
+    if isinstance(node, (exp.Anonymous, exp.AnonymousAggFunc)):
+        name = node.args.get("this")
+        text = name if isinstance(name, str) else getattr(name, "name", "") or ""
+        return str(text).lower()
+    return class_name(node.__class__)
+
+
+def is_masking(functions: tuple[str, ...]) -> bool:
+    """Whether any function on the way hides the value."""
+    return any(name.rsplit(".", 1)[-1] in MASKING for name in functions)

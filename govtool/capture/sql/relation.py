@@ -1,0 +1,235 @@
+"""What a FROM item offers to the scope that reads it: tables, derived relations, set-returning functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from govtool.capture.sql.dependencies import OPAQUE, REF_SHIFT, STAR, Deps, Interner
+from govtool.names import split_name
+
+
+class TableInfo:
+    """What is known of one base table or view, shared by every statement that reads it.
+
+    Attributes:
+        id: Canonical dataset id.
+        columns: Known columns in order, with their types where known.
+        complete: Whether ``columns`` are all there are.
+        virtual: Not a table but the elements of an array or the rows of a function, whose columns are assumed only
+            where nothing else may own a name.
+    """
+
+    __slots__ = ("_deps", "columns", "complete", "id", "used")
+    virtual = False
+
+    def __init__(self, id: str, columns: dict[str, str | None] | None, complete: bool) -> None:
+        self.id = id
+        self.columns: dict[str, str | None] = columns or {}
+        self.complete = complete
+        self.used: set[str] = set()
+        """Columns that some statement named with this table's qualifier: evidence from usage."""
+        self._deps: dict[str, Deps] = {}
+
+    def deps(self, column: str, interner: Interner) -> Deps:
+        """Return the dependency on one column, as a one-element tuple."""
+        found = self._deps.get(column)
+        if found is None:
+            found = self._deps[column] = (interner.ref(self.id, column),)
+        return found
+
+
+class Output:
+    """The columns that a query puts out.
+
+    Attributes:
+        names: Canonical column names by position; ``""`` where the position is not yet named.
+        deps: Dependencies by position.
+        open: Base tables whose unknown columns pass through a ``*`` that could not be expanded.
+        fields: For columns built as a struct: position -> field name -> dependencies.
+    """
+
+    __slots__ = ("_index", "deps", "fields", "hidden", "names", "open", "types")
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        self.deps: list[Deps] = []
+        self.open: list[OpenStar] = []
+        self.fields: dict[int, dict[str, Deps]] = {}
+        self.types: dict[int, str] = {}
+        self.hidden: set[str] = set()
+        self._index: dict[str, int] | None = None
+
+    def add(self, name: str, deps: Deps) -> None:
+        """Append a column."""
+        self.names.append(name)
+        self.deps.append(deps)
+        self._index = None
+
+    def index(self) -> dict[str, int]:
+        """Return name -> position; the first of equal names wins."""
+        if self._index is None:
+            index: dict[str, int] = {}
+            for position, name in enumerate(self.names):
+                index.setdefault(name, position)
+            self._index = index
+        return self._index
+
+    def renamed(self, names: Iterable[str]) -> Output:
+        """Return a copy whose first columns carry ``names`` (a column list of an alias, a CTE or a view)."""
+        result = Output()
+        names = list(names)
+        result.names = names[: len(self.names)] + self.names[len(names) :]
+        result.deps = list(self.deps)
+        result.open = self.open if len(names) > len(self.names) else list(self.open)
+        result.fields = dict(self.fields)
+        result.types = dict(self.types)
+        return result
+
+
+class OpenStar:
+    """A ``*`` over a table whose columns are not all known: what it hides and how it renames what passes."""
+
+    __slots__ = ("arm", "candidate", "except_", "rename", "table")
+
+    def __init__(
+        self,
+        table: TableInfo,
+        except_: frozenset[str] = frozenset(),
+        rename: dict[str, str] | None = None,
+        arm: int = 0,
+        *,
+        candidate: bool = False,
+    ) -> None:
+        self.table = table
+        self.candidate = candidate
+        """Whether what passes is only a candidate: a later UNION arm whose positions are hidden."""
+        self.except_ = except_
+        self.rename = rename or {}
+        self.arm = arm
+
+    def lookup(self, column: str, interner: Interner) -> Deps | None:
+        """Return the dependencies of an output column that passes through the star, or None if it cannot."""
+        name = next((old for old, new in self.rename.items() if new == column), column)
+        if name == column and (column in self.except_ or column in self.rename):
+            return None
+        deps = self.table.deps(name, interner)
+        if self.candidate:
+            return tuple((dep >> REF_SHIFT << REF_SHIFT) | OPAQUE for dep in deps)
+        return tuple(dep | self.arm for dep in deps)
+
+
+class Source:
+    """One FROM item in a scope, under its alias.
+
+    Attributes:
+        known: Columns that the source is known to have (keys).
+        is_open: Whether it may have more.
+        is_virtual: Whether only array elements or function rows hide behind it.
+        full_name: The written name of a table, for references such as ``schema.table.column``.
+        hidden: The right side of a semi or anti join: visible to its own ON only.
+    """
+
+    __slots__ = ("alias", "full_name", "hidden", "is_open", "is_virtual", "known", "output", "table")
+
+    def __init__(self, alias: str, *, table: TableInfo | None = None, output: Output | None = None, full_name: str = "") -> None:
+        self.alias = alias
+        self.table = table
+        self.output = output
+        self.full_name = full_name
+        self.hidden = False
+        self.is_open = False
+        self.is_virtual = False
+        self.known: Mapping[str, object] = {}
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Take note of what the table or output says now."""
+        output = self.output
+        if self.table is not None:
+            self.known = self.table.columns
+            self.is_open = not self.table.complete
+        elif output is not None:
+            self.known = output.index()
+            if output.open:
+                self.is_open = any(not star.table.virtual for star in output.open)
+                self.is_virtual = not self.is_open
+
+    def names(self) -> list[str]:
+        """Known column names in order."""
+        if self.table is not None:
+            return list(self.table.columns)
+        return list(self.output.names) if self.output is not None else []
+
+    def get(self, column: str, interner: Interner) -> Deps | None:
+        """Return the dependencies of a column that the source is known to have, else None."""
+        table = self.table
+        if table is not None:
+            return table.deps(column, interner) if column in table.columns else None
+        output = self.output
+        if output is None:
+            return None
+        position = output.index().get(column)
+        return None if position is None else output.deps[position]
+
+    def assume(self, column: str, interner: Interner) -> Deps | None:
+        """Return the dependencies of a column that an open source may have, else None."""
+        if self.table is not None:
+            return None if self.table.complete else self.table.deps(column, interner)
+        if self.output is None or column in self.output.hidden:
+            return None
+        found = [deps for star in self.output.open if (deps := star.lookup(column, interner))]
+        return found[0] if len(found) == 1 else None
+
+    def owners(self) -> list[TableInfo]:
+        """Base tables that an unknown column of this source may come from."""
+        if self.table is not None:
+            return [self.table]
+        return [star.table for star in self.output.open] if self.output is not None else []
+
+    def knows_by_use(self, column: str) -> bool:
+        """Whether another statement shows that this source has the column."""
+        return any(column in table.used for table in self.owners())
+
+    def matches(self, qualifier: tuple[str, ...]) -> bool:
+        """Whether a written qualifier (one or more parts) names this source."""
+        if len(qualifier) == 1 and qualifier[0] == self.alias:
+            return True
+        if self.table is None or not self.full_name:
+            return False
+        parts = tuple(split_name(self.full_name))
+        return len(qualifier) > 1 and parts[-len(qualifier) :] == qualifier
+
+
+def starred(deps: Deps) -> Deps:
+    """Return ``deps`` as reached through ``*``, keeping the mark only where the inner step named nothing either."""
+    return tuple(dep | STAR for dep in deps)
+
+
+class FunctionRows(TableInfo):
+    """The rows of a set-returning function whose columns are not known: any column depends on its arguments."""
+
+    __slots__ = ("arguments",)
+    virtual = True
+
+    def __init__(self, name: str, arguments: Deps) -> None:
+        super().__init__(name, None, complete=False)
+        self.arguments = arguments
+
+    def deps(self, column: str, interner: Interner) -> Deps:
+        """Return the dependencies of the arguments, whatever the column."""
+        return self.arguments
+
+
+class ArrayElements(TableInfo):
+    """The elements of an unnested array of structs: any column is a field below them."""
+
+    __slots__ = ("path",)
+    virtual = True
+
+    def __init__(self, dataset: str, path: str) -> None:
+        super().__init__(dataset, None, complete=False)
+        self.path = path
+
+    def deps(self, column: str, interner: Interner) -> Deps:
+        """Return the dependency on the field ``column`` of the elements."""
+        return (interner.ref(self.id, f"{self.path}.{column}"),)

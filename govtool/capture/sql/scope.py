@@ -1,0 +1,89 @@
+"""Scopes: which name means which column at one place of a query."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from govtool.capture.sql.dependencies import Deps
+from govtool.capture.sql.relation import Output, Source
+
+
+class Scope:
+    """The FROM items of one SELECT, under its enclosing scope.
+
+    Attributes:
+        sources: FROM items in order.
+        merged: Columns joined by USING or NATURAL, with their merged dependencies, in order.
+        aliases: Output columns of this SELECT by name, filled as the projections are walked.
+        windows: Named windows by folded name.
+        resolved: Unqualified names resolved to a source so far (lateral aliases yield to them).
+    """
+
+    __slots__ = ("aliases", "by_alias", "merged", "parent", "resolved", "sources", "windows")
+
+    def __init__(self, parent: Scope | None) -> None:
+        self.parent = parent
+        self.sources: list[Source] = []
+        self.by_alias: dict[str, Source] = {}
+        self.merged: dict[str, Deps] = {}
+        self.aliases: dict[str, Deps] = {}
+        self.windows: dict[str, exp.Expr] = {}
+        self.resolved: dict[str, Deps] = {}
+
+    def add(self, source: Source) -> None:
+        """Add a FROM item; what was resolved before may now mean something else."""
+        self.sources.append(source)
+        self.by_alias.setdefault(source.alias, source)
+        if self.resolved:
+            self.resolved.clear()
+
+    def find(self, qualifier: tuple[str, ...]) -> Source | None:
+        """Return the FROM item that a qualifier names, here or in an enclosing scope."""
+        scope: Scope | None = self
+        while scope is not None:
+            if len(qualifier) == 1:
+                found = scope.by_alias.get(qualifier[0])
+                if found is not None:
+                    return found
+            else:
+                for source in scope.sources:
+                    if source.matches(qualifier):
+                        return source
+            scope = scope.parent
+        return None
+
+
+@dataclass(slots=True)
+class CommonTable:
+    """A CTE, evaluated when first read."""
+
+    node: exp.Expr
+    columns: list[str]
+    env: Environment
+    scope: Scope | None
+    recursive: bool
+    output: Output | None = None
+    working: Output | None = None
+    """While a recursive CTE is iterated: what its own name means."""
+    evaluating: bool = False
+    used: bool = False
+
+
+@dataclass(slots=True)
+class Environment:
+    """The CTEs that are visible at one place, innermost first."""
+
+    parent: Environment | None = None
+    tables: dict[str, CommonTable] = field(default_factory=dict)
+
+    def find(self, name: str) -> CommonTable | None:
+        """Return the CTE of that name."""
+        env: Environment | None = self
+        while env is not None:
+            found = env.tables.get(name)
+            if found is not None:
+                return found
+            env = env.parent
+        return None

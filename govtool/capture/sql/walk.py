@@ -1,0 +1,175 @@
+"""The state of one walk over one statement, and what every part of the walk shares."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from sqlglot import exp
+
+from govtool.capture.sql.dependencies import CHAIN_MASK, KIND_MASK, OPAQUE, STAR, Interner
+from govtool.capture.sql.relation import Output, TableInfo
+from govtool.capture.sql.scope import Environment, Scope
+from govtool.model import Diagnostic
+from govtool.names import fold, join_name
+
+LATERAL_ALIAS_DIALECTS = frozenset(
+    {"redshift", "snowflake", "databricks", "spark", "spark2", "hive", "duckdb", "teradata", "clickhouse", "singlestore", "dremio"}
+)
+"""Dialects in which a projection may name an earlier projection's alias."""
+
+
+@dataclass(frozen=True, slots=True)
+class Inline:
+    """The body of a SQL function: its parameters, and an expression or a query over them."""
+
+    name: str
+    parameters: tuple[str, ...]
+    body: exp.Expr
+    is_table: bool = False
+
+
+class Lookup(Protocol):
+    """What a walk asks of its surroundings: what do names outside the statement mean?"""
+
+    def table(self, name: str) -> TableInfo:
+        """Return what is known of a table at this place of the script."""
+
+    def table_name(self, node: exp.Table) -> str:
+        """Return the canonical id of a written table name; empty if it is not a plain name."""
+
+    def function(self, name: str) -> Inline | None:
+        """Return the SQL function of that name, if its body is known."""
+
+
+_plain_names: dict[str, dict[str, str]] = {}
+"""Folded unquoted identifiers by dialect, shared by all walks of the process."""
+
+
+class Walk:
+    """State of one walk: what was referenced, read, and not understood.
+
+    Attributes:
+        rows: Referenced columns: dependencies whose kind is one of the row-set kinds.
+        reads: Ids of the tables that were read, in order.
+        ambiguous: For each ambiguous name: its candidate refs, the name, line and column.
+    """
+
+    def __init__(self, dialect: str, interner: Interner, lookup: Lookup) -> None:
+        self.dialect = dialect
+        self.interner = interner
+        self.lookup = lookup
+        self.rows: dict[int, None] = {}
+        self.reads: dict[str, None] = {}
+        self.diagnostics: list[Diagnostic] = []
+        self.ambiguous: dict[frozenset[int], tuple[str, int, int]] = {}
+        self.open_tables: dict[str, TableInfo] = {}
+        self.groups = 0
+        self.lateral_aliases = dialect in LATERAL_ALIAS_DIALECTS
+        self.inlining: list[str] = []
+        self.parameters: frozenset[str] = frozenset()
+        self._plain = _plain_names.setdefault(dialect, {})
+
+    # ---- names ----------------------------------------------------------------------------------
+
+    def name(self, identifier: exp.Expr | str | None) -> str:
+        """Return the canonical text of a column or alias identifier."""
+        if identifier.__class__ is exp.Identifier:
+            args = identifier.args  # type: ignore[union-attr]
+            text = args["this"]
+            if not args.get("quoted"):
+                folded = self._plain.get(text)
+                if folded is None:
+                    folded = self._plain[text] = fold(text, dialect=self.dialect)
+                return folded
+            return fold(text, quoted=True, dialect=self.dialect)
+        if identifier is None:
+            return ""
+        if isinstance(identifier, str):
+            return fold(identifier, dialect=self.dialect)
+        this = identifier.args.get("this")
+        if isinstance(this, exp.Expr):
+            return self.name(this)
+        return fold(this, quoted=bool(identifier.args.get("quoted")), dialect=self.dialect) if isinstance(this, str) else ""
+
+    def qualifier(self, parts: Iterable[exp.Expr]) -> tuple[str, ...]:
+        """Return a written qualifier as canonical parts."""
+        return tuple(self.name(part) for part in parts)
+
+    def number(self) -> int:
+        """Return the number of a new group of alternatives."""
+        self.groups += 1
+        return self.groups - 1
+
+    # ---- what was found --------------------------------------------------------------------------
+
+    def refer(self, deps: Iterable[int], kind: int) -> None:
+        """Record dependencies as referenced by the row set, under one of the row-set kinds."""
+        rows = self.rows
+        for dep in deps:
+            if dep & KIND_MASK == OPAQUE:
+                rows[dep & ~(CHAIN_MASK | STAR)] = None
+            else:
+                rows[(dep & ~(KIND_MASK | CHAIN_MASK | STAR)) | kind] = None
+
+    def referring(self, kind: int, rows: Iterable[int]) -> None:
+        """Record rows that were collected apart, all under one kind."""
+        self.refer(rows, kind)
+
+    def diagnose(
+        self,
+        code: str,
+        message: str,
+        node: exp.Expr | None = None,
+        *,
+        severity: str = "warning",
+        target: str | None = None,
+        candidates: Sequence[str] = (),
+    ) -> None:
+        """Record what was not understood, at the position of ``node``."""
+        line, column = position(node)
+        found = Diagnostic(code, severity, message, None, line, column, target, tuple(sorted(candidates)))
+        if found not in self.diagnostics:
+            self.diagnostics.append(found)
+
+    def separately(self, walk: Callable[[], Output]) -> tuple[Output, dict[int, None]]:
+        """Run ``walk`` and return its result with the rows it referenced, which are not recorded."""
+        saved, self.rows = self.rows, {}
+        try:
+            return walk(), self.rows
+        finally:
+            self.rows = saved
+
+    # ---- the other parts -------------------------------------------------------------------------
+
+    def query(self, node: exp.Expr, scope: Scope | None, env: Environment | None) -> Output:
+        """Return the output of a query expression. Implemented by ``QueryWalk``."""
+        raise NotImplementedError
+
+
+def position(node: exp.Expr | None) -> tuple[int | None, int | None]:
+    """Return the 1-based line and column of the first positioned token of ``node``, relative to the parsed text."""
+    if node is None:
+        return None, None
+    seen = 0
+    stack = [node]
+    while stack and seen < 50:
+        seen += 1
+        item = stack.pop()
+        meta = item.meta
+        if meta and "line" in meta:
+            end = meta.get("col") or 1
+            length = (meta.get("end") or 0) - (meta.get("start") or 0)
+            return int(meta["line"]), max(1, int(end) - int(length))
+        for value in reversed(list(item.args.values())):
+            if isinstance(value, exp.Expr):
+                stack.append(value)
+            elif isinstance(value, list):
+                stack.extend(v for v in reversed(value) if isinstance(v, exp.Expr))
+    return None, None
+
+
+def dataset_text(parts: Sequence[str]) -> str:
+    """Join canonical parts to a dataset name."""
+    return join_name(list(parts))
