@@ -1,0 +1,47 @@
+"""What an ingest is called and what its file names are relative to."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from govtool.app.sql import SourceText, root_of, source_name
+from govtool.model import Diagnostic
+
+
+@pytest.fixture
+def tree(tmp_path, monkeypatch):
+    (tmp_path / "etl" / "mart").mkdir(parents=True)
+    (tmp_path / "etl" / "a.sql").write_text("select 1\nselect 2\n")
+    (tmp_path / "etl" / "mart" / "b.sql").write_text("select 3")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("paths", "root", "name"),
+    [
+        (["etl"], "etl", "etl"),
+        (["etl/"], "etl", "etl"),
+        (["etl/a.sql"], "etl", "a.sql"),
+        (["etl/a.sql", "etl/mart"], "etl", "a.sql+mart"),
+        (["etl/mart", "etl/mart/b.sql"], "etl/mart", "b.sql+mart"),
+        (["-"], ".", "stdin"),
+    ],
+)
+def test_root_and_name_of_what_was_given(tree, paths, root, name):
+    assert root_of(paths) == (tree / root if root != "." else Path.cwd())
+    assert source_name(paths) == name
+
+
+def test_two_folders_without_a_common_parent_meet_at_the_root(tree):
+    assert root_of(["etl/mart", "/"]) == Path("/")
+
+
+def test_a_source_line_is_found_again(tree):
+    text = SourceText(tree / "etl")
+    assert text.line(Diagnostic("x", "error", "m", file="a.sql", line=2)) == "select 2"
+    assert text.line(Diagnostic("x", "error", "m", file="a.sql", line=9)) is None
+    assert text.line(Diagnostic("x", "error", "m", file="gone.sql", line=1)) is None
+    assert text.line(Diagnostic("x", "error", "m")) is None
