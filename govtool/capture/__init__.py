@@ -1,0 +1,1 @@
+"""Readers of evidence: SQL, logs, plans, lineage events. Each turns what it reads into the model."""

@@ -1,0 +1,1 @@
+"""Readers of SQL: scripts to statements, statements to derivations."""

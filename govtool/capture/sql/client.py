@@ -1,0 +1,169 @@
+"""Client commands in scripts: what psql, sqlcmd, SQL*Plus, mysql and bteq read themselves and never send to the server.
+
+They are blanked out in place, so that every offset and line of the text stays what it was.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import NamedTuple, TypeAlias
+
+_Replace: TypeAlias = Callable[[re.Match[str]], str]
+
+
+class Cleaned(NamedTuple):
+    """A script without client commands."""
+
+    text: str
+    """As long as the original, with line breaks in the same places."""
+    batches: tuple[int, ...] = ()
+    """Offsets at which a batch ends (``GO``, a SQL*Plus slash, a custom delimiter)."""
+    databases: tuple[tuple[int, str], ...] = ()
+    """``(offset, name)`` where the script connects to another database (psql's ``\\c``)."""
+    included: tuple[tuple[int, str], ...] = ()
+    """``(offset, path)`` of scripts that it includes (``\\i``, ``@``, ``:r``, ``source``)."""
+
+
+_INVISIBLE = {0xFEFF: " ", 0x200B: " ", 0x200C: " ", 0x200D: " ", 0x2060: " ", 0x1A: " ", 0x00: " "}
+_CONTROL = re.compile("[\x00\x1a]")
+_COPY = re.compile(r"^[ \t]*COPY\b[^;]*?\bFROM\s+STDIN\b[^;\n]*(?:\n[^;\n]*)*?;[^\n]*\n", re.IGNORECASE | re.MULTILINE)
+_COPY_END = re.compile(r"^\\\.[ \t\r]*$", re.MULTILINE)
+_PSQL = re.compile(r"^[ \t]*\\(?P<name>[A-Za-z!?.]+)[ \t]*(?P<rest>[^\n]*)", re.MULTILINE)
+_PSQL_SEND = re.compile(r"\\(?:gx?|gset|gexec|crosstabview|watch|gdesc)\b[^\n;]*$", re.MULTILINE)
+_GO = re.compile(r"^[ \t]*GO(?:[ \t]+\d+)?[ \t]*;?[ \t\r]*(?:--[^\n]*)?$", re.IGNORECASE | re.MULTILINE)
+_SLASH = re.compile(r"^[ \t]*/[ \t\r]*$", re.MULTILINE)
+_DELIMITER = re.compile(r"^[ \t]*DELIMITER[ \t]+(?P<mark>\S+)[ \t\r]*$", re.IGNORECASE | re.MULTILINE)
+_SQLPLUS = re.compile(
+    r"^[ \t]*(?:(?:PROMPT|SPOOL|REM|REMARK|WHENEVER|(?:UN)?DEFINE|ACCEPT)\b[^\n]*|SHOW[ \t]+ERR[^\n]*|(?:EXIT|QUIT)[ \t]*;?[ \t\r]*$"
+    r"|SET[ \t]+(?:ECHO|FEEDBACK|DEFINE|TERMOUT|VERIFY|SERVEROUTPUT|LINESIZE|PAGESIZE|HEADING|SQLBLANKLINES|TIMING|SCAN)\b[^\n]*"
+    r"|@@?[ \t]*(?P<file>[\w./\\-]+)[^\n]*)",
+    re.IGNORECASE | re.MULTILINE,
+)
+_SQLCMD = re.compile(r"^[ \t]*:(?:r|setvar|on|connect)\b[ \t]*(?P<rest>[^\n]*)", re.IGNORECASE | re.MULTILINE)
+_DOT = re.compile(r"^[ \t]*\.[a-zA-Z][^\n]*", re.MULTILINE)
+_BANG = re.compile(r"^[ \t]*![a-zA-Z][^\n]*", re.MULTILINE)
+_SOURCE = re.compile(r"^[ \t]*source[ \t]+(?P<file>[\w./\\-]+)[ \t\r]*;?$", re.IGNORECASE | re.MULTILINE)
+
+_PSQL_DIALECTS = frozenset({"", "postgres", "redshift", "materialize", "risingwave"})
+_GO_DIALECTS = frozenset({"", "tsql", "fabric"})
+_SLASH_DIALECTS = frozenset({"", "oracle"})
+_DELIMITER_DIALECTS = frozenset({"", "mysql", "doris", "starrocks", "singlestore", "sqlite"})
+
+
+def clean(text: str, dialect: str) -> Cleaned:
+    """Blank out the client commands of a script.
+
+    Args:
+        text: The script.
+        dialect: A sqlglot dialect name: which clients may have been meant. Empty allows all that cannot be mistaken.
+    """
+    if _CONTROL.search(text) or not text.isascii():
+        text = text.translate(_INVISIBLE)
+    lower = text.lower()
+    batches: list[int] = []
+    databases: list[tuple[int, str]] = []
+    included: list[tuple[int, str]] = []
+    # Substrings first: a search for lines that may begin with any of these costs half a parse.
+    if dialect in _PSQL_DIALECTS and ("\\" in text or "stdin" in lower):
+        text = _psql(text, databases, included)
+    if dialect in _DELIMITER_DIALECTS:
+        if "delimiter" in lower:
+            text = _delimiters(text, batches)
+        if "source " in lower:
+            text = _SOURCE.sub(_including(included), text)
+    if dialect in _GO_DIALECTS:
+        if ":r" in lower or ":setvar" in lower or ":on" in lower or ":connect" in lower:
+            text = _SQLCMD.sub(_blank, text)
+        if dialect or "\ngo" in lower or lower.startswith("go"):
+            text = _GO.sub(_separator(batches), text)
+    if dialect in _SLASH_DIALECTS and ("/\n" in text or "/\r" in text or text.endswith("/")):
+        text = _SLASH.sub(_separator(batches), text)
+    if dialect == "oracle":
+        text = _SQLPLUS.sub(_including(included), text)
+    elif dialect == "snowflake" and "!" in text:
+        text = _BANG.sub(_blank, text)
+    elif dialect in ("sqlite", "duckdb", "teradata"):
+        text = _DOT.sub(_blank, text)
+    if not (batches or databases or included):
+        return Cleaned(text)
+    return Cleaned(text, tuple(sorted(batches)), tuple(databases), tuple(included))
+
+
+def _spaces(text: str) -> str:
+    return "".join(c if c in "\r\n" else " " for c in text)
+
+
+def _blank(match: re.Match[str]) -> str:
+    return _spaces(match.group())
+
+
+def _including(included: list[tuple[int, str]]) -> _Replace:
+    def replace(match: re.Match[str]) -> str:
+        name = match.groupdict().get("file")
+        if name:
+            included.append((match.start(), name))
+        return _spaces(match.group())
+
+    return replace
+
+
+def _separator(batches: list[int]) -> _Replace:
+    def replace(match: re.Match[str]) -> str:
+        batches.append(match.start())
+        blank = _spaces(match.group())
+        # The separator ends a statement even where no semicolon does.
+        return ";" + blank[1:] if blank and blank[0] not in "\r\n" else blank
+
+    return replace
+
+
+def _psql(text: str, databases: list[tuple[int, str]], included: list[tuple[int, str]]) -> str:
+    position = 0
+    parts: list[str] = []
+    for match in _COPY.finditer(text):
+        if match.start() < position:
+            continue
+        end = _COPY_END.search(text, match.end())
+        if end is None:
+            continue
+        parts.append(text[position : match.end()])
+        parts.append(_spaces(text[match.end() : end.end()]))
+        position = end.end()
+    if parts:
+        text = "".join(parts) + text[position:]
+
+    def command(match: re.Match[str]) -> str:
+        name, rest = match["name"], match["rest"].split()
+        if name in ("c", "connect") and rest and rest[0] != "-":
+            databases.append((match.start(), rest[0].strip('"')))
+        elif name in ("i", "ir", "include", "include_relative") and rest:
+            included.append((match.start(), rest[0].strip("'")))
+        return _spaces(match.group())
+
+    if "\\" not in text:
+        return text
+    text = _PSQL.sub(command, text)
+    return _PSQL_SEND.sub(lambda m: ";" + " " * (len(m.group()) - 1), text)
+
+
+def _delimiters(text: str, batches: list[int]) -> str:
+    """Turn a custom delimiter into semicolons; the bodies in between keep theirs and are read as blocks."""
+    marks = list(_DELIMITER.finditer(text))
+    if not marks:
+        return text
+    parts = [text[: marks[0].start()]]
+    for index, mark in enumerate(marks):
+        end = marks[index + 1].start() if index + 1 < len(marks) else len(text)
+        body = text[mark.end() : end]
+        delimiter = mark["mark"]
+        if delimiter != ";":
+            offset = mark.end()
+            pattern = re.compile(re.escape(delimiter) + r"(?=[ \t\r]*(?:--[^\n]*|#[^\n]*)?$)", re.MULTILINE)
+            for found in pattern.finditer(body):
+                batches.append(offset + found.start())
+            body = pattern.sub(lambda m: ";" + " " * (len(m.group()) - 1), body)
+        parts.append(_spaces(mark.group()))
+        parts.append(body)
+    return "".join(parts)
+

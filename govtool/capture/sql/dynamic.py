@@ -1,0 +1,115 @@
+"""Dynamic SQL: read where its text is a constant, opaque where it is not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlglot.tokens import Token, TokenType
+
+from govtool.capture.sql.lexer import STRING_TYPES, closing, word
+
+if TYPE_CHECKING:
+    from govtool.capture.sql.script import ScriptReader
+
+_JOINS = frozenset({TokenType.DPIPE, TokenType.PLUS})
+
+
+def read(reader: ScriptReader, tokens: list[Token], head: str) -> bool:
+    """Read a dynamic, prepared or called statement.
+
+    Returns:
+        False if the tokens are none of these.
+    """
+    second = word(tokens[1]) if len(tokens) > 1 else ""
+    if head == "EXECUTE" and second == "IMMEDIATE":
+        _constant(reader, tokens, 2, "execute immediate")
+    elif head in ("EXECUTE", "EXEC"):
+        _execute(reader, tokens, second)
+    elif head == "PREPARE":
+        return _prepare(reader, tokens)
+    elif head == "CALL":
+        _called(reader, tokens, "call")
+    elif head == "UNLOAD" and second == "" and len(tokens) > 2:
+        return False
+    else:
+        return False
+    return True
+
+
+def _execute(reader: ScriptReader, tokens: list[Token], second: str) -> None:
+    start = 1
+    if second == "SP_EXECUTESQL" or (len(tokens) > 3 and any(word(t) == "SP_EXECUTESQL" for t in tokens[1:6])):
+        start = 1 + next(i for i, t in enumerate(tokens[1:6]) if word(t) == "SP_EXECUTESQL") + 1
+        if start + 1 < len(tokens) and tokens[start].token_type == TokenType.PARAMETER and len(tokens) > start + 2 and tokens[start + 2].text == "=":
+            start += 3
+        _constant(reader, tokens, start, "sp_executesql")
+        return
+    if len(tokens) > 1 and (tokens[1].token_type in STRING_TYPES or tokens[1].token_type == TokenType.L_PAREN):
+        _constant(reader, tokens, 1, "execute")
+        return
+    name = word(tokens[1]).lower() if len(tokens) > 1 else ""
+    procedural = reader.flow.inside and reader.lex.name in ("", "postgres", "redshift", "materialize", "risingwave")
+    if procedural or name in ("format", "concat"):
+        _opaque(reader, tokens, "execute")
+    else:
+        _called(reader, tokens, "execute")
+
+
+def _prepare(reader: ScriptReader, tokens: list[Token]) -> bool:
+    """``PREPARE name [(types)] AS | FROM statement``."""
+    for index, token in enumerate(tokens[1:], 1):
+        text = word(token)
+        if text == "AS" and index + 1 < len(tokens):
+            reader.statement(tokens[index + 1 :])
+            return True
+        if text == "FROM" and index + 1 < len(tokens):
+            if tokens[index + 1].token_type in STRING_TYPES or tokens[index + 1].token_type == TokenType.PARAMETER:
+                _constant(reader, tokens, index + 1, "prepare")
+            else:
+                reader.statement(tokens[index + 1 :])
+            return True
+    reader.add(tokens, None, "ignored")
+    return True
+
+
+def _constant(reader: ScriptReader, tokens: list[Token], start: int, head: str) -> None:
+    """Read the statement in a string, or in strings joined by ``||`` or ``+``."""
+    end = len(tokens)
+    while start < end and tokens[start].token_type == TokenType.L_PAREN:
+        end = min(closing(tokens, start), end)
+        start += 1
+    parts: list[Token] = []
+    index = start
+    while index < end and tokens[index].token_type in STRING_TYPES:
+        parts.append(tokens[index])
+        if index + 1 < end and tokens[index + 1].token_type in _JOINS:
+            index += 2
+            continue
+        if index + 1 < end and tokens[index + 1].token_type in STRING_TYPES:
+            index += 1
+            continue
+        index += 1
+        break
+    else:
+        if index < end:
+            parts = []
+    tail = word(tokens[index]) if index < len(tokens) else ""
+    joined = bool(parts) and (index >= end or tail in ("INTO", "USING", "AT", "AS", "") or tokens[index].token_type == TokenType.COMMA)
+    if not joined or (index < end and tokens[index].token_type in _JOINS):
+        _opaque(reader, tokens, head)
+        return
+    first = parts[0]
+    text = "".join(part.text for part in parts)
+    offset = reader.text.find(text[:40], first.start, first.end + 1)
+    reader.add(tokens, None, "ignored", head=head)
+    reader.body(text, first, offset if offset >= 0 else first.start, None)
+
+
+def _opaque(reader: ScriptReader, tokens: list[Token], head: str) -> None:
+    message = "dynamic SQL: the statement is put together when it runs"
+    reader.add(tokens, None, "opaque", reader.diagnostic("opaque", "warning", message, tokens[0]), head=head)
+
+
+def _called(reader: ScriptReader, tokens: list[Token], head: str) -> None:
+    message = "calls a routine: what it writes is read where it is defined"
+    reader.add(tokens, None, "ignored", reader.diagnostic("opaque", "info", message, tokens[0]), head=head)

@@ -1,0 +1,234 @@
+"""Reading SQL scripts from files, folders and standard input. What cannot be read is a diagnostic, never an exception."""
+
+from __future__ import annotations
+
+import codecs
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import IO
+
+from govtool.errors import UsageError
+from govtool.model.diagnostic import Diagnostic
+
+SUFFIXES = (".sql", ".ddl", ".dml", ".hql", ".sqlx", ".psql", ".pgsql", ".bq", ".tsql", ".pls", ".plsql", ".pkb", ".pks", ".prc", ".vw")
+"""File name endings that are read from folders, also with a template's ending behind them (``a.sql.j2``)."""
+
+TEMPLATE_SUFFIXES = (".j2", ".jinja", ".jinja2", ".tmpl", ".tpl")
+
+MAX_BYTES = 64 * 1024 * 1024
+"""Larger files are not read: they are dumps of data, not scripts."""
+
+STDIN = "<stdin>"
+
+_SKIPPED = frozenset({"node_modules", "__pycache__", "target", "dbt_packages", "venv"})
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """A SQL script to be read."""
+
+    file: str
+    """URI path relative to the ingest root, with forward slashes; ``<stdin>`` for standard input."""
+    text: str
+    session: str | None = None
+    """The session it ran in, for temp tables and USE; None: the file is its own session."""
+    note: Diagnostic | None = None
+    """What was assumed in reading it, such as its encoding."""
+
+
+def read_scripts(
+    paths: Sequence[str | Path], *, root: str | Path | None = None, stdin: IO[bytes] | IO[str] | None = None
+) -> Iterator[Script | Diagnostic]:
+    """Read scripts in a stable order.
+
+    Args:
+        paths: Files, folders (read recursively, sorted, by ``SUFFIXES``), or ``-`` for standard input.
+        root: What file names are relative to; default: the folder given, or the folder of the file given.
+        stdin: Standard input, for ``-``.
+
+    Yields:
+        A script, or why a file could not be read.
+
+    Raises:
+        UsageError: A path does not exist, or a folder holds no SQL.
+    """
+    for path in paths:
+        if str(path) == "-":
+            yield from _stdin(stdin)
+            continue
+        yield from _path(Path(path), Path(root) if root is not None else None)
+
+
+def find_scripts(folder: Path) -> list[Path]:
+    """The SQL files below a folder, sorted; hidden folders, packages and link loops are left out."""
+    found: list[Path] = []
+    seen: set[tuple[int, int]] = set()
+    _walk(folder, found, seen, 0)
+    return found
+
+
+def is_sql(name: str) -> bool:
+    """Whether a file's name says that it is SQL."""
+    lower = name.lower()
+    for suffix in TEMPLATE_SUFFIXES:
+        if lower.endswith(suffix):
+            lower = lower[: -len(suffix)]
+            break
+    return lower.endswith(SUFFIXES)
+
+
+def decode(data: bytes) -> tuple[str, str | None]:
+    """The text of a file, and the encoding if it had to be guessed.
+
+    Raises:
+        ValueError: It is not text.
+    """
+    for mark, encoding in (
+        (codecs.BOM_UTF8, "utf-8-sig"),
+        (codecs.BOM_UTF32_LE, "utf-32"),
+        (codecs.BOM_UTF32_BE, "utf-32"),
+        (codecs.BOM_UTF16_LE, "utf-16"),
+        (codecs.BOM_UTF16_BE, "utf-16"),
+    ):
+        if data.startswith(mark):
+            try:
+                return data.decode(encoding), None
+            except UnicodeDecodeError as error:
+                raise ValueError(f"not valid {encoding}") from error
+    if b"\0" in data[:65536]:
+        for encoding, zeros in (("utf-16-le", data[1:2000:2]), ("utf-16-be", data[0:2000:2])):
+            if zeros and zeros.count(0) > len(zeros) * 0.8:
+                try:
+                    return data.decode(encoding), encoding
+                except UnicodeDecodeError:
+                    continue
+        raise ValueError("a binary file")
+    try:
+        return data.decode("utf-8"), None
+    except UnicodeDecodeError:
+        pass
+    control = sum(1 for byte in data[:8192] if byte < 32 and byte not in b"\t\n\r\f\v\x1a\x1b")
+    if control > len(data[:8192]) // 50:
+        raise ValueError("a binary file")
+    try:
+        return data.decode("cp1252"), "cp1252"
+    except UnicodeDecodeError:
+        return data.decode("latin-1"), "latin-1"
+
+
+def _stdin(stdin: IO[bytes] | IO[str] | None) -> Iterator[Script | Diagnostic]:
+    if stdin is None:
+        raise UsageError("standard input is not available here", code="usage.stdin")
+    try:
+        data: bytes | str = stdin.read(MAX_BYTES + 1)
+    except (OSError, ValueError) as error:
+        yield _unreadable(STDIN, str(error))
+        return
+    if len(data) > MAX_BYTES:
+        yield _unreadable(STDIN, f"more than {MAX_BYTES // 2**20} MiB")
+        return
+    if isinstance(data, str):
+        yield Script(STDIN, data)
+    else:
+        yield _script(STDIN, data)
+
+
+def _path(path: Path, root: Path | None) -> Iterator[Script | Diagnostic]:
+    try:
+        mode = path.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise UsageError(
+            f"{path} does not exist", code="usage.no-such-path", hint="give files, folders, or - for standard input"
+        ) from error
+    except (OSError, ValueError) as error:
+        yield _unreadable(_relative(path, root or path.parent), _reason(error))
+        return
+    if not stat.S_ISDIR(mode):
+        yield _read(path, _relative(path, root or path.parent))
+        return
+    files = find_scripts(path)
+    if not files:
+        raise UsageError(
+            f"{path} holds no SQL files",
+            code="usage.no-sql",
+            hint=f"files that end in {', '.join(SUFFIXES[:4])} are read; name other files one by one",
+        )
+    for file in files:
+        yield _read(file, _relative(file, root or path))
+
+
+def _walk(folder: Path, found: list[Path], seen: set[tuple[int, int]], depth: int) -> None:
+    try:
+        here = folder.stat()
+        if (here.st_dev, here.st_ino) in seen or depth > 100:
+            return
+        seen.add((here.st_dev, here.st_ino))
+        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+    except OSError:
+        # Read as a file, it yields the diagnostic that says why.
+        found.append(folder)
+        return
+    for entry in entries:
+        if entry.name.startswith("."):
+            continue
+        try:
+            is_folder = entry.is_dir()
+        except OSError:
+            is_folder = False
+        if is_folder:
+            if entry.name not in _SKIPPED:
+                _walk(Path(entry.path), found, seen, depth + 1)
+        elif is_sql(entry.name):
+            found.append(Path(entry.path))
+
+
+def _read(path: Path, name: str) -> Script | Diagnostic:
+    try:
+        mode = path.stat()
+        if not stat.S_ISREG(mode.st_mode) and not stat.S_ISFIFO(mode.st_mode):
+            return _unreadable(name, "not a regular file" if not stat.S_ISDIR(mode.st_mode) else "the folder cannot be read")
+        if mode.st_size > MAX_BYTES:
+            return _unreadable(name, f"{mode.st_size // 2**20} MiB; at most {MAX_BYTES // 2**20} are read")
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+    except (OSError, ValueError) as error:
+        return _unreadable(name, _reason(error))
+    if len(data) > MAX_BYTES:
+        return _unreadable(name, f"more than {MAX_BYTES // 2**20} MiB")
+    return _script(name, data)
+
+
+def _script(name: str, data: bytes) -> Script | Diagnostic:
+    try:
+        text, guessed = decode(data)
+    except ValueError as error:
+        return Diagnostic("not-sql", "error", f"cannot be read as text: {error}", name)
+    if guessed is None:
+        return Script(name, text)
+    return Script(name, text, note=Diagnostic("unreadable", "info", f"not UTF-8; read as {guessed}", name))
+
+
+def _relative(path: Path, root: Path) -> str:
+    """The path below the root, or the file's name if it is not below it: absolute paths are never stored."""
+    try:
+        relative = path.absolute().relative_to(root.absolute())
+    except ValueError:
+        try:
+            relative = path.resolve().relative_to(root.resolve())
+        except (ValueError, OSError, RuntimeError):
+            relative = Path(path.name)
+    # Undecodable bytes of a name arrive as surrogates, which no store or terminal takes.
+    return PurePosixPath(*relative.parts).as_posix().encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def _reason(error: Exception) -> str:
+    return (error.strerror if isinstance(error, OSError) and error.strerror else str(error)) or type(error).__name__
+
+
+def _unreadable(name: str, reason: str) -> Diagnostic:
+    return Diagnostic("unreadable", "error", f"cannot be read: {reason}", name)
+
+

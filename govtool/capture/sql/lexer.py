@@ -1,0 +1,221 @@
+"""sqlglot's tokenizer and parser for one dialect, prepared for reading scripts.
+
+Two things differ from sqlglot's own entry points. Command words (``CALL``, ``BEGIN`` in BigQuery, ``EXPLAIN`` …) do not
+swallow the text that follows them, so that every token keeps its place; and the number of nodes that a parse may build is
+bounded by the length of its input, because some inputs (``FROM t JOIN t JOIN t …`` without ``ON``) cost the parser
+exponential time.
+"""
+
+from __future__ import annotations
+
+import difflib
+import logging
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from sqlglot import exp
+from sqlglot.dialects.dialect import Dialect, Dialects
+from sqlglot.parser import Parser
+from sqlglot.tokens import Token, Tokenizer, TokenType
+
+from govtool.errors import UnknownNameError
+
+_NODES_PER_TOKEN = 64
+_NODES_MIN = 20_000
+_SAFE_TOKENS = 1_000
+_MAX_NESTING = 1_000
+
+QUOTED_TYPES = frozenset(
+    {
+        TokenType.IDENTIFIER,
+        TokenType.STRING,
+        TokenType.HEREDOC_STRING,
+        TokenType.RAW_STRING,
+        TokenType.NATIONAL_STRING,
+        TokenType.BYTE_STRING,
+        TokenType.UNICODE_STRING,
+    }
+)
+"""Token types whose text never is a keyword."""
+
+STRING_TYPES = frozenset(
+    {
+        TokenType.STRING,
+        TokenType.HEREDOC_STRING,
+        TokenType.RAW_STRING,
+        TokenType.NATIONAL_STRING,
+        TokenType.UNICODE_STRING,
+    }
+)
+"""Token types that hold text in quotes."""
+
+
+class NestingError(Exception):
+    """The statement is nested deeper than can be parsed safely."""
+
+
+class _NoFallbackWarning(logging.Filter):
+    """Drops sqlglot's log line on commands: those become diagnostics, with file and line."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        return "unsupported syntax" not in str(record.msg)
+
+
+logging.getLogger("sqlglot").addFilter(_NoFallbackWarning())
+
+
+@dataclass(frozen=True, slots=True)
+class Lexer:
+    """The tokenizer and parser of one dialect. They hold state: one instance serves one thread."""
+
+    name: str
+    dialect: Dialect
+    tokenizer: Tokenizer
+    parser: Parser
+    commands: frozenset[TokenType]
+    """Token types that sqlglot reads as opaque commands when they begin a statement."""
+
+    def tokenize(self, text: str) -> list[Token]:
+        """The tokens of a text; raises ``sqlglot.errors.TokenError``."""
+        return cast("list[Token]", self.tokenizer.tokenize(text))
+
+    def parse(self, tokens: list[Token], text: str) -> exp.Expr | None:
+        """The tree of one statement without semicolons.
+
+        Raises:
+            NestingError: It is nested too deeply for the parser's stack.
+            sqlglot.errors.ParseError: It is not understood.
+        """
+        size = len(tokens)
+        if size > _SAFE_TOKENS:
+            check_nesting(tokens, text)
+        parser = self.parser
+        parser.max_nodes = _NODES_MIN + _NODES_PER_TOKEN * size
+        trees = parser.parse(tokens, text)
+        return trees[0] if trees else None
+
+
+def check_nesting(tokens: Sequence[Token], text: str) -> None:
+    """Refuse what would overflow the parser's C stack (it does not guard all its recursions).
+
+    Raises:
+        NestingError: Brackets nest, or subscripts and assignments chain, too deeply.
+    """
+    part = text[tokens[0].start : tokens[-1].end + 1]
+    if part.count("][") > _MAX_NESTING * 5 or part.count(":=") > _MAX_NESTING * 5:
+        raise NestingError("too many chained operations")
+    if max(part.count("("), part.count("["), part.count("{"), part.count("<")) < _MAX_NESTING:
+        return
+    depth = deepest = 0
+    for char in part:
+        if char in "([{<":
+            depth += 1
+            deepest = max(deepest, depth)
+        elif char in ")]}>":
+            depth = max(depth - 1, 0)
+    if deepest >= _MAX_NESTING and _token_depth(tokens) >= _MAX_NESTING:
+        raise NestingError(f"brackets are nested {deepest} deep")
+
+
+def _token_depth(tokens: Sequence[Token]) -> int:
+    """The deepest bracket nesting by tokens, so that brackets in strings and comparisons do not count."""
+    depth = deepest = 0
+    for token in tokens:
+        text = token.text
+        if token.token_type in QUOTED_TYPES:
+            continue
+        if text in ("(", "[", "{"):
+            depth += 1
+            deepest = max(deepest, depth)
+        elif text in (")", "]", "}"):
+            depth = max(depth - 1, 0)
+    angles = sum(1 for a, b in zip(tokens, tokens[1:], strict=False) if b.text == "<" and a.text.isalpha())
+    return max(deepest, angles)
+
+
+_local = threading.local()
+
+
+def lexer(dialect: str) -> Lexer:
+    """The lexer of a dialect for this thread.
+
+    Args:
+        dialect: A sqlglot dialect name, optionally with settings; empty for sqlglot's base dialect.
+
+    Raises:
+        UnknownNameError: There is no such dialect.
+    """
+    cache: dict[str, Lexer] | None = getattr(_local, "lexers", None)
+    if cache is None:
+        cache = _local.lexers = {}
+    found = cache.get(dialect)
+    if found is None:
+        found = cache[dialect] = _make(dialect)
+    return found
+
+
+def _make(name: str) -> Lexer:
+    try:
+        dialect = Dialect.get_or_raise(name or None)
+    except Exception as error:
+        known = sorted(d.value for d in Dialects if d.value)
+        near = difflib.get_close_matches(name.lower().strip(), known, n=3, cutoff=0.5)
+        raise UnknownNameError(
+            f"unknown SQL dialect {name!r}",
+            code="usage.unknown-dialect",
+            nearest=tuple(near),
+            hint="known dialects: " + ", ".join(known),
+        ) from error
+    base = dialect.tokenizer_class
+    plain: Any = type("ScriptTokenizer", (base,), {"COMMANDS": set(), "COMMAND_PREFIX_TOKENS": set()})
+    return Lexer(name, dialect, plain(dialect=dialect), dialect.parser(), frozenset(base.COMMANDS))
+
+
+def known_dialects() -> list[str]:
+    """The names of all dialects that can be parsed, sorted; the base dialect's is empty and left out."""
+    return sorted(d.value for d in Dialects if d.value)
+
+
+def word(token: Token) -> str:
+    """The token's text in upper case if it can be a keyword, else an empty string."""
+    return "" if token.token_type in QUOTED_TYPES else token.text.upper()
+
+
+def closing(tokens: Sequence[Token], start: int) -> int:
+    """The index of the parenthesis that closes the one at ``start``; the last index if none does."""
+    depth = 0
+    for index in range(start, len(tokens)):
+        kind = tokens[index].token_type
+        if kind == TokenType.L_PAREN:
+            depth += 1
+        elif kind == TokenType.R_PAREN:
+            depth -= 1
+            if depth == 0:
+                return index
+    return len(tokens) - 1
+
+
+def find_word(tokens: Sequence[Token], words: frozenset[str] | set[str], start: int = 0) -> int:
+    """The index of the first of ``words`` outside parentheses at or after ``start``, or -1.
+
+    ``CASE … END`` expressions are skipped: their ``THEN`` and ``ELSE`` are not control flow.
+    """
+    depth = cases = 0
+    for index in range(start, len(tokens)):
+        token = tokens[index]
+        kind = token.token_type
+        if kind == TokenType.L_PAREN:
+            depth += 1
+        elif kind == TokenType.R_PAREN:
+            depth -= 1
+        elif depth <= 0 and kind not in QUOTED_TYPES:
+            text = token.text.upper()
+            if text == "CASE" and index > start:
+                cases += 1
+            elif cases and text == "END":
+                cases -= 1
+            elif not cases and text in words:
+                return index
+    return -1

@@ -1,0 +1,211 @@
+"""CREATE FUNCTION, PROCEDURE, TRIGGER, TASK, EVENT, PACKAGE: their bodies are read as statements of their own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+from sqlglot.tokens import Token, TokenType
+
+from govtool.capture.sql.lexer import STRING_TYPES, closing, find_word, word
+from govtool.names import fold, join_name
+
+if TYPE_CHECKING:
+    from govtool.capture.sql.script import ScriptReader
+
+_KINDS = frozenset({"FUNCTION", "PROCEDURE", "PROC", "TRIGGER", "TASK", "EVENT", "PACKAGE", "MACRO", "AGGREGATE"})
+_SQL_LANGUAGES = frozenset({"", "SQL", "PLPGSQL", "PLSQL", "TSQL", "SPL", "STORED"})
+_BODY = frozenset({"BEGIN", "DECLARE"})
+_STATEMENTS = frozenset({"SELECT", "WITH", "INSERT", "UPDATE", "DELETE", "MERGE", "CALL", "COPY", "TRUNCATE", "EXECUTE", "SET", "IF"})
+
+
+def create(reader: ScriptReader, tokens: list[Token]) -> list[Token] | None:
+    """Read a CREATE; what is left of the piece is a statement of the routine's body."""
+    kind_at = _kind(tokens)
+    if kind_at < 0:
+        return tokens
+    kind = word(tokens[kind_at])
+    if kind == "PACKAGE":
+        return _package(reader, tokens, kind_at)
+    name, after = _name(tokens, kind_at + 1, reader.lex.name)
+    language = _language(tokens, after)
+    if language not in _SQL_LANGUAGES:
+        _foreign(reader, tokens, language)
+        return None
+    if kind in ("FUNCTION", "MACRO", "AGGREGATE") and _expression_body(reader, tokens, after):
+        return None
+    body = _body(tokens, after, kind)
+    if body < 0:
+        reader.statement(tokens)
+        return None
+    head = f"create {kind.lower()}"
+    if tokens[body].token_type in STRING_TYPES:
+        token = tokens[body]
+        reader.add(tokens, None, "ignored", head=head)
+        text = token.text
+        offset = reader.text.find(text[:40], token.start, token.end + 1)
+        reader.body(text, token, offset if offset >= 0 else token.start, name)
+        return None
+    reader.add(tokens[:body], None, "ignored", head=head)
+    reader.routine = name
+    flow = reader.flow
+    flow.inside = True
+    flow.owner = reader.lex.name not in ("tsql", "fabric")
+    first = word(tokens[body])
+    if first in ("AS", "IS"):
+        # Oracle declares variables between AS and BEGIN, without a word for it.
+        flow.declarations = reader.lex.name == "oracle"
+        return tokens[body + 1 :] or None
+    rest = tokens[body:]
+    if first not in ("BEGIN", "DECLARE", "IF", "AS", "IS") and reader.lex.name not in ("tsql", "fabric"):
+        # A body of one statement: the routine ends with it.
+        reader.statement(rest)
+        reader.routine = None
+        reader.flow = type(flow)()
+        return None
+    return rest
+
+
+def do_block(reader: ScriptReader, tokens: list[Token]) -> list[Token] | None:
+    """Postgres' ``DO $$ … $$``; in other dialects DO is only a word of a loop."""
+    for token in tokens[1:5]:
+        if token.token_type in STRING_TYPES and len(token.text) > 8:
+            language = _language(tokens, 1)
+            if language not in _SQL_LANGUAGES:
+                _foreign(reader, tokens, language)
+                return None
+            reader.add(tokens, None, "ignored", head="do")
+            offset = reader.text.find(token.text[:40], token.start, token.end + 1)
+            reader.body(token.text, token, offset if offset >= 0 else token.start, None)
+            return None
+    return tokens[1:] or None
+
+
+def _kind(tokens: list[Token]) -> int:
+    """Where the kind of routine is named, or -1 if the statement creates something else."""
+    for index, token in enumerate(tokens[1:10], 1):
+        text = word(token)
+        if text in _KINDS:
+            return index
+        if text in ("TABLE", "VIEW", "AS", "SCHEMA", "DATABASE", "INDEX", "STAGE", "STREAM", "PIPE", "EXTENSION", "SEQUENCE"):
+            if text == "TABLE" and index + 1 < len(tokens) and word(tokens[index + 1]) == "FUNCTION":
+                continue
+            return -1
+    return -1
+
+
+def _name(tokens: list[Token], start: int, dialect: str) -> tuple[str, int]:
+    while start < len(tokens) and word(tokens[start]) in ("IF", "NOT", "EXISTS", "BODY"):
+        start += 1
+    parts: list[str] = []
+    while start < len(tokens):
+        token = tokens[start]
+        if token.token_type == TokenType.IDENTIFIER and dialect == "bigquery" and "." in token.text:
+            parts.extend(fold(p, quoted=True, dialect=dialect, table=True) for p in token.text.split("."))
+        else:
+            parts.append(fold(token.text, quoted=token.token_type == TokenType.IDENTIFIER, dialect=dialect, table=True))
+        start += 1
+        if start + 1 < len(tokens) and tokens[start].token_type == TokenType.DOT:
+            start += 1
+            continue
+        break
+    return join_name(parts), start
+
+
+def _language(tokens: list[Token], start: int) -> str:
+    """The language that the routine is written in, upper case; empty if it does not say."""
+    for index in range(start, len(tokens) - 1):
+        text = word(tokens[index])
+        if text == "LANGUAGE":
+            return tokens[index + 1].text.upper()
+        if text in ("BEGIN", "SELECT") or (text == "DECLARE" and index > start):
+            break
+    return ""
+
+
+def _body(tokens: list[Token], start: int, kind: str) -> int:
+    """Where the body begins: a string, BEGIN, DECLARE, or the word after AS; -1 if there is none."""
+    if start < len(tokens) and tokens[start].token_type == TokenType.L_PAREN:
+        start = closing(tokens, start) + 1
+    depth = 0
+    for index in range(start, len(tokens)):
+        token = tokens[index]
+        if token.token_type == TokenType.L_PAREN:
+            depth += 1
+        elif token.token_type == TokenType.R_PAREN:
+            depth -= 1
+        elif depth == 0:
+            text = word(token)
+            if text in ("AS", "IS"):
+                following = tokens[index + 1] if index + 1 < len(tokens) else None
+                if following is None:
+                    return index
+                if following.token_type in STRING_TYPES:
+                    return index + 1
+                if word(following) in ("OWNER", "CALLER", "DEFINER", "SELF", "RESTRICT", "IDENTITY", "NOT", "NULL"):
+                    continue
+                return index + 1 if word(following) in _BODY | _STATEMENTS else index
+            if text == "BEGIN" or (text == "DO" and kind == "EVENT"):
+                return index + (text == "DO")
+            if token.token_type == TokenType.HEREDOC_STRING:
+                return index
+            if text in _STATEMENTS and kind in ("PROCEDURE", "PROC", "TRIGGER") and word(tokens[index - 1]) not in (
+                "AFTER", "BEFORE", "OR", "OF", "FOR", "READS", "MODIFIES", "INSTEAD", "CONTAINS", "EACH",
+            ) and text not in ("SET", "EXECUTE", "IF") and tokens[index - 1].token_type != TokenType.COMMA:
+                return index
+    return -1
+
+
+def _expression_body(reader: ScriptReader, tokens: list[Token], start: int) -> bool:
+    """Read a SQL function whose body is one expression or query, so that calls of it can be inlined."""
+    if find_word(tokens, {"BEGIN"}, start) >= 0:
+        return False
+    tree = reader.attempt(tokens)
+    if not isinstance(tree, exp.Create):
+        return False
+    body = tree.args.get("expression")
+    if isinstance(body, exp.Heredoc) or (isinstance(body, exp.Literal) and body.is_string) or isinstance(body, exp.RawString):
+        inner = _single(reader, str(body.this))
+        if inner is None:
+            return False
+        tree.set("expression", inner)
+    elif body is None or isinstance(body, exp.Block):
+        return False
+    reader.add(tokens, tree, "parsed", head="create function")
+    return True
+
+
+def _single(reader: ScriptReader, text: str) -> exp.Expr | None:
+    """The tree of a text that is one query or expression; None for anything else."""
+    try:
+        tokens = reader.lex.tokenize(text)
+        while tokens and tokens[-1].token_type == TokenType.SEMICOLON:
+            tokens.pop()
+        if not tokens or any(t.token_type == TokenType.SEMICOLON for t in tokens) or word(tokens[0]) in _BODY:
+            return None
+        tree = reader.lex.parse(tokens, text)
+    except Exception:
+        return None
+    if isinstance(tree, (exp.DML, exp.DDL, exp.Command, exp.Merge)) and not isinstance(tree, exp.Query):
+        return None
+    return tree
+
+
+def _package(reader: ScriptReader, tokens: list[Token], kind_at: int) -> list[Token] | None:
+    """An Oracle package: its routines are read as those of the package."""
+    name, after = _name(tokens, kind_at + 1, reader.lex.name)
+    index = find_word(tokens, {"AS", "IS"}, after)
+    reader.add(tokens[: index + 1] if index > 0 else tokens, None, "ignored", head="create package")
+    if index < 0:
+        return None
+    reader.routine = name
+    reader.flow.inside = True
+    reader.flow.package = True
+    reader.flow.declarations = True
+    return tokens[index + 1 :] or None
+
+
+def _foreign(reader: ScriptReader, tokens: list[Token], language: str) -> None:
+    message = f"a routine in {language.lower()[:40]}: only SQL bodies are read"
+    tree = reader.attempt(tokens)
+    reader.add(tokens, tree, "opaque", reader.diagnostic("opaque", "warning", message, tokens[0]), head="create function")

@@ -1,0 +1,399 @@
+"""Scripts to statements: tokenise once, split, and parse every statement on its own.
+
+One bad statement never costs the others. Procedures, functions, blocks and control flow are flattened to the statements in
+them; text that is not SQL for the server (psql commands, ``GO``, COPY data) is left out; what cannot be parsed is rescued
+where a part of it carries lineage, and is reported otherwise. Nothing is dropped in silence and nothing raises.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from sqlglot import exp
+from sqlglot.errors import ParseError, TokenError
+from sqlglot.tokens import Token, TokenType
+
+from govtool.capture.sql import blocks, rescue, session
+from govtool.capture.sql.client import clean
+from govtool.capture.sql.lexer import Lexer, NestingError, lexer, word
+from govtool.capture.sql.session import SessionChange
+from govtool.capture.sql.tsql import split_statements
+from govtool.model.diagnostic import Diagnostic
+
+MAX_TEXT = 64 * 1024 * 1024
+"""Scripts longer than this many characters are refused: no warehouse writes them by hand."""
+
+_MAX_BODIES = 16
+_ESCAPES = re.compile("\x1b\\[[0-9;?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_PIECE = re.compile(r";[ \t]*(?=\r?\n|$)")
+
+DIRECT = frozenset({"SELECT", "WITH", "INSERT", "UPDATE", "DELETE", "MERGE", "FROM", "VALUES", "ALTER", "DROP", "TRUNCATE", "("})
+"""First words that always begin a statement which the parser reads whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedStatement:
+    """One statement of a script."""
+
+    tree: exp.Expr | None
+    """The tree; None if it was not understood, or holds no SQL that could be lineage."""
+    text: str
+    """As written (after templates), without the comments before it."""
+    line: int
+    """1-based line of its first token in the original file."""
+    column: int
+    """1-based column of its first token."""
+    status: str
+    """``parsed``; ``ignored`` (carries no lineage: SET, GRANT, COMMIT …); ``opaque`` (known to be beyond us, such as dynamic
+    SQL); ``failed`` (does not parse)."""
+    head: str
+    """Its first words in lower case: ``select``, ``create``, ``grant``, ``execute immediate``."""
+    routine: str | None = None
+    """Canonical name of the procedure, function, trigger or task whose body it is in."""
+    session: SessionChange | None = None
+    """What it changes about how names resolve from here on (``USE``, ``SET search_path``)."""
+    diagnostics: tuple[Diagnostic, ...] = ()
+    """Why it is opaque or failed, and what was left out of it."""
+
+
+def parse_script(
+    text: str, dialect: str, *, file: str = "", line_of: Callable[[int], int] | None = None
+) -> list[ParsedStatement]:
+    """Parse a script.
+
+    Args:
+        text: SQL, already rendered if it was a template.
+        dialect: A sqlglot dialect name; empty for the base dialect.
+        file: The file that diagnostics name.
+        line_of: Maps a 1-based line of ``text`` to one of the original file; None if they are the same.
+
+    Returns:
+        Its statements in order of text. Never raises on any text.
+
+    Raises:
+        UnknownNameError: There is no such dialect.
+    """
+    reader = ScriptReader(lexer(dialect), file, line_of)
+    if len(text) > MAX_TEXT:
+        return [reader.refused(f"the script has {len(text)} characters; at most {MAX_TEXT} are read")]
+    cleaned = clean(text, dialect)
+    for offset, name in cleaned.databases:
+        reader.connections.append((offset, name))
+    reader.read(cleaned.text, cleaned.batches)
+    for offset, path in cleaned.included:
+        reader.included(text, offset, path)
+    return reader.statements
+
+
+class ScriptReader:
+    """Reads one script; collects its statements."""
+
+    def __init__(self, lex: Lexer, file: str, line_of: Callable[[int], int] | None) -> None:
+        """Start with no statements."""
+        self.lex = lex
+        self.file = file
+        self.line_of = line_of
+        self.statements: list[ParsedStatement] = []
+        self.connections: list[tuple[int, str]] = []
+        self.text = ""
+        self.first_line = 1
+        self.first_column = 1
+        self.routine: str | None = None
+        self.bodies = 0
+        self.flow = blocks.Flow()
+
+    # -- reading ----------------------------------------------------------------------------------------------------
+
+    def read(self, text: str, batches: tuple[int, ...] = ()) -> None:
+        """Read a whole text: tokenise, split at semicolons, parse each statement."""
+        self.text = text
+        try:
+            tokens = self.lex.tokenize(text)
+        except TokenError as error:
+            self._read_pieces(text, error)
+            return
+        except (RecursionError, MemoryError):
+            self.statements.append(self.refused("nested too deeply to read", code="nesting"))
+            return
+        self._read_tokens(tokens, batches)
+
+    def body(self, text: str, token: Token, offset: int, routine: str | None) -> None:
+        """Read the text inside a string or dollar-quoted token as a script of its own, at the right place.
+
+        Args:
+            text: The body.
+            token: The token that holds it.
+            offset: Where in the current text the body begins.
+            routine: The routine it is the body of, or None to stay in the current one.
+        """
+        if self.bodies >= _MAX_BODIES:
+            self.statements.append(self.refused("bodies are nested too deeply", code="nesting"))
+            return
+        outer = (self.text, self.first_line, self.first_column, self.routine, self.flow, self.connections)
+        line, column = self.place(offset)
+        self.bodies += 1
+        self.connections = []
+        self.first_line, self.first_column = line, column
+        self.flow = blocks.Flow(inside=True)
+        if routine is not None:
+            self.routine = routine
+        try:
+            self.read(text)
+        finally:
+            self.bodies -= 1
+            self.text, self.first_line, self.first_column, self.routine, self.flow, self.connections = outer
+
+    def _read_tokens(self, tokens: list[Token], batches: tuple[int, ...]) -> None:
+        ends = self._semicolons(tokens)
+        start = 0
+        batch = 0
+        for end in (*ends, len(tokens)):
+            chunk = tokens[start:end] if start or end < len(tokens) else tokens
+            while batch < len(batches) and start and tokens[start - 1].start >= batches[batch]:
+                batch += 1
+                self.flow = blocks.Flow(inside=self.bodies > 0)
+                if not self.bodies:
+                    self.routine = None
+            start = end + 1
+            if chunk:
+                self._chunk(chunk)
+
+    def _semicolons(self, tokens: list[Token]) -> list[int]:
+        """Indices of the semicolon tokens. Looks at the text's semicolons only: most tokens are none."""
+        text = self.text
+        if ";" not in text or not tokens:
+            return []
+        found: list[int] = []
+        offset = text.find(";")
+        if text.count(";") * 8 > len(tokens):
+            return [i for i, token in enumerate(tokens) if token.token_type == TokenType.SEMICOLON]
+        while offset >= 0:
+            index = bisect_right(tokens, offset, key=_start) - 1
+            if index >= 0 and tokens[index].start == offset and tokens[index].token_type == TokenType.SEMICOLON:
+                found.append(index)
+            offset = text.find(";", offset + 1)
+        return found
+
+    def _chunk(self, tokens: list[Token]) -> None:
+        """One piece between semicolons: a statement, or control flow with statements in it."""
+        while self.connections and self.connections[0][0] <= tokens[0].start:
+            _, name = self.connections.pop(0)
+            self._connect(name, tokens[0])
+        if not self.flow.inside and word(tokens[0]) in DIRECT and self.lex.name not in _UNSEPARATED:
+            self.statement(tokens)
+            return
+        pieces = split_statements(tokens) if self.lex.name in _UNSEPARATED else [tokens]
+        for piece in pieces:
+            try:
+                blocks.flatten(self, piece)
+            except RecursionError:
+                self.add(piece, None, "failed", self._diagnostic("nesting", "error", "nested too deeply to read", piece[0]))
+
+    def _read_pieces(self, text: str, error: TokenError) -> None:
+        """The text does not tokenise as a whole (say, a quote is not closed): read what does, line group by line group."""
+        outer_line, outer_column = self.first_line, self.first_column
+        pieces: list[tuple[int, str]] = []
+        start = 0
+        for match in _PIECE.finditer(text):
+            pieces.append((start, text[start : match.start()]))
+            start = match.end()
+        pieces.append((start, text[start:]))
+        pending: tuple[int, str] | None = None
+        attempts = 0
+        for offset, piece in pieces:
+            if pending is not None and attempts < 200:
+                # A semicolon inside a literal: what fails alone may do together with what follows.
+                attempts += 1
+                joined = text[pending[0] : offset + len(piece)]
+                if len(joined) < 100_000 and self._tokens_or_none(joined) is not None:
+                    self._read_at(text, pending[0], joined)
+                    pending = None
+                    continue
+            if self._tokens_or_none(piece) is not None:
+                if pending is not None:
+                    self._broken(text, *pending, error)
+                    pending = None
+                self._read_at(text, offset, piece)
+            elif pending is None:
+                pending = (offset, piece)
+            elif text[pending[0] : offset].count("\n") > 400:
+                self._broken(text, *pending, error)
+                pending = (offset, piece)
+        if pending is not None:
+            self._broken(text, *pending, error)
+        self.text, self.first_line, self.first_column = text, outer_line, outer_column
+
+    def _tokens_or_none(self, text: str) -> list[Token] | None:
+        try:
+            return self.lex.tokenize(text)
+        except (TokenError, RecursionError, MemoryError):
+            return None
+
+    def _read_at(self, text: str, offset: int, piece: str) -> None:
+        line, column = self.first_line, self.first_column
+        self.text = text
+        place = self._raw_place(offset)
+        tokens = self._tokens_or_none(piece)
+        self.first_line, self.first_column = place
+        self.text = piece
+        if tokens:
+            self._read_tokens(tokens, ())
+        self.first_line, self.first_column = line, column
+
+    def _broken(self, text: str, offset: int, piece: str, error: TokenError) -> None:
+        self.text = text
+        stripped = piece.lstrip()
+        offset += len(piece) - len(stripped)
+        line, column = self.place(offset)
+        message = "a quote, a comment or a bracket is not closed"
+        cause = error.__cause__
+        if cause is not None and str(cause):
+            message = printable(str(cause))[:200]
+        diagnostic = Diagnostic("parse-error", "error", message, self.file or None, line, column)
+        head = stripped.split(None, 1)[0].lower()[:40] if stripped else ""
+        self.statements.append(
+            ParsedStatement(None, stripped.rstrip(), line, column, "failed", printable(head), self.routine, None, (diagnostic,))
+        )
+
+    # -- statements ---------------------------------------------------------------------------------------------------
+
+    def statement(self, tokens: list[Token]) -> None:
+        """Parse one statement's tokens and add it."""
+        try:
+            tree = self.lex.parse(tokens, self.text)
+        except Exception as error:  # the parser raises many kinds on odd input; none may cost the rest of the script
+            rescue.failed(self, tokens, error)
+            return
+        if tree is None:
+            return
+        if tree.__class__ is exp.Command:
+            rescue.command(self, tokens, tree)
+            return
+        self.add(tokens, tree, "parsed")
+
+    def attempt(self, tokens: list[Token]) -> exp.Expr | None:
+        """The tree of these tokens, or None if they do not parse to something better than a command."""
+        if not tokens:
+            return None
+        try:
+            tree = self.lex.parse(tokens, self.text)
+        except Exception:
+            return None
+        return None if tree.__class__ is exp.Command else tree
+
+    def add(
+        self,
+        tokens: list[Token],
+        tree: exp.Expr | None,
+        status: str,
+        *diagnostics: Diagnostic,
+        head: str | None = None,
+        change: SessionChange | None = None,
+    ) -> None:
+        """Add a statement that spans these tokens."""
+        first = tokens[0]
+        line, column = self.token_place(first)
+        if head is None:
+            head = printable(word(first).lower()) or first.text[:20]
+        if change is None and head in session.HEADS:
+            change = session.change(tokens, self.lex.name)
+        self.statements.append(
+            ParsedStatement(
+                tree, self.text[first.start : tokens[-1].end + 1], line, column, status, head, self.routine, change, diagnostics
+            )
+        )
+
+    def _connect(self, name: str, token: Token) -> None:
+        line, column = self.token_place(token)
+        change = SessionChange(catalog=session.canonical(name, self.lex.name))
+        self.statements.append(ParsedStatement(None, f"\\connect {name}", line, column, "ignored", "connect", None, change))
+
+    # -- places and diagnostics -----------------------------------------------------------------------------------------
+
+    def token_place(self, token: Token) -> tuple[int, int]:
+        """Line and column of a token's first character in the original file."""
+        text = token.text
+        line = token.line
+        if self.first_line == 1 and self.first_column == 1 and token.end - token.start + 1 == len(text):
+            column = token.col - len(text) + 1
+            if column > 0:
+                return (self.line_of(line) if self.line_of else line), column
+        return self.place(token.start)
+
+    def _raw_place(self, offset: int) -> tuple[int, int]:
+        before = self.text.rfind("\n", 0, offset)
+        lines = self.text.count("\n", 0, offset)
+        column = offset - before
+        if not lines:
+            column += self.first_column - 1
+        return self.first_line + lines, column
+
+    def place(self, offset: int) -> tuple[int, int]:
+        """Line and column, in the original file, of an offset in the current text."""
+        line, column = self._raw_place(offset)
+        return (self.line_of(line) if self.line_of else line), column
+
+    def _diagnostic(self, code: str, severity: str, message: str, token: Token) -> Diagnostic:
+        line, column = self.token_place(token)
+        return Diagnostic(code, severity, printable(message), self.file or None, line, column)
+
+    diagnostic = _diagnostic
+
+    def parse_error(self, error: Exception, tokens: list[Token]) -> Diagnostic:
+        """The diagnostic of a failed parse, at the token that the parser stopped at."""
+        if isinstance(error, (RecursionError, MemoryError)):
+            return self._diagnostic("nesting", "error", "nested too deeply to parse", tokens[0])
+        if isinstance(error, NestingError):
+            return self._diagnostic("nesting", "error", str(error), tokens[0])
+        token = error_token(error, tokens)
+        if isinstance(error, ParseError) and error.errors:
+            message = error.errors[0].get("description") or "cannot be parsed"
+            if "Maximum number of AST nodes" in message:
+                return self._diagnostic("nesting", "error", "too ambiguous to parse: joins without ON, or deep nesting", tokens[0])
+        else:
+            message = f"cannot be parsed: {type(error).__name__}"
+        near = token.text[:40]
+        if near and "<Token" not in message:
+            message = f"{message} near {near!r}"
+        elif "<Token" in message:
+            message = f"{message.split(' but got')[0]} near {near!r}"
+        return self._diagnostic("parse-error", "error", message, token)
+
+    def refused(self, message: str, *, code: str = "parse-error") -> ParsedStatement:
+        """A statement that stands for a text which is not read."""
+        line, column = self.place(0)
+        diagnostic = Diagnostic(code, "error", message, self.file or None, line, column)
+        return ParsedStatement(None, "", line, column, "failed", "", self.routine, None, (diagnostic,))
+
+    def included(self, text: str, offset: int, path: str) -> None:
+        """Note that the script includes another."""
+        self.text, self.first_line, self.first_column = text, 1, 1
+        line, column = self.place(offset)
+        message = f"includes {printable(path)}, which is read only if it is ingested too"
+        diagnostic = Diagnostic("dropped", "info", message, self.file or None, line, column)
+        self.statements.append(ParsedStatement(None, "", line, column, "ignored", "include", None, None, (diagnostic,)))
+
+
+_UNSEPARATED = frozenset({"tsql", "fabric"})
+
+
+def _start(token: Token) -> int:
+    return token.start
+
+
+def printable(text: str) -> str:
+    """A text without terminal escapes and control characters."""
+    return _ESCAPES.sub("", text)
+
+
+def error_token(error: Exception, tokens: list[Token]) -> Token:
+    """The token that a parse error is about."""
+    if isinstance(error, ParseError) and error.errors:
+        line, column = error.errors[0].get("line"), error.errors[0].get("col")
+        for token in tokens:
+            if token.line == line and token.col == column:
+                return token
+    return tokens[0]

@@ -1,0 +1,158 @@
+"""Where statements begin in T-SQL, which does not require semicolons between them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlglot.tokens import Token, TokenType
+
+from govtool.capture.sql.lexer import closing, word
+
+_STARTERS = frozenset(
+    """SELECT INSERT UPDATE DELETE MERGE DECLARE SET IF WHILE BEGIN END ELSE EXEC EXECUTE CREATE ALTER DROP TRUNCATE PRINT RETURN
+    COMMIT ROLLBACK USE RAISERROR THROW FETCH OPEN CLOSE DEALLOCATE GRANT REVOKE DENY SAVE WAITFOR BREAK CONTINUE GOTO BULK
+    BACKUP RESTORE DBCC""".split()
+)
+_SET_OPERATORS = frozenset({"UNION", "ALL", "EXCEPT", "INTERSECT"})
+_RIGHTS = frozenset({"GRANT", "REVOKE", "DENY"})
+_DDL = frozenset({"CREATE", "ALTER", "DROP"})
+_ROUTINES = frozenset({"PROCEDURE", "PROC", "TRIGGER", "FUNCTION"})
+
+
+def split_statements(tokens: Sequence[Token]) -> list[list[Token]]:
+    """Split tokens without semicolons into statements; control words (``IF x``, ``BEGIN``, ``END``, ``ELSE``) stand alone.
+
+    The header of a procedure, trigger or function (up to its ``AS``) is a piece of its own.
+    """
+    pieces: list[list[Token]] = []
+    piece = _Piece()
+    depth = cases = 0
+    previous = ""
+    for index, token in enumerate(tokens):
+        kind = token.token_type
+        if kind == TokenType.L_PAREN:
+            depth += 1
+        elif kind == TokenType.R_PAREN:
+            depth -= 1
+        text = word(token)
+        if depth <= 0 and text:
+            if text == "CASE":
+                cases += 1
+            elif cases and text == "END":
+                cases -= 1
+            elif (
+                not cases
+                and piece.tokens
+                and (text in _STARTERS or piece.closed or (text == "WITH" and _opens_cte(tokens, index)))
+                and piece.ends_before(text, previous)
+            ):
+                pieces.append(piece.tokens)
+                piece = _Piece()
+        elif depth <= 1 and kind == TokenType.L_PAREN and piece.closed and piece.head in ("BEGIN", "END", "ELSE"):
+            pieces.append(piece.tokens)
+            piece = _Piece()
+        piece.add(token, text if depth <= 0 else "")
+        previous = text
+    if piece.tokens:
+        pieces.append(piece.tokens)
+    return pieces
+
+
+def _opens_cte(tokens: Sequence[Token], index: int) -> bool:
+    """Whether WITH begins a statement (``WITH q AS (``, ``WITH q (a) AS (``) and is no table hint or option."""
+    if index + 2 >= len(tokens) or tokens[index + 1].token_type == TokenType.L_PAREN:
+        return False
+    following = tokens[index + 2]
+    if following.token_type == TokenType.L_PAREN:
+        end = closing(tokens, index + 2)
+        return end + 1 < len(tokens) and word(tokens[end + 1]) == "AS"
+    return word(following) == "AS" and index + 3 < len(tokens) and tokens[index + 3].token_type == TokenType.L_PAREN
+
+
+class _Piece:
+    """A statement in the making."""
+
+    __slots__ = ("action", "closed", "head", "routine", "second", "seen_query", "seen_set", "tokens")
+
+    def __init__(self) -> None:
+        self.tokens: list[Token] = []
+        self.head = ""
+        self.second = ""
+        self.seen_query = False
+        self.seen_set = False
+        self.action = False
+        self.routine = False
+        self.closed = False
+
+    def add(self, token: Token, text: str) -> None:
+        self.tokens.append(token)
+        if len(self.tokens) == 1:
+            self.head = text
+            self.closed = text in ("BEGIN", "END", "ELSE")
+            if text == "SELECT":
+                self.seen_query = True
+            return
+        if len(self.tokens) == 2:
+            self.second = text
+        if text in ("SELECT", "VALUES", "EXEC", "EXECUTE", "DEFAULT") or (
+            self.head == "WITH" and text in ("INSERT", "UPDATE", "DELETE", "MERGE")
+        ):
+            self.seen_query = True
+            if self.head == "WITH":
+                self.head = text
+                self.seen_query = text == "SELECT"
+        elif text == "SET":
+            self.seen_set = True
+        elif text in ("ADD", "ALTER", "DROP") and self.head == "ALTER":
+            self.action = True
+        elif self.head in _DDL and text in _ROUTINES and len(self.tokens) <= 5:
+            self.routine = True
+        elif text == "AS" and self.routine:
+            self.closed = True
+
+    def ends_before(self, text: str, previous: str) -> bool:
+        """Whether a new statement begins with ``text``."""
+        head = self.head
+        if self.closed:
+            return self._control_ends(text)
+        if head in _RIGHTS and text not in ("BEGIN", "END", "IF", "WHILE", "DECLARE"):
+            return False
+        if text == "WITH":
+            return previous != "AS"
+        if text == "SELECT":
+            if previous in _SET_OPERATORS or previous in ("AS", "FOR", "RETURN"):
+                return False
+            return not (head in ("INSERT", "WITH") and not self.seen_query)
+        if text in ("INSERT", "UPDATE", "DELETE", "MERGE"):
+            if head == "WITH" or previous in ("FOR", "AFTER", "OF", "ON", "INSTEAD", "AS"):
+                return False
+            if text == "MERGE" and previous in ("INNER", "LEFT", "RIGHT", "FULL"):
+                return False
+            return not (head == "MERGE" and previous == "THEN") and not self.routine
+        if text == "SET":
+            in_merge = head == "MERGE" and previous == "UPDATE"
+            return not (in_merge or previous in ("DELETE", "UPDATE") or head == "ALTER" or (head == "UPDATE" and not self.seen_set))
+        if text in ("IF", "USE", "ELSE"):
+            return not (head in _DDL and text == "IF") and previous not in ("OPTION",)
+        if text in ("ALTER", "DROP", "CREATE"):
+            return previous != "OR" and not (head == "ALTER" and not self.action)
+        if text in ("EXEC", "EXECUTE"):
+            return not (head == "INSERT" and not self.seen_query) and previous not in ("WITH", ",")
+        if text == "FETCH":
+            return previous not in ("ROWS", "ROW")
+        if text in ("OPEN", "CLOSE", "USE", "SAVE", "CONTINUE", "BREAK"):
+            return not (head in _DDL or head == "DECLARE")
+        if text in ("BEGIN", "END", "RETURN") and head in _DDL:
+            return self.routine or text != "RETURN"
+        return True
+
+    def _control_ends(self, text: str) -> bool:
+        if self.routine:
+            return True
+        if self.head == "BEGIN":
+            return not (len(self.tokens) == 1 and text in ("TRY", "CATCH", "TRAN", "TRANSACTION", "DISTRIBUTED", "ATOMIC")) and not (
+                self.second in ("TRAN", "TRANSACTION") and text not in _STARTERS
+            )
+        if self.head == "END":
+            return text not in ("TRY", "CATCH", "CONVERSATION")
+        return True
