@@ -50,6 +50,13 @@ class LocalObjects(ObstoreObjects):
         """See `Objects.put`."""
         self._write(key, data, overwrite=True)
 
+    def delete(self, key: str) -> None:
+        """See `Objects.delete`; also removes the staging files that obstore will not name."""
+        try:
+            (self.root / key).unlink(missing_ok=True)
+        except OSError as error:
+            raise translate(error, f"delete {key}", self.uri) from error
+
     def _write(self, key: str, data: bytes, *, overwrite: bool) -> bool:
         staged = f"{STAGING}/{uuid.uuid4().hex}"
         try:

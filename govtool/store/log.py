@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from govtool.errors import IntegrityError
 from govtool.store.codec import digest
-from govtool.store.commit import Commit, branch_key, decode_slot, slot_key
+from govtool.store.commit import Commit, Origin, branch_key, decode_slot, slot_key
 from govtool.store.manifest import Entry, Live, NodeRef, decode_node
 from govtool.store.objects import ReadableObjects
 
@@ -109,6 +109,20 @@ def read_parent(objects: ReadableObjects, commit: Commit) -> Commit | None:
     if parent.id != commit.parent:
         raise _chain_error(where, f"is not what commit {commit.short} was made from")
     return parent
+
+
+def read_origin(objects: ReadableObjects, origin: Origin | None) -> Commit | None:
+    """The commit at another place of the log, verified; ``None`` for ``None``.
+
+    Raises:
+        IntegrityError: ``store.corrupt-chain`` if it is gone or is another one.
+    """
+    if origin is None:
+        return None
+    commit = read_slot(objects, origin.branch, origin.seq)
+    if commit is None or commit.id != origin.id:
+        raise _chain_error(slot_key(origin.branch, origin.seq), f"is not the commit {origin.id[:7]} that was merged")
+    return commit
 
 
 def walk(objects: ReadableObjects, commit: Commit | None) -> Iterator[Commit]:

@@ -29,7 +29,11 @@ _SOURCES_TEXT = 256
 
 
 class Entry(NamedTuple):
-    """One line of a manifest. ``op`` is ``+`` (add), ``=`` (mark) or ``-`` (retract); what has no meaning is empty."""
+    """One line of a manifest; what has no meaning for its ``op`` is empty.
+
+    ``op`` is ``+`` (add, bytes that were new to the store, so that nothing before can have added them), ``~`` (add,
+    bytes that may have been there), ``=`` (mark) or ``-`` (retract).
+    """
 
     op: str
     source: str
@@ -38,6 +42,11 @@ class Entry(NamedTuple):
     sha256: str = ""
     size: int = 0
     rows: int = 0
+
+    @property
+    def adds(self) -> bool:
+        """Whether this adds a fragment."""
+        return self.op in ("+", "~")
 
 
 class NodeRef(NamedTuple):

@@ -64,9 +64,7 @@ class Reader:
     def fragments(self, commit: Commit) -> tuple[FragmentRef, ...]:
         """The fragments that are live at a commit, sorted."""
         live = log.read_live(self.objects, commit)
-        return tuple(
-            sorted(FragmentRef(e.source, e.table, e.sha256, e.size, e.rows) for e in live.entries() if e.op == "+")
-        )
+        return tuple(sorted(FragmentRef(e.source, e.table, e.sha256, e.size, e.rows) for e in live.entries() if e.adds))
 
     def read(self, ref: FragmentRef) -> bytes:
         """The bytes of a fragment, verified.

@@ -38,6 +38,10 @@ _SMALL = 4
 """A commit of more fragments than this reads the manifest first, to leave out those that are there already."""
 
 
+class LostSlotError(ConflictError):
+    """Somebody else took the slot; the caller may look again and try the next one."""
+
+
 class Writer:
     """Writes one commit to a branch.
 
@@ -89,7 +93,7 @@ class Writer:
             sha256 = digest(fragment.data)
             ref = FragmentRef(fragment.source, fragment.table, sha256, len(fragment.data), fragment.rows)
             data[ref.key] = fragment.data
-            entries.append(Entry("+", ref.source, batch, ref.table, sha256, ref.size, ref.rows))
+            entries.append(Entry("~", ref.source, batch, ref.table, sha256, ref.size, ref.rows))
         adding = {fragment.source for fragment in changes.add}
         entries += [Entry("=", source, batch) for source in dict.fromkeys(changes.retract) if source not in adding]
 
@@ -105,6 +109,13 @@ class Writer:
             live = log.read_live(self._objects, base)
             if _says(live, changes, entries):
                 return CommitResult(base, created=False)
+        fresh = set()
+        for (key, content), new in zip(data.items(), created, strict=True):
+            if new:
+                fresh.add(digest(content))
+            else:  # Perhaps nothing refers to it yet: make it young again, so that gc leaves it alone.
+                self._objects.put(key, content)
+        entries = [e._replace(op="+") if e.sha256 in fresh else e for e in entries]
         draft = Commit(
             seq=0,
             id="",
@@ -125,14 +136,14 @@ class Writer:
         """Commit ``draft`` with exactly this manifest on top of its parent; there is no rebase.
 
         Raises:
-            ConflictError: if the slot is taken.
+            LostSlotError: if the slot is taken.
         """
         manifest, nodes = manifest.folded()
         self._objects.create_many([(node_key(sha256), data) for sha256, data in nodes.items()])
-        commit, winner = self._put_slot(replace(draft, manifest=manifest))
+        commit, _ = self._put_slot(replace(draft, manifest=manifest))
         if commit is None:
-            raise ConflictError(
-                f"branch {self._branch!r} moved on to {winner.seq if winner else '?'} meanwhile", hint="run it again"
+            raise LostSlotError(
+                f"branch {self._branch!r} moved on meanwhile", location=self._objects.uri, hint="run the command again"
             )
         self._put_hint(commit)
         return commit
@@ -145,8 +156,8 @@ class Writer:
         pause = 0.01
         while True:
             manifest = (base.manifest if base else Manifest()).apply(changes.retract, entries)
-            # A commit that writes a node leaves the hint one behind, which costs its readers nothing, so that it needs no
-            # more requests than others. This works when the hint is up to date.
+            # A commit that writes a node leaves the hint one behind, which costs its readers nothing, so that it
+            # needs no more requests than others. This works when the hint is up to date.
             manifest, nodes = manifest.folded(now=lag == 0)
             self._objects.create_many([(node_key(s), data) for s, data in nodes.items() if s not in written])
             written.update(nodes)
@@ -179,6 +190,7 @@ class Writer:
             pause = min(pause * 2, 2.0)
             passed = [winner, *log.read_ahead(self._objects, self._branch, winner.seq, winner.id)]
             base, lag = passed[-1], None
+            entries = [e._replace(op="~") if e.adds else e for e in entries]  # They may have added the same.
             if base.closed:
                 raise ConflictError(f"branch {self._branch!r} was deleted meanwhile", hint="run govtool branch list")
             # A long gap is skipped over by a listing: then nobody saw whether the batch went by.
@@ -251,10 +263,10 @@ def _says(live: Live, changes: Changes, entries: list[Entry]) -> bool:
     after = Live()
     for source in changes.sources:
         after.feed(live.entries(source))
-    before = {*after.entries()}
+    before = {entry[1:] for entry in after.entries()}
     after.feed([Entry("-", source) for source in changes.retract])
     after.feed(entries)
-    return before == {*after.entries()}
+    return before == {entry[1:] for entry in after.entries()}
 
 
 def _check(changes: Changes, message: str, author: str, batch: str, summary: Mapping[str, JsonValue]) -> None:

@@ -34,7 +34,7 @@ def test_folding_changes_nothing(steps):
                 model.pop(source, None)
             for source, n in adds:
                 model.setdefault(source, set()).add(n)
-            entries = [Entry("+", source, "b", "t", str(n), 1, 1) for source, n in adds]
+            entries = [Entry("~", source, "b", "t", str(n), 1, 1) for source, n in adds]
             tree, made = tree.apply(retract, entries).folded()
             nodes.update({node_key(sha256): data for sha256, data in made.items()})
             assert Manifest.from_json(tree.to_json()) == tree

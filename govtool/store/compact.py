@@ -1,0 +1,60 @@
+"""Compaction: a commit that changes nothing but writes the manifest anew, without what is dead."""
+
+from __future__ import annotations
+
+import uuid
+
+from govtool import __version__
+from govtool.store import log
+from govtool.store.branches import again, existing
+from govtool.store.commit import Commit, CommitResult
+from govtool.store.manifest import EMPTY
+from govtool.store.reader import DEFAULT_BRANCH
+from govtool.store.store import Store
+from govtool.store.writer import Writer
+
+_WORTH = 1024
+
+
+def compaction_due(commit: Commit, live: int) -> bool:
+    """Whether compaction is worth a commit: more than half of at least a thousand entries are dead.
+
+    Args:
+        commit: The head.
+        live: How many fragments are live at it.
+    """
+    return commit.manifest.stored > max(_WORTH, 2 * live)
+
+
+def compact(store: Store, branch: str = DEFAULT_BRANCH, *, author: str) -> CommitResult:
+    """Rewrite the manifest of a branch's head; fragments, history and known batches stay as they are.
+
+    Returns:
+        The new commit, whose summary says how many entries there were and are; ``created`` is false if nothing is dead.
+
+    Raises:
+        UnknownNameError: ``usage.unknown-branch``.
+    """
+
+    def attempt() -> CommitResult:
+        head = existing(store, branch)
+        entries = sorted(log.read_live(store.objects, head).entries())
+        if head.manifest.stored == len(entries):
+            return CommitResult(head, created=False)
+        writer = Writer(store.objects, branch)
+        draft = Commit(
+            seq=head.seq + 1,
+            id="",
+            parent=head.id,
+            branch=branch,
+            batch=uuid.uuid4().hex,
+            author=author,
+            time=writer.timestamp(head),
+            tool=f"govtool {__version__}",
+            message="compact",
+            summary={"compacted": {"before": head.manifest.stored, "after": len(entries)}},
+            start=head.start,
+        )
+        return CommitResult(writer.land(draft, EMPTY.apply((), entries)), created=True)
+
+    return again(attempt)

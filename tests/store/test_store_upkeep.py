@@ -1,0 +1,334 @@
+"""Compaction, garbage collection, fsck with an anchor, copies, differences."""
+
+from __future__ import annotations
+
+import uuid
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from store_doubles import At, Wrapped, counting, speak, unreachable
+
+from govtool import clock
+from govtool.errors import ConflictError, IntegrityError, StoreError, UsageError
+from govtool.store import Store, branches, log, manifest, tags
+from govtool.store.changes import fragment_changes
+from govtool.store.codec import seal, unseal
+from govtool.store.compact import compact, compaction_due
+from govtool.store.copy import copy_store
+from govtool.store.fsck import anchor, fsck, parse_anchor
+from govtool.store.gc import collect
+from govtool.store.location import open_objects
+
+
+def later(hours=48):
+    return lambda: clock.now() + timedelta(hours=hours)
+
+
+@pytest.fixture
+def busy(store):
+    """A store with a long history, two branches and a tag."""
+    for n in range(120):
+        speak(store, f"s{n % 45}", b"%d" % n, batch=f"b{n}")
+    branches.create_branch(store, "next", store.resolve("50"), author="ann")
+    speak(store, "feature", b"f", branch="next")
+    branches.merge_branch(store, "next", author="ann")
+    tags.create_tag(store, "v1", store.resolve("77"), author="ann")
+    return store
+
+
+def everything(store):
+    return {
+        (branch.name, commit.id): [store.read(ref) for ref in store.fragments(commit)]
+        for branch in branches.list_branches(store)
+        for commit in store.log(branch.name)
+    }
+
+
+# compact
+
+
+def test_compaction_changes_nothing_that_is_said(busy):
+    before = busy.head()
+    assert before.manifest.stored > 46
+    result = compact(busy, author="ann")
+    after = result.commit
+    assert result.created
+    assert after.parent == before.id
+    assert busy.fragments(after) == busy.fragments(before)
+    assert after.manifest.stored == len(busy.fragments(after)) == 46
+    assert after.summary == {"compacted": {"before": before.manifest.stored, "after": 46}}
+    assert not compact(busy, author="ann").created
+    assert not speak(busy, "s29", b"119", batch="b119").created
+    assert compaction_due(before, 46) is False
+
+
+# gc
+
+
+def failing_at_the_slot(store):
+    def before(op, key):
+        if op == "create" and key.startswith("log/"):
+            unreachable()
+
+    return Store(Wrapped(store.objects, before), store.store_id)
+
+
+def test_nothing_that_any_version_refers_to_is_collected(busy):
+    before = everything(busy)
+    result = collect(busy, now=later(), grace=timedelta(0))
+    assert result.removed == ()
+    assert everything(busy) == before
+
+
+def test_garbage_is_collected_after_the_grace_period(busy):
+    with pytest.raises(StoreError):
+        speak(failing_at_the_slot(busy), "etl", b"garbage")
+    busy.objects.create("manifest/" + "0" * 64 + ".json", b"left behind")
+    assert collect(busy).removed == ()
+    assert collect(busy).young == 2
+    dry = collect(busy, now=later(), dry_run=True)
+    assert len(dry.removed) == 2
+    assert dry.size == len(b"garbage" + b"left behind")
+    assert collect(busy, now=later()) == dry
+    assert collect(busy, now=later()).removed == ()
+    assert not fsck(busy).problems
+
+
+def test_staging_files_of_killed_writers_are_swept(tmp_path):
+    store = Store.init(str(tmp_path / "store"))
+    speak(store, "etl", b"a")
+    root = Path(store.uri)
+    for name in ("tmp/abc", "tmp/abc#1", "frag/derivation/x.parquet#1"):
+        (root / name).write_bytes(b"half")
+    assert [info.key for info in collect(store, now=later()).removed] == [
+        "frag/derivation/x.parquet#1", "tmp/abc", "tmp/abc#1"
+    ]  # fmt: skip
+    assert sorted(path.name for path in (root / "tmp").iterdir()) == []
+
+
+def test_garbage_that_is_wanted_again_is_young_again(store):
+    speak(store, "etl", b"a")
+    with pytest.raises(StoreError):
+        speak(failing_at_the_slot(store), "logs", b"x")
+    key = next(info.key for info in collect(store, now=later(), dry_run=True).removed)
+    puts = []
+    watched = Wrapped(store.objects, before=lambda op, key: puts.append(key) if op == "put" else None)
+    speak(Store(watched, store.store_id), "logs", b"x")
+    assert key in puts
+
+
+def test_gc_removes_nothing_from_a_damaged_store(busy):
+    busy.objects.create("frag/derivation/x.parquet", b"")
+    busy.objects.put(log.slot_key("main", 3), b"")
+    with pytest.raises(IntegrityError):
+        collect(busy, now=later())
+    assert busy.objects.get("frag/derivation/x.parquet") == b""
+
+
+def test_a_negative_grace_period(store):
+    with pytest.raises(UsageError):
+        collect(store, grace=timedelta(seconds=-1))
+
+
+# fsck
+
+
+def test_a_sound_store(busy):
+    seen = []
+    check = fsck(busy, progress=lambda done, all_: seen.append((done, all_)))
+    assert check.problems == ()
+    assert check.commits == 123
+    assert check.fragments == 121
+    assert check.bytes_read > 0
+    assert seen[-1] == (121, 121)
+    assert fsck(busy, contents=False).bytes_read == 0
+    assert fsck(busy, against=anchor(busy)).problems == ()
+
+
+def codes(store, **options):
+    return {(problem.code, problem.key) for problem in fsck(store, **options).problems}
+
+
+def test_fsck_finds_every_damage_at_once(busy):
+    objects = busy.objects
+    refs = busy.fragments(busy.resolve("10"))
+    objects.delete(refs[0].key)
+    size = len(objects.get(refs[1].key))
+    objects.put(refs[1].key, b"!" * size)
+    objects.put(refs[2].key, b"another length")
+    objects.put(log.slot_key("main", 20), b"{")
+    objects.delete(log.slot_key("main", 30))
+    node = busy.head().manifest.refs[0]
+    objects.put(node.key, b"{}")
+    objects.put("tags/v1", b"")
+    found = codes(busy)
+    assert {
+        ("store.corrupt-fragment", refs[0].key),
+        ("store.corrupt-fragment", refs[1].key),
+        ("store.corrupt-fragment", refs[2].key),
+        ("store.corrupt", log.slot_key("main", 20)),
+        ("store.corrupt-chain", log.slot_key("main", 30)),
+        ("store.corrupt-manifest", node.key),
+        ("store.corrupt", "tags/v1"),
+    } <= found
+    assert ("store.corrupt-fragment", refs[1].key) not in codes(busy, contents=False)
+
+
+def test_fsck_finds_an_edited_slot(busy):
+    edit(busy, 40)
+    assert codes(busy) == {("store.corrupt-chain", log.slot_key("main", 40))}
+
+
+def edit(store, seq, parent=None):
+    key = log.slot_key("main", seq)
+    body = unseal(store.objects.get(key), key)
+    body["author"] = "mallory"
+    if parent:
+        body["parent"] = parent
+    store.objects.put(key, seal(body))
+    return log.read_slot(store.objects, "main", seq)
+
+
+def test_only_an_anchor_shows_a_history_that_was_rewritten_from_there_on(store):
+    for n in range(5):
+        speak(store, "etl", b"%d" % n)
+    remembered = parse_anchor(anchor(store).text)
+    assert remembered == anchor(store)
+    forged = edit(store, 3)
+    for seq in (4, 5):
+        forged = edit(store, seq, parent=forged.id)
+    store.objects.put("hint/main", log.encode_hint(log.Hint(5, forged.id)))
+    assert codes(store) == set()
+    assert codes(store, against=remembered) == {("store.anchor", log.slot_key("main", 5))}
+
+
+def test_only_an_anchor_shows_a_rollback(store):
+    for n in range(5):
+        speak(store, "etl", b"%d" % n)
+    remembered = anchor(store)
+    store.objects.delete(log.slot_key("main", 5))
+    assert codes(store) == {("store.corrupt-chain", "hint/main")}
+    store.objects.delete("hint/main")
+    assert codes(store) == set()
+    assert codes(store, against=remembered) == {("store.anchor", log.slot_key("main", 5))}
+
+
+def test_an_anchor_of_another_store(store):
+    speak(store, "etl", b"a")
+    other = Store.init("memory://")
+    speak(other, "etl", b"a")
+    assert codes(store, against=anchor(other)) == {("store.anchor", "govtool.json")}
+
+
+def test_an_empty_store_has_no_anchor(store):
+    assert fsck(store).problems == ()
+    with pytest.raises(StoreError) as caught:
+        anchor(store)
+    assert caught.value.code == "store.empty"
+
+
+@pytest.mark.parametrize("text", ["", "x", "govtool-anchor:1:a:main:x:y", "govtool-anchor:2:a:main:1:" + "0" * 64])
+def test_not_an_anchor(text):
+    with pytest.raises(UsageError):
+        parse_anchor(text)
+
+
+# copy
+
+
+@pytest.fixture(params=["memory", "local"])
+def target(request, tmp_path):
+    uri = f"memory://{uuid.uuid4().hex}" if request.param == "memory" else str(tmp_path / "copy")
+    return open_objects(uri, create=True)
+
+
+def test_a_copy_is_the_store(busy, target):
+    busy.objects.create("records/run/part.parquet", b"kept too")
+    copied = copy_store(busy, target)
+    twin = Store.open_objects(target)
+    assert twin.store_id == busy.store_id
+    assert everything(twin) == everything(busy)
+    assert twin.resolve("v1") == busy.resolve("v1")
+    assert target.get("records/run/part.parquet") == b"kept too"
+    assert copied.present == 0
+    assert copy_store(busy, target).objects == 3  # two hints and a tag, which may have moved
+    speak(busy, "etl", b"more")
+    copy_store(busy, target)
+    assert twin.head() == busy.head()
+    assert fsck(twin, against=anchor(busy)).problems == ()
+
+
+def test_an_interrupted_copy_is_no_store_and_can_be_completed(busy, target):
+    failing = Wrapped(target, At(100, unreachable))
+    with pytest.raises(StoreError):
+        copy_store(busy, failing)
+    with pytest.raises(StoreError) as caught:
+        Store.open_objects(target)
+    assert caught.value.code == "store.missing"
+    copy_store(busy, target)
+    assert everything(Store.open_objects(target)) == everything(busy)
+
+
+def test_another_store_is_not_overwritten(busy, target):
+    other = Store.init_objects(target)
+    with pytest.raises(StoreError) as caught:
+        copy_store(busy, target)
+    assert caught.value.code == "store.exists"
+    assert other.head() is None
+
+
+def test_a_copy_that_went_its_own_way(busy, target):
+    copy_store(busy, target)
+    speak(Store.open_objects(target), "etl", b"theirs")
+    speak(busy, "etl", b"ours")
+    with pytest.raises(ConflictError):
+        copy_store(busy, target)
+
+
+def test_damage_is_not_copied(busy, target):
+    (ref, *_) = busy.fragments(busy.head())
+    busy.objects.put(ref.key, b"damaged")
+    with pytest.raises(IntegrityError):
+        copy_store(busy, target)
+
+
+# differences
+
+
+STEP = st.tuples(st.sampled_from("abcdefgh"), st.lists(st.integers(0, 9), max_size=3), st.booleans())
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(STEP, min_size=2, max_size=30), st.data())
+def test_changes_are_the_difference_of_the_versions(steps, data):
+    saved = manifest.TAIL, manifest.FAN, manifest.LEAF
+    manifest.TAIL, manifest.FAN, manifest.LEAF = 2, 2, 3
+    try:
+        store = Store.init("memory://")
+        commits = [
+            speak(store, source, *(b"%d" % n for n in numbers), retract=retract or not numbers).commit
+            for source, numbers, retract in steps
+        ]
+        old, new = data.draw(st.sampled_from(commits)), data.draw(st.sampled_from(commits))
+        before, after = set(store.fragments(old)), set(store.fragments(new))
+        changes = fragment_changes(store.objects, old, new)
+        assert set(changes.removed) == before - after
+        assert set(changes.added) == after - before
+    finally:
+        manifest.TAIL, manifest.FAN, manifest.LEAF = saved
+
+
+def test_a_difference_costs_what_changed():
+    objects, counts = counting(open_objects("memory://"))
+    store = Store.init_objects(objects)
+    for n in range(3000):
+        speak(store, f"job{n}", b"%d" % n, retract=False)
+    old, new = store.resolve("HEAD~3"), store.head()
+    counts.clear()
+    changes = fragment_changes(objects, old, new)
+    assert [ref.source for ref in changes.added] == ["job2997", "job2998", "job2999"]
+    assert changes.removed == ()
+    assert sum(counts.values()) <= 5
