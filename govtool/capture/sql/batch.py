@@ -15,7 +15,7 @@ from sqlglot import exp
 
 from govtool.capture.sql.dependencies import Interner
 from govtool.capture.sql.inline import inline_function
-from govtool.capture.sql.relation import TableInfo
+from govtool.capture.sql.relation import TableInfo, starred
 from govtool.capture.sql.script import ParsedStatement
 from govtool.capture.sql.statements import StatementWalk, Write, file_name
 from govtool.capture.sql.walk import Inline
@@ -63,18 +63,17 @@ class StatementState:
     line_map: Callable[[int], int] | None = None
 
     def line_of(self, line: int) -> int:
-        """Return the line of the original file for a line of the rendered text."""
-        return self.line_map(line) if self.line_map is not None else line
+        """Return the line of the original file for a line as the tree's nodes count them."""
+        if self.line_map is not None and self.parsed.routine is None:
+            return self.line_map(line)
+        return self.parsed.line + line - self.parsed.raw_line
 
 
 class Batch:
     """All scripts of one extraction, and what is known of every table."""
 
-    def __init__(self, dialect: str, schema: Mapping[str, Mapping[str, str | None]] | None, catalog: str | None, default_schema: str | None) -> None:
-        self.dialect = dialect
+    def __init__(self, schema: Mapping[str, Mapping[str, str | None]] | None) -> None:
         self.schema = schema or {}
-        self.catalog = catalog
-        self.default_schema = default_schema
         self.interner = Interner()
         self.scripts: list[ScriptState] = []
         self.functions: dict[str, Inline] = {}
@@ -225,9 +224,9 @@ class Batch:
                 candidate = self._qualified([schema, names[0]], statement)
                 if candidate in self.schema or candidate in self._definers:
                     return candidate
-            schema = statement.schema or (statement.path[0] if statement.path else None)
-            if schema is not None:
-                names = [*split_name(schema), names[0]]
+            default = statement.schema or (statement.path[0] if statement.path else None)
+            if default is not None:
+                names = [*split_name(default), names[0]]
         return self._qualified(names, statement)
 
     def _qualified(self, names: list[str], statement: StatementState) -> str:
@@ -354,6 +353,10 @@ class Batch:
         except RecursionError:
             statement.writes = []
             statement.diagnostics.append(Diagnostic("nesting", "error", "nested too deeply to be understood"))
+        except Exception as error:  # a tree of a shape that was not foreseen must not cost the rest of the batch
+            statement.writes = []
+            what = f"this statement could not be analysed ({type(error).__name__}: {str(error)[:120]})"
+            statement.diagnostics.append(Diagnostic("opaque", "error", what))
         finally:
             statement.state = "done"
         return True
@@ -382,10 +385,24 @@ class Batch:
         statement.ambiguous = walk.ambiguous
         statement.unsettled = bool(walk.ambiguous) or any(w.output.open for w in statement.writes)
         for write in statement.writes:
+            if write.output.open and write.defines:
+                self._demanded(write)
             if write.mode == "rename":
                 self._move(write, statement)
             elif write.defines and write.target:
                 statement.infos[write.target] = self._defined(write)
+
+    def _demanded(self, write: Write) -> None:
+        """Columns that other statements name of a relation whose ``*`` is not resolved: they can only pass through it."""
+        stars = [star for star in write.output.open if not star.table.virtual]
+        if len(stars) != 1 or stars[0].candidate:
+            return
+        for name in sorted(self._used.get(write.target, ())):
+            if name not in write.output.index():
+                deps = stars[0].lookup(name, self.interner)
+                if deps is not None:
+                    write.output.add(name, starred(deps))
+                    stars[0].table.used.add(name)
 
     def _defined(self, write: Write) -> TableInfo:
         columns = {name: write.output.types.get(i) for i, name in enumerate(write.output.names)}
@@ -394,7 +411,7 @@ class Batch:
 
     def _declared(self, tree: exp.Declare, statement: StatementState) -> None:
         for item, name in zip(tree.expressions, self._variables(tree, statement), strict=False):
-            columns = {
+            columns: dict[str, str | None] = {
                 _column(column.this, statement.script.dialect): None for column in item.args["kind"].expressions if isinstance(column, exp.ColumnDef)
             }
             statement.infos[name] = self._info(name, columns, complete=True)

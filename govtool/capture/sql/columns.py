@@ -164,10 +164,17 @@ class ColumnWalk(Walk):
         for cut in range(len(names) - 1, 0, -1):
             source = scope.find(names[:cut])
             if source is not None:
+                built = _struct(source, names[cut], names[cut + 1 :])
+                if built is not None:
+                    return self._fields(built, names[cut + 2 :])
                 deps = self.of_source(source, names[cut], node)
                 return self._fields(deps, names[cut + 1 :])
         level: Scope | None = scope
         while level is not None:
+            for source in level.sources:
+                built = _struct(source, names[0], names[1:])
+                if built is not None:
+                    return self._fields(built, names[2:])
             found = self._in_scope(names[0], node, level)
             if found:
                 return self._fields(found, names[1:])
@@ -222,6 +229,16 @@ class ColumnWalk(Walk):
                 self.open_tables[owner.id] = owner
             self.diagnose("star-unresolved", f"the columns of {source.alias or 'a source'} are not all known", node)
         return bounded(found)
+
+
+def _struct(source: Source, column: str, path: tuple[str, ...]) -> Deps | None:
+    """Return the dependencies of ``column.field`` where a subquery built the column as a struct, else None."""
+    output = source.output
+    if output is None or not path or not output.fields:
+        return None
+    position = output.index().get(column)
+    fields = output.fields.get(position) if position is not None else None
+    return fields.get(path[0]) if fields else None
 
 
 ROW_KINDS = {

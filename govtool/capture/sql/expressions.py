@@ -133,7 +133,7 @@ class ExpressionWalk(ColumnWalk):
         if node is None:
             return
         if node.__class__ is exp.Column:
-            self.refer(self.column(cast(exp.Column, node), scope), kind)
+            self.refer(self.column(node, scope), kind)
         else:
             self.refer(self.collect(node, scope, env, CONDITIONAL, 0), kind)
 
@@ -384,7 +384,7 @@ class ExpressionWalk(ColumnWalk):
                 node = node.this
             else:
                 break
-        return node, "".join(part if part.startswith("[") else f".{part}" for part in reversed(parts) if part).lstrip(".")
+        return node, joined_path([part for part in reversed(parts) if part])
 
     def _descend(
         self, base: exp.Expr, path: str, kind: int, chain: int, stack: list[Task], scope: Scope, env: Environment | None, out: list[int]
@@ -530,6 +530,21 @@ class ExpressionWalk(ColumnWalk):
         if kind >= CONDITIONAL:
             return kind, chain
         return max(kind, TRANSFORMATION), self.interner.prepend(name, chain)
+
+
+def joined_path(parts: list[str]) -> str:
+    """Join steps to a canonical path; below the first key of a JSON value plain keys are written as names."""
+    text = ""
+    inside = False
+    for part in parts:
+        if part.startswith("['"):
+            key = part[2:-2]
+            part = f".{key}" if inside and key.isidentifier() and key == key.lower() else part
+            inside = True
+        elif not part.startswith("["):
+            part = f".{part}"
+        text += part
+    return text.lstrip(".")
 
 
 def json_key(key: str) -> str:

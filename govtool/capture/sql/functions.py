@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+import re
 
 from sqlglot import exp
 
@@ -33,11 +33,21 @@ AGGREGATE_NAMES = frozenset(
 """Aggregates that the parser may leave as anonymous functions."""
 
 
-@lru_cache(maxsize=4096)
+_class_names: dict[type, str] = {}
+
+
 def class_name(cls: type[exp.Expr]) -> str:
     """Return the lower-case SQL name of a function class of sqlglot's tree."""
+    found = _class_names.get(cls)
+    if found is None:
+        found = _class_names[cls] = _class_name(cls)
+    return found
+
+
+def _class_name(cls: type[exp.Expr]) -> str:
     if issubclass(cls, exp.Func):
-        return str(cls.sql_name()).lower()
+        name = str(cls.sql_name()).lower()
+        return re.sub(r"^(?:[a-z]_)+[a-z](?=_|$)", lambda m: m.group().replace("_", ""), name)  # j_s_o_n_table
     return cls.__name__.lower()
 
 

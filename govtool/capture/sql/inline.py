@@ -44,10 +44,9 @@ def _body(node: exp.Expr | None, dialect: str) -> exp.Expr | None:
         return _body(statements[-1], dialect) if len(statements) == 1 else None
     if isinstance(node, exp.Return):
         return _body(node.this, dialect)
-    if isinstance(node, exp.Paren):
-        return node.this
-    if isinstance(node, exp.Subquery):
-        return node.this
+    if isinstance(node, (exp.Paren, exp.Subquery)):
+        inner: exp.Expr = node.this
+        return inner
     if isinstance(node, (exp.Command, exp.Block)) or node is None:
         return None
     return node

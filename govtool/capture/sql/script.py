@@ -57,6 +57,8 @@ class ParsedStatement:
     """What it changes about how names resolve from here on (``USE``, ``SET search_path``)."""
     diagnostics: tuple[Diagnostic, ...] = ()
     """Why it is opaque or failed, and what was left out of it."""
+    raw_line: int = 1
+    """Line of the first token as the nodes of ``tree`` count lines."""
 
 
 def parse_script(
@@ -302,7 +304,7 @@ class ScriptReader:
             change = session.change(tokens, self.lex.name)
         self.statements.append(
             ParsedStatement(
-                tree, self.text[first.start : tokens[-1].end + 1], line, column, status, head, self.routine, change, diagnostics
+                tree, self.text[first.start : tokens[-1].end + 1], line, column, status, head, self.routine, change, diagnostics, first.line
             )
         )
 

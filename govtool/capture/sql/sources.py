@@ -357,7 +357,7 @@ class SourceWalk(ExpressionWalk):
             while len(output.names) < len(columns) and output.open:
                 output.add("", output.deps[0] if output.deps else ())
             output = output.renamed(columns)
-        elif scalar and alias and len(output.names) == 1 and output.names[0] not in FLATTEN_COLUMNS:
+        elif scalar and alias and len(output.names) == 1 and any(isinstance(star.table, FunctionRows) for star in output.open):
             output = output.renamed([alias])  # PostgreSQL: the alias of a function names its only column too
         self._place(Source(alias, output=output), node, scope, env)
 

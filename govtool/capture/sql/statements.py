@@ -225,18 +225,18 @@ class StatementWalk(QueryWalk):
         output = self._by_target(output, self._target(table), columns, static, dynamic, bool(tree.args.get("by_name")), tree, query)
         for name, deps in static.items():
             output.add(name, deps)
-        replaces = overwrite and partition is None and tree.args.get("where") is None
+        replaces = overwrite and not partition and tree.args.get("where") is None
         write = self._write(table, output, "insert", "replace" if replaces else "append", self._kind_of(table), query, defines=False)
         conflict = tree.args.get("conflict")
         if conflict is not None:
             self._on_conflict(conflict, table, write, env)
         return write
 
-    def _partition(self, node: exp.Expr | None) -> tuple[dict[str, Deps], list[str]]:
+    def _partition(self, node: object) -> tuple[dict[str, Deps], list[str]]:
         """Split PARTITION (a = 'x', b) into static columns and dynamic ones."""
         static: dict[str, Deps] = {}
         dynamic: list[str] = []
-        for item in node.expressions if node is not None else ():
+        for item in node.expressions if isinstance(node, exp.Expr) else ():
             if isinstance(item, exp.EQ):
                 left = item.this
                 static[self.name(left.this if isinstance(left, exp.Column) else left)] = ()
@@ -320,9 +320,9 @@ class StatementWalk(QueryWalk):
 
     def _target_source(self, table: exp.Expr) -> Source:
         node = table.this if isinstance(table, exp.Schema) else table
-        name = self.lookup.table_name(node) if isinstance(node, exp.Table) else ""
         alias, _ = self._alias(node)
-        if not name:
+        name = self.lookup.table_name(node) if isinstance(node, exp.Table) else ""
+        if not name or not isinstance(node, exp.Table):
             return Source(alias, output=Output())
         info = self.lookup.table(name)
         return Source(alias or self.name(node.parts[-1]), table=info, full_name=".".join(self.qualifier(node.parts)))
@@ -345,6 +345,7 @@ class StatementWalk(QueryWalk):
             return
         output, rows = self.separately(lambda: self.query(source, None, env))
         reads, self.reads = self.reads, {}
+        conditions: list[exp.Expr] = []
         for item in tree.expressions:
             insert = item.this
             if not isinstance(insert, exp.Insert):
@@ -363,8 +364,13 @@ class StatementWalk(QueryWalk):
             columns, _ = self._column_list(insert.this)
             table = insert.this.this if isinstance(insert.this, exp.Schema) else insert.this
             written = self._by_target(written, self._target(table), columns, {}, [], False, insert, None)
-            for condition in (item.args.get("expression"),):
+            own = item.args.get("expression")
+            # ELSE, and with FIRST every later branch, is reached by what the earlier conditions let through.
+            deciding = conditions if item.args.get("else_") or str(tree.args.get("kind")).upper() == "FIRST" else []
+            for condition in [*deciding, own]:
                 self.refer_to(condition, scope, env, FILTER)
+            if own is not None:
+                conditions.append(own)
             write = self._write(table, written, "insert", "append", self._kind_of(table), source, defines=False)
             write.rows.update(rows)
             write.reads.update(reads)
@@ -479,9 +485,11 @@ class StatementWalk(QueryWalk):
     def delete(self, tree: exp.Delete, env: Environment | None) -> Write:
         """Walk a DELETE: what decides which rows go is referenced by the target's row set."""
         scope = Scope(None)
-        table = tree.this
         several = tree.args.get("tables")
-        self.add_source(table, scope, env) if isinstance(table, exp.Table) else None
+        table = tree.this if isinstance(tree.this, exp.Table) else several[0] if several else None
+        if table is None:
+            return self._write(tree, Output(), "delete", "delete", "table", None, defines=False)
+        self.add_source(table, scope, env)
         target = self._target(table)
         for source in tree.args.get("using") or ():
             self.add_source(source, scope, env)
@@ -542,7 +550,8 @@ class StatementWalk(QueryWalk):
     def _branch_values(
         self, then: exp.Update, scope: Scope, env: Environment | None, source: Source | None, target: str
     ) -> list[tuple[str, Deps]]:
-        if any(isinstance(item, exp.Star) for item in then.expressions):
+        assigned = then.args.get("expressions")
+        if isinstance(assigned, exp.Star) or any(isinstance(item, exp.Star) for item in assigned or ()):
             return self._same_names(source, target, then)
         saved, self._targets = self._targets, frozenset({scope.sources[0].alias})
         try:
@@ -738,7 +747,7 @@ class StatementWalk(QueryWalk):
                 self.writes.append(Write(self.lookup.table_name(table), "truncate", "truncate", defines=False))
 
 
-_METHODS = {
+_METHODS: dict[type, str] = {
     exp.Create: "_create",
     exp.Cache: "_cache",
     exp.Insert: "_insert",

@@ -76,7 +76,7 @@ class Walk:
     def name(self, identifier: exp.Expr | str | None) -> str:
         """Return the canonical text of a column or alias identifier."""
         if identifier.__class__ is exp.Identifier:
-            args = identifier.args  # type: ignore[union-attr]
+            args = identifier.args
             text = args["this"]
             if not args.get("quoted"):
                 folded = self._plain.get(text)
@@ -150,7 +150,7 @@ class Walk:
 
 def position(node: exp.Expr | None) -> tuple[int | None, int | None]:
     """Return the 1-based line and column of the first positioned token of ``node``, relative to the parsed text."""
-    if node is None:
+    if not isinstance(node, exp.Expr):
         return None, None
     seen = 0
     stack = [node]
