@@ -119,6 +119,7 @@ def _lineage(given: _Input, semantics: str) -> Lineage:
 
     options = Options(
         dialect=given.dialect,
+        evidence=False,
         default_catalog=given.default_db,
         default_schema=given.default_schema,
         schema=given.schema

@@ -17,12 +17,12 @@ from typing import IO, TYPE_CHECKING, Any
 
 from govtool import __version__
 from govtool.app.coverage import Coverage, coverage_fragments
-from govtool.app.sql import SourceText, SqlRequest, options, root_of, scripts, source_name
+from govtool.app.sql import SourceText, SqlRequest, options, root_of, schema_diagnostics, scripts, source_name
 from govtool.errors import UsageError
 from govtool.model import Derivation, Diagnostic
 
 if TYPE_CHECKING:
-    from govtool.capture.sql.extract import Extraction, Options
+    from govtool.capture.sql.extract import Options
     from govtool.capture.sql.files import Script
     from govtool.store import Commit, Fragment, Store
 
@@ -64,6 +64,7 @@ def ingest_sql(
         StoreError: the commit could not be written; the store is as it was.
     """
     from govtool.capture.sql.extract import extract
+    from govtool.store import Changes
 
     if not request.paths:
         raise UsageError("nothing to read", code="usage.arguments", hint="govtool ingest sql FOLDER")
@@ -74,6 +75,7 @@ def ingest_sql(
     read = [item for item in found if not isinstance(item, Diagnostic)]
     extraction = extract(found, settings, progress)
     coverage = Coverage.of(extraction)
+    diagnostics = schema_diagnostics(settings) + extraction.diagnostics
     derivations = [_said_by(source, derivation) for derivation in extraction.derivations]
     summary: dict[str, Any] = {
         "command": "ingest sql",
@@ -82,11 +84,12 @@ def ingest_sql(
         "files": len(read),
         "coverage": coverage.counts(),
         **_sizes(derivations),
-        "diagnostics": dict(sorted(Counter(d.code for d in extraction.diagnostics).items())),
+        "diagnostics": dict(sorted(Counter(d.code for d in diagnostics).items())),
     }
+    counted = coverage_fragments(source, coverage, diagnostics, files=len(read), dialect=settings.dialect)
     result = store.commit(
-        _changes(source, derivations, coverage, extraction, len(read), settings.dialect),
-        message=message or f"ingest sql {source}: {len(read)} files, {extraction.statements} statements",
+        Changes(retract=(source,), add=(*fragments(source, derivations), *counted)),
+        message=message or f"ingest sql {source} ({len(read)} files, {extraction.statements} statements)",
         author=author or _author(),
         batch=_batch(source, settings, found),
         summary=summary,
@@ -98,7 +101,7 @@ def ingest_sql(
         source=source,
         files=len(read),
         coverage=coverage,
-        diagnostics=extraction.diagnostics,
+        diagnostics=diagnostics,
         text=SourceText(root, texts),
     )
 
@@ -116,25 +119,6 @@ def fragments(source: str, derivations: Sequence[Derivation]) -> Iterable[Fragme
         split.setdefault(int.from_bytes(digest[:4], "big") % buckets, []).append(derivation)
     for _, part in sorted(split.items()):
         yield Fragment(source, DERIVATIONS, encode(part), len(part))
-
-
-def _changes(
-    source: str,
-    derivations: list[Derivation],
-    coverage: Coverage,
-    extraction: Extraction,
-    files: int,
-    dialect: str,
-) -> Any:
-    from govtool.store import Changes
-
-    return Changes(
-        retract=(source,),
-        add=(
-            *fragments(source, derivations),
-            *coverage_fragments(source, coverage, extraction.diagnostics, files=files, dialect=dialect),
-        ),
-    )
 
 
 def _said_by(source: str, derivation: Derivation) -> Derivation:

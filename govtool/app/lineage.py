@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import IO, NamedTuple
 
 from govtool.app.coverage import Coverage
-from govtool.app.sql import SourceText, SqlRequest, options, root_of, scripts
+from govtool.app.sql import SourceText, SqlRequest, options, root_of, schema_diagnostics, scripts
 from govtool.model import CONTRIBUTED, ROW_SET, ROWS, STEERING, ColumnRef, Derivation, Diagnostic, EdgeKind
 
 QUERY_TARGET = ""
@@ -133,7 +133,7 @@ def lineage_of(
     """
     from govtool.capture.sql.extract import extract
 
-    settings = options(request)
+    settings = options(request, evidence=False)
     root = root_of(request.paths)
     found = list(scripts(request, root, stdin))
     extraction = extract(found, settings, progress)
@@ -150,7 +150,8 @@ def lineage_of(
         for file in dict.fromkeys([*said, *reports])
     ]
     texts = {item.file: item.text for item in found if not isinstance(item, Diagnostic) and item.file == "<stdin>"}
-    return LineageResult(tuple(results), Coverage.of(extraction), extraction.diagnostics, SourceText(root, texts))
+    diagnostics = schema_diagnostics(settings) + extraction.diagnostics
+    return LineageResult(tuple(results), Coverage.of(extraction), diagnostics, SourceText(root, texts))
 
 
 def to_object(lineage: Lineage, *, with_files: bool = False) -> dict[str, object]:

@@ -114,8 +114,13 @@ def scripts(request: SqlRequest, root: Path, stdin: IO[bytes] | None) -> Iterato
     return read_scripts(request.paths, root=root, stdin=stdin)
 
 
-def options(request: SqlRequest, source: str = "") -> Options:
-    """The extractor's options for a request.
+def schema_diagnostics(settings: Options) -> tuple[Diagnostic, ...]:
+    """What was not understood of the supplied schema."""
+    return () if settings.schema is None else settings.schema.diagnostics
+
+
+def options(request: SqlRequest, source: str = "", *, evidence: bool = True) -> Options:
+    """The extractor's options for a request; ``evidence`` keeps the text of statements.
 
     Raises:
         UnknownNameError: the dialect is unknown.
@@ -133,6 +138,7 @@ def options(request: SqlRequest, source: str = "") -> Options:
         source=source,
         namespace=request.namespace or "default",
         variables=request.variables,
+        evidence=evidence,
     )
 
 

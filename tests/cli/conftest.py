@@ -3,9 +3,11 @@ from __future__ import annotations
 import io
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
+import govtool as package
 from govtool.cli.main import main
 
 
@@ -24,6 +26,7 @@ def project(tmp_path, monkeypatch):
     for name in ("GOVTOOL_STORE", "NO_COLOR", "FORCE_COLOR", "GITHUB_ACTIONS", "COLUMNS"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("GOVTOOL_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("PYTHONPATH", str(Path(package.__file__).parents[1]))  # for tests that start a process
     folder = tmp_path / "project"
     folder.mkdir()
     monkeypatch.chdir(folder)

@@ -5,11 +5,9 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-import govtool
 from govtool.errors import AmbiguousNameError, GovtoolError, StoreError, UnknownNameError
 from govtool.render.errors import error_lines
 
@@ -97,7 +95,6 @@ def test_a_reader_that_leaves_early_is_no_error(project):
         [sys.executable, "-c", code, "config", "show"],
         stdout=write,
         stderr=subprocess.PIPE,
-        env=os.environ | {"PYTHONPATH": str(Path(govtool.__file__).parents[1])},
         text=True,
         check=False,
     )

@@ -1,0 +1,156 @@
+"""``govtool lineage --batch``: one answer an input, in order, whatever the input is."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import jsonschema
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from govtool.app import batch
+
+SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "schemas" / "batch-1.json").read_text())
+
+
+def answers(*inputs: object) -> list[dict]:
+    data = b"".join((i if isinstance(i, bytes) else json.dumps(i).encode()) + b"\n" for i in inputs)
+    found = [json.loads(line) for line in batch.serve(io.BytesIO(data))]
+    for answer in found:
+        jsonschema.validate(answer, SCHEMA)
+    return found
+
+
+def test_an_answer_has_exactly_the_keys_of_the_protocol():
+    sql = "create view v as select lower(name) as n, case when age > 3 then id end as i from users where id > 3"
+    [answer] = answers({"id": 1, "dialect": "snowflake", "sql": sql, "schema": {"users": ["id", "name", "age"]}})
+    assert answer == {
+        "id": 1,
+        "edges": [["users.age", "v.i"], ["users.id", "v.i"], ["users.name", "v.n"]],
+        "kinds": [["conditional"], answer["kinds"][1], ["transformation"]],
+        "referenced": {"v": ["users.id"]},
+        "columns": {"v": ["n", "i"]},
+        "tables": {"sources": ["users"], "targets": ["v"]},
+        "diagnostics": [],
+        "error": None,
+    }
+
+
+def test_statements_resolve_against_each_other_within_an_input_only():
+    one, two = answers(
+        {"id": "a", "dialect": "", "sql": "create view w as select * from v; create view v as select x from t"},
+        {"id": "b", "dialect": "", "sql": "create view u as select * from v"},
+    )
+    assert ["v.x", "w.x"] in one["edges"]
+    assert one["columns"] == {"v": ["x"], "w": ["x"]}
+    assert two["columns"]["u"] != ["x"]
+
+
+def test_default_names():
+    [answer] = answers(
+        {"id": 1, "dialect": "postgres", "sql": "select a from t", "default_db": "dw", "default_schema": "public"}
+    )
+    assert answer["edges"] == [["dw.public.t.a", ".a"]]
+
+
+@pytest.mark.parametrize("identity", [None, 0, -1, 1.5, "x", "", "\ud800", [1, {"a": None}], {"k": [1]}, True])
+def test_an_id_of_any_json_type_comes_back(identity):
+    [answer] = answers({"id": identity, "dialect": "", "sql": "select 1"})
+    assert answer["id"] == identity
+
+
+BAD = [
+    (b"{", "batch.invalid-json"),
+    (b"nonsense", "batch.invalid-json"),
+    (b"\xff\xfe", "batch.invalid-json"),
+    (b"[1, 2]", "batch.invalid"),
+    (b"null", "batch.invalid"),
+    (b"{}", "batch.invalid"),
+    (b'{"id": 1, "sql": 5}', "batch.invalid"),
+    (b'{"id": 1, "sql": "select 1", "dialect": 5}', "batch.invalid"),
+    (b'{"id": 1, "sql": "select 1", "dialect": "klingon"}', "usage.unknown-dialect"),
+    (b'{"id": 1, "sql": "select 1", "schema": [1]}', "batch.invalid"),
+    (b'{"id": 1, "sql": "select 1", "default_db": {}}', "batch.invalid"),
+    (b'{"id": NaN, "sql": "select 1"}', "batch.invalid-json"),
+    (b'{"id": 1e999, "sql": "select 1"}', "batch.invalid"),
+    (b'{"id": ' + b"9" * 10000 + b', "sql": "select 1"}', "batch.invalid-json"),
+    (b"[" * 100_000, "nesting"),
+    (b'{"id": 1, "sql": "select (((", "dialect": ""}', "parse-error"),
+]
+
+
+@pytest.mark.parametrize(("line", "code"), BAD)
+def test_bad_input_is_answered_in_its_place(line, code):
+    before, bad, after = answers(
+        {"id": "before", "dialect": "", "sql": "select 1"},
+        line,
+        {"id": "after", "dialect": "", "sql": "select a from t"},
+    )
+    assert before["id"] == "before"
+    assert bad["error"]["code"] == code
+    assert after["edges"] == [["t.a", ".a"]]
+
+
+def test_a_line_that_is_too_long_is_skipped(monkeypatch):
+    monkeypatch.setattr(batch, "MAX_LINE", 1000)
+    found = answers({"id": 1, "sql": "select 1" + " " * 5000}, {"id": 2, "sql": "select 1"})
+    assert found[0]["error"]["code"] == "batch.too-large"
+    assert (found[1]["id"], found[1]["error"]) == (2, None)
+
+
+def test_the_last_line_needs_no_end_and_blank_lines_are_not_inputs():
+    found = list(batch.serve(io.BytesIO(b'\n  \n{"id": 1, "sql": "select 1"}\n\n{"id": 2, "sql": "select 2"}')))
+    assert [json.loads(line)["id"] for line in found] == [1, 2]
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "",
+        ";;;",
+        "\x00",
+        "select '",
+        "/*",
+        "select " + "(" * 3000 + "1" + ")" * 3000,
+        "select " + "-".join("a" * 2000),
+        "select 1 from " + "(select * from " * 300 + "t" + ")" * 300,
+        "with recursive a as (select * from a) select * from a",
+        "select \ud800",
+        "create view a as select * from b; create view b as select * from a",
+    ],
+)
+def test_hostile_sql_is_answered(sql):
+    found = answers({"id": 1, "dialect": "postgres", "sql": sql}, {"id": 2, "dialect": "", "sql": "select a from t"})
+    assert [answer["id"] for answer in found] == [1, 2]
+    assert found[1]["edges"] == [["t.a", ".a"]]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.binary(max_size=80).filter(lambda line: b"\n" not in line and line.strip()))
+def test_any_bytes_get_an_answer(line):
+    assert len(answers(line, {"id": "after", "sql": "select 1"})) == 2
+
+
+def test_answers_are_flushed_one_by_one_and_a_reader_may_leave(project):
+    code = "import sys; from govtool.cli.main import main; sys.exit(main(['lineage', '--batch']))"
+    with subprocess.Popen(
+        [sys.executable, "-c", code],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        for number in range(3):
+            process.stdin.write(json.dumps({"id": number, "sql": "select a from t"}) + "\n")
+            process.stdin.flush()
+            assert json.loads(process.stdout.readline())["id"] == number
+        process.stdout.close()
+        process.stdin.write(json.dumps({"id": 4, "sql": "select a from t"}) + "\n")
+        process.stdin.close()
+        assert process.stderr.read() == ""
+        assert process.wait() == 0

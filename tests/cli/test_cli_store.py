@@ -1,0 +1,163 @@
+"""``init``, ``ingest sql``, ``log``, ``show``, ``coverage``, ``config show``."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+SCHEMAS = Path(__file__).parents[2] / "docs" / "schemas"
+
+
+def check(text: str, name: str) -> dict:
+    answer = json.loads(text)
+    jsonschema.validate(answer, json.loads((SCHEMAS / f"{name}.json").read_text()))
+    return answer
+
+
+@pytest.fixture
+def etl(project):
+    folder = project / "etl"
+    folder.mkdir()
+    (folder / "ddl.sql").write_text("create table crm.users (id int, email text, deleted_at timestamp);\n")
+    (folder / "users.sql").write_text(
+        "-- staging\ncreate view stg.users as\n"
+        "select id, lower(email) as email from crm.users where deleted_at is null;\n"
+    )
+    (folder / "audience.sql").write_text("create view mart.audience as select email from stg.users;\n")
+    return folder
+
+
+def test_init_makes_a_store_once(govtool, project):
+    done = govtool("init")
+    assert done.code == 0
+    assert (project / ".govtool").is_dir()
+    again = govtool("init")
+    assert again.code == 4
+    assert "store.exists" in again.err
+
+
+def test_a_store_may_be_anywhere(govtool, project, monkeypatch):
+    monkeypatch.setenv("GOVTOOL_STORE", str(project / "elsewhere"))
+    assert govtool("init").code == 0
+    assert govtool("log").code == 0
+    assert govtool("log", "--store", "third").code == 4
+
+
+def test_a_store_is_found_from_below(govtool, project, etl, monkeypatch):
+    govtool("init")
+    monkeypatch.chdir(etl)
+    assert govtool("ingest", "sql", ".", "-d", "postgres").code == 0
+
+
+def test_an_ingest_is_a_commit_and_the_same_again_is_none(govtool, etl):
+    govtool("init")
+    first = govtool("ingest", "sql", "etl", "--dialect", "postgres")
+    assert first.code == 0
+    assert first.out.startswith("etl: commit 1 (")
+    assert "coverage 100.0% (3/3 statements)" in first.out
+    assert "nothing new, still at commit 1" in govtool("ingest", "sql", "etl", "--dialect", "postgres").out
+    (etl / "audience.sql").write_text("create view mart.audience as select email, id from stg.users;\n")
+    assert "commit 2 (" in govtool("ingest", "sql", "etl", "--dialect", "postgres").out
+
+
+def test_log_and_show(govtool, etl):
+    govtool("init")
+    govtool("ingest", "sql", "etl", "-d", "postgres", "-m", "first", "--author", "ada")
+    govtool("ingest", "sql", "etl/ddl.sql", "-d", "postgres", "--source", "ddl")
+    log = check(govtool("log", "-f", "json").out, "log-1")
+    assert [commit["seq"] for commit in log["commits"]] == [2, 1]
+    assert (log["commits"][1]["message"], log["commits"][1]["author"]) == ("first", "ada")
+    assert check(govtool("log", "--limit", "1", "-f", "json").out, "log-1")["truncated"] == 1
+    assert govtool("log", "--limit", "1").out.splitlines()[-1] == "1 commit · 1 older (--all)"
+    show = check(govtool("show", "HEAD~1", "-f", "json").out, "show-1")
+    assert show["commit"]["summary"]["coverage"]["understood"] == 3
+    assert {fragment["source"] for fragment in show["fragments"]} == {"etl"}
+    assert "sources" in govtool("show").out
+    assert govtool("show", "HEAD~7").code == 2
+
+
+def test_two_ingests_of_different_files_do_not_retract_each_other(govtool, etl):
+    govtool("init")
+    govtool("ingest", "sql", "etl/ddl.sql", "-d", "postgres")
+    govtool("ingest", "sql", "etl/users.sql", "-d", "postgres")
+    assert [s["source"] for s in check(govtool("coverage", "-f", "json").out, "coverage-1")["sources"]] == [
+        "ddl.sql",
+        "users.sql",
+    ]
+
+
+def test_coverage_says_what_was_not_understood(govtool, etl):
+    govtool("init")
+    (etl / "bad.sql").write_text("select (((\n")
+    done = govtool("ingest", "sql", "etl", "-d", "postgres")
+    assert done.code == 0
+    assert "bad.sql:1" in done.err
+    assert "coverage 75.0% (3/4 statements)" in done.out
+    report = check(govtool("coverage", "-f", "json").out, "coverage-1")
+    assert report["coverage"] == {"statements": 4, "understood": 3, "partial": 0, "opaque": 1, "ignored": 0}
+    assert [d["file"] for d in report["diagnostics"]] == ["bad.sql"]
+    shown = govtool("coverage", "--details").out
+    assert "coverage 75.0% (3/4 statements)" in shown
+    assert "etl: bad.sql:1" in shown
+    assert govtool("coverage", "--strict").code == 3
+    assert govtool("coverage", "--min-coverage", "70").code == 0
+
+
+def test_an_empty_store(govtool):
+    govtool("init")
+    assert govtool("log").out == "0 commits\n"
+    done = govtool("coverage")
+    assert done.code == 2
+    assert "usage.empty-store" in done.err
+
+
+def test_stdin_is_ingested(govtool):
+    govtool("init")
+    assert govtool("ingest", "sql", "-", stdin=b"create view v as select a from t").out.startswith("stdin: commit 1")
+
+
+def test_a_store_of_a_newer_format_is_refused(govtool, project):
+    govtool("init")
+    marker = project / ".govtool" / "govtool.json"
+    marker.write_text(marker.read_text().replace('"format":1', '"format":99'))
+    done = govtool("log")
+    assert done.code == 4
+    assert "error[store." in done.err
+
+
+def test_a_damaged_fragment_is_noticed(govtool, etl, project):
+    govtool("init")
+    govtool("ingest", "sql", "etl", "-d", "postgres")
+    for fragment in (project / ".govtool" / "frag" / "coverage").iterdir():
+        fragment.chmod(0o600)
+        fragment.write_bytes(b"damaged")
+    done = govtool("coverage")
+    assert done.code == 4
+    assert "store.corrupt-fragment" in done.err
+
+
+def test_config_show_says_where_settings_come_from(govtool, project, monkeypatch):
+    (project / "govtool.toml").write_text("store = 'lineage'\n[sql]\ndialect = 'spark'\n[sql.variables]\nx = 1\n")
+    found = {s["name"]: s for s in check(govtool("config", "show", "-f", "json").out, "config-1")["settings"]}
+    assert found["store"]["value"] == str(project / "lineage")
+    assert found["sql.dialect"] == {"name": "sql.dialect", "value": "spark", "origin": str(project / "govtool.toml")}
+    assert found["sql.variables.x"]["value"] == 1
+    monkeypatch.setenv("GOVTOOL_STORE", "memory://")
+    found = {s["name"]: s for s in json.loads(govtool("config", "show", "-f", "json").out)["settings"]}
+    assert found["store"]["origin"] == "GOVTOOL_STORE"
+
+
+def test_interrupted(project):
+    code = (
+        "import sys, signal, os; import govtool.cli.config_show as module\n"
+        "module.settings = lambda *a: os.kill(os.getpid(), signal.SIGINT)\n"
+        "from govtool.cli.main import main; sys.exit(main(['config', 'show']))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 130
+    assert "Traceback" not in done.stderr
