@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import contextlib
 
-_MOST = 200
-"""More candidates than this help nobody."""
+import typer
 
 
 def complete_dialect(incomplete: str) -> list[str]:
@@ -14,4 +13,17 @@ def complete_dialect(incomplete: str) -> list[str]:
         from govtool.app.sql import dialect_names
 
         return [name for name in dialect_names() if name.startswith(incomplete.lower())]
+    return []
+
+
+def complete_name(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Datasets and columns of the newest commit, if its index is in the cache: a key press is no time to build one."""
+    with contextlib.suppress(Exception):
+        from govtool.app.index import cached_index
+        from govtool.app.project import commit_at, read_store
+        from govtool.query.select import complete
+
+        store = read_store(ctx.params.get("store"))
+        index = cached_index(store, commit_at(store, None))
+        return [] if index is None else complete(index, incomplete)
     return []

@@ -82,7 +82,7 @@ def show_diagnostics(ui: Ui, diagnostics: Sequence[Diagnostic], text: SourceText
     wanted.sort(key=lambda d: _RANK.get(d.severity, 9))
     shown = wanted if ui.verbose else wanted[:_SHOWN]
     for diagnostic in shown:
-        for line in diagnostic_lines(diagnostic, text.line(diagnostic)):
+        for line in diagnostic_lines(diagnostic, text.line(diagnostic), ui.remark_width()):
             ui.say(line)
     if len(wanted) > len(shown):
         rest = Counter(d.code for d in wanted[len(shown) :])

@@ -76,9 +76,13 @@ class Ui:
         """Write one line to stderr, in colour where that is wanted."""
         line = list(spans)
         if self._styled(self.err):
-            _paint(self._console(self.err), line)
+            _paint(self._console(self.err), line, wrap=True)
         else:
             self.err.write("".join(span.text for span in line) + "\n")
+
+    def remark_width(self) -> int | None:
+        """The cells of a line on stderr; None off a terminal."""
+        return _terminal_width(self.err) if self.err.isatty() else None
 
     def note(self, text: str) -> None:
         """A remark that ``--quiet`` silences."""
@@ -190,10 +194,10 @@ class _Bar:
             self._close()
 
 
-def _paint(console: Console, spans: Iterable[Span]) -> None:
+def _paint(console: Console, spans: Iterable[Span], *, wrap: bool = False) -> None:
     from rich.text import Text
 
-    console.print(Text.assemble(*((span.text, span.style) for span in spans)), soft_wrap=True)
+    console.print(Text.assemble(*((span.text, span.style) for span in spans)), soft_wrap=not wrap)
 
 
 def _terminal_width(stream: IO[str]) -> int:

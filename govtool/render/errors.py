@@ -21,8 +21,9 @@ from govtool.render.table import Span
 from govtool.render.text import printable, width
 
 _STYLES = {"error": "bold red", "warning": "yellow", "info": "cyan"}
-_SOURCE_WIDTH = 100
-"""Cells of a source line that are shown; longer lines are cut around the caret, and that is marked with an ellipsis."""
+SOURCE_WIDTH = 100
+"""Cells of a source line that are shown where the terminal does not say; a longer line is cut around the caret, and an
+ellipsis marks where."""
 
 
 def error_lines(error: GovtoolError) -> Iterator[list[Span]]:
@@ -45,8 +46,10 @@ def unexpected_lines(error: BaseException) -> Iterator[list[Span]]:
     ]
 
 
-def diagnostic_lines(diagnostic: Diagnostic, source_line: str | None = None) -> Iterator[list[Span]]:
-    """One diagnostic; with the text of its line, the line is shown with a caret below it."""
+def diagnostic_lines(
+    diagnostic: Diagnostic, source_line: str | None = None, limit: int | None = None
+) -> Iterator[list[Span]]:
+    """One diagnostic; with the text of its line, the line is shown with a caret below it, in ``limit`` cells."""
     style = _STYLES.get(diagnostic.severity, "")
     yield [Span(f"{diagnostic.severity}[{diagnostic.code}]", style), Span(" " + printable(diagnostic.message))]
     place = place_of(diagnostic)
@@ -55,7 +58,8 @@ def diagnostic_lines(diagnostic: Diagnostic, source_line: str | None = None) -> 
     if source_line is not None and diagnostic.line:
         number = str(diagnostic.line)
         margin = " " * len(number)
-        text, caret = _window(source_line, diagnostic.column)
+        room = max(20, (limit or SOURCE_WIDTH) - len(number) - 6)
+        text, caret = _window(source_line, diagnostic.column, room)
         yield [Span(f" {margin} |", "dim")]
         yield [Span(f" {number} | ", "dim"), Span(text)]
         if caret is not None:
@@ -74,17 +78,13 @@ def place_of(diagnostic: Diagnostic) -> str:
     return ":".join(parts)
 
 
-def _window(line: str, column: int | None) -> tuple[str, int | None]:
+def _window(line: str, column: int | None, room: int) -> tuple[str, int | None]:
     """The visible part of a source line and the cell of its caret."""
     line = line.rstrip("\r\n").replace("\t", " ")
     at = None if column is None else min(max(column - 1, 0), len(line))
-    start = (
-        0
-        if at is None or len(line) <= _SOURCE_WIDTH
-        else max(0, min(at - _SOURCE_WIDTH // 2, len(line) - _SOURCE_WIDTH))
-    )
-    shown = line[start : start + _SOURCE_WIDTH]
+    start = 0 if at is None or len(line) <= room else max(0, min(at - room // 2, len(line) - room))
+    shown = line[start : start + room]
     head = "…" if start else ""
-    tail = "…" if start + _SOURCE_WIDTH < len(line) else ""
+    tail = "…" if start + room < len(line) else ""
     caret = None if at is None else width(head + printable(line[start:at]))
     return head + printable(shown) + tail, caret
