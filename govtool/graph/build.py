@@ -1,0 +1,445 @@
+"""Builds the arrays of an index from tables of derivations. Works in whole columns; tens of millions of edges will do.
+
+Nodes are numbered by name: datasets in order, and in each dataset its row set first, then its columns in order. Edges
+are numbered by source, a row set's ``read`` edges after its others, then by target. See ``govtool.graph.index`` for what
+each array means.
+
+Every derivation that uses a column of another dataset also reads that dataset's rows: where the evidence does not say
+so (lineage events may not), a ``read`` edge is added, so that a walk can rely on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from govtool.graph import layout
+from govtool.graph.codes import (
+    APPEND,
+    DECLARE,
+    DELETE,
+    DROP,
+    ELIDED,
+    HIDDEN,
+    MASKING_BIT,
+    MODES,
+    PARTIAL,
+    RENAME,
+    REPLACE,
+    ROW_MAKER,
+    STAR_BIT,
+    WHOLE,
+)
+from govtool.graph.columns import Collector
+from govtool.graph.fold import fold
+from govtool.graph.paths import ancestors
+from govtool.graph.suffix import suffix_key
+from govtool.model.derivation import ROWS
+from govtool.model.kinds import EdgeKind
+
+Progress = Callable[[int, int], None]
+
+
+def build(tables: Iterable[Any], *, total: int = 0, progress: Progress | None = None) -> Iterator[Any]:
+    """Yield the packed index (see ``layout.pack``) of the graph that the derivations of ``tables`` make.
+
+    Args:
+        tables: Tables of ``govtool.model.columnar.read_table``.
+        total: How many tables there are, for ``progress``.
+        progress: Called with steps done and steps in all; the array work after the last table counts as a quarter.
+    """
+    steps = total + max(1, total // 3)
+    collector = Collector()
+    for done, table in enumerate(tables, 1):
+        collector.add(table)
+        if progress:
+            progress(min(done, total), steps)
+    pieces = _Builder(collector).pack()
+    if progress:
+        progress(steps, steps)
+    yield from pieces
+
+
+class _Builder:
+    """The steps of one build; each reads what the earlier ones left."""
+
+    def __init__(self, collector: Collector) -> None:
+        self.columns = collector.columns()
+        self.strings = collector.strings
+        self.count = collector.derivations
+        self.out: dict[str, Any] = {}
+
+    def pack(self) -> Iterator[Any]:
+        """Run the steps and pack what they leave."""
+        if not self.count:
+            self._nothing()
+        self._datasets()
+        self._fold()
+        self._reads()
+        self._nodes()
+        self._edges()
+        self._outputs()
+        self._statements()
+        self._names()
+        return layout.pack(dict(self._narrowed()), self._meta())
+
+    def _nothing(self) -> None:
+        """An empty graph has its columns all the same."""
+        import numpy as np
+
+        from govtool.model.columnar import to_table
+
+        probe = Collector()
+        from govtool.model.derivation import Derivation, Statement
+
+        probe.add(to_table([Derivation("", "", "drop", Statement("", "", "", ""))]))
+        self.columns = {name: np.empty(0, values.dtype) for name, values in probe.columns().items()}
+
+    def _datasets(self) -> None:
+        """Number datasets by name, whoever mentions them."""
+        import numpy as np
+
+        c = self.columns
+        texts = self.strings.texts
+        mentioned = np.unique(np.concatenate([c["d.target"], c["e.source_dataset"]]))
+        ordered = sorted(mentioned.tolist(), key=texts.__getitem__)
+        self.dataset_names = ordered
+        rank = np.zeros(len(texts), np.int64)
+        rank[ordered] = np.arange(len(ordered))
+        self.target = rank[c["d.target"]]
+        self.edge_derivation = c["e.derivation"]
+        self.edge_source = rank[c["e.source_dataset"]]
+        code = np.zeros(len(texts), np.uint8)
+        for name in {texts[i] for i in np.unique(c["d.mode"]).tolist()}:
+            # A mode of a later version means at least that something is added.
+            code[self.strings.add(name)] = MODES.index(name) if name in MODES else APPEND
+        self.mode = code[c["d.mode"]]
+
+    def _fold(self) -> None:
+        import numpy as np
+
+        c = self.columns
+        select = self.strings.add("select")
+        group = _combine(c["d.source"], np.where(c["d.session"] > 0, c["d.session"], c["d.file"]), c["d.session"] > 0)
+        seen = np.array(sorted(set(c["d.first_seen"].tolist()), key=self.strings.texts.__getitem__), np.int64)
+        rank = np.zeros(len(self.strings.texts), np.int64)
+        rank[seen] = np.arange(len(seen))
+        time = _combine(rank[c["d.first_seen"]], c["d.line"])
+        n = len(self.dataset_names)
+        folded = fold(
+            self.target, self.mode, group, time, c["d.kind"] != select, self.edge_derivation, self.edge_source, n
+        )
+        self.alive, self.target, self.edge_source = folded.alive, folded.target, folded.source
+        self.dataset_names = [*self.dataset_names, *(self.dataset_names[i] for i in folded.origin)]
+        self.flags = np.zeros(len(self.dataset_names), np.uint8)
+        self.flags[list(folded.dropped)] = ELIDED | HIDDEN
+        self.flags[n:] = ELIDED | HIDDEN
+        self._kinds(n, folded.origin)
+        self._renumber()
+
+    def _kinds(self, datasets: int, origin: list[int]) -> None:
+        """The kind of each dataset: of the last derivation that makes one; datasets only read are ``external``."""
+        import numpy as np
+
+        kind = np.full(len(self.dataset_names), self.strings.add("external"), np.int64)
+        order = np.argsort(self.mode != DECLARE, kind="stable")
+        order = order[self.alive[order]]
+        kind[self.target[order]] = self.columns["d.target_kind"][order]
+        temporary = self.strings.add("temporary")
+        self.flags[kind == temporary] |= ELIDED | HIDDEN
+        self.kind = kind
+
+    def _renumber(self) -> None:
+        """Put ended generations beside the dataset that they were."""
+        import numpy as np
+
+        texts = self.strings.texts
+        order = sorted(range(len(self.dataset_names)), key=lambda i: (texts[self.dataset_names[i]], i))
+        rank = np.empty(len(order), np.int64)
+        rank[order] = np.arange(len(order))
+        self.target, self.edge_source = rank[self.target], rank[self.edge_source]
+        self.dataset_names = [self.dataset_names[i] for i in order]
+        self.flags, self.kind = self.flags[order], self.kind[order]
+
+    def _reads(self) -> None:
+        """Drop the edges of what is gone, and add the ``read`` edges that are missing."""
+        import numpy as np
+
+        c = self.columns
+        keep = np.flatnonzero(self.alive[self.edge_derivation])
+        derivation, source = self.edge_derivation[keep], self.edge_source[keep]
+        rows = self.strings.add(ROWS)
+        fields = {
+            n: c[f"e.{n}"][keep]
+            for n in ("source_path", "target_path", "functions", "reason", "kind", "arm", "star", "masking")
+        }
+        n = max(1, len(self.dataset_names))
+        pair = derivation * n + source
+        said = (fields["kind"] == EdgeKind.READ) & (fields["target_path"] == rows) & (fields["source_path"] == rows)
+        foreign = pair[(source != self.target[derivation])]
+        missing = np.setdiff1d(foreign, pair[said])
+        added = len(missing)
+        self.edge_derivation = np.concatenate([derivation, missing // n])
+        self.edge_source = np.concatenate([source, missing % n])
+        fill = {"source_path": rows, "target_path": rows, "kind": int(EdgeKind.READ)}
+        self.edge = {
+            name: np.concatenate([values, np.full(added, fill.get(name, 0), values.dtype)])
+            for name, values in fields.items()
+        }
+
+    def _nodes(self) -> None:
+        """Number nodes, and find for each edge the node at either end."""
+        import numpy as np
+
+        c = self.columns
+        rows = self.strings.add(ROWS)
+        n = len(self.dataset_names)
+        outputs = np.flatnonzero(self.alive[c["o.derivation"]])
+        self.output_derivation = c["o.derivation"][outputs]
+        self.output_type = c["o.type"][outputs]
+        ends = [
+            (self.edge_source, self.edge["source_path"]),
+            (self.target[self.edge_derivation], self.edge["target_path"]),
+            (self.target[self.output_derivation], c["o.path"][outputs]),
+        ]
+        used = np.unique(np.concatenate([np.unique(path) for _, path in ends] + [np.array([rows])]))
+        up = {int(i): [self.strings.add(a) for a in ancestors(self.strings.texts[i])] for i in used.tolist()}
+        up = {i: found for i, found in up.items() if found}
+        paths = sorted({*used.tolist(), *(a for found in up.values() for a in found)}, key=self._path_key)
+        width = len(paths)
+        rank = np.zeros(len(self.strings.texts), np.int64)
+        rank[paths] = np.arange(width)
+        keys = [dataset * width + rank[path] for dataset, path in ends]
+        known = np.unique(np.concatenate([*(np.unique(k) for k in keys), np.arange(n, dtype=np.int64) * width]))
+        if up:
+            known = np.union1d(known, self._containers(known, width, paths, up, rank))
+        self.node_dataset = known // max(1, width)
+        self.node_path = np.array(paths, np.int64)[known % max(1, width)]
+        self.edge_from, self.edge_to, self.output_node = (np.searchsorted(known, k) for k in keys)
+        self.base = np.searchsorted(known, np.arange(n + 1, dtype=np.int64) * width)
+        self.nested = self._tree(known, width, paths, up, rank)
+
+    def _path_key(self, i: int) -> tuple[bool, str]:
+        text = self.strings.texts[i]
+        return text != ROWS, text
+
+    def _containers(self, known: Any, width: int, paths: list[int], up: dict[int, list[int]], rank: Any) -> Any:
+        """The keys of the columns that contain known ones."""
+        import numpy as np
+
+        deep = np.zeros(width, bool)
+        deep[rank[list(up)]] = True
+        place = known % width
+        found = [
+            (key // width) * width + int(rank[a])
+            for key, p in zip(known[deep[place]].tolist(), place[deep[place]].tolist(), strict=True)
+            for a in up[paths[p]]
+        ]
+        return np.unique(np.array(found, np.int64))
+
+    def _tree(self, known: Any, width: int, paths: list[int], up: dict[int, list[int]], rank: Any) -> tuple[Any, Any]:
+        """Nested nodes in order, and the parent of each."""
+        import numpy as np
+
+        if not up:
+            return np.empty(0, np.int64), np.empty(0, np.int64)
+        parent = np.full(width, -1, np.int64)
+        for i in paths:
+            above = ancestors(self.strings.texts[i])
+            if above:
+                parent[rank[i]] = rank[self.strings.add(above[0])]
+        place = known % width
+        nested = np.flatnonzero(parent[place] >= 0)
+        return nested, np.searchsorted(known, known[nested] // width * width + parent[place[nested]])
+
+    def _edges(self) -> None:
+        """Order edges by source, and index them both ways."""
+        import numpy as np
+
+        edge = self.edge
+        kind = edge["kind"].astype(np.int64)
+        read = kind == EdgeKind.READ
+        order = np.argsort((self.edge_from << 32) | (read.astype(np.int64) << 31) | self.edge_to, kind="stable")
+        nodes = len(self.node_path)
+        src, dst = self.edge_from[order], self.edge_to[order]
+        tag = kind | np.where(edge["star"], STAR_BIT, 0) | np.where(edge["masking"], MASKING_BIT, 0)
+        label, functions, reasons = _labels(edge["functions"], edge["reason"])
+        back = np.argsort(dst, kind="stable")
+        offsets = np.searchsorted(src, np.arange(nodes + 1))
+        first_read = np.searchsorted((src << 1) | read[order], (self.base[:-1] << 1) | 1)
+        self.out |= {
+            "edge_source": src,
+            "edge_target": dst,
+            "edge_tag": tag[order],
+            "edge_label": label[order],
+            "edge_arm": edge["arm"][order],
+            "edge_derivation": self.edge_derivation[order],
+            "forward": offsets,
+            "backward": np.searchsorted(dst[back], np.arange(nodes + 1)),
+            "backward_edge": back,
+            "label_functions": functions,
+            "label_reason": reasons,
+            "dataset_opaque": first_read - offsets[self.base[:-1]],
+        }
+
+    def _outputs(self) -> None:
+        """What each derivation puts out, and whether it makes the whole dataset."""
+        import numpy as np
+
+        derivation, node = self.output_derivation, self.output_node
+        listed = np.zeros(self.count, bool)
+        listed[derivation] = True
+        # Where no columns are declared, what the edges lead to are the outputs.
+        inferred = ~listed[self.edge_derivation] & (self.node_path[self.edge_to] != self.strings.add(ROWS))
+        pairs = np.unique(
+            (np.concatenate([derivation, self.edge_derivation[inferred]]) << 32)
+            | np.concatenate([node, self.edge_to[inferred]])
+        )
+        owner, node = pairs >> 32, pairs & 0xFFFFFFFF
+        top = np.ones(len(self.node_path), bool)
+        top[self.base[:-1]] = False
+        top[self.nested[0]] = False
+        tops = np.add.reduceat(top.astype(np.int64), self.base[:-1]) if len(self.base) > 1 else np.empty(0, np.int64)
+        covered = np.bincount(owner[top[node]], minlength=self.count)
+        whole = (self.mode == REPLACE) | (self.mode == RENAME)
+        whole |= (self.mode == APPEND) & (covered > 0) & (covered >= tops[self.target])
+        types = np.zeros(len(self.node_path), np.int64)
+        order = np.argsort(self.mode[self.output_derivation] == DECLARE, kind="stable")
+        order = order[self.output_type[order] > 0]
+        types[self.output_node[order]] = self.output_type[order]
+        declared = np.zeros(len(self.node_path), np.uint8)
+        fixed = order[self.mode[self.output_derivation[order]] == DECLARE]
+        declared[self.output_node[fixed]] = 1
+        self.out |= {
+            "output": np.searchsorted(owner, np.arange(self.count + 1)),
+            "output_node": node,
+            "derivation_whole": np.where(
+                whole, WHOLE, np.where((self.mode == APPEND) | (self.mode == DELETE), ROW_MAKER, PARTIAL)
+            ),
+            "dataset_columns": tops,
+            "node_type": types,
+            "node_declared": declared,
+        }
+
+    def _statements(self) -> None:
+        """Group derivations by the statement that said them, and keep the evidence."""
+        import numpy as np
+
+        c = self.columns
+        number = _combine(
+            c["d.source"], c["d.file"], c["d.session"], c["d.first_seen"], c["d.line"], c["d.fingerprint"]
+        )
+        live = np.flatnonzero(self.alive)
+        order = live[np.argsort(number[live], kind="stable")]
+        count = int(number.max()) + 1 if len(number) else 0
+        by_target = live[np.argsort(self.target[live], kind="stable")]
+        self.out |= {
+            "derivation_statement": number,
+            "statement": np.searchsorted(number[order], np.arange(count + 1)),
+            "statement_derivation": order,
+            "maker": np.searchsorted(self.target[by_target], np.arange(len(self.dataset_names) + 1)),
+            "maker_derivation": by_target,
+            "derivation_target": self.target,
+            "derivation_mode": self.mode,
+            "derivation_complete": c["d.complete"],
+            "derivation_line": c["d.line"],
+            "derivation_count": c["d.count"],
+            "derivation_min_group": c["d.min_group"],
+            "diagnostic": np.searchsorted(c["g.derivation"], np.arange(self.count + 1)),
+            "diagnostic_json": c["g.json"],
+        }
+        for name in (
+            "fingerprint", "kind", "dialect", "file", "source", "how", "session", "text", "run", "principal",
+            "first_seen", "last_seen", "status",
+        ):  # fmt: skip
+            self.out[f"derivation_{name}"] = c[f"d.{name}"]
+
+    def _names(self) -> None:
+        """Names by their end: datasets, and column paths with the nodes that bear them."""
+        import numpy as np
+
+        texts = self.strings.texts
+        visible = [i for i in range(len(self.dataset_names)) if not self.flags[i] & HIDDEN]
+        visible.sort(key=lambda i: suffix_key(texts[self.dataset_names[i]]))
+        shown = np.flatnonzero((self.flags[self.node_dataset] & HIDDEN) == 0)
+        path = self.node_path[shown]
+        named = sorted(set(np.unique(path).tolist()) - {self.strings.add(ROWS)}, key=lambda i: suffix_key(texts[i]))
+        rank = np.full(len(texts), -1, np.int64)
+        rank[named] = np.arange(len(named))
+        keep = rank[path] >= 0
+        order = np.argsort(rank[path[keep]], kind="stable")
+        node = shown[keep][order]
+        parent_order = np.argsort(self.nested[1], kind="stable")
+        encoded = [text.encode("utf-8", "replace") for text in texts]
+        self.out |= {
+            "dataset_name": np.array(self.dataset_names, np.int64),
+            "dataset_base": self.base,
+            "dataset_kind": self.kind,
+            "dataset_flags": self.flags,
+            "dataset_suffix": np.array(visible, np.int64),
+            "node_path": self.node_path,
+            "node_dataset": self.node_dataset,
+            "nested": self.nested[0],
+            "nested_parent": self.nested[1],
+            "container": self.nested[1][parent_order],
+            "container_child": self.nested[0][parent_order],
+            "path_suffix": np.array(named, np.int64),
+            "path": np.searchsorted(rank[path[keep]][order], np.arange(len(named) + 1)),
+            "path_node": node,
+            "string": np.concatenate([[0], np.cumsum([len(text) for text in encoded])]),
+            "text": np.frombuffer(b"".join(encoded), np.uint8),
+        }
+
+    def _narrowed(self) -> Iterator[tuple[str, tuple[str, Any]]]:
+        import numpy as np
+
+        for name in sorted(self.out):
+            values = self.out[name]
+            top = int(values.max()) if len(values) else 0
+            code, dtype = next(
+                (c, t) for c, t, most in (("B", "<u1", 1 << 8), ("H", "<u2", 1 << 16), ("I", "<u4", 1 << 32), ("Q", "<u8", 1 << 64))
+                if top < most
+            )  # fmt: skip
+            yield name, (code, np.ascontiguousarray(values, np.dtype(dtype)))
+
+    def _meta(self) -> dict[str, Any]:
+        import numpy as np
+
+        shown = (self.flags & ELIDED) == 0
+        return {
+            "datasets": int(np.count_nonzero(shown)),
+            "columns": int(self.out["dataset_columns"][shown].sum()) if len(shown) else 0,
+            "nodes": len(self.node_path),
+            "edges": len(self.out["edge_source"]),
+            "derivations": int(np.count_nonzero(self.mode != DROP)),
+            "opaque_rows": bool(self.out["dataset_opaque"].any()),
+        }
+
+
+def _combine(*columns: Any) -> Any:
+    """Number the distinct rows of several columns; the numbers are in the order of the rows."""
+    import numpy as np
+
+    number = np.unique(columns[0], return_inverse=True)[1].astype(np.int64)
+    for column in columns[1:]:
+        ids = np.unique(column, return_inverse=True)[1].astype(np.int64)
+        width = int(ids.max()) + 1 if len(ids) else 1
+        number = np.unique(number * width + ids, return_inverse=True)[1].astype(np.int64)
+    return number
+
+
+def _labels(functions: Any, reasons: Any) -> tuple[Any, Any, Any]:
+    """Number the distinct pairs of functions and reason."""
+    import numpy as np
+
+    width = int(reasons.max()) + 1 if len(reasons) else 1
+    key = functions.astype(np.int64) * width + reasons
+    most = int(key.max()) + 1 if len(key) else 1
+    if most > 4 * len(key) + 1024:
+        known, label = np.unique(key, return_inverse=True)
+    else:
+        used = np.zeros(most, bool)
+        used[key] = True
+        known = np.flatnonzero(used)
+        label = (np.cumsum(used) - 1)[key]
+    return label, known // width, known % width

@@ -1,0 +1,24 @@
+"""The numbers that the arrays of an index are written in. Part of its format."""
+
+from __future__ import annotations
+
+KIND_MASK = 15
+"""The bits of an edge's tag that hold its ``EdgeKind``."""
+STAR_BIT = 16
+"""In an edge's tag: reached through ``*`` only."""
+MASKING_BIT = 32
+"""In an edge's tag: the value is masked."""
+TAGS = 64
+"""Tags are below this."""
+
+ELIDED = 1
+"""Dataset flag: temporary, dropped, or an ended generation: answers pass through it."""
+HIDDEN = 2
+"""Dataset flag: no short name leads to it."""
+
+REPLACE, APPEND, UPDATE, DELETE, DECLARE, DROP, RENAME = range(7)
+MODES = ("replace", "append", "update", "delete", "declare", "drop", "rename")
+"""Modes of derivations by code."""
+
+PARTIAL, WHOLE, ROW_MAKER = range(3)
+"""What a derivation is to its dataset: some columns, all of it, or columns and rows of it."""

@@ -1,0 +1,121 @@
+"""Arrow batches of derivations to number columns: every string interned once, everything else numpy."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+_SCALARS = ("target", "target_kind", "mode", "status", "namespace")
+_STATEMENT = (
+    "fingerprint", "kind", "dialect", "file", "source", "how", "session", "text", "run", "principal", "first_seen",
+    "last_seen",
+)  # fmt: skip
+_EDGE_TEXT = ("source_dataset", "source_path", "target_path", "functions", "reason")
+NONE = 0
+"""The id of an absent string."""
+
+
+class Strings:
+    """Interned strings; id 0 is the absent one."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = [""]
+        self._ids: dict[str | None, int] = {None: NONE}
+
+    def add(self, text: str | None) -> int:
+        """The id of a string."""
+        found = self._ids.get(text)
+        if found is None:
+            assert text is not None
+            found = self._ids[text] = len(self.texts)
+            self.texts.append(text)
+        return found
+
+
+class Collector:
+    """Gathers batches; ``columns`` then returns whole columns as numpy arrays of string ids and numbers."""
+
+    def __init__(self) -> None:
+        self.strings = Strings()
+        self.derivations = 0
+        self._parts: dict[str, list[Any]] = {}
+
+    def add(self, table: Any) -> None:
+        """Take in one table of ``govtool.model.columnar``."""
+        for batch in table.to_batches():
+            if batch.num_rows:
+                self._batch(batch)
+
+    def columns(self) -> dict[str, Any]:
+        """Name to array: ``d.*`` per derivation, ``e.*`` per edge, ``o.*`` per output column, ``g.*`` per diagnostic."""
+        import numpy as np
+
+        empty = np.empty(0, np.int64)
+        return {name: np.concatenate(parts) if parts else empty for name, parts in self._parts.items()}
+
+    def _batch(self, batch: Any) -> None:
+        import numpy as np
+
+        base = self.derivations
+        self.derivations += batch.num_rows
+        for name in (*_SCALARS, *_STATEMENT):
+            self._put(f"d.{name}", self._text(batch.column(name)))
+        for name in ("line", "count", "min_group"):
+            self._put(f"d.{name}", _numbers(batch.column(name)))
+        self._put("d.complete", _booleans(batch.column("columns_complete")))
+        rows = np.arange(base, self.derivations)
+        for prefix, name in (("o", "columns"), ("e", "edges"), ("g", "diagnostics")):
+            array = batch.column(name)
+            counts = np.diff(array.offsets.to_numpy())
+            self._put(f"{prefix}.derivation", np.repeat(rows, counts))
+            getattr(self, f"_{name}")(array.flatten())
+
+    def _columns(self, items: Any) -> None:
+        fields = _fields(items)
+        self._put("o.path", self._text(fields["path"]))
+        self._put("o.type", self._text(fields["type"]))
+
+    def _edges(self, items: Any) -> None:
+        fields = _fields(items)
+        for name in _EDGE_TEXT:
+            self._put(f"e.{name}", self._text(fields[name]))
+        self._put("e.kind", _numbers(fields["kind"]))
+        self._put("e.arm", _numbers(fields["arm"]))
+        self._put("e.star", _booleans(fields["star"]))
+        self._put("e.masking", _booleans(fields["masking"]))
+
+    def _diagnostics(self, items: Any) -> None:
+        import numpy as np
+
+        texts = [json.dumps(item, ensure_ascii=False, sort_keys=True) for item in items.to_pylist()]
+        self._put("g.json", np.array([self.strings.add(text) for text in texts], np.int64))
+
+    def _put(self, name: str, values: Any) -> None:
+        self._parts.setdefault(name, []).append(values)
+
+    def _text(self, array: Any) -> Any:
+        import numpy as np
+        import pyarrow as pa
+
+        if not pa.types.is_dictionary(array.type):
+            array = array.dictionary_encode()
+        ids = np.array([self.strings.add(text) for text in array.dictionary.to_pylist()] + [NONE], np.int32)
+        indices = array.indices
+        if indices.null_count:
+            indices = indices.fill_null(len(ids) - 1)
+        return ids[indices.to_numpy(zero_copy_only=False)]
+
+
+def _fields(items: Any) -> dict[str, Any]:
+    names = [field.name for field in items.type]
+    return dict(zip(names, items.flatten(), strict=True))
+
+
+def _numbers(array: Any) -> Any:
+    if array.null_count:
+        array = array.fill_null(0)
+    return array.to_numpy(zero_copy_only=False)
+
+
+def _booleans(array: Any) -> Any:
+    return array.to_numpy(zero_copy_only=False).astype(bool)

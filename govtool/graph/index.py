@@ -1,0 +1,291 @@
+"""The index of one version of the graph: named views on a mapped buffer, and the small questions they answer.
+
+Arrays, by what they are indexed with (an offsets array has one item more; ``x`` of i is ``x_y[x[i]:x[i+1]]``):
+
+    string      string → text (UTF-8); string 0 is the absent one
+    dataset_*   name, base (node of its row set; its columns follow), kind, flags, columns (top-level ones),
+                opaque (how many edges leave its row set that are not ``read``); maker → maker_derivation
+    node_*      path, dataset, type, declared; forward → edges; backward → backward_edge; nested, nested_parent (sorted
+                pairs); container, container_child (the same pairs by container)
+    edge_*      source, target, tag (kind | star << 4 | masking << 5), label, arm, derivation
+    label_*     functions, reason
+    derivation_* target, mode, whole, complete, statement, file, line …; output → output_node; diagnostic → …_json
+    statement   → statement_derivation
+    *_suffix    datasets and paths sorted by ``suffix_key``; path → path_node
+
+Importing this module costs nothing: no numpy, and strings are decoded when asked for.
+"""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_left
+from collections.abc import Iterator
+from typing import Any
+
+from govtool.errors import IntegrityError
+from govtool.graph import layout
+from govtool.graph.codes import ELIDED, HIDDEN, KIND_MASK, MASKING_BIT, MODES, STAR_BIT
+from govtool.model.columnar import split_functions
+from govtool.model.derivation import ROWS, ColumnRef, Statement
+from govtool.model.diagnostic import Diagnostic
+from govtool.model.kinds import EdgeKind
+
+_KINDS = tuple(EdgeKind)
+
+
+class Index:
+    """The graph of one commit, read-only. Nodes, edges, datasets and derivations are numbers.
+
+    Args:
+        buffer: What ``govtool.graph.build.build`` yielded, joined or mapped; it must outlive the index.
+
+    Raises:
+        IntegrityError: The buffer is damaged.
+        FormatError: It was built by a version with another layout.
+    """
+
+    def __init__(self, buffer: Any) -> None:
+        self.buffer = buffer
+        self.arrays, self.meta = layout.view(buffer)
+        a = self.arrays
+        try:
+            self._string, self._text = a["string"], a["text"]
+            self._node_path, self.node_dataset = a["node_path"], a["node_dataset"]
+            self.dataset_base, self.dataset_flags, self._dataset_name = (
+                a["dataset_base"],
+                a["dataset_flags"],
+                a["dataset_name"],
+            )
+            self.forward, self.backward, self.backward_edge = a["forward"], a["backward"], a["backward_edge"]
+            self.edge_source, self.edge_target, self.edge_tag = a["edge_source"], a["edge_target"], a["edge_tag"]
+            self.edge_derivation, self._edge_label = a["edge_derivation"], a["edge_label"]
+            self.nested, self._parent = a["nested"], a["nested_parent"]
+            self._container, self._child = a["container"], a["container_child"]
+        except KeyError as error:
+            raise IntegrityError(f"The index lacks {error}", code="store.corrupt-index") from error
+        self.node_count = len(self._node_path)
+        self.edge_count = len(self.edge_source)
+        self.dataset_count = len(self._dataset_name)
+
+    def string(self, number: int) -> str | None:
+        """The text of a string id."""
+        return self.text(number) if number else None
+
+    def text(self, number: int) -> str:
+        """The text of a string id; the absent one is empty."""
+        return str(self._text[self._string[number] : self._string[number + 1]], "utf-8")
+
+    # Datasets and nodes.
+
+    def dataset_name(self, dataset: int) -> str:
+        """The canonical id of a dataset."""
+        return self.text(self._dataset_name[dataset])
+
+    def dataset_kind(self, dataset: int) -> str:
+        """``table``, ``view`` …; ``external`` if nothing says how it is made."""
+        return self.text(self.arrays["dataset_kind"][dataset])
+
+    def is_elided(self, dataset: int) -> bool:
+        """Whether answers pass through it: temporary, dropped, or an ended generation of a script's table."""
+        return bool(self.dataset_flags[dataset] & ELIDED)
+
+    def is_hidden(self, dataset: int) -> bool:
+        """Whether no short name leads to it."""
+        return bool(self.dataset_flags[dataset] & HIDDEN)
+
+    def column_count(self, dataset: int) -> int:
+        """The number of its top-level columns."""
+        count: int = self.arrays["dataset_columns"][dataset]
+        return count
+
+    def columns(self, dataset: int) -> range:
+        """Its columns' nodes, fields below columns included."""
+        return range(self.dataset_base[dataset] + 1, self.dataset_base[dataset + 1])
+
+    def rows(self, dataset: int) -> int:
+        """The node of its row set."""
+        return self.dataset_base[dataset]
+
+    def is_rows(self, node: int) -> bool:
+        """Whether a node is a row set."""
+        return self.dataset_base[self.node_dataset[node]] == node
+
+    def path(self, node: int) -> str:
+        """The path of a node: a column path, or ``*``."""
+        return self.text(self._node_path[node])
+
+    def name(self, node: int) -> str:
+        """The canonical text of a node, ``dataset.path``."""
+        return f"{self.dataset_name(self.node_dataset[node])}.{self.path(node)}"
+
+    def ref(self, node: int) -> ColumnRef:
+        """A node as a reference."""
+        return ColumnRef(self.dataset_name(self.node_dataset[node]), self.path(node))
+
+    def type(self, node: int) -> str | None:
+        """The type of a column, as declared or as its definition says."""
+        return self.string(self.arrays["node_type"][node])
+
+    def is_declared(self, node: int) -> bool:
+        """Whether a declaration (not a definition) fixes the column's type."""
+        return bool(self.arrays["node_declared"][node])
+
+    def find_dataset(self, name: str) -> int | None:
+        """The dataset of exactly this id."""
+        low = bisect_left(range(self.dataset_count), name, key=self.dataset_name)
+        found: int | None = None
+        while low < self.dataset_count and self.dataset_name(low) == name:
+            if not self.is_hidden(low):
+                return low
+            found = low if found is None else found
+            low += 1
+        return found
+
+    def find_column(self, dataset: int, path: str) -> int | None:
+        """The node of a path (``*`` for the row set) in a dataset."""
+        if path == ROWS:
+            return self.rows(dataset)
+        columns = self.columns(dataset)
+        at = bisect_left(columns, path, key=self.path)
+        return columns[at] if at < len(columns) and self.path(columns[at]) == path else None
+
+    def find(self, ref: ColumnRef) -> int | None:
+        """The node of a reference."""
+        dataset = self.find_dataset(ref.dataset)
+        return None if dataset is None else self.find_column(dataset, ref.path)
+
+    def container(self, node: int) -> int | None:
+        """The column or field that contains a field."""
+        at = bisect_left(self.nested, node)
+        return self._parent[at] if at < len(self.nested) and self.nested[at] == node else None
+
+    def containers(self, node: int) -> list[int]:
+        """What contains a field, nearest first."""
+        found: list[int] = []
+        above = self.container(node) if len(self.nested) else None
+        while above is not None:
+            found.append(above)
+            above = self.container(above)
+        return found
+
+    def fields(self, node: int) -> list[int]:
+        """All fields below a column, in order."""
+        found: list[int] = []
+        if not len(self._container):
+            return found
+        stack = [node]
+        while stack:
+            at = bisect_left(self._container, above := stack.pop())
+            while at < len(self._container) and self._container[at] == above:
+                found.append(self._child[at])
+                stack.append(self._child[at])
+                at += 1
+        return sorted(found)
+
+    # Edges.
+
+    def out_edges(self, node: int) -> range:
+        """The edges that leave a node."""
+        return range(self.forward[node], self.forward[node + 1])
+
+    def in_edges(self, node: int) -> list[int]:
+        """The edges that enter a node, in their order."""
+        return self.backward_edge[self.backward[node] : self.backward[node + 1]].tolist()
+
+    def row_edges(self, dataset: int) -> range:
+        """The edges out of its row set that are not ``read``: they stand for any of its columns."""
+        start = self.forward[self.dataset_base[dataset]]
+        return range(start, start + self.arrays["dataset_opaque"][dataset])
+
+    def kind(self, edge: int) -> EdgeKind:
+        """The kind of an edge."""
+        return _KINDS[self.edge_tag[edge] & KIND_MASK]
+
+    def is_star(self, edge: int) -> bool:
+        """Whether no statement names the source: it is reached through ``*``."""
+        return bool(self.edge_tag[edge] & STAR_BIT)
+
+    def is_masking(self, edge: int) -> bool:
+        """Whether the edge masks the value."""
+        return bool(self.edge_tag[edge] & MASKING_BIT)
+
+    def functions(self, edge: int) -> tuple[str, ...]:
+        """The functions applied on an edge, innermost first."""
+        return split_functions(self.string(self.arrays["label_functions"][self._edge_label[edge]]))
+
+    def reason(self, edge: int) -> str | None:
+        """Why an edge is opaque."""
+        return self.string(self.arrays["label_reason"][self._edge_label[edge]])
+
+    def arm(self, edge: int) -> int:
+        """Which alternative of its derivation an edge belongs to."""
+        number: int = self.arrays["edge_arm"][edge]
+        return number
+
+    # Derivations.
+
+    def makers(self, dataset: int) -> list[int]:
+        """The derivations that stand of a dataset."""
+        offsets = self.arrays["maker"]
+        return self.arrays["maker_derivation"][offsets[dataset] : offsets[dataset + 1]].tolist()
+
+    def target(self, derivation: int) -> int:
+        """The dataset that a derivation makes."""
+        dataset: int = self.arrays["derivation_target"][derivation]
+        return dataset
+
+    def mode(self, derivation: int) -> str:
+        """``replace``, ``append`` …"""
+        return MODES[self.arrays["derivation_mode"][derivation]]
+
+    def whole(self, derivation: int) -> int:
+        """1 if the dataset stands and falls with it, 2 if it makes or removes rows of it, 0 if only columns."""
+        code: int = self.arrays["derivation_whole"][derivation]
+        return code
+
+    def outputs(self, derivation: int) -> list[int]:
+        """The columns that a derivation puts out."""
+        offsets = self.arrays["output"]
+        return self.arrays["output_node"][offsets[derivation] : offsets[derivation + 1]].tolist()
+
+    def same_statement(self, derivation: int) -> list[int]:
+        """All derivations of the statement that said this one."""
+        offsets, number = self.arrays["statement"], self.arrays["derivation_statement"][derivation]
+        return self.arrays["statement_derivation"][offsets[number] : offsets[number + 1]].tolist()
+
+    def field(self, derivation: int, name: str) -> str | None:
+        """A text of a derivation's statement (``file``, ``dialect`` …) or its ``status``."""
+        return self.string(self.arrays[f"derivation_{name}"][derivation])
+
+    def statement(self, derivation: int) -> Statement:
+        """The evidence behind a derivation."""
+        texts = {
+            name: self.field(derivation, name) or ""
+            for name in ("fingerprint", "kind", "dialect", "file", "source", "how", "text")
+        }
+        optional = {
+            name: self.field(derivation, name) for name in ("session", "run", "principal", "first_seen", "last_seen")
+        }
+        return Statement(
+            **texts,
+            session=optional["session"],
+            run=optional["run"],
+            principal=optional["principal"],
+            first_seen=optional["first_seen"],
+            last_seen=optional["last_seen"],
+            line=self.arrays["derivation_line"][derivation],
+            count=self.arrays["derivation_count"][derivation],
+            min_group=self.arrays["derivation_min_group"][derivation] or None,
+        )
+
+    def diagnostics(self, derivation: int) -> tuple[Diagnostic, ...]:
+        """What was not understood about a derivation."""
+        offsets = self.arrays["diagnostic"]
+        numbers = self.arrays["diagnostic_json"][offsets[derivation] : offsets[derivation + 1]]
+        found = [json.loads(self.text(n)) for n in numbers]
+        return tuple(Diagnostic(**{**item, "candidates": tuple(item["candidates"])}) for item in found)
+
+    def datasets(self, *, hidden: bool = False) -> Iterator[int]:
+        """Datasets in the order of their names; those that no short name leads to only on request."""
+        return (d for d in range(self.dataset_count) if hidden or not self.is_hidden(d))

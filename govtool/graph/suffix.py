@@ -1,0 +1,28 @@
+"""Names read from their end: ``users.email`` finds ``crm.users.email``.
+
+A name is cut into parts at its dots, and at the slashes of a namespace, file or bucket; the key of a name is its parts
+from last to first. Names sorted by key are searched by bisection: all that end in given parts lie side by side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from govtool.names import split_name
+
+
+def parts_of(name: str) -> list[str]:
+    """Cut canonical text into the parts at which a short form may begin."""
+    if "/" not in name:
+        return split_name(name)
+    return [piece for part in split_name(name) for piece in (part.split("/") if '"' not in part else [part])]
+
+
+def suffix_key(name: str) -> str:
+    """The sort key of a name: its parts from last to first, each ended by U+0000."""
+    return "".join(part + "\0" for part in reversed(parts_of(name)))
+
+
+def is_suffix(short: Sequence[str], name: str) -> bool:
+    """Whether the name ends in these parts."""
+    return suffix_key(name).startswith("".join(part + "\0" for part in reversed(short)))

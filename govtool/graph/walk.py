@@ -1,0 +1,349 @@
+"""Walks over the index: what is reached from some nodes, in which states, in how many hops and by which way.
+
+A walk knows states, not verdicts: ``Rules`` say for every state, relation and edge tag in which state the edge's target
+is reached. A node may be reached in several states; each (state, node) pair is a *key*, ``state * nodes + node``, and is
+visited once, over a shortest way. A hop enters a dataset that answers show; temporary ones cost nothing.
+
+Forwards, what is reached follows more than its own edges (``Relation``): a struct contains its fields, and an edge out
+of a row set that is not ``read`` stands for any of its columns. Backwards is the same relation turned round.
+
+There are two walkers with the same answers: one in plain Python, which starts at once and serves nearly all questions,
+and one in numpy, which takes over when a walk grows large.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Protocol
+
+from govtool.graph.codes import ELIDED, KIND_MASK, ROW_MAKER, WHOLE
+from govtool.graph.index import Index
+from govtool.model.kinds import EdgeKind
+
+SMALL = 30_000
+"""Edges that the walk in plain Python looks at before numpy takes over: about the time that importing numpy takes."""
+
+STATE = 15
+"""Bits of an action with 1 + the state of the target; 0 stops the walk."""
+STATEMENT = 16
+"""Action bit: the state holds for every output of the edge's statement, not for the target alone."""
+CHECK = 32
+"""Action bit: ask ``Rules.check`` about this edge."""
+
+
+class Relation(IntEnum):
+    """How the source of an edge relates to the node that was reached."""
+
+    SELF = 0
+    PART = 1
+    """The source is a field of it."""
+    WHOLE = 2
+    """The source contains it."""
+    ANY_COLUMN = 3
+    """The source is the row set of its dataset, and the edge stands for any column."""
+    ROWS = 4
+    """It is a row set, and the source is itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What an edge does to a state."""
+
+    actions: tuple[tuple[bytes, ...], ...]
+    """``actions[state][relation][tag]``: an action (see ``STATE``, ``STATEMENT``, ``CHECK``)."""
+    rank: tuple[int, ...]
+    """Per state: its verdict, 0 the worst."""
+    rows_state: int = 0
+    """The state of a row set when a statement breaks that makes only some of its rows."""
+    check: Callable[[int], int] | None = None
+    """For actions with ``CHECK``: the action for an edge."""
+
+    @property
+    def states(self) -> int:
+        """The number of states."""
+        return len(self.rank)
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """A node as an answer shows it: with the worst state it is reached in."""
+
+    node: int
+    key: int
+    """Where the way to it ends: its own key, or that of its row set if that is reached in a worse state."""
+    rank: int
+    hops: int
+    implied: int = 0
+    """For a row set: its top-level columns that are not reached by themselves."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """What was reached, best evidence of harm first: by rank, hops, name."""
+
+    shown: Sequence[Reached]
+    total: int
+    """How many there are; ``shown`` may be fewer."""
+    columns: tuple[int, ...]
+    """Columns per rank, those that a row set implies included."""
+    datasets: int
+    """Visible datasets with anything reached."""
+    affected: int
+    """Visible top-level columns reached, implied or holding a reached field; subjects not counted."""
+
+
+class Reach(Protocol):
+    """The outcome of a walk."""
+
+    def __contains__(self, key: int) -> bool:
+        """Whether a key was reached."""
+
+    def __len__(self) -> int:
+        """The number of keys reached, seeds included."""
+
+    def hops(self, key: int) -> int:
+        """The length of the shortest way to a key."""
+
+    def step(self, key: int) -> tuple[int, int] | None:
+        """The key before it and the edge between; ``None`` at a seed."""
+
+    def ranking(self, limit: int | None) -> Ranking:
+        """What was reached, without seeds and what answers pass through."""
+
+
+def walk(
+    index: Index,
+    seeds: Iterable[int],
+    rules: Rules,
+    *,
+    backward: bool = False,
+    depth: int | None = None,
+    small: int = SMALL,
+) -> Reach:
+    """Walk from seeds.
+
+    Args:
+        index: The graph.
+        seeds: Keys.
+        rules: What edges do. Backwards, ``actions[0][0]`` says which tags to follow, and there are two states: 1 is a
+            row set that stands for all of its columns.
+        backward: Against the edges.
+        depth: Hops to take at most.
+        small: Edges to look at before numpy takes over.
+    """
+    start = sorted(set(seeds))
+    found = SmallWalk(index, rules, backward).run(start, depth, small)
+    if found is not None:
+        return found
+    from govtool.graph.walk_large import LargeWalk
+
+    return LargeWalk(index, rules, backward).run(start, depth)
+
+
+Candidate = tuple[int, int, int]
+"""Key, key before it, edge between."""
+
+
+class _TooLarge(Exception):
+    pass
+
+
+class SmallWalk:
+    """The walk in plain Python; also its own outcome."""
+
+    def __init__(self, index: Index, rules: Rules, backward: bool) -> None:
+        self.index = index
+        self.rules = rules
+        self.n = index.node_count
+        self.expand = self._backward if backward else self._forward
+        self.seen: dict[int, tuple[int, int, int]] = {}
+        """Key to hops, key before, edge; seeds have -1 for both."""
+        self.seeds: frozenset[int] = frozenset()
+        self.broken: set[tuple[int, int]] = set()
+        self.any_column: set[tuple[int, int]] = set()
+        self.left = 0
+
+    def run(self, seeds: list[int], depth: int | None, budget: int) -> SmallWalk | None:
+        """Walk; ``None`` when more than ``budget`` edges were looked at."""
+        self.left = budget
+        self.seeds = frozenset(key % self.n for key in seeds)
+        self.seen = dict.fromkeys(seeds, (0, -1, -1))
+        if len(seeds) > budget:
+            return None
+        flags, dataset = self.index.dataset_flags, self.index.node_dataset
+        level, frontier = 0, seeds
+        try:
+            while frontier:
+                following: list[int] = []
+                while frontier:
+                    passed: list[int] = []
+                    for key, before, edge in self.expand(frontier):
+                        if key in self.seen:
+                            continue
+                        if flags[dataset[key % self.n]] & ELIDED:
+                            self.seen[key] = (level, before, edge)
+                            passed.append(key)
+                        elif depth is None or level < depth:
+                            self.seen[key] = (level + 1, before, edge)
+                            following.append(key)
+                    frontier = sorted(passed)
+                level, frontier = level + 1, sorted(following)
+        except _TooLarge:
+            return None
+        return self
+
+    def _spend(self, edges: int) -> None:
+        self.left -= edges
+        if self.left < 0:
+            raise _TooLarge
+
+    def _forward(self, frontier: list[int]) -> Iterator[Candidate]:
+        for state in range(self.rules.states):
+            nodes = [key - state * self.n for key in frontier if key // self.n == state]
+            if nodes:
+                for relation in Relation:
+                    yield from self._related(state, relation, nodes)
+
+    def _related(self, state: int, relation: Relation, nodes: list[int]) -> list[Candidate]:
+        """Follow the edges of one relation from nodes in one state: first to their targets, then to outputs."""
+        index, n = self.index, self.n
+        actions, check = self.rules.actions[state][relation], self.rules.check
+        tags, targets = index.edge_tag, index.edge_target
+        direct: list[Candidate] = []
+        indirect: list[Candidate] = []
+        for node, edges in self._edges(state, relation, nodes):
+            self._spend(len(edges))
+            before = state * n + node
+            for edge in edges:
+                action = actions[tags[edge]]
+                if action & CHECK and check is not None:
+                    action = check(edge)
+                if not action:
+                    continue
+                goal, reached = targets[edge], (action & STATE) - 1
+                if not action & STATEMENT:
+                    direct.append((reached * n + goal, before, edge))
+                    continue
+                if not index.is_rows(goal):
+                    direct.append((reached * n + goal, before, edge))
+                elif index.whole(index.edge_derivation[edge]) != WHOLE:
+                    direct.append((self.rules.rows_state * n + goal, before, edge))
+                indirect += ((key, before, edge) for key in self._outputs(reached, edge))
+        return direct + indirect
+
+    def _edges(self, state: int, relation: Relation, nodes: list[int]) -> Iterator[tuple[int, range]]:
+        index = self.index
+        if relation in (Relation.SELF, Relation.ROWS):
+            for node in nodes:
+                if index.is_rows(node) == (relation is Relation.ROWS):
+                    yield node, index.out_edges(node)
+        elif relation is Relation.ANY_COLUMN:
+            if not index.meta["opaque_rows"]:
+                return
+            for node in nodes:
+                dataset = index.node_dataset[node]
+                if (state, dataset) not in self.any_column and not index.is_rows(node):
+                    self.any_column.add((state, dataset))
+                    yield node, index.row_edges(dataset)
+        elif len(index.nested):
+            related = index.fields if relation is Relation.PART else index.containers
+            for node in nodes:
+                for other in related(node):
+                    yield node, index.out_edges(other)
+
+    def _outputs(self, state: int, edge: int) -> Iterator[int]:
+        """Keys of every output of an edge's statement, once a statement and state."""
+        index, n = self.index, self.n
+        derivation = index.edge_derivation[edge]
+        number = index.arrays["derivation_statement"][derivation]
+        if (state, number) in self.broken:
+            return
+        self.broken.add((state, number))
+        for one in index.same_statement(derivation):
+            whole, rows = index.whole(one), index.rows(index.target(one))
+            if whole == WHOLE:
+                yield state * n + rows
+                continue
+            if whole == ROW_MAKER:
+                yield self.rules.rows_state * n + rows
+            outputs = index.outputs(one)
+            self._spend(len(outputs))
+            yield from (state * n + node for node in outputs)
+
+    def _backward(self, frontier: list[int]) -> Iterator[Candidate]:
+        index, n = self.index, self.n
+        follow, tags, sources = self.rules.actions[0][0], index.edge_tag, index.edge_source
+        for key in frontier:
+            node = key % n
+            dataset = index.node_dataset[node]
+            if key >= n:
+                around: Sequence[int] = range(node, index.dataset_base[dataset + 1])
+            elif len(index.nested):
+                around = [node, *index.containers(node), *index.fields(node)]
+            else:
+                around = (node,)
+            for other in around:
+                edges = index.in_edges(other)
+                self._spend(len(edges))
+                for edge in edges:
+                    tag = tags[edge]
+                    if follow[tag]:
+                        source = sources[edge]
+                        any_column = tag & KIND_MASK != EdgeKind.READ and index.is_rows(source)
+                        yield any_column * n + source, key, edge
+
+    def __contains__(self, key: int) -> bool:
+        """Whether a key was reached."""
+        return key in self.seen
+
+    def __len__(self) -> int:
+        """The number of keys reached."""
+        return len(self.seen)
+
+    def hops(self, key: int) -> int:
+        """The length of the shortest way to a key."""
+        return self.seen[key][0]
+
+    def step(self, key: int) -> tuple[int, int] | None:
+        """The key before it and the edge between."""
+        _, before, edge = self.seen[key]
+        return None if before < 0 else (before, edge)
+
+    def ranking(self, limit: int | None) -> Ranking:
+        """See ``Reach``."""
+        index, n, rank = self.index, self.n, self.rules.rank
+        best: dict[int, int] = {}
+        for key in sorted(self.seen, key=lambda k: (rank[k // n], k)):
+            if not index.is_elided(index.node_dataset[key % n]):
+                best.setdefault(key % n, key)
+        alone: dict[int, set[int]] = {}
+        found: list[Reached] = []
+        for node, key in best.items():
+            if index.is_rows(node):
+                continue
+            if not index.container(node):
+                alone.setdefault(index.node_dataset[node], set()).add(node)
+            if node in self.seeds:
+                continue
+            rows = best.get(index.rows(index.node_dataset[node]), key)
+            winner = rows if rank[rows // n] < rank[key // n] else key
+            found.append(Reached(node, winner, rank[winner // n], self.hops(winner)))
+        columns = [0] * (max(rank) + 1)
+        for item in found:
+            columns[item.rank] += 1
+        top = {(index.containers(node) or [node])[-1] for node in best if not index.is_rows(node)}
+        top |= {c for c in self.seeds if not index.is_rows(c)}
+        affected = len({c for c in top if not index.is_elided(index.node_dataset[c])} - self.seeds)
+        for node, key in best.items():
+            if index.is_rows(node) and node not in self.seeds:
+                dataset = index.node_dataset[node]
+                implied = index.column_count(dataset) - len(alone.get(dataset, ()))
+                columns[rank[key // n]] += implied
+                mine = sum(1 for c in top if index.node_dataset[c] == dataset)
+                affected += index.column_count(dataset) - mine
+                found.append(Reached(node, key, rank[key // n], self.hops(key), implied))
+        found.sort(key=lambda r: (r.rank, r.hops, r.node))
+        datasets = len({index.node_dataset[r.node] for r in found})
+        return Ranking(found if limit is None else found[:limit], len(found), tuple(columns), datasets, affected)

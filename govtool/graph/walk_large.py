@@ -1,0 +1,334 @@
+"""The walk in numpy: the same answers as ``SmallWalk`` for walks over millions of edges. See ``govtool.graph.walk``."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+# One thread is enough for gathers, and starting a pool of them costs more than the walk.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import numpy as np  # noqa: TID253 - this module is imported only when a walk grows large
+
+from govtool.graph.codes import ELIDED, KIND_MASK, ROW_MAKER, WHOLE
+from govtool.graph.index import Index
+from govtool.graph.walk import CHECK, STATE, STATEMENT, Ranking, Reached, Relation, Rules
+from govtool.model.kinds import EdgeKind
+
+Array = np.ndarray[Any, np.dtype[Any]]
+_Found = tuple[Array, Array, Array]
+"""Keys, keys before them, edges between."""
+
+_NONE = np.empty(0, np.int64)
+
+
+class LargeWalk:
+    """The walk in whole frontiers; also its own outcome."""
+
+    def __init__(self, index: Index, rules: Rules, backward: bool) -> None:
+        self.index = index
+        self.rules = rules
+        self.n = index.node_count
+        self.backward = backward
+        self.a = {name: np.asarray(values) for name, values in index.arrays.items() if len(values)}
+        self.base = self._array("dataset_base")
+        self.dataset = self._array("node_dataset")
+        self.elided = (self._array("dataset_flags") & ELIDED) != 0
+        # Position of each key in the order of discovery, 1-based; the pages of what is never reached stay untouched.
+        self.position = np.zeros(rules.states * self.n, np.uint32)
+        self.count = 0
+        self.parts: list[tuple[Array, Array, Array, Array]] = []
+        self.broken = np.zeros((rules.states, len(index.arrays["statement"])), bool)
+        self.any_column: set[tuple[int, int]] = set()
+        self.seeds = _NONE
+        self.related: dict[int, list[int]] = {}
+
+    def _array(self, name: str) -> Array:
+        return self.a.get(name, _NONE)
+
+    def run(self, seeds: list[int], depth: int | None) -> LargeWalk:
+        """Walk to the end."""
+        frontier = np.array(seeds, np.int64)
+        self.seeds = frontier % self.n
+        nothing = np.full(len(frontier), -1, np.int64)
+        frontier = self._take(frontier, nothing, nothing, 0)
+        level = 0
+        while len(frontier):
+            following = []
+            while len(frontier):
+                passed = []
+                for key, before, edge in self._expand(frontier):
+                    through = self.elided[self.dataset[key % self.n]] if self.elided.any() else np.zeros(len(key), bool)
+                    passed.append(self._take(key[through], before[through], edge[through], level))
+                    if depth is None or level < depth:
+                        on = ~through
+                        following.append(self._take(key[on], before[on], edge[on], level + 1))
+                frontier = np.sort(np.concatenate(passed)) if passed else _NONE
+            level += 1
+            frontier = np.sort(np.concatenate(following)) if following else _NONE
+        self._join()
+        return self
+
+    def _take(self, key: Array, before: Array, edge: Array, hops: int) -> Array:
+        """Record the keys that are new, the first of equal ones; return them."""
+        new = self.position[key] == 0
+        key, before, edge = key[new], before[new], edge[new]
+        if not len(key):
+            return key
+        number = np.arange(self.count + 1, self.count + 1 + len(key), dtype=np.uint32)
+        # Of equal indices numpy keeps the last assignment: write backwards so that the first discovery stands.
+        self.position[key[::-1]] = number[::-1]
+        first = self.position[key] == number
+        if not first.all():
+            key, before, edge = key[first], before[first], edge[first]
+            self.position[key] = number[: len(key)]
+        self.count += len(key)
+        self.parts.append((key, before, edge, np.full(len(key), hops, np.int64)))
+        return key
+
+    def _join(self) -> None:
+        keys, before, edges, hops = zip(*self.parts, strict=True) if self.parts else ((), (), (), ())
+        self.keys = np.concatenate(keys) if keys else _NONE
+        self.before = np.concatenate(before) if before else _NONE
+        self.edges = np.concatenate(edges) if edges else _NONE
+        self.level = np.concatenate(hops) if hops else _NONE
+
+    def _expand(self, frontier: Array) -> Iterator[_Found]:
+        if self.backward:
+            yield self._sources(frontier)
+            return
+        for state in range(self.rules.states):
+            low, high = np.searchsorted(frontier, [state * self.n, (state + 1) * self.n])
+            if low == high:
+                continue
+            nodes = frontier[low:high] - state * self.n
+            for relation in Relation:
+                yield from self._related(state, relation, nodes)
+
+    def _related(self, state: int, relation: Relation, nodes: Array) -> Iterator[_Found]:
+        start, stop, origin = self._ranges(state, relation, nodes)
+        if not len(start):
+            return
+        edge, owner = spread(start, stop)
+        table = np.frombuffer(self.rules.actions[state][relation], np.uint8)
+        action = table[self.a["edge_tag"][edge]] if len(edge) else np.empty(0, np.uint8)
+        some = np.flatnonzero(action)
+        edge, action, before = edge[some], action[some], origin[owner[some]] + state * self.n
+        check = self.rules.check
+        if check is not None:
+            for i in np.flatnonzero(action & CHECK).tolist():
+                action[i] = check(int(edge[i]))
+            if not action.all():
+                some = np.flatnonzero(action)
+                edge, action, before = edge[some], action[some], before[some]
+        if not len(edge):
+            return
+        target = self.a["edge_target"][edge].astype(np.int64)
+        reached = (action & STATE).astype(np.int64) - 1
+        whole_statement = (action & STATEMENT) != 0
+        if not whole_statement.any():
+            yield reached * self.n + target, before, edge
+            return
+        rows = whole_statement & (self.base[self.dataset[target]] == target)
+        makes_all = self.a["derivation_whole"][self.a["edge_derivation"][edge]] == WHOLE
+        goal = np.where(rows, self.rules.rows_state, reached) * self.n + target
+        keep = ~(rows & makes_all)
+        yield goal[keep], before[keep], edge[keep]
+        yield self._outputs(reached[whole_statement], edge[whole_statement], before[whole_statement])
+
+    def _ranges(self, state: int, relation: Relation, nodes: Array) -> tuple[Array, Array, Array]:
+        """The ranges of edges to follow, and the node that each is followed from."""
+        forward = self.a["forward"]
+        if relation in (Relation.PART, Relation.WHOLE):
+            return self._struct_ranges(relation, nodes)
+        dataset = self.dataset[nodes]
+        is_rows = self.base[dataset] == nodes
+        if relation is Relation.ANY_COLUMN:
+            if not self.index.meta["opaque_rows"]:
+                return _NONE, _NONE, _NONE
+            columns, owners = nodes[~is_rows], dataset[~is_rows]
+            _, first = np.unique(owners, return_index=True)
+            fresh = [i for i in first.tolist() if (state, int(owners[i])) not in self.any_column]
+            fresh.sort()
+            self.any_column.update((state, int(owners[i])) for i in fresh)
+            owners = owners[fresh]
+            start = forward[self.base[owners]].astype(np.int64)
+            return start, start + self.a["dataset_opaque"][owners], columns[fresh]
+        chosen = nodes[is_rows if relation is Relation.ROWS else ~is_rows]
+        return forward[chosen].astype(np.int64), forward[chosen + 1].astype(np.int64), chosen
+
+    def _struct_ranges(self, relation: Relation, nodes: Array) -> tuple[Array, Array, Array]:
+        """Fields and containers are few: found one by one, from the nodes that have any."""
+        own = self._array("container" if relation is Relation.PART else "nested")
+        if not len(own):
+            return _NONE, _NONE, _NONE
+        at = np.searchsorted(own, nodes)
+        some = nodes[own[np.minimum(at, len(own) - 1)] == nodes]
+        find = self.index.fields if relation is Relation.PART else self.index.containers
+        pairs = [(node, other) for node in some.tolist() for other in find(node)]
+        origin = np.array([node for node, _ in pairs], np.int64)
+        others = np.array([other for _, other in pairs], np.int64)
+        forward = self.a["forward"]
+        return forward[others].astype(np.int64), forward[others + 1].astype(np.int64), origin
+
+    def _outputs(self, state: Array, edge: Array, before: Array) -> _Found:
+        """Every output of the statements of edges, once a statement and state, in the order of the edges."""
+        a = self.a
+        number = a["derivation_statement"][a["edge_derivation"][edge]].astype(np.int64)
+        fresh = np.flatnonzero(~self.broken[state, number])
+        width = self.broken.shape[1]
+        first = np.sort(np.unique(state[fresh] * width + number[fresh], return_index=True)[1])
+        fresh = fresh[first]
+        state, number, edge, before = state[fresh], number[fresh], edge[fresh], before[fresh]
+        self.broken[state, number] = True
+        at, owner = spread(a["statement"][number].astype(np.int64), a["statement"][number + 1].astype(np.int64))
+        derivation = a["statement_derivation"][at].astype(np.int64)
+        kind = a["derivation_whole"][derivation]
+        rows = self.base[a["derivation_target"][derivation]].astype(np.int64)
+        parts = []
+        # Two numbers order the outcome as the other walker finds it: the derivation, then the place among its outputs.
+        for chosen, goal in (
+            (kind == WHOLE, state[owner] * self.n + rows),
+            (kind == ROW_MAKER, self.rules.rows_state * self.n + rows),
+        ):
+            i = np.flatnonzero(chosen)
+            parts.append((i, np.zeros(len(i), np.int64), goal[i]))
+        part = np.flatnonzero(kind != WHOLE)
+        low = a["output"][derivation[part]].astype(np.int64)
+        out, belongs = spread(low, a["output"][derivation[part] + 1].astype(np.int64))
+        i = part[belongs]
+        nodes = self._array("output_node")[out].astype(np.int64) if len(out) else _NONE
+        parts.append((i, 1 + out - low[belongs], state[owner[i]] * self.n + nodes))
+        place = np.concatenate([p[0] for p in parts])
+        order = np.lexsort((np.concatenate([p[1] for p in parts]), place))
+        place = owner[place[order]]
+        return np.concatenate([p[2] for p in parts])[order], before[place], edge[place]
+
+    def _sources(self, frontier: Array) -> _Found:
+        """One step backwards."""
+        a = self.a
+        node = frontier % self.n
+        backward = a["backward"]
+        last = np.where(frontier >= self.n, self.base[self.dataset[node] + 1], node + 1)
+        start, stop = backward[node].astype(np.int64), backward[last].astype(np.int64)
+        origin = np.arange(len(node))
+        if len(self._array("nested")):
+            extra = [
+                (i, other)
+                for i, key in enumerate(frontier.tolist())
+                if key < self.n
+                for other in (*self.index.containers(key), *self.index.fields(key))
+            ]
+            others = np.array([other for _, other in extra], np.int64)
+            origin = np.concatenate([origin, np.array([i for i, _ in extra], np.int64)])
+            order = np.argsort(origin, kind="stable")
+            start = np.concatenate([start, backward[others]])[order].astype(np.int64)
+            stop = np.concatenate([stop, backward[others + 1]])[order].astype(np.int64)
+            origin = origin[order]
+        at, owner = spread(start, stop)
+        if not len(at):
+            return _NONE, _NONE, _NONE
+        edge = a["backward_edge"][at].astype(np.int64)
+        tag = a["edge_tag"][edge]
+        keep = np.frombuffer(self.rules.actions[0][0], np.uint8)[tag] != 0
+        edge, tag, before = edge[keep], tag[keep], frontier[origin[owner[keep]]]
+        source = a["edge_source"][edge].astype(np.int64)
+        any_column = ((tag & KIND_MASK) != EdgeKind.READ) & (self.base[self.dataset[source]] == source)
+        return any_column * self.n + source, before, edge
+
+    def __contains__(self, key: int) -> bool:
+        """Whether a key was reached."""
+        return bool(self.position[key])
+
+    def __len__(self) -> int:
+        """The number of keys reached."""
+        return self.count
+
+    def hops(self, key: int) -> int:
+        """The length of the shortest way to a key."""
+        return int(self.level[int(self.position[key]) - 1])
+
+    def step(self, key: int) -> tuple[int, int] | None:
+        """The key before it and the edge between."""
+        at = int(self.position[key]) - 1
+        before = int(self.before[at])
+        return None if before < 0 else (before, int(self.edges[at]))
+
+    def ranking(self, limit: int | None) -> Ranking:
+        """See ``Reach``."""
+        rank = np.array(self.rules.rank, np.int64)
+        states = range(self.rules.states)
+        node_rank = np.full(self.n, 255, np.uint8)
+        place = np.zeros(self.n, np.uint32)
+        state_of = self.keys // self.n
+        for state in sorted(states, key=lambda s: self.rules.rank[s]):
+            at = np.flatnonzero(state_of == state)
+            nodes = self.keys[at] - state * self.n
+            free = node_rank[nodes] == 255
+            node_rank[nodes[free]] = rank[state]
+            place[nodes[free]] = at[free]
+        best = np.flatnonzero(node_rank != 255)
+        if self.elided.any():
+            best = best[~self.elided[self.dataset[best]]]
+        dataset = self.dataset[best].astype(np.int64)
+        rows = self.base[dataset]
+        is_rows = rows == best
+        seed = np.isin(best, self.seeds)
+        raised = node_rank[rows] < node_rank[best]
+        at = place[np.where(raised, rows, best)].astype(np.int64)
+        final = rank[self.keys[at] // self.n]
+        implied, affected = self._implied(best, dataset, is_rows, seed)
+        columns = np.bincount(final, weights=np.where(is_rows, implied, 1) * ~seed, minlength=int(rank.max()) + 1)
+        shown = np.flatnonzero(~seed)
+        hops = self.level[at]
+        order = (final[shown] << 56) | (hops[shown] << 32) | best[shown]
+        if limit is not None and limit < len(order):
+            nearest = np.argpartition(order, limit)[:limit]
+            chosen = shown[nearest[np.argsort(order[nearest])]]
+        else:
+            chosen = shown[np.argsort(order)]
+        found = [
+            Reached(*values)
+            for values in zip(
+                best[chosen].tolist(),
+                self.keys[at[chosen]].tolist(),
+                final[chosen].tolist(),
+                hops[chosen].tolist(),
+                np.where(is_rows, implied, 0)[chosen].tolist(),
+                strict=True,
+            )
+        ]
+        touched = np.zeros(self.index.dataset_count, bool)
+        touched[dataset[~seed]] = True
+        counts = tuple(int(c) for c in columns)
+        return Ranking(found, len(shown), counts, int(np.count_nonzero(touched)), affected)
+
+    def _implied(self, best: Array, dataset: Array, is_rows: Array, seed: Array) -> tuple[Array, int]:
+        """Per node: for a row set, its columns not reached by themselves; and the columns affected in all."""
+        total = self.a["dataset_columns"].astype(np.int64)
+        nested = self._array("nested")
+        column = ~is_rows
+        deep = np.isin(best, nested) if len(nested) else np.zeros(len(best), bool)
+        alone = np.bincount(dataset[column & ~deep], minlength=self.index.dataset_count)
+        implied = np.where(is_rows, total[dataset] - alone[dataset], 0)
+        top = best[column & ~deep]
+        if deep.any():
+            outer = [self.index.containers(node)[-1] for node in best[deep].tolist()]
+            top = np.union1d(top, np.array(outer, np.int64))
+        seeds = self.seeds[self.base[self.dataset[self.seeds]] != self.seeds]
+        top = np.union1d(top, seeds)
+        top = top[~self.elided[self.dataset[top]]]
+        touched = np.bincount(self.dataset[top], minlength=self.index.dataset_count)
+        covered = dataset[is_rows & ~seed]
+        affected = len(np.setdiff1d(top, self.seeds)) + int((total[covered] - touched[covered]).sum())
+        return implied, affected
+
+
+def spread(start: Array, stop: Array) -> tuple[Array, Array]:
+    """All integers of the ranges ``start[i]..stop[i]``, and for each the ``i`` that it is of."""
+    counts = stop - start
+    total = int(counts.sum())
+    owner = np.repeat(np.arange(len(counts)), counts)
+    offset = np.repeat(start - (np.cumsum(counts) - counts), counts)
+    return np.arange(total) + offset, owner

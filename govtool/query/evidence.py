@@ -1,0 +1,137 @@
+"""Hops of a way through the graph, with the edges and statements that make them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from govtool.graph.index import Index
+from govtool.model.kinds import EdgeKind
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """Where an edge was said. ``kind`` is the statement's; see ``govtool.model.Statement`` for the rest."""
+
+    kind: str
+    file: str
+    line: int
+    fingerprint: str
+    how: str = "sql"
+    run: str | None = None
+    first_seen: str | None = None
+    last_seen: str | None = None
+    count: int = 1
+
+    @property
+    def place(self) -> str:
+        """``file:line``."""
+        return f"{self.file}:{self.line}"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One edge of a way, from a column (or row set) to the next."""
+
+    source: str
+    target: str
+    kind: EdgeKind
+    functions: tuple[str, ...]
+    star: bool
+    masking: bool
+    reason: str | None
+    elided: bool
+    """The target is temporary, dropped or an ended version: no hop, and not in the answer."""
+    evidence: Evidence
+    """The statement that says so."""
+
+    @property
+    def label(self) -> str:
+        """A few words: ``copy``, ``lower()``, ``join key``, ``python udf``."""
+        return step_label(self.kind, self.functions, self.reason)
+
+
+_LABELS = {
+    EdgeKind.IDENTITY: "copy",
+    EdgeKind.TRANSFORMATION: "expression",
+    EdgeKind.AGGREGATION: "aggregate",
+    EdgeKind.CONDITIONAL: "condition",
+    EdgeKind.WINDOW: "window",
+    EdgeKind.JOIN: "join key",
+    EdgeKind.FILTER: "filter",
+    EdgeKind.GROUP_BY: "group key",
+    EdgeKind.SORT: "sort key",
+    EdgeKind.DISTINCT: "distinct",
+    EdgeKind.SET_OPERATION: "set operation",
+    EdgeKind.UNION_ALL: "union all",
+    EdgeKind.READ: "rows",
+    EdgeKind.OPAQUE: "opaque",
+}
+_NAMED = frozenset({EdgeKind.IDENTITY, EdgeKind.TRANSFORMATION, EdgeKind.AGGREGATION})
+
+
+def step_label(kind: EdgeKind, functions: tuple[str, ...], reason: str | None) -> str:
+    """A few words for an edge."""
+    if kind is EdgeKind.OPAQUE and reason:
+        return reason
+    if functions and kind in _NAMED:
+        return " → ".join(f"{name}()" for name in functions)
+    return _LABELS[kind]
+
+
+def evidence(index: Index, derivation: int) -> Evidence:
+    """The evidence of a derivation."""
+    return Evidence(
+        kind=index.field(derivation, "kind") or "",
+        file=index.field(derivation, "file") or "",
+        line=index.arrays["derivation_line"][derivation],
+        fingerprint=index.field(derivation, "fingerprint") or "",
+        how=index.field(derivation, "how") or "",
+        run=index.field(derivation, "run"),
+        first_seen=index.field(derivation, "first_seen"),
+        last_seen=index.field(derivation, "last_seen"),
+        count=index.arrays["derivation_count"][derivation],
+    )
+
+
+def evidences(index: Index, edges: Iterable[int]) -> tuple[Evidence, ...]:
+    """The distinct statements behind edges, by place."""
+    derivations = sorted({index.edge_derivation[edge] for edge in edges})
+    found = dict.fromkeys(evidence(index, derivation) for derivation in derivations)
+    return tuple(sorted(found, key=lambda e: (e.file, e.line, e.fingerprint, e.run or "", e.first_seen or "")))
+
+
+def step(index: Index, edge: int, target: int | None = None) -> Step:
+    """An edge as a step. ``target`` is the node it leads to, where a broken statement leads to more than the edge does."""
+    node = index.edge_target[edge] if target is None else target
+    return Step(
+        source=index.name(index.edge_source[edge]),
+        target=index.name(node),
+        kind=index.kind(edge),
+        functions=index.functions(edge),
+        star=index.is_star(edge),
+        masking=index.is_masking(edge),
+        reason=index.reason(edge),
+        elided=index.is_elided(index.node_dataset[node]),
+        evidence=evidence(index, index.edge_derivation[edge]),
+    )
+
+
+def parallel(index: Index, edge: int) -> list[int]:
+    """All edges between the same two nodes and of the same kind, whichever statement said them."""
+    ends, kind = index.edge_target[edge], index.kind(edge)
+    edges = index.out_edges(index.edge_source[edge])
+    low, high = edge, edge
+    while (
+        low > edges.start
+        and index.edge_target[low - 1] == ends
+        and (index.kind(low - 1) is EdgeKind.READ) == (kind is EdgeKind.READ)
+    ):
+        low -= 1
+    while (
+        high + 1 < edges.stop
+        and index.edge_target[high + 1] == ends
+        and (index.kind(high + 1) is EdgeKind.READ) == (kind is EdgeKind.READ)
+    ):
+        high += 1
+    return [e for e in range(low, high + 1) if index.kind(e) is kind]

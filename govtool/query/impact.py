@@ -1,0 +1,284 @@
+"""What a change to a column or dataset does downstream, or where it comes from upstream.
+
+Verdicts are those of ``govtool.query.change``. The rows of a dataset that are reached are one entry, ``dataset.*``, which
+stands for all columns of the dataset; columns that are reached by themselves have entries of their own beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+
+from govtool.errors import UsageError
+from govtool.graph.index import Index
+from govtool.graph.walk import SMALL, Reach, Reached, Rules, walk
+from govtool.model.kinds import EdgeKind
+from govtool.query.change import Change, Verdict, followed, rules, seed_states, upstream_rules
+from govtool.query.evidence import Evidence, Step, evidences, parallel, step
+from govtool.query.select import Subject, select
+from govtool.query.types import retype_action
+
+
+@dataclass(frozen=True, slots=True)
+class Impacted:
+    """A column that is reached, or the rows of a dataset."""
+
+    column: str
+    """Canonical text; ``dataset.*`` for the rows, which imply every column."""
+    dataset: str
+    dataset_kind: str
+    verdict: Verdict | None
+    """``None`` upstream."""
+    kinds: tuple[EdgeKind, ...]
+    """The kinds of the edges by which the reach enters the column, sorted."""
+    hops: int
+    """Datasets that the shortest way with this verdict enters, temporary ones not counted."""
+    path: tuple[str, ...]
+    """That way: canonical texts from the subject to this column, temporary datasets left out."""
+    via: tuple[str, ...]
+    """What happens on each hop of it, in a few words: ``copy``, ``lower()``, ``join key``."""
+    evidence: tuple[Evidence, ...]
+    """The statements behind the last hop."""
+    steps: tuple[Step, ...]
+    """The way edge by edge, temporary datasets included."""
+    is_rows: bool = False
+    columns: int = 1
+    """For rows: how many top-level columns the dataset has."""
+    implied: int = 0
+    """For rows: how many of them have no entry of their own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """Counts of the whole answer, whatever the limit. Columns implied by rows are counted one by one."""
+
+    verdicts: tuple[tuple[Verdict, int], ...]
+    """Columns per verdict, the worst first; empty upstream."""
+    columns: int
+    """Columns reached."""
+    datasets: int
+    unaffected: int
+    """Top-level columns of the graph that are not reached, subjects left out."""
+    entries: int
+    """Entries there are in all; the answer has fewer if ``ImpactResult.truncated``."""
+
+
+@dataclass(frozen=True, slots=True)
+class ImpactResult:
+    """The answer, sorted by verdict, hops and name."""
+
+    subject: str
+    subject_kind: str
+    """``column`` or ``dataset``."""
+    direction: str
+    change: Change | None
+    columns: tuple[Impacted, ...]
+    summary: Summary
+    truncated: int
+    """How many entries the limit left off."""
+
+
+def impact(
+    index: Index,
+    subject: str | Subject,
+    *,
+    direction: str = "down",
+    depth: int | None = None,
+    kinds: Iterable[EdgeKind] | None = None,
+    change: Change | None = None,
+    semantics: str = "precise",
+    limit: int | None = None,
+    small: int = SMALL,
+) -> ImpactResult:
+    """Compute what a change reaches, or (``direction="up"``) what a column or dataset is made of.
+
+    Args:
+        index: The graph.
+        subject: A column or dataset, by name or as selected.
+        direction: ``down`` or ``up``.
+        depth: Hops to go at most.
+        kinds: Follow only edges of these kinds.
+        change: What happens to the subject; ``logic`` by default. Downstream only.
+        semantics: ``precise`` or ``lineagex``, see ``govtool.query.change.rules``.
+        limit: Entries to return at most; the summary is of all.
+        small: See ``govtool.graph.walk.walk``.
+
+    Raises:
+        UnknownNameError: No such column or dataset.
+        AmbiguousNameError: Several.
+        UsageError: Arguments that make no sense together.
+    """
+    if direction not in ("down", "up"):
+        raise UsageError(f"{direction!r} is not a direction", code="usage.direction", nearest=("down", "up"))
+    if depth is not None and depth < 0:
+        raise UsageError(f"A depth of {depth} makes no sense", code="usage.depth", hint="--depth 1")
+    about = subject if isinstance(subject, Subject) else select(index, subject)
+    wanted = None if kinds is None else frozenset(kinds)
+    if direction == "up":
+        walk_rules = upstream_rules(kinds=wanted, semantics=semantics)
+        chosen = None
+        seeds = _upstream_seeds(index, about)
+    else:
+        chosen = change or Change()
+        if about.is_dataset and chosen.kind == "retype":
+            raise UsageError(
+                f"{about.text} is a dataset; a column is retyped", code="usage.change", hint=f"{about.text}.COLUMN"
+            )
+        check = partial(retype_action, index, chosen.to or "") if chosen.kind == "retype" else None
+        walk_rules = rules(chosen, kinds=wanted, semantics=semantics, check=check)
+        seeds = _seeds(index, about, chosen)
+    reach = walk(index, seeds, walk_rules, backward=direction == "up", depth=depth, small=small)
+    ranking = reach.ranking(limit)
+    teller = _Teller(index, reach, walk_rules, direction, followed(wanted, semantics), about.text)
+    columns = tuple(teller.tell(found) for found in ranking.shown)
+    verdicts = tuple((v, ranking.columns[v]) for v in Verdict) if chosen else ()
+    subjects = index.column_count(about.dataset) if about.is_dataset else int(not index.containers(about.node or 0))
+    visible = 0 if index.is_elided(about.dataset) else subjects
+    summary = Summary(
+        verdicts=verdicts,
+        columns=sum(ranking.columns),
+        datasets=ranking.datasets,
+        unaffected=max(0, index.meta["columns"] - visible - ranking.affected),
+        entries=ranking.total,
+    )
+    kind = "dataset" if about.is_dataset else "column"
+    return ImpactResult(about.text, kind, direction, chosen, columns, summary, ranking.total - len(columns))
+
+
+def expand(index: Index, result: ImpactResult) -> Iterator[Impacted]:
+    """One entry a column: each rows entry is followed by an entry for every column that it implies.
+
+    Columns that have an entry of their own, or fields that do, are not repeated. A column of a truncated result that was
+    left off may appear here under its rows.
+    """
+    listed = {entry.column for entry in result.columns}
+    for entry in result.columns:
+        yield entry
+        dataset = index.find_dataset(entry.dataset) if entry.is_rows else None
+        if dataset is None:
+            continue
+        for node in index.columns(dataset):
+            name = index.name(node)
+            if index.container(node) is None and name not in listed and name != result.subject:
+                yield replace(entry, column=name, is_rows=False, columns=1, implied=0)
+
+
+def _seeds(index: Index, subject: Subject, change: Change) -> list[int]:
+    column, rows = (int(state) * index.node_count for state in seed_states(change))
+    if subject.node is not None:
+        return [column + subject.node]
+    if change.kind == "rename":
+        # Whoever reads the dataset names it: its columns need no states of their own.
+        return [rows + index.rows(subject.dataset)]
+    return [rows + index.rows(subject.dataset), *(column + node for node in index.columns(subject.dataset))]
+
+
+def _upstream_seeds(index: Index, subject: Subject) -> list[int]:
+    rows = index.rows(subject.dataset)
+    if subject.node is not None:
+        # What decides over the rows decides over the column.
+        return [subject.node, rows]
+    return [rows, *index.columns(subject.dataset)]
+
+
+class _Teller:
+    """Turns what was reached into entries."""
+
+    def __init__(
+        self, index: Index, reach: Reach, rules: Rules, direction: str, follow: frozenset[int], subject: str
+    ) -> None:
+        self.index = index
+        self.reach = reach
+        self.states = rules.states
+        self.down = direction == "down"
+        self.follow = follow
+        self.subject = subject
+
+    def tell(self, found: Reached) -> Impacted:
+        index, node = self.index, found.node
+        dataset = index.node_dataset[node]
+        way = self._way(found.key)
+        steps = tuple(self._step(*hop) for hop in way)
+        is_rows = index.is_rows(node)
+        return Impacted(
+            column=index.name(node),
+            dataset=index.dataset_name(dataset),
+            dataset_kind=index.dataset_kind(dataset),
+            verdict=Verdict(found.rank) if self.down else None,
+            kinds=self._kinds(node, way),
+            hops=found.hops,
+            path=self._path(way),
+            via=self._via(steps),
+            evidence=evidences(index, self._last(way)),
+            steps=steps,
+            is_rows=is_rows,
+            columns=index.column_count(dataset) if is_rows else 1,
+            implied=found.implied,
+        )
+
+    def _way(self, key: int) -> list[tuple[int, int]]:
+        """Edges in their own direction, each with the node that it reached (that it came from, upstream)."""
+        way: list[tuple[int, int]] = []
+        while (before := self.reach.step(key)) is not None:
+            way.append((before[1], key % self.index.node_count))
+            key = before[0]
+        if self.down:
+            way.reverse()
+        return way
+
+    def _step(self, edge: int, node: int) -> Step:
+        return step(self.index, edge, node if self.down else None)
+
+    def _path(self, way: list[tuple[int, int]]) -> tuple[str, ...]:
+        index = self.index
+        nodes = [index.name(node) for _, node in way if not index.is_elided(index.node_dataset[node])]
+        return (self.subject, *nodes) if self.down else (*nodes, self.subject)
+
+    def _via(self, steps: tuple[Step, ...]) -> tuple[str, ...]:
+        """Labels hop by hop; the steps through a temporary dataset are one hop, and its copies go without saying."""
+        found: list[str] = []
+        passing: list[str] = []
+        for i, one in enumerate(steps):
+            passing.append(one.label)
+            if one.elided and i + 1 < len(steps):
+                continue
+            telling = [label for label in passing if label != "copy"] or ["copy"]
+            found.append(" → ".join(dict.fromkeys(telling)))
+            passing = []
+        return tuple(found)
+
+    def _last(self, way: list[tuple[int, int]]) -> list[int]:
+        """The edges of the last hop, those through temporary datasets and parallel ones included."""
+        index = self.index
+        hop: list[int] = []
+        for edge, _ in reversed(way) if self.down else way:
+            from_node = index.edge_source[edge] if self.down else index.edge_target[edge]
+            hop += parallel(index, edge)
+            if not index.is_elided(index.node_dataset[from_node]):
+                break
+        return hop
+
+    def _kinds(self, node: int, way: list[tuple[int, int]]) -> tuple[EdgeKind, ...]:
+        index = self.index
+        found = {index.kind((way[-1] if self.down else way[0])[0])} if way else set()
+        edges: Iterable[int] = index.in_edges(node) if self.down else index.out_edges(node)
+        for edge in edges:
+            kind = index.kind(edge)
+            if kind in self.follow and kind not in found:
+                end = index.edge_source[edge] if self.down else index.edge_target[edge]
+                if self._reached(end) or (self.down and kind is not EdgeKind.READ and self._any(end)):
+                    found.add(kind)
+        return tuple(sorted(found))
+
+    def _reached(self, node: int) -> bool:
+        index = self.index
+        around = (node, *index.containers(node), *index.fields(node)) if len(index.nested) else (node,)
+        return any(state * index.node_count + one in self.reach for one in around for state in range(self.states))
+
+    def _any(self, node: int) -> bool:
+        """Whether any column is reached of the dataset whose row set this is."""
+        index = self.index
+        if not index.is_rows(node):
+            return False
+        return any(self._reached(column) for column in index.columns(index.node_dataset[node]))

@@ -1,0 +1,211 @@
+"""From the text of a column or dataset to nodes of the graph: the shortest unambiguous suffix will do."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from govtool.errors import AmbiguousNameError, UnknownNameError
+from govtool.graph.index import Index
+from govtool.graph.suffix import parts_of, suffix_key
+from govtool.model.derivation import ROWS
+from govtool.names import join_name, quote, split_name, unquote
+
+CANDIDATES = 20
+"""Candidates of an ambiguous name that are listed."""
+_POOL = 2000
+"""Names that nearness is looked for among."""
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What a question is about: a column, or a dataset with its rows and columns."""
+
+    dataset: int
+    node: int | None
+    """The column's node; ``None`` for a dataset. A row set (``dataset.*``) is a dataset."""
+    text: str
+    """Canonical text."""
+
+    @property
+    def is_dataset(self) -> bool:
+        """Whether it is a dataset."""
+        return self.node is None
+
+
+def select(index: Index, text: str) -> Subject:
+    """Find a column or a dataset by its name or any unambiguous end of it.
+
+    The full name of a column or dataset wins over longer names that end alike. Letter case and missing quotes are
+    forgiven where nothing has exactly the written name.
+
+    Raises:
+        UnknownNameError: ``usage.unknown-column``, with the nearest names.
+        AmbiguousNameError: ``usage.ambiguous-column``, with the candidates.
+    """
+    for written in _spellings(text):
+        found = _exact(index, written)
+        if found:
+            return found
+    for written in _spellings(text):
+        matches, more = _matches(index, written)
+        if len(matches) == 1:
+            return matches[0]
+        if matches:
+            names = tuple(sorted(s.text for s in matches))
+            count = f"{len(names)}{' or more' if more else ''}"
+            raise AmbiguousNameError(
+                f"{text!r} may be {count} columns or datasets",
+                code="usage.ambiguous-column",
+                nearest=names[:CANDIDATES],
+                hint=f"Write more of the name, such as {names[0]}",
+            )
+    raise UnknownNameError(
+        f"No column or dataset is called {text!r}",
+        code="usage.unknown-column",
+        nearest=nearest(index, text),
+        hint="govtool explain DATASET lists the columns of a dataset"
+        if index.dataset_count
+        else "govtool ingest sql FOLDER",
+    )
+
+
+def complete(index: Index, typed: str, limit: int = 200) -> list[str]:
+    """Full names of datasets and columns that begin as typed, or of which a part does; for shell completion."""
+    names: list[str] = []
+    owner, dot, _ = typed.rpartition(".")
+    if dot:
+        for dataset in _datasets(index, owner, limit):
+            stem = index.dataset_name(dataset)
+            columns = (f"{stem}.{index.path(n)}" for n in index.columns(dataset))
+            names += [n for n in columns if n.startswith(typed) or f".{n}".find(f".{typed}") >= 0]
+    low = bisect_left(range(index.dataset_count), typed, key=index.dataset_name)
+    while low < index.dataset_count and len(names) < limit and (name := index.dataset_name(low)).startswith(typed):
+        if not index.is_hidden(low):
+            names.append(name)
+        low += 1
+    return list(dict.fromkeys(names))[:limit]
+
+
+def nearest(index: Index, text: str, count: int = 3) -> tuple[str, ...]:
+    """Names that may have been meant, best first; looked for among a bounded number of names."""
+    parts = split_name(text)
+    found: list[str] = []
+    for cut in (len(parts) - 1, len(parts)):
+        # The dataset is right and the column is not: offer its columns.
+        for dataset in _datasets(index, join_name(parts[:cut]), 3) if cut else ():
+            columns = index.columns(dataset)[:_POOL]
+            wanted = join_name(parts[cut:])
+            close = get_close_matches(wanted, [index.path(n) for n in columns], count, 0.5) if wanted else []
+            found += [f"{index.dataset_name(dataset)}.{path}" for path in close]
+    if len(found) < count:
+        found += _near_datasets(index, parts, count)
+    return tuple(dict.fromkeys(found))[:count]
+
+
+def _near_datasets(index: Index, parts: list[str], count: int) -> list[str]:
+    """Datasets with a similar name, and their column of that name if the last part is one."""
+    step = max(1, index.dataset_count // _POOL)
+    pool = [d for d in range(0, index.dataset_count, step) if not index.is_hidden(d)]
+    last: dict[str, int] = {}
+    for d in pool:
+        last.setdefault(parts_of(index.dataset_name(d))[-1].lower(), d)
+        last.setdefault(index.dataset_name(d).lower(), d)
+    found: list[str] = []
+    for cut in (len(parts) - 1, len(parts)):
+        if not cut:
+            continue
+        for wanted in (join_name(parts[:cut]).lower(), parts[cut - 1].lower()):
+            for close in get_close_matches(wanted, list(last), count, 0.6):
+                dataset, path = last[close], join_name(parts[cut:])
+                column = index.find_column(dataset, path) if path else None
+                if path and column is None:
+                    near = get_close_matches(path, [index.path(n) for n in index.columns(dataset)[:_POOL]], 1, 0.6)
+                    column = index.find_column(dataset, near[0]) if near else None
+                found.append(index.name(column) if column is not None else index.dataset_name(dataset))
+    columns = index.arrays["path_suffix"]
+    step = max(1, len(columns) // _POOL)
+    paths = {index.text(columns[i]): i for i in range(0, len(columns), step)}
+    for close in get_close_matches(parts[-1], list(paths), count, 0.7) if len(parts) == 1 else ():
+        offsets = index.arrays["path"]
+        found.append(index.name(index.arrays["path_node"][offsets[paths[close]]]))
+    return found
+
+
+def _spellings(text: str) -> list[str]:
+    """The text as written; with parts quoted that need it; in lower case."""
+    parts = split_name(text.strip())
+    quoted = [p if "[" in p or "/" in p or ":" in p or p == ROWS else quote(unquote(p)) for p in parts]
+    lower = [p if "[" in p or p.startswith('"') else p.lower() for p in parts]
+    return list(dict.fromkeys([text.strip(), join_name(quoted), join_name(lower)]))
+
+
+def _exact(index: Index, text: str) -> Subject | None:
+    dataset = index.find_dataset(text)
+    if dataset is not None:
+        return Subject(dataset, None, text)
+    parts = split_name(text)
+    for cut in range(len(parts) - 1, 0, -1):
+        dataset = index.find_dataset(join_name(parts[:cut]))
+        if dataset is not None:
+            found = _in_dataset(index, dataset, join_name(parts[cut:]))
+            if found:
+                return found
+    return None
+
+
+def _in_dataset(index: Index, dataset: int, path: str) -> Subject | None:
+    node = index.find_column(dataset, path)
+    if node is None:
+        return None
+    if path == ROWS:
+        return Subject(dataset, None, index.dataset_name(dataset))
+    return Subject(dataset, node, index.name(node))
+
+
+def _matches(index: Index, text: str) -> tuple[list[Subject], bool]:
+    """Everything whose name ends in the text, up to a bound; and whether there is more."""
+    found: dict[tuple[int, int | None], Subject] = {}
+    parts = split_name(text)
+    bound = CANDIDATES * 5
+    for dataset in _datasets(index, text, bound):
+        found[dataset, None] = Subject(dataset, None, index.dataset_name(dataset))
+    for cut in range(len(parts) - 1, 0, -1):
+        for dataset in _datasets(index, join_name(parts[:cut]), bound):
+            subject = _in_dataset(index, dataset, join_name(parts[cut:]))
+            if subject:
+                found[subject.dataset, subject.node] = subject
+    for node in _columns(index, text, bound):
+        found[index.node_dataset[node], node] = Subject(index.node_dataset[node], node, index.name(node))
+    return list(found.values()), len(found) >= bound
+
+
+def _datasets(index: Index, text: str, limit: int) -> list[int]:
+    """Datasets whose name ends in the text."""
+    order = index.arrays["dataset_suffix"]
+    places = _places(len(order), lambda i: index.dataset_name(order[i]), parts_of(text))
+    return [order[i] for i, _ in zip(places, range(limit), strict=False)]
+
+
+def _columns(index: Index, text: str, limit: int) -> list[int]:
+    """Columns whose path ends in the text."""
+    order, offsets = index.arrays["path_suffix"], index.arrays["path"]
+    found: list[int] = []
+    for i in _places(len(order), lambda i: index.text(order[i]), parts_of(text)):
+        found += index.arrays["path_node"][offsets[i] : offsets[i + 1]][:limit].tolist()
+        if len(found) >= limit:
+            break
+    return found[:limit]
+
+
+def _places(count: int, name: Callable[[int], str], parts: Sequence[str]) -> Iterator[int]:
+    """Places in a list sorted by suffix key whose names end in the parts."""
+    if not parts or not all(parts):
+        return
+    key = "".join(part + "\0" for part in reversed(parts))
+    at = bisect_left(range(count), key, key=lambda i: suffix_key(name(i)))
+    while at < count and suffix_key(name(at)).startswith(key):
+        yield at
+        at += 1
