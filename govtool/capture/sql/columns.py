@@ -119,7 +119,7 @@ class ColumnWalk(Walk):
         shown = [source for source in open_sources if source.knows_by_use(name)]
         if len(shown) == 1:
             return shown[0].assume(name, interner)
-        possible = [(source, deps) for source in open_sources if (deps := source.assume(name, interner))]
+        possible = [(source, deps) for source in open_sources if (deps := source.assume(name, interner)) is not None]
         if name.strip('"').lower() in PSEUDO_COLUMNS:
             return ()
         if len(possible) == 1:
@@ -164,19 +164,19 @@ class ColumnWalk(Walk):
         for cut in range(len(names) - 1, 0, -1):
             source = scope.find(names[:cut])
             if source is not None:
-                built = _struct(source, names[cut], names[cut + 1 :])
+                built = self._built(source, names[cut], names[cut + 1 :])
                 if built is not None:
-                    return self._fields(built, names[cut + 2 :])
+                    return built
                 deps = self.of_source(source, names[cut], node)
                 return self._fields(deps, names[cut + 1 :])
         level: Scope | None = scope
         while level is not None:
             for source in level.sources:
-                built = _struct(source, names[0], names[1:])
+                built = self._built(source, names[0], names[1:])
                 if built is not None:
-                    return self._fields(built, names[2:])
+                    return built
             found = self._in_scope(names[0], node, level)
-            if found:
+            if found is not None:
                 return self._fields(found, names[1:])
             level = level.parent
         bare = names[0].strip('"').lower()
@@ -184,6 +184,22 @@ class ColumnWalk(Walk):
             return ()
         self.diagnose("unresolved", f"no source in scope is named {'.'.join(names[:-1])}", node)
         return ()
+
+    def _built(self, source: Source, column: str, path: tuple[str, ...]) -> Deps | None:
+        """Return the dependencies of ``column.field…`` where a subquery built the column as a struct, else None."""
+        shape = source.output
+        if shape is None or not path or not shape.fields:
+            return None
+        steps = (column, *path)
+        for i, step in enumerate(steps):
+            position = shape.index().get(step)
+            if position is None:
+                return None
+            inner = shape.fields.get(position)
+            if inner is None or i == len(steps) - 1:
+                return self._fields(shape.deps[position], steps[i + 1 :])
+            shape = inner
+        return None
 
     def _fields(self, deps: Deps, path: tuple[str, ...]) -> Deps:
         if not path:
@@ -229,16 +245,6 @@ class ColumnWalk(Walk):
                 self.open_tables[owner.id] = owner
             self.diagnose("star-unresolved", f"the columns of {source.alias or 'a source'} are not all known", node)
         return bounded(found)
-
-
-def _struct(source: Source, column: str, path: tuple[str, ...]) -> Deps | None:
-    """Return the dependencies of ``column.field`` where a subquery built the column as a struct, else None."""
-    output = source.output
-    if output is None or not path or not output.fields:
-        return None
-    position = output.index().get(column)
-    fields = output.fields.get(position) if position is not None else None
-    return fields.get(path[0]) if fields else None
 
 
 ROW_KINDS = {

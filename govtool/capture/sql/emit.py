@@ -244,7 +244,7 @@ class Emitter:
             if isinstance(star.table, FunctionRows):
                 for dep in star.table.arguments:
                     edges[Edge(self._ref(dep >> REF_SHIFT), ROWS, EdgeKind.OPAQUE, reason="star-unresolved")] = None
-                text = f"the columns of {star.table.id or 'a function'}() are not known"
+                text = f"the columns of {star.table.id or 'a function'} are not known"
             elif isinstance(star.table, ArrayElements):
                 ref = ColumnRef(self.dataset(star.table.id), star.table.path)
                 edges[Edge(ref, ROWS, EdgeKind.OPAQUE, reason="star-unresolved")] = None

@@ -30,6 +30,7 @@ from govtool.capture.sql.dependencies import (
 from govtool.capture.sql.functions import AGGREGATE_NAMES, VALUE_WINDOW_FUNCTIONS, function_name
 from govtool.capture.sql.relation import Output, Source
 from govtool.capture.sql.scope import Environment, Scope
+from govtool.capture.sql.walk import Inline
 
 Task = tuple[exp.Expr, int, int]
 """A node, the kind of the way from it to the output, and the chain of functions on that way."""
@@ -336,11 +337,6 @@ class ExpressionWalk(ColumnWalk):
             stack.append((right, kind, chain))
             return
         base, path = self._path(node)
-        if isinstance(base, exp.Struct):
-            for field in base.expressions:
-                if isinstance(field, (exp.PropertyEQ, exp.Alias)) and self._field_name(field) == path:
-                    stack.append((field.expression if isinstance(field, exp.PropertyEQ) else field.this, kind, chain))
-                    return
         self._descend(base, path, kind, chain, stack, scope, env, out)
 
     def _bracket(
@@ -391,7 +387,11 @@ class ExpressionWalk(ColumnWalk):
     ) -> None:
         """Collect ``base`` with ``path`` below its columns, if it is a column; else just ``base``."""
         if not isinstance(base, exp.Column):
-            stack.append((base, max(kind, TRANSFORMATION), chain))
+            built = self.field_of(base, path, scope, env)
+            if built is None:
+                stack.append((base, max(kind, TRANSFORMATION), chain))
+            else:
+                out.extend(compose(dep, kind, chain, self.interner) for dep in built)
             return
         deps: Deps = ()
         source = scope.find((self.name(base.this),)) if not base.args.get("table") else None
@@ -404,9 +404,6 @@ class ExpressionWalk(ColumnWalk):
         for dep in deps:
             below = self.interner.field(dep & ~STAR, path) if path and dep & KIND_MASK != OPAQUE else dep
             out.append(compose(below, kind, chain, self.interner))
-
-    def _field_name(self, node: exp.Expr) -> str:
-        return self.name(node.this if isinstance(node, exp.PropertyEQ) else node.args.get("alias"))
 
     def _dotted(self, node: exp.Expr) -> str:
         if isinstance(node, exp.Dot):
@@ -466,12 +463,7 @@ class ExpressionWalk(ColumnWalk):
         body = self.lookup.function(name)
         if body is None or body.is_table or name in self.inlining or len(self.inlining) > 8:
             return False
-        arguments = Output()
-        for i, parameter in enumerate(body.parameters):
-            given = call.expressions[i] if i < len(call.expressions) else None
-            arguments.add(parameter, self.dependencies(given, scope, env) if given is not None else ())
-        inner = Scope(None)
-        inner.add(Source("", output=arguments))
+        inner = self.bound_arguments(body, call, scope, env)
         self.inlining.append(name)
         try:
             if isinstance(body.body, exp.Query):
@@ -482,6 +474,26 @@ class ExpressionWalk(ColumnWalk):
         finally:
             self.inlining.pop()
         return True
+
+    def bound_arguments(self, body: Inline, call: exp.Expr, scope: Scope, env: Environment | None) -> Scope:
+        """Return the scope of a function's body: its parameters, with the dependencies and shapes of the arguments."""
+        arguments = Output()
+        for i, parameter in enumerate(body.parameters):
+            given = call.expressions[i] if i < len(call.expressions) else None
+            arguments.add(parameter, self.dependencies(given, scope, env) if given is not None else ())
+            if given is not None:
+                self.remember_shape(given, arguments, scope, env)
+        inner = Scope(None)
+        inner.add(Source("", output=arguments))
+        return inner
+
+    def field_of(self, base: exp.Expr, path: str, scope: Scope, env: Environment | None) -> Deps | None:
+        """Return the dependencies of a field of a built struct. Implemented by ``ShapeWalk``."""
+        raise NotImplementedError
+
+    def remember_shape(self, node: exp.Expr, output: Output, scope: Scope, env: Environment | None) -> None:
+        """Attach a shape to the last column of an output. Implemented by ``ShapeWalk``."""
+        raise NotImplementedError
 
     def _concat(
         self, node: exp.Expr, kind: int, chain: int, stack: list[Task], scope: Scope, env: Environment | None, out: list[int]

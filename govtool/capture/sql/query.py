@@ -8,11 +8,14 @@ from typing import cast
 from sqlglot import exp
 
 from govtool.capture.sql.columns import ROW_KINDS
-from govtool.capture.sql.dependencies import OPAQUE, STAR, Deps, arm_of, bounded, with_arm
-from govtool.capture.sql.relation import OpenStar, Output, Source, TableInfo, starred
+from govtool.capture.sql.dependencies import CHAIN_MASK, KIND_MASK, OPAQUE, REF_SHIFT, STAR, Deps, arm_of, bounded, with_arm
+from govtool.capture.sql.relation import ArrayElements, FunctionRows, OpenStar, Output, Source, TableInfo, starred
 from govtool.capture.sql.scope import CommonTable, Environment, Scope
+from govtool.capture.sql.shapes import SHAPED
 from govtool.capture.sql.sources import SourceWalk
 from govtool.names import fold
+
+_SHAPED = frozenset(SHAPED)
 
 MAX_ROUNDS = 50
 """Rounds of a recursive CTE before its dependencies are taken as they stand; each adds at least one or ends it."""
@@ -285,7 +288,8 @@ class QueryWalk(SourceWalk):
             return output
         result = Output()
         result.add("", bounded(dep for deps in output.deps for dep in deps))
-        result.fields[0] = dict(zip(output.names, output.deps, strict=True))
+        result.fields[0] = output
+        self.has_shapes = True
         return result
 
     def _projections(self, node: exp.Select, scope: Scope, env: Environment | None) -> Output:
@@ -301,13 +305,16 @@ class QueryWalk(SourceWalk):
                     continue
                 deps = self.dependencies(value, scope, env)
                 output.add(name, deps)
-                self._remember_fields(value, len(output.names) - 1, output, scope, env)
+                if value.__class__ in _SHAPED or self.has_shapes:
+                    self.remember_shape(value, output, scope, env)
                 aliases.setdefault(name, deps)
             elif cls is exp.Column:
                 if item.args["this"].__class__ is exp.Star:
                     self._qualified_star(item, scope, env, output)
                 else:
                     output.add(self.name(item.args["this"]), self.dependencies(item, scope, env))
+                    if self.has_shapes:
+                        self.remember_shape(item, output, scope, env)
             elif cls is exp.Star:
                 _extend(output, self.starred_columns(item, scope, env))
             elif cls is exp.Columns:
@@ -358,18 +365,6 @@ class QueryWalk(SourceWalk):
         if isinstance(item, (exp.Filter, exp.WithinGroup)):
             return self.output_name(item.this)
         return ""
-
-    def _remember_fields(self, value: exp.Expr, position: int, output: Output, scope: Scope, env: Environment | None) -> None:
-        if not isinstance(value, exp.Struct):
-            return
-        fields: dict[str, Deps] = {}
-        for field in value.expressions:
-            if isinstance(field, (exp.PropertyEQ, exp.Alias)):
-                inner = field.expression if isinstance(field, exp.PropertyEQ) else field.this
-                fields[self._field_name(field)] = self.dependencies(inner, scope, env)
-            elif isinstance(field, exp.Column):
-                fields[self.name(field.this)] = self.dependencies(field, scope, env)
-        output.fields[position] = fields
 
     # ---- stars ------------------------------------------------------------------------------------------
 
@@ -423,26 +418,27 @@ class QueryWalk(SourceWalk):
         if source is not None:
             _extend(output, self.starred_columns(item.this, scope, env, self.source_star(source)))
             return
-        deps = self._struct_deps(qualifier, item, scope)
-        if deps is None:
-            self.diagnose("unresolved", f"no source in scope is named {'.'.join(qualifier)}", item)
-            return
-        self._open_struct(deps, output)
-
-    def _struct_deps(self, qualifier: tuple[str, ...], item: exp.Expr, scope: Scope) -> Deps | None:
-        found = self._in_scope(qualifier[0], item, scope)
-        return self._fields(found, qualifier[1:]) if found else None
+        # Not a source: the fields of a struct column.
+        parts = item.parts[:-1]
+        column = exp.Column(this=parts[-1].copy(), **dict(zip(("table", "db", "catalog"), (p.copy() for p in reversed(parts[:-1])), strict=False)))
+        _extend(output, self.starred_columns(item.this, scope, env, self._struct_fields(column, scope, env)))
 
     def _struct_star(self, item: exp.Dot, scope: Scope, env: Environment | None, output: Output) -> None:
-        """(expression).*: the fields of a struct, which are not known."""
-        self._open_struct(self.dependencies(item.this, scope, env), output)
+        """(expression).*: the fields of a struct."""
+        _extend(output, self.starred_columns(item.expression, scope, env, self._struct_fields(item.this, scope, env)))
 
-    def _open_struct(self, deps: Deps, output: Output) -> None:
-        from govtool.capture.sql.relation import ArrayElements
-
-        for dep in deps:
-            ref = self.interner.refs[dep >> 41]
+    def _struct_fields(self, node: exp.Expr, scope: Scope, env: Environment | None) -> Output:
+        deps = self.dependencies(node, scope, env)
+        shape = self.aside(lambda: self.shape(node, scope, env))
+        if shape is not None:
+            return shape
+        output = Output()
+        if len(deps) == 1 and not deps[0] & (KIND_MASK | CHAIN_MASK):
+            ref = self.interner.refs[deps[0] >> REF_SHIFT]
             output.open.append(OpenStar(ArrayElements(ref.dataset, ref.path)))
+        else:
+            output.open.append(OpenStar(FunctionRows("a struct", deps)))
+        return output
 
     def _columns_item(self, node: exp.Columns, alias: str, scope: Scope, env: Environment | None, output: Output) -> None:
         """DuckDB's COLUMNS(*), COLUMNS('pattern')."""

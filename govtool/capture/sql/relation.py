@@ -45,7 +45,7 @@ class Output:
         names: Canonical column names by position; ``""`` where the position is not yet named.
         deps: Dependencies by position.
         open: Base tables whose unknown columns pass through a ``*`` that could not be expanded.
-        fields: For columns built as a struct: position -> field name -> dependencies.
+        fields: For columns built as a struct, or as an array of structs: position -> shape (see ``shapes``).
     """
 
     __slots__ = ("_index", "deps", "fields", "hidden", "names", "open", "types")
@@ -54,7 +54,7 @@ class Output:
         self.names: list[str] = []
         self.deps: list[Deps] = []
         self.open: list[OpenStar] = []
-        self.fields: dict[int, dict[str, Deps]] = {}
+        self.fields: dict[int, Output] = {}
         self.types: dict[int, str] = {}
         self.hidden: set[str] = set()
         self._index: dict[str, int] | None = None
@@ -73,6 +73,10 @@ class Output:
                 index.setdefault(name, position)
             self._index = index
         return self._index
+
+    def copy(self) -> Output:
+        """Return a copy whose lists can be changed."""
+        return self.renamed(())
 
     def renamed(self, names: Iterable[str]) -> Output:
         """Return a copy whose first columns carry ``names`` (a column list of an alias, a CTE or a view)."""
@@ -177,7 +181,7 @@ class Source:
             return None if self.table.complete else self.table.deps(column, interner)
         if self.output is None or column in self.output.hidden:
             return None
-        found = [deps for star in self.output.open if (deps := star.lookup(column, interner))]
+        found = [deps for star in self.output.open if (deps := star.lookup(column, interner)) is not None]
         return found[0] if len(found) == 1 else None
 
     def owners(self) -> list[TableInfo]:

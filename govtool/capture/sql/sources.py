@@ -5,11 +5,12 @@ from __future__ import annotations
 from sqlglot import exp
 
 from govtool.capture.sql.columns import ROW_KINDS
-from govtool.capture.sql.dependencies import CONDITIONAL, IDENTITY, TRANSFORMATION, Deps, bounded, compose
-from govtool.capture.sql.expressions import ExpressionWalk
+from govtool.capture.sql.dependencies import CHAIN_MASK, CONDITIONAL, IDENTITY, KIND_MASK, REF_SHIFT, TRANSFORMATION, Deps, bounded, compose
 from govtool.capture.sql.functions import function_name
 from govtool.capture.sql.relation import ArrayElements, FunctionRows, OpenStar, Output, Source, TableInfo, starred
 from govtool.capture.sql.scope import CommonTable, Environment, Scope
+from govtool.capture.sql.shapes import ShapeWalk
+from govtool.capture.sql.walk import Inline, Walk
 
 JOIN = ROW_KINDS["join"]
 
@@ -17,7 +18,7 @@ FLATTEN_COLUMNS = ("seq", "key", "path", "index", "value", "this")
 """Output of Snowflake's FLATTEN, in order."""
 
 
-class SourceWalk(ExpressionWalk):
+class SourceWalk(ShapeWalk):
     """Adds FROM items to scopes."""
 
     def add_sources(self, select: exp.Expr, scope: Scope, env: Environment | None) -> None:
@@ -80,7 +81,7 @@ class SourceWalk(ExpressionWalk):
             return known[0]
         if known:
             return self._ambiguous(name, [dep for deps in known for dep in deps], node)
-        possible = [(source, deps) for source in sources if (deps := source.assume(name, self.interner))]
+        possible = [(source, deps) for source in sources if (deps := source.assume(name, self.interner)) is not None]
         shown = [pair for pair in possible if pair[0].knows_by_use(name)] or possible
         if len(shown) == 1:
             owners = shown[0][0].owners()
@@ -226,6 +227,13 @@ class SourceWalk(ExpressionWalk):
         alias, columns = self._alias(outer or node)
         if outer is not None and not columns:
             columns = self._alias(node)[1]
+        offset = node.args.get("offset")
+        if len(node.expressions) == 1 and len(columns) <= 1:
+            shape = self.aside(lambda: self.shape(node.expressions[0], scope, env))
+            if shape is not None and shape.names:
+                self.dependencies(node.expressions[0], scope, env)  # its subqueries reference columns
+                self._place(Source(alias or (columns[0] if columns else ""), output=_with_offset(shape.copy(), offset, self)), outer or node, scope, env)
+                return
         output = Output()
         for item in node.expressions:
             deps = self._elements(item, scope, env)
@@ -236,11 +244,7 @@ class SourceWalk(ExpressionWalk):
             base = output.deps[0]
             output.deps = [tuple(self.interner.field(dep, name) for dep in base) for name in columns]
             output.names = list(columns)
-        offset = node.args.get("offset")
-        if isinstance(offset, exp.Identifier):
-            output.add(self.name(offset), ())
-        elif offset:
-            output.add("offset" if self.dialect == "bigquery" else "ordinality", ())
+        output = _with_offset(output, offset, self)
         if not alias and len(columns) == 1 and len(node.expressions) == 1:
             alias = columns[0]  # BigQuery: the alias is the element
         elif alias and output.names[:1] == [""]:
@@ -274,7 +278,7 @@ class SourceWalk(ExpressionWalk):
             node = node.expression
         body = self.lookup.function(name) if name else None
         if body is not None and body.is_table and name not in self.inlining:
-            return self._inline_table(name, body.parameters, body.body, node, scope, env)
+            return self._inline_table(name, body, node, scope, env)
         deps = bounded(self.collect(node, scope, env, IDENTITY, 0))
         if isinstance(node, (exp.JSONTable, exp.OpenJSON)):
             definitions = node.args["schema"].expressions if isinstance(node, exp.JSONTable) and node.args.get("schema") else node.expressions
@@ -296,7 +300,6 @@ class SourceWalk(ExpressionWalk):
         if isinstance(node, exp.Stack):
             return self._stack(node, scope, env)
         output.add(_default_column(name), deps)
-        output.fields[0] = {}
         output.open.append(OpenStar(FunctionRows(name, deps)))
         return output
 
@@ -312,17 +315,12 @@ class SourceWalk(ExpressionWalk):
         return output
 
     def _inline_table(
-        self, name: str, parameters: tuple[str, ...], body: exp.Expr, call: exp.Expr, scope: Scope, env: Environment | None
+        self, name: str, body: Inline, call: exp.Expr, scope: Scope, env: Environment | None
     ) -> Output:
-        arguments = Output()
-        for i, parameter in enumerate(parameters):
-            given = call.expressions[i] if i < len(call.expressions) else None
-            arguments.add(parameter, self.dependencies(given, scope, env) if given is not None else ())
-        outer = Scope(None)
-        outer.add(Source("", output=arguments))
+        outer = self.bound_arguments(body, call, scope, env)
         self.inlining.append(name)
         try:
-            return self.query(body, outer, None)
+            return self.query(body.body, outer, None)
         finally:
             self.inlining.pop()
 
@@ -494,6 +492,15 @@ class SourceWalk(ExpressionWalk):
     def common_table(self, cte: CommonTable) -> Output:
         """Return the output of a CTE."""
         raise NotImplementedError
+
+
+def _with_offset(output: Output, offset: object, walk: Walk) -> Output:
+    """Add the column of WITH OFFSET or WITH ORDINALITY: a position, which no column contributes to."""
+    if isinstance(offset, exp.Identifier):
+        output.add(walk.name(offset), ())
+    elif offset:
+        output.add("offset" if walk.dialect == "bigquery" else "ordinality", ())
+    return output
 
 
 def _using_name(item: exp.Expr) -> exp.Expr:

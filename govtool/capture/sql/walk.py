@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from sqlglot import exp
 
@@ -13,6 +13,8 @@ from govtool.capture.sql.relation import Output, TableInfo
 from govtool.capture.sql.scope import Environment, Scope
 from govtool.model import Diagnostic
 from govtool.names import fold, join_name
+
+T = TypeVar("T")
 
 LATERAL_ALIAS_DIALECTS = frozenset(
     {"redshift", "snowflake", "databricks", "spark", "spark2", "hive", "duckdb", "teradata", "clickhouse", "singlestore", "dremio"}
@@ -68,6 +70,7 @@ class Walk:
         self.groups = 0
         self.lateral_aliases = dialect in LATERAL_ALIAS_DIALECTS
         self.inlining: list[str] = []
+        self.has_shapes = False
         self.parameters: frozenset[str] = frozenset()
         self._plain = _plain_names.setdefault(dialect, {})
 
@@ -140,6 +143,17 @@ class Walk:
             return walk(), self.rows
         finally:
             self.rows = saved
+
+    def aside(self, walk: Callable[[], T]) -> T:
+        """Run ``walk`` without recording what it references or fails to understand: it walks what is walked elsewhere."""
+        rows, self.rows = self.rows, {}
+        reads, self.reads = self.reads, {}
+        diagnostics, self.diagnostics = self.diagnostics, []
+        ambiguous = dict(self.ambiguous)
+        try:
+            return walk()
+        finally:
+            self.rows, self.reads, self.diagnostics, self.ambiguous = rows, reads, diagnostics, ambiguous
 
     # ---- the other parts -------------------------------------------------------------------------
 

@@ -1,0 +1,174 @@
+"""Shapes: the fields of structs that a query builds, so that a field of a struct depends on what went into that field.
+
+A shape is an ``Output``: the fields by name, each with its dependencies and, nested, its own shape. An array has the shape
+of its elements. What has no known shape is treated as a whole.
+"""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from govtool.capture.sql.dependencies import CONDITIONAL, Deps, bounded
+from govtool.capture.sql.expressions import ExpressionWalk
+from govtool.capture.sql.functions import function_name
+from govtool.capture.sql.relation import Output, Source
+from govtool.capture.sql.scope import Environment, Scope
+
+MAX_DEPTH = 24
+
+_WRAPPERS = (exp.Paren, exp.Alias, exp.Bracket, exp.ArrayAgg, exp.Order, exp.Limit, exp.AnyValue, exp.Distinct, exp.IgnoreNulls, exp.ArrayConcatAgg)
+SHAPED = (
+    exp.Struct, exp.Array, exp.ArrayConcat, exp.If, exp.Case, exp.Coalesce, exp.Anonymous, exp.Subquery, exp.Dot, exp.Cast, *_WRAPPERS,
+)  # fmt: skip
+
+
+class ShapeWalk(ExpressionWalk):
+    """Finds the shapes of expressions."""
+
+    def shape(self, node: exp.Expr, scope: Scope, env: Environment | None, depth: int = 0) -> Output | None:
+        """Return the fields of a struct (or of an array's elements), or None where they are not known."""
+        if depth > MAX_DEPTH:
+            return None
+        if isinstance(node, exp.Column):
+            return self._column_shape(node, scope)
+        if isinstance(node, exp.Struct):
+            return self._struct_shape(node, scope, env, depth)
+        if isinstance(node, _WRAPPERS):
+            return self.shape(node.this, scope, env, depth + 1) if isinstance(node.this, exp.Expr) else None
+        if isinstance(node, exp.Array):
+            items = node.expressions
+            if len(items) == 1 and isinstance(items[0], exp.Query):
+                return self._query_shape(items[0], scope, env)
+            return self._merged([self.shape(item, scope, env, depth + 1) for item in items])
+        if isinstance(node, (exp.Coalesce, exp.ArrayConcat)):
+            return self._merged([self.shape(item, scope, env, depth + 1) for item in (node.this, *node.expressions)])
+        if isinstance(node, exp.If):
+            branches = [value for key in ("true", "false") if (value := node.args.get(key)) is not None]
+            return self._chosen([node.this], branches, scope, env, depth)
+        if isinstance(node, exp.Case):
+            conditions = [branch.this for branch in node.args.get("ifs") or ()]
+            values = [branch.args["true"] for branch in node.args.get("ifs") or ()]
+            if node.args.get("default") is not None:
+                values.append(node.args["default"])
+            return self._chosen(conditions, values, scope, env, depth)
+        if isinstance(node, exp.Dot):
+            return self._dotted_shape(node, scope, env, depth)
+        if isinstance(node, exp.Anonymous):
+            return self._inlined_shape(function_name(node), node, scope, env, depth)
+        if isinstance(node, exp.Query):
+            return self._query_shape(node, scope, env)
+        return None
+
+    def remember_shape(self, node: exp.Expr, output: Output, scope: Scope, env: Environment | None) -> None:
+        """Attach the shape of ``node``, if it has one, to the last column of ``output``."""
+        if isinstance(node, SHAPED) or (self.has_shapes and isinstance(node, exp.Column)):
+            shape = self.aside(lambda: self.shape(node, scope, env))
+            if shape is not None and shape.names:
+                output.fields[len(output.names) - 1] = shape
+                self.has_shapes = True
+
+    def _column_shape(self, node: exp.Column, scope: Scope) -> Output | None:
+        names = self.qualifier(node.parts) if isinstance(node.this, exp.Identifier) else ()
+        if not names:
+            return None
+        level: Scope | None = scope
+        while level is not None:
+            for source in level.sources:
+                path = names
+                if len(names) > 1 and names[0] == source.alias:
+                    path = names[1:]
+                shape = _descended(source, path)
+                if shape is not None:
+                    return shape
+            if len(names) == 1 and names[0] in level.by_alias and not any(names[0] in source.known for source in level.sources):
+                return self.source_star(level.by_alias[names[0]])  # the alias of a source is its whole row
+            level = level.parent
+        return None
+
+    def _struct_shape(self, node: exp.Struct, scope: Scope, env: Environment | None, depth: int) -> Output:
+        shape = Output()
+        for item in node.expressions:
+            value = item.expression if isinstance(item, exp.PropertyEQ) else item.this if isinstance(item, exp.Alias) else item
+            if isinstance(item, (exp.PropertyEQ, exp.Alias)):
+                name = self.name(item.this if isinstance(item, exp.PropertyEQ) else item.args["alias"])
+            elif isinstance(value, exp.Column) and isinstance(value.this, exp.Identifier):
+                name = self.name(value.this)
+            elif isinstance(value, exp.Dot) and isinstance(value.expression, exp.Identifier):
+                name = self.name(value.expression)
+            else:
+                name = f"_{len(shape.names)}"
+            shape.add(name, self.dependencies(value, scope, env))
+            nested = self.shape(value, scope, env, depth + 1)
+            if nested is not None:
+                shape.fields[len(shape.names) - 1] = nested
+        return shape
+
+    def _query_shape(self, node: exp.Expr, scope: Scope, env: Environment | None) -> Output | None:
+        output = self.query(node, scope, env)
+        return output.fields.get(0) if len(output.names) == 1 else None
+
+    def _chosen(self, conditions: list[exp.Expr], values: list[exp.Expr], scope: Scope, env: Environment | None, depth: int) -> Output | None:
+        merged = self._merged([self.shape(value, scope, env, depth + 1) for value in values if not isinstance(value, exp.Null)])
+        if merged is None:
+            return None
+        steering = [dep for condition in conditions for dep in self.collect(condition, scope, env, CONDITIONAL, 0)]
+        merged.deps = [bounded((*deps, *steering)) for deps in merged.deps]
+        return merged
+
+    def _merged(self, shapes: list[Output | None]) -> Output | None:
+        """Merge the shapes of alternatives by position, as SQL does; the first one names the fields."""
+        known = [shape for shape in shapes if shape is not None]
+        if not known or len(known) < len(shapes) or any(shape.open for shape in known):
+            return known[0].copy() if len(known) == 1 and len(shapes) == 1 else None
+        result = known[0].copy()
+        for shape in known[1:]:
+            for position, deps in enumerate(shape.deps[: len(result.deps)]):
+                result.deps[position] = bounded((*result.deps[position], *deps))
+        return result
+
+    def _dotted_shape(self, node: exp.Dot, scope: Scope, env: Environment | None, depth: int) -> Output | None:
+        right = node.expression
+        if isinstance(right, exp.Func):
+            return self._inlined_shape(f"{self._dotted(node.this)}.{function_name(right)}", right, scope, env, depth)
+        shape = self.shape(node.this, scope, env, depth + 1)
+        if shape is None or not isinstance(right, exp.Identifier):
+            return None
+        position = shape.index().get(self.name(right))
+        return shape.fields.get(position) if position is not None else None
+
+    def _inlined_shape(self, name: str, call: exp.Expr, scope: Scope, env: Environment | None, depth: int) -> Output | None:
+        body = self.lookup.function(name)
+        if body is None or body.is_table or name in self.inlining or len(self.inlining) > 8:
+            return None
+        inner = self.bound_arguments(body, call, scope, env)
+        self.inlining.append(name)
+        try:
+            return self.shape(body.body, inner, None, depth + 1)
+        finally:
+            self.inlining.pop()
+
+    def field_of(self, base: exp.Expr, path: str, scope: Scope, env: Environment | None) -> Deps | None:
+        """Return the dependencies of ``path`` below an expression of known shape, else None."""
+        shape = self.shape(base, scope, env)
+        steps = [step.split("[")[0] for step in path.split(".") if not step.startswith("[")]
+        if shape is None or not steps:
+            return None
+        holder = Output()
+        holder.add("", ())
+        holder.fields[0] = shape
+        return self._built(Source("", output=holder), "", tuple(steps))
+
+    def source_star(self, source: Source) -> Output:
+        """Return the output of ``source.*``. Implemented by ``QueryWalk``."""
+        raise NotImplementedError
+
+
+def _descended(source: Source, path: tuple[str, ...]) -> Output | None:
+    shape = source.output
+    for step in path:
+        if shape is None or not shape.fields:
+            return None
+        position = shape.index().get(step)
+        shape = shape.fields.get(position) if position is not None else None
+    return shape
+
