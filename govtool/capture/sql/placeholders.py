@@ -1,0 +1,55 @@
+"""Query parameters that SQL parsers choke on: ``${name}``, ``%(name)s``, ``{name}``, ``:'name'``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+_SKIP = r"'(?:[^'\\\n]|''|\\.)*'|--[^\n]*|/\*[\s\S]*?\*/"
+_PARAMETERS = re.compile(
+    rf"(?P<skip>{_SKIP})"
+    r"|\$\{(?:hiveconf:|hivevar:|env:|system:|spark\.)?(?P<dollar>[A-Za-z_][\w.:-]*)\}"
+    r"|%\((?P<percent>\w+)\)s"
+    r"|(?<![\w{$}])\{(?P<brace>[A-Za-z_]\w*)\}(?!\})"
+    r"|(?<=\w[._])\{(?P<inner>[A-Za-z_]\w*)\}(?!\})"
+    r"|(?<![\w:)\]\"'])(?P<psql>:(?:'(?P<literal>\w+)'|\"(?P<name>\w+)\"))"
+)
+_IN_TEXT = re.compile(r"\$\{(?:hiveconf:|hivevar:|env:)?([A-Za-z_][\w.-]*)\}")
+
+
+def fill(text: str, variables: Mapping[str, object] | None = None) -> str:
+    """The text with such parameters replaced by their value, or by a harmless name of the same meaning. Lines stay.
+
+    ``?``, ``:name``, ``@name`` and ``$1`` are left to the parser, which knows them.
+    """
+    if "${" not in text and "%(" not in text and ":'" not in text and ':"' not in text and "{" not in text:
+        return text
+    values = variables or {}
+
+    def replace(match: re.Match[str]) -> str:
+        if match["skip"] is not None:
+            skipped = match.group()
+            if "${" in skipped and skipped[0] == "'":
+                return _IN_TEXT.sub(lambda m: str(values.get(m[1], m[1])), skipped)
+            return skipped
+        if match["dollar"] is not None:
+            return _value(match["dollar"], values)
+        if match["percent"] is not None:
+            name = match["percent"]
+            return _value(name, values) if name in values else f":{name}"
+        if match["literal"] is not None:
+            return f"'{match['literal']}'"
+        if match["name"] is not None:
+            # Snowflake writes paths into semi-structured columns like this (src:"key"); psql puts a blank before it.
+            before = match.string[match.start() - 1 : match.start()]
+            return f'"{match["name"]}"' if before.isspace() else match.group()
+        return _value(match["brace"] or match["inner"], values)
+
+    return _PARAMETERS.sub(replace, text)
+
+
+def _value(name: str, values: Mapping[str, object]) -> str:
+    value = values.get(name)
+    if isinstance(value, (str, int, float)) and not isinstance(value, bool) and len(str(value)) < 10_000:
+        return str(value)
+    return re.sub(r"\W", "_", name)

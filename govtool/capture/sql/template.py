@@ -1,0 +1,261 @@
+"""Jinja templates (dbt, Airflow, plain) rendered to SQL, with permissive defaults and the lines of the original file.
+
+What a template needs and nobody gave is *unknown*: it renders to a harmless identifier, and where an ``if`` depends on it both
+branches are rendered, each in a variant of its own: one variant per branch that is not in the first, not all combinations.
+Rendering is sandboxed and bounded: iterations, calls, output and the sizes of values.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from govtool.capture.sql.jinja import Limit, MacroLibrary, Run, compile_template
+from govtool.capture.sql.placeholders import fill
+from govtool.model.diagnostic import Diagnostic
+
+MAX_VARIANTS = 12
+"""Renderings of one template."""
+
+_MARK = re.compile("\ue000(\\d+)\ue001")
+_UNKNOWN = re.compile("\ue002([^\ue002\ue003]*)\ue003")
+_TAGS = re.compile(r"\{[{%#]")
+_CONTROL = re.compile("[\ue000-\ue003]")
+_OPERAND_WORDS = frozenset(
+    """SELECT DISTINCT WHERE AND OR NOT ON BY FROM JOIN HAVING WHEN THEN ELSE CASE IN LIKE BETWEEN SET VALUES INTO USING LIMIT IS
+    TABLE VIEW UPDATE AS OFFSET QUALIFY INTERVAL ALL""".split()
+)
+_IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
+_LAST_WORD = re.compile(r"(?<![\w.])[A-Za-z_]\w*\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """One rendering of a template."""
+
+    text: str
+    lines: tuple[int, ...] | None = None
+    """For each line of ``text`` the 1-based line of the original; None if they are the same."""
+
+    def line_of(self, line: int) -> int:
+        """The line of the original file that a 1-based line of ``text`` comes from."""
+        if self.lines is None or not self.lines:
+            return line
+        return self.lines[min(max(line, 1), len(self.lines)) - 1]
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """What a template renders to."""
+
+    variants: tuple[Variant, ...]
+    """At least one. The first takes the first branch of every ``if`` that is not decided."""
+    diagnostics: tuple[Diagnostic, ...] = ()
+    macros: tuple[str, ...] = ()
+    """Macros that were called and are not known, sorted."""
+    relations: tuple[str, ...] = ()
+    """Relations that ``ref`` and ``source`` named, sorted, as rendered."""
+    config: Mapping[str, object] | None = None
+    """What dbt's ``config(...)`` was given: ``materialized``, ``alias``, ``schema`` …; None if it was not called."""
+
+
+def is_template(text: str) -> bool:
+    """Whether a text has Jinja tags."""
+    return "{" in text and _TAGS.search(text) is not None
+
+
+def render(
+    text: str,
+    variables: Mapping[str, object] | None = None,
+    file: str = "",
+    *,
+    macros: MacroLibrary | None = None,
+) -> Rendered:
+    """Render a SQL text.
+
+    Args:
+        text: SQL with or without Jinja tags. Text without tags and parameters goes through as it is.
+        variables: What names stand for, dbt's ``var('x')`` and ``env_var('x')`` included. Dotted keys make objects.
+        file: The file that diagnostics name.
+        macros: Macros of the project; see ``MacroLibrary``.
+
+    Returns:
+        The renderings. A template that cannot be rendered gives its text without the tags, and a ``template`` diagnostic.
+    """
+    if file.lower().endswith(".sqlx"):
+        text = _dataform(text)
+    if not is_template(text):
+        return Rendered((Variant(fill(text, variables)),))
+    source = _CONTROL.sub(" ", text)
+    diagnostics: list[Diagnostic] = []
+    try:
+        template = compile_template(source)
+    except Limit as error:
+        diagnostics.append(Diagnostic("template", "warning", f"not a valid template: {error}", file or None, error.line))
+        return Rendered((Variant(fill(strip_tags(source), variables)),), tuple(diagnostics))
+    runs: list[tuple[str, Run]] = []
+    seen: set[frozenset[tuple[str, bool]]] = set()
+    # Breadth first: flip one undecided test at a time, then those that come into sight behind it.
+    queue: list[dict[str, bool]] = [{}]
+    known: set[str] = set()
+    dropped = 0
+    while queue:
+        choices = queue.pop(0)
+        key = frozenset(choices.items())
+        if key in seen:
+            continue
+        seen.add(key)
+        if len(runs) >= MAX_VARIANTS:
+            dropped += 1
+            continue
+        run = Run(choices, dict(variables or {}), macros, file)
+        try:
+            output = template.render(run)
+        except Limit as error:
+            diagnostics.append(Diagnostic("template", "warning", f"cannot be rendered: {error}", file or None, error.line))
+            if not runs and not queue:
+                return Rendered((Variant(fill(strip_tags(source), variables)),), tuple(diagnostics))
+            continue
+        runs.append((output, run))
+        for test in run.undecided:
+            if test not in known:
+                known.add(test)
+                queue.append({**choices, test: False})
+    if not runs:
+        return Rendered((Variant(fill(strip_tags(source), variables)),), tuple(diagnostics))
+    variants: list[Variant] = []
+    texts: set[str] = set()
+    for output, _ in runs:
+        variant = _variant(output, variables)
+        if variant.text not in texts:
+            texts.add(variant.text)
+            variants.append(variant)
+    unknown: dict[str, int | None] = {}
+    for _, run in runs:
+        unknown.update(run.unknown_macros)
+    for name, line in sorted(unknown.items()):
+        diagnostics.append(
+            Diagnostic("template", "warning", f"macro {name} is not known: the SQL that it makes is missing", file or None, line)
+        )
+    if dropped:
+        message = f"{dropped} more combinations of conditions were not rendered"
+        diagnostics.append(Diagnostic("template", "info", message, file or None))
+    config: dict[str, object] = {}
+    called = False
+    relations: set[str] = set()
+    for _, run in reversed(runs):
+        config.update(run.config)
+        called = called or run.configured
+        relations |= run.relations
+    return Rendered(tuple(variants), tuple(diagnostics), tuple(sorted(unknown)), tuple(sorted(relations)), config if called else None)
+
+
+def _variant(output: str, variables: Mapping[str, object] | None) -> Variant:
+    """Take the line marks and the places of unknown macros out of a rendering."""
+    if "\ue002" in output:
+        output = _UNKNOWN.sub(_place, output)
+    lines: list[int] = []
+    parts: list[str] = []
+    here = 1
+    position = 0
+    fresh = True
+    for match in _MARK.finditer(output):
+        piece = output[position : match.start()]
+        if piece:
+            parts.append(piece)
+            breaks = piece.count("\n")
+            if fresh:
+                lines.append(here)
+                fresh = False
+            if breaks:
+                lines.extend([here] * (breaks - 1))
+                fresh = piece.endswith("\n")
+                if not fresh:
+                    lines.append(here)
+        here = int(match.group(1))
+        position = match.end()
+    piece = output[position:]
+    if piece:
+        parts.append(piece)
+        if fresh:
+            lines.append(here)
+        lines.extend([here] * piece.count("\n"))
+    text = fill("".join(parts), variables)
+    return Variant(text, tuple(lines) or (1,))
+
+
+def _place(match: re.Match[str]) -> str:
+    """An unknown macro's call: an expression where one is expected, nothing (a comment) where a clause would be."""
+    name = match.group(1)
+    before = _MARK.sub("", match.string[max(0, match.start() - 200) : match.start()]).rstrip()
+    if not before:
+        return " " if not name else f"/* {name} */"
+    last = before[-1]
+    if last in ",(=<>+-*/|.%":
+        return f"{name}()"
+    if last.isalnum() or last == "_":
+        word = _LAST_WORD.search(before)
+        if word and word.group().upper() in _OPERAND_WORDS:
+            return f"{name}()"
+    return f"/* {name} */"
+
+
+_TAG = re.compile(r"\{#.*?#\}|\{%-?\s*(?:raw|endraw)\s*-?%\}|\{%.*?%\}|\{\{(.*?)\}\}", re.DOTALL)
+
+
+def strip_tags(text: str) -> str:
+    """A template that is no valid Jinja, without its tags: expressions become their first name. Lines stay."""
+
+    def replace(match: re.Match[str]) -> str:
+        breaks = "\n" * match.group().count("\n")
+        inner = match.group(1)
+        if inner is None:
+            return " " + breaks
+        quoted = re.search(r"['\"]([\w.]+)['\"]\s*\)?\s*$", inner.strip())
+        if quoted and re.match(r"\s*(?:ref|source|var)\b", inner):
+            return quoted.group(1) + breaks
+        name = _IDENTIFIER.search(inner)
+        return (name.group() if name else "") + breaks
+
+    return _TAG.sub(replace, text)
+
+
+# -- Dataform -----------------------------------------------------------------------------------------------------------
+
+_BLOCK = re.compile(r"^[ \t]*(config|js|pre_operations|post_operations|input)\b[^{\n]*\{", re.MULTILINE)
+_CALL = re.compile(r"\$\{\s*(?:ctx\.)?(ref|resolve|self|when|incremental)\s*\(([^}]*)\)\s*\}")
+_STRING = re.compile(r"[\"'`]([^\"'`]*)[\"'`]")
+
+
+def _dataform(text: str) -> str:
+    """A Dataform file: blocks blanked out (the SQL of operations stays), ``${ref("a")}`` replaced."""
+    position = 0
+    while True:
+        match = _BLOCK.search(text, position)
+        if match is None:
+            break
+        depth, index = 1, match.end()
+        while index < len(text) and depth:
+            depth += {"{": 1, "}": -1}.get(text[index], 0)
+            index += 1
+        body = text[match.start() : index]
+        if match.group(1).endswith("operations"):
+            inner = text[match.end() : index - 1]
+            body = " " * (match.end() - match.start()) + inner + ";"
+        else:
+            body = "".join(c if c == "\n" else " " for c in body)
+        text = text[: match.start()] + body + text[index:]
+        position = match.start() + len(body)
+
+    def call(match: re.Match[str]) -> str:
+        names = _STRING.findall(match.group(2))
+        if match.group(1) in ("ref", "resolve"):
+            return ".".join(names) if names else "ref"
+        if match.group(1) == "self":
+            return "self"
+        if match.group(1) == "when":
+            return names[0] if names else ""
+        return "true"
+
+    return _CALL.sub(call, text)
