@@ -9,15 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from govtool.errors import IntegrityError
 from govtool.store.codec import FORMAT, JsonValue, digest, seal, unseal
 from govtool.store.manifest import EMPTY, Manifest
 
 
-@dataclass(frozen=True, slots=True)
-class Fragment:
+class Fragment(NamedTuple):
     """New data for a commit: the bytes of one file of one table, said by one source."""
 
     source: str
@@ -27,8 +26,7 @@ class Fragment:
     rows: int
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class FragmentRef:
+class FragmentRef(NamedTuple):
     """A fragment in the store. ``size`` is in bytes, ``sha256`` in hex."""
 
     source: str
@@ -43,8 +41,7 @@ class FragmentRef:
         return f"frag/{self.table}/{self.sha256}.parquet"
 
 
-@dataclass(frozen=True, slots=True)
-class Changes:
+class Changes(NamedTuple):
     """What a commit does: first every fragment of the sources in ``retract`` vanishes, then ``add`` is added.
 
     Fragments are a set: adding bytes that a source already has changes nothing.
@@ -59,8 +56,7 @@ class Changes:
         return tuple(sorted({*self.retract, *(fragment.source for fragment in self.add)}))
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
+class Origin(NamedTuple):
     """A place in the log: where a branch was forked off, or what was merged."""
 
     branch: str
@@ -103,8 +99,7 @@ class Commit:
         return self.id[:7]
 
 
-@dataclass(frozen=True, slots=True)
-class CommitResult:
+class CommitResult(NamedTuple):
     """What ``Store.commit`` did: ``created`` is false if the batch was known already and ``commit`` is the head."""
 
     commit: Commit
@@ -189,7 +184,7 @@ def decode_slot(data: bytes, *, branch: str, seq: int) -> Commit:
             merged=_origin(body.get("merged")),
             closed=bool(body.get("closed", False)),
         )
-    except (KeyError, TypeError, ValueError, IndexError) as error:
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
         raise IntegrityError(f"{where} is not a commit", location=where, hint="run govtool store fsck") from error
     if (commit.branch, commit.seq) != (branch, seq):
         raise IntegrityError(

@@ -36,11 +36,14 @@ class LocalObjects(ObstoreObjects):
 
     def create(self, key: str, data: bytes) -> bool:
         """See `Objects.create`."""
-        return self._write(key, data, overwrite=False)
+        return self.create_many([(key, data)])[0]
 
     def create_many(self, items: Sequence[tuple[str, bytes]]) -> list[bool]:
-        """See `Objects.create_many`."""
-        return [self.create(key, data) for key, data in items]
+        """See `Objects.create_many`; each folder is synced once."""
+        created = [self._write(key, data, overwrite=False) for key, data in items]
+        # Also for what was there: whoever made it may not have come so far as to sync it.
+        self._sync_folders([key for key, _ in items])
+        return created
 
     def get_many(self, keys: Sequence[str]) -> list[bytes | None]:
         """See `ReadableObjects.get_many`."""
@@ -49,6 +52,7 @@ class LocalObjects(ObstoreObjects):
     def put(self, key: str, data: bytes) -> None:
         """See `Objects.put`."""
         self._write(key, data, overwrite=True)
+        self._sync_folders([key])
 
     def delete(self, key: str) -> None:
         """See `Objects.delete`; also removes the staging files that obstore will not name."""
@@ -64,7 +68,6 @@ class LocalObjects(ObstoreObjects):
                 self._api.put(self._store, staged, data, use_multipart=False)
                 sync(self.root / staged)
                 self._api.rename(self._store, staged, key, overwrite=overwrite)
-                self._sync_folders(key)
             except BaseException:
                 (self.root / staged).unlink(missing_ok=True)
                 raise
@@ -74,14 +77,18 @@ class LocalObjects(ObstoreObjects):
             raise translate(error, f"write {key}", self.uri) from error
         return True
 
-    def _sync_folders(self, key: str) -> None:
-        folder = (self.root / key).parent
-        sync(folder)
-        # Folders above gain a name only when one is made, by this process or by one that may not have synced it yet.
-        while folder != self.root and folder not in self._synced:
-            self._synced.add(folder)
-            folder = folder.parent
-            sync(folder)
+    def _sync_folders(self, keys: Sequence[str]) -> None:
+        try:
+            for folder in {(self.root / key).parent for key in keys}:
+                sync(folder)
+                # Those above gain a name only when one is made, by this process or one that may not have synced it yet.
+                above = folder
+                while above != self.root and above not in self._synced:
+                    self._synced.add(above)
+                    above = above.parent
+                    sync(above)
+        except OSError as error:
+            raise translate(error, f"sync {keys[0]}", self.uri) from error
 
 
 def sync(path: Path) -> None:

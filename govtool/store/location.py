@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -14,6 +16,9 @@ _SCHEME = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]+)://")
 _REMOTE = ("s3", "s3a", "gs", "az", "abfs", "abfss")
 SCHEMES = ("file", "memory", *_REMOTE)
 """The schemes of a store's address; an address without one is a path."""
+
+_RETRIES = 6
+_RETRY_TIMEOUT = timedelta(seconds=60)
 
 _memory: dict[str, Any] = {}
 
@@ -77,11 +82,26 @@ def open_object_store(uri: str, *, create: bool = False) -> Any:
         scheme, rest = uri.split("://", 1)
         if scheme.lower() == "memory":
             return _memory.setdefault(rest, MemoryStore()) if rest else MemoryStore()
-        return from_url(uri)
+        return from_url(uri, **_options(scheme.lower()))
     except (StoreError, UsageError):
         raise
     except Exception as error:
         raise translate(error, "open the store", shown) from error
+
+
+def _options(scheme: str) -> dict[str, Any]:
+    """What the usual environment says beyond what obstore reads itself, and how long to try."""
+    options: dict[str, Any] = {
+        "retry_config": {"max_retries": _RETRIES, "retry_timeout": _RETRY_TIMEOUT},
+        "client_options": {},
+    }
+    if scheme in ("s3", "s3a"):
+        endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
+        if endpoint:
+            options["endpoint"] = endpoint
+            # Whoever names an endpoint without TLS, as for a server on loopback, means it.
+            options["client_options"] = {"allow_http": endpoint.lower().startswith("http://")}
+    return options
 
 
 def open_objects(uri: str, *, create: bool = False) -> Objects:

@@ -13,9 +13,9 @@ Nothing here does I/O: folding returns the bytes of the nodes to be written.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from govtool.errors import IntegrityError
 from govtool.store.codec import FORMAT, digest, seal, unseal
 
 TAIL = 32
@@ -79,8 +79,7 @@ class Node(NamedTuple):
     children: tuple[NodeRef, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Manifest:
+class Manifest(NamedTuple):
     """The manifest of one commit."""
 
     tail: tuple[Entry, ...] = ()
@@ -214,7 +213,10 @@ def decode_node(data: bytes, where: str) -> Node:
         FormatError: if a newer version wrote it.
     """
     body = unseal(data, where)
-    return Node(_entries(body.get("entries", [])), _refs(body.get("children", [])))
+    try:
+        return Node(_entries(body.get("entries", [])), _refs(body.get("children", [])))
+    except (TypeError, ValueError, IndexError) as error:
+        raise IntegrityError(f"{where} is not a manifest", location=where, hint="run govtool store fsck") from error
 
 
 def _identity(entry: Entry) -> tuple[str, ...]:

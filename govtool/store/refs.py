@@ -5,7 +5,7 @@ from __future__ import annotations
 from govtool.errors import IntegrityError, UsageError
 from govtool.store import log
 from govtool.store.codec import unseal
-from govtool.store.commit import Commit, branch_key, slot_key
+from govtool.store.commit import Commit, branch_key
 from govtool.store.names import check_branch
 from govtool.store.objects import ReadableObjects
 
@@ -32,11 +32,11 @@ def read_tag(objects: ReadableObjects, name: str) -> Commit | None:
     if data is None:
         return None
     body = unseal(data, tag_key(name))
-    branch, seq, commit_id = str(body.get("branch")), int(body.get("seq", 0)), body.get("id")
-    commit = log.read_slot(objects, branch, seq)
+    branch, seq, commit_id = str(body.get("branch")), body.get("seq"), body.get("id")
+    commit = log.read_slot(objects, branch, seq) if isinstance(seq, int) else None
     if commit is None or commit.id != commit_id:
         raise IntegrityError(
-            f"tag {name!r} names commit {str(commit_id)[:7]}, but {slot_key(branch, seq)} is not that commit",
+            f"tag {name!r} names commit {str(commit_id)[:7]}, but slot {seq} of branch {branch!r} is not that commit",
             code="store.corrupt-chain",
             location=tag_key(name),
             hint="run govtool store fsck",

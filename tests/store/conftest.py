@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import uuid
 
 import pytest
@@ -7,11 +8,16 @@ from store_doubles import speak
 
 from govtool.store import Store
 
+OTHERS = os.environ.get("GOVTOOL_TEST_STORES", "").split()
+"""Addresses below which the contract is tested as well, as in ``s3://bucket/tests``."""
 
-@pytest.fixture(params=["memory", "local"])
+
+@pytest.fixture(params=["memory", "local", *OTHERS])
 def uri(request, tmp_path):
-    """An address with nothing there yet, on every backend that needs no server."""
-    return f"memory://{uuid.uuid4().hex}" if request.param == "memory" else str(tmp_path / "store")
+    """An address with nothing there yet, on every backend."""
+    if request.param == "local":
+        return str(tmp_path / "store")
+    return f"{'memory:/' if request.param == 'memory' else request.param}/{uuid.uuid4().hex}"
 
 
 @pytest.fixture
