@@ -1,1 +1,1 @@
-"""The graph as flat arrays: fold and build from derivations, a memory-mapped index, walks. Pure: no input, no output."""
+"""The graph as flat arrays: fold and build from derivations, a mapped index, walks. Pure: no input, no output."""

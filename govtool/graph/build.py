@@ -1,8 +1,8 @@
 """Builds the arrays of an index from tables of derivations. Works in whole columns; tens of millions of edges will do.
 
 Nodes are numbered by name: datasets in order, and in each dataset its row set first, then its columns in order. Edges
-are numbered by source, a row set's ``read`` edges after its others, then by target. See ``govtool.graph.index`` for what
-each array means.
+are numbered by source, a row set's ``read`` edges after its others, then by target. See ``govtool.graph.index`` for
+what each array means.
 
 Every derivation that uses a column of another dataset also reads that dataset's rows: where the evidence does not say
 so (lineage events may not), a ``read`` edge is added, so that a walk can rely on it.
@@ -36,6 +36,8 @@ from govtool.graph.paths import ancestors
 from govtool.graph.suffix import suffix_key
 from govtool.model.derivation import ROWS
 from govtool.model.kinds import EdgeKind
+
+_WIDTHS = (("B", "<u1", 8), ("H", "<u2", 16), ("I", "<u4", 32), ("Q", "<u8", 64))
 
 Progress = Callable[[int, int], None]
 
@@ -396,10 +398,7 @@ class _Builder:
         for name in sorted(self.out):
             values = self.out[name]
             top = int(values.max()) if len(values) else 0
-            code, dtype = next(
-                (c, t) for c, t, most in (("B", "<u1", 1 << 8), ("H", "<u2", 1 << 16), ("I", "<u4", 1 << 32), ("Q", "<u8", 1 << 64))
-                if top < most
-            )  # fmt: skip
+            code, dtype = next((code, dtype) for code, dtype, bits in _WIDTHS if top < 1 << bits)
             yield name, (code, np.ascontiguousarray(values, np.dtype(dtype)))
 
     def _meta(self) -> dict[str, Any]:

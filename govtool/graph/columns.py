@@ -47,7 +47,7 @@ class Collector:
                 self._batch(batch)
 
     def columns(self) -> dict[str, Any]:
-        """Name to array: ``d.*`` per derivation, ``e.*`` per edge, ``o.*`` per output column, ``g.*`` per diagnostic."""
+        """Name to array: ``d.*`` per derivation, ``e.*`` per edge, ``o.*`` per output, ``g.*`` per diagnostic."""
         import numpy as np
 
         empty = np.empty(0, np.int64)

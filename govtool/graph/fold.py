@@ -47,7 +47,7 @@ def fold(
         mode: uint8[derivations], code of ``MODES``.
         group: int64[derivations], the file or session that said it.
         time: int64[derivations], a number that grows with the place in the group; equal means the same line.
-        resets: bool[derivations], whether a ``replace`` ends what was before (a bare SELECT named by its file does not).
+        resets: bool[derivations], whether a ``replace`` ends what was before (not a bare SELECT named by its file).
         edge_derivation: int64[edges].
         edge_source: int64[edges], dataset.
         datasets: Number of datasets.

@@ -236,7 +236,7 @@ class Index:
         return dataset
 
     def mode(self, derivation: int) -> str:
-        """``replace``, ``append`` …"""
+        """How a derivation makes its dataset: ``replace``, ``append`` and so on."""
         return MODES[self.arrays["derivation_mode"][derivation]]
 
     def whole(self, derivation: int) -> int:

@@ -1,8 +1,8 @@
 """Walks over the index: what is reached from some nodes, in which states, in how many hops and by which way.
 
 A walk knows states, not verdicts: ``Rules`` say for every state, relation and edge tag in which state the edge's target
-is reached. A node may be reached in several states; each (state, node) pair is a *key*, ``state * nodes + node``, and is
-visited once, over a shortest way. A hop enters a dataset that answers show; temporary ones cost nothing.
+is reached. A node may be reached in several states; each (state, node) pair is a *key*, ``state * nodes + node``, and
+is visited once, over a shortest way. A hop enters a dataset that answers show; temporary ones cost nothing.
 
 Forwards, what is reached follows more than its own edges (``Relation``): a struct contains its fields, and an edge out
 of a row set that is not ``read`` stands for any of its columns. Backwards is the same relation turned round.

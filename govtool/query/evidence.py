@@ -102,7 +102,7 @@ def evidences(index: Index, edges: Iterable[int]) -> tuple[Evidence, ...]:
 
 
 def step(index: Index, edge: int, target: int | None = None) -> Step:
-    """An edge as a step. ``target`` is the node it leads to, where a broken statement leads to more than the edge does."""
+    """An edge as a step. ``target`` is the node it leads to: a broken statement leads to more than its edges do."""
     node = index.edge_target[edge] if target is None else target
     return Step(
         source=index.name(index.edge_source[edge]),
@@ -119,19 +119,12 @@ def step(index: Index, edge: int, target: int | None = None) -> Step:
 
 def parallel(index: Index, edge: int) -> list[int]:
     """All edges between the same two nodes and of the same kind, whichever statement said them."""
-    ends, kind = index.edge_target[edge], index.kind(edge)
+    node, kind = index.edge_target[edge], index.kind(edge)
+    # Edges of a source lie by target, ``read`` apart: those between the same nodes are neighbours.
     edges = index.out_edges(index.edge_source[edge])
-    low, high = edge, edge
-    while (
-        low > edges.start
-        and index.edge_target[low - 1] == ends
-        and (index.kind(low - 1) is EdgeKind.READ) == (kind is EdgeKind.READ)
-    ):
+    low = high = edge
+    while low > edges.start and index.edge_target[low - 1] == node:
         low -= 1
-    while (
-        high + 1 < edges.stop
-        and index.edge_target[high + 1] == ends
-        and (index.kind(high + 1) is EdgeKind.READ) == (kind is EdgeKind.READ)
-    ):
+    while high + 1 < edges.stop and index.edge_target[high + 1] == node:
         high += 1
     return [e for e in range(low, high + 1) if index.kind(e) is kind]

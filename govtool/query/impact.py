@@ -1,7 +1,7 @@
 """What a change to a column or dataset does downstream, or where it comes from upstream.
 
-Verdicts are those of ``govtool.query.change``. The rows of a dataset that are reached are one entry, ``dataset.*``, which
-stands for all columns of the dataset; columns that are reached by themselves have entries of their own beside it.
+Verdicts are those of ``govtool.query.change``. The rows of a dataset that are reached are one entry, ``dataset.*``,
+which stands for all columns of the dataset; columns that are reached by themselves have entries of their own beside it.
 """
 
 from __future__ import annotations

@@ -14,11 +14,12 @@ from govtool.model.kinds import EdgeKind
 from govtool.query.change import State
 
 _FAMILIES = {
-    "number": "int integer tinyint smallint mediumint bigint int2 int4 int8 int64 hugeint byteint decimal numeric number "
-    "bignumeric bigdecimal dec float float4 float8 float64 double real money serial bigserial smallserial long short",
+    "number": "int integer tinyint smallint mediumint bigint int2 int4 int8 int64 hugeint byteint decimal numeric "
+    "number bignumeric bigdecimal dec float float4 float8 float64 double real money serial bigserial long short",
     "text": "char varchar text string character nchar nvarchar bpchar varchar2 nvarchar2 clob citext",
     "boolean": "bool boolean",
-    "time point": "date datetime timestamp timestamptz timestampntz timestampltz timestamp_ntz timestamp_ltz timestamp_tz",
+    "time point": "date datetime timestamp timestamptz timestampntz timestampltz timestamp_ntz timestamp_ltz "
+    "timestamp_tz",
     "nested": "array struct map row record object",
 }
 _FAMILY = {name: family for family, names in _FAMILIES.items() for name in names.split()}

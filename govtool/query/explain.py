@@ -1,0 +1,153 @@
+"""Where a column or dataset comes from and who reads it, one step each way, with all the evidence there is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from govtool.graph.index import Index
+from govtool.model.derivation import OutputColumn, Statement
+from govtool.model.diagnostic import Diagnostic
+from govtool.model.kinds import EdgeKind
+from govtool.query.evidence import Step, step
+from govtool.query.select import Subject, select
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """One statement that makes the dataset; several are alternatives."""
+
+    statement: Statement
+    mode: str
+    status: str
+    """``understood``, ``partial`` or ``opaque``."""
+    complete: bool
+    """False where a ``*`` could not be resolved."""
+    names_column: bool
+    """Whether the column is among what it puts out (always, for a dataset)."""
+    diagnostics: tuple[Diagnostic, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """The answer; every list is sorted."""
+
+    subject: str
+    subject_kind: str
+    """``column`` or ``dataset``."""
+    dataset: str
+    dataset_kind: str
+    type: str | None
+    columns: tuple[OutputColumn, ...]
+    """For a dataset: its columns; for a column: its fields."""
+    definitions: tuple[Definition, ...]
+    incoming: tuple[Step, ...]
+    """Edges into the column: what its value is made of. For a dataset: into all of its columns."""
+    rows: tuple[Step, ...]
+    """Edges into the row set other than ``read``: what decides which rows there are."""
+    reads: tuple[str, ...]
+    """The datasets that the dataset reads."""
+    outgoing: tuple[Step, ...]
+    """Edges out of the column, and out of structs that it is part of or that are part of it."""
+    readers: tuple[str, ...]
+    """The datasets that read its rows."""
+    opaque: tuple[Step, ...]
+    """Edges in and out that could not be understood; those out of the row set may carry any column."""
+    diagnostics: tuple[Diagnostic, ...]
+    """Of its definitions, and of its readers where they name the column."""
+    truncated: int
+    """Edges that ``limit`` left off."""
+
+
+def explain(index: Index, subject: str | Subject, *, limit: int | None = None) -> Explanation:
+    """Gather what the graph knows of a column or dataset.
+
+    Args:
+        index: The graph.
+        subject: By name or as selected.
+        limit: Edges to tell in each list at most.
+
+    Raises:
+        UnknownNameError: No such column or dataset.
+        AmbiguousNameError: Several.
+    """
+    about = subject if isinstance(subject, Subject) else select(index, subject)
+    dataset, rows = about.dataset, index.rows(about.dataset)
+    nodes = list(index.columns(dataset)) if about.node is None else [about.node]
+    near = nodes
+    if about.node is not None:
+        near = [about.node, *index.fields(about.node), *index.containers(about.node)]
+    into = [e for node in nodes for e in index.in_edges(node)]
+    into_rows = index.in_edges(rows)
+    out = [e for node in near for e in index.out_edges(node)]
+    out_rows = list(index.out_edges(rows))
+    reading = EdgeKind.READ
+    teller = _Teller(index, limit)
+    definitions = _definitions(index, about)
+    names = {about.text, index.dataset_name(dataset)} if about.node is None else {about.text}
+    diagnostics = [d for one in definitions for d in one.diagnostics]
+    for derivation in sorted({index.edge_derivation[e] for e in (*out, *out_rows)}):
+        diagnostics += [d for d in index.diagnostics(derivation) if names & {d.target or "", *d.candidates}]
+    shown = near[1:] if about.node is not None else nodes
+    return Explanation(
+        subject=about.text,
+        subject_kind="column" if about.node is not None else "dataset",
+        dataset=index.dataset_name(dataset),
+        dataset_kind=index.dataset_kind(dataset),
+        type=None if about.node is None else index.type(about.node),
+        columns=tuple(
+            OutputColumn(index.path(n), index.type(n)) for n in shown if about.node is None or n > about.node
+        ),
+        definitions=definitions,
+        incoming=teller.tell(e for e in into if index.kind(e) is not EdgeKind.OPAQUE),
+        rows=teller.tell(e for e in into_rows if index.kind(e) not in (reading, EdgeKind.OPAQUE)),
+        reads=_datasets(index, (index.edge_source[e] for e in into_rows if index.kind(e) is reading)),
+        outgoing=teller.tell(e for e in out if index.kind(e) is not EdgeKind.OPAQUE),
+        readers=_datasets(index, (index.edge_target[e] for e in out_rows if index.kind(e) is reading)),
+        opaque=teller.tell(e for e in (*into, *into_rows, *out, *out_rows) if index.kind(e) is EdgeKind.OPAQUE),
+        diagnostics=tuple(sorted(dict.fromkeys(diagnostics), key=_diagnostic_key)),
+        truncated=teller.truncated,
+    )
+
+
+class _Teller:
+    """Edges to steps, each list up to a limit."""
+
+    def __init__(self, index: Index, limit: int | None) -> None:
+        self.index = index
+        self.limit = limit
+        self.truncated = 0
+
+    def tell(self, edges: Iterable[int]) -> tuple[Step, ...]:
+        """Sorted steps of distinct edges; what is over the limit is counted."""
+        numbers = sorted(set(edges), key=lambda e: (self.index.edge_target[e], self.index.kind(e), e))
+        if self.limit is not None and len(numbers) > self.limit:
+            self.truncated += len(numbers) - self.limit
+            numbers = numbers[: self.limit]
+        steps = dict.fromkeys(step(self.index, edge) for edge in numbers)
+        return tuple(sorted(steps, key=lambda s: (s.kind, s.target, s.source, s.evidence.file, s.evidence.line)))
+
+
+def _definitions(index: Index, about: Subject) -> tuple[Definition, ...]:
+    found = []
+    for derivation in index.makers(about.dataset):
+        outputs = set(index.outputs(derivation))
+        found.append(
+            Definition(
+                statement=index.statement(derivation),
+                mode=index.mode(derivation),
+                status=index.field(derivation, "status") or "",
+                complete=bool(index.arrays["derivation_complete"][derivation]),
+                names_column=about.node is None or about.node in outputs,
+                diagnostics=index.diagnostics(derivation),
+            )
+        )
+    return tuple(sorted(found, key=lambda d: (d.statement.source, d.statement.file, d.statement.line, d.mode)))
+
+
+def _datasets(index: Index, nodes: Iterable[int]) -> tuple[str, ...]:
+    return tuple(sorted({index.dataset_name(index.node_dataset[node]) for node in nodes}))
+
+
+def _diagnostic_key(item: Diagnostic) -> tuple[str, int, int, str, str]:
+    return item.file or "", item.line or 0, item.column or 0, item.code, item.message

@@ -1,0 +1,196 @@
+"""The ways from one column or dataset to another, the shortest first, with the evidence of every hop."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from govtool.graph.codes import KIND_MASK
+from govtool.graph.index import Index
+from govtool.model.kinds import EdgeKind
+from govtool.query.change import followed
+from govtool.query.evidence import Evidence, Step, evidences, parallel, step
+from govtool.query.select import Subject, select
+
+EFFORT = 50_000
+"""Partial ways that are looked at before the search stops and says that there may be more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hop:
+    """From one node to the next, with every edge between them (kinds, arms and statements may differ)."""
+
+    source: str
+    target: str
+    steps: tuple[Step, ...]
+    """One a distinct edge, by kind and place."""
+    evidence: tuple[Evidence, ...]
+    elided: bool
+    """The target is temporary, dropped or an ended version; not counted as a hop."""
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One simple way."""
+
+    nodes: tuple[str, ...]
+    """Canonical texts from start to end, temporary datasets left out."""
+    hops: tuple[Hop, ...]
+    length: int
+    """Hops, those into temporary datasets not counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class PathResult:
+    """The answer."""
+
+    source: str
+    target: str
+    ways: tuple[Way, ...]
+    """By length, then by name."""
+    more: bool
+    """Whether there are (or may be) more than ``limit`` asked for."""
+
+
+def paths(
+    index: Index,
+    a: str | Subject,
+    b: str | Subject,
+    limit: int = 5,
+    *,
+    kinds: Iterable[EdgeKind] | None = None,
+    semantics: str = "precise",
+) -> PathResult:
+    """Find the shortest simple ways by which ``a`` reaches ``b``.
+
+    A column reaches a dataset's rows by reaching its row set; reaching a row set is reaching each of its columns.
+
+    Raises:
+        UnknownNameError: No such column or dataset.
+        AmbiguousNameError: Several.
+    """
+    start = a if isinstance(a, Subject) else select(index, a)
+    end = b if isinstance(b, Subject) else select(index, b)
+    search = _Search(index, followed(kinds, semantics))
+    ways: list[Way] = []
+    more = False
+    for way in search.run(_nodes(index, start), _nodes(index, end) | {index.rows(end.dataset)}):
+        if len(ways) == limit:
+            more = True
+            break
+        ways.append(_told(index, way, start.text))
+    return PathResult(start.text, end.text, tuple(ways), more or search.exhausted)
+
+
+def _nodes(index: Index, subject: Subject) -> set[int]:
+    if subject.node is not None:
+        return {subject.node}
+    return {index.rows(subject.dataset), *index.columns(subject.dataset)}
+
+
+class _Search:
+    """Best-first search with the true distance to the end as its estimate: it expands little but what it returns."""
+
+    def __init__(self, index: Index, follow: frozenset[int]) -> None:
+        self.index = index
+        self.follow = follow
+        self.exhausted = False
+        self.struct = len(index.nested) > 0
+
+    def run(self, starts: set[int], ends: set[int]) -> Iterator[list[tuple[int, int]]]:
+        """Yield ways as lists of (node reached from, edge)."""
+        left = self._distances(ends)
+        heap: list[tuple[int, int, tuple[int, ...], tuple[int, ...], int]] = []
+        for node in sorted(starts - ends):
+            if node in left:
+                heap.append((left[node], 0, (node,), (), 0))
+        heapq.heapify(heap)
+        effort = 0
+        while heap:
+            _, _, nodes, edges, cost = heapq.heappop(heap)
+            node = nodes[-1]
+            if node in ends:
+                yield list(zip(nodes, edges, strict=False))
+                continue
+            effort += 1
+            if effort > EFFORT:
+                self.exhausted = True
+                return
+            taken: set[int] = set()
+            for edge in self._out(node):
+                goal = self.index.edge_target[edge]
+                if goal in left and goal not in nodes and goal not in starts and goal not in taken:
+                    taken.add(goal)
+                    price = cost + self._price(goal)
+                    # Ties: fewer edges, then smaller nodes, which are in the order of their names.
+                    heapq.heappush(heap, (price + left[goal], len(edges) + 1, (*nodes, goal), (*edges, edge), price))
+
+    def _price(self, node: int) -> int:
+        return 0 if self.index.is_elided(self.index.node_dataset[node]) else 1
+
+    def _out(self, node: int) -> Iterator[int]:
+        """The edges that a reached node follows; see ``govtool.graph.walk.Relation``."""
+        index = self.index
+        for one in (node, *index.fields(node), *index.containers(node)) if self.struct else (node,):
+            yield from (e for e in index.out_edges(one) if index.edge_tag[e] & KIND_MASK in self.follow)
+        if not index.is_rows(node):
+            for edge in index.row_edges(index.node_dataset[node]):
+                if index.edge_tag[edge] & KIND_MASK in self.follow:
+                    yield edge
+
+    def _into(self, node: int) -> Iterator[int]:
+        """The nodes that reach a node in one step."""
+        index = self.index
+        for edge in index.in_edges(node):
+            tag = index.edge_tag[edge]
+            if tag & KIND_MASK not in self.follow:
+                continue
+            source = index.edge_source[edge]
+            yield source
+            if index.is_rows(source):
+                if tag & KIND_MASK != EdgeKind.READ:
+                    yield from index.columns(index.node_dataset[source])
+            elif self.struct:
+                yield from index.containers(source)
+                yield from index.fields(source)
+
+    def _distances(self, ends: set[int]) -> dict[int, int]:
+        """Hops from each node to the nearest end, for the nodes that reach one."""
+        left = dict.fromkeys(ends, 0)
+        heap = [(0, node) for node in sorted(ends)]
+        while heap:
+            distance, node = heapq.heappop(heap)
+            if left[node] < distance:
+                continue
+            for source in self._into(node):
+                price = distance + self._price(node)
+                if price < left.get(source, price + 1):
+                    left[source] = price
+                    heapq.heappush(heap, (price, source))
+        return left
+
+
+def _told(index: Index, way: list[tuple[int, int]], start: str) -> Way:
+    hops = tuple(_hop(index, edge) for _, edge in way)
+    shown = [hop.target for hop in hops if not hop.elided]
+    return Way((start, *shown) if len(way) else (start,), hops, len(shown))
+
+
+def _hop(index: Index, edge: int) -> Hop:
+    node = index.edge_target[edge]
+    kinds = {
+        index.kind(e): e for e in reversed(index.out_edges(index.edge_source[edge])) if index.edge_target[e] == node
+    }
+    edges = [e for one in kinds.values() for e in parallel(index, one)]
+    steps = sorted(
+        dict.fromkeys(step(index, e) for e in edges),
+        key=lambda s: (s.kind, s.evidence.file, s.evidence.line, s.functions, s.reason or ""),
+    )
+    return Hop(
+        source=index.name(index.edge_source[edge]),
+        target=index.name(node),
+        steps=tuple(steps),
+        evidence=evidences(index, edges),
+        elided=index.is_elided(index.node_dataset[node]),
+    )
