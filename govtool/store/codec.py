@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from govtool.errors import FormatError, IntegrityError
 
 FORMAT = 1
-"""The format of sealed objects that this version writes. See docs/architecture.md, "Compatibility"."""
+"""The format of sealed objects that this version writes. See docs/store.md, "Compatibility"."""
 
 JsonValue: TypeAlias = "bool | int | float | str | list[JsonValue] | dict[str, JsonValue] | None"
 """Anything that JSON can say."""

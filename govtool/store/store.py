@@ -1,4 +1,4 @@
-"""The store: a log of immutable commits over objects; see docs/architecture.md, "The store".
+"""The store: a log of immutable commits over objects; see docs/store.md.
 
 >>> store = Store.init("memory://")
 >>> changes = Changes(retract=("etl",), add=(Fragment("etl", "derivation", b"...", rows=1),))

@@ -1,4 +1,4 @@
-"""Committing: the protocol of architecture.md, section 2.
+"""Committing: the protocol of docs/store.md.
 
 1. Read the head. 2. A batch that its sources say already is a no-op. 3. Create the fragments. 4. Create the next
 slot: this is the commit. 5. Move the hint.
