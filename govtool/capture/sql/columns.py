@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from govtool.capture.sql.dependencies import OPAQUE, Deps, bounded
+from govtool.capture.sql.dependencies import KIND_MASK, OPAQUE, REF_SHIFT, TRANSFORMATION, Deps, bounded, compose
 from govtool.capture.sql.relation import Source
 from govtool.capture.sql.scope import Scope
 from govtool.capture.sql.walk import Walk, position
-from govtool.model import EdgeKind
+from govtool.model import ROWS, EdgeKind
 
 PSEUDO_COLUMNS = frozenset(
     {
@@ -89,7 +89,7 @@ class ColumnWalk(Walk):
         if source is not None:
             return self.whole_row(source, node)
         self.diagnose("unresolved", f"no source in scope has a column {name}", node)
-        return ()
+        return tuple(self.interner.ref(s.table.id, ROWS) | OPAQUE for s in scope.sources if s.table is not None and not s.hidden)
 
     def _in_scope(self, name: str, node: exp.Expr, scope: Scope) -> Deps | None:
         merged = scope.merged.get(name)
@@ -146,9 +146,11 @@ class ColumnWalk(Walk):
         return None
 
     def _ambiguous(self, name: str, candidates: list[int], node: exp.Expr) -> Deps:
-        deps = tuple(dict.fromkeys((dep >> 41 << 41) | OPAQUE for dep in candidates))
+        deps = tuple(dict.fromkeys((dep >> REF_SHIFT << REF_SHIFT) | OPAQUE for dep in candidates))
+        if len(deps) < 2:  # whichever source owns the name, it comes from the same base column
+            return tuple(dict.fromkeys(compose(dep, TRANSFORMATION, 0, self.interner) for dep in candidates))
         line, column = position(node)
-        self.ambiguous.setdefault(frozenset(dep >> 41 for dep in deps), (name, line or 1, column or 1))
+        self.ambiguous.setdefault(frozenset(dep >> REF_SHIFT for dep in deps), (name, line or 1, column or 1))
         return deps
 
     def _qualified(self, node: exp.Column, scope: Scope) -> Deps:
@@ -206,7 +208,7 @@ class ColumnWalk(Walk):
             return deps
         text = ".".join(path)
         field = self.interner.field
-        return tuple(dict.fromkeys(dep if dep & 0xF == OPAQUE else field(dep, text) for dep in deps))
+        return tuple(dict.fromkeys(dep if dep & KIND_MASK == OPAQUE else field(dep, text) for dep in deps))
 
     def _unnamed(self, node: exp.Expr, this: exp.Expr, qualifier: tuple[str, ...] | None, scope: Scope) -> Deps:
         """Resolve ``t.*`` inside an expression and positional columns (``$1``, ``t.$1``) of staged files."""
@@ -223,7 +225,7 @@ class ColumnWalk(Walk):
     def positional(self, node: exp.Expr, qualifier: tuple[str, ...] | None, scope: Scope) -> Deps:
         """Return the dependencies of ``$n`` where a staged file is read; nothing for an ordinary parameter."""
         number = node.name
-        if not number.isdigit():
+        if not number.isdigit() or self.dialect != "snowflake":
             return ()
         source = scope.find(qualifier) if qualifier else next((s for s in scope.sources if s.table is not None), None)
         if source is None:

@@ -234,7 +234,8 @@ class Emitter:
                 for number in sorted(candidates):
                     edges[Edge(self._ref(number), path, EdgeKind.OPAQUE, reason="ambiguous")] = None
         for number in sorted(remaining):
-            edges[Edge(self._ref(number), path, EdgeKind.OPAQUE, reason="star-unresolved")] = None
+            ref = self._ref(number)
+            edges[Edge(ref, path, EdgeKind.OPAQUE, reason="unresolved" if ref.path == ROWS else "star-unresolved")] = None
 
     def _open_stars(self, write: Write, target: str, draft: Draft, edges: dict[Edge, None], diagnostics: list[Diagnostic]) -> bool:
         """Record each ``*`` that could not be expanded; returns whether all columns are known."""

@@ -294,7 +294,7 @@ class ExpressionWalk(ColumnWalk):
         has_argument = any(True for _ in function.find_all(exp.Column))
         for item in node.expression.expressions if node.expression else ():
             if has_argument:
-                stack.append((item, CONDITIONAL if kind < CONDITIONAL else kind, 0))
+                stack.append((item, WINDOW if kind < CONDITIONAL else kind, 0))
             elif kind < CONDITIONAL:
                 stack.append((item, AGGREGATION, self.interner.prepend(function_name(function), chain)))
             else:
@@ -303,10 +303,10 @@ class ExpressionWalk(ColumnWalk):
     def _ordered_argument(
         self, node: exp.Order, kind: int, chain: int, stack: list[Task], scope: Scope, env: Environment | None, out: list[int]
     ) -> None:
-        """array_agg(x ORDER BY y): x is the value, y steers."""
+        """array_agg(x ORDER BY y): x is the value, y steers as the ORDER BY of a window does."""
         if node.args.get("this") is not None:
             stack.append((node.this, kind, chain))
-        stack.extend((item, CONDITIONAL if kind < CONDITIONAL else kind, 0) for item in node.expressions)
+        stack.extend((item, WINDOW if kind < CONDITIONAL else kind, 0) for item in node.expressions)
 
     def _array_agg(
         self, node: exp.ArrayAgg, kind: int, chain: int, stack: list[Task], scope: Scope, env: Environment | None, out: list[int]

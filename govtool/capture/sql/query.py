@@ -83,6 +83,7 @@ class QueryWalk(SourceWalk):
             may_recurse = recursive or self.dialect in ("tsql", "oracle", "fabric", "snowflake")
             common = CommonTable(cte.this, columns, env if may_recurse else cast(Environment, env.parent), scope, may_recurse)
             env.tables[name] = common
+            self.common_tables.append((name, common))
         return env
 
     def common_table(self, cte: CommonTable) -> Output:
@@ -285,7 +286,10 @@ class QueryWalk(SourceWalk):
     def _as_struct(self, output: Output, kind: str) -> Output:
         """SELECT AS STRUCT is one column with the projections as its fields; SELECT AS VALUE is the value itself."""
         if kind == "VALUE":
-            return output
+            shape = output.fields.get(0)
+            if shape is None and len(output.deps) == 1:
+                output.open.append(OpenStar(FunctionRows("a struct", output.deps[0])))
+            return shape if shape is not None else output
         result = Output()
         result.add("", bounded(dep for deps in output.deps for dep in deps))
         result.fields[0] = output
@@ -578,7 +582,7 @@ def _in_arm(output: Output, arm: int) -> Output:
 
 
 def _candidates(deps: Deps) -> list[int]:
-    return [(dep >> 41 << 41) | OPAQUE for dep in deps]
+    return [(dep >> REF_SHIFT << REF_SHIFT) | OPAQUE for dep in deps]
 
 
 def _extend(output: Output, more: Output, skip: set[str] | None = None) -> None:

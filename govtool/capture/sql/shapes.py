@@ -31,8 +31,10 @@ class ShapeWalk(ExpressionWalk):
             return None
         if isinstance(node, exp.Column):
             return self._column_shape(node, scope)
-        if isinstance(node, exp.Struct):
+        if isinstance(node, (exp.Struct, exp.Tuple)):
             return self._struct_shape(node, scope, env, depth)
+        if isinstance(node, exp.Cast):
+            return self._typed(self.shape(node.this, scope, env, depth + 1), node.args.get("to"))
         if isinstance(node, _WRAPPERS):
             return self.shape(node.this, scope, env, depth + 1) if isinstance(node.this, exp.Expr) else None
         if isinstance(node, exp.Array):
@@ -102,6 +104,22 @@ class ShapeWalk(ExpressionWalk):
             if nested is not None:
                 shape.fields[len(shape.names) - 1] = nested
         return shape
+
+    def _typed(self, shape: Output | None, type_: exp.Expr | None) -> Output | None:
+        """Name the fields of a shape after a type such as ``ARRAY<STRUCT<a INT64, b STRING>>``, by position."""
+        while isinstance(type_, exp.DataType) and type_.this == exp.DType.ARRAY and type_.expressions:
+            type_ = type_.expressions[0]
+        if shape is None or not isinstance(type_, exp.DataType):
+            return shape
+        fields = [item for item in type_.expressions if isinstance(item, exp.ColumnDef)]
+        if len(fields) != len(shape.names):
+            return shape
+        result = shape.renamed(self.name(item.this) for item in fields)
+        for position, item in enumerate(fields):
+            inner = self._typed(result.fields.get(position), item.args.get("kind"))
+            if inner is not None:
+                result.fields[position] = inner
+        return result
 
     def _query_shape(self, node: exp.Expr, scope: Scope, env: Environment | None) -> Output | None:
         output = self.query(node, scope, env)

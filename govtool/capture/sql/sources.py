@@ -235,13 +235,16 @@ class SourceWalk(ShapeWalk):
                 self._place(Source(alias or (columns[0] if columns else ""), output=_with_offset(shape.copy(), offset, self)), outer or node, scope, env)
                 return
         output = Output()
+        elements: list[Deps] = []
         for item in node.expressions:
             deps = self._elements(item, scope, env)
-            output.add(columns[len(output.names)] if len(output.names) < len(columns) else "", deps)
+            elements.append(deps)
+            whole = tuple(compose(dep, TRANSFORMATION, self.interner.prepend("unnest", 0), self.interner) for dep in deps)
+            output.add(columns[len(output.names)] if len(output.names) < len(columns) else "", whole)
         for name in columns[len(output.names) :]:  # an array of structs: one array, several columns
             output.add(name, bounded(dep for deps in output.deps for dep in deps))
         if len(node.expressions) == 1 and len(columns) > 1:
-            base = output.deps[0]
+            base = elements[0]
             output.deps = [tuple(self.interner.field(dep, name) for dep in base) for name in columns]
             output.names = list(columns)
         output = _with_offset(output, offset, self)
@@ -252,22 +255,23 @@ class SourceWalk(ShapeWalk):
         source = Source(alias, output=output)
         self._place(source, outer or node, scope, env)
         if node.expressions:
-            self._open_elements(source, output.deps[0])
+            self._open_elements(source, elements[0])
 
     def _elements(self, item: exp.Expr, scope: Scope, env: Environment | None) -> Deps:
         deps = self.dependencies(item, scope, env)
-        return bounded(self.interner.field(dep, "[]") if dep & 0xF == IDENTITY else dep for dep in deps)
+        return bounded(self.interner.field(dep, "[]") if dep & KIND_MASK == IDENTITY else dep for dep in deps)
 
     def _open_elements(self, source: Source, deps: Deps) -> None:
         """Let ``alias.field`` of an unnested array of structs mean the field below the elements."""
         if source.output is None:
             return
-        for dep in deps:
-            if not dep & 0xF:
-                ref = self.interner.refs[dep >> 41]
-                info = ArrayElements(ref.dataset, ref.path)
-                source.output.open.append(OpenStar(info))
-                return
+        if len(deps) == 1 and not deps[0] & (KIND_MASK | CHAIN_MASK):
+            ref = self.interner.refs[deps[0] >> REF_SHIFT]
+            hidden: TableInfo = ArrayElements(ref.dataset, ref.path)
+        else:
+            hidden = FunctionRows("unnest", deps)
+        source.output.open.append(OpenStar(hidden))
+        source.refresh()
 
     def _function_output(self, node: exp.Expr, scope: Scope, env: Environment | None) -> Output:
         """The output of a set-returning function: every column depends on all arguments."""

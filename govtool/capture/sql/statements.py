@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from govtool.capture.sql.columns import ROW_KINDS
-from govtool.capture.sql.dependencies import CONDITIONAL, STAR, Deps, arm_of, bounded, compose, with_arm
+from govtool.capture.sql.dependencies import CONDITIONAL, KIND_MASK, STAR, Deps, arm_of, bounded, compose, with_arm
 from govtool.capture.sql.query import QueryWalk
 from govtool.capture.sql.relation import OpenStar, Output, Source, TableInfo, starred
 from govtool.capture.sql.scope import Environment, Scope
@@ -55,6 +55,11 @@ class StatementWalk(QueryWalk):
             else:
                 return self.writes
         getattr(self, method)(tree)
+        for name, common in self.common_tables:
+            if not common.used and isinstance(common.node, exp.DML):
+                self.separately(lambda common=common: self.common_table(common))  # type: ignore[misc]
+            elif not common.used:
+                self.diagnose("unused-cte", f"the CTE {name} is not read by anything", common.node, severity="info")
         return self.writes
 
     # ---- queries --------------------------------------------------------------------------------------
@@ -404,7 +409,7 @@ class StatementWalk(QueryWalk):
         steering, self.rows = list(self.rows), {}
         output = Output()
         for name, deps in self._assignments(tree.expressions, scope, env):
-            self._add_to(output, name, (*deps, *(compose(dep & ~0xF, CONDITIONAL, 0, self.interner) for dep in steering)))
+            self._add_to(output, name, (*deps, *(compose(dep & ~KIND_MASK, CONDITIONAL, 0, self.interner) for dep in steering)))
         own_read = aliased is None
         write = self._write(target_node, output, "update", "update", self._kind_of(target_node), None, defines=False)
         if own_read or list(write.reads).count(target) == 1:
@@ -447,7 +452,7 @@ class StatementWalk(QueryWalk):
             else:
                 names = [self._assigned(left)]
                 values = [self.dependencies(right, scope, env)]
-            steering = [compose(dep & ~0xF, CONDITIONAL, 0, self.interner) for dep in self.rows]
+            steering = [compose(dep & ~KIND_MASK, CONDITIONAL, 0, self.interner) for dep in self.rows]
             self.rows = saved
             found.extend((name, bounded((*deps, *steering))) for name, deps in zip(names, values, strict=False))
         return found
@@ -529,7 +534,7 @@ class StatementWalk(QueryWalk):
             deciding_rows, self.rows = self.rows, {}
             then = when.args["then"]
             if isinstance(then, exp.Update):
-                steering = [compose(dep & ~0xF, CONDITIONAL, 0, self.interner) for dep in (*on, *deciding, *on_rows, *deciding_rows)]
+                steering = [compose(dep & ~KIND_MASK, CONDITIONAL, 0, self.interner) for dep in (*on, *deciding, *on_rows, *deciding_rows)]
                 for name, deps in self._branch_values(then, scope, env, source, target):
                     self._add_to(output, name, with_arm((*deps, *steering), arm))
                 continue
@@ -625,6 +630,8 @@ class StatementWalk(QueryWalk):
         if returning is None or write is None:
             return output
         self.reads[write.target] = None
+        self.reads.update(write.reads)
+        self.rows.update(write.rows)  # which rows it returns is decided by what decided which rows it touched
         scope = Scope(None)
         scope.add(self._target_source(node.this))
         for source in node.args.get("using") or ():

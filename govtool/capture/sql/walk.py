@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from govtool.capture.sql.dependencies import CHAIN_MASK, KIND_MASK, OPAQUE, STAR, Interner
 from govtool.capture.sql.relation import Output, TableInfo
-from govtool.capture.sql.scope import Environment, Scope
+from govtool.capture.sql.scope import CommonTable, Environment, Scope
 from govtool.model import Diagnostic
 from govtool.names import fold, join_name
 
@@ -71,6 +71,7 @@ class Walk:
         self.lateral_aliases = dialect in LATERAL_ALIAS_DIALECTS
         self.inlining: list[str] = []
         self.has_shapes = False
+        self.common_tables: list[tuple[str, CommonTable]] = []
         self.parameters: frozenset[str] = frozenset()
         self._plain = _plain_names.setdefault(dialect, {})
 
