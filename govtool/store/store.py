@@ -1,5 +1,6 @@
 """The store: a log of immutable commits over objects; see docs/store.md.
 
+>>> from govtool.store import Changes, Fragment, Store
 >>> store = Store.init("memory://")
 >>> changes = Changes(retract=("etl",), add=(Fragment("etl", "derivation", b"...", rows=1),))
 >>> store.commit(changes, message="first", author="me", batch="b1").created

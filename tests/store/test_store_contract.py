@@ -9,6 +9,14 @@ from govtool.store import Changes, Fragment, Store
 from govtool.store.objects import ObjectInfo
 
 
+def test_the_example_in_the_documentation():
+    import doctest
+
+    from govtool.store import store
+
+    assert doctest.testmod(store).failed == 0
+
+
 def test_a_new_store_is_empty(store):
     assert store.head() is None
     assert list(store.log()) == []
