@@ -122,8 +122,9 @@ def _lineage(given: _Input, semantics: str) -> Lineage:
         evidence=False,
         default_catalog=given.default_db,
         default_schema=given.default_schema,
-        schema=given.schema
-        and schema_from_mapping(given.schema, given.dialect, given.default_db, given.default_schema),
+        schema=schema_from_mapping(given.schema, given.dialect, given.default_db, given.default_schema)
+        if given.schema
+        else None,
     )
     found = extract([Script(file="<batch>", text=given.sql)], options)
     return summarise(found.derivations, found.diagnostics, id=given.id, semantics=semantics)

@@ -19,11 +19,7 @@ def complete_dialect(incomplete: str) -> list[str]:
 def complete_name(ctx: typer.Context, incomplete: str) -> list[str]:
     """Datasets and columns of the newest commit, if its index is in the cache: a key press is no time to build one."""
     with contextlib.suppress(Exception):
-        from govtool.app.index import cached_index
-        from govtool.app.project import commit_at, read_store
-        from govtool.query.select import complete
+        from govtool.app.completion import complete_names
 
-        store = read_store(ctx.params.get("store"))
-        index = cached_index(store, commit_at(store, None))
-        return [] if index is None else complete(index, incomplete)
+        return complete_names(ctx.params.get("store"), incomplete)
     return []

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Protocol
 
+from govtool.app.lineage import diagnostic_object
 from govtool.render.envelope import compact, envelope, json_lines
 from govtool.render.errors import place_of
 from govtool.render.table import Column, Table, markdown, plain, to_csv
@@ -76,20 +77,7 @@ def render(form: str, report: CoverageReport, header: dict[str, object]) -> Tabl
                 **header,
                 "sources": sources,
                 "coverage": report.total.counts(),
-                "diagnostics": [
-                    {
-                        "source": source,
-                        "code": d.code,
-                        "severity": d.severity,
-                        "message": d.message,
-                        "file": d.file,
-                        "line": d.line,
-                        "column": d.column,
-                        "target": d.target,
-                        "candidates": list(d.candidates),
-                    }
-                    for source, d in report.diagnostics
-                ],
+                "diagnostics": [{"source": source, **diagnostic_object(d)} for source, d in report.diagnostics],
             },
         )
     )

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Literal, NamedTuple
 
 from govtool.render.text import fold, printable, width
@@ -145,11 +146,11 @@ def _markdown_cell(text: str) -> str:
     return escaped
 
 
-def to_csv(header: Sequence[str], rows: Sequence[Sequence[object]]) -> Iterator[str]:
+def to_csv(header: Sequence[str], rows: Iterable[Sequence[object]]) -> Iterator[str]:
     """RFC 4180 lines without their line ends, header first; control characters are made visible."""
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
-    for row in (header, *rows):
+    for row in chain([header], rows):
         writer.writerow([printable(cell) if isinstance(cell, str) else cell for cell in row])
         yield buffer.getvalue()[:-1]
         buffer.seek(0)

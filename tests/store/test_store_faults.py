@@ -133,6 +133,7 @@ def test_a_disk_that_is_really_full(tmp_path):
     [
         (OSError(28, "No space left on device"), "store.full"),
         (OSError(122, "Disk quota exceeded"), "store.full"),
+        (OSError(27, "File too large"), "store.full"),
         (OSError(30, "Read-only file system"), "store.read-only"),
         (PermissionError(13, "Permission denied"), "store.denied"),
         (FileNotFoundError(2, "No such file"), "store.missing"),

@@ -1,0 +1,38 @@
+"""``govtool explain``: where a column comes from and who reads it."""
+
+from __future__ import annotations
+
+from govtool.cli.formats import chosen
+from govtool.cli.graph import ColumnArgument, bound, open_graph
+from govtool.cli.options import AllOption, AtOption, FormatOption, LimitOption, OutputOption, StoreOption
+from govtool.cli.ui import Ui
+
+
+def explain(
+    ui: Ui,
+    column: ColumnArgument,
+    limit: LimitOption = None,
+    all: AllOption = False,
+    format: FormatOption = None,
+    output: OutputOption = None,
+    at: AtOption = None,
+    store: StoreOption = None,
+) -> None:
+    """Where a column or dataset comes from, who reads it, and what is not known about it.
+
+      govtool explain crm.users.email
+      govtool explain mart.audience --format json
+
+    With -v the statements that define it are shown, without their literals.
+    """
+    from govtool.query.explain import explain as ask
+    from govtool.render.explain import FORMATS, render, statements
+
+    outputs = chosen(format, output, FORMATS)
+    graph = open_graph(ui, store, at)
+    for form, file in outputs:
+        result = ask(graph.index, column, limit=bound(limit, all, form))
+        ui.mark("explain")
+        ui.show(render(form, result, graph.version), file)
+        if ui.verbose and form == "table" and file is None:
+            ui.write(statements(result))

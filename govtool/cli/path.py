@@ -1,0 +1,40 @@
+"""``govtool path``: how one column reaches another."""
+
+from __future__ import annotations
+
+from govtool.cli.formats import chosen
+from govtool.cli.graph import ColumnArgument, KindOption, SemanticsOption, edge_kinds, open_graph
+from govtool.cli.options import AtOption, FormatOption, LimitOption, OutputOption, StoreOption
+from govtool.cli.ui import Ui
+
+_SHOWN = 5
+
+
+def path(
+    ui: Ui,
+    start: ColumnArgument,
+    end: ColumnArgument,
+    kind: KindOption = None,
+    semantics: SemanticsOption = "precise",
+    limit: LimitOption = None,
+    format: FormatOption = None,
+    output: OutputOption = None,
+    at: AtOption = None,
+    store: StoreOption = None,
+) -> None:
+    """How one column reaches another: the shortest ways, hop by hop.
+
+    govtool path crm.users.email mart.audience.email
+    govtool path crm.users mart.audience --kind identity --limit 1
+    """
+    from govtool.query.path import paths
+    from govtool.render.path import FORMATS, render
+
+    outputs = chosen(format, output, FORMATS)
+    kinds = edge_kinds(kind)
+    graph = open_graph(ui, store, at)
+    most = _SHOWN if limit is None else limit
+    result = paths(graph.index, start, end, most, kinds=kinds, semantics=semantics)
+    ui.mark("path")
+    for form, file in outputs:
+        ui.show(render(form, result, graph.version), file)
