@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from govtool.model.derivation import ROWS, ColumnRef, Derivation, Edge, OutputColumn, Statement
+from govtool.model.derivation import HIDDEN, ROWS, ColumnRef, Derivation, Edge, OutputColumn, Statement
 from govtool.model.diagnostic import Diagnostic
 from govtool.model.kinds import CONTRIBUTED, KIND_BY_LABEL, ROW_SET, STEERING, VALUE_FLOW, EdgeKind
 
 __all__ = [
     "CONTRIBUTED",
+    "HIDDEN",
     "KIND_BY_LABEL",
     "ROWS",
     "ROW_SET",

@@ -16,6 +16,11 @@ ROWS = "*"
 """The path of a dataset's row-set node. (A column that is really named ``*`` is written ``"*"``.)"""
 
 
+HIDDEN = "?"
+"""The path of the columns of a dataset that are not known: what an unresolved ``*`` stands for. Not a column name: those
+are plain or quoted."""
+
+
 class ColumnRef(NamedTuple):
     """A column, a field below a column, or (with path ``ROWS``) the row set of a dataset.
 

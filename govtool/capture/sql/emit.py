@@ -25,7 +25,7 @@ from govtool.capture.sql.dependencies import (
 from govtool.capture.sql.functions import is_masking
 from govtool.capture.sql.relation import ArrayElements, FunctionRows
 from govtool.capture.sql.statements import Write
-from govtool.model import ROWS, ColumnRef, Derivation, Diagnostic, Edge, EdgeKind, OutputColumn, Statement
+from govtool.model import HIDDEN, ROWS, ColumnRef, Derivation, Diagnostic, Edge, EdgeKind, OutputColumn, Statement
 from govtool.names import DEFAULT_NAMESPACE, dataset_id
 
 _KINDS = tuple(EdgeKind)
@@ -176,7 +176,7 @@ class Emitter:
         edges.append(Edge(ColumnRef(self.dataset(old), ROWS), ROWS, EdgeKind.READ))
         complete = info is not None and info.complete
         if not complete:
-            edges.append(Edge(ColumnRef(self.dataset(old), ROWS), ROWS, EdgeKind.OPAQUE, reason="star-unresolved"))
+            edges.append(Edge(ColumnRef(self.dataset(old), HIDDEN), HIDDEN, EdgeKind.OPAQUE, reason="star-unresolved"))
         return Derivation(
             target=self.dataset(new),
             target_kind="table",
@@ -242,18 +242,20 @@ class Emitter:
         complete = True
         for star in write.output.open:
             complete = False
-            if isinstance(star.table, FunctionRows):
-                for dep in star.table.arguments:
-                    edges[Edge(self._ref(dep >> REF_SHIFT), ROWS, EdgeKind.OPAQUE, reason="star-unresolved")] = None
-                text = f"the columns of {star.table.id or 'a function'} are not known"
-            elif isinstance(star.table, ArrayElements):
-                ref = ColumnRef(self.dataset(star.table.id), star.table.path)
-                edges[Edge(ref, ROWS, EdgeKind.OPAQUE, reason="star-unresolved")] = None
-                text = f"the fields of {ref.text} are not known"
+            table = star.table
+            if isinstance(table, FunctionRows):
+                sources = [self._ref(dep >> REF_SHIFT) for dep in table.arguments]
+                text = f"the columns of {table.id or 'a function'} are not known"
+            elif isinstance(table, ArrayElements):
+                sources = [ColumnRef(self.dataset(table.id), table.path)]
+                text = f"the fields of {sources[0].text} are not known"
             else:
-                edges[Edge(ColumnRef(self.dataset(star.table.id), ROWS), ROWS, EdgeKind.OPAQUE, reason="star-unresolved")] = None
-                text = f"* over {star.table.id}: its columns are not all known"
-            note = Diagnostic("star-unresolved", "warning", text, target=f"{self.dataset(target)}.*")
+                sources = [ColumnRef(self.dataset(table.id), HIDDEN)]
+                text = f"* over {table.id}: its columns are not all known"
+            reason = "star-unresolved" + (f": except {', '.join(sorted(star.except_))}" if star.except_ else "")
+            for source in sources:
+                edges[Edge(source, HIDDEN, EdgeKind.OPAQUE, reason=reason)] = None
+            note = Diagnostic("star-unresolved", "warning", text, target=f"{self.dataset(target)}.{HIDDEN}")
             diagnostics.append(self._placed(note, draft))
         return complete
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from govtool.model import ROWS, Derivation, EdgeKind
+from govtool.model import HIDDEN, ROWS, Derivation, EdgeKind
 from govtool.names import split_name
 
 if TYPE_CHECKING:
@@ -142,8 +142,10 @@ def lines_of(extraction: Extraction, *, full_paths: bool = False, expected: Iter
         for edge in derivation.edges:
             path = edge.source.path if full_paths else column_of(edge.source.path)
             source = _dataset(edge.source.dataset)
-            name = source if path == ROWS and edge.kind in (EdgeKind.READ, EdgeKind.OPAQUE) else f"{source}.{path}"
-            edges[f"{target}.{edge.target_path}"].add(f"{name} {edge.kind.label}")
+            whole = path in (ROWS, HIDDEN) and edge.kind in (EdgeKind.READ, EdgeKind.OPAQUE)
+            name = source if whole else f"{source}.{path}"
+            into = ROWS if edge.target_path == HIDDEN else edge.target_path
+            edges[f"{target}.{into}"].add(f"{name} {edge.kind.label}")
     lines = [f"{target} <- {', '.join(sorted(sources))}".rstrip() for target, sources in edges.items()]
     lines.extend(_modes(extraction.derivations, wanted))
     named = {item for item in wanted if item.startswith("! ")}
