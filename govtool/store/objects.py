@@ -75,8 +75,8 @@ def translate(error: Exception, action: str, uri: str) -> StoreError:
         number = int(found[1])
     kind = type(error).__name__
     code, what, hint = "store.unreachable", "", "check the store's address, the network, and that the server is up"
-    if number in (errno.ENOSPC, errno.EDQUOT):
-        code, what = "store.full", "no space left"
+    if number in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        code, what = "store.full", "a limit on file sizes was reached" if number == errno.EFBIG else "no space left"
         hint = "free some space and run the command again; nothing that was committed is lost"
     elif number == errno.EROFS:
         code, what, hint = (
