@@ -89,7 +89,7 @@ def ingest_sql(
     counted = coverage_fragments(source, coverage, diagnostics, files=len(read), dialect=settings.dialect)
     result = store.commit(
         Changes(retract=(source,), add=(*fragments(source, derivations), *counted)),
-        message=message or f"ingest sql {source} ({len(read)} files, {extraction.statements} statements)",
+        message=message or f"ingest sql {source}",
         author=author or _author(),
         batch=_batch(source, settings, found),
         summary=summary,

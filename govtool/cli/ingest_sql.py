@@ -19,6 +19,7 @@ from govtool.cli.options import (
 )
 from govtool.cli.sqlargs import build_request, check_coverage, show_diagnostics
 from govtool.cli.ui import Ui
+from govtool.render.table import Table
 
 
 def ingest_sql(
@@ -77,5 +78,5 @@ def ingest_sql(
         result = ingest(opened, request, message=message, author=author, stdin=sys.stdin.buffer, progress=progress)
     ui.mark("read, extract and commit")
     show_diagnostics(ui, result.diagnostics, result.text)
-    ui.write([ingest_summary(result)])
+    ui.table(Table(columns=(), rows=(), summary=ingest_summary(result)))
     check_coverage(result.coverage, strict=strict, min_coverage=min_coverage)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from govtool.render.coverage import sentence
 from govtool.render.envelope import compact, envelope, json_lines
 from govtool.render.table import Column, Table, markdown, plain, to_csv
-from govtool.render.text import count, when
+from govtool.render.text import count, percent, when
 
 if TYPE_CHECKING:
     from govtool.app.ingest import IngestResult
@@ -58,11 +58,21 @@ def _log_table(commits: Sequence[Commit], truncated: bool) -> Table:
             Column("id", style="yellow"),
             Column("time"),
             Column("author"),
+            Column("files", justify="right"),
+            Column("coverage", justify="right"),
             Column("message"),
         ),
-        rows=[(str(c.seq), c.short, when(c.time), c.author, c.message) for c in commits],
+        rows=[(str(c.seq), c.short, when(c.time), c.author, *_figures(c), c.message) for c in commits],
         summary=count(len(commits), "commit") + older,
     )
+
+
+def _figures(commit: Commit) -> tuple[str, str]:
+    """Files read and the share understood, where the commit says so."""
+    files, counts = commit.summary.get("files"), commit.summary.get("coverage")
+    understood, of = (counts.get("understood"), counts.get("statements")) if isinstance(counts, dict) else (None, None)
+    share = percent(understood, of) if isinstance(understood, int) and isinstance(of, int) else ""
+    return f"{files:,}" if isinstance(files, int) else "", share
 
 
 def render_commit(form: str, commit: Commit, fragments: Sequence[FragmentRef], store: str) -> Table | Iterable[str]:
