@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,6 +26,10 @@ _ALIASES = {
     "ansi": "",
     "generic": "",
 }
+
+
+_LONGEST_SOURCE = 200
+"""Characters of a default source name; of longer ones a digest takes the place of the rest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +104,11 @@ def root_of(paths: Sequence[str]) -> Path:
 
 def source_name(paths: Sequence[str]) -> str:
     """The default ``--source``: the name of what was given, so that two ingests of different things stay apart."""
-    names = ["stdin" if path == "-" else Path(path).resolve().name or "root" for path in paths]
-    return "+".join(sorted(set(names)))
+    names = {"stdin" if path == "-" else Path(path).resolve().name or "root" for path in paths}
+    joined = "+".join(sorted(names)).encode("utf-8", "backslashreplace").decode()
+    if len(joined) <= _LONGEST_SOURCE:
+        return joined
+    return f"{joined[:40]}+{hashlib.sha256(joined.encode()).hexdigest()[:12]}"
 
 
 def scripts(request: SqlRequest, root: Path, stdin: IO[bytes] | None) -> Iterator[Script | Diagnostic]:

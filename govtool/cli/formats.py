@@ -22,6 +22,9 @@ _BY_SUFFIX = {
 }
 
 
+_STDOUT = ("-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
+
+
 class Output(NamedTuple):
     """One rendering and its place; None is stdout."""
 
@@ -55,5 +58,6 @@ def chosen(formats: Sequence[str] | None, files: Sequence[Path] | None, supporte
     if len(names) - len(places) > 1:
         raise UsageError("several formats for stdout", code="usage.output", hint="give all but one of them a -o FILE")
     return [Output(name, None) for name in names[: len(names) - len(places)]] + [
-        Output(name, place) for name, place in zip(names[len(names) - len(places) :], places, strict=True)
+        Output(name, None if str(place) in _STDOUT else place)
+        for name, place in zip(names[len(names) - len(places) :], places, strict=True)
     ]

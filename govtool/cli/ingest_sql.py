@@ -79,4 +79,4 @@ def ingest_sql(
     ui.mark("read, extract and commit")
     show_diagnostics(ui, result.diagnostics, result.text)
     ui.table(Table(columns=(), rows=(), summary=ingest_summary(result)))
-    check_coverage(result.coverage, strict=strict, min_coverage=min_coverage)
+    check_coverage(result.coverage, strict=strict, min_coverage=min_coverage, diagnostics=result.diagnostics)

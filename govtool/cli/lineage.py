@@ -81,7 +81,7 @@ def lineage(
         ui.show(render(form, found.results), file)
     ui.out.flush()
     show_diagnostics(ui, found.diagnostics, found.text)
-    check_coverage(found.coverage, strict=strict, min_coverage=min_coverage)
+    check_coverage(found.coverage, strict=strict, min_coverage=min_coverage, diagnostics=found.diagnostics)
 
 
 def _serve(ui: Ui, semantics: str, dialect: str) -> None:

@@ -90,12 +90,15 @@ def show_diagnostics(ui: Ui, diagnostics: Sequence[Diagnostic], text: SourceText
         ui.note(f"… and {count(len(wanted) - len(shown), 'more diagnostic')}: {kinds} (all of them: -v)")
 
 
-def check_coverage(coverage: Counts, *, strict: bool, min_coverage: float | None) -> None:
+def check_coverage(
+    coverage: Counts, *, strict: bool, min_coverage: float | None, diagnostics: Sequence[Diagnostic] = ()
+) -> None:
     """Raise EvidenceError (exit 3) where too little was understood.
 
     That is: nothing at all; with ``strict`` anything less than everything; or less than ``min_coverage`` percent.
     """
-    problem = shortfall(coverage, strict=strict, min_coverage=min_coverage)
+    errors = sum(d.severity == "error" for d in diagnostics)
+    problem = shortfall(coverage, strict=strict, min_coverage=min_coverage, errors=errors)
     if problem:
         raise EvidenceError(
             problem, code="evidence.coverage", hint="see the diagnostics above; is the --dialect right?"

@@ -211,10 +211,10 @@ def _terminal_width(stream: IO[str]) -> int:
 
 
 def _write_file(file: Path, text_lines: Iterable[str]) -> None:
-    if file.exists() and not file.is_file():  # a device or a pipe is written to, not replaced
-        temporary = target = file
+    target = file.resolve()
+    if target.exists() and (not target.is_file() or file.is_relative_to("/dev") or file.is_relative_to("/proc")):
+        temporary = target = file  # a device, a pipe, an open file: written to, not replaced
     else:
-        target = file.resolve()
         temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
         with temporary.open("w", encoding="utf-8", newline="\n") as handle:

@@ -44,8 +44,12 @@ def sentence(coverage: Counts) -> str:
     return f"coverage {share} ({coverage.understood:,}/{count(coverage.relevant, 'statement')})"
 
 
-def shortfall(coverage: Counts, *, strict: bool, min_coverage: float | None) -> str | None:
-    """Why the evidence does not suffice, or None if it does."""
+def shortfall(coverage: Counts, *, strict: bool, min_coverage: float | None, errors: int = 0) -> str | None:
+    """Why the evidence does not suffice, or None if it does; ``errors`` counts what could not be read or parsed."""
+    if errors and not coverage.relevant:
+        return "nothing could be read"
+    if errors and strict and coverage.understood == coverage.relevant:
+        return f"{count(errors, 'error')}, and --strict asks for none"
     if coverage.relevant and coverage.opaque == coverage.relevant:
         return f"nothing was understood of {count(coverage.relevant, 'statement')}"
     if strict and coverage.understood < coverage.relevant:
