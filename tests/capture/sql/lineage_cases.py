@@ -134,11 +134,10 @@ def lines_of(extraction: Extraction, *, full_paths: bool = False, expected: Iter
     wanted = list(expected)
     edges: dict[str, set[str]] = defaultdict(set)
     for derivation in extraction.derivations:
-        if derivation.mode in ("declare", "drop"):
-            continue
         target = _dataset(derivation.target)
-        for column in derivation.columns:
-            edges[f"{target}.{column.path}"]
+        if derivation.mode not in ("declare", "drop"):
+            for column in derivation.columns:
+                edges[f"{target}.{column.path}"]
         for edge in derivation.edges:
             path = edge.source.path if full_paths else column_of(edge.source.path)
             source = _dataset(edge.source.dataset)
