@@ -13,12 +13,13 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from govtool.capture.sql.dependencies import Interner
 from govtool.capture.sql.inline import inline_function
-from govtool.capture.sql.relation import TableInfo, starred
 from govtool.capture.sql.script import ParsedStatement
-from govtool.capture.sql.statements import StatementWalk, Write, file_name
-from govtool.capture.sql.walk import Inline
+from govtool.capture.sql.walk.dependencies import Interner
+from govtool.capture.sql.walk.relation import TableInfo, starred
+from govtool.capture.sql.walk.state import Inline
+from govtool.capture.sql.walk.statements import StatementWalk
+from govtool.capture.sql.walk.writes import Write, file_name
 from govtool.model import Diagnostic
 from govtool.names import fold, join_name, split_name
 
@@ -99,9 +100,16 @@ class Batch:
         tree = statement.tree
         table: exp.Expr | None = None
         if isinstance(tree, exp.Create) and tree.args.get("properties"):
-            if any(isinstance(p, (exp.TemporaryProperty, exp.VolatileProperty)) for p in tree.args["properties"].expressions):
+            if any(
+                isinstance(p, (exp.TemporaryProperty, exp.VolatileProperty))
+                for p in tree.args["properties"].expressions
+            ):
                 table = tree.this
-        elif isinstance(tree, exp.Select) and tree.args.get("into") is not None and tree.args["into"].args.get("temporary"):
+        elif (
+            isinstance(tree, exp.Select)
+            and tree.args.get("into") is not None
+            and tree.args["into"].args.get("temporary")
+        ):
             table = tree.args["into"].this
         elif isinstance(tree, exp.Cache) and tree.args.get("expression") is not None:
             table = tree.this
@@ -189,7 +197,9 @@ class Batch:
         return fold(identifier.name, quoted=bool(identifier.args.get("quoted")), dialect=dialect, table=True)
 
     def _temporary(self, name: str, script: ScriptState) -> str:
-        return join_name(["temp", _session_part(script.session), name if not name.startswith(("@", "#")) else f'"{name}"'])
+        return join_name(
+            ["temp", _session_part(script.session), name if not name.startswith(("@", "#")) else f'"{name}"']
+        )
 
     def table_name(self, node: exp.Table, statement: StatementState) -> str:
         """Return the canonical id of a written table name at a statement; empty if it is not a plain name."""
@@ -204,14 +214,25 @@ class Batch:
         if not parts or not all(isinstance(part, exp.Identifier) for part in parts):
             return ""
         written = tuple((part.args["this"], bool(part.args.get("quoted"))) for part in parts)
-        key = (written, script.file if script.temporary else "", script.dialect, statement.catalog, statement.schema, statement.path)
+        key = (
+            written,
+            script.file if script.temporary else "",
+            script.dialect,
+            statement.catalog,
+            statement.schema,
+            statement.path,
+        )
         found = self._names.get(key)
         if found is None:
             temporary = bool(this.args.get("temporary")) if isinstance(this, exp.Identifier) else False
-            found = self._names[key] = self._resolve_name([self._part(p, script.dialect) for p in parts], written, statement, temporary)
+            found = self._names[key] = self._resolve_name(
+                [self._part(p, script.dialect) for p in parts], written, statement, temporary
+            )
         return found
 
-    def _resolve_name(self, names: list[str], written: tuple[tuple[str, bool], ...], statement: StatementState, temporary: bool) -> str:
+    def _resolve_name(
+        self, names: list[str], written: tuple[tuple[str, bool], ...], statement: StatementState, temporary: bool
+    ) -> str:
         script = statement.script
         if len(names) == 1 and (names[0] in script.temporary or temporary):
             return self._temporary(names[0], script)
@@ -250,7 +271,13 @@ class Batch:
             return self._supplied(name)
         own = [d for d in definers if d.script is statement.script and d is not statement]
         before = [d for d in own if d.index < statement.index]
-        chosen = before[-1] if before else own[0] if own else next((d for d in definers if d.script is not statement.script), None)
+        chosen = (
+            before[-1]
+            if before
+            else own[0]
+            if own
+            else next((d for d in definers if d.script is not statement.script), None)
+        )
         if chosen is None:
             return self._from_elsewhere(name, statement)
         if chosen.script is not statement.script:
@@ -293,7 +320,9 @@ class Batch:
                 if write.target == name:
                     columns.update(dict.fromkeys(write.output.names))
                     lists_columns = isinstance(filler.tree, exp.Insert) and isinstance(filler.tree.this, exp.Schema)
-                    complete = complete or (isinstance(filler.tree, exp.Insert) and not lists_columns and not write.output.open)
+                    complete = complete or (
+                        isinstance(filler.tree, exp.Insert) and not lists_columns and not write.output.open
+                    )
         for alter in self._alters.get(name, ()):
             self._apply(alter, columns)
         return self._info(name, columns, complete=complete and bool(columns))
@@ -321,7 +350,9 @@ class Batch:
                 for column in action.expressions if isinstance(action, exp.Schema) else [action]:
                     if isinstance(column, exp.ColumnDef):
                         kind = column.args.get("kind")
-                        columns[_column(column.this, dialect)] = kind.sql(dialect=dialect or None) if kind is not None else None
+                        columns[_column(column.this, dialect)] = (
+                            kind.sql(dialect=dialect or None) if kind is not None else None
+                        )
             elif isinstance(action, exp.RenameColumn):
                 old, new = _column(action.this, dialect), _column(action.args["to"], dialect)
                 if drops and old in columns:
@@ -412,7 +443,9 @@ class Batch:
     def _declared(self, tree: exp.Declare, statement: StatementState) -> None:
         for item, name in zip(tree.expressions, self._variables(tree, statement), strict=False):
             columns: dict[str, str | None] = {
-                _column(column.this, statement.script.dialect): None for column in item.args["kind"].expressions if isinstance(column, exp.ColumnDef)
+                _column(column.this, statement.script.dialect): None
+                for column in item.args["kind"].expressions
+                if isinstance(column, exp.ColumnDef)
             }
             statement.infos[name] = self._info(name, columns, complete=True)
 

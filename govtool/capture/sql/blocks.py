@@ -25,6 +25,10 @@ SECTION_DIALECTS = frozenset({"", "postgres", "redshift", "snowflake", "oracle",
 _TRANSACTION = frozenset({"TRANSACTION", "TRAN", "WORK", "ISOLATION", "DEFERRED", "IMMEDIATE", "EXCLUSIVE", "READ", "CONCURRENT", "NAME"})
 _BLOCKS = frozenset({"IF", "LOOP", "WHILE", "CASE", "FOR", "REPEAT", "TRY", "CATCH"})
 _QUERY = frozenset({"SELECT", "WITH"})
+_STATEMENTS = frozenset(
+    """SELECT WITH INSERT UPDATE DELETE MERGE SET RETURN BEGIN IF CASE CALL EXECUTE EXEC CREATE DROP ALTER TRUNCATE LOOP WHILE FOR REPEAT
+    LEAVE ITERATE NULL RAISE SIGNAL OPEN FETCH CLOSE DECLARE LET COPY COMMIT ROLLBACK PERFORM EXIT CONTINUE BREAK""".split()
+)
 _NO_ASSIGNMENT = frozenset({"SET", "UPDATE", "INSERT", "MERGE", "DELETE", "ALTER", "COPY"})
 
 IGNORED = frozenset(
@@ -33,8 +37,8 @@ IGNORED = frozenset(
     UNLISTEN DISCARD RESET REINDEX CLUSTER CHECKPOINT KILL FLUSH SYSTEM MSCK REPAIR CACHE UNCACHE INVALIDATE ADD LIST PUT GET REMOVE
     RM LS UNSET SIGN ATTACH DETACH INSTALL START STOP PAUSE RESUME SUSPEND AUDIT NOAUDIT PURGE FLASHBACK BACKUP RESTORE DBCC COLLECT
     SAVE USE COMMENT SECURITY REASSIGN DELIMITER EXPLAIN PRAGMA HANDLER XA STATISTICS VACUUM GENERATE ZORDER ASSERT GET_DIAGNOSTICS
-    UNDROP BUILD CANCEL RECOVER SUBMIT ADMIN EXISTS_ CHECKSUM TABLE_ STREAMING_ ABORT END""".split()
-)
+    UNDROP BUILD CANCEL RECOVER SUBMIT ADMIN CHECKSUM ABORT END""".split()
+) | {"UPDATE STATISTICS"}
 """First words of statements that no value flows through."""
 
 
@@ -52,6 +56,11 @@ class Flow:
     """The routine began in this text, and ends when its block closes."""
     package: bool = False
     """In a package: after a routine's block comes the next declaration."""
+
+
+def ignored(head: str) -> bool:
+    """Whether a statement with this first token (upper case) carries no lineage."""
+    return head in IGNORED or (" " in head and head.partition(" ")[0] in IGNORED)
 
 
 def flatten(reader: ScriptReader, tokens: list[Token]) -> None:
@@ -148,12 +157,23 @@ def _to_then(reader: ScriptReader, tokens: list[Token]) -> list[Token] | None:
         # The condition is a piece of its own there, unless a call opens it: see ``tsql.split_statements``.
         return None
     index = find_word(tokens, {"THEN"}, 1)
+    if index > 0 and word(tokens[0]) == "CASE" and not _begins_statement(tokens, index + 1):
+        return tokens
     if index < 0:
         if word(tokens[0]) == "EXCEPTION":
             return tokens[1:] or None
         return tokens if word(tokens[0]) in ("IF", "CASE", "WHEN") else None
     reader.flow.inside = True
     return tokens[index + 1 :] or None
+
+
+def _begins_statement(tokens: list[Token], index: int) -> bool:
+    """Whether a statement stands behind a THEN; an expression does in a CASE expression."""
+    if index >= len(tokens):
+        return True
+    if index + 1 < len(tokens) and tokens[index + 1].token_type == TokenType.COLON_EQ:
+        return True
+    return word(tokens[index]) in _STATEMENTS
 
 
 def _while(reader: ScriptReader, tokens: list[Token]) -> list[Token] | None:
@@ -312,7 +332,7 @@ def _statement(reader: ScriptReader, tokens: list[Token]) -> None:
     if head in ("SELECT", "WITH") and flow.inside:
         reader.statement(without_variables(reader, tokens))
         return
-    if head.partition(" ")[0] in IGNORED:
+    if ignored(head):
         reader.add(tokens, None, "ignored")
         return
     if head == "LET":

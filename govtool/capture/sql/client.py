@@ -35,7 +35,7 @@ _GO = re.compile(r"^[ \t]*GO(?:[ \t]+\d+)?[ \t]*;?[ \t\r]*(?:--[^\n]*)?$", re.IG
 _SLASH = re.compile(r"^[ \t]*/[ \t\r]*$", re.MULTILINE)
 _DELIMITER = re.compile(r"^[ \t]*DELIMITER[ \t]+(?P<mark>\S+)[ \t\r]*$", re.IGNORECASE | re.MULTILINE)
 _SQLPLUS = re.compile(
-    r"^[ \t]*(?:(?:PROMPT|SPOOL|REM|REMARK|WHENEVER|(?:UN)?DEFINE|ACCEPT)\b[^\n]*|SHOW[ \t]+ERR[^\n]*|(?:EXIT|QUIT)[ \t]*;?[ \t\r]*$"
+    r"^[ \t]*(?:(?:PROMPT|SPOOL|REM|REMARK|WHENEVER|ACCEPT)\b[^\n]*|(?:UN)?DEFINE[ \t]+\w+[ \t]*(?:=[^\n]*)?$|SHOW[ \t]+ERR[^\n]*|(?:EXIT|QUIT)[ \t]*;?[ \t\r]*$"
     r"|SET[ \t]+(?:ECHO|FEEDBACK|DEFINE|TERMOUT|VERIFY|SERVEROUTPUT|LINESIZE|PAGESIZE|HEADING|SQLBLANKLINES|TIMING|SCAN)\b[^\n]*"
     r"|@@?[ \t]*(?P<file>[\w./\\-]+)[^\n]*)",
     re.IGNORECASE | re.MULTILINE,

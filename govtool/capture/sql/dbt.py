@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import datetime
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import PurePosixPath
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -14,6 +17,9 @@ _TYPES = {
     "string": "varchar", "timestamp": "timestamp", "float": "float", "numeric": "numeric", "bigint": "bigint", "int": "int",
     "boolean": "boolean",
 }  # fmt: skip
+
+
+_PLAIN = re.compile(r"[A-Za-z_][\w$]*\Z")
 
 
 class Return(Exception):
@@ -28,10 +34,11 @@ class Return(Exception):
 class Relation:
     """A relation; renders to its dotted name."""
 
-    __slots__ = ("database", "identifier", "schema")
+    __slots__ = ("_quote", "database", "identifier", "schema")
 
-    def __init__(self, identifier: str, schema: str = "", database: str = "") -> None:
-        """Keep the parts."""
+    def __init__(self, identifier: str, schema: str = "", database: str = "", quote: str = '"') -> None:
+        """Keep the parts, and how the dialect quotes names that are not plain."""
+        self._quote = quote
         self.identifier = identifier
         self.schema = schema
         self.database = database
@@ -44,7 +51,12 @@ class Relation:
     table = alias = name
 
     def __str__(self) -> str:
-        return ".".join(part for part in (self.database, self.schema, self.identifier) if part)
+        return ".".join(self._quoted(part) for part in (self.database, self.schema, self.identifier) if part)
+
+    def _quoted(self, part: str) -> str:
+        if _PLAIN.match(part) or "." in part or self._quote in part:
+            return part
+        return f"{self._quote}{part}{self._quote}"
 
     __repr__ = __str__
 
@@ -89,13 +101,13 @@ def names(run: Run, unknown: Callable[..., Any]) -> dict[str, object]:
     variables = run.variables
 
     def ref(*parts: object, **_: object) -> Relation:
-        relation = Relation(str(parts[-1]) if parts else "ref")
+        relation = Relation(str(parts[-1]) if parts else "ref", quote=run.quote)
         run.relations.add(str(relation))
         return relation
 
     def source(*parts: object, **_: object) -> Relation:
         texts = [str(p) for p in parts]
-        relation = Relation(texts[-1] if texts else "source", texts[0] if len(texts) > 1 else "")
+        relation = Relation(texts[-1] if texts else "source", texts[0] if len(texts) > 1 else "", quote=run.quote)
         run.relations.add(str(relation))
         return relation
 
@@ -126,7 +138,7 @@ def names(run: Run, unknown: Callable[..., Any]) -> dict[str, object]:
         "var": var,
         "env_var": var,
         "config": _Config(config, unknown),
-        "this": Relation(this),
+        "this": Relation(this, quote=run.quote),
         "is_incremental": lambda: unknown("is_incremental"),
         "should_full_refresh": lambda: unknown("should_full_refresh"),
         "execute": True,
@@ -141,8 +153,10 @@ def names(run: Run, unknown: Callable[..., Any]) -> dict[str, object]:
         "metrics": unknown("metrics"),
         "flags": unknown("flags"),
         "exceptions": _Quiet(),
-        "dbt": _Macros(unknown),
-        "dbt_utils": _Macros(unknown),
+        "run_started_at": _FIXED,
+        "modules": {"datetime": _DATETIME},
+        "dbt": _Macros("dbt", unknown),
+        "dbt_utils": _Macros("dbt_utils", unknown),
     }
 
 
@@ -192,18 +206,50 @@ class _Config:
 class _Macros:
     """``dbt.*`` and ``dbt_utils.*``: the SQL that they make, in a form that all dialects parse."""
 
-    def __init__(self, unknown: Callable[..., Any]) -> None:
+    def __init__(self, package: str, unknown: Callable[..., Any]) -> None:
+        self._package = package
         self._unknown = unknown
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
-        known = _SQL.get(name)
-        if known is not None:
-            return known
-        if name.startswith("type_"):
-            return lambda *_, **__: _TYPES.get(name[5:], "varchar")
-        return self._unknown(f"dbt_{name}")
+        return cross_database(name) or self._unknown(f"{self._package}_{name}")
+
+
+def cross_database(name: str) -> Callable[..., Any] | None:
+    """One of dbt's cross-database macros by its name, which projects may also call without ``dbt.``; None if there is none."""
+    if name.startswith("type_"):
+        return lambda *_, **__: _TYPES.get(name[5:], "varchar")
+    return _SQL.get(name)
+
+
+class _Date(datetime.date):
+    """A calendar that stands still: what is rendered must not depend on the day."""
+
+    @classmethod
+    def today(cls) -> _Date:
+        """The first of January 2000."""
+        return cls(2000, 1, 1)
+
+
+class _Datetime(datetime.datetime):
+    """A clock that stands still."""
+
+    @classmethod
+    def now(cls, tz: datetime.tzinfo | None = None) -> _Datetime:
+        """Midnight of the first of January 2000."""
+        return cls(2000, 1, 1, tzinfo=tz)
+
+    @classmethod
+    def utcnow(cls) -> _Datetime:
+        """Midnight of the first of January 2000."""
+        return cls(2000, 1, 1)
+
+    today = utcnow
+
+
+_FIXED = _Datetime(2000, 1, 1)
+_DATETIME = SimpleNamespace(date=_Date, datetime=_Datetime, timedelta=datetime.timedelta, time=datetime.time, timezone=datetime.timezone)
 
 
 def _function(name: str) -> Callable[..., str]:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from govtool.capture.sql.batch import Batch, ScriptState, StatementState
-from govtool.capture.sql.dependencies import (
+from govtool.capture.sql.walk.dependencies import (
     ARM_MASK,
     ARM_SHIFT,
     CHAIN_MASK,
@@ -22,9 +22,9 @@ from govtool.capture.sql.dependencies import (
     STAR,
     Interner,
 )
-from govtool.capture.sql.functions import is_masking
-from govtool.capture.sql.relation import ArrayElements, FunctionRows
-from govtool.capture.sql.statements import Write
+from govtool.capture.sql.walk.functions import is_masking
+from govtool.capture.sql.walk.relation import ArrayElements, FunctionRows
+from govtool.capture.sql.walk.writes import Write
 from govtool.model import HIDDEN, ROWS, ColumnRef, Derivation, Diagnostic, Edge, EdgeKind, OutputColumn, Statement
 from govtool.names import DEFAULT_NAMESPACE, dataset_id
 
@@ -59,7 +59,9 @@ def fold_script(script: ScriptState, read_names: set[str]) -> list[Draft]:
                 _rename(draft, live, kept)
             elif write.mode == "drop":
                 gone = live.pop(write.target, [])
-                survivors = [d for d in gone if d.target in read_names and d.target_kind in ("table", "view", "temporary")]
+                survivors = [
+                    d for d in gone if d.target in read_names and d.target_kind in ("table", "view", "temporary")
+                ]
                 for survivor in survivors:
                     survivor.target_kind = "temporary"
                 kept.extend(survivors)
@@ -68,8 +70,14 @@ def fold_script(script: ScriptState, read_names: set[str]) -> list[Draft]:
             elif write.mode == "truncate":
                 live[write.target] = [d for d in live.get(write.target, []) if d.write.defines]
             elif write.mode == "replace":
-                same_place = [d for d in live.get(write.target, []) if d.statement.parsed.line == statement.parsed.line and d.write.mode == "replace"]
-                declared = [d for d in live.get(write.target, []) if d.write.mode == "declare"] if not write.defines else []
+                same_place = [
+                    d
+                    for d in live.get(write.target, [])
+                    if d.statement.parsed.line == statement.parsed.line and d.write.mode == "replace"
+                ]
+                declared = (
+                    [d for d in live.get(write.target, []) if d.write.mode == "declare"] if not write.defines else []
+                )
                 variants = same_place if statement.variant else []
                 live[write.target] = [*declared, *variants, draft]
             else:
@@ -212,7 +220,13 @@ class Emitter:
         return found
 
     def _opaque_edges(
-        self, deps: list[int], path: str, target: str, draft: Draft, edges: dict[Edge, None], diagnostics: list[Diagnostic]
+        self,
+        deps: list[int],
+        path: str,
+        target: str,
+        draft: Draft,
+        edges: dict[Edge, None],
+        diagnostics: list[Diagnostic],
     ) -> None:
         """Candidates: edges that say "perhaps", and a diagnostic that lists them."""
         remaining = {dep >> REF_SHIFT for dep in deps}
@@ -235,9 +249,13 @@ class Emitter:
                     edges[Edge(self._ref(number), path, EdgeKind.OPAQUE, reason="ambiguous")] = None
         for number in sorted(remaining):
             ref = self._ref(number)
-            edges[Edge(ref, path, EdgeKind.OPAQUE, reason="unresolved" if ref.path == ROWS else "star-unresolved")] = None
+            edges[Edge(ref, path, EdgeKind.OPAQUE, reason="unresolved" if ref.path == ROWS else "star-unresolved")] = (
+                None
+            )
 
-    def _open_stars(self, write: Write, target: str, draft: Draft, edges: dict[Edge, None], diagnostics: list[Diagnostic]) -> bool:
+    def _open_stars(
+        self, write: Write, target: str, draft: Draft, edges: dict[Edge, None], diagnostics: list[Diagnostic]
+    ) -> bool:
         """Record each ``*`` that could not be expanded; returns whether all columns are known."""
         complete = True
         for star in write.output.open:

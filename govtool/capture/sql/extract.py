@@ -123,7 +123,9 @@ def _script_state(script: Script, options: Options, diagnostics: list[Diagnostic
             if key in seen:
                 continue
             seen.add(key)
-            statement = StatementState(parsed, state, len(state.statements), catalog, schema, path, variant=number, tree=parsed.tree)
+            statement = StatementState(
+                parsed, state, len(state.statements), catalog, schema, path, variant=number, tree=parsed.tree
+            )
             statement.relation = relation if parsed.routine is None else None
             statement.line_map = variant.line_of
             statement.diagnostics.extend(parsed.diagnostics)
@@ -173,7 +175,9 @@ def _emit(batch: Batch, options: Options, diagnostics: list[Diagnostic]) -> Extr
                 diagnostics.extend(_placed(note, statement) for note in statement.diagnostics)
     diagnostics.extend(note for derivation in derivations for note in derivation.diagnostics)
     diagnostics.extend(duplicates)
-    unique = sorted(dict.fromkeys(diagnostics), key=lambda d: (d.file or "", d.line or 0, d.column or 0, d.code, d.message))
+    unique = sorted(
+        dict.fromkeys(diagnostics), key=lambda d: (d.file or "", d.line or 0, d.column or 0, d.code, d.message)
+    )
     return Extraction(
         tuple(derivations),
         tuple(unique),
@@ -202,7 +206,14 @@ def _placed(note: Diagnostic, statement: StatementState) -> Diagnostic:
         return note
     line = statement.parsed.line if note.line is None else statement.line_of(note.line)
     return Diagnostic(
-        note.code, note.severity, note.message, statement.script.file, line, note.column or statement.parsed.column, note.target, note.candidates
+        note.code,
+        note.severity,
+        note.message,
+        statement.script.file,
+        line,
+        note.column or statement.parsed.column,
+        note.target,
+        note.candidates,
     )
 
 
@@ -235,7 +246,9 @@ def _with_duplicates(derivations: list[Derivation]) -> tuple[list[Derivation], l
             where = ", ".join(sorted(definers))
             for file, derivation in sorted(definers.items()):
                 text = f"{target} is defined by {len(definers)} files, and all are kept: {where}"
-                notes.append(Diagnostic("duplicate-definition", "info", text, file, derivation.statement.line, None, target))
+                notes.append(
+                    Diagnostic("duplicate-definition", "info", text, file, derivation.statement.line, None, target)
+                )
     return derivations, notes
 
 
@@ -255,7 +268,11 @@ def relation_of(file: str, options: Options) -> str | None:
     if match is None:
         return None
     groups = match.groupdict()
-    parts = [groups.get("catalog") or options.default_catalog, groups.get("schema") or options.default_schema, groups.get("table")]
+    parts = [
+        groups.get("catalog") or options.default_catalog,
+        groups.get("schema") or options.default_schema,
+        groups.get("table"),
+    ]
     known = [part for part in parts[1:] if part] if not parts[1] or not parts[0] else [part for part in parts if part]
     return join_name([fold(part, quoted=False, dialect=options.dialect, table=True) for part in known])
 

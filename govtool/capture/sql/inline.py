@@ -6,7 +6,7 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from govtool.capture.sql.walk import Inline
+from govtool.capture.sql.walk.state import Inline
 from govtool.names import fold
 
 
@@ -15,19 +15,27 @@ def inline_function(tree: exp.Expr, dialect: str) -> Inline | None:
     if not isinstance(tree, exp.Create) or not isinstance(tree.this, exp.UserDefinedFunction):
         return None
     signature = tree.this
-    name = ".".join(_part(p, dialect) for p in signature.this.parts) if isinstance(signature.this, exp.Table) else signature.this.name.lower()
+    name = (
+        ".".join(_part(p, dialect) for p in signature.this.parts)
+        if isinstance(signature.this, exp.Table)
+        else signature.this.name.lower()
+    )
     properties = tree.args["properties"].expressions if tree.args.get("properties") else []
     language = next((p.this.name.lower() for p in properties if isinstance(p, exp.LanguageProperty)), "sql")
     if language != "sql":
         return None
     parameters = tuple(
-        fold(d.this.name, quoted=bool(d.this.args.get("quoted")), dialect=dialect) for d in signature.expressions if isinstance(d, exp.ColumnDef)
+        fold(d.this.name, quoted=bool(d.this.args.get("quoted")), dialect=dialect)
+        for d in signature.expressions
+        if isinstance(d, exp.ColumnDef)
     )
     returns_table = any(isinstance(p, exp.ReturnsProperty) and p.args.get("is_table") for p in properties)
     body = _body(tree.args.get("expression"), dialect)
     if body is None:
         return None
-    is_table = returns_table or (isinstance(body, exp.Query) and dialect == "bigquery" and not isinstance(tree.expression, exp.Paren))
+    is_table = returns_table or (
+        isinstance(body, exp.Query) and dialect == "bigquery" and not isinstance(tree.expression, exp.Paren)
+    )
     return Inline(name, parameters, body, is_table)
 
 

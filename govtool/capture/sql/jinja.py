@@ -29,6 +29,9 @@ MAX_VALUE = 1_000_000
 MAX_SOURCE = 4_000_000
 
 
+_BACKTICKS = frozenset({"bigquery", "mysql", "hive", "spark", "spark2", "databricks", "doris", "starrocks", "singlestore", "drill"})
+
+
 class Limit(Exception):
     """A template that is not valid, or does more than is allowed."""
 
@@ -39,14 +42,21 @@ class Limit(Exception):
 
 
 class Unknown:
-    """A value that nobody gave. It renders to its name; whatever is done with it is unknown too."""
+    """A value that nobody gave. It renders to its name; whatever is done with it is unknown too.
 
-    __slots__ = ("_call", "_name")
+    As a condition it is a *test*: the same test is decided the same way wherever it occurs in one rendering, and ``not``
+    turns it around.
+    """
 
-    def __init__(self, name: str, call: bool = False) -> None:
-        """Remember how it is written, and whether it is the result of a call."""
+    __slots__ = ("_call", "_equal", "_name", "_negated", "_test")
+
+    def __init__(self, name: str, call: bool = False, test: str = "", negated: bool = False, equal: bool = False) -> None:
+        """Remember how it is written, whether it is the result of a call, and what it asks as a condition."""
         self._name = name[:200]
         self._call = call
+        self._test = test or self._name
+        self._negated = negated
+        self._equal = equal
 
     def __str__(self) -> str:
         return f"\ue002{self._name}\ue003" if self._call else self._name
@@ -79,14 +89,19 @@ class Unknown:
     def __hash__(self) -> int:
         return hash(self._name)
 
-    def _same(self, *_: object) -> Unknown:
-        return self
-
     def __eq__(self, other: object) -> Any:
-        return self
+        return self.asked(f"={_plain(other)}", equal=True)
 
     def __ne__(self, other: object) -> Any:
-        return self
+        return self.asked(f"={_plain(other)}", equal=True, negated=True)
+
+    def asked(self, question: str, *, negated: bool = False, equal: bool = False) -> Unknown:
+        """A condition on this value."""
+        return Unknown(self._name, self._call, (self._test + question)[:300], negated, equal)
+
+    def opposite(self) -> Unknown:
+        """``not`` this."""
+        return Unknown(self._name, self._call, self._test, not self._negated, self._equal)
 
     def __contains__(self, item: object) -> bool:
         return True
@@ -98,7 +113,22 @@ class Unknown:
         return 1.0
 
     __index__ = __int__
-    __lt__ = __le__ = __gt__ = __ge__ = _same
+
+    def _same(self, *_: object) -> Unknown:
+        return self
+
+    def __lt__(self, other: object) -> Any:
+        return self.asked(f"<{_plain(other)}")
+
+    def __ge__(self, other: object) -> Any:
+        return self.asked(f"<{_plain(other)}", negated=True)
+
+    def __gt__(self, other: object) -> Any:
+        return self.asked(f">{_plain(other)}")
+
+    def __le__(self, other: object) -> Any:
+        return self.asked(f">{_plain(other)}", negated=True)
+
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _same
     __truediv__ = __rtruediv__ = __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __pow__ = __rpow__ = __neg__ = __pos__ = _same
 
@@ -150,14 +180,15 @@ _MACRO = re.compile(r"\{%-?\s*macro\s+(?P<name>\w+)\s*\(.*?\{%-?\s*endmacro\s*-?
 class Run:
     """One rendering: the choices made for undecided tests, what was counted, what was found out."""
 
-    def __init__(self, choices: Mapping[str, bool], variables: dict[str, object], macros: MacroLibrary | None, file: str = "") -> None:
+    def __init__(self, choices: Mapping[str, bool], variables: dict[str, object], macros: MacroLibrary | None, file: str = "", dialect: str = "") -> None:
         """Start with everything at zero."""
+        self.quote = "`" if dialect in _BACKTICKS else '"'
         self.file = file
         self.choices = choices
         self.variables = variables
         self.macros = macros
-        self.undecided: dict[str, None] = {}
-        self.unknown_macros: dict[str, int | None] = {}
+        self.undecided: dict[str, bool] = {}
+        """The tests that nothing decides, in order, and how they were taken."""
         self.relations: set[str] = set()
         self.config: dict[str, object] = {}
         self.configured = False
@@ -175,12 +206,23 @@ class Run:
 
     # -- called from the changed tree ---------------------------------------------------------------------------------
 
-    def test(self, number: str, value: object) -> bool:
+    def test(self, value: object) -> bool:
         """Decide an ``if``."""
-        if isinstance(value, Unknown):
-            self.undecided.setdefault(number)
-            return self.choices.get(number, True)
-        return bool(value)
+        if not isinstance(value, Unknown):
+            return bool(value)
+        test = value._test
+        decision = self.undecided.get(test)
+        if decision is None:
+            decision = self.choices.get(test)
+            if decision is None:
+                # A value equals one constant at most: ``target.name == 'dev'`` fails where ``== 'prod'`` holds.
+                decision = not (value._equal and self._other_holds(test))
+            self.undecided[test] = decision
+        return decision != value._negated
+
+    def _other_holds(self, test: str) -> bool:
+        subject = test.partition("=")[0] + "="
+        return any(held and other.startswith(subject) for other, held in (*self.undecided.items(), *self.choices.items()))
 
     def loop(self, values: Any) -> list[object]:
         """The iterations of a ``for``, counted."""
@@ -195,14 +237,14 @@ class Run:
 
     def negate(self, value: object) -> object:
         """``not``."""
-        return value if isinstance(value, Unknown) else not value
+        return value.opposite() if isinstance(value, Unknown) else not value
 
     def member(self, item: object, values: Any, negated: bool) -> object:
         """``in`` and ``not in``."""
         if isinstance(item, Unknown):
-            return item
+            return item.asked(f" in {_plain(values)}", negated=negated)
         if isinstance(values, Unknown):
-            return values
+            return values.asked(f" has {_plain(item)}", negated=negated)
         try:
             if isinstance(values, (list, tuple)) and any(isinstance(v, Unknown) for v in values):
                 return Unknown("member")
@@ -296,15 +338,15 @@ class _Environment(SandboxedEnvironment):
             # ``{% call name() %}``: dbt's statement runs its body beside the model; what others make of theirs is not known.
             if __obj._name == "statement":
                 return ""
-            run.unknown_macros.setdefault(__obj._name, None)
-            return str(caller())
+            return f"{Unknown(__obj._name, True)}{caller()}"
         if isinstance(__obj, Unknown):
-            run.unknown_macros.setdefault(__obj._name.removesuffix("_item"), None)
             return Unknown(__obj._name, True)
         owner = getattr(__obj, "__self__", None)
         name = getattr(__obj, "__name__", "")
         if isinstance(owner, str):
             _check_text_method(owner, name, args, kwargs)
+        elif name == "strftime" and args and _WIDE.search(str(args[0])):
+            raise Limit("a format that is too wide")
         elif isinstance(owner, (list, dict)) and _size(owner) + sum(_size(a) for a in args) > MAX_VALUE:
             raise Limit("a value that is too long")
         try:
@@ -396,7 +438,9 @@ def _tested(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     def tested(*args: Any, **kwargs: Any) -> Any:
         value = args[first] if len(args) > first else None
         if isinstance(value, Unknown):
-            return value
+            if name in ("undefined", "none"):
+                return value.asked(" is defined", negated=True)
+            return value.asked(f" is {name}" + "".join(f" {_plain(a)}" for a in args[first + 1 :]))
         try:
             return function(*args, **kwargs)
         except (TypeError, ValueError):
@@ -425,7 +469,7 @@ def _undefined(name: str | None = None, obj: Any = None, **_: Any) -> Any:
     """What Jinja calls for a name that has no value."""
     if name is None:
         return Unknown("value")
-    macro = _library_macro(name)
+    macro = _library_macro(name) or dbt.cross_database(name)
     return Unknown(_plain(name)) if macro is None else macro
 
 
@@ -497,7 +541,7 @@ def compile_template(source: str, macro: bool = False) -> CompiledTemplate:
     environment = _environment()
     try:
         tree = environment.parse(source)
-        _Changer("m" + str(hash(source)) if macro else "").change(tree, not macro)
+        _Changer().change(tree, not macro)
         return CompiledTemplate(environment.from_string(tree))
     except TemplateSyntaxError as error:
         raise Limit(str(error.message or error)[:200], error.lineno) from error
@@ -524,7 +568,7 @@ def _environment() -> _Environment:
         environment.tests[name] = _tested(name, function)
     for name, extra in dbt.FILTERS.items():
         environment.filters[name] = _guarded(name, extra)
-    environment.filters["_test"] = lambda value, number: _current().test(number, value)
+    environment.filters["_test"] = lambda value: _current().test(value)
     environment.filters["_loop"] = lambda value: _current().loop(value)
     environment.filters["_not"] = lambda value: _current().negate(value)
     environment.filters["_in"] = lambda value, values, negated: _current().member(value, values, negated)
@@ -541,7 +585,7 @@ class _Dbt(Extension):
     def parse(self, parser: Parser) -> Any:
         """Parse one of the tags."""
         tag = next(parser.stream)
-        while parser.stream.current.type != "block_end":
+        while parser.stream.current.type not in ("block_end", "eof"):
             next(parser.stream)
         body = parser.parse_statements((f"name:end{tag.value}",), drop_needle=True)
         return body if tag.value == "snapshot" else nodes.Scope([], lineno=tag.lineno)
@@ -549,10 +593,6 @@ class _Dbt(Extension):
 
 class _Changer:
     """Rewrites Jinja's tree; see the module's docstring."""
-
-    def __init__(self, prefix: str) -> None:
-        self.prefix = prefix
-        self.count = 0
 
     def change(self, node: nodes.Node, marked: bool) -> None:
         """Change what is below a node, in place."""
@@ -568,9 +608,7 @@ class _Changer:
             elif isinstance(value, nodes.Node):
                 setattr(node, field, self._replaced(value, inner))
         if isinstance(node, (nodes.If, nodes.CondExpr)):
-            self.count += 1
-            number = nodes.Const(f"{self.prefix}:{self.count}")
-            node.test = _filter(node.test, "_test", [number])
+            node.test = _filter(node.test, "_test", [])
         elif isinstance(node, nodes.For):
             node.iter = _filter(node.iter, "_loop", [])
 

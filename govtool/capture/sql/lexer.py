@@ -56,14 +56,14 @@ class NestingError(Exception):
     """The statement is nested deeper than can be parsed safely."""
 
 
-class _NoFallbackWarning(logging.Filter):
-    """Drops sqlglot's log line on commands: those become diagnostics, with file and line."""
+class _NoWarnings(logging.Filter):
+    """Drops sqlglot's warnings (commands, odd JSON paths): what matters of them becomes diagnostics, with file and line."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        return "unsupported syntax" not in str(record.msg)
+        return record.levelno >= logging.ERROR
 
 
-logging.getLogger("sqlglot").addFilter(_NoFallbackWarning())
+logging.getLogger("sqlglot").addFilter(_NoWarnings())
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from sqlglot import exp
 from sqlglot.tokens import Token, TokenType
 
-from govtool.capture.sql.blocks import IGNORED
+from govtool.capture.sql.blocks import ignored
 from govtool.capture.sql.lexer import STRING_TYPES, NestingError, closing, find_word, word
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ _HARMLESS_ALTER = frozenset(
     SUBSCRIPTION GROUP ACCOUNT SHARE ALERT STREAM TABLESPACE PARTITION SYNONYM PACKAGE AGGREGATE COLLATION LARGE RULE
     TEXT STATISTICS EVENT VOLUME CATALOG CONNECTION EXTERNAL""".split()
 )
-_LINEAGE_ALTER = frozenset({"ADD", "DROP", "RENAME", "SWAP", "EXCHANGE", "CHANGE", "REPLACE", "MODIFY", "AS"})
+_LINEAGE_ALTER = frozenset({"ADD", "DROP", "RENAME", "SWAP", "EXCHANGE", "CHANGE", "REPLACE", "AS"})
 
 _Rewrite: TypeAlias = Callable[["ScriptReader", list[Token]], bool]
 
@@ -46,20 +46,23 @@ def failed(reader: ScriptReader, tokens: list[Token], error: Exception) -> None:
             return
         if _without_tail(reader, tokens, error):
             return
-        if head.partition(" ")[0] in IGNORED:
+        if ignored(head):
             reader.add(tokens, None, "ignored")
+            return
+        if tokens[0].token_type in reader.lex.commands:
+            command(reader, tokens)
             return
     reader.add(tokens, None, "failed", reader.parse_error(error, tokens))
 
 
-def command(reader: ScriptReader, tokens: list[Token], tree: exp.Command) -> None:
+def command(reader: ScriptReader, tokens: list[Token]) -> None:
     """A statement that sqlglot keeps as text."""
     head = word(tokens[0])
     rewrite = _REWRITES.get(head)
     if rewrite is not None and rewrite(reader, tokens):
         return
     words = [word(t) for t in tokens[1:8]]
-    if head.partition(" ")[0] in IGNORED or head in ("SET", "RESET", "REFRESH", "USE") or not any(w in _QUERY_WORDS for w in _words(tokens)):
+    if ignored(head) or head in ("SET", "RESET", "REFRESH", "USE") or not any(w in _QUERY_WORDS for w in _words(tokens)):
         if head == "CREATE" and any(w in _RELATIONS for w in words):
             _opaque(reader, tokens, "a CREATE that is not understood")
         elif head == "ALTER" and not _harmless_alter(tokens):
@@ -144,6 +147,8 @@ def _like(token: Token, kind: TokenType, text: str) -> Token:
 
 def _create(reader: ScriptReader, tokens: list[Token]) -> bool:
     """A CREATE with clauses that the parser does not know: keep the name, the columns and the query."""
+    if _without_word(reader, tokens, "SNAPSHOT"):
+        return True
     kind_at = next((i for i, t in enumerate(tokens[1:8], 1) if word(t) in ("TABLE", "VIEW", "TASK", "PIPE", "STREAM")), -1)
     if kind_at < 0:
         return False
@@ -183,15 +188,45 @@ def _create(reader: ScriptReader, tokens: list[Token]) -> bool:
                 if tree is not None:
                     _dropped(reader, tokens, tree, tokens[columns_end:query_at] or tokens[1:kind_at] or tokens[name_end:])
                     return True
-            query = reader.attempt(tokens[query_at + 1 :])
-            if query is None:
-                return False
+                tail = _last_with(tokens, query_at)
+                tree = reader.attempt([*head, *columns, *tokens[query_at:tail]]) if tail > 0 else None
+                if tree is not None:
+                    _dropped(reader, tokens, tree, tokens[tail:])
+                    return True
+            return False
     if columns_end > name_end:
         tree = reader.attempt([*head, *tokens[name_start:columns_end]])
         if tree is not None:
             _dropped(reader, tokens, tree, tokens[columns_end:] or tokens[1:kind_at] or tokens[:1])
             return True
     return False
+
+
+def _last_with(tokens: list[Token], start: int) -> int:
+    """Where ``WITH CHECK OPTION``, ``WITH READ ONLY`` and the like begin; -1 if nothing of the kind ends the statement."""
+    for index in range(len(tokens) - 1, max(start + 2, len(tokens) - 8), -1):
+        if word(tokens[index]) == "WITH":
+            return index
+    return -1
+
+
+def _without_word(reader: ScriptReader, tokens: list[Token], text: str) -> bool:
+    """BigQuery's ``CREATE | DROP SNAPSHOT TABLE``: a table like others, for lineage."""
+    at = next((i for i, t in enumerate(tokens[1:5], 1) if word(t) == text), -1)
+    if at < 0:
+        return False
+    tree = reader.attempt([*tokens[:at], *tokens[at + 1 :]])
+    if tree is None:
+        at_time = find_word(tokens, {"FOR"}, at)
+        tree = reader.attempt([*tokens[:at], *tokens[at + 1 : at_time]]) if at_time > 0 else None
+    if tree is None:
+        return False
+    reader.add(tokens, tree, "parsed")
+    return True
+
+
+def _drop(reader: ScriptReader, tokens: list[Token]) -> bool:
+    return _without_word(reader, tokens, "SNAPSHOT")
 
 
 def _stream(reader: ScriptReader, tokens: list[Token], kind_at: int) -> bool:
@@ -307,6 +342,9 @@ def _declare(reader: ScriptReader, tokens: list[Token]) -> bool:
 
 def _alter(reader: ScriptReader, tokens: list[Token]) -> bool:
     """``ALTER TABLE a EXCHANGE PARTITION (…) WITH TABLE b``: rows of b come into a."""
+    view = next((i for i, t in enumerate(tokens[1:10], 1) if word(t) == "VIEW"), -1)
+    if view > 0:
+        return _alter_view(reader, tokens, view)
     exchange = find_word(tokens, {"EXCHANGE"}, 2)
     table = find_word(tokens, {"TABLE"}, exchange + 1) if exchange > 0 else -1
     if table < 0:
@@ -332,6 +370,25 @@ def _alter(reader: ScriptReader, tokens: list[Token]) -> bool:
     return True
 
 
+def _alter_view(reader: ScriptReader, tokens: list[Token], view: int) -> bool:
+    """``ALTER … VIEW v … AS query`` with options between: as CREATE OR REPLACE VIEW."""
+    end = view + 2
+    while end + 1 < len(tokens) and tokens[end].token_type == TokenType.DOT:
+        end += 2
+    query = find_word(tokens, {"AS"}, end)
+    if query < 0:
+        return False
+    here = tokens[0]
+    head = [_like(here, TokenType.CREATE, "CREATE"), _like(here, TokenType.OR, "OR"), _like(here, TokenType.REPLACE, "REPLACE")]
+    tail = _last_with(tokens, query)
+    for stop in (len(tokens), tail):
+        tree = reader.attempt([*head, *tokens[view:end], *tokens[query:stop]]) if stop > 0 else None
+        if tree is not None:
+            reader.add(tokens, tree, "parsed")
+            return True
+    return False
+
+
 _REWRITES: dict[str, _Rewrite] = {
     "CREATE": _create,
     "REPLACE": _replace_into,
@@ -340,4 +397,5 @@ _REWRITES: dict[str, _Rewrite] = {
     "EXPLAIN": _explained,
     "DECLARE": _declare,
     "ALTER": _alter,
+    "DROP": _drop,
 }

@@ -116,7 +116,8 @@ def _language(tokens: list[Token], start: int) -> str:
     """The language that the routine is written in, upper case; empty if it does not say."""
     for index in range(start, len(tokens) - 1):
         text = word(tokens[index])
-        if text == "LANGUAGE":
+        follows = tokens[index - 1].token_type not in (TokenType.DOT, TokenType.COMMA)
+        if text == "LANGUAGE" and follows and tokens[index + 1].text.replace("_", "").isalnum():
             return tokens[index + 1].text.upper()
         if text in ("BEGIN", "SELECT") or (text == "DECLARE" and index > start):
             break
@@ -136,6 +137,8 @@ def _body(tokens: list[Token], start: int, kind: str) -> int:
             depth -= 1
         elif depth == 0:
             text = word(token)
+            if text == "AS" and word(tokens[index - 1]) in ("EXECUTE", "EXEC"):
+                continue
             if text in ("AS", "IS"):
                 following = tokens[index + 1] if index + 1 < len(tokens) else None
                 if following is None:
@@ -151,7 +154,7 @@ def _body(tokens: list[Token], start: int, kind: str) -> int:
                 return index
             if text in _STATEMENTS and kind in ("PROCEDURE", "PROC", "TRIGGER") and word(tokens[index - 1]) not in (
                 "AFTER", "BEFORE", "OR", "OF", "FOR", "READS", "MODIFIES", "INSTEAD", "CONTAINS", "EACH",
-            ) and text not in ("SET", "EXECUTE", "IF") and tokens[index - 1].token_type != TokenType.COMMA:
+            ) and text not in ("SET", "EXECUTE", "IF", "WITH") and tokens[index - 1].token_type != TokenType.COMMA:
                 return index
     return -1
 

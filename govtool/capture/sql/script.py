@@ -153,15 +153,36 @@ class ScriptReader:
         start = 0
         batch = 0
         for end in (*ends, len(tokens)):
+            if end < start:
+                continue
             chunk = tokens[start:end] if start or end < len(tokens) else tokens
             while batch < len(batches) and start and tokens[start - 1].start >= batches[batch]:
                 batch += 1
                 self.flow = blocks.Flow(inside=self.bodies > 0)
                 if not self.bodies:
                     self.routine = None
+            if len(chunk) > 1 and word(chunk[0]) == "WITH" and word(chunk[1]) == "FUNCTION" and end < len(tokens):
+                end = self._inline_functions(tokens, start, [e for e in ends if e > end])
+                start = end + 1
+                continue
             start = end + 1
             if chunk:
                 self._chunk(chunk)
+
+    def _inline_functions(self, tokens: list[Token], start: int, ends: list[int]) -> int:
+        """Trino's ``WITH FUNCTION … BEGIN …; END SELECT …`` is one statement with semicolons in it.
+
+        Returns:
+            The index of the token that ends it.
+        """
+        tried = [*ends[:100], len(tokens)]
+        for end in tried:
+            tree = self.attempt(tokens[start:end])
+            if tree is not None:
+                self.add(tokens[start:end], tree, "parsed")
+                return end
+        self.statement(tokens[start : tried[0]])
+        return tried[0]
 
     def _semicolons(self, tokens: list[Token]) -> list[int]:
         """Indices of the semicolon tokens. Looks at the text's semicolons only: most tokens are none."""
@@ -272,7 +293,7 @@ class ScriptReader:
         if tree is None:
             return
         if tree.__class__ is exp.Command:
-            rescue.command(self, tokens, tree)
+            rescue.command(self, tokens)
             return
         self.add(tokens, tree, "parsed")
 

@@ -20,7 +20,8 @@ MAX_VARIANTS = 12
 
 _MARK = re.compile("\ue000(\\d+)\ue001")
 _UNKNOWN = re.compile("\ue002([^\ue002\ue003]*)\ue003")
-_TAGS = re.compile(r"\{[{%#]")
+_TAGS = re.compile(r"\{\{|\{#|\{%[-+]?\s*[a-z_]+\b(?!['\"])")
+_BLOCKS = re.compile(r"\{%[-+]?\s*(?:if|for|set|macro|call|do|raw|block|import|from|include|extends|filter|snapshot|test)\b|\{\{")
 _CONTROL = re.compile("[\ue000-\ue003]")
 _OPERAND_WORDS = frozenset(
     """SELECT DISTINCT WHERE AND OR NOT ON BY FROM JOIN HAVING WHEN THEN ELSE CASE IN LIKE BETWEEN SET VALUES INTO USING LIMIT IS
@@ -71,6 +72,7 @@ def render(
     file: str = "",
     *,
     macros: MacroLibrary | None = None,
+    dialect: str = "",
 ) -> Rendered:
     """Render a SQL text.
 
@@ -79,6 +81,7 @@ def render(
         variables: What names stand for, dbt's ``var('x')`` and ``env_var('x')`` included. Dotted keys make objects.
         file: The file that diagnostics name.
         macros: Macros of the project; see ``MacroLibrary``.
+        dialect: How names of relations are quoted that need to be.
 
     Returns:
         The renderings. A template that cannot be rendered gives its text without the tags, and a ``template`` diagnostic.
@@ -92,6 +95,9 @@ def render(
     try:
         template = compile_template(source)
     except Limit as error:
+        if _BLOCKS.search(source) is None:
+            # Braces of something else, such as a format string.
+            return Rendered((Variant(fill(text, variables)),))
         diagnostics.append(Diagnostic("template", "warning", f"not a valid template: {error}", file or None, error.line))
         return Rendered((Variant(fill(strip_tags(source), variables)),), tuple(diagnostics))
     runs: list[tuple[str, Run]] = []
@@ -109,7 +115,7 @@ def render(
         if len(runs) >= MAX_VARIANTS:
             dropped += 1
             continue
-        run = Run(choices, dict(variables or {}), macros, file)
+        run = Run(choices, dict(variables or {}), macros, file, dialect)
         try:
             output = template.render(run)
         except Limit as error:
@@ -118,22 +124,20 @@ def render(
                 return Rendered((Variant(fill(strip_tags(source), variables)),), tuple(diagnostics))
             continue
         runs.append((output, run))
-        for test in run.undecided:
+        for test, decision in run.undecided.items():
             if test not in known:
                 known.add(test)
-                queue.append({**choices, test: False})
+                queue.append({**choices, test: not decision})
     if not runs:
         return Rendered((Variant(fill(strip_tags(source), variables)),), tuple(diagnostics))
     variants: list[Variant] = []
     texts: set[str] = set()
+    unknown: dict[str, int] = {}
     for output, _ in runs:
-        variant = _variant(output, variables)
+        variant = _variant(output, variables, unknown)
         if variant.text not in texts:
             texts.add(variant.text)
             variants.append(variant)
-    unknown: dict[str, int | None] = {}
-    for _, run in runs:
-        unknown.update(run.unknown_macros)
     for name, line in sorted(unknown.items()):
         diagnostics.append(
             Diagnostic("template", "warning", f"macro {name} is not known: the SQL that it makes is missing", file or None, line)
@@ -151,9 +155,13 @@ def render(
     return Rendered(tuple(variants), tuple(diagnostics), tuple(sorted(unknown)), tuple(sorted(relations)), config if called else None)
 
 
-def _variant(output: str, variables: Mapping[str, object] | None) -> Variant:
-    """Take the line marks and the places of unknown macros out of a rendering."""
+def _variant(output: str, variables: Mapping[str, object] | None, unknown: dict[str, int]) -> Variant:
+    """Take the line marks and the places of unknown macros out of a rendering; note the latter in ``unknown``."""
     if "\ue002" in output:
+        for match in _UNKNOWN.finditer(output):
+            mark = output.rfind("\ue000", 0, match.start())
+            line = int(output[mark + 1 : output.find("\ue001", mark)]) if mark >= 0 else 1
+            unknown.setdefault(match.group(1), line)
         output = _UNKNOWN.sub(_place, output)
     lines: list[int] = []
     parts: list[str] = []
@@ -196,6 +204,8 @@ def _place(match: re.Match[str]) -> str:
         return f"{name}()"
     if last.isalnum() or last == "_":
         word = _LAST_WORD.search(before)
+        if word and word.group().upper() == "AS":
+            return name or "x"
         if word and word.group().upper() in _OPERAND_WORDS:
             return f"{name}()"
     return f"/* {name} */"

@@ -72,7 +72,7 @@ def _opens_cte(tokens: Sequence[Token], index: int) -> bool:
 class _Piece:
     """A statement in the making."""
 
-    __slots__ = ("action", "closed", "head", "routine", "second", "seen_query", "seen_set", "tokens")
+    __slots__ = ("action", "cte", "last", "closed", "head", "routine", "second", "seen_query", "seen_set", "tokens")
 
     def __init__(self) -> None:
         self.tokens: list[Token] = []
@@ -83,9 +83,12 @@ class _Piece:
         self.action = False
         self.routine = False
         self.closed = False
+        self.cte = False
+        self.last = ""
 
     def add(self, token: Token, text: str) -> None:
         self.tokens.append(token)
+        last, self.last = self.last, text
         if len(self.tokens) == 1:
             self.head = text
             self.closed = text in ("BEGIN", "END", "ELSE")
@@ -107,7 +110,9 @@ class _Piece:
             self.action = True
         elif self.head in _DDL and text in _ROUTINES and len(self.tokens) <= 5:
             self.routine = True
-        elif text == "AS" and self.routine:
+        elif text == "WITH":
+            self.cte = True
+        elif text == "AS" and self.routine and last not in ("EXECUTE", "EXEC"):
             self.closed = True
 
     def ends_before(self, text: str, previous: str) -> bool:
@@ -118,7 +123,10 @@ class _Piece:
         if head in _RIGHTS and text not in ("BEGIN", "END", "IF", "WHILE", "DECLARE"):
             return False
         if text == "WITH":
-            return previous != "AS"
+            return previous != "AS" and not (head == "INSERT" and not self.seen_query)
+        if self.cte and text in ("SELECT", "INSERT", "UPDATE", "DELETE", "MERGE") and previous == ")":
+            self.cte = False
+            return False
         if text == "SELECT":
             if previous in _SET_OPERATORS or previous in ("AS", "FOR", "RETURN"):
                 return False

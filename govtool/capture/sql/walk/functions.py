@@ -6,7 +6,9 @@ import re
 
 from sqlglot import exp
 
-VALUE_WINDOW_FUNCTIONS = frozenset({"lag", "lead", "first_value", "last_value", "nth_value", "first", "last", "any_value"})
+VALUE_WINDOW_FUNCTIONS = frozenset(
+    {"lag", "lead", "first_value", "last_value", "nth_value", "first", "last", "any_value"}
+)
 """Under OVER these hand on one row's value: a transformation, not an aggregation."""
 
 MASKING = frozenset(

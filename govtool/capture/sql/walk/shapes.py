@@ -8,15 +8,26 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from govtool.capture.sql.dependencies import CONDITIONAL, Deps, bounded
-from govtool.capture.sql.expressions import ExpressionWalk
-from govtool.capture.sql.functions import function_name
-from govtool.capture.sql.relation import Output, Source
-from govtool.capture.sql.scope import Environment, Scope
+from govtool.capture.sql.walk.dependencies import CONDITIONAL, Deps, bounded
+from govtool.capture.sql.walk.expressions import ExpressionWalk
+from govtool.capture.sql.walk.functions import function_name
+from govtool.capture.sql.walk.relation import Output, Source
+from govtool.capture.sql.walk.scope import Environment, Scope
 
 MAX_DEPTH = 24
 
-_WRAPPERS = (exp.Paren, exp.Alias, exp.Bracket, exp.ArrayAgg, exp.Order, exp.Limit, exp.AnyValue, exp.Distinct, exp.IgnoreNulls, exp.ArrayConcatAgg)
+_WRAPPERS = (
+    exp.Paren,
+    exp.Alias,
+    exp.Bracket,
+    exp.ArrayAgg,
+    exp.Order,
+    exp.Limit,
+    exp.AnyValue,
+    exp.Distinct,
+    exp.IgnoreNulls,
+    exp.ArrayConcatAgg,
+)
 SHAPED = (
     exp.Struct, exp.Array, exp.ArrayConcat, exp.If, exp.Case, exp.Coalesce, exp.Anonymous, exp.Subquery, exp.Dot, exp.Cast, *_WRAPPERS,
 )  # fmt: skip
@@ -82,7 +93,11 @@ class ShapeWalk(ExpressionWalk):
                 shape = _descended(source, path)
                 if shape is not None:
                     return shape
-            if len(names) == 1 and names[0] in level.by_alias and not any(names[0] in source.known for source in level.sources):
+            if (
+                len(names) == 1
+                and names[0] in level.by_alias
+                and not any(names[0] in source.known for source in level.sources)
+            ):
                 return self.source_star(level.by_alias[names[0]])  # the alias of a source is its whole row
             level = level.parent
         return None
@@ -90,7 +105,13 @@ class ShapeWalk(ExpressionWalk):
     def _struct_shape(self, node: exp.Struct, scope: Scope, env: Environment | None, depth: int) -> Output:
         shape = Output()
         for item in node.expressions:
-            value = item.expression if isinstance(item, exp.PropertyEQ) else item.this if isinstance(item, exp.Alias) else item
+            value = (
+                item.expression
+                if isinstance(item, exp.PropertyEQ)
+                else item.this
+                if isinstance(item, exp.Alias)
+                else item
+            )
             if isinstance(item, (exp.PropertyEQ, exp.Alias)):
                 name = self.name(item.this if isinstance(item, exp.PropertyEQ) else item.args["alias"])
             elif isinstance(value, exp.Column) and isinstance(value.this, exp.Identifier):
@@ -125,8 +146,12 @@ class ShapeWalk(ExpressionWalk):
         output = self.query(node, scope, env)
         return output.fields.get(0) if len(output.names) == 1 else None
 
-    def _chosen(self, conditions: list[exp.Expr], values: list[exp.Expr], scope: Scope, env: Environment | None, depth: int) -> Output | None:
-        merged = self._merged([self.shape(value, scope, env, depth + 1) for value in values if not isinstance(value, exp.Null)])
+    def _chosen(
+        self, conditions: list[exp.Expr], values: list[exp.Expr], scope: Scope, env: Environment | None, depth: int
+    ) -> Output | None:
+        merged = self._merged(
+            [self.shape(value, scope, env, depth + 1) for value in values if not isinstance(value, exp.Null)]
+        )
         if merged is None:
             return None
         steering = [dep for condition in conditions for dep in self.collect(condition, scope, env, CONDITIONAL, 0)]
@@ -154,7 +179,9 @@ class ShapeWalk(ExpressionWalk):
         position = shape.index().get(self.name(right))
         return shape.fields.get(position) if position is not None else None
 
-    def _inlined_shape(self, name: str, call: exp.Expr, scope: Scope, env: Environment | None, depth: int) -> Output | None:
+    def _inlined_shape(
+        self, name: str, call: exp.Expr, scope: Scope, env: Environment | None, depth: int
+    ) -> Output | None:
         body = self.lookup.function(name)
         if body is None or body.is_table or name in self.inlining or len(self.inlining) > 8:
             return None
@@ -189,4 +216,3 @@ def _descended(source: Source, path: tuple[str, ...]) -> Output | None:
         position = shape.index().get(step)
         shape = shape.fields.get(position) if position is not None else None
     return shape
-

@@ -11,8 +11,8 @@ from typing import cast
 
 from sqlglot import exp
 
-from govtool.capture.sql.columns import ColumnWalk
-from govtool.capture.sql.dependencies import (
+from govtool.capture.sql.walk.columns import ColumnWalk
+from govtool.capture.sql.walk.dependencies import (
     AGGREGATION,
     CHAIN_MASK,
     CHAIN_SHIFT,
@@ -27,10 +27,11 @@ from govtool.capture.sql.dependencies import (
     bounded,
     compose,
 )
-from govtool.capture.sql.functions import AGGREGATE_NAMES, VALUE_WINDOW_FUNCTIONS, function_name
-from govtool.capture.sql.relation import Output, Source
-from govtool.capture.sql.scope import Environment, Scope
-from govtool.capture.sql.walk import Inline
+from govtool.capture.sql.walk.functions import AGGREGATE_NAMES, VALUE_WINDOW_FUNCTIONS, function_name
+from govtool.capture.sql.walk.paths import joined_path, json_key, json_path
+from govtool.capture.sql.walk.relation import Output, Source
+from govtool.capture.sql.walk.scope import Environment, Scope
+from govtool.capture.sql.walk.state import Inline
 
 Task = tuple[exp.Expr, int, int]
 """A node, the kind of the way from it to the output, and the chain of functions on that way."""
@@ -161,7 +162,11 @@ class ExpressionWalk(ColumnWalk):
                 elif not chain:
                     for dep in found:
                         # The common case, a plain base column, needs no composition.
-                        out.append((dep & ~STAR) | kind if not dep & (KIND_MASK | CHAIN_MASK) else compose(dep, kind, 0, interner))
+                        out.append(
+                            (dep & ~STAR) | kind
+                            if not dep & (KIND_MASK | CHAIN_MASK)
+                            else compose(dep, kind, 0, interner)
+                        )
                 else:
                     for dep in found:
                         if dep & (KIND_MASK | CHAIN_MASK):
@@ -201,7 +206,14 @@ class ExpressionWalk(ColumnWalk):
     # ---- choices -------------------------------------------------------------------------------
 
     def _case(
-        self, node: exp.Case, kind: int, chain: int, stack: list[Task], scope: Scope, env: Environment | None, out: list[int]
+        self,
+        node: exp.Case,
+        kind: int,
+        chain: int,
+        stack: list[Task],
+        scope: Scope,
+        env: Environment | None,
+        out: list[int],
     ) -> None:
         value, chain = self._through("case", kind, chain)
         condition = CONDITIONAL if kind < CONDITIONAL else kind
@@ -216,16 +228,32 @@ class ExpressionWalk(ColumnWalk):
             stack.append((node.args["default"], value, chain))
 
     def _if(
-        self, node: exp.If, kind: int, chain: int, stack: list[Task], scope: Scope, env: Environment | None, out: list[int]
+        self,
+        node: exp.If,
+        kind: int,
+        chain: int,
+        stack: list[Task],
+        scope: Scope,
+        env: Environment | None,
+        out: list[int],
     ) -> None:
         self._choice(node, "if", ("true", "false"), kind, chain, stack)
 
     def _nvl2(
-        self, node: exp.Nvl2, kind: int, chain: int, stack: list[Task], scope: Scope, env: Environment | None, out: list[int]
+        self,
+        node: exp.Nvl2,
+        kind: int,
+        chain: int,
+        stack: list[Task],
+        scope: Scope,
+        env: Environment | None,
+        out: list[int],
     ) -> None:
         self._choice(node, "nvl2", ("true", "false"), kind, chain, stack)
 
-    def _choice(self, node: exp.Expr, name: str, branches: tuple[str, ...], kind: int, chain: int, stack: list[Task]) -> None:
+    def _choice(
+        self, node: exp.Expr, name: str, branches: tuple[str, ...], kind: int, chain: int, stack: list[Task]
+    ) -> None:
         value, chain = self._through(name, kind, chain)
         stack.append((node.args["this"], CONDITIONAL if kind < CONDITIONAL else kind, 0))
         for branch in branches:
@@ -233,7 +261,14 @@ class ExpressionWalk(ColumnWalk):
                 stack.append((node.args[branch], value, chain))
 
     def _decode(
-        self, node: exp.DecodeCase, kind: int, chain: int, stack: list[Task], scope: Scope, env: Environment | None, out: list[int]
+        self,
+        node: exp.DecodeCase,
+        kind: int,
+        chain: int,
+        stack: list[Task],
+        scope: Scope,
+        env: Environment | None,
+        out: list[int],
     ) -> None:
         """DECODE(operand, search, result, search, result, …, default)."""
         value, chain = self._through("decode", kind, chain)
@@ -246,7 +281,14 @@ class ExpressionWalk(ColumnWalk):
     # ---- aggregates and windows ------------------------------------------------------------------
 
     def _window(
-        self, node: exp.Window, kind: int, chain: int, stack: list[Task], scope: Scope, env: Environment | None, out: list[int]
+        self,
+        node: exp.Window,
+        kind: int,
+        chain: int,
+        stack: list[Task],
+        scope: Scope,
+        env: Environment | None,
+        out: list[int],
     ) -> None:
         function = node.args["this"]
         window = WINDOW if kind < CONDITIONAL else kind
@@ -280,13 +322,27 @@ class ExpressionWalk(ColumnWalk):
                     self._window_parts(named, kind, stack, scope, seen)
 
     def _filter(
-        self, node: exp.Filter, kind: int, chain: int, stack: list[Task], scope: Scope, env: Environment | None, out: list[int]
+        self,
+        node: exp.Filter,
+        kind: int,
+        chain: int,
+        stack: list[Task],
+        scope: Scope,
+        env: Environment | None,
+        out: list[int],
     ) -> None:
         stack.append((node.this, kind, chain))
         stack.append((node.expression, CONDITIONAL if kind < CONDITIONAL else kind, 0))
 
     def _within_group(
-        self, node: exp.WithinGroup, kind: int, chain: int, stack: list[Task], scope: Scope, env: Environment | None, out: list[int]
+        self,
+        node: exp.WithinGroup,
+        kind: int,
+        chain: int,
+        stack: list[Task],
+        scope: Scope,
+        env: Environment | None,
+        out: list[int],
     ) -> None:
         """percentile_cont(0.5) WITHIN GROUP (ORDER BY x) is an aggregate of x; LISTAGG(x) … (ORDER BY y) is steered by y."""
         function = node.this
@@ -301,7 +357,14 @@ class ExpressionWalk(ColumnWalk):
                 stack.append((item, kind, 0))
 
     def _ordered_argument(
-        self, node: exp.Order, kind: int, chain: int, stack: list[Task], scope: Scope, env: Environment | None, out: list[int]
+        self,
+        node: exp.Order,
+        kind: int,
+        chain: int,
+        stack: list[Task],
+        scope: Scope,
+        env: Environment | None,
+        out: list[int],
     ) -> None:
         """array_agg(x ORDER BY y): x is the value, y steers as the ORDER BY of a window does."""
         if node.args.get("this") is not None:
@@ -309,7 +372,14 @@ class ExpressionWalk(ColumnWalk):
         stack.extend((item, WINDOW if kind < CONDITIONAL else kind, 0) for item in node.expressions)
 
     def _array_agg(
-        self, node: exp.ArrayAgg, kind: int, chain: int, stack: list[Task], scope: Scope, env: Environment | None, out: list[int]
+        self,
+        node: exp.ArrayAgg,
+        kind: int,
+        chain: int,
+        stack: list[Task],
+        scope: Scope,
+        env: Environment | None,
+        out: list[int],
     ) -> None:
         if kind < CONDITIONAL:
             chain = self.interner.prepend("array_agg", chain)
@@ -317,7 +387,14 @@ class ExpressionWalk(ColumnWalk):
         stack.append((node.this, kind, chain))
 
     def _having_max(
-        self, node: exp.HavingMax, kind: int, chain: int, stack: list[Task], scope: Scope, env: Environment | None, out: list[int]
+        self,
+        node: exp.HavingMax,
+        kind: int,
+        chain: int,
+        stack: list[Task],
+        scope: Scope,
+        env: Environment | None,
+        out: list[int],
     ) -> None:
         """any_value(x HAVING MAX y): y chooses the row."""
         stack.append((node.this, kind, chain))
@@ -327,7 +404,14 @@ class ExpressionWalk(ColumnWalk):
     # ---- paths -----------------------------------------------------------------------------------
 
     def _dot(
-        self, node: exp.Dot, kind: int, chain: int, stack: list[Task], scope: Scope, env: Environment | None, out: list[int]
+        self,
+        node: exp.Dot,
+        kind: int,
+        chain: int,
+        stack: list[Task],
+        scope: Scope,
+        env: Environment | None,
+        out: list[int],
     ) -> None:
         right = node.args.get("expression")
         if isinstance(right, exp.Func):  # schema.function(…)
@@ -340,7 +424,14 @@ class ExpressionWalk(ColumnWalk):
         self._descend(base, path, kind, chain, stack, scope, env, out)
 
     def _bracket(
-        self, node: exp.Bracket, kind: int, chain: int, stack: list[Task], scope: Scope, env: Environment | None, out: list[int]
+        self,
+        node: exp.Bracket,
+        kind: int,
+        chain: int,
+        stack: list[Task],
+        scope: Scope,
+        env: Environment | None,
+        out: list[int],
     ) -> None:
         for index in node.expressions:
             if not isinstance(index, exp.Literal):
@@ -349,12 +440,21 @@ class ExpressionWalk(ColumnWalk):
         self._descend(base, path, kind, chain, stack, scope, env, out)
 
     def _json(
-        self, node: exp.Expr, kind: int, chain: int, stack: list[Task], scope: Scope, env: Environment | None, out: list[int]
+        self,
+        node: exp.Expr,
+        kind: int,
+        chain: int,
+        stack: list[Task],
+        scope: Scope,
+        env: Environment | None,
+        out: list[int],
     ) -> None:
         key = node.args.get("expression")
         if isinstance(key, exp.Expr) and not isinstance(key, (exp.JSONPath, exp.Literal)):
             stack.append((key, CONDITIONAL if kind < CONDITIONAL else kind, 0))
-        value, chain = self._through(function_name(node), kind, chain) if not node.args.get("variant_extract") else (kind, chain)
+        value, chain = (
+            self._through(function_name(node), kind, chain) if not node.args.get("variant_extract") else (kind, chain)
+        )
         base, path = self._path(node)
         self._descend(base, path, value, chain, stack, scope, env, out)
 
@@ -383,7 +483,15 @@ class ExpressionWalk(ColumnWalk):
         return node, joined_path([part for part in reversed(parts) if part])
 
     def _descend(
-        self, base: exp.Expr, path: str, kind: int, chain: int, stack: list[Task], scope: Scope, env: Environment | None, out: list[int]
+        self,
+        base: exp.Expr,
+        path: str,
+        kind: int,
+        chain: int,
+        stack: list[Task],
+        scope: Scope,
+        env: Environment | None,
+        out: list[int],
     ) -> None:
         """Collect ``base`` with ``path`` below its columns, if it is a column; else just ``base``."""
         if not isinstance(base, exp.Column):
@@ -396,7 +504,12 @@ class ExpressionWalk(ColumnWalk):
         deps: Deps = ()
         source = scope.find((self.name(base.this),)) if not base.args.get("table") else None
         head, _, rest = path.partition(".")
-        if source is not None and head and "[" not in head and not any(s.get(self.name(base.this), self.interner) for s in scope.sources):
+        if (
+            source is not None
+            and head
+            and "[" not in head
+            and not any(s.get(self.name(base.this), self.interner) for s in scope.sources)
+        ):
             deps = self.of_source(source, head, base)  # (t).column
             path = rest
         else:
@@ -415,14 +528,28 @@ class ExpressionWalk(ColumnWalk):
     # ---- subqueries ------------------------------------------------------------------------------
 
     def _subquery(
-        self, node: exp.Expr, kind: int, chain: int, stack: list[Task], scope: Scope, env: Environment | None, out: list[int]
+        self,
+        node: exp.Expr,
+        kind: int,
+        chain: int,
+        stack: list[Task],
+        scope: Scope,
+        env: Environment | None,
+        out: list[int],
     ) -> None:
         output = self.query(node, scope, env)
         for deps in output.deps:
             out.extend(compose(dep, kind, chain, self.interner) for dep in deps)
 
     def _exists(
-        self, node: exp.Exists, kind: int, chain: int, stack: list[Task], scope: Scope, env: Environment | None, out: list[int]
+        self,
+        node: exp.Exists,
+        kind: int,
+        chain: int,
+        stack: list[Task],
+        scope: Scope,
+        env: Environment | None,
+        out: list[int],
     ) -> None:
         inner = node.this
         if isinstance(inner, exp.Query):
@@ -433,7 +560,14 @@ class ExpressionWalk(ColumnWalk):
                     stack.append((value, max(kind, TRANSFORMATION), chain))
 
     def _in(
-        self, node: exp.In, kind: int, chain: int, stack: list[Task], scope: Scope, env: Environment | None, out: list[int]
+        self,
+        node: exp.In,
+        kind: int,
+        chain: int,
+        stack: list[Task],
+        scope: Scope,
+        env: Environment | None,
+        out: list[int],
     ) -> None:
         kind = max(kind, TRANSFORMATION)
         stack.append((node.this, kind, chain))
@@ -446,7 +580,14 @@ class ExpressionWalk(ColumnWalk):
     # ---- calls -----------------------------------------------------------------------------------
 
     def _anonymous(
-        self, node: exp.Anonymous, kind: int, chain: int, stack: list[Task], scope: Scope, env: Environment | None, out: list[int]
+        self,
+        node: exp.Anonymous,
+        kind: int,
+        chain: int,
+        stack: list[Task],
+        scope: Scope,
+        env: Environment | None,
+        out: list[int],
     ) -> None:
         name = function_name(node)
         if self._inline(name, node, kind, chain, scope, env, out):
@@ -496,19 +637,40 @@ class ExpressionWalk(ColumnWalk):
         raise NotImplementedError
 
     def _concat(
-        self, node: exp.Expr, kind: int, chain: int, stack: list[Task], scope: Scope, env: Environment | None, out: list[int]
+        self,
+        node: exp.Expr,
+        kind: int,
+        chain: int,
+        stack: list[Task],
+        scope: Scope,
+        env: Environment | None,
+        out: list[int],
     ) -> None:
         value, chain = self._through("concat", kind, chain)
         stack.append((node.this, value, chain))
         stack.append((node.expression, value, chain))
 
     def _parameter(
-        self, node: exp.Parameter, kind: int, chain: int, stack: list[Task], scope: Scope, env: Environment | None, out: list[int]
+        self,
+        node: exp.Parameter,
+        kind: int,
+        chain: int,
+        stack: list[Task],
+        scope: Scope,
+        env: Environment | None,
+        out: list[int],
     ) -> None:
         out.extend(compose(dep, kind, chain, self.interner) for dep in self.positional(node, None, scope))
 
     def _columns(
-        self, node: exp.Columns, kind: int, chain: int, stack: list[Task], scope: Scope, env: Environment | None, out: list[int]
+        self,
+        node: exp.Columns,
+        kind: int,
+        chain: int,
+        stack: list[Task],
+        scope: Scope,
+        env: Environment | None,
+        out: list[int],
     ) -> None:
         """COLUMNS('pattern') inside an expression: every matching column of the scope."""
         for source in scope.sources:
@@ -516,24 +678,52 @@ class ExpressionWalk(ColumnWalk):
                 out.extend(compose(dep, kind, chain, self.interner) for dep in source.get(name, self.interner) or ())
 
     def _first_only(
-        self, node: exp.Expr, kind: int, chain: int, stack: list[Task], scope: Scope, env: Environment | None, out: list[int]
+        self,
+        node: exp.Expr,
+        kind: int,
+        chain: int,
+        stack: list[Task],
+        scope: Scope,
+        env: Environment | None,
+        out: list[int],
     ) -> None:
         stack.append((node.this, kind, chain))
 
     def _second_only(
-        self, node: exp.Expr, kind: int, chain: int, stack: list[Task], scope: Scope, env: Environment | None, out: list[int]
+        self,
+        node: exp.Expr,
+        kind: int,
+        chain: int,
+        stack: list[Task],
+        scope: Scope,
+        env: Environment | None,
+        out: list[int],
     ) -> None:
         stack.append((node.args["expression"], kind, chain))
 
     def _generic_special(
-        self, node: exp.Expr, kind: int, chain: int, stack: list[Task], scope: Scope, env: Environment | None, out: list[int]
+        self,
+        node: exp.Expr,
+        kind: int,
+        chain: int,
+        stack: list[Task],
+        scope: Scope,
+        env: Environment | None,
+        out: list[int],
     ) -> None:
         for value in node.args.values():
             if isinstance(value, exp.Expr):
                 stack.append((value, max(kind, CONDITIONAL), 0))
 
     def _table_leaf(
-        self, node: exp.Expr, kind: int, chain: int, stack: list[Task], scope: Scope, env: Environment | None, out: list[int]
+        self,
+        node: exp.Expr,
+        kind: int,
+        chain: int,
+        stack: list[Task],
+        scope: Scope,
+        env: Environment | None,
+        out: list[int],
     ) -> None:
         """A table where an expression is expected (sequence, model): no column."""
 
@@ -542,46 +732,3 @@ class ExpressionWalk(ColumnWalk):
         if kind >= CONDITIONAL:
             return kind, chain
         return max(kind, TRANSFORMATION), self.interner.prepend(name, chain)
-
-
-def joined_path(parts: list[str]) -> str:
-    """Join steps to a canonical path; below the first key of a JSON value plain keys are written as names."""
-    text = ""
-    inside = False
-    for part in parts:
-        if part.startswith("['"):
-            key = part[2:-2]
-            part = f".{key}" if inside and key.isidentifier() and key == key.lower() else part
-            inside = True
-        elif not part.startswith("["):
-            part = f".{part}"
-        text += part
-    return text.lstrip(".")
-
-
-def json_key(key: str) -> str:
-    """Return one step of a JSON or map path: ``['user']``."""
-    return "['" + key.replace("\\", "\\\\").replace("'", "\\'") + "']"
-
-
-def json_path(path: object) -> list[str]:
-    """Return the steps of a JSON path: ``['user']`` first, plain keys below as names, elements as ``[]``."""
-    steps: list[str] = []
-    if isinstance(path, exp.JSONPath):
-        for part in path.expressions:
-            if isinstance(part, exp.JSONPathKey) and isinstance(part.this, str):
-                plain = steps and part.this.isidentifier() and part.this == part.this.lower()
-                steps.append(part.this if plain else json_key(part.this))
-            elif isinstance(part, exp.JSONPathRoot):
-                continue
-            else:
-                steps.append("[]")
-    elif isinstance(path, exp.Literal) and path.is_string:
-        text = str(path.this)
-        if text.startswith("{") and text.endswith("}"):  # PostgreSQL's #> '{a,b}'
-            steps.extend(json_key(step.strip()) if not step.strip().isdigit() else "[]" for step in text[1:-1].split(",") if step.strip())
-        elif text.isidentifier():
-            steps.append(json_key(text))
-    elif isinstance(path, exp.Literal):
-        steps.append("[]")
-    return steps

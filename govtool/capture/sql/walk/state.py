@@ -8,16 +8,28 @@ from typing import Protocol, TypeVar
 
 from sqlglot import exp
 
-from govtool.capture.sql.dependencies import CHAIN_MASK, KIND_MASK, OPAQUE, STAR, Interner
-from govtool.capture.sql.relation import Output, TableInfo
-from govtool.capture.sql.scope import CommonTable, Environment, Scope
+from govtool.capture.sql.walk.dependencies import CHAIN_MASK, KIND_MASK, OPAQUE, STAR, Interner
+from govtool.capture.sql.walk.relation import Output, TableInfo
+from govtool.capture.sql.walk.scope import CommonTable, Environment, Scope
 from govtool.model import Diagnostic
 from govtool.names import fold, join_name
 
 T = TypeVar("T")
 
 LATERAL_ALIAS_DIALECTS = frozenset(
-    {"redshift", "snowflake", "databricks", "spark", "spark2", "hive", "duckdb", "teradata", "clickhouse", "singlestore", "dremio"}
+    {
+        "redshift",
+        "snowflake",
+        "databricks",
+        "spark",
+        "spark2",
+        "hive",
+        "duckdb",
+        "teradata",
+        "clickhouse",
+        "singlestore",
+        "dremio",
+    }
 )
 """Dialects in which a projection may name an earlier projection's alias."""
 
@@ -95,7 +107,11 @@ class Walk:
         this = identifier.args.get("this")
         if isinstance(this, exp.Expr):
             return self.name(this)
-        return fold(this, quoted=bool(identifier.args.get("quoted")), dialect=self.dialect) if isinstance(this, str) else ""
+        return (
+            fold(this, quoted=bool(identifier.args.get("quoted")), dialect=self.dialect)
+            if isinstance(this, str)
+            else ""
+        )
 
     def qualifier(self, parts: Iterable[exp.Expr]) -> tuple[str, ...]:
         """Return a written qualifier as canonical parts."""

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from govtool.capture.sql.dependencies import Deps
-from govtool.capture.sql.relation import Output, Source
+from govtool.capture.sql.walk.dependencies import Deps
+from govtool.capture.sql.walk.relation import Output, Source
 
 
 class Scope:

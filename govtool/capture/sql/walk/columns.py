@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from govtool.capture.sql.dependencies import KIND_MASK, OPAQUE, REF_SHIFT, TRANSFORMATION, Deps, bounded, compose
-from govtool.capture.sql.relation import Source
-from govtool.capture.sql.scope import Scope
-from govtool.capture.sql.walk import Walk, position
+from govtool.capture.sql.walk.dependencies import KIND_MASK, OPAQUE, REF_SHIFT, TRANSFORMATION, Deps, bounded, compose
+from govtool.capture.sql.walk.relation import Source
+from govtool.capture.sql.walk.scope import Scope
+from govtool.capture.sql.walk.state import Walk, position
 from govtool.model import ROWS, EdgeKind
 
 PSEUDO_COLUMNS = frozenset(
@@ -61,7 +61,10 @@ class ColumnWalk(Walk):
             bare = name.strip('"').lower()
             if bare not in PSEUDO_COLUMNS and not bare.startswith(("metadata$", "_metadata")):
                 self.diagnose(
-                    "unresolved", f"{source.table.id} has no column {name} in the known schema", node, target=f"{source.table.id}.{name}"
+                    "unresolved",
+                    f"{source.table.id} has no column {name} in the known schema",
+                    node,
+                    target=f"{source.table.id}.{name}",
                 )
             return source.table.deps(name, self.interner)
         owners = source.owners()
@@ -89,7 +92,9 @@ class ColumnWalk(Walk):
         if source is not None:
             return self.whole_row(source, node)
         self.diagnose("unresolved", f"no source in scope has a column {name}", node)
-        return tuple(self.interner.ref(s.table.id, ROWS) | OPAQUE for s in scope.sources if s.table is not None and not s.hidden)
+        return tuple(
+            self.interner.ref(s.table.id, ROWS) | OPAQUE for s in scope.sources if s.table is not None and not s.hidden
+        )
 
     def _in_scope(self, name: str, node: exp.Expr, scope: Scope) -> Deps | None:
         merged = scope.merged.get(name)
@@ -132,7 +137,9 @@ class ColumnWalk(Walk):
                 owners[0].used.add(name)
             return deps
         if not possible:
-            several = [dep for source in open_sources for owner in source.owners() for dep in owner.deps(name, interner)]
+            several = [
+                dep for source in open_sources for owner in source.owners() for dep in owner.deps(name, interner)
+            ]
             return self._ambiguous(name, several, node) if several else None
         return self._ambiguous(name, [dep for _, deps in possible for dep in deps], node)
 

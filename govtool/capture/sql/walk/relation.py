@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from govtool.capture.sql.dependencies import OPAQUE, REF_SHIFT, STAR, Deps, Interner
+from govtool.capture.sql.walk.dependencies import OPAQUE, REF_SHIFT, STAR, Deps, Interner
 from govtool.names import split_name
 
 
@@ -135,7 +135,9 @@ class Source:
 
     __slots__ = ("alias", "full_name", "hidden", "is_open", "is_virtual", "known", "output", "table")
 
-    def __init__(self, alias: str, *, table: TableInfo | None = None, output: Output | None = None, full_name: str = "") -> None:
+    def __init__(
+        self, alias: str, *, table: TableInfo | None = None, output: Output | None = None, full_name: str = ""
+    ) -> None:
         self.alias = alias
         self.table = table
         self.output = output

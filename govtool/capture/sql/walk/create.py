@@ -1,0 +1,114 @@
+"""CREATE TABLE and VIEW in all their forms: with columns, from a query, like or from another table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from sqlglot import exp
+
+from govtool.capture.sql.walk.relation import OpenStar, Output
+from govtool.capture.sql.walk.scope import Scope
+from govtool.capture.sql.walk.writes import WriteWalk, file_name
+
+
+class CreateWalk(WriteWalk):
+    """Walks statements that create relations."""
+
+    def _create(self, tree: exp.Create) -> None:
+        kind = str(tree.args.get("kind") or "").upper()
+        if kind not in ("TABLE", "VIEW", "FLOW") or isinstance(tree.this, exp.UserDefinedFunction):
+            return
+        properties = tree.args["properties"].expressions if tree.args.get("properties") else []
+        target_kind = _target_kind(kind, properties)
+        names, types = self._column_list(tree.this)
+        query = tree.args.get("expression")
+        if isinstance(query, exp.Query) or isinstance(query, (exp.Table, exp.Pivot, exp.Values)):
+            env = self.environment(tree, None, None)
+            output = self.query(query, None, env)
+            if names:
+                if not output.open and len(names) != len(output.names) and kind == "VIEW":
+                    self.diagnose("arity", f"{len(names)} names for {len(output.names)} columns", tree.this)
+                output = self._named(output, names)
+                output.types.update({i: t for i, t in enumerate(types) if t})
+            write_kind = (
+                "create_table_as" if target_kind in ("table", "temporary") and kind == "TABLE" else "create_view"
+            )
+            if target_kind == "materialized_view":
+                write_kind = "create_materialized_view"
+            write = self._write(tree.this, output, write_kind, "replace", target_kind, query)
+            into = next((p.this for p in properties if isinstance(p, exp.ToTableProperty)), None)
+            if into is not None:  # ClickHouse: the view is a trigger that fills another table
+                write.target = self._target(into)
+                write.mode, write.defines, write.kind = "append", False, "insert"
+            return
+        clone = tree.args.get("clone")
+        like = next((p for p in self._likes(tree.this, properties)), None)
+        if clone is not None and isinstance(clone.this, exp.Table):
+            self._copied(tree.this, clone.this, target_kind, "create_table_as")
+        elif like is not None:
+            source = self.lookup.table(self.lookup.table_name(like))
+            output = Output()
+            for name, type_ in source.columns.items():
+                output.add(name, ())
+                if type_:
+                    output.types[len(output.names) - 1] = type_
+            for name, type_ in zip(names, types, strict=True):
+                output.add(name, ())
+                if type_:
+                    output.types[len(output.names) - 1] = type_
+            self._write(tree.this, output, "create_table", "declare", target_kind, None)
+        else:
+            output = Output()
+            for name, type_ in zip(names, types, strict=True):
+                output.add(name, ())
+                if type_:
+                    output.types[len(output.names) - 1] = type_
+            for partition in (p for p in properties if isinstance(p, exp.PartitionedByProperty)):
+                for column in partition.this.expressions if isinstance(partition.this, exp.Schema) else ():
+                    if isinstance(column, exp.ColumnDef) and self.name(column.this) not in output.index():
+                        output.add(self.name(column.this), ())
+            write = self._write(
+                tree.this, output, "create_table", "declare", target_kind, None, defines=bool(output.names)
+            )
+            location = next((p for p in properties if isinstance(p, exp.LocationProperty)), None)
+            if location is not None and isinstance(location.this, exp.Literal):
+                write.dataset_reads = (file_name(location.this.name),)
+
+    def _likes(self, node: exp.Expr, properties: Iterable[exp.Expr]) -> Iterable[exp.Table]:
+        inside = node.expressions if isinstance(node, exp.Schema) else []
+        for item in (*inside, *properties):
+            if isinstance(item, (exp.LikeProperty, exp.PartitionedOfProperty)) and isinstance(item.this, exp.Table):
+                yield item.this
+            elif isinstance(item, exp.InheritsProperty):
+                yield from (t for t in item.expressions if isinstance(t, exp.Table))
+
+    def _copied(self, target: exp.Expr, source: exp.Table, target_kind: str, kind: str) -> None:
+        inner = Scope(None)
+        self.add_source(source, inner, None)
+        self._write(target, self.star(inner), kind, "replace", target_kind, None)
+
+    def _named(self, output: Output, names: list[str]) -> Output:
+        """Give the columns of ``output`` the names of a column list, by position."""
+        if not output.open:
+            return output.renamed(names)
+        self.diagnose(
+            "star-unresolved", "the positions behind a * are not known: a column list cannot be matched to it"
+        )
+        result = Output()
+        for name in names:
+            result.add(name, ())
+        result.open = [OpenStar(s.table, s.except_, s.rename, s.arm, candidate=True) for s in output.open]
+        return result
+
+    def _cache(self, tree: exp.Cache) -> None:
+        query = tree.args.get("expression")
+        if isinstance(query, exp.Query):
+            self._write(tree.this, self.query(query, None, None), "create_view", "replace", "temporary", query)
+
+
+def _target_kind(kind: str, properties: list[exp.Expr]) -> str:
+    if any(isinstance(p, (exp.TemporaryProperty, exp.VolatileProperty)) for p in properties):
+        return "temporary"
+    if kind == "VIEW":
+        return "materialized_view" if any(isinstance(p, exp.MaterializedProperty) for p in properties) else "view"
+    return "table"

@@ -1,0 +1,263 @@
+"""UPDATE, DELETE and MERGE: values flow into the columns that are set, conditions steer them or decide about rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from sqlglot import exp
+
+from govtool.capture.sql.walk.columns import ROW_KINDS
+from govtool.capture.sql.walk.create import CreateWalk
+from govtool.capture.sql.walk.dependencies import CONDITIONAL, KIND_MASK, Deps, arm_of, bounded, compose, with_arm
+from govtool.capture.sql.walk.relation import Output, Source, starred
+from govtool.capture.sql.walk.scope import Environment, Scope
+from govtool.capture.sql.walk.writes import Write
+
+FILTER = ROW_KINDS["filter"]
+
+
+class ModifyWalk(CreateWalk):
+    """Walks statements that change rows in place."""
+
+    _targets: frozenset[str] = frozenset()
+
+    def _update(self, tree: exp.Update) -> None:
+        self.update(tree, self.environment(tree, None, None))
+
+    def update(self, tree: exp.Update, env: Environment | None) -> Write:
+        """Walk an UPDATE: values flow into the SET columns; WHERE and ON steer them."""
+        scope = Scope(None)
+        table = tree.this
+        from_ = tree.args.get("from_")
+        aliased = self._aliased_target(table, from_)
+        target_node = aliased if aliased is not None else table
+        target = self._target(target_node)
+        if aliased is None:
+            scope.add(self._target_source(table))
+            _, rows = self.separately(lambda: self._joins(table, scope, env))
+            self.rows.update(rows)
+        if from_ is not None:
+            self.add_source(from_.this, scope, env)
+        for key in ("joins", "laterals"):
+            for item in tree.args.get(key) or ():
+                if isinstance(item, exp.Join):
+                    self.add_join(item, scope, env)
+        where = tree.args.get("where")
+        if where is not None:
+            self.refer_to(where.this, scope, env, FILTER)
+        steering, self.rows = list(self.rows), {}
+        output = Output()
+        for name, deps in self._assignments(tree.expressions, scope, env):
+            self._add_to(
+                output, name, (*deps, *(compose(dep & ~KIND_MASK, CONDITIONAL, 0, self.interner) for dep in steering))
+            )
+        own_read = aliased is None
+        write = self._write(target_node, output, "update", "update", self._kind_of(target_node), None, defines=False)
+        if own_read or list(write.reads).count(target) == 1:
+            write.reads.pop(target, None)
+        return write
+
+    def _joins(self, table: exp.Expr, scope: Scope, env: Environment | None) -> Output:
+        for join in table.args.get("joins") or ():
+            self.add_join(join, scope, env)
+        return Output()
+
+    def _aliased_target(self, table: exp.Expr, from_: exp.Expr | None) -> exp.Table | None:
+        """T-SQL's UPDATE u … FROM t u: the target is the table behind the alias."""
+        if from_ is None or not isinstance(table, exp.Table) or table.args.get("db"):
+            return None
+        stack = [from_.this, *(from_.parent.args.get("joins") or [] if from_.parent is not None else [])]
+        while stack:
+            item = stack.pop()
+            if isinstance(item, exp.Join):
+                item = item.this
+            if isinstance(item, exp.Table):
+                alias, _ = self._alias(item)
+                if (alias or self.name(item.this)) == self.name(table.this) and (
+                    alias or self.dialect in ("tsql", "fabric")
+                ):
+                    return item
+                stack.extend(item.args.get("joins") or ())
+        return None
+
+    def _assignments(self, items: Iterable[exp.Expr], scope: Scope, env: Environment | None) -> list[tuple[str, Deps]]:
+        """Return the columns that SET assigns, with what flows into each; rows of subqueries steer their column."""
+        found: list[tuple[str, Deps]] = []
+        for item in items:
+            if not isinstance(item, (exp.EQ, exp.PropertyEQ)):
+                self.diagnose("opaque", "an assignment of SET is not understood", item)
+                continue
+            left, right = item.this, item.expression
+            saved, self.rows = self.rows, {}
+            if isinstance(left, exp.Tuple):
+                names = [self._assigned(part) for part in left.expressions]
+                values = self._tuple_values(right, len(names), scope, env)
+            else:
+                names = [self._assigned(left)]
+                values = [self.dependencies(right, scope, env)]
+            steering = [compose(dep & ~KIND_MASK, CONDITIONAL, 0, self.interner) for dep in self.rows]
+            self.rows = saved
+            found.extend((name, bounded((*deps, *steering))) for name, deps in zip(names, values, strict=False))
+        return found
+
+    def _tuple_values(self, right: exp.Expr, count: int, scope: Scope, env: Environment | None) -> list[Deps]:
+        plain = right.unnest() if isinstance(right, (exp.Subquery, exp.Paren)) else right
+        if isinstance(plain, exp.Query):
+            return self.query(plain, scope, env).deps
+        if isinstance(plain, exp.Tuple):
+            return [self.dependencies(value, scope, env) for value in plain.expressions]
+        return [self.dependencies(right, scope, env)] * count
+
+    def _assigned(self, node: exp.Expr) -> str:
+        """Return the column (or field path) that an assignment names, without the table's alias."""
+        if isinstance(node, exp.Column):
+            parts = self.qualifier(node.parts)
+            return (
+                parts[-1]
+                if len(parts) < 2 or self.dialect not in ("bigquery", "spark", "databricks")
+                else self._assigned_path(parts)
+            )
+        if isinstance(node, (exp.Dot, exp.Bracket)):
+            base, path = self._path(node)
+            return f"{self._assigned(base)}.{path}" if not path.startswith("[") else f"{self._assigned(base)}{path}"
+        return self.name(node)
+
+    def _assigned_path(self, parts: tuple[str, ...]) -> str:
+        return ".".join(parts[1:]) if parts[0] in self._target_names else ".".join(parts)
+
+    @property
+    def _target_names(self) -> frozenset[str]:
+        return self._targets
+
+    def _delete(self, tree: exp.Delete) -> None:
+        self.delete(tree, self.environment(tree, None, None))
+
+    def delete(self, tree: exp.Delete, env: Environment | None) -> Write:
+        """Walk a DELETE: what decides which rows go is referenced by the target's row set."""
+        scope = Scope(None)
+        several = tree.args.get("tables")
+        table = tree.this if isinstance(tree.this, exp.Table) else several[0] if several else None
+        if table is None:
+            return self._write(tree, Output(), "delete", "delete", "table", None, defines=False)
+        self.add_source(table, scope, env)
+        target = self._target(table)
+        for source in tree.args.get("using") or ():
+            self.add_source(source, scope, env)
+        where = tree.args.get("where")
+        if where is not None:
+            self.refer_to(where.this, scope, env, FILTER)
+        node = table
+        if several:
+            source = scope.find((self.name(several[0].this),))
+            if source is not None and source.table is not None:
+                target = source.table.id
+        write = self._write(node, Output(), "delete", "delete", self._kind_of(table), None, defines=False)
+        write.target = target
+        write.reads.pop(target, None)
+        return write
+
+    def _merge(self, tree: exp.Merge) -> None:
+        env = self.environment(tree, None, None)
+        table = tree.this
+        target = self._target(table)
+        scope = Scope(None)
+        scope.add(self._target_source(table))
+        before = len(scope.sources)
+        self.add_source(tree.args["using"], scope, env)
+        source = scope.sources[before] if len(scope.sources) > before else None
+        inner_rows, self.rows = self.rows, {}
+        on = self.collect(tree.args["on"], scope, env, CONDITIONAL, 0) if tree.args.get("on") is not None else []
+        on_rows, self.rows = self.rows, {}
+        on_rows = {**inner_rows, **on_rows}
+        output = Output()
+        rows: dict[int, None] = {}
+        group = self.number()
+        for number, when in enumerate(tree.args["whens"].expressions):
+            arm = arm_of(group, number)
+            condition = when.args.get("condition")
+            deciding = self.collect(condition, scope, env, CONDITIONAL, 0) if condition is not None else []
+            deciding_rows, self.rows = self.rows, {}
+            then = when.args["then"]
+            if isinstance(then, exp.Update):
+                steering = [
+                    compose(dep & ~KIND_MASK, CONDITIONAL, 0, self.interner)
+                    for dep in (*on, *deciding, *on_rows, *deciding_rows)
+                ]
+                for name, deps in self._branch_values(then, scope, env, source, target):
+                    self._add_to(output, name, with_arm((*deps, *steering), arm))
+                continue
+            if isinstance(then, exp.Insert):
+                for name, deps in self._branch_insert(then, scope, env, source, target):
+                    self._add_to(output, name, with_arm(deps, arm))
+            self.refer(on, ROW_KINDS["join"])
+            self.refer(deciding, FILTER)
+            for row in with_arm((*self.rows, *on_rows, *deciding_rows), arm):
+                rows[row] = None
+            self.rows = {}
+        self.rows = rows
+        write = self._write(table, output, "merge", "update", self._kind_of(table), None, defines=False)
+        write.reads.pop(target, None)
+        if source is not None and source.table is not None:
+            write.reads[source.table.id] = None
+
+    def _branch_values(
+        self, then: exp.Update, scope: Scope, env: Environment | None, source: Source | None, target: str
+    ) -> list[tuple[str, Deps]]:
+        assigned = then.args.get("expressions")
+        if isinstance(assigned, exp.Star) or any(isinstance(item, exp.Star) for item in assigned or ()):
+            return self._same_names(source, target, then)
+        saved, self._targets = self._targets, frozenset({scope.sources[0].alias})
+        try:
+            return self._assignments(then.expressions, scope, env)
+        finally:
+            self._targets = saved
+
+    def _same_names(self, source: Source | None, target: str, node: exp.Expr) -> list[tuple[str, Deps]]:
+        """UPDATE SET * and INSERT *: columns of the source into those of the same name."""
+        if source is None:
+            return []
+        wanted = self.lookup.table(target)
+        output = self.source_star(source)
+        pairs = list(zip(output.names, output.deps, strict=True))
+        if output.open:
+            self.diagnose("star-unresolved", "the columns of the source of a MERGE are not all known", node)
+            for star in output.open:
+                for name in wanted.columns:
+                    if name not in output.index():
+                        pairs.append((name, starred(star.lookup(name, self.interner) or ())))
+        if wanted.complete:
+            pairs = [pair for pair in pairs if pair[0] in wanted.columns]
+        return pairs
+
+    def _branch_insert(
+        self, then: exp.Insert, scope: Scope, env: Environment | None, source: Source | None, target: str
+    ) -> list[tuple[str, Deps]]:
+        columns = then.this
+        values = then.args.get("expression")
+        if isinstance(columns, (exp.Star, exp.Var)) and values is None:
+            if isinstance(columns, exp.Var) and source is not None:  # BigQuery's INSERT ROW: by position
+                output = self.source_star(source)
+                known = self.lookup.table(target)
+                if known.complete and not output.open:
+                    return list(zip(known.columns, output.deps, strict=False))
+            return self._same_names(source, target, then)
+        items = (
+            values.expressions if isinstance(values, exp.Tuple) else [values] if isinstance(values, exp.Expr) else []
+        )
+        if isinstance(columns, exp.Tuple):
+            names = [self._assigned(c) for c in columns.expressions]
+        elif isinstance(columns, (exp.Column, exp.Identifier, exp.Paren)):
+            inner = columns.this if isinstance(columns, exp.Paren) else columns
+            names = [self._assigned(inner)]
+        else:
+            known = self.lookup.table(target)
+            if isinstance(values, exp.Var) or not items:
+                return self._same_names(source, target, then)
+            if not known.complete:
+                self.diagnose(
+                    "unresolved", f"the columns of {target} are not known, and the INSERT of a MERGE lists none", then
+                )
+                return []
+            names = list(known.columns)
+        items = [item.this if isinstance(item, exp.Paren) else item for item in items]
+        return [(name, self.dependencies(item, scope, env)) for name, item in zip(names, items, strict=False)]

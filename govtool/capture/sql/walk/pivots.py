@@ -1,0 +1,131 @@
+"""PIVOT, UNPIVOT and MATCH_RECOGNIZE: FROM items that turn rows into columns, columns into rows, and patterns into rows."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from govtool.capture.sql.walk.columns import ROW_KINDS
+from govtool.capture.sql.walk.dependencies import CONDITIONAL, IDENTITY, Deps, bounded
+from govtool.capture.sql.walk.relation import FunctionRows, OpenStar, Output, Source
+from govtool.capture.sql.walk.scope import Environment, Scope
+from govtool.capture.sql.walk.sources import SourceWalk
+
+
+class PivotWalk(SourceWalk):
+    """Walks pivots."""
+
+    def pivot(self, source: Source, node: exp.Pivot, scope: Scope, env: Environment | None) -> Source:
+        """PIVOT and UNPIVOT over one FROM item."""
+        inner = Scope(scope)
+        inner.add(source)
+        alias, columns = self._alias(node)
+        output = self._unpivot(node, inner, env) if node.args.get("unpivot") else self._pivot(node, inner, env)
+        if columns:
+            output = output.renamed(columns)
+        return Source(alias or source.alias, output=output)
+
+    def _pivot(self, node: exp.Pivot, inner: Scope, env: Environment | None) -> Output:
+        source = inner.sources[0]
+        consumed: set[str] = set()
+        field_deps: list[int] = []
+        aggregates = [item for item in node.expressions if isinstance(item, exp.Expr)]
+        fields = node.args.get("fields") or ()
+        if node.args.get("using"):  # DuckDB's PIVOT t ON m USING sum(x): the columns depend on the data
+            fields, aggregates = aggregates, node.args["using"]
+        for field in fields:
+            named = field.this if isinstance(field, exp.In) else field
+            consumed.update(self.name(column.this) for column in named.find_all(exp.Column))
+            field_deps.extend(self.collect(named, inner, env, CONDITIONAL, 0))
+        values: list[Deps] = []
+        for item in aggregates:
+            consumed.update(self.name(column.this) for column in item.find_all(exp.Column))
+            values.append(bounded([*self.collect(item, inner, env, IDENTITY, 0), *field_deps]))
+        output = Output()
+        group = node.args.get("group")
+        star = self.star(inner)
+        kept = [self.name(c.this) for c in group.find_all(exp.Column)] if group is not None else star.names
+        for name in kept:
+            if name not in consumed or group is not None:
+                deps = source.get(name, self.interner) or source.assume(name, self.interner) or ()
+                output.add(name, deps)
+                self.refer(deps, ROW_KINDS["group"])
+        written = [self.name(c) for c in node.args.get("columns") or ()]
+        for i, name in enumerate(written):
+            output.add(name, values[i % len(values)] if values else bounded(field_deps))
+        output.open = (
+            [OpenStar(star_.table, star_.except_ | consumed | set(written), star_.rename) for star_ in star.open]
+            if group is None
+            else []
+        )
+        if not written:
+            self.diagnose("opaque", "the output columns of this PIVOT depend on the data", node)
+            everything = bounded(dep for deps in values for dep in deps)
+            output.open.append(OpenStar(FunctionRows("pivot", everything)))
+        output.hidden = consumed
+        return output
+
+    def _unpivot(self, node: exp.Pivot, inner: Scope, env: Environment | None) -> Output:
+        source = inner.sources[0]
+        consumed: set[str] = set()
+        values: dict[str, list[int]] = {}
+        names: list[str] = []
+        into = node.args.get("into")
+        if into is not None:  # DuckDB's UNPIVOT t ON a, b INTO NAME n VALUE v
+            value_names = [self.name(c) for c in into.expressions] or ["value"]
+            names = [self.name(into.this)]
+            entries = list(node.expressions)
+        else:
+            entries = []
+            value_names = []
+            for item in node.expressions:
+                value_names.extend(self.name(i) for i in (item.expressions if isinstance(item, exp.Tuple) else [item]))
+            for field in node.args.get("fields") or ():
+                names.append(self.name(field.this))
+                entries.extend(field.expressions)
+        for entry in entries:
+            plain = entry.this if isinstance(entry, (exp.PivotAlias, exp.Alias)) else entry
+            columns = list(plain.expressions) if isinstance(plain, exp.Tuple) else [plain]
+            for i, column in enumerate(columns):
+                consumed.update(self.name(c.this) for c in column.find_all(exp.Column))
+                target = value_names[i] if i < len(value_names) else value_names[-1] if value_names else "value"
+                values.setdefault(target, []).extend(self.collect(column, inner, env, IDENTITY, 0))
+        output = Output()
+        star = self.star(inner)
+        for name in star.names:
+            if name not in consumed:
+                output.add(name, source.get(name, self.interner) or ())
+        for name in names:
+            output.add(name, ())
+        for name, deps in values.items():
+            output.add(name, bounded(deps))
+        output.open = [OpenStar(star_.table, star_.except_ | consumed, star_.rename) for star_ in star.open]
+        output.hidden = consumed
+        return output
+
+    def match_recognize(
+        self, source: Source, node: exp.MatchRecognize, scope: Scope, env: Environment | None
+    ) -> Source:
+        """MATCH_RECOGNIZE: partition columns and measures; DEFINE, PARTITION BY and ORDER BY decide the rows."""
+        inner = Scope(scope)
+        inner.add(source)
+        for definition in node.args.get("define") or ():
+            alias = self.name(definition.args.get("alias"))
+            inner.by_alias.setdefault(alias, source)
+        for symbol in str(node.args.get("pattern") or "").replace("*", " ").replace("+", " ").replace("?", " ").split():
+            inner.by_alias.setdefault(self.name(symbol.strip("()'")), source)
+        output = Output()
+        for item in node.args.get("partition_by") or ():
+            deps = self.dependencies(item, inner, env)
+            output.add(self.name(item.this) if isinstance(item, exp.Column) else "", deps)
+            self.refer(deps, ROW_KINDS["group"])
+        order = node.args.get("order")
+        self.refer_to(order, inner, env, ROW_KINDS["sort"])
+        if "ALL ROWS" in str(node.args.get("rows") or "").upper():
+            output = self.star(inner)
+        for measure in node.args.get("measures") or ():
+            item = measure.this if isinstance(measure, exp.MatchRecognizeMeasure) else measure
+            output.add(self.name(item.args.get("alias")), self.dependencies(item, inner, env))
+        for definition in node.args.get("define") or ():
+            self.refer_to(definition.this, inner, env, ROW_KINDS["filter"])
+        alias, columns = self._alias(node)
+        return Source(alias or source.alias, output=output.renamed(columns) if columns else output)

@@ -1,0 +1,322 @@
+"""Projections: the columns a SELECT puts out, stars included, and the clauses that refer to them by name or position."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from sqlglot import exp
+
+from govtool.capture.sql.walk.columns import ROW_KINDS
+from govtool.capture.sql.walk.dependencies import CHAIN_MASK, KIND_MASK, REF_SHIFT, bounded
+from govtool.capture.sql.walk.functions import function_name
+from govtool.capture.sql.walk.pivots import PivotWalk
+from govtool.capture.sql.walk.relation import ArrayElements, FunctionRows, OpenStar, Output, Source, starred
+from govtool.capture.sql.walk.scope import Environment, Scope
+from govtool.capture.sql.walk.shapes import SHAPED
+
+_SHAPED = frozenset(SHAPED)
+
+
+class ProjectionWalk(PivotWalk):
+    """Walks SELECT lists, GROUP BY and ORDER BY."""
+
+    def _projections(self, node: exp.Select, scope: Scope, env: Environment | None) -> Output:
+        output = Output()
+        aliases = scope.aliases
+        for item in node.args["expressions"]:
+            cls = item.__class__
+            if cls is exp.Alias:
+                value = item.args["this"]
+                name = self.name(item.args["alias"])
+                if value.__class__ is exp.Columns:
+                    self._columns_item(value, name, scope, env, output)
+                    continue
+                deps = self.dependencies(value, scope, env)
+                output.add(name, deps)
+                if value.__class__ in _SHAPED or self.has_shapes:
+                    self.remember_shape(value, output, scope, env)
+                aliases.setdefault(name, deps)
+            elif cls is exp.Column:
+                if item.args["this"].__class__ is exp.Star:
+                    self._qualified_star(item, scope, env, output)
+                else:
+                    output.add(self.name(item.args["this"]), self.dependencies(item, scope, env))
+                    if self.has_shapes:
+                        self.remember_shape(item, output, scope, env)
+            elif cls is exp.Star:
+                _extend(output, self.starred_columns(item, scope, env))
+            elif cls is exp.Columns:
+                self._columns_item(item, "", scope, env, output)
+            elif cls is exp.Aliases:
+                self._several(item, scope, env, output)
+            elif cls is exp.Dot and isinstance(item.expression, exp.Star):
+                self._struct_star(item, scope, env, output)
+            else:
+                output.add(self.output_name(item), self.dependencies(item, scope, env))
+        for position, name in enumerate(output.names):
+            if not name:
+                output.names[position] = f"_c{position}"
+        exclude = node.args.get("exclude")
+        if exclude:
+            dropped = {self.name(column.this if isinstance(column, exp.Column) else column) for column in exclude}
+            output = _without(output, dropped)
+        return output
+
+    def output_name(self, item: exp.Expr) -> str:
+        """Return the name a projection gives its column without an alias; empty where it gives none."""
+        if isinstance(item, exp.Alias):
+            return self.name(item.args["alias"])
+        if isinstance(item, exp.Column):
+            return self.name(item.this)
+        if isinstance(item, exp.Dot):
+            return self.name(item.expression) if isinstance(item.expression, exp.Identifier) else ""
+        if isinstance(item, exp.Paren):
+            return self.output_name(item.this)
+        if isinstance(item, exp.Subquery):
+            inner = item.unnest()
+            if isinstance(inner, exp.Select) and len(inner.expressions) == 1:
+                return self.output_name(inner.expressions[0])
+            return ""
+        if isinstance(item, exp.Cast) and self.dialect in (
+            "postgres",
+            "redshift",
+            "spark",
+            "databricks",
+            "hive",
+            "spark2",
+            "duckdb",
+            "bigquery",
+        ):
+            return self.output_name(item.this) if self.dialect != "bigquery" else ""
+        if (
+            isinstance(item, exp.JSONExtract)
+            and item.args.get("variant_extract")
+            and isinstance(item.expression, exp.JSONPath)
+        ):
+            last = item.expression.expressions[-1]
+            return self.name(str(last.this)) if isinstance(last, exp.JSONPathKey) else ""
+        if isinstance(item, exp.Anonymous) and self.dialect in ("postgres", "redshift"):
+            return self.name(item.name)
+        if (
+            isinstance(item, exp.Func)
+            and self.dialect in ("postgres", "redshift")
+            and not isinstance(item, (exp.Case, exp.Binary, exp.If))
+        ):
+            return _postgres_name(item)
+        if isinstance(item, exp.Window) and self.dialect in ("postgres", "redshift"):
+            return self.output_name(item.this)
+        if isinstance(item, exp.Case) and self.dialect in ("postgres", "redshift"):
+            return "case"
+        if isinstance(item, (exp.Filter, exp.WithinGroup)):
+            return self.output_name(item.this)
+        return ""
+
+    def star(self, scope: Scope) -> Output:
+        """Return the output of a bare ``*`` over a scope: merged columns once and first, then each source in order."""
+        output = Output()
+        for name, deps in scope.merged.items():
+            output.add(name, starred(deps))
+        skip = set(scope.merged)
+        for source in scope.sources:
+            if not source.hidden:
+                _extend(output, self.source_star(source), skip)
+        return output
+
+    def source_star(self, source: Source) -> Output:
+        """Return the output of ``source.*``."""
+        if source.table is not None:
+            return self.table_output(source.table)
+        return source.output or Output()
+
+    def starred_columns(
+        self, star: exp.Expr, scope: Scope, env: Environment | None, base: Output | None = None
+    ) -> Output:
+        """Return the output of ``*`` with EXCEPT, REPLACE, RENAME and ILIKE applied."""
+        output = base if base is not None else self.star(scope)
+        if base is None and not scope.sources:
+            self.diagnose("unresolved", "* without a FROM clause", star)
+        args = star.args
+        except_ = args.get("except_") or args.get("except")
+        replace = args.get("replace")
+        rename = args.get("rename")
+        pattern = args.get("ilike")
+        if not (except_ or replace or rename or pattern):
+            return output
+        dropped = {self.name(c.this if isinstance(c, exp.Column) else c) for c in except_ or ()}
+        renamed = {
+            self.name(a.this.this if isinstance(a.this, exp.Column) else a.this): self.name(a.args["alias"])
+            for a in rename or ()
+        }
+        replaced = {self.name(a.args["alias"]): self.dependencies(a.this, scope, env) for a in replace or ()}
+        result = Output()
+        for name, deps in zip(output.names, output.deps, strict=True):
+            if name in dropped or (pattern is not None and not _like(pattern, name)):
+                continue
+            result.add(renamed.get(name, name), replaced.get(name, deps))
+        for name, deps in replaced.items():
+            if output.open and name not in output.index():
+                result.add(name, deps)
+        hidden = frozenset(dropped | set(replaced))
+        result.open = [OpenStar(s.table, s.except_ | hidden, {**s.rename, **renamed}, s.arm) for s in output.open]
+        return result
+
+    def _qualified_star(self, item: exp.Column, scope: Scope, env: Environment | None, output: Output) -> None:
+        qualifier = self.qualifier(item.parts[:-1])
+        source = scope.find(qualifier)
+        if source is not None:
+            _extend(output, self.starred_columns(item.this, scope, env, self.source_star(source)))
+            return
+        # Not a source: the fields of a struct column.
+        parts = item.parts[:-1]
+        column = exp.Column(
+            this=parts[-1].copy(),
+            **dict(zip(("table", "db", "catalog"), (p.copy() for p in reversed(parts[:-1])), strict=False)),
+        )
+        _extend(output, self.starred_columns(item.this, scope, env, self._struct_fields(column, scope, env)))
+
+    def _struct_star(self, item: exp.Dot, scope: Scope, env: Environment | None, output: Output) -> None:
+        """(expression).*: the fields of a struct."""
+        _extend(output, self.starred_columns(item.expression, scope, env, self._struct_fields(item.this, scope, env)))
+
+    def _struct_fields(self, node: exp.Expr, scope: Scope, env: Environment | None) -> Output:
+        deps = self.dependencies(node, scope, env)
+        shape = self.aside(lambda: self.shape(node, scope, env))
+        if shape is not None:
+            return shape
+        output = Output()
+        if len(deps) == 1 and not deps[0] & (KIND_MASK | CHAIN_MASK):
+            ref = self.interner.refs[deps[0] >> REF_SHIFT]
+            output.open.append(OpenStar(ArrayElements(ref.dataset, ref.path)))
+        else:
+            output.open.append(OpenStar(FunctionRows("a struct", deps)))
+        return output
+
+    def _columns_item(
+        self, node: exp.Columns, alias: str, scope: Scope, env: Environment | None, output: Output
+    ) -> None:
+        """DuckDB's COLUMNS(*), COLUMNS('pattern')."""
+        inner = node.this
+        every = self.starred_columns(inner, scope, env) if isinstance(inner, exp.Star) else self.star(scope)
+        if isinstance(inner, exp.Literal):
+            try:
+                pattern = re.compile(inner.name)
+            except re.error:
+                self.diagnose("opaque", "COLUMNS has a pattern that is not a regular expression", node)
+                return
+            every = _kept(every, lambda name: bool(pattern.search(name)))
+        elif not isinstance(inner, exp.Star):
+            self.diagnose("opaque", "COLUMNS with a computed argument", node)
+        _extend(output, every)
+
+    def _several(self, node: exp.Aliases, scope: Scope, env: Environment | None, output: Output) -> None:
+        """A generator with several columns: stack(…) AS (k, v), posexplode(…) AS (pos, col)."""
+        names = [self.name(alias) for alias in node.expressions]
+        inner = self._function_output(node.this, scope, env) if isinstance(node.this, exp.Func) else Output()
+        spread = len(inner.names) == len(names) and not inner.open
+        everything = bounded(dep for deps in inner.deps for dep in deps)
+        for position, name in enumerate(names):
+            output.add(name, inner.deps[position] if spread else everything)
+
+    def _group(self, group: exp.Group, node: exp.Select, output: Output, scope: Scope, env: Environment | None) -> None:
+        items: list[exp.Expr] = list(group.expressions)
+        for key in ("grouping_sets", "cube", "rollup"):
+            for part in group.args.get(key) or ():
+                items.extend(part.expressions if isinstance(part, exp.Expr) and part.expressions else [])
+        if group.args.get("all"):
+            for item, deps in zip(node.expressions, output.deps, strict=False):
+                if not isinstance(item, exp.Star) and not any(item.find_all(exp.AggFunc)):
+                    self.refer(deps, ROW_KINDS["group"])
+        self._refer_items(items, output, scope, env, ROW_KINDS["group"])
+
+    def _refer_items(
+        self, items: list[exp.Expr], output: Output, scope: Scope, env: Environment | None, kind: int
+    ) -> None:
+        for item in items:
+            self._refer_item(item, output, scope, env, kind)
+
+    def _refer_item(self, item: exp.Expr, output: Output, scope: Scope, env: Environment | None, kind: int) -> None:
+        """Reference an item of GROUP BY or ORDER BY: a position, an alias of the output, or an expression."""
+        if isinstance(item, (exp.Cube, exp.Rollup, exp.GroupingSets, exp.Tuple)):
+            self._refer_items(list(item.expressions), output, scope, env, kind)
+            return
+        plain = item
+        while isinstance(plain, (exp.Ordered, exp.Paren)):
+            plain = plain.this
+        if isinstance(plain, exp.Tuple):
+            self._refer_items(list(plain.expressions), output, scope, env, kind)
+            return
+        if isinstance(plain, exp.Literal) and not plain.is_string and plain.name.isdigit():
+            position = int(plain.name) - 1
+            if 0 <= position < len(output.deps):
+                self.refer(output.deps[position], kind)
+            return
+        if isinstance(plain, exp.Column) and not plain.args.get("table"):
+            name = self.name(plain.this)
+            if name == "all" and name not in output.index():
+                for deps in output.deps:
+                    self.refer(deps, kind)
+                return
+            alias = scope.aliases.get(name)
+            if alias is not None and (
+                kind == ROW_KINDS["sort"] or not any(s.get(name, self.interner) for s in scope.sources)
+            ):
+                self.refer(alias, kind)
+                return
+        self.refer_to(item, scope, env, kind)
+
+    def modifiers(self, node: exp.Expr, output: Output, scope: Scope | None, env: Environment | None) -> None:
+        """Record ORDER BY (and DISTRIBUTE, CLUSTER, SORT BY) over the columns of an output."""
+        orders = [node.args.get(key) for key in ("order", "sort", "cluster", "distribute")]
+        if not any(orders):
+            return
+        inner = Scope(scope)
+        inner.add(Source("", output=output))
+        for order in orders:
+            for item in order.expressions if order is not None else ():
+                self._refer_item(item, output, inner, env, ROW_KINDS["sort"])
+
+
+def _extend(output: Output, more: Output, skip: set[str] | None = None) -> None:
+    offset = len(output.names)
+    for position, (name, deps) in enumerate(zip(more.names, more.deps, strict=True)):
+        if skip and name in skip:
+            continue
+        output.add(name, deps)
+        if position in more.fields:
+            output.fields[len(output.names) - 1] = more.fields[position]
+    for position, type_ in more.types.items():
+        output.types[offset + position] = type_
+    for star in more.open:
+        output.open.append(
+            OpenStar(star.table, star.except_ | frozenset(skip or ()), star.rename, star.arm, candidate=star.candidate)
+        )
+
+
+def _without(output: Output, dropped: set[str]) -> Output:
+    result = _kept(output, lambda name: name not in dropped)
+    result.open = [OpenStar(s.table, s.except_ | frozenset(dropped), s.rename, s.arm) for s in output.open]
+    return result
+
+
+def _kept(output: Output, keep: Callable[[str], bool]) -> Output:
+    result = Output()
+    for name, deps in zip(output.names, output.deps, strict=True):
+        if keep(name):
+            result.add(name, deps)
+    result.open = list(output.open)
+    return result
+
+
+def _like(pattern: exp.Expr, name: str) -> bool:
+    text = pattern.name if isinstance(pattern, exp.Expr) else str(pattern)
+    return (
+        re.fullmatch(re.escape(text).replace("%", ".*").replace("_", "."), name, re.IGNORECASE | re.DOTALL) is not None
+    )
+
+
+def _postgres_name(item: exp.Expr) -> str:
+    """PostgreSQL names an unaliased column after its function (FigureColname in its parser)."""
+    names = {"currentdate": "current_date", "currenttimestamp": "current_timestamp"}
+    name = function_name(item)
+    return names.get(name, name)

@@ -1,0 +1,183 @@
+"""Queries: SELECT, WITH, and what else stands where a query may stand, each to its output columns."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from sqlglot import exp
+
+from govtool.capture.sql.walk.columns import ROW_KINDS
+from govtool.capture.sql.walk.dependencies import bounded
+from govtool.capture.sql.walk.relation import FunctionRows, OpenStar, Output
+from govtool.capture.sql.walk.scope import CommonTable, Environment, Scope
+from govtool.capture.sql.walk.set_operations import SetOperationWalk, reads_itself
+
+
+class QueryWalk(SetOperationWalk):
+    """Walks query expressions."""
+
+    def query(self, node: exp.Expr, scope: Scope | None, env: Environment | None) -> Output:
+        """Return the output of a query expression; ``scope`` is what it may be correlated with."""
+        if isinstance(node, exp.Select):
+            return self.select(node, scope, env)
+        if isinstance(node, exp.SetOperation):
+            return self.set_operation(node, scope, env)
+        if isinstance(node, exp.Subquery):
+            env = self.environment(node, scope, env)
+            if isinstance(node.this, exp.Table):
+                inner = Scope(scope)
+                self.add_source(node.this, inner, env)
+                output = self.star(inner)
+            else:
+                output = self.query(node.this, scope, env)
+            self.modifiers(node, output, scope, env)
+            return output
+        if isinstance(node, exp.Values):
+            return self.values(node, scope, env)
+        if isinstance(node, exp.Table):
+            inner = Scope(scope)
+            self.add_source(node, inner, env)
+            return self.star(inner)
+        if isinstance(node, exp.Pivot) and node.args.get("this") is not None:  # DuckDB's PIVOT statement
+            inner = Scope(scope)
+            self.add_source(node.this, inner, self.environment(node, scope, env))
+            source = self.pivot(inner.sources[0], node, inner, env)
+            return source.output or Output()
+        if isinstance(node, (exp.Insert, exp.Update, exp.Delete, exp.Merge)):
+            return self.modifying(node, env)
+        if isinstance(node, exp.Paren):
+            return self.query(node.this, scope, env)
+        if isinstance(node, exp.Tuple):
+            output = Output()
+            for item in node.expressions:
+                output.add(self.output_name(item), self.dependencies(item, scope or Scope(None), env))
+            return output
+        self.diagnose("opaque", f"{node.key.upper()} is not understood as a query", node)
+        return Output()
+
+    # ---- WITH --------------------------------------------------------------------------------------
+
+    def environment(self, node: exp.Expr, scope: Scope | None, env: Environment | None) -> Environment | None:
+        """Return the environment that WITH opens, or ``env`` itself."""
+        with_ = node.args.get("with_")
+        if with_ is None:
+            return env
+        recursive = bool(with_.args.get("recursive"))
+        for cte in with_.expressions:
+            if not isinstance(cte, exp.CTE):
+                continue
+            alias = cte.args.get("alias")
+            identifier = alias.this if isinstance(alias, exp.TableAlias) else alias
+            columns = (
+                [self.name(column) for column in alias.args.get("columns") or ()]
+                if isinstance(alias, exp.TableAlias)
+                else []
+            )
+            name = self.name(identifier)
+            # Each CTE sees the ones before it, and itself where that makes it recursive.
+            env = Environment(env)
+            may_recurse = recursive or self.dialect in ("tsql", "oracle", "fabric", "snowflake")
+            common = CommonTable(
+                cte.this, columns, env if may_recurse else cast(Environment, env.parent), scope, may_recurse
+            )
+            env.tables[name] = common
+            self.common_tables.append((name, common))
+        return env
+
+    def common_table(self, cte: CommonTable) -> Output:
+        """Return the output of a CTE, walking it when first read."""
+        cte.used = True
+        if cte.output is not None:
+            return cte.output
+        if cte.evaluating:
+            if cte.working is None:  # read before the anchor has given it columns
+                self.diagnose("cycle", "a CTE reads itself outside of a recursive arm", cte.node)
+                return Output()
+            return cte.working
+        cte.evaluating = True
+        try:
+            node = cte.node
+            body = node.unnest() if isinstance(node, exp.Subquery) else node
+            if cte.recursive and isinstance(body, exp.Union) and reads_itself(body, cte, self.dialect):
+                output = self._recursive(body, cte)
+            elif isinstance(node, exp.Query) or isinstance(node, exp.DML):
+                output = self.query(node, cte.scope, cte.env)
+            else:  # ClickHouse's WITH expression AS name
+                output = Output()
+                output.add("", self.dependencies(node, cte.scope or Scope(None), cte.env))
+        finally:
+            cte.evaluating = False
+        if cte.columns:
+            output = output.renamed(cte.columns)
+        cte.output = output
+        return output
+
+    # ---- SELECT ----------------------------------------------------------------------------------------
+
+    def select(self, node: exp.Select, parent: Scope | None, env: Environment | None) -> Output:
+        """Walk one SELECT."""
+        args = node.args
+        env = self.environment(node, parent, env)
+        scope = Scope(parent)
+        self.add_sources(node, scope, env)
+        if args.get("match") is not None and scope.sources:
+            last = scope.sources.pop()
+            scope.by_alias.pop(last.alias, None)
+            scope.add(self.match_recognize(last, args["match"], scope, env))
+        for window in args.get("windows") or ():
+            scope.windows[self.name(window.this)] = window
+        output = self._projections(node, scope, env)
+        for key in ("prewhere", "where"):
+            clause = args.get(key)
+            if clause is not None:
+                self.refer_to(clause.this, scope, env, ROW_KINDS["filter"])
+        connect = args.get("connect")
+        if connect is not None:
+            self.refer_to(connect.args.get("start"), scope, env, ROW_KINDS["filter"])
+            self.refer_to(connect.args.get("connect"), scope, env, ROW_KINDS["join"])
+        group = args.get("group")
+        if group is not None:
+            self._group(group, node, output, scope, env)
+        for key in ("having", "qualify"):
+            clause = args.get(key)
+            if clause is not None:
+                self.refer_to(clause.this, scope, env, ROW_KINDS["filter"])
+        distinct = args.get("distinct")
+        if distinct is not None:
+            on = distinct.args.get("on")
+            if on is not None:
+                self._refer_items(
+                    on.expressions if isinstance(on, exp.Tuple) else [on], output, scope, env, ROW_KINDS["distinct"]
+                )
+            else:
+                for deps in output.deps:
+                    self.refer(deps, ROW_KINDS["distinct"])
+        for key in ("order", "sort", "cluster", "distribute"):
+            order = args.get(key)
+            if order is not None:
+                self._refer_items(order.expressions, output, scope, env, ROW_KINDS["sort"])
+        limit = args.get("limit")
+        if limit is not None and limit.expressions:  # ClickHouse LIMIT n BY columns
+            self._refer_items(limit.expressions, output, scope, env, ROW_KINDS["distinct"])
+        if args.get("kind") == "STRUCT" or args.get("kind") == "VALUE":
+            output = self._as_struct(output, str(args["kind"]))
+        return output
+
+    def _as_struct(self, output: Output, kind: str) -> Output:
+        """SELECT AS STRUCT is one column with the projections as its fields; SELECT AS VALUE is the value itself."""
+        if kind == "VALUE":
+            shape = output.fields.get(0)
+            if shape is None and len(output.deps) == 1:
+                output.open.append(OpenStar(FunctionRows("a struct", output.deps[0])))
+            return shape if shape is not None else output
+        result = Output()
+        result.add("", bounded(dep for deps in output.deps for dep in deps))
+        result.fields[0] = output
+        self.has_shapes = True
+        return result
+
+    # ---- implemented by StatementWalk -----------------------------------------------------------------------
+
+    def modifying(self, node: exp.Expr, env: Environment | None) -> Output:
+        """Return what a data-modifying CTE returns."""
+        raise NotImplementedError

@@ -1,0 +1,192 @@
+"""UNION, INTERSECT and EXCEPT, by position or by name, and the fixpoint of recursive CTEs."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from govtool.capture.sql.walk.columns import ROW_KINDS
+from govtool.capture.sql.walk.dependencies import OPAQUE, REF_SHIFT, Deps, arm_of, bounded, with_arm
+from govtool.capture.sql.walk.projections import ProjectionWalk
+from govtool.capture.sql.walk.relation import OpenStar, Output
+from govtool.capture.sql.walk.scope import CommonTable, Environment, Scope
+from govtool.names import fold
+
+MAX_ROUNDS = 50
+"""Rounds of a recursive CTE before its dependencies are taken as they stand; each adds at least one or ends it."""
+
+
+class SetOperationWalk(ProjectionWalk):
+    """Walks set operations."""
+
+    def set_operation(self, node: exp.SetOperation, scope: Scope | None, env: Environment | None) -> Output:
+        """UNION, INTERSECT, EXCEPT: by position, or BY NAME."""
+        env = self.environment(node, scope, env)
+        kind = exp.Union if isinstance(node, exp.Union) else None
+        arms = _arms(node, exp.Union) if kind else [node.this, node.expression]
+        by_name = bool(node.args.get("by_name"))
+        group = self.number()
+        outputs: list[Output] = []
+        for number, arm in enumerate(arms):
+            output, rows = self.separately(lambda arm=arm: self.query(arm, scope, env))  # type: ignore[misc]
+            mark = arm_of(group, number) if kind else 0
+            for row in with_arm(rows, mark):
+                self.rows[row] = None
+            outputs.append(_in_arm(output, mark))
+        row_kind = "set" if not kind else "union_all" if _all_keep_duplicates(node) else "distinct"
+        for output in outputs:
+            for deps in output.deps:
+                self.refer(deps, ROW_KINDS[row_kind])
+        result = outputs[0] if not kind else self._union(outputs, by_name, node)
+        self.modifiers(node, result, scope, env)
+        return result
+
+    def _union(self, outputs: list[Output], by_name: bool, node: exp.Expr) -> Output:
+        if by_name:
+            result = Output()
+            names = dict.fromkeys(name for output in outputs for name in output.names)
+            for name in names:
+                deps = [
+                    dep for output in outputs if name in output.index() for dep in output.deps[output.index()[name]]
+                ]
+                result.add(name, bounded(deps))
+            result.open = [star for output in outputs for star in output.open]
+            return result
+        closed = [output for output in outputs if not output.open]
+        if len(closed) == len(outputs) and len({len(output.names) for output in outputs}) > 1:
+            counts = ", ".join(str(len(output.names)) for output in outputs)
+            self.diagnose("arity", f"the arms of a set operation have different numbers of columns: {counts}", node)
+        if len(closed) == len(outputs):
+            result = outputs[0]
+            for output in outputs[1:]:
+                result = _merge(result, output)
+            return result
+        return self._open_union(outputs, node)
+
+    def _open_union(self, outputs: list[Output], node: exp.Expr) -> Output:
+        """A UNION with an arm whose columns are not all known: positions are certain only where no ``*`` comes before.
+
+        The first arm names the columns. What the other arms put into a column is matched by name where a ``*`` hides
+        the positions, and recorded as a candidate, not as an edge.
+        """
+        first = outputs[0]
+        result = Output()
+        known = next((output for output in outputs if not output.open), None)
+        names = list(first.names) if first is known or known is None or first.names else list(known.names)
+        if first.open and known is not None:
+            names = list(dict.fromkeys([*first.names, *known.names]))
+        uncertain = False
+        for position, name in enumerate(names):
+            deps: list[int] = []
+            for output in outputs:
+                if not output.open and not first.open:
+                    if position < len(output.deps):
+                        deps.extend(output.deps[position])
+                    continue
+                index = output.index().get(name)
+                if index is not None:
+                    deps.extend(output.deps[index] if output is first else _candidates(output.deps[index]))
+                    uncertain = uncertain or output is not first
+                else:
+                    for star in output.open:
+                        found = star.lookup(name, self.interner) or ()
+                        deps.extend(found if output is first else _candidates(found))
+                        uncertain = uncertain or output is not first
+            result.add(name, bounded(deps))
+        if first.open:
+            result.open = [OpenStar(s.table, s.except_, s.rename, s.arm) for s in first.open]
+            for output in outputs[1:]:
+                result.open.extend(OpenStar(s.table, s.except_, s.rename, s.arm, candidate=True) for s in output.open)
+        if uncertain:
+            self.diagnose("star-unresolved", "columns of a UNION are matched by name: a * hides their positions", node)
+        return result
+
+    def _recursive(self, body: exp.Union, cte: CommonTable) -> Output:
+        """Iterate a recursive CTE to its fixpoint: the anchor first, then the recursive arms over what is known so far."""
+        env = self.environment(body, cte.scope, cte.env)
+        arms = _arms(body, exp.Union)
+        anchors = [arm for arm in arms if not reads_itself(arm, cte, self.dialect)]
+        if not anchors:
+            self.diagnose("cycle", "a recursive CTE has no anchor", body)
+            return Output()
+        result = self.query(anchors[0], cte.scope, env)
+        for anchor in anchors[1:]:
+            result = _merge(result, self.query(anchor, cte.scope, env))
+        if cte.columns:
+            result = result.renamed(cte.columns)
+        for _ in range(MAX_ROUNDS):
+            cte.working = result
+            before = [set(deps) for deps in result.deps]
+            for arm in arms:
+                if arm not in anchors:
+                    result = _merge(result, self.query(arm, cte.scope, env))
+            if [set(deps) for deps in result.deps] == before:
+                break
+        cte.working = None
+        kind = "union_all" if body.args.get("distinct") is False else "distinct"
+        for deps in result.deps:
+            self.refer(deps, ROW_KINDS[kind])
+        return result
+
+
+def _arms(node: exp.Expr, kind: type[exp.SetOperation]) -> list[exp.Expr]:
+    """Return the arms of a chain of UNIONs of the same sort, left to right, without recursion."""
+    distinct = node.args.get("distinct")
+    arms: list[exp.Expr] = []
+    stack: list[exp.Expr] = [node]
+    while stack:
+        item = stack.pop()
+        plain = item
+        while isinstance(plain, exp.Subquery) and plain.is_wrapper and not plain.args.get("with_"):
+            plain = plain.this
+        same = isinstance(plain, kind) and plain.args.get("distinct") == distinct and not plain.args.get("by_name")
+        if same and (
+            plain is node or not (plain.args.get("with_") or plain.args.get("order") or plain.args.get("limit"))
+        ):
+            stack.append(plain.args["expression"])
+            stack.append(plain.args["this"])
+        elif item is node:
+            stack.append(node.args["expression"])
+            stack.append(node.args["this"])
+            node = exp.Null()
+        else:
+            arms.append(item)
+    return arms
+
+
+def _all_keep_duplicates(node: exp.SetOperation) -> bool:
+    return node.args.get("distinct") is False or not node.args.get("distinct")
+
+
+def reads_itself(arm: exp.Expr, cte: CommonTable, dialect: str) -> bool:
+    """Whether a query reads the CTE ``cte`` by name."""
+    names = {name for name, table in cte.env.tables.items() if table is cte}
+    return any(
+        fold(table.name, quoted=bool(getattr(table.this, "args", {}).get("quoted")), dialect=dialect) in names
+        for table in arm.find_all(exp.Table)
+        if not table.args.get("db")
+    )
+
+
+def _merge(left: Output, right: Output) -> Output:
+    result = Output()
+    for position, name in enumerate(left.names):
+        more = right.deps[position] if position < len(right.deps) else ()
+        result.add(name, bounded((*left.deps[position], *more)))
+    result.open = [*left.open, *right.open]
+    result.types = left.types
+    return result
+
+
+def _in_arm(output: Output, arm: int) -> Output:
+    if not arm:
+        return output
+    result = Output()
+    for name, deps in zip(output.names, output.deps, strict=True):
+        result.add(name, with_arm(deps, arm))
+    result.open = [OpenStar(s.table, s.except_, s.rename, arm, candidate=s.candidate) for s in output.open]
+    result.fields = output.fields
+    return result
+
+
+def _candidates(deps: Deps) -> list[int]:
+    return [(dep >> REF_SHIFT << REF_SHIFT) | OPAQUE for dep in deps]

@@ -1,0 +1,287 @@
+"""FROM items: tables, subqueries, joins, laterals, set-returning functions, pivots."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from govtool.capture.sql.walk.columns import ROW_KINDS
+from govtool.capture.sql.walk.dependencies import (
+    TRANSFORMATION,
+    Deps,
+    bounded,
+    compose,
+)
+from govtool.capture.sql.walk.relation import FunctionRows, OpenStar, Output, Source, TableInfo, starred
+from govtool.capture.sql.walk.scope import CommonTable, Environment, Scope
+
+JOIN = ROW_KINDS["join"]
+
+from govtool.capture.sql.walk.table_functions import TableFunctionWalk
+
+
+class SourceWalk(TableFunctionWalk):
+    """Adds FROM items to scopes."""
+
+    def add_sources(self, select: exp.Expr, scope: Scope, env: Environment | None) -> None:
+        """Add FROM, LATERAL VIEWs and JOINs of a SELECT (or UPDATE, DELETE, MERGE) to its scope."""
+        from_ = select.args.get("from_")
+        if from_ is not None:
+            self.add_source(from_.this, scope, env)
+        for lateral in select.args.get("laterals") or ():
+            self.add_source(lateral, scope, env)
+        for join in select.args.get("joins") or ():
+            self.add_join(join, scope, env)
+
+    def add_join(self, join: exp.Join, scope: Scope, env: Environment | None) -> None:
+        """Add the right side of a join, and reference the columns of its condition."""
+        before = len(scope.sources)
+        right = join.this
+        if isinstance(right, exp.Alias) and join.kind == "ARRAY":  # ClickHouse ARRAY JOIN
+            output = Output()
+            output.add(self.name(right.args["alias"]), self.dependencies(right.this, scope, env))
+            scope.add(Source(self.name(right.args["alias"]), output=output))
+        elif join.kind == "ARRAY" and isinstance(right, exp.Column | exp.Table):
+            return
+        else:
+            self.add_source(right, scope, env)
+        added = scope.sources[before:]
+        on = join.args.get("on")
+        if on is not None:
+            self.refer_to(on, scope, env, JOIN)
+        self.refer_to(join.args.get("match_condition"), scope, env, JOIN)
+        if join.args.get("using"):
+            self._using([self.name(_using_name(item)) for item in join.args["using"]], join, scope, before)
+        elif join.method == "NATURAL":
+            self._natural(join, scope, before)
+        if join.kind in ("SEMI", "ANTI") or join.side in ("SEMI", "ANTI"):
+            for source in added:
+                source.hidden = True
+            scope.resolved.clear()
+
+    def _using(self, names: list[str], join: exp.Join, scope: Scope, before: int) -> None:
+        """Merge the columns of USING: left for inner and left joins, right for right joins, both for full joins."""
+        for name in names:
+            left = scope.merged.get(name)
+            if left is None:
+                left = self._side(name, scope.sources[:before], join)
+            right = self._side(name, scope.sources[before:], join)
+            self.refer(left, JOIN)
+            self.refer(right, JOIN)
+            if join.side == "RIGHT":
+                scope.merged[name] = right
+            elif join.side == "FULL":
+                both = [
+                    compose(dep, TRANSFORMATION, self.interner.prepend("coalesce", 0), self.interner)
+                    for dep in (*left, *right)
+                ]
+                scope.merged[name] = bounded(both)
+            else:
+                scope.merged[name] = left
+            scope.resolved.pop(name, None)
+
+    def _side(self, name: str, sources: list[Source], node: exp.Expr) -> Deps:
+        known = [
+            deps for source in sources if not source.hidden and (deps := source.get(name, self.interner)) is not None
+        ]
+        if len(known) == 1:
+            return known[0]
+        if known:
+            return self._ambiguous(name, [dep for deps in known for dep in deps], node)
+        possible = [(source, deps) for source in sources if (deps := source.assume(name, self.interner)) is not None]
+        shown = [pair for pair in possible if pair[0].knows_by_use(name)] or possible
+        if len(shown) == 1:
+            owners = shown[0][0].owners()
+            if len(owners) == 1:
+                owners[0].used.add(name)
+            return shown[0][1]
+        if shown:
+            return self._ambiguous(name, [dep for _, deps in shown for dep in deps], node)
+        self.diagnose("unresolved", f"USING ({name}): one side has no such column", node)
+        return ()
+
+    def _natural(self, join: exp.Join, scope: Scope, before: int) -> None:
+        left, right = scope.sources[:before], scope.sources[before:]
+        if any(source.is_open for source in (*left, *right)):
+            names = "the joined columns depend on schemas that are not known"
+            self.diagnose("ambiguous", f"NATURAL JOIN: {names}", join)
+        left_names = [name for source in left for name in source.names()]
+        right_names = {name for source in right for name in source.names()}
+        self._using([name for name in dict.fromkeys(left_names) if name in right_names], join, scope, before)
+
+    # ---- one item ----------------------------------------------------------------------------------
+
+    def add_source(self, node: exp.Expr, scope: Scope, env: Environment | None) -> None:
+        """Add one FROM item, with the joins and pivots that hang on it."""
+        if isinstance(node, exp.Table):
+            self._add_table(node, scope, env)
+        elif isinstance(node, exp.Subquery):
+            self._add_subquery(node, scope, env)
+        elif isinstance(node, exp.Lateral):
+            self._add_lateral(node, scope, env)
+        elif isinstance(node, exp.Unnest):
+            self._add_unnest(node, scope, env)
+        elif isinstance(node, exp.Values):
+            self._finish(node, self.values(node, scope, env), scope, env)
+        elif isinstance(node, exp.TableFromRows):
+            self._finish(node, self._function_output(node.this, scope, env), scope, env)
+        elif isinstance(node, exp.Paren):
+            self.add_source(node.this, scope, env)
+            return
+        elif isinstance(node, exp.Alias):
+            self._finish(node, self._function_output(node.this, scope, env), scope, env)
+        elif isinstance(node, exp.Query):
+            self._finish(node, self.query(node, scope.parent, env), scope, env)
+        elif isinstance(node, exp.Func):
+            self._finish(node, self._function_output(node, scope, env), scope, env)
+        else:
+            self.diagnose("opaque", f"FROM item {node.key.upper()} is not understood", node)
+            return
+        for lateral in node.args.get("laterals") or ():
+            self.add_source(lateral, scope, env)
+        if node.__class__ is not exp.Subquery:
+            for join in node.args.get("joins") or ():
+                self.add_join(join, scope, env)
+
+    def _add_table(self, node: exp.Table, scope: Scope, env: Environment | None) -> None:
+        this = node.args.get("this")
+        if isinstance(this, exp.Func) and not isinstance(this, exp.DynamicIdentifier):
+            self._finish(node, self._function_output(this, scope, env), scope, env, scalar=True)
+            return
+        if node.args.get("rows_from"):
+            output = Output()
+            for item in node.args["rows_from"]:
+                inner = self._function_output(
+                    item.this if isinstance(item, (exp.Table, exp.Alias)) else item, scope, env
+                )
+                for name, deps in zip(inner.names, inner.deps, strict=True):
+                    output.add(name, deps)
+            self._finish(node, output, scope, env)
+            return
+        alias, columns = self._alias(node)
+        plain = isinstance(this, exp.Identifier) and not node.args.get("db")
+        cte = env.find(self.name(this)) if env is not None and plain else None
+        if cte is not None:
+            output = self.common_table(cte)
+            alias = alias or self.name(this)
+            self._place(Source(alias, output=output.renamed(columns) if columns else output), node, scope, env)
+            return
+        name = self.lookup.table_name(node)
+        if not name:
+            self.diagnose("opaque", "a table is named by an expression or parameter", node)
+            self._place(Source(alias, output=Output()), node, scope, env)
+            return
+        table = self.lookup.table(name)
+        self.reads[table.id] = None
+        written = ".".join(self.qualifier(node.parts)) if node.args.get("db") else ""
+        source = Source(alias or self.name(this if written == "" else node.parts[-1]), table=table, full_name=written)
+        if columns:
+            source = Source(source.alias, output=self.table_output(table).renamed(columns))
+        self._place(source, node, scope, env)
+
+    def table_output(self, table: TableInfo) -> Output:
+        """Return the output of ``SELECT * FROM table``."""
+        output = Output()
+        for position, (name, type_) in enumerate(table.columns.items()):
+            output.add(name, starred(table.deps(name, self.interner)))
+            if type_:
+                output.types[position] = type_
+        if not table.complete:
+            for name in sorted(table.used - set(table.columns)):
+                output.add(name, starred(table.deps(name, self.interner)))
+            output.open.append(OpenStar(table))
+        return output
+
+    def _add_subquery(self, node: exp.Subquery, scope: Scope, env: Environment | None) -> None:
+        inner = node.this
+        alias, _ = self._alias(node)
+        if isinstance(inner, (exp.Table, exp.Subquery)) and not alias and not isinstance(inner.unnest(), exp.Query):
+            self.add_source(inner, scope, env)  # (a JOIN b ON …): its tables stay visible
+            for join in node.args.get("joins") or ():
+                self.add_join(join, scope, env)
+            return
+        if isinstance(inner, exp.Table):
+            output = self._joined_output(inner, scope, env)
+        else:
+            output = (
+                self.query(node, scope.parent, env) if node.args.get("with_") else self.query(inner, scope.parent, env)
+            )
+            self.modifiers(node, output, scope.parent, env)
+        self._finish(node, output, scope, env)
+        for join in node.args.get("joins") or ():
+            self.add_join(join, scope, env)
+
+    def _joined_output(self, inner: exp.Table, scope: Scope, env: Environment | None) -> Output:
+        """The output of an aliased parenthesised join: ``(a JOIN b ON …) AS j(p, q)``."""
+        joined = Scope(scope.parent)
+        self.add_source(inner, joined, env)
+        return self.star(joined)
+
+    def _add_lateral(self, node: exp.Lateral, scope: Scope, env: Environment | None) -> None:
+        inner = node.this
+        if isinstance(inner, exp.Subquery):
+            output = self.query(inner, scope, env)  # a lateral subquery sees the items before it
+        elif isinstance(inner, exp.Unnest):
+            self._add_unnest(inner, scope, env, node)
+            return
+        else:
+            output = self._function_output(inner, scope, env)
+        _, columns = self._alias(node)
+        if node.args.get("ordinality") and len(columns) > len(output.names):
+            output.names.extend([""] * (len(columns) - len(output.names) - 1))
+            output.deps.extend([output.deps[0] if output.deps else ()] * (len(columns) - len(output.deps) - 1))
+            output.add("", ())
+        self._finish(node, output, scope, env, scalar=True)
+
+    # ---- placing ---------------------------------------------------------------------------------
+
+    def _alias(self, node: exp.Expr) -> tuple[str, list[str]]:
+        alias = node.args.get("alias")
+        if isinstance(alias, exp.TableAlias):
+            columns = [
+                self.name(c.this if isinstance(c, exp.ColumnDef) else c) for c in alias.args.get("columns") or ()
+            ]
+            return self.name(alias.args.get("this")), columns
+        return self.name(alias) if isinstance(alias, exp.Identifier) else "", []
+
+    def _finish(
+        self, node: exp.Expr, output: Output, scope: Scope, env: Environment | None, *, scalar: bool = False
+    ) -> None:
+        alias, columns = self._alias(node)
+        if columns:
+            while len(output.names) < len(columns) and output.open:
+                output.add("", output.deps[0] if output.deps else ())
+            output = output.renamed(columns)
+        elif (
+            scalar
+            and alias
+            and len(output.names) == 1
+            and any(isinstance(star.table, FunctionRows) for star in output.open)
+        ):
+            output = output.renamed([alias])  # PostgreSQL: the alias of a function names its only column too
+        self._place(Source(alias, output=output), node, scope, env)
+
+    def _place(self, source: Source, node: exp.Expr, scope: Scope, env: Environment | None) -> None:
+        for pivot in node.args.get("pivots") or ():
+            source = self.pivot(source, pivot, scope, env)
+        match = node.args.get("match")
+        if match is not None:
+            source = self.match_recognize(source, match, scope, env)
+        scope.add(source)
+
+    # ---- implemented by QueryWalk ------------------------------------------------------------------
+
+    def star(self, scope: Scope) -> Output:
+        """Return the output of ``*`` over a scope."""
+        raise NotImplementedError
+
+    def modifiers(self, node: exp.Expr, output: Output, scope: Scope | None, env: Environment | None) -> None:
+        """Record ORDER BY on an already computed output."""
+        raise NotImplementedError
+
+    def common_table(self, cte: CommonTable) -> Output:
+        """Return the output of a CTE."""
+        raise NotImplementedError
+
+
+def _using_name(item: exp.Expr) -> exp.Expr:
+    return item.this if isinstance(item, exp.Column) else item

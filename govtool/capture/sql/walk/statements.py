@@ -1,0 +1,162 @@
+"""Statements: what each kind writes, from which columns.
+
+``StatementWalk.statement`` turns one tree into writes: drafts of derivations, still with packed dependencies.
+"""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from govtool.capture.sql.walk.relation import Output
+from govtool.capture.sql.walk.scope import Environment, Scope
+from govtool.capture.sql.walk.transfer import TransferWalk
+from govtool.capture.sql.walk.writes import Write, min_group
+
+
+class StatementWalk(TransferWalk):
+    """Walks one statement of any kind."""
+
+    def statement(self, tree: exp.Expr) -> list[Write]:
+        """Return the writes of a statement; none if it carries no lineage."""
+        method = _METHODS.get(tree.__class__)
+        if method is None:
+            if isinstance(tree, exp.Query):
+                method = "_select"
+            else:
+                return self.writes
+        getattr(self, method)(tree)
+        for name, common in self.common_tables:
+            if not common.used and isinstance(common.node, exp.DML):
+                self.separately(lambda common=common: self.common_table(common))  # type: ignore[misc]
+            elif not common.used:
+                self.diagnose("unused-cte", f"the CTE {name} is not read by anything", common.node, severity="info")
+        return self.writes
+
+    # ---- queries --------------------------------------------------------------------------------------
+
+    def _select(self, tree: exp.Expr) -> None:
+        output = self.query(tree, None, None)
+        into = tree.args.get("into")
+        if into is not None and isinstance(into.this, exp.Table):
+            temporary = bool(into.args.get("temporary"))
+            self._write(into.this, output, "create_table_as", "replace", "temporary" if temporary else "table", tree)
+            return
+        self.writes.append(
+            self._taken(Write("", "select", "replace", "query", output, min_group=min_group(tree, self)))
+        )
+
+    def modifying(self, node: exp.Expr, env: Environment | None) -> Output:
+        """Walk a data-modifying CTE: its write counts, and its RETURNING is its output."""
+        saved_rows, self.rows = self.rows, {}
+        saved_reads, self.reads = self.reads, {}
+        env = self.environment(node, None, env)
+        write: Write | None = None
+        if isinstance(node, exp.Insert):
+            write = self.insert(node, env)
+        elif isinstance(node, exp.Update):
+            write = self.update(node, env)
+        elif isinstance(node, exp.Delete):
+            write = self.delete(node, env)
+        else:
+            self.diagnose("opaque", f"{node.key.upper()} inside WITH is not understood", node)
+        self.rows, self.reads = saved_rows, saved_reads
+        output = Output()
+        returning = node.args.get("returning")
+        if returning is None or write is None:
+            return output
+        self.reads[write.target] = None
+        self.reads.update(write.reads)
+        self.rows.update(write.rows)  # which rows it returns is decided by what decided which rows it touched
+        scope = Scope(None)
+        scope.add(self._target_source(node.this))
+        for source in node.args.get("using") or ():
+            self.add_source(source, scope, env)
+        for item in returning.expressions:
+            if isinstance(item, exp.Star):
+                star = self.star(scope)
+                for name, deps in zip(star.names, star.deps, strict=True):
+                    output.add(name, deps)
+                output.open.extend(star.open)
+            else:
+                output.add(self.output_name(item), self.dependencies(item, scope, env))
+        return output
+
+    # ---- DDL on what exists ----------------------------------------------------------------------------------------
+
+    def _alter(self, tree: exp.Alter) -> None:
+        table = tree.this
+        if not isinstance(table, exp.Table):
+            return
+        for action in tree.args.get("actions") or ():
+            if isinstance(action, exp.AlterRename):
+                self._rename(table, action.this)
+            elif isinstance(action, exp.SwapTable):
+                self._rename(table, action.this, swap=True)
+            elif isinstance(action, exp.Query):
+                self._write(table, self.query(action, None, None), "create_view", "replace", "view", action)
+            elif isinstance(action, exp.RenameColumn):
+                output = Output()
+                name = self.lookup.table_name(table)
+                old, new = self.name(_column_of(action.this)), self.name(_column_of(action.args["to"]))
+                output.add(new, self.lookup.table(name).deps(old, self.interner) if name else ())
+                self._write(table, output, "alter", "update", self._kind_of(table), None, defines=False)
+            elif isinstance(action, (exp.ColumnDef, exp.Schema)):
+                output = Output()
+                for column in action.expressions if isinstance(action, exp.Schema) else [action]:
+                    if isinstance(column, exp.ColumnDef):
+                        output.add(self.name(column.this), ())
+                        kind = column.args.get("kind")
+                        if kind is not None:
+                            output.types[len(output.names) - 1] = kind.sql(dialect=self.dialect or None)
+                if output.names:
+                    self._write(table, output, "alter", "declare", self._kind_of(table), None, defines=False)
+
+    def _rename(self, old: exp.Table, new: exp.Expr, *, swap: bool = False) -> None:
+        if not isinstance(new, exp.Table):
+            return
+        source = self.lookup.table_name(old)
+        if not new.args.get("db") and old.args.get("db"):
+            new = new.copy()
+            new.set("db", old.args["db"].copy())
+            if old.args.get("catalog"):
+                new.set("catalog", old.args["catalog"].copy())
+        write = Write(
+            source, "swap" if swap else "rename", "rename", renamed_to=self.lookup.table_name(new), defines=False
+        )
+        self.writes.append(write)
+
+    def _drop(self, tree: exp.Drop) -> None:
+        kind = str(tree.args.get("kind") or "").upper()
+        if kind not in ("TABLE", "VIEW"):
+            return
+        for table in tree.args.get("tables") or ([tree.this] if isinstance(tree.this, exp.Table) else []):
+            if isinstance(table, exp.Table):
+                self.writes.append(Write(self.lookup.table_name(table), "drop", "drop", defines=False))
+
+    def _truncate(self, tree: exp.TruncateTable) -> None:
+        for table in tree.expressions:
+            if isinstance(table, exp.Table):
+                self.writes.append(Write(self.lookup.table_name(table), "truncate", "truncate", defines=False))
+
+
+_METHODS: dict[type, str] = {
+    exp.Create: "_create",
+    exp.Cache: "_cache",
+    exp.Insert: "_insert",
+    exp.MultitableInserts: "_multi_insert",
+    exp.Update: "_update",
+    exp.Delete: "_delete",
+    exp.Merge: "_merge",
+    exp.Copy: "_copy",
+    exp.LoadData: "_load",
+    exp.Export: "_export",
+    exp.Alter: "_alter",
+    exp.Drop: "_drop",
+    exp.TruncateTable: "_truncate",
+    exp.Pivot: "_select",
+    exp.Values: "_select",
+}
+
+
+def _column_of(node: exp.Expr) -> exp.Expr:
+    return node.this if isinstance(node, exp.Column) else node

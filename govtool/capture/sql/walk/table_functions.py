@@ -1,0 +1,183 @@
+"""Rows that are made in place: UNNEST, set-returning functions, VALUES."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from govtool.capture.sql.walk.dependencies import (
+    CHAIN_MASK,
+    IDENTITY,
+    KIND_MASK,
+    REF_SHIFT,
+    TRANSFORMATION,
+    Deps,
+    bounded,
+    compose,
+)
+from govtool.capture.sql.walk.functions import function_name
+from govtool.capture.sql.walk.relation import ArrayElements, FunctionRows, OpenStar, Output, Source, TableInfo
+from govtool.capture.sql.walk.scope import Environment, Scope
+from govtool.capture.sql.walk.shapes import ShapeWalk
+from govtool.capture.sql.walk.state import Inline, Walk
+
+FLATTEN_COLUMNS = ("seq", "key", "path", "index", "value", "this")
+"""Output of Snowflake's FLATTEN, in order."""
+
+
+class TableFunctionWalk(ShapeWalk):
+    """Walks FROM items that are made in place."""
+
+    def _add_unnest(
+        self, node: exp.Unnest, scope: Scope, env: Environment | None, outer: exp.Expr | None = None
+    ) -> None:
+        """UNNEST(a, b): a column an array; the elements of a column are ``column[]``."""
+        alias, columns = self._alias(outer or node)
+        if outer is not None and not columns:
+            columns = self._alias(node)[1]
+        offset = node.args.get("offset")
+        if len(node.expressions) == 1 and len(columns) <= 1:
+            shape = self.aside(lambda: self.shape(node.expressions[0], scope, env))
+            if shape is not None and shape.names:
+                self.dependencies(node.expressions[0], scope, env)  # its subqueries reference columns
+                self._place(
+                    Source(alias or (columns[0] if columns else ""), output=_with_offset(shape.copy(), offset, self)),
+                    outer or node,
+                    scope,
+                    env,
+                )
+                return
+        output = Output()
+        elements: list[Deps] = []
+        for item in node.expressions:
+            deps = self._elements(item, scope, env)
+            elements.append(deps)
+            whole = tuple(
+                compose(dep, TRANSFORMATION, self.interner.prepend("unnest", 0), self.interner) for dep in deps
+            )
+            output.add(columns[len(output.names)] if len(output.names) < len(columns) else "", whole)
+        for name in columns[len(output.names) :]:  # an array of structs: one array, several columns
+            output.add(name, bounded(dep for deps in output.deps for dep in deps))
+        if len(node.expressions) == 1 and len(columns) > 1:
+            base = elements[0]
+            output.deps = [tuple(self.interner.field(dep, name) for dep in base) for name in columns]
+            output.names = list(columns)
+        output = _with_offset(output, offset, self)
+        if not alias and len(columns) == 1 and len(node.expressions) == 1:
+            alias = columns[0]  # BigQuery: the alias is the element
+        elif alias and output.names[:1] == [""]:
+            output.names[0] = alias
+        source = Source(alias, output=output)
+        self._place(source, outer or node, scope, env)
+        if node.expressions:
+            self._open_elements(source, elements[0])
+
+    def _elements(self, item: exp.Expr, scope: Scope, env: Environment | None) -> Deps:
+        deps = self.dependencies(item, scope, env)
+        return bounded(self.interner.field(dep, "[]") if dep & KIND_MASK == IDENTITY else dep for dep in deps)
+
+    def _open_elements(self, source: Source, deps: Deps) -> None:
+        """Let ``alias.field`` of an unnested array of structs mean the field below the elements."""
+        if source.output is None:
+            return
+        if len(deps) == 1 and not deps[0] & (KIND_MASK | CHAIN_MASK):
+            ref = self.interner.refs[deps[0] >> REF_SHIFT]
+            hidden: TableInfo = ArrayElements(ref.dataset, ref.path)
+        else:
+            hidden = FunctionRows("unnest", deps)
+        source.output.open.append(OpenStar(hidden))
+        source.refresh()
+
+    def _function_output(self, node: exp.Expr, scope: Scope, env: Environment | None) -> Output:
+        """The output of a set-returning function: every column depends on all arguments."""
+        output = Output()
+        name = function_name(node) if isinstance(node, exp.Func) else ""
+        if isinstance(node, exp.Dot) and isinstance(node.expression, exp.Func):
+            name = f"{self._dotted(node.this)}.{function_name(node.expression)}"
+            node = node.expression
+        body = self.lookup.function(name) if name else None
+        if body is not None and body.is_table and name not in self.inlining:
+            return self._inline_table(name, body, node, scope, env)
+        deps = bounded(self.collect(node, scope, env, IDENTITY, 0))
+        if isinstance(node, (exp.JSONTable, exp.OpenJSON)):
+            definitions = (
+                node.args["schema"].expressions
+                if isinstance(node, exp.JSONTable) and node.args.get("schema")
+                else node.expressions
+            )
+            for column in definitions or ():
+                if isinstance(column, (exp.JSONColumnDef, exp.OpenJSONColumnDef)) and column.this is not None:
+                    output.add(self.name(column.this), () if column.args.get("ordinality") else deps)
+            if not output.names:
+                for fixed in ("key", "value", "type"):
+                    output.add(fixed, deps)
+            return output
+        if isinstance(node, exp.Explode) and self.dialect == "snowflake":
+            for column_name in FLATTEN_COLUMNS:
+                output.add(column_name, deps if column_name in ("key", "value", "this") else ())
+            return output
+        if isinstance(node, (exp.Posexplode,)):
+            output.add("pos", ())
+            output.add("col", deps)
+            return output
+        if isinstance(node, exp.Stack):
+            return self._stack(node, scope, env)
+        output.add(_default_column(name), deps)
+        output.open.append(OpenStar(FunctionRows(name, deps)))
+        return output
+
+    def _stack(self, node: exp.Stack, scope: Scope, env: Environment | None) -> Output:
+        """stack(n, v1, v2, …): rows of k = ceil(len / n) columns, filled row by row."""
+        output = Output()
+        items = node.expressions
+        rows = int(node.this.name) if node.this is not None and node.this.name.isdigit() else 1
+        width = -(-len(items) // max(rows, 1))
+        for i in range(width):
+            cells = [dep for item in items[i::width] for dep in self.dependencies(item, scope, env)]
+            output.add(f"col{i}", bounded(cells))
+        return output
+
+    def _inline_table(self, name: str, body: Inline, call: exp.Expr, scope: Scope, env: Environment | None) -> Output:
+        outer = self.bound_arguments(body, call, scope, env)
+        self.inlining.append(name)
+        try:
+            return self.query(body.body, outer, None)
+        finally:
+            self.inlining.pop()
+
+    def values(self, node: exp.Values, scope: Scope | None, env: Environment | None) -> Output:
+        """The output of a VALUES list: by position over its rows."""
+        output = Output()
+        inner = scope if scope is not None else Scope(None)
+        cells: list[list[int]] = []
+        for row in node.expressions:
+            items = row.expressions if isinstance(row, exp.Tuple) else [row]
+            while len(cells) < len(items):
+                cells.append([])
+            for i, item in enumerate(items):
+                if not isinstance(item, exp.Literal):
+                    cells[i].extend(self.dependencies(item, inner, env))
+        for i, deps in enumerate(cells):
+            output.add(
+                f"column{i + 1}"
+                if self.dialect == "postgres"
+                else f"col{i + 1}"
+                if self.dialect != "duckdb"
+                else f"col{i}",
+                bounded(deps),
+            )
+        return output
+
+
+def _with_offset(output: Output, offset: object, walk: Walk) -> Output:
+    """Add the column of WITH OFFSET or WITH ORDINALITY: a position, which no column contributes to."""
+    if isinstance(offset, exp.Identifier):
+        output.add(walk.name(offset), ())
+    elif offset:
+        output.add("offset" if walk.dialect == "bigquery" else "ordinality", ())
+    return output
+
+
+def _default_column(name: str) -> str:
+    return {"explode": "col", "explode_outer": "col", "generate_series": "generate_series", "unnest": "unnest"}.get(
+        name, name.rsplit(".", 1)[-1]
+    )

@@ -1,0 +1,84 @@
+"""COPY, LOAD, UNLOAD and EXPORT: between tables and files or stages."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from govtool.capture.sql.walk.insert import InsertWalk
+from govtool.capture.sql.walk.relation import Output
+from govtool.capture.sql.walk.scope import Scope
+from govtool.capture.sql.walk.writes import Write, file_name
+
+
+class TransferWalk(InsertWalk):
+    """Walks statements that move data in or out."""
+
+    def _copy(self, tree: exp.Copy) -> None:
+        """COPY in either direction, between a table or query and files or stages."""
+        this = tree.this
+        files = tree.args.get("files") or []
+        if tree.args.get("kind"):  # into a table
+            columns, _ = self._column_list(this)
+            output = Output()
+            query = next((f for f in files if isinstance(f, exp.Subquery)), None)
+            table = this.this if isinstance(this, exp.Schema) else this
+            if query is not None:
+                output = self._by_target(
+                    self.query(query, None, None), self._target(table), columns, {}, [], False, tree, query
+                )
+            else:
+                for name in columns:
+                    output.add(name, ())
+            write = self._write(table, output, "copy", "append", self._kind_of(table), query, defines=False)
+            write.dataset_reads = tuple(file_name(name) for f in files if (name := _location(f)))
+            return
+        inner = this.this if isinstance(this, exp.Schema) else this
+        if isinstance(inner, exp.Query):
+            output = self.query(inner, None, None)
+        else:
+            scope = Scope(None)
+            self.add_source(inner, scope, None)
+            output = self.star(scope)
+            columns, _ = self._column_list(this)
+            if columns:
+                kept = Output()
+                for name in columns:
+                    kept.add(
+                        name,
+                        scope.sources[0].get(name, self.interner) or scope.sources[0].assume(name, self.interner) or (),
+                    )
+                output = kept
+        for target in (name for f in files if (name := _location(f))):
+            self.writes.append(self._taken(Write(file_name(target), "copy", "replace", "file", output)))
+
+    def _load(self, tree: exp.LoadData) -> None:
+        table = tree.this
+        path = tree.args.get("inpath")
+        mode = "replace" if tree.args.get("overwrite") else "append"
+        write = self._write(table, Output(), "load", mode, self._kind_of(table), None, defines=False)
+        name = _location(path) if isinstance(path, exp.Expr) else ""
+        write.dataset_reads = (file_name(name),) if name else ()
+
+    def _export(self, tree: exp.Export) -> None:
+        output = self.query(tree.this, None, None)
+        options = tree.args.get("options")
+        uri = (
+            next((p.args["value"].name for p in options.expressions if p.name.lower() == "uri"), "")
+            if options is not None
+            else ""
+        )
+        if not uri:
+            self.diagnose("opaque", "EXPORT DATA without a constant uri", tree)
+            return
+        self.writes.append(self._taken(Write(file_name(uri), "copy", "replace", "file", output)))
+
+
+def _location(node: exp.Expr) -> str:
+    if isinstance(node, exp.Literal):
+        return str(node.name)
+    if isinstance(node, exp.Table):
+        this = node.this
+        return this.name if isinstance(this, (exp.Var, exp.Identifier)) else ""
+    if isinstance(node, exp.Var):
+        return node.name
+    return ""

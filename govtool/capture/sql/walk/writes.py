@@ -1,0 +1,149 @@
+"""Writes: what a statement does to a dataset, and what all writing statements share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from govtool.capture.sql.walk.dependencies import Deps, Interner, bounded
+from govtool.capture.sql.walk.query import QueryWalk
+from govtool.capture.sql.walk.relation import Output, Source
+from govtool.capture.sql.walk.state import Lookup
+
+
+@dataclass(slots=True)
+class Write:
+    """What one statement does to one dataset."""
+
+    target: str
+    kind: str
+    """The statement's kind: ``create_view``, ``insert`` …"""
+    mode: str
+    target_kind: str = "table"
+    output: Output = field(default_factory=Output)
+    rows: dict[int, None] = field(default_factory=dict)
+    reads: dict[str, None] = field(default_factory=dict)
+    dataset_reads: tuple[str, ...] = ()
+    """Files and stages that are read whole."""
+    defines: bool = True
+    """Whether ``output`` says what columns the target has (a definition), and not just which were written."""
+    min_group: int | None = None
+    renamed_to: str | None = None
+
+
+class WriteWalk(QueryWalk):
+    """Records writes."""
+
+    def __init__(self, dialect: str, interner: Interner, lookup: Lookup) -> None:
+        super().__init__(dialect, interner, lookup)
+        self.writes: list[Write] = []
+
+    def _taken(self, write: Write) -> Write:
+        """Move what the walk has recorded so far into ``write``."""
+        write.rows, self.rows = self.rows, {}
+        write.reads, self.reads = self.reads, {}
+        return write
+
+    def _write(
+        self,
+        table: exp.Expr,
+        output: Output,
+        kind: str,
+        mode: str,
+        target_kind: str,
+        query: exp.Expr | None,
+        *,
+        defines: bool = True,
+    ) -> Write:
+        name = self._target(table)
+        write = self._taken(Write(name, kind, mode, target_kind, output, defines=defines))
+        write.min_group = min_group(query, self) if query is not None else None
+        self.writes.append(write)
+        return write
+
+    def _target(self, node: exp.Expr) -> str:
+        if isinstance(node, exp.Schema):
+            node = node.this
+        if isinstance(node, exp.Table):
+            name = self.lookup.table_name(node)
+            if name:
+                return name
+        if isinstance(node, exp.Directory):
+            return file_name(node.this.name)
+        self.diagnose("opaque", "the target is named by an expression or parameter", node)
+        return ""
+
+    def _column_list(self, node: exp.Expr) -> tuple[list[str], list[str | None]]:
+        names: list[str] = []
+        types: list[str | None] = []
+        for item in node.expressions if isinstance(node, exp.Schema) else ():
+            if isinstance(item, exp.ColumnDef):
+                kind = item.args.get("kind")
+                names.append(self.name(item.this))
+                types.append(kind.sql(dialect=self.dialect or None) if isinstance(kind, exp.DataType) else None)
+            elif isinstance(item, (exp.Identifier, exp.Column)):
+                names.append(self.name(item.this if isinstance(item, exp.Column) else item))
+                types.append(None)
+        return names, types
+
+    def _kind_of(self, table: exp.Expr) -> str:
+        name = self.lookup.table_name(table) if isinstance(table, exp.Table) else ""
+        return "temporary" if name.startswith("temp.") else "table"
+
+    def _target_source(self, table: exp.Expr) -> Source:
+        node = table.this if isinstance(table, exp.Schema) else table
+        alias, _ = self._alias(node)
+        name = self.lookup.table_name(node) if isinstance(node, exp.Table) else ""
+        if not name or not isinstance(node, exp.Table):
+            return Source(alias, output=Output())
+        info = self.lookup.table(name)
+        return Source(alias or self.name(node.parts[-1]), table=info, full_name=".".join(self.qualifier(node.parts)))
+
+    def _add_to(self, output: Output, name: str, deps: Deps) -> None:
+        position = output.index().get(name)
+        if position is None:
+            output.add(name, deps)
+        else:
+            output.deps[position] = bounded((*output.deps[position], *deps))
+
+
+def file_name(location: str) -> str:
+    """Return the canonical dataset name of a file, path or stage: quoted, since it is no plain identifier."""
+    return '"' + location.replace('"', '""') + '"'
+
+
+def min_group(query: exp.Expr, walk: QueryWalk) -> int | None:
+    """Return k where the outermost SELECT has ``HAVING COUNT(…) >= k`` among its conjuncts, else None."""
+    body = query.unnest() if isinstance(query, exp.Subquery) else query
+    having = body.args.get("having") if isinstance(body, exp.Select) else None
+    if having is None:
+        return None
+    best: int | None = None
+    stack = [having.this]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, (exp.And, exp.Paren)):
+            stack.extend(
+                value for value in (item.args.get("this"), item.args.get("expression")) if isinstance(value, exp.Expr)
+            )
+            continue
+        left, right = item.args.get("this"), item.args.get("expression")
+        bound: int | None = None
+        if (
+            isinstance(item, (exp.GTE, exp.GT))
+            and isinstance(left, exp.Count)
+            and isinstance(right, exp.Literal)
+            and right.name.isdigit()
+        ):
+            bound = int(right.name) + isinstance(item, exp.GT)
+        elif (
+            isinstance(item, (exp.LTE, exp.LT))
+            and isinstance(right, exp.Count)
+            and isinstance(left, exp.Literal)
+            and left.name.isdigit()
+        ):
+            bound = int(left.name) + isinstance(item, exp.LT)
+        if bound is not None:
+            best = bound if best is None else max(best, bound)
+    return best
