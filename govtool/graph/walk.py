@@ -13,7 +13,7 @@ and one in numpy, which takes over when a walk grows large.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Protocol
@@ -109,8 +109,8 @@ class Reach(Protocol):
     def step(self, key: int) -> tuple[int, int] | None:
         """The key before it and the edge between; ``None`` at a seed."""
 
-    def ranking(self, limit: int | None) -> Ranking:
-        """What was reached, without seeds and what answers pass through."""
+    def ranking(self, subjects: Collection[int], limit: int | None = None) -> Ranking:
+        """What was reached, without the nodes that are the subject and without what answers pass through."""
 
 
 def walk(
@@ -160,7 +160,6 @@ class SmallWalk:
         self.expand = self._backward if backward else self._forward
         self.seen: dict[int, tuple[int, int, int]] = {}
         """Key to hops, key before, edge; seeds have -1 for both."""
-        self.seeds: frozenset[int] = frozenset()
         self.broken: set[tuple[int, int]] = set()
         self.any_column: set[tuple[int, int]] = set()
         self.left = 0
@@ -168,7 +167,6 @@ class SmallWalk:
     def run(self, seeds: list[int], depth: int | None, budget: int) -> SmallWalk | None:
         """Walk; ``None`` when more than ``budget`` edges were looked at."""
         self.left = budget
-        self.seeds = frozenset(key % self.n for key in seeds)
         self.seen = dict.fromkeys(seeds, (0, -1, -1))
         if len(seeds) > budget:
             return None
@@ -311,9 +309,9 @@ class SmallWalk:
         _, before, edge = self.seen[key]
         return None if before < 0 else (before, edge)
 
-    def ranking(self, limit: int | None) -> Ranking:
+    def ranking(self, subjects: Collection[int], limit: int | None = None) -> Ranking:
         """See ``Reach``."""
-        index, n, rank = self.index, self.n, self.rules.rank
+        index, n, rank, seeds = self.index, self.n, self.rules.rank, frozenset(subjects)
         best: dict[int, int] = {}
         for key in sorted(self.seen, key=lambda k: (rank[k // n], k)):
             if not index.is_elided(index.node_dataset[key % n]):
@@ -325,7 +323,7 @@ class SmallWalk:
                 continue
             if not index.container(node):
                 alone.setdefault(index.node_dataset[node], set()).add(node)
-            if node in self.seeds:
+            if node in seeds:
                 continue
             rows = best.get(index.rows(index.node_dataset[node]), key)
             winner = rows if rank[rows // n] < rank[key // n] else key
@@ -334,10 +332,10 @@ class SmallWalk:
         for item in found:
             columns[item.rank] += 1
         top = {(index.containers(node) or [node])[-1] for node in best if not index.is_rows(node)}
-        top |= {c for c in self.seeds if not index.is_rows(c)}
-        affected = len({c for c in top if not index.is_elided(index.node_dataset[c])} - self.seeds)
+        top |= {(index.containers(c) or [c])[-1] for c in seeds if not index.is_rows(c)}
+        affected = len({c for c in top if not index.is_elided(index.node_dataset[c])} - seeds)
         for node, key in best.items():
-            if index.is_rows(node) and node not in self.seeds:
+            if index.is_rows(node) and node not in seeds:
                 dataset = index.node_dataset[node]
                 implied = index.column_count(dataset) - len(alone.get(dataset, ()))
                 columns[rank[key // n]] += implied

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 # One thread is enough for gathers, and starting a pool of them costs more than the walk.
@@ -41,7 +41,6 @@ class LargeWalk:
         self.parts: list[tuple[Array, Array, Array, Array]] = []
         self.broken = np.zeros((rules.states, len(index.arrays["statement"])), bool)
         self.any_column: set[tuple[int, int]] = set()
-        self.seeds = _NONE
         self.related: dict[int, list[int]] = {}
 
     def _array(self, name: str) -> Array:
@@ -50,7 +49,6 @@ class LargeWalk:
     def run(self, seeds: list[int], depth: int | None) -> LargeWalk:
         """Walk to the end."""
         frontier = np.array(seeds, np.int64)
-        self.seeds = frontier % self.n
         nothing = np.full(len(frontier), -1, np.int64)
         frontier = self._take(frontier, nothing, nothing, 0)
         level = 0
@@ -255,8 +253,9 @@ class LargeWalk:
         before = int(self.before[at])
         return None if before < 0 else (before, int(self.edges[at]))
 
-    def ranking(self, limit: int | None) -> Ranking:
+    def ranking(self, subjects: Collection[int], limit: int | None = None) -> Ranking:
         """See ``Reach``."""
+        own = np.array(sorted(subjects), np.int64)
         rank = np.array(self.rules.rank, np.int64)
         states = range(self.rules.states)
         node_rank = np.full(self.n, 255, np.uint8)
@@ -274,11 +273,11 @@ class LargeWalk:
         dataset = self.dataset[best].astype(np.int64)
         rows = self.base[dataset]
         is_rows = rows == best
-        seed = np.isin(best, self.seeds)
+        seed = np.isin(best, own)
         raised = node_rank[rows] < node_rank[best]
         at = place[np.where(raised, rows, best)].astype(np.int64)
         final = rank[self.keys[at] // self.n]
-        implied, affected = self._implied(best, dataset, is_rows, seed)
+        implied, affected = self._implied(best, dataset, is_rows, seed, own)
         columns = np.bincount(final, weights=np.where(is_rows, implied, 1) * ~seed, minlength=int(rank.max()) + 1)
         shown = np.flatnonzero(~seed)
         hops = self.level[at]
@@ -304,7 +303,7 @@ class LargeWalk:
         counts = tuple(int(c) for c in columns)
         return Ranking(found, len(shown), counts, int(np.count_nonzero(touched)), affected)
 
-    def _implied(self, best: Array, dataset: Array, is_rows: Array, seed: Array) -> tuple[Array, int]:
+    def _implied(self, best: Array, dataset: Array, is_rows: Array, seed: Array, own: Array) -> tuple[Array, int]:
         """Per node: for a row set, its columns not reached by themselves; and the columns affected in all."""
         total = self.a["dataset_columns"].astype(np.int64)
         nested = self._array("nested")
@@ -316,12 +315,13 @@ class LargeWalk:
         if deep.any():
             outer = [self.index.containers(node)[-1] for node in best[deep].tolist()]
             top = np.union1d(top, np.array(outer, np.int64))
-        seeds = self.seeds[self.base[self.dataset[self.seeds]] != self.seeds]
-        top = np.union1d(top, seeds)
+        columns = own[self.base[self.dataset[own]] != own]
+        inner = [(self.index.containers(c) or [c])[-1] for c in columns.tolist()] if len(nested) else columns
+        top = np.union1d(top, np.array(inner, np.int64))
         top = top[~self.elided[self.dataset[top]]]
         touched = np.bincount(self.dataset[top], minlength=self.index.dataset_count)
         covered = dataset[is_rows & ~seed]
-        affected = len(np.setdiff1d(top, self.seeds)) + int((total[covered] - touched[covered]).sum())
+        affected = len(np.setdiff1d(top, own)) + int((total[covered] - touched[covered]).sum())
         return implied, affected
 
 

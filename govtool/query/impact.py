@@ -129,7 +129,7 @@ def impact(
         walk_rules = rules(chosen, kinds=wanted, semantics=semantics, check=check)
         seeds = _seeds(index, about, chosen)
     reach = walk(index, seeds, walk_rules, backward=direction == "up", depth=depth, small=small)
-    ranking = reach.ranking(limit)
+    ranking = reach.ranking(_subjects(index, about, direction), limit)
     teller = _Teller(index, reach, walk_rules, direction, followed(wanted, semantics), about.text)
     columns = tuple(teller.tell(found) for found in ranking.shown)
     verdicts = tuple((v, ranking.columns[v]) for v in Verdict) if chosen else ()
@@ -149,8 +149,8 @@ def impact(
 def expand(index: Index, result: ImpactResult) -> Iterator[Impacted]:
     """One entry a column: each rows entry is followed by an entry for every column that it implies.
 
-    Columns that have an entry of their own, or fields that do, are not repeated. A column of a truncated result that was
-    left off may appear here under its rows.
+    Columns that have an entry of their own, or fields that do, are not repeated. A column of a truncated result that
+    was left off may appear here under its rows.
     """
     listed = {entry.column for entry in result.columns}
     for entry in result.columns:
@@ -180,6 +180,14 @@ def _upstream_seeds(index: Index, subject: Subject) -> list[int]:
         # What decides over the rows decides over the column.
         return [subject.node, rows]
     return [rows, *index.columns(subject.dataset)]
+
+
+def _subjects(index: Index, subject: Subject, direction: str) -> list[int]:
+    """The nodes that the question is about: never part of the answer."""
+    rows = index.rows(subject.dataset)
+    if subject.node is None:
+        return [rows, *index.columns(subject.dataset)]
+    return [subject.node] if direction == "down" else [rows, subject.node]
 
 
 class _Teller:
