@@ -1,0 +1,38 @@
+"""Which rendering goes where."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from govtool.cli.formats import chosen
+from govtool.errors import UsageError
+
+SUPPORTED = ("table", "json", "csv")
+
+
+@pytest.mark.parametrize(
+    ("formats", "files", "outputs"),
+    [
+        (None, None, [("table", None)]),
+        (["json"], None, [("json", None)]),
+        (["json"], ["a"], [("json", "a")]),
+        (None, ["a.csv"], [("csv", "a.csv")]),
+        (None, ["a.xyz"], [("table", "a.xyz")]),
+        (["table", "json"], ["a"], [("table", None), ("json", "a")]),
+        (["csv", "json"], ["a", "b"], [("csv", "a"), ("json", "b")]),
+        (["json"], ["-"], [("json", None)]),
+    ],
+)
+def test_formats_and_files_are_paired_from_the_end(formats, files, outputs):
+    found = chosen(formats, [Path(file) for file in files or ()], SUPPORTED)
+    assert found == [(form, file and Path(file)) for form, file in outputs]
+
+
+@pytest.mark.parametrize(
+    ("formats", "files"), [(["jsn"], []), (["json", "csv"], []), (["json"], ["a", "b"]), (None, ["a.dot"])]
+)
+def test_what_makes_no_sense(formats, files):
+    with pytest.raises(UsageError):
+        chosen(formats, [Path(file) for file in files], SUPPORTED)
