@@ -1,6 +1,7 @@
 """Control flow and routine bodies, flattened to the statements in them.
 
-A piece between two semicolons may begin with any amount of control flow (``ELSE BEGIN IF x THEN INSERT …``). ``flatten``
+A piece between two semicolons may begin with any amount of control flow (``ELSE BEGIN IF x THEN INSERT …``).
+``flatten``
 strips it word by word and hands the statement behind it to the reader. Conditions are dropped: they decide whether a
 statement runs, not what it writes.
 """
@@ -11,10 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sqlglot.tokens import Token, TokenType
+from sqlglot.tokenizer_core import Token, TokenType
 
 from govtool.capture.sql import dynamic, routines
-from govtool.capture.sql.lexer import STRING_TYPES, closing, find_word, word
+from govtool.capture.sql.lexer import STRING_TYPES, closing, find_word, word, word_set
 
 if TYPE_CHECKING:
     from govtool.capture.sql.script import ScriptReader
@@ -22,22 +23,26 @@ if TYPE_CHECKING:
 SECTION_DIALECTS = frozenset({"", "postgres", "redshift", "snowflake", "oracle", "materialize", "risingwave"})
 """Dialects whose blocks declare variables in a section before BEGIN, without a keyword on each."""
 
-_TRANSACTION = frozenset({"TRANSACTION", "TRAN", "WORK", "ISOLATION", "DEFERRED", "IMMEDIATE", "EXCLUSIVE", "READ", "CONCURRENT", "NAME"})
+_TRANSACTION = frozenset(
+    {"TRANSACTION", "TRAN", "WORK", "ISOLATION", "DEFERRED", "IMMEDIATE", "EXCLUSIVE", "READ", "CONCURRENT", "NAME"}
+)
 _BLOCKS = frozenset({"IF", "LOOP", "WHILE", "CASE", "FOR", "REPEAT", "TRY", "CATCH"})
 _QUERY = frozenset({"SELECT", "WITH"})
-_STATEMENTS = frozenset(
-    """SELECT WITH INSERT UPDATE DELETE MERGE SET RETURN BEGIN IF CASE CALL EXECUTE EXEC CREATE DROP ALTER TRUNCATE LOOP WHILE FOR REPEAT
-    LEAVE ITERATE NULL RAISE SIGNAL OPEN FETCH CLOSE DECLARE LET COPY COMMIT ROLLBACK PERFORM EXIT CONTINUE BREAK""".split()
+_STATEMENTS = word_set(
+    """SELECT WITH INSERT UPDATE DELETE MERGE SET RETURN BEGIN IF CASE CALL EXECUTE EXEC CREATE DROP ALTER TRUNCATE
+    LOOP WHILE FOR REPEAT LEAVE ITERATE NULL RAISE SIGNAL OPEN FETCH CLOSE DECLARE LET COPY COMMIT ROLLBACK
+    PERFORM EXIT CONTINUE BREAK"""
 )
 _NO_ASSIGNMENT = frozenset({"SET", "UPDATE", "INSERT", "MERGE", "DELETE", "ALTER", "COPY"})
 
-IGNORED = frozenset(
-    """COMMIT ROLLBACK SAVEPOINT RELEASE GRANT REVOKE DENY PRINT RAISE RAISERROR THROW SIGNAL RESIGNAL LEAVE ITERATE BREAK CONTINUE EXIT
-    GOTO NULL FETCH CLOSE DEALLOCATE WAITFOR VACUUM ANALYZE ANALYSE OPTIMIZE SHOW DESCRIBE DESC HELP LOCK UNLOCK LISTEN NOTIFY
-    UNLISTEN DISCARD RESET REINDEX CLUSTER CHECKPOINT KILL FLUSH SYSTEM MSCK REPAIR CACHE UNCACHE INVALIDATE ADD LIST PUT GET REMOVE
-    RM LS UNSET SIGN ATTACH DETACH INSTALL START STOP PAUSE RESUME SUSPEND AUDIT NOAUDIT PURGE FLASHBACK BACKUP RESTORE DBCC COLLECT
-    SAVE USE COMMENT SECURITY REASSIGN DELIMITER EXPLAIN PRAGMA HANDLER XA STATISTICS VACUUM GENERATE ZORDER ASSERT GET_DIAGNOSTICS
-    UNDROP BUILD CANCEL RECOVER SUBMIT ADMIN CHECKSUM ABORT END""".split()
+IGNORED = word_set(
+    """COMMIT ROLLBACK SAVEPOINT RELEASE GRANT REVOKE DENY PRINT RAISE RAISERROR THROW SIGNAL RESIGNAL LEAVE ITERATE
+    BREAK CONTINUE EXIT GOTO NULL FETCH CLOSE DEALLOCATE WAITFOR VACUUM ANALYZE ANALYSE OPTIMIZE SHOW DESCRIBE
+    DESC HELP LOCK UNLOCK LISTEN NOTIFY UNLISTEN DISCARD RESET REINDEX CLUSTER CHECKPOINT KILL FLUSH SYSTEM MSCK
+    REPAIR CACHE UNCACHE INVALIDATE ADD LIST PUT GET REMOVE RM LS UNSET SIGN ATTACH DETACH INSTALL START STOP
+    PAUSE RESUME SUSPEND AUDIT NOAUDIT PURGE FLASHBACK BACKUP RESTORE DBCC COLLECT SAVE USE COMMENT SECURITY
+    REASSIGN DELIMITER EXPLAIN PRAGMA HANDLER XA STATISTICS VACUUM GENERATE ZORDER ASSERT GET_DIAGNOSTICS UNDROP
+    BUILD CANCEL RECOVER SUBMIT ADMIN CHECKSUM ABORT END"""
 ) | {"UPDATE STATISTICS"}
 """First words of statements that no value flows through."""
 
@@ -102,7 +107,9 @@ def _after_label(tokens: list[Token]) -> list[Token]:
 def _begin(reader: ScriptReader, tokens: list[Token]) -> list[Token] | None:
     second = word(tokens[1]) if len(tokens) > 1 else ""
     flow = reader.flow
-    if second in _TRANSACTION or (len(tokens) == 1 and not flow.inside and reader.lex.name not in ("oracle", "tsql", "fabric")):
+    if second in _TRANSACTION or (
+        len(tokens) == 1 and not flow.inside and reader.lex.name not in ("oracle", "tsql", "fabric")
+    ):
         # A lone BEGIN at the top opens a transaction; in a routine, a block.
         reader.add(tokens, None, "ignored", head="begin")
         return None
@@ -285,14 +292,18 @@ def _query(reader: ScriptReader, tokens: list[Token]) -> None:
         if text in _QUERY:
             end = len(tokens)
             if index and tokens[index - 1].token_type == TokenType.L_PAREN:
-                end = closing(tokens, index - 1)
+                end = max(closing(tokens, index - 1), index + 1)
             reader.statement(without_variables(reader, tokens[index:end]))
             return
 
 
 def without_variables(reader: ScriptReader, tokens: list[Token]) -> list[Token]:
     """A query of a routine without its ``INTO variable, …`` clause (in T-SQL, INTO makes a table and stays)."""
-    if reader.lex.name in ("tsql", "fabric") or not reader.flow.inside or word(tokens[0]) not in ("SELECT", "WITH", "FETCH"):
+    if (
+        reader.lex.name in ("tsql", "fabric")
+        or not reader.flow.inside
+        or word(tokens[0]) not in ("SELECT", "WITH", "FETCH")
+    ):
         return tokens
     index = find_word(tokens, {"INTO"}, 1)
     if index < 0 or word(tokens[index - 1]) in ("INSERT", "MERGE"):
@@ -300,7 +311,16 @@ def without_variables(reader: ScriptReader, tokens: list[Token]) -> list[Token]:
     end = index + 1
     if end < len(tokens) and word(tokens[end]) == "STRICT":
         end += 1
-    while end < len(tokens) and word(tokens[end]) not in ("FROM", "WHERE", "GROUP", "ORDER", "LIMIT", "USING", "HAVING", "UNION"):
+    while end < len(tokens) and word(tokens[end]) not in (
+        "FROM",
+        "WHERE",
+        "GROUP",
+        "ORDER",
+        "LIMIT",
+        "USING",
+        "HAVING",
+        "UNION",
+    ):
         kind = tokens[end].token_type
         if kind != TokenType.COMMA and end + 1 < len(tokens) and _names(tokens[end + 1]) and not _joins(tokens, end):
             end += 1
@@ -313,7 +333,13 @@ def without_variables(reader: ScriptReader, tokens: list[Token]) -> list[Token]:
 
 
 def _names(token: Token) -> bool:
-    return token.token_type not in (TokenType.COMMA, TokenType.DOT, TokenType.COLON, TokenType.PARAMETER, TokenType.L_BRACKET)
+    return token.token_type not in (
+        TokenType.COMMA,
+        TokenType.DOT,
+        TokenType.COLON,
+        TokenType.PARAMETER,
+        TokenType.L_BRACKET,
+    )
 
 
 def _joins(tokens: list[Token], index: int) -> bool:

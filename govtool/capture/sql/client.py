@@ -35,9 +35,11 @@ _GO = re.compile(r"^[ \t]*GO(?:[ \t]+\d+)?[ \t]*;?[ \t\r]*(?:--[^\n]*)?$", re.IG
 _SLASH = re.compile(r"^[ \t]*/[ \t\r]*$", re.MULTILINE)
 _DELIMITER = re.compile(r"^[ \t]*DELIMITER[ \t]+(?P<mark>\S+)[ \t\r]*$", re.IGNORECASE | re.MULTILINE)
 _SQLPLUS = re.compile(
-    r"^[ \t]*(?:(?:PROMPT|SPOOL|REM|REMARK|WHENEVER|ACCEPT)\b[^\n]*|(?:UN)?DEFINE[ \t]+\w+[ \t]*(?:=[^\n]*)?$|SHOW[ \t]+ERR[^\n]*|(?:EXIT|QUIT)[ \t]*;?[ \t\r]*$"
-    r"|SET[ \t]+(?:ECHO|FEEDBACK|DEFINE|TERMOUT|VERIFY|SERVEROUTPUT|LINESIZE|PAGESIZE|HEADING|SQLBLANKLINES|TIMING|SCAN)\b[^\n]*"
-    r"|@@?[ \t]*(?P<file>[\w./\\-]+)[^\n]*)",
+    r"^[ \t]*(?:(?:PROMPT|SPOOL|REM|REMARK|WHENEVER|ACCEPT)\b[^\n]*"
+    r"|(?:UN)?DEFINE[ \t]+\w+[ \t]*(?:=[^\n]*)?$"
+    r"|SHOW[ \t]+ERR[^\n]*|(?:EXIT|QUIT)[ \t]*;?[ \t\r]*$"
+    r"|SET[ \t]+(?:ECHO|FEEDBACK|DEFINE|TERMOUT|VERIFY|SERVEROUTPUT|LINESIZE|PAGESIZE|HEADING"
+    r"|SQLBLANKLINES|TIMING|SCAN)\b[^\n]*|@@?[ \t]*(?P<file>[\w./\\-]+)[^\n]*)",
     re.IGNORECASE | re.MULTILINE,
 )
 _SQLCMD = re.compile(r"^[ \t]*:(?:r|setvar|on|connect)\b[ \t]*(?P<rest>[^\n]*)", re.IGNORECASE | re.MULTILINE)
@@ -166,4 +168,3 @@ def _delimiters(text: str, batches: list[int]) -> str:
         parts.append(_spaces(mark.group()))
         parts.append(body)
     return "".join(parts)
-

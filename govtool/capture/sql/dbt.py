@@ -1,4 +1,6 @@
-"""The names that dbt gives to templates, without dbt: relations render to their names, the cross-database macros to SQL."""
+"""The names that dbt gives to templates, without dbt: relations render to their names, the cross-database macros to
+SQL.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +13,17 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from govtool.capture.sql.jinja import Run
+    from govtool.capture.sql.rendering import Run
 
 _TYPES = {
-    "string": "varchar", "timestamp": "timestamp", "float": "float", "numeric": "numeric", "bigint": "bigint", "int": "int",
+    "string": "varchar",
+    "timestamp": "timestamp",
+    "float": "float",
+    "numeric": "numeric",
+    "bigint": "bigint",
+    "int": "int",
     "boolean": "boolean",
-}  # fmt: skip
+}
 
 
 _PLAIN = re.compile(r"[A-Za-z_][\w$]*\Z")
@@ -122,7 +129,9 @@ def names(run: Run, unknown: Callable[..., Any]) -> dict[str, object]:
 
     def config(*_: object, **options: object) -> str:
         run.configured = True
-        run.config.update({k: v for k, v in options.items() if isinstance(v, (str, int, float, bool, list, dict, type(None)))})
+        run.config.update(
+            {k: v for k, v in options.items() if isinstance(v, (str, int, float, bool, list, dict, type(None)))}
+        )
         return ""
 
     def give_back(value: object = None) -> object:
@@ -217,7 +226,9 @@ class _Macros:
 
 
 def cross_database(name: str) -> Callable[..., Any] | None:
-    """One of dbt's cross-database macros by its name, which projects may also call without ``dbt.``; None if there is none."""
+    """One of dbt's cross-database macros by its name, which projects may also call without ``dbt.``; None if there is
+    none.
+    """
     if name.startswith("type_"):
         return lambda *_, **__: _TYPES.get(name[5:], "varchar")
     return _SQL.get(name)
@@ -249,7 +260,9 @@ class _Datetime(datetime.datetime):
 
 
 _FIXED = _Datetime(2000, 1, 1)
-_DATETIME = SimpleNamespace(date=_Date, datetime=_Datetime, timedelta=datetime.timedelta, time=datetime.time, timezone=datetime.timezone)
+_DATETIME = SimpleNamespace(
+    date=_Date, datetime=_Datetime, timedelta=datetime.timedelta, time=datetime.time, timezone=datetime.timezone
+)
 
 
 def _function(name: str) -> Callable[..., str]:
@@ -287,7 +300,18 @@ def _split_part(text: object = "", delimiter: object = "", part: object = 1, **_
 _SQL: dict[str, Callable[..., Any]] = {
     **{
         name: _function(name)
-        for name in ("length", "hash", "replace", "right", "any_value", "bool_or", "position", "last_day", "array_append", "array_concat")
+        for name in (
+            "length",
+            "hash",
+            "replace",
+            "right",
+            "any_value",
+            "bool_or",
+            "position",
+            "last_day",
+            "array_append",
+            "array_concat",
+        )
     },
     "star": _star,
     "generate_surrogate_key": _surrogate,
@@ -303,8 +327,12 @@ _SQL: dict[str, Callable[..., Any]] = {
     "current_timestamp_backcompat": lambda *_: "current_timestamp",
     "current_timestamp_in_utc": lambda *_: "current_timestamp",
     "date_trunc": lambda datepart="day", date="": f"date_trunc('{datepart}', {date})",
-    "datediff": lambda first_date="", second_date="", datepart="day": f"datediff({datepart}, {first_date}, {second_date})",
-    "dateadd": lambda datepart="day", interval=1, from_date_or_timestamp="": f"dateadd({datepart}, {interval}, {from_date_or_timestamp})",
+    "datediff": lambda first_date="", second_date="", datepart="day": (
+        f"datediff({datepart}, {first_date}, {second_date})"
+    ),
+    "dateadd": lambda datepart="day", interval=1, from_date_or_timestamp="": (
+        f"dateadd({datepart}, {interval}, {from_date_or_timestamp})"
+    ),
     "listagg": lambda measure="", *_, **__: f"listagg({measure})",
     "string_literal": lambda value="": f"'{value}'",
     "escape_single_quotes": lambda value="": str(value).replace("'", "''"),

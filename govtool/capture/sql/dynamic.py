@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sqlglot.tokens import Token, TokenType
+from sqlglot.tokenizer_core import Token, TokenType
 
 from govtool.capture.sql.lexer import STRING_TYPES, closing, word
 
@@ -40,7 +40,12 @@ def _execute(reader: ScriptReader, tokens: list[Token], second: str) -> None:
     start = 1
     if second == "SP_EXECUTESQL" or (len(tokens) > 3 and any(word(t) == "SP_EXECUTESQL" for t in tokens[1:6])):
         start = 1 + next(i for i, t in enumerate(tokens[1:6]) if word(t) == "SP_EXECUTESQL") + 1
-        if start + 1 < len(tokens) and tokens[start].token_type == TokenType.PARAMETER and len(tokens) > start + 2 and tokens[start + 2].text == "=":
+        if (
+            start + 1 < len(tokens)
+            and tokens[start].token_type == TokenType.PARAMETER
+            and len(tokens) > start + 2
+            and tokens[start + 2].text == "="
+        ):
             start += 3
         _constant(reader, tokens, start, "sp_executesql")
         return
@@ -94,7 +99,9 @@ def _constant(reader: ScriptReader, tokens: list[Token], start: int, head: str) 
         if index < end:
             parts = []
     tail = word(tokens[index]) if index < len(tokens) else ""
-    joined = bool(parts) and (index >= end or tail in ("INTO", "USING", "AT", "AS", "") or tokens[index].token_type == TokenType.COMMA)
+    joined = bool(parts) and (
+        index >= end or tail in ("INTO", "USING", "AT", "AS", "") or tokens[index].token_type == TokenType.COMMA
+    )
     if not joined or (index < end and tokens[index].token_type in _JOINS):
         _opaque(reader, tokens, head)
         return

@@ -1,4 +1,6 @@
-"""Reading SQL scripts from files, folders and standard input. What cannot be read is a diagnostic, never an exception."""
+"""Reading SQL scripts from files, folders and standard input. What cannot be read is a diagnostic, never an
+exception.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,23 @@ from typing import IO
 from govtool.errors import UsageError
 from govtool.model.diagnostic import Diagnostic
 
-SUFFIXES = (".sql", ".ddl", ".dml", ".hql", ".sqlx", ".psql", ".pgsql", ".bq", ".tsql", ".pls", ".plsql", ".pkb", ".pks", ".prc", ".vw")
+SUFFIXES = (
+    ".sql",
+    ".ddl",
+    ".dml",
+    ".hql",
+    ".sqlx",
+    ".psql",
+    ".pgsql",
+    ".bq",
+    ".tsql",
+    ".pls",
+    ".plsql",
+    ".pkb",
+    ".pks",
+    ".prc",
+    ".vw",
+)
 """File name endings that are read from folders, also with a template's ending behind them (``a.sql.j2``)."""
 
 TEMPLATE_SUFFIXES = (".j2", ".jinja", ".jinja2", ".tmpl", ".tpl")
@@ -189,7 +207,9 @@ def _read(path: Path, name: str) -> Script | Diagnostic:
     try:
         mode = path.stat()
         if not stat.S_ISREG(mode.st_mode) and not stat.S_ISFIFO(mode.st_mode):
-            return _unreadable(name, "not a regular file" if not stat.S_ISDIR(mode.st_mode) else "the folder cannot be read")
+            return _unreadable(
+                name, "not a regular file" if not stat.S_ISDIR(mode.st_mode) else "the folder cannot be read"
+            )
         if mode.st_size > MAX_BYTES:
             return _unreadable(name, f"{mode.st_size // 2**20} MiB; at most {MAX_BYTES // 2**20} are read")
         with path.open("rb") as file:
@@ -230,5 +250,3 @@ def _reason(error: Exception) -> str:
 
 def _unreadable(name: str, reason: str) -> Diagnostic:
     return Diagnostic("unreadable", "error", f"cannot be read: {reason}", name)
-
-

@@ -1,9 +1,13 @@
 """Fingerprints of statements, and their text without the literals of people.
 
-A fingerprint is the same for statements that differ only in literals which cannot change the lineage. The rule errs to one
-side: a literal goes only where it is known to decide rows and nothing else (behind a comparison in WHERE, ON, QUALIFY or a
-CASE condition; in IN and VALUES lists; after LIMIT). All other literals stay: ordinals, JSON paths, file names, intervals,
-PIVOT values, names given as strings, options. Redaction errs to the other side: a literal stays only if it is known to be
+A fingerprint is the same for statements that differ only in literals which cannot change the lineage. The rule errs
+to one
+side: a literal goes only where it is known to decide rows and nothing else (behind a comparison in WHERE, ON, QUALIFY
+or a
+CASE condition; in IN and VALUES lists; after LIMIT). All other literals stay: ordinals, JSON paths, file names,
+intervals,
+PIVOT values, names given as strings, options. Redaction errs to the other side: a literal stays only if it is known
+to be
 part of the structure.
 
     >>> fingerprint("SELECT a FROM t WHERE b = 1") == fingerprint("select a  from t where b = 2 -- x")
@@ -95,9 +99,7 @@ class _Normalizer:
         for start, end in reversed(self.gaps):
             for word in reversed(WORDS.findall(source, start, end)):
                 upper = word.upper()
-                if upper in PREDICATES:
-                    self.mode = upper
-                elif upper in CLAUSES:
+                if upper in PREDICATES or upper in CLAUSES:
                     self.mode = upper
                 else:
                     continue
@@ -159,7 +161,12 @@ class _Normalizer:
         if self.listing and gap and gap[0][0] == "," and "".join(gap) in (",", ",-"):
             self.several = True
             return _cell_ends(source, end)
-        if self.between and gap and gap[0].upper() == "AND" and (len(gap) == 1 or gap[1].upper() in _TEMPORAL or gap[1] == "-"):
+        if (
+            self.between
+            and gap
+            and gap[0].upper() == "AND"
+            and (len(gap) == 1 or gap[1].upper() in _TEMPORAL or gap[1] == "-")
+        ):
             self.between = self.listing = False
             return len(gap) < 3
         return False
@@ -178,7 +185,7 @@ def _word_at(source: str, at: int) -> str:
     first = at
     while first >= 0 and (source[first].isalnum() or source[first] == "_"):
         first -= 1
-    if first >= 0 and source[first] in ".@$:`\"]":
+    if first >= 0 and source[first] in '.@$:`"]':
         return ""
     return source[first + 1 : at + 1].upper()
 
@@ -203,17 +210,38 @@ def _encode(match: re.Match[str]) -> str:
     return f"\\x{ord(match.group()):x};"
 
 
-# -- redaction ------------------------------------------------------------------------------------------------------------
+# -- redaction
+# ------------------------------------------------------------------------------------------------------------
 
 _STRUCTURAL_WORDS = frozenset({"INTERVAL", "ZONE", "ESCAPE", "DELIMITER", "DELIMITERS", "AS", "FORMAT", "LANGUAGE"})
 _JSON_PATH = re.compile(r"'?(?:lax |strict )?\$(?:[.\[][\w.$\[\]*'\"@-]*)?\Z", re.IGNORECASE)
-_LOCATION = re.compile(r"(?:(?:s3[an]?|gs|gcs|abfss?|wasbs?|hdfs|file|azure|adl|dbfs|viewfs|oss|cos)://[^\s?@;]*(?:@[^\s?;]*)?|@[\w./~%-]+)\Z", re.IGNORECASE)
-_PATH_BEFORE = re.compile(r"\b(?:LOCATION|FROM|INTO|TO|INPATH|PATH|DIRECTORY|BULK|URI|URIS)\s*(?:=\s*)?[\[(]?\s*\Z", re.IGNORECASE)
-_PATH = re.compile(r"[\w./*{}%+-]+\.(?:csv|tsv|json|jsonl|ndjson|parquet|orc|avro|txt|gz|zst|xlsx?|delta)(?:\.\w+)?\Z|/[\w./*{}%+-]+\Z", re.IGNORECASE)
+_LOCATION = re.compile(
+    r"(?:(?:s3[an]?|gs|gcs|abfss?|wasbs?|hdfs|file|azure|adl|dbfs|viewfs|oss|cos)://[^\s?@;]*(?:@[^\s?;]*)?|@[\w./~%-]+)\Z",
+    re.IGNORECASE,
+)
+_PATH_BEFORE = re.compile(
+    r"\b(?:LOCATION|FROM|INTO|TO|INPATH|PATH|DIRECTORY|BULK|URI|URIS)\s*(?:=\s*)?[\[(]?\s*\Z", re.IGNORECASE
+)
+_PATH = re.compile(
+    r"[\w./*{}%+-]+\.(?:csv|tsv|json|jsonl|ndjson|parquet|orc|avro|txt|gz|zst|xlsx?|delta)(?:\.\w+)?\Z|/[\w./*{}%+-]+\Z",
+    re.IGNORECASE,
+)
 _DATE_PARTS = frozenset(
     f"{part}{plural}"
     for part in (
-        *("microsecond", "millisecond", "nanosecond", "second", "minute", "hour", "day", "week", "month", "quarter", "year"),
+        *(
+            "microsecond",
+            "millisecond",
+            "nanosecond",
+            "second",
+            "minute",
+            "hour",
+            "day",
+            "week",
+            "month",
+            "quarter",
+            "year",
+        ),
         *("decade", "century", "epoch", "dow", "doy", "isodow", "isoyear", "isoweek", "yyyy", "mm", "dd"),
     )
     for plural in ("", "s")
@@ -225,14 +253,17 @@ _TYPE_BEFORE = re.compile(
 )
 _ALL_CLAUSES = PREDICATES | CLAUSES
 _ORDINALS = frozenset({"GROUP", "ORDER", "SORT", "CLUSTER", "DISTRIBUTE"})
-_ORDINAL_END = re.compile(r"\s*(?:[,);]|\Z|ASC\b|DESC\b|NULLS\b|LIMIT\b|HAVING\b|ORDER\b|WITH\b|UNION\b|QUALIFY\b|OFFSET\b)", re.IGNORECASE)
+_ORDINAL_END = re.compile(
+    r"\s*(?:[,);]|\Z|ASC\b|DESC\b|NULLS\b|LIMIT\b|HAVING\b|ORDER\b|WITH\b|UNION\b|QUALIFY\b|OFFSET\b)", re.IGNORECASE
+)
 _SUBSCRIPT = re.compile(r"\[\s*(?:(?:SAFE_)?(?:OFFSET|ORDINAL)\s*\(\s*)?\Z", re.IGNORECASE)
 
 
 def redact(text: str, dialect: str = "") -> str:
     """The statement without the literals of people and without comments, at most ``MAX_REDACTED`` characters.
 
-    What stays: ordinals and LIMIT, JSON paths and subscripts, intervals and date parts, lengths of types, locations of files
+    What stays: ordinals and LIMIT, JSON paths and subscripts, intervals and date parts, lengths of types, locations
+    of files
     (without query strings and credentials), names given as strings, PIVOT values.
     """
     place = 0
@@ -258,7 +289,11 @@ def redact(text: str, dialect: str = "") -> str:
         if mode in ("LIMIT", "OFFSET", "FETCH"):
             return found
         if mode in _ORDINALS:
-            ordinal = len(found) < 4 and before.rstrip()[-1:].lower() in ("y", ",") and _ORDINAL_END.match(match.string, match.end())
+            ordinal = (
+                len(found) < 4
+                and before.rstrip()[-1:].lower() in ("y", ",")
+                and _ORDINAL_END.match(match.string, match.end())
+            )
             return found if ordinal else "?"
         last = before.rstrip()[-1:]
         return found if last in "[(," and (_SUBSCRIPT.search(before) or _TYPE_BEFORE.search(before)) else "?"
@@ -283,7 +318,11 @@ def _structural(literal: str, before: str, mode: str) -> bool:
     if at < 0:
         return False
     char = before[at]
-    if char == "[" or (char == ">" and before[at - 1 : at] in ("-", ">", "#")) or (char == ":" and before[at - 1 : at] not in ("", ":", " ")):
+    if (
+        char == "["
+        or (char == ">" and before[at - 1 : at] in ("-", ">", "#"))
+        or (char == ":" and before[at - 1 : at] not in ("", ":", " "))
+    ):
         return True
     if char.isalpha() and _word_at(before, at) in _STRUCTURAL_WORDS:
         return True

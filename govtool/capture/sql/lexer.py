@@ -1,7 +1,8 @@
 """sqlglot's tokenizer and parser for one dialect, prepared for reading scripts.
 
 Two things differ from sqlglot's own entry points. Command words (``CALL``, ``BEGIN`` in BigQuery, ``EXPLAIN`` …) do not
-swallow the text that follows them, so that every token keeps its place; and the number of nodes that a parse may build is
+swallow the text that follows them, so that every token keeps its place; and the number of nodes that a parse may
+build is
 bounded by the length of its input, because some inputs (``FROM t JOIN t JOIN t …`` without ``ON``) cost the parser
 exponential time.
 """
@@ -13,12 +14,14 @@ import logging
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from itertools import pairwise
+from typing import Any
 
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect, Dialects
 from sqlglot.parser import Parser
-from sqlglot.tokens import Token, Tokenizer, TokenType
+from sqlglot.tokenizer_core import Token, TokenType
+from sqlglot.tokens import Tokenizer
 
 from govtool.errors import UnknownNameError
 
@@ -57,7 +60,9 @@ class NestingError(Exception):
 
 
 class _NoWarnings(logging.Filter):
-    """Drops sqlglot's warnings (commands, odd JSON paths): what matters of them becomes diagnostics, with file and line."""
+    """Drops sqlglot's warnings (commands, odd JSON paths): what matters of them becomes diagnostics, with file and
+    line.
+    """
 
     def filter(self, record: logging.LogRecord) -> bool:
         return record.levelno >= logging.ERROR
@@ -79,7 +84,7 @@ class Lexer:
 
     def tokenize(self, text: str) -> list[Token]:
         """The tokens of a text; raises ``sqlglot.errors.TokenError``."""
-        return cast("list[Token]", self.tokenizer.tokenize(text))
+        return self.tokenizer.tokenize(text)
 
     def parse(self, tokens: list[Token], text: str) -> exp.Expr | None:
         """The tree of one statement without semicolons.
@@ -131,7 +136,7 @@ def _token_depth(tokens: Sequence[Token]) -> int:
             deepest = max(deepest, depth)
         elif text in (")", "]", "}"):
             depth = max(depth - 1, 0)
-    angles = sum(1 for a, b in zip(tokens, tokens[1:], strict=False) if b.text == "<" and a.text.isalpha())
+    angles = sum(1 for a, b in pairwise(tokens) if b.text == "<" and a.text.isalpha())
     return max(deepest, angles)
 
 
@@ -176,6 +181,11 @@ def _make(name: str) -> Lexer:
 def known_dialects() -> list[str]:
     """The names of all dialects that can be parsed, sorted; the base dialect's is empty and left out."""
     return sorted(d.value for d in Dialects if d.value)
+
+
+def word_set(text: str) -> frozenset[str]:
+    """The words of a text."""
+    return frozenset(text.split())
 
 
 def word(token: Token) -> str:

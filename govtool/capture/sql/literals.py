@@ -1,6 +1,7 @@
 """Where the literals of a SQL text are, and what stands around them: one scan by one regular expression a dialect.
 
-The expression is made from sqlglot's own table of quotes, escapes and comments, so that a literal here is a literal there.
+The expression is made from sqlglot's own table of quotes, escapes and comments, so that a literal here is a literal
+there.
 """
 
 from __future__ import annotations
@@ -12,17 +13,20 @@ from typing import Any
 
 from sqlglot.dialects.dialect import Dialect
 
+from govtool.capture.sql.lexer import word_set
+
 PREDICATES = frozenset({"WHERE", "ON", "QUALIFY", "WHEN"})
 """Clauses in which a literal behind a comparison only decides which rows there are.
 
 HAVING is none of them: the k of ``HAVING COUNT(*) >= k`` is a fact of the lineage (``Statement.min_group``).
 """
 
-CLAUSES = frozenset(
-    """SELECT FROM JOIN WITH OPTIONS PROPERTIES TBLPROPERTIES SERDEPROPERTIES DBPROPERTIES USING LOCATION SET GROUP ORDER SORT CLUSTER
-    DISTRIBUTE PARTITION PIVOT UNPIVOT FOR THEN ELSE VALUES COPY HAVING WINDOW LIMIT OFFSET FETCH INTO RETURNING OPTION
-    SETTINGS FORMAT MATCH_RECOGNIZE MEASURES DEFINE LATERAL UNNEST INTERVAL UNION INTERSECT EXCEPT CREATE INSERT UPDATE
-    DELETE MERGE TABLE CONNECT START MODEL SAMPLE TABLESAMPLE INDEX HASHBYTES""".split()
+CLAUSES = word_set(
+    """SELECT FROM JOIN WITH OPTIONS PROPERTIES TBLPROPERTIES SERDEPROPERTIES DBPROPERTIES USING LOCATION SET GROUP
+    ORDER SORT CLUSTER DISTRIBUTE PARTITION PIVOT UNPIVOT FOR THEN ELSE VALUES COPY HAVING WINDOW LIMIT OFFSET
+    FETCH INTO RETURNING OPTION SETTINGS FORMAT MATCH_RECOGNIZE MEASURES DEFINE LATERAL UNNEST INTERVAL UNION
+    INTERSECT EXCEPT CREATE INSERT UPDATE DELETE MERGE TABLE CONNECT START MODEL SAMPLE TABLESAMPLE INDEX
+    HASHBYTES"""
 )
 """Words that end a predicate (some only may; ending one too early costs merging, never correctness)."""
 
@@ -37,7 +41,8 @@ WORDS = re.compile(r"[A-Za-z_@][\w$]*")
 def scanner(dialect: str) -> re.Pattern[str]:
     """The expression that finds comments, strings, quoted identifiers and numbers, each in a named group.
 
-    Groups: ``comment``, ``string``, ``name`` (a quoted identifier), ``number``. It begins with one set of characters and has
+    Groups: ``comment``, ``string``, ``name`` (a quoted identifier), ``number``. It begins with one set of characters
+    and has
     no flags, which lets the engine skip everything else ten times faster than an alternation does.
     """
     tokenizer: Any = Dialect.get_or_raise(dialect or None).tokenizer_class
@@ -76,7 +81,9 @@ def scanner(dialect: str) -> re.Pattern[str]:
     names = []
     for start, end in tokenizer._IDENTIFIERS.items():
         first.add(start)
-        names.append(f"(?<={re.escape(start)}){_inside(end, tokenizer._IDENTIFIER_ESCAPES | {end}, False)}{re.escape(end)}")
+        names.append(
+            f"(?<={re.escape(start)}){_inside(end, tokenizer._IDENTIFIER_ESCAPES | {end}, False)}{re.escape(end)}"
+        )
     chars = "".join(re.escape(c) for c in sorted(first))
     number = r"(?<=\d)(?<![\w$.\"`\]]\d)(?:[\w.$]*(?:(?<=[eE])[+-]\d+)?)"
     return re.compile(

@@ -1,6 +1,7 @@
 """Second chances for statements that the parser does not understand, where a part of them carries lineage.
 
-Each rescue rewrites tokens, never text, so that places stay true. What is left out is said in a ``dropped`` diagnostic; what
+Each rescue rewrites tokens, never text, so that places stay true. What is left out is said in a ``dropped``
+diagnostic; what
 cannot be rescued is ``opaque`` (the parser knows it is a statement, and no more) or ``failed``.
 """
 
@@ -10,27 +11,44 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
 from sqlglot import exp
-from sqlglot.tokens import Token, TokenType
+from sqlglot.tokenizer_core import Token, TokenType
 
 from govtool.capture.sql.blocks import ignored
-from govtool.capture.sql.lexer import STRING_TYPES, NestingError, closing, find_word, word
+from govtool.capture.sql.lexer import STRING_TYPES, NestingError, closing, find_word, word, word_set
 
 if TYPE_CHECKING:
     from govtool.capture.sql.script import ScriptReader
 
-_QUERY_WORDS = frozenset({"SELECT", "FROM", "JOIN", "UNION", "INTERSECT", "EXCEPT", "MINUS", "WHERE", "INTO", "USING", "VALUES", "SET", "INSERT"})
-_RELATIONS = frozenset({"TABLE", "VIEW"})
-_HARMLESS_CREATE = frozenset(
-    """DATABASE SCHEMA ROLE USER INDEX EXTENSION SEQUENCE TYPE DOMAIN WAREHOUSE STAGE FORMAT INTEGRATION CATALOG CONNECTION LOGIN
-    GROUP POLICY PUBLICATION SUBSCRIPTION SERVER MAPPING TABLESPACE OPERATOR CAST COLLATION CONVERSION LANGUAGE RULE STATISTICS
-    SYNONYM RESERVATION CAPACITY ASSIGNMENT SECRET SHARE RECIPIENT VOLUME CREDENTIAL NOTIFICATION NETWORK RESOURCE MONITOR TAG
-    DIRECTORY PROFILE AGGREGATE DICTIONARY QUOTA CONSTRAINT PARTITION PROCEDURE FUNCTION SEARCH VECTOR""".split()
+_QUERY_WORDS = frozenset(
+    {
+        "SELECT",
+        "FROM",
+        "JOIN",
+        "UNION",
+        "INTERSECT",
+        "EXCEPT",
+        "MINUS",
+        "WHERE",
+        "INTO",
+        "USING",
+        "VALUES",
+        "SET",
+        "INSERT",
+    }
 )
-_HARMLESS_ALTER = frozenset(
-    """SESSION SYSTEM USER ROLE DATABASE SCHEMA WAREHOUSE INDEX SEQUENCE FUNCTION PROCEDURE TYPE DOMAIN DEFAULT EXTENSION TASK PIPE
-    POLICY STAGE INTEGRATION LOGIN AUTHORIZATION SERVER TRIGGER RESERVATION CAPACITY ORGANIZATION PROJECT BI PUBLICATION
-    SUBSCRIPTION GROUP ACCOUNT SHARE ALERT STREAM TABLESPACE PARTITION SYNONYM PACKAGE AGGREGATE COLLATION LARGE RULE
-    TEXT STATISTICS EVENT VOLUME CATALOG CONNECTION EXTERNAL""".split()
+_RELATIONS = frozenset({"TABLE", "VIEW"})
+_HARMLESS_CREATE = word_set(
+    """DATABASE SCHEMA ROLE USER INDEX EXTENSION SEQUENCE TYPE DOMAIN WAREHOUSE STAGE FORMAT INTEGRATION CATALOG
+    CONNECTION LOGIN GROUP POLICY PUBLICATION SUBSCRIPTION SERVER MAPPING TABLESPACE OPERATOR CAST COLLATION
+    CONVERSION LANGUAGE RULE STATISTICS SYNONYM RESERVATION CAPACITY ASSIGNMENT SECRET SHARE RECIPIENT VOLUME
+    CREDENTIAL NOTIFICATION NETWORK RESOURCE MONITOR TAG DIRECTORY PROFILE AGGREGATE DICTIONARY QUOTA CONSTRAINT
+    PARTITION PROCEDURE FUNCTION SEARCH VECTOR"""
+)
+_HARMLESS_ALTER = word_set(
+    """SESSION SYSTEM USER ROLE DATABASE SCHEMA WAREHOUSE INDEX SEQUENCE FUNCTION PROCEDURE TYPE DOMAIN DEFAULT
+    EXTENSION TASK PIPE POLICY STAGE INTEGRATION LOGIN AUTHORIZATION SERVER TRIGGER RESERVATION CAPACITY
+    ORGANIZATION PROJECT BI PUBLICATION SUBSCRIPTION GROUP ACCOUNT SHARE ALERT STREAM TABLESPACE PARTITION SYNONYM
+    PACKAGE AGGREGATE COLLATION LARGE RULE TEXT STATISTICS EVENT VOLUME CATALOG CONNECTION EXTERNAL"""
 )
 _LINEAGE_ALTER = frozenset({"ADD", "DROP", "RENAME", "SWAP", "EXCHANGE", "CHANGE", "REPLACE", "AS"})
 
@@ -62,7 +80,11 @@ def command(reader: ScriptReader, tokens: list[Token]) -> None:
     if rewrite is not None and rewrite(reader, tokens):
         return
     words = [word(t) for t in tokens[1:8]]
-    if ignored(head) or head in ("SET", "RESET", "REFRESH", "USE") or not any(w in _QUERY_WORDS for w in _words(tokens)):
+    if (
+        ignored(head)
+        or head in ("SET", "RESET", "REFRESH", "USE")
+        or not any(w in _QUERY_WORDS for w in _words(tokens))
+    ):
         if head == "CREATE" and any(w in _RELATIONS for w in words):
             _opaque(reader, tokens, "a CREATE that is not understood")
         elif head == "ALTER" and not _harmless_alter(tokens):
@@ -99,7 +121,8 @@ def _harmless_alter(tokens: list[Token]) -> bool:
     return not any(word(t) in _LINEAGE_ALTER for t in tokens[2:12]) or {"PARTITION"} <= {word(t) for t in tokens[3:9]}
 
 
-# -- leaving out --------------------------------------------------------------------------------------------------------
+# -- leaving out
+# --------------------------------------------------------------------------------------------------------
 
 
 def _without_tail(reader: ScriptReader, tokens: list[Token], error: Exception) -> bool:
@@ -111,7 +134,19 @@ def _without_tail(reader: ScriptReader, tokens: list[Token], error: Exception) -
     for cut in (index, index - 1):
         if cut < 4 or any(word(t) in _QUERY_WORDS for t in tokens[cut:]) or not _balanced(tokens[:cut]):
             continue
-        if word(tokens[0]) not in ("SELECT", "WITH", "INSERT", "CREATE", "MERGE", "UPDATE", "DELETE", "COPY", "UNLOAD", "FROM", "ALTER"):
+        if word(tokens[0]) not in (
+            "SELECT",
+            "WITH",
+            "INSERT",
+            "CREATE",
+            "MERGE",
+            "UPDATE",
+            "DELETE",
+            "COPY",
+            "UNLOAD",
+            "FROM",
+            "ALTER",
+        ):
             return False
         tree = reader.attempt(tokens[:cut])
         if tree is None or isinstance(tree, (exp.Alias, exp.Column)):
@@ -137,7 +172,8 @@ def _dropped(reader: ScriptReader, tokens: list[Token], tree: exp.Expr, left_out
     reader.add(tokens, tree, "parsed", reader.diagnostic("dropped", "warning", message, left_out[0]))
 
 
-# -- rewriting ----------------------------------------------------------------------------------------------------------
+# -- rewriting
+# ----------------------------------------------------------------------------------------------------------
 
 
 def _like(token: Token, kind: TokenType, text: str) -> Token:
@@ -149,7 +185,9 @@ def _create(reader: ScriptReader, tokens: list[Token]) -> bool:
     """A CREATE with clauses that the parser does not know: keep the name, the columns and the query."""
     if _without_word(reader, tokens, "SNAPSHOT"):
         return True
-    kind_at = next((i for i, t in enumerate(tokens[1:8], 1) if word(t) in ("TABLE", "VIEW", "TASK", "PIPE", "STREAM")), -1)
+    kind_at = next(
+        (i for i, t in enumerate(tokens[1:8], 1) if word(t) in ("TABLE", "VIEW", "TASK", "PIPE", "STREAM")), -1
+    )
     if kind_at < 0:
         return False
     kind = word(tokens[kind_at])
@@ -182,11 +220,16 @@ def _create(reader: ScriptReader, tokens: list[Token]) -> bool:
         if query_at < 0 or query_at + 1 >= len(tokens):
             break
         following = tokens[query_at + 1]
-        if word(following) in ("SELECT", "WITH", "FROM", "VALUES", "TABLE") or following.token_type == TokenType.L_PAREN:
+        if (
+            word(following) in ("SELECT", "WITH", "FROM", "VALUES", "TABLE")
+            or following.token_type == TokenType.L_PAREN
+        ):
             for columns in (tokens[name_start:columns_end], tokens[name_start:name_end]):
                 tree = reader.attempt([*head, *columns, *tokens[query_at:]])
                 if tree is not None:
-                    _dropped(reader, tokens, tree, tokens[columns_end:query_at] or tokens[1:kind_at] or tokens[name_end:])
+                    _dropped(
+                        reader, tokens, tree, tokens[columns_end:query_at] or tokens[1:kind_at] or tokens[name_end:]
+                    )
                     return True
                 tail = _last_with(tokens, query_at)
                 tree = reader.attempt([*head, *columns, *tokens[query_at:tail]]) if tail > 0 else None
@@ -203,7 +246,9 @@ def _create(reader: ScriptReader, tokens: list[Token]) -> bool:
 
 
 def _last_with(tokens: list[Token], start: int) -> int:
-    """Where ``WITH CHECK OPTION``, ``WITH READ ONLY`` and the like begin; -1 if nothing of the kind ends the statement."""
+    """Where ``WITH CHECK OPTION``, ``WITH READ ONLY`` and the like begin; -1 if nothing of the kind ends the
+    statement.
+    """
     for index in range(len(tokens) - 1, max(start + 2, len(tokens) - 8), -1):
         if word(tokens[index]) == "WITH":
             return index
@@ -254,7 +299,9 @@ def _stream(reader: ScriptReader, tokens: list[Token], kind_at: int) -> bool:
     name_end = name_start + 1
     while name_end + 1 < on and tokens[name_end].token_type == TokenType.DOT:
         name_end += 2
-    tree = reader.attempt([tokens[0], _like(tokens[kind_at], TokenType.VIEW, "VIEW"), *tokens[name_start:name_end], *query])
+    tree = reader.attempt(
+        [tokens[0], _like(tokens[kind_at], TokenType.VIEW, "VIEW"), *tokens[name_start:name_end], *query]
+    )
     if tree is None:
         return False
     reader.add(tokens, tree, "parsed")
@@ -379,7 +426,11 @@ def _alter_view(reader: ScriptReader, tokens: list[Token], view: int) -> bool:
     if query < 0:
         return False
     here = tokens[0]
-    head = [_like(here, TokenType.CREATE, "CREATE"), _like(here, TokenType.OR, "OR"), _like(here, TokenType.REPLACE, "REPLACE")]
+    head = [
+        _like(here, TokenType.CREATE, "CREATE"),
+        _like(here, TokenType.OR, "OR"),
+        _like(here, TokenType.REPLACE, "REPLACE"),
+    ]
     tail = _last_with(tokens, query)
     for stop in (len(tokens), tail):
         tree = reader.attempt([*head, *tokens[view:end], *tokens[query:stop]]) if stop > 0 else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
-from sqlglot.tokens import Token, TokenType
+from sqlglot.tokenizer_core import Token, TokenType
 
 from govtool.capture.sql.lexer import STRING_TYPES, closing, find_word, word
 from govtool.names import fold, join_name
@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 _KINDS = frozenset({"FUNCTION", "PROCEDURE", "PROC", "TRIGGER", "TASK", "EVENT", "PACKAGE", "MACRO", "AGGREGATE"})
 _SQL_LANGUAGES = frozenset({"", "SQL", "PLPGSQL", "PLSQL", "TSQL", "SPL", "STORED"})
 _BODY = frozenset({"BEGIN", "DECLARE"})
-_STATEMENTS = frozenset({"SELECT", "WITH", "INSERT", "UPDATE", "DELETE", "MERGE", "CALL", "COPY", "TRUNCATE", "EXECUTE", "SET", "IF"})
+_STATEMENTS = frozenset(
+    {"SELECT", "WITH", "INSERT", "UPDATE", "DELETE", "MERGE", "CALL", "COPY", "TRUNCATE", "EXECUTE", "SET", "IF"}
+)
 
 
 def create(reader: ScriptReader, tokens: list[Token]) -> list[Token] | None:
@@ -87,7 +89,19 @@ def _kind(tokens: list[Token]) -> int:
         text = word(token)
         if text in _KINDS:
             return index
-        if text in ("TABLE", "VIEW", "AS", "SCHEMA", "DATABASE", "INDEX", "STAGE", "STREAM", "PIPE", "EXTENSION", "SEQUENCE"):
+        if text in (
+            "TABLE",
+            "VIEW",
+            "AS",
+            "SCHEMA",
+            "DATABASE",
+            "INDEX",
+            "STAGE",
+            "STREAM",
+            "PIPE",
+            "EXTENSION",
+            "SEQUENCE",
+        ):
             if text == "TABLE" and index + 1 < len(tokens) and word(tokens[index + 1]) == "FUNCTION":
                 continue
             return -1
@@ -152,9 +166,25 @@ def _body(tokens: list[Token], start: int, kind: str) -> int:
                 return index + (text == "DO")
             if token.token_type == TokenType.HEREDOC_STRING:
                 return index
-            if text in _STATEMENTS and kind in ("PROCEDURE", "PROC", "TRIGGER") and word(tokens[index - 1]) not in (
-                "AFTER", "BEFORE", "OR", "OF", "FOR", "READS", "MODIFIES", "INSTEAD", "CONTAINS", "EACH",
-            ) and text not in ("SET", "EXECUTE", "IF", "WITH") and tokens[index - 1].token_type != TokenType.COMMA:
+            if (
+                text in _STATEMENTS
+                and kind in ("PROCEDURE", "PROC", "TRIGGER")
+                and word(tokens[index - 1])
+                not in (
+                    "AFTER",
+                    "BEFORE",
+                    "OR",
+                    "OF",
+                    "FOR",
+                    "READS",
+                    "MODIFIES",
+                    "INSTEAD",
+                    "CONTAINS",
+                    "EACH",
+                )
+                and text not in ("SET", "EXECUTE", "IF", "WITH")
+                and tokens[index - 1].token_type != TokenType.COMMA
+            ):
                 return index
     return -1
 
@@ -167,7 +197,11 @@ def _expression_body(reader: ScriptReader, tokens: list[Token], start: int) -> b
     if not isinstance(tree, exp.Create):
         return False
     body = tree.args.get("expression")
-    if isinstance(body, exp.Heredoc) or (isinstance(body, exp.Literal) and body.is_string) or isinstance(body, exp.RawString):
+    if (
+        isinstance(body, exp.Heredoc)
+        or (isinstance(body, exp.Literal) and body.is_string)
+        or isinstance(body, exp.RawString)
+    ):
         inner = _single(reader, str(body.this))
         if inner is None:
             return False
@@ -211,4 +245,6 @@ def _package(reader: ScriptReader, tokens: list[Token], kind_at: int) -> list[To
 def _foreign(reader: ScriptReader, tokens: list[Token], language: str) -> None:
     message = f"a routine in {language.lower()[:40]}: only SQL bodies are read"
     tree = reader.attempt(tokens)
-    reader.add(tokens, tree, "opaque", reader.diagnostic("opaque", "warning", message, tokens[0]), head="create function")
+    reader.add(
+        tokens, tree, "opaque", reader.diagnostic("opaque", "warning", message, tokens[0]), head="create function"
+    )

@@ -1,6 +1,7 @@
 """Schemas: which columns datasets have, from DDL, JSON, information_schema exports and dbt artifacts.
 
-A schema settles what SQL leaves open: ``SELECT *`` and columns without a table. Names are canonical (``govtool.names``).
+A schema settles what SQL leaves open: ``SELECT *`` and columns without a table. Names are canonical
+(``govtool.names``).
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from govtool.names import fold, join_name, split_name
 
 Columns: TypeAlias = Mapping[str, str | None]
 """Column name to type (as written; None if unknown), in order."""
+
 
 @dataclass(frozen=True, slots=True)
 class Schema:
@@ -52,7 +54,8 @@ def load_schema(
 
     Args:
         path: DDL (``.sql``, ``.ddl``), JSON (``{table: [columns]}``, ``{table: {column: type}}``, nested by schema and
-            catalog, rows of ``information_schema.columns``, dbt's ``catalog.json`` or ``manifest.json``), or a CSV export
+            catalog, rows of ``information_schema.columns``, dbt's ``catalog.json`` or ``manifest.json``), or a CSV
+            export
             of ``information_schema.columns``.
         dialect: A sqlglot dialect name: how names fold.
         default_catalog: Catalog (canonical) of names that give none.
@@ -72,7 +75,10 @@ def load_schema(
     if stripped[:1] in "[{":
         return _from_json(text, path, naming)
     raise UsageError(
-        f"{path} is no schema that can be read", code="usage.schema", location=str(path), hint="give DDL (.sql), JSON or CSV"
+        f"{path} is no schema that can be read",
+        code="usage.schema",
+        location=str(path),
+        hint="give DDL (.sql), JSON or CSV",
     )
 
 
@@ -140,12 +146,12 @@ class _Naming:
 
     def part(self, text: str) -> str:
         """One part of a table's name: quoted parts keep their case where the dialect does."""
-        quoted = len(text) > 1 and text[0] in "\"`[" and text[-1] in "\"`]"
+        quoted = len(text) > 1 and text[0] in '"`[' and text[-1] in '"`]'
         return fold(text[1:-1] if quoted else text, quoted=quoted or self.exact, dialect=self.dialect, table=True)
 
     def column(self, text: str) -> str:
         """A column's name."""
-        quoted = len(text) > 1 and text[0] in "\"`[" and text[-1] in "\"`]"
+        quoted = len(text) > 1 and text[0] in '"`[' and text[-1] in '"`]'
         return fold(text[1:-1] if quoted else text, quoted=quoted or self.exact, dialect=self.dialect)
 
 
@@ -197,11 +203,12 @@ def _from_csv(text: str, path: Path, naming: _Naming) -> Schema:
     return _from_rows(rows, _Naming(naming.dialect, naming.catalog, naming.schema, exact=naming.dialect != ""))
 
 
-# -- shapes -------------------------------------------------------------------------------------------------------------
+# -- shapes
+# -------------------------------------------------------------------------------------------------------------
 
 
 def _lower_keys(row: Mapping[Any, Any]) -> dict[str, Any]:
-    return {str(key).lower().strip("\ufeff \""): value for key, value in row.items()}
+    return {str(key).lower().strip('\ufeff "'): value for key, value in row.items()}
 
 
 def _are_rows(obj: object) -> bool:
@@ -238,7 +245,9 @@ def _from_rows(rows: list[Any], naming: _Naming) -> Schema:
     return _freeze({name: {c: t for _, _, c, t in sorted(cells, key=lambda x: x[:2])} for name, cells in found.items()})
 
 
-def _nested(obj: Mapping[Any, Any], prefix: tuple[str, ...], out: dict[str, dict[str, str | None]], naming: _Naming) -> None:
+def _nested(
+    obj: Mapping[Any, Any], prefix: tuple[str, ...], out: dict[str, dict[str, str | None]], naming: _Naming
+) -> None:
     """``{table: columns}`` or the same below schema and catalog."""
     for key, value in obj.items():
         parts = (*prefix, *split_name(str(key)))
@@ -287,7 +296,9 @@ def _is_dbt(obj: Mapping[Any, Any]) -> bool:
 
 
 def _from_dbt(obj: Mapping[Any, Any], naming: _Naming) -> Schema:
-    """dbt's catalog.json (columns as the warehouse has them) or manifest.json (columns as documented, often not all)."""
+    """Dbt's catalog.json (columns as the warehouse has them) or manifest.json (columns as documented, often not
+    all).
+    """
     tables: dict[str, dict[str, str | None]] = {}
     for group in ("nodes", "sources"):
         nodes = obj.get(group)
@@ -303,7 +314,8 @@ def _from_dbt(obj: Mapping[Any, Any], naming: _Naming) -> Schema:
             cells = [c for c in node["columns"].items() if isinstance(c[1], Mapping)]
             cells.sort(key=lambda c: c[1].get("index") if isinstance(c[1].get("index"), int) else 0)
             columns = {
-                naming.column(str(c.get("name") or key)): (str(c.get("type") or c.get("data_type") or "") or None) for key, c in cells
+                naming.column(str(c.get("name") or key)): (str(c.get("type") or c.get("data_type") or "") or None)
+                for key, c in cells
             }
             tables[naming.dataset([*parts, str(name)])] = columns
     return _freeze(tables)
@@ -336,7 +348,9 @@ def _declared(tree: exp.Expr, naming: _Naming, tables: dict[str, dict[str, str |
         for item in tree.this.expressions:
             if isinstance(item, exp.ColumnDef):
                 kind = item.args.get("kind")
-                columns[_identifier(item.this, naming)] = kind.sql(naming.dialect or None) if isinstance(kind, exp.Expr) else None
+                columns[_identifier(item.this, naming)] = (
+                    kind.sql(naming.dialect or None) if isinstance(kind, exp.Expr) else None
+                )
             elif isinstance(item, exp.LikeProperty) and isinstance(item.this, exp.Table):
                 columns.update(tables.get(_table(item.this, naming)) or {})
             elif isinstance(item, exp.Identifier):
@@ -371,7 +385,9 @@ def _altered(tree: exp.Alter, naming: _Naming, tables: dict[str, dict[str, str |
             continue
         elif isinstance(action, exp.ColumnDef):
             kind = action.args.get("kind")
-            columns[_identifier(action.this, naming)] = kind.sql(naming.dialect or None) if isinstance(kind, exp.Expr) else None
+            columns[_identifier(action.this, naming)] = (
+                kind.sql(naming.dialect or None) if isinstance(kind, exp.Expr) else None
+            )
         elif isinstance(action, exp.Drop):
             for column in action.args.get("tables") or ():
                 columns.pop(naming.column(column.name), None)
@@ -382,7 +398,9 @@ def _altered(tree: exp.Alter, naming: _Naming, tables: dict[str, dict[str, str |
 
 def _table(table: exp.Table, naming: _Naming) -> str:
     parts = [
-        fold(part.name, quoted=bool(part.args.get("quoted")), dialect=naming.dialect, table=True) for part in table.parts if part.name
+        fold(part.name, quoted=bool(part.args.get("quoted")), dialect=naming.dialect, table=True)
+        for part in table.parts
+        if part.name
     ]
     return naming.qualified(parts)
 

@@ -1,7 +1,9 @@
 """Scripts to statements: tokenise once, split, and parse every statement on its own.
 
-One bad statement never costs the others. Procedures, functions, blocks and control flow are flattened to the statements in
-them; text that is not SQL for the server (psql commands, ``GO``, COPY data) is left out; what cannot be parsed is rescued
+One bad statement never costs the others. Procedures, functions, blocks and control flow are flattened to the
+statements in
+them; text that is not SQL for the server (psql commands, ``GO``, COPY data) is left out; what cannot be parsed is
+rescued
 where a part of it carries lineage, and is reported otherwise. Nothing is dropped in silence and nothing raises.
 """
 
@@ -14,7 +16,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 from sqlglot.errors import ParseError, TokenError
-from sqlglot.tokens import Token, TokenType
+from sqlglot.tokenizer_core import Token, TokenType
 
 from govtool.capture.sql import blocks, rescue, session
 from govtool.capture.sql.client import clean
@@ -30,7 +32,9 @@ _MAX_BODIES = 16
 _ESCAPES = re.compile("\x1b\\[[0-9;?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _PIECE = re.compile(r";[ \t]*(?=\r?\n|$)")
 
-DIRECT = frozenset({"SELECT", "WITH", "INSERT", "UPDATE", "DELETE", "MERGE", "FROM", "VALUES", "ALTER", "DROP", "TRUNCATE", "("})
+DIRECT = frozenset(
+    {"SELECT", "WITH", "INSERT", "UPDATE", "DELETE", "MERGE", "FROM", "VALUES", "ALTER", "DROP", "TRUNCATE", "("}
+)
 """First words that always begin a statement which the parser reads whole."""
 
 
@@ -47,7 +51,8 @@ class ParsedStatement:
     column: int
     """1-based column of its first token."""
     status: str
-    """``parsed``; ``ignored`` (carries no lineage: SET, GRANT, COMMIT …); ``opaque`` (known to be beyond us, such as dynamic
+    """``parsed``; ``ignored`` (carries no lineage: SET, GRANT, COMMIT …); ``opaque`` (known to be beyond us, such as
+    dynamic
     SQL); ``failed`` (does not parse)."""
     head: str
     """Its first words in lower case: ``select``, ``create``, ``grant``, ``execute immediate``."""
@@ -213,10 +218,16 @@ class ScriptReader:
             try:
                 blocks.flatten(self, piece)
             except RecursionError:
-                self.add(piece, None, "failed", self._diagnostic("nesting", "error", "nested too deeply to read", piece[0]))
+                self.add(
+                    piece, None, "failed", self._diagnostic("nesting", "error", "nested too deeply to read", piece[0])
+                )
+            except Exception as error:  # whatever a script holds, it must not cost the statements around it
+                self.add(piece, None, "failed", self.parse_error(error, piece))
 
     def _read_pieces(self, text: str, error: TokenError) -> None:
-        """The text does not tokenise as a whole (say, a quote is not closed): read what does, line group by line group."""
+        """The text does not tokenise as a whole (say, a quote is not closed): read what does, line group by line
+        group.
+        """
         outer_line, outer_column = self.first_line, self.first_column
         pieces: list[tuple[int, str]] = []
         start = 0
@@ -278,7 +289,9 @@ class ScriptReader:
         diagnostic = Diagnostic("parse-error", "error", message, self.file or None, line, column)
         head = stripped.split(None, 1)[0].lower()[:40] if stripped else ""
         self.statements.append(
-            ParsedStatement(None, stripped.rstrip(), line, column, "failed", printable(head), self.routine, None, (diagnostic,))
+            ParsedStatement(
+                None, stripped.rstrip(), line, column, "failed", printable(head), self.routine, None, (diagnostic,)
+            )
         )
 
     # -- statements ---------------------------------------------------------------------------------------------------
@@ -325,16 +338,28 @@ class ScriptReader:
             change = session.change(tokens, self.lex.name)
         self.statements.append(
             ParsedStatement(
-                tree, self.text[first.start : tokens[-1].end + 1], line, column, status, head, self.routine, change, diagnostics, first.line
+                tree,
+                self.text[first.start : tokens[-1].end + 1],
+                line,
+                column,
+                status,
+                head,
+                self.routine,
+                change,
+                diagnostics,
+                first.line,
             )
         )
 
     def _connect(self, name: str, token: Token) -> None:
         line, column = self.token_place(token)
         change = SessionChange(catalog=session.canonical(name, self.lex.name))
-        self.statements.append(ParsedStatement(None, f"\\connect {name}", line, column, "ignored", "connect", None, change))
+        self.statements.append(
+            ParsedStatement(None, f"\\connect {name}", line, column, "ignored", "connect", None, change)
+        )
 
-    # -- places and diagnostics -----------------------------------------------------------------------------------------
+    # -- places and diagnostics
+    # -----------------------------------------------------------------------------------------
 
     def token_place(self, token: Token) -> tuple[int, int]:
         """Line and column of a token's first character in the original file."""
@@ -375,7 +400,9 @@ class ScriptReader:
         if isinstance(error, ParseError) and error.errors:
             message = error.errors[0].get("description") or "cannot be parsed"
             if "Maximum number of AST nodes" in message:
-                return self._diagnostic("nesting", "error", "too ambiguous to parse: joins without ON, or deep nesting", tokens[0])
+                return self._diagnostic(
+                    "nesting", "error", "too ambiguous to parse: joins without ON, or deep nesting", tokens[0]
+                )
         else:
             message = f"cannot be parsed: {type(error).__name__}"
         near = token.text[:40]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from sqlglot.tokens import Token, TokenType
+from sqlglot.tokenizer_core import Token, TokenType
 
 from govtool.capture.sql.lexer import STRING_TYPES, word
 from govtool.names import fold
@@ -20,7 +20,9 @@ _NO_NAMES = frozenset({"WAREHOUSE", "ROLE", "SECONDARY", "COMPUTE"})
 
 
 class SessionChange(NamedTuple):
-    """New defaults for the statements that follow; canonical parts (see ``govtool.names``); None leaves a default as it is."""
+    """New defaults for the statements that follow; canonical parts (see ``govtool.names``); None leaves a default as
+    it is.
+    """
 
     catalog: str | None = None
     schema: str | None = None

@@ -1,7 +1,9 @@
 """Jinja templates (dbt, Airflow, plain) rendered to SQL, with permissive defaults and the lines of the original file.
 
-What a template needs and nobody gave is *unknown*: it renders to a harmless identifier, and where an ``if`` depends on it both
-branches are rendered, each in a variant of its own: one variant per branch that is not in the first, not all combinations.
+What a template needs and nobody gave is *unknown*: it renders to a harmless identifier, and where an ``if`` depends
+on it both
+branches are rendered, each in a variant of its own: one variant per branch that is not in the first, not all
+combinations.
 Rendering is sandboxed and bounded: iterations, calls, output and the sizes of values.
 """
 
@@ -11,8 +13,11 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from govtool.capture.sql.jinja import Limit, MacroLibrary, Run, compile_template
+from govtool.capture.sql.jinja import compile_template
+from govtool.capture.sql.lexer import word_set
 from govtool.capture.sql.placeholders import fill
+from govtool.capture.sql.rendering import MacroLibrary, Run
+from govtool.capture.sql.unknown import Limit
 from govtool.model.diagnostic import Diagnostic
 
 MAX_VARIANTS = 12
@@ -21,11 +26,13 @@ MAX_VARIANTS = 12
 _MARK = re.compile("\ue000(\\d+)\ue001")
 _UNKNOWN = re.compile("\ue002([^\ue002\ue003]*)\ue003")
 _TAGS = re.compile(r"\{\{|\{#|\{%[-+]?\s*[a-z_]+\b(?!['\"])")
-_BLOCKS = re.compile(r"\{%[-+]?\s*(?:if|for|set|macro|call|do|raw|block|import|from|include|extends|filter|snapshot|test)\b|\{\{")
+_BLOCKS = re.compile(
+    r"\{%[-+]?\s*(?:if|for|set|macro|call|do|raw|block|import|from|include|extends|filter|snapshot|test)\b|\{\{"
+)
 _CONTROL = re.compile("[\ue000-\ue003]")
-_OPERAND_WORDS = frozenset(
-    """SELECT DISTINCT WHERE AND OR NOT ON BY FROM JOIN HAVING WHEN THEN ELSE CASE IN LIKE BETWEEN SET VALUES INTO USING LIMIT IS
-    TABLE VIEW UPDATE AS OFFSET QUALIFY INTERVAL ALL""".split()
+_OPERAND_WORDS = word_set(
+    """SELECT DISTINCT WHERE AND OR NOT ON BY FROM JOIN HAVING WHEN THEN ELSE CASE IN LIKE BETWEEN SET VALUES INTO
+    USING LIMIT IS TABLE VIEW UPDATE AS OFFSET QUALIFY INTERVAL ALL"""
 )
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 _LAST_WORD = re.compile(r"(?<![\w.])[A-Za-z_]\w*\Z")
@@ -84,7 +91,8 @@ def render(
         dialect: How names of relations are quoted that need to be.
 
     Returns:
-        The renderings. A template that cannot be rendered gives its text without the tags, and a ``template`` diagnostic.
+        The renderings. A template that cannot be rendered gives its text without the tags, and a ``template``
+        diagnostic.
     """
     if file.lower().endswith(".sqlx"):
         text = _dataform(text)
@@ -98,7 +106,9 @@ def render(
         if _BLOCKS.search(source) is None:
             # Braces of something else, such as a format string.
             return Rendered((Variant(fill(text, variables)),))
-        diagnostics.append(Diagnostic("template", "warning", f"not a valid template: {error}", file or None, error.line))
+        diagnostics.append(
+            Diagnostic("template", "warning", f"not a valid template: {error}", file or None, error.line)
+        )
         return Rendered((Variant(fill(strip_tags(source), variables)),), tuple(diagnostics))
     runs: list[tuple[str, Run]] = []
     seen: set[frozenset[tuple[str, bool]]] = set()
@@ -119,7 +129,9 @@ def render(
         try:
             output = template.render(run)
         except Limit as error:
-            diagnostics.append(Diagnostic("template", "warning", f"cannot be rendered: {error}", file or None, error.line))
+            diagnostics.append(
+                Diagnostic("template", "warning", f"cannot be rendered: {error}", file or None, error.line)
+            )
             if not runs and not queue:
                 return Rendered((Variant(fill(strip_tags(source), variables)),), tuple(diagnostics))
             continue
@@ -140,7 +152,13 @@ def render(
             variants.append(variant)
     for name, line in sorted(unknown.items()):
         diagnostics.append(
-            Diagnostic("template", "warning", f"macro {name} is not known: the SQL that it makes is missing", file or None, line)
+            Diagnostic(
+                "template",
+                "warning",
+                f"macro {name} is not known: the SQL that it makes is missing",
+                file or None,
+                line,
+            )
         )
     if dropped:
         message = f"{dropped} more combinations of conditions were not rendered"
@@ -152,7 +170,13 @@ def render(
         config.update(run.config)
         called = called or run.configured
         relations |= run.relations
-    return Rendered(tuple(variants), tuple(diagnostics), tuple(sorted(unknown)), tuple(sorted(relations)), config if called else None)
+    return Rendered(
+        tuple(variants),
+        tuple(diagnostics),
+        tuple(sorted(unknown)),
+        tuple(sorted(relations)),
+        config if called else None,
+    )
 
 
 def _variant(output: str, variables: Mapping[str, object] | None, unknown: dict[str, int]) -> Variant:
@@ -231,7 +255,8 @@ def strip_tags(text: str) -> str:
     return _TAG.sub(replace, text)
 
 
-# -- Dataform -----------------------------------------------------------------------------------------------------------
+# -- Dataform
+# -----------------------------------------------------------------------------------------------------------
 
 _BLOCK = re.compile(r"^[ \t]*(config|js|pre_operations|post_operations|input)\b[^{\n]*\{", re.MULTILINE)
 _CALL = re.compile(r"\$\{\s*(?:ctx\.)?(ref|resolve|self|when|incremental)\s*\(([^}]*)\)\s*\}")

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlglot.tokens import Token, TokenType
+from sqlglot.tokenizer_core import Token, TokenType
 
-from govtool.capture.sql.lexer import closing, word
+from govtool.capture.sql.lexer import closing, word, word_set
 
-_STARTERS = frozenset(
-    """SELECT INSERT UPDATE DELETE MERGE DECLARE SET IF WHILE BEGIN END ELSE EXEC EXECUTE CREATE ALTER DROP TRUNCATE PRINT RETURN
-    COMMIT ROLLBACK USE RAISERROR THROW FETCH OPEN CLOSE DEALLOCATE GRANT REVOKE DENY SAVE WAITFOR BREAK CONTINUE GOTO BULK
-    BACKUP RESTORE DBCC""".split()
+_STARTERS = word_set(
+    """SELECT INSERT UPDATE DELETE MERGE DECLARE SET IF WHILE BEGIN END ELSE EXEC EXECUTE CREATE ALTER DROP TRUNCATE
+    PRINT RETURN COMMIT ROLLBACK USE RAISERROR THROW FETCH OPEN CLOSE DEALLOCATE GRANT REVOKE DENY SAVE WAITFOR
+    BREAK CONTINUE GOTO BULK BACKUP RESTORE DBCC"""
 )
 _SET_OPERATORS = frozenset({"UNION", "ALL", "EXCEPT", "INTERSECT"})
 _RIGHTS = frozenset({"GRANT", "REVOKE", "DENY"})
@@ -20,7 +20,8 @@ _ROUTINES = frozenset({"PROCEDURE", "PROC", "TRIGGER", "FUNCTION"})
 
 
 def split_statements(tokens: Sequence[Token]) -> list[list[Token]]:
-    """Split tokens without semicolons into statements; control words (``IF x``, ``BEGIN``, ``END``, ``ELSE``) stand alone.
+    """Split tokens without semicolons into statements; control words (``IF x``, ``BEGIN``, ``END``, ``ELSE``) stand
+    alone.
 
     The header of a procedure, trigger or function (up to its ``AS``) is a piece of its own.
     """
@@ -72,7 +73,7 @@ def _opens_cte(tokens: Sequence[Token], index: int) -> bool:
 class _Piece:
     """A statement in the making."""
 
-    __slots__ = ("action", "cte", "last", "closed", "head", "routine", "second", "seen_query", "seen_set", "tokens")
+    __slots__ = ("action", "closed", "cte", "head", "last", "routine", "second", "seen_query", "seen_set", "tokens")
 
     def __init__(self) -> None:
         self.tokens: list[Token] = []
@@ -139,7 +140,12 @@ class _Piece:
             return not (head == "MERGE" and previous == "THEN") and not self.routine
         if text == "SET":
             in_merge = head == "MERGE" and previous == "UPDATE"
-            return not (in_merge or previous in ("DELETE", "UPDATE") or head == "ALTER" or (head == "UPDATE" and not self.seen_set))
+            return not (
+                in_merge
+                or previous in ("DELETE", "UPDATE")
+                or head == "ALTER"
+                or (head == "UPDATE" and not self.seen_set)
+            )
         if text in ("IF", "USE", "ELSE"):
             return not (head in _DDL and text == "IF") and previous not in ("OPTION",)
         if text in ("ALTER", "DROP", "CREATE"):
@@ -158,9 +164,9 @@ class _Piece:
         if self.routine:
             return True
         if self.head == "BEGIN":
-            return not (len(self.tokens) == 1 and text in ("TRY", "CATCH", "TRAN", "TRANSACTION", "DISTRIBUTED", "ATOMIC")) and not (
-                self.second in ("TRAN", "TRANSACTION") and text not in _STARTERS
-            )
+            return not (
+                len(self.tokens) == 1 and text in ("TRY", "CATCH", "TRAN", "TRANSACTION", "DISTRIBUTED", "ATOMIC")
+            ) and not (self.second in ("TRAN", "TRANSACTION") and text not in _STARTERS)
         if self.head == "END":
             return text not in ("TRY", "CATCH", "CONVERSATION")
         return True

@@ -1,0 +1,199 @@
+"""The sandbox that templates run in: no private attributes, no values that grow without bound, unknown values passed
+on.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from jinja2 import TemplateError
+from jinja2.exceptions import SecurityError
+from jinja2.runtime import Context, Macro
+from jinja2.sandbox import SandboxedEnvironment
+
+from govtool.capture.sql import dbt
+from govtool.capture.sql.rendering import current
+from govtool.capture.sql.unknown import MAX_VALUE, Limit, Unknown, bounded_text, plain
+
+_WIDE = re.compile(r"\d{4,}")
+
+
+class SandboxedTemplates(SandboxedEnvironment):
+    """The sandbox: no attribute that begins with an underscore, bounded operators, unknown names allowed."""
+
+    intercepted_binops = frozenset({"*", "**", "%", "+"})
+
+    def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
+        """An operator whose result can grow."""
+        if isinstance(left, Unknown):
+            return left
+        if isinstance(right, Unknown):
+            return right
+        length = size(left) + size(right)
+        if operator == "**" and (not isinstance(right, (int, float)) or abs(right) > 64 or abs(left) > 1e9):
+            raise Limit("a power that is too large")
+        if operator == "*":
+            if isinstance(left, int) and isinstance(right, int):
+                if left.bit_length() + right.bit_length() > 4096:
+                    raise Limit("a number that is too large")
+            elif isinstance(left, int) or isinstance(right, int):
+                count = left if isinstance(left, int) else right
+                if size(left if isinstance(right, int) else right) * max(count, 0) > MAX_VALUE:
+                    raise Limit("a value that is too long")
+        if operator == "%" and isinstance(left, str) and _WIDE.search(left):
+            raise Limit("a format that is too wide")
+        if length > MAX_VALUE:
+            raise Limit("a value that is too long")
+        return super().call_binop(context, operator, left, right)
+
+    def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
+        """Whether a template may see an attribute."""
+        return isinstance(obj, Unknown) or super().is_safe_attribute(obj, attr, value)
+
+    def getattr(self, obj: Any, attribute: str) -> Any:
+        """An attribute: of an unknown value it is unknown, or a macro of the project."""
+        if isinstance(obj, Unknown):
+            macro = current().macro(attribute)
+            return Unknown(f"{obj._name}_{plain(attribute)}", obj._call) if macro is None else macro
+        return super().getattr(obj, attribute)
+
+    def getitem(self, obj: Any, argument: Any) -> Any:
+        """An item: of an unknown value it is unknown."""
+        if isinstance(obj, Unknown):
+            return obj[argument]
+        if isinstance(argument, Unknown):
+            return argument
+        return super().getitem(obj, argument)
+
+    def unsafe_undefined(self, obj: Any, attribute: str) -> Any:
+        """What stands for an attribute that is not allowed."""
+        return Unknown(plain(attribute))
+
+    def call(__self, __context: Context, __obj: Any, *args: Any, **kwargs: Any) -> Any:
+        """A call, counted; of an unknown value it is unknown."""
+        run = current()
+        run.count_call()
+        caller = kwargs.get("caller")
+        if isinstance(__obj, Unknown) and caller is not None:
+            # ``{% call name() %}``: dbt's statement runs its body beside the model; what others make of theirs is not
+            # known.
+            if __obj._name == "statement":
+                return ""
+            return f"{Unknown(__obj._name, True)}{caller()}"
+        if isinstance(__obj, Unknown):
+            return Unknown(__obj._name, True)
+        owner = getattr(__obj, "__self__", None)
+        name = getattr(__obj, "__name__", "")
+        if isinstance(owner, str):
+            _check_text_method(owner, name, args, kwargs)
+        elif name == "strftime" and args and _WIDE.search(str(args[0])):
+            raise Limit("a format that is too wide")
+        elif isinstance(owner, (list, dict)) and size(owner) + sum(size(a) for a in args) > MAX_VALUE:
+            raise Limit("a value that is too long")
+        try:
+            return super().call(__context, __obj, *args, **kwargs)
+        except dbt.Return as returned:
+            if isinstance(__obj, Macro):
+                return returned.value
+            raise
+        except (SecurityError, TypeError, ValueError, KeyError, IndexError, AttributeError):
+            return Unknown(plain(name or "call"), True)
+
+
+def size(value: object) -> int:
+    """Characters or items of a value; 1 for anything else."""
+    return len(value) if isinstance(value, (str, bytes, list, tuple, dict, set)) else 1
+
+
+def _check_text_method(text: str, name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+    if name in ("ljust", "rjust", "center", "zfill", "expandtabs"):
+        if any(isinstance(a, int) and a > 10_000 for a in (*args, *kwargs.values())):
+            raise Limit("a value that is too long")
+    elif name == "replace" and len(args) > 1 and isinstance(args[0], str) and isinstance(args[1], str):
+        if text.count(args[0]) * len(args[1]) + len(text) > MAX_VALUE:
+            raise Limit("a value that is too long")
+    elif name == "join" and args:
+        _check_join(text, args[0])
+    elif name in ("format", "format_map"):
+        if _WIDE.search(text):
+            raise Limit("a format that is too wide")
+        if sum(size(a) for a in (*args, *kwargs.values())) * max(text.count("{"), 1) > MAX_VALUE:
+            raise Limit("a value that is too long")
+    elif name == "translate":
+        raise Limit("translate is not allowed")
+
+
+def _check_join(separator: str, values: Any) -> None:
+    if isinstance(values, (list, tuple, dict, set)):
+        total = sum(len(v) if isinstance(v, str) else 8 for v in values) + len(separator) * len(values)
+        if total > MAX_VALUE:
+            raise Limit("a value that is too long")
+
+
+# -- filters
+# ------------------------------------------------------------------------------------------------------------
+
+
+def guarded(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """A filter that passes unknown values on and keeps values small."""
+    pass_arg = getattr(function, "jinja_pass_arg", None)
+    first = 1 if pass_arg is not None else 0
+
+    def guarded(*args: Any, **kwargs: Any) -> Any:
+        value = args[first] if len(args) > first else None
+        if isinstance(value, Unknown):
+            if name in ("default", "d"):
+                return args[first + 1] if len(args) > first + 1 and args[first + 1] not in (None, "") else value
+            if name == "length" or name == "count":
+                return Unknown("length")
+            return value
+        if any(
+            isinstance(a, int) and not isinstance(a, bool) and abs(a) > 10_000
+            for a in (*args[first + 1 :], *kwargs.values())
+        ):
+            raise Limit(f"filter {name} with a number that is too large")
+        if name == "replace" and len(args) > first + 2:
+            _check_text_method(str(value), "replace", tuple(str(a) for a in args[first + 1 : first + 3]), {})
+        elif name == "join":
+            _check_join(str(args[first + 1]) if len(args) > first + 1 else "", value)
+        elif name == "format":
+            if _WIDE.search(str(value)):
+                raise Limit("a format that is too wide")
+        elif name in ("indent", "wordwrap", "center") and size(value) > MAX_VALUE // 10:
+            raise Limit("a value that is too long")
+        try:
+            result = function(*args, **kwargs)
+        except Limit:
+            raise
+        except (TypeError, ValueError, KeyError, IndexError, AttributeError, TemplateError):
+            return Unknown(plain(value))
+        if isinstance(result, str):
+            return bounded_text(result)
+        return result
+
+    if pass_arg is not None:
+        guarded.jinja_pass_arg = pass_arg  # type: ignore[attr-defined]
+    return guarded
+
+
+def tested(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """A test that does not decide unknown values."""
+    pass_arg = getattr(function, "jinja_pass_arg", None)
+    first = 1 if pass_arg is not None else 0
+
+    def tested(*args: Any, **kwargs: Any) -> Any:
+        value = args[first] if len(args) > first else None
+        if isinstance(value, Unknown):
+            if name in ("undefined", "none"):
+                return value.asked(" is defined", negated=True)
+            return value.asked(f" is {name}" + "".join(f" {plain(a)}" for a in args[first + 1 :]))
+        try:
+            return function(*args, **kwargs)
+        except (TypeError, ValueError):
+            return Unknown("test")
+
+    if pass_arg is not None:
+        tested.jinja_pass_arg = pass_arg  # type: ignore[attr-defined]
+    return tested
