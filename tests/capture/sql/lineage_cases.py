@@ -22,7 +22,20 @@ if TYPE_CHECKING:
 
 FOLDER = Path(__file__).resolve().parents[3] / "fixtures" / "lineage"
 
-HEADERS = frozenset({"title", "dialect", "schema", "default_schema", "default_catalog", "relation_from", "file", "paths", "variables", "note"})
+HEADERS = frozenset(
+    {
+        "title",
+        "dialect",
+        "schema",
+        "default_schema",
+        "default_catalog",
+        "relation_from",
+        "file",
+        "paths",
+        "variables",
+        "note",
+    }
+)
 
 _SEPARATOR = re.compile(r"^-{10,}[ \t]*$", re.MULTILINE)
 _HEADER = re.compile(r"# ([a-z_]+):[ \t]*(.*)\Z")
@@ -108,7 +121,9 @@ def run_case(case: Case) -> Extraction:
     default_schema = case.headers.get("default_schema")
     schema = None
     if given is not None:
-        schema = schema_from_mapping(given, case.dialect, default_catalog=default_catalog, default_schema=default_schema)
+        schema = schema_from_mapping(
+            given, case.dialect, default_catalog=default_catalog, default_schema=default_schema
+        )
     variables = case.json_header("variables") or {}
     assert isinstance(variables, dict)
     options = Options(

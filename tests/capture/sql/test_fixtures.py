@@ -19,7 +19,9 @@ def test_lineage(case: Case) -> None:
     surplus = [f"  + {line}" for line in found if line not in case.expected]
     if missing or surplus:
         difference = "\n".join(["  (- expected, + found)", *missing, *surplus])
-        pytest.fail(f"fixtures/lineage/{case.file}:{case.line}: {case.title}\n\n{case.sql}\n{difference}", pytrace=False)
+        pytest.fail(
+            f"fixtures/lineage/{case.file}:{case.line}: {case.title}\n\n{case.sql}\n{difference}", pytrace=False
+        )
 
 
 def test_titles_are_unique() -> None:
@@ -34,7 +36,15 @@ def test_every_held_dialect_has_cases() -> None:
 
 @pytest.mark.parametrize(
     ("path", "column"),
-    [("a", "a"), ("*", "*"), ("a.b", "a"), ("a['x'].y", "a"), ("a[]", "a"), ('"A ""b"".c".d', '"A ""b"".c"'), ('"A"[]', '"A"')],
+    [
+        ("a", "a"),
+        ("*", "*"),
+        ("a.b", "a"),
+        ("a['x'].y", "a"),
+        ("a[]", "a"),
+        ('"A ""b"".c".d', '"A ""b"".c"'),
+        ('"A"[]', '"A"'),
+    ],
 )
 def test_column_of(path: str, column: str) -> None:
     assert column_of(path) == column
