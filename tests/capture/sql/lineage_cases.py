@@ -1,7 +1,7 @@
 """The cases of ``fixtures/lineage``: SQL with the lineage that a careful data engineer reads out of it.
 
-A file holds cases, separated by a line of at least ten dashes. A case is headers (``# key: value``), SQL, a line ``-- =>``
-and the expected lines. ``fixtures/lineage/README.md`` describes the format for those who add cases.
+A file holds cases, separated by a line of at least ten dashes. A case is headers (``# key: value``), SQL, a line
+``-- =>`` and the expected lines. ``fixtures/lineage/README.md`` describes the format for those who add cases.
 """
 
 from __future__ import annotations
@@ -143,8 +143,8 @@ def lines_of(extraction: Extraction, *, full_paths: bool = False, expected: Iter
     Args:
         extraction: What the extractor answered.
         full_paths: Keep struct and JSON paths; otherwise they are cut to the column, as in the batch form.
-        expected: The lines of the case. Notes of severity ``info``, candidates of ``ambiguous``, and ``@`` lines (modes) are
-            only written where the case names them.
+        expected: The lines of the case. Notes of severity ``info``, candidates of ``ambiguous``, and ``@`` lines
+            (modes) are only written where the case names them.
     """
     wanted = list(expected)
     edges: dict[str, set[str]] = defaultdict(set)

@@ -12,11 +12,15 @@ from govtool.capture.sql.files import Script
 from govtool.model import CONTRIBUTED, ROW_SET
 
 QUERIES = {
-    "info": "CREATE VIEW info AS SELECT c.name, c.age, o.oid, w.* FROM customers c JOIN orders o ON c.cid = o.cid JOIN webact w ON c.cid = w.wcid",
-    "webact": "CREATE VIEW webact AS SELECT w.wcid, w.wdate, w.wpage, w.wreg FROM webinfo w INTERSECT "
-    "SELECT w1.cid, w1.date, w1.page, w1.reg FROM web w1",
-    "webinfo": "CREATE VIEW webinfo AS SELECT c.cid AS wcid, w.date AS wdate, w.page AS wpage, w.reg AS wreg FROM customers c "
-    "JOIN web w ON c.cid = w.cid WHERE EXTRACT(YEAR FROM w.date) = 2022",
+    "info": """
+        CREATE VIEW info AS SELECT c.name, c.age, o.oid, w.*
+        FROM customers c JOIN orders o ON c.cid = o.cid JOIN webact w ON c.cid = w.wcid""",
+    "webact": """
+        CREATE VIEW webact AS SELECT w.wcid, w.wdate, w.wpage, w.wreg FROM webinfo w
+        INTERSECT SELECT w1.cid, w1.date, w1.page, w1.reg FROM web w1""",
+    "webinfo": """
+        CREATE VIEW webinfo AS SELECT c.cid AS wcid, w.date AS wdate, w.page AS wpage, w.reg AS wreg
+        FROM customers c JOIN web w ON c.cid = w.cid WHERE EXTRACT(YEAR FROM w.date) = 2022""",
 }
 
 EXPECTED = [
@@ -28,8 +32,10 @@ EXPECTED = [
     "info.wdate <- webact.wdate identity",
     "info.wpage <- webact.wpage identity",
     "info.wreg <- webact.wreg identity",
-    "webact.* <- web read, web.cid set_operation, web.date set_operation, web.page set_operation, web.reg set_operation, "
-    "webinfo read, webinfo.wcid set_operation, webinfo.wdate set_operation, webinfo.wpage set_operation, webinfo.wreg set_operation",
+    "webact.* <- web read, web.cid set_operation, web.date set_operation, web.page set_operation, "
+    "web.reg set_operation, "
+    "webinfo read, webinfo.wcid set_operation, webinfo.wdate set_operation, webinfo.wpage set_operation, "
+    "webinfo.wreg set_operation",
     "webact.wcid <- webinfo.wcid identity",
     "webact.wdate <- webinfo.wdate identity",
     "webact.wpage <- webinfo.wpage identity",
