@@ -11,13 +11,24 @@ import getpass
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import IO, TYPE_CHECKING, Any
 
 from govtool import __version__
 from govtool.app.coverage import Coverage, coverage_fragments
-from govtool.app.sql import SourceText, SqlRequest, options, root_of, schema_diagnostics, scripts, source_name
+from govtool.app.sql import (
+    Progress,
+    SourceText,
+    SqlRequest,
+    extract_scripts,
+    options,
+    root_of,
+    schema_diagnostics,
+    scripts,
+    source_name,
+    unmatched_relations,
+)
 from govtool.errors import UsageError
 from govtool.model import Derivation, Diagnostic
 
@@ -28,8 +39,6 @@ if TYPE_CHECKING:
 
 DERIVATIONS_PER_FRAGMENT = 512
 """The target size of a fragment; the number of buckets is the power of two that comes nearest from above."""
-
-Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +72,6 @@ def ingest_sql(
         UsageError: nothing to read, an unknown dialect, an unreadable schema.
         StoreError: the commit could not be written; the store is as it was.
     """
-    from govtool.capture.sql.extract import extract
     from govtool.store import Changes
 
     if not request.paths:
@@ -73,9 +81,10 @@ def ingest_sql(
     settings = options(request, source)
     found = list(scripts(request, root, stdin))
     read = [item for item in found if not isinstance(item, Diagnostic)]
-    extraction = extract(found, settings, progress)
+    extraction = extract_scripts(found, settings, progress)
     coverage = Coverage.of(extraction)
-    diagnostics = schema_diagnostics(settings) + extraction.diagnostics
+    assumed = schema_diagnostics(settings) + unmatched_relations(found, settings)
+    diagnostics = assumed + extraction.diagnostics
     derivations = [_said_by(source, derivation) for derivation in extraction.derivations]
     summary: dict[str, Any] = {
         "command": "ingest sql",

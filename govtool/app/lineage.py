@@ -7,12 +7,22 @@ below a column count as the column; temporary tables that something reads are pa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import IO, NamedTuple
 
 from govtool.app.coverage import Coverage
-from govtool.app.sql import SourceText, SqlRequest, options, root_of, schema_diagnostics, scripts
+from govtool.app.sql import (
+    Progress,
+    SourceText,
+    SqlRequest,
+    extract_scripts,
+    options,
+    root_of,
+    schema_diagnostics,
+    scripts,
+    unmatched_relations,
+)
 from govtool.model import CONTRIBUTED, ROW_SET, ROWS, STEERING, ColumnRef, Derivation, Diagnostic, EdgeKind
 
 QUERY_TARGET = ""
@@ -124,19 +134,17 @@ def lineage_of(
     *,
     semantics: str = "precise",
     stdin: IO[bytes] | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> LineageResult:
     """Read SQL, resolve all of it together, and answer for each file.
 
     Raises:
         UsageError: nothing to read, an unknown dialect, an unreadable schema.
     """
-    from govtool.capture.sql.extract import extract
-
     settings = options(request, evidence=False)
     root = root_of(request.paths)
     found = list(scripts(request, root, stdin))
-    extraction = extract(found, settings, progress)
+    extraction = extract_scripts(found, settings, progress)
     said: dict[str, list[Derivation]] = {item.file or "": [] for item in found}
     for derivation in extraction.derivations:
         said.setdefault(derivation.statement.file, []).append(derivation)
@@ -150,7 +158,8 @@ def lineage_of(
         for file in dict.fromkeys([*said, *reports])
     ]
     texts = {item.file: item.text for item in found if not isinstance(item, Diagnostic) and item.file == "<stdin>"}
-    diagnostics = schema_diagnostics(settings) + extraction.diagnostics
+    assumed = schema_diagnostics(settings) + unmatched_relations(found, settings)
+    diagnostics = assumed + extraction.diagnostics
     return LineageResult(tuple(results), Coverage.of(extraction), diagnostics, SourceText(root, texts))
 
 

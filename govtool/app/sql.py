@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
@@ -13,9 +13,11 @@ from govtool.errors import UnknownNameError
 from govtool.model import Diagnostic
 
 if TYPE_CHECKING:
-    from govtool.capture.sql.extract import Options
+    from govtool.capture.sql.extract import Extraction, Options
     from govtool.capture.sql.files import Script
     from govtool.capture.sql.schema import Schema
+
+Progress = Callable[[int, int], None]
 
 _ALIASES = {
     "postgresql": "postgres",
@@ -120,6 +122,35 @@ def scripts(request: SqlRequest, root: Path, stdin: IO[bytes] | None) -> Iterato
     from govtool.capture.sql.files import read_scripts
 
     return read_scripts(request.paths, root=root, stdin=stdin)
+
+
+def extract_scripts(
+    found: Sequence[Script | Diagnostic], settings: Options, progress: Progress | None = None
+) -> Extraction:
+    """Extract, and tell the progress of both halves of the work, parsing and resolving, as one."""
+    from govtool.capture.sql.extract import extract
+
+    if progress is None:
+        return extract(found, settings)
+    files = len(found)
+
+    def fed() -> Iterator[Script | Diagnostic]:
+        for number, item in enumerate(found):
+            progress(number, 2 * files)
+            yield item
+
+    return extract(fed(), settings, lambda done, total: progress(files + files * done // max(1, total), 2 * files))
+
+
+def unmatched_relations(found: Sequence[Script | Diagnostic], settings: Options) -> tuple[Diagnostic, ...]:
+    """A warning if ``--relation-from`` was given and names no file's relation."""
+    from govtool.capture.sql.extract import relation_of
+
+    pattern = settings.relation_from
+    if not pattern or any(relation_of(item.file, settings) for item in found if item.file):
+        return ()
+    example = next((item.file for item in found if item.file), "")
+    return (Diagnostic("relation-from", "warning", f"the pattern {pattern} fits no file, such as {example}"),)
 
 
 def schema_diagnostics(settings: Options) -> tuple[Diagnostic, ...]:

@@ -184,6 +184,8 @@ def main(arguments: list[str] | None = None) -> int:
         return _report(error_lines(_as_os_error(error)), EXIT_STORE)
     except Exception as error:
         return _report(unexpected_lines(error), EXIT_INTERNAL)
+    if code == EXIT_INTERRUPTED:
+        _note_interrupt()
     return int(code or EXIT_OK)
 
 

@@ -35,8 +35,7 @@ def table(result: Explanation, version: Version) -> Table:
     for row in _rows(result):
         rows.append(row if row[0] != section else ("", *row[1:]))
         section = row[0]
-    kind = f"{result.type} column" if result.type else result.subject_kind
-    about = f"{kind} of a {result.dataset_kind}" if result.subject_kind == "column" else result.dataset_kind
+    about = _about(result)
     left = f"{count(result.truncated, 'more edge')} (--all)" if result.truncated else ""
     return Table(
         columns=(
@@ -46,9 +45,19 @@ def table(result: Explanation, version: Version) -> Table:
             Column("evidence", style="dim"),
         ),
         rows=rows,
-        heading=version.heading(result.subject, about.replace("_", " ")),
+        heading=version.heading(result.subject, about),
         summary=version.closing(_summary(result), left),
     )
+
+
+def _about(result: Explanation) -> str:
+    """``text column of a view``, ``table``, ``column, defined by nothing that was read``."""
+    kind = result.dataset_kind.replace("_", " ")
+    external = kind == "external"
+    if result.subject_kind == "dataset":
+        return "defined by nothing that was read" if external else kind
+    column = f"{result.type} column" if result.type else "column"
+    return f"{column}, defined by nothing that was read" if external else f"{column} of a {kind}"
 
 
 def statements(result: Explanation) -> Iterator[str]:
