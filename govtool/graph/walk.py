@@ -13,6 +13,7 @@ and one in numpy, which takes over when a walk grows large.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
@@ -22,7 +23,7 @@ from govtool.graph.codes import ELIDED, KIND_MASK, ROW_MAKER, WHOLE
 from govtool.graph.index import Index
 from govtool.model.kinds import EdgeKind
 
-SMALL = 30_000
+SMALL = 15_000
 """Edges that the walk in plain Python looks at before numpy takes over: about the time that importing numpy takes."""
 
 STATE = 15
@@ -259,6 +260,7 @@ class SmallWalk:
         if (state, number) in self.broken:
             return
         self.broken.add((state, number))
+        self._spend(2)
         for one in index.same_statement(derivation):
             whole, rows = index.whole(one), index.rows(index.target(one))
             if whole == WHOLE:
@@ -334,13 +336,13 @@ class SmallWalk:
         top = {(index.containers(node) or [node])[-1] for node in best if not index.is_rows(node)}
         top |= {(index.containers(c) or [c])[-1] for c in seeds if not index.is_rows(c)}
         affected = len({c for c in top if not index.is_elided(index.node_dataset[c])} - seeds)
+        touched = Counter(index.node_dataset[c] for c in top)
         for node, key in best.items():
             if index.is_rows(node) and node not in seeds:
                 dataset = index.node_dataset[node]
                 implied = index.column_count(dataset) - len(alone.get(dataset, ()))
                 columns[rank[key // n]] += implied
-                mine = sum(1 for c in top if index.node_dataset[c] == dataset)
-                affected += index.column_count(dataset) - mine
+                affected += index.column_count(dataset) - touched[dataset]
                 found.append(Reached(node, key, rank[key // n], self.hops(key), implied))
         found.sort(key=lambda r: (r.rank, r.hops, r.node))
         datasets = len({index.node_dataset[r.node] for r in found})

@@ -311,17 +311,18 @@ class LargeWalk:
         deep = np.isin(best, nested) if len(nested) else np.zeros(len(best), bool)
         alone = np.bincount(dataset[column & ~deep], minlength=self.index.dataset_count)
         implied = np.where(is_rows, total[dataset] - alone[dataset], 0)
-        top = best[column & ~deep]
-        if deep.any():
-            outer = [self.index.containers(node)[-1] for node in best[deep].tolist()]
-            top = np.union1d(top, np.array(outer, np.int64))
-        columns = own[self.base[self.dataset[own]] != own]
-        inner = [(self.index.containers(c) or [c])[-1] for c in columns.tolist()] if len(nested) else columns
-        top = np.union1d(top, np.array(inner, np.int64))
-        top = top[~self.elided[self.dataset[top]]]
-        touched = np.bincount(self.dataset[top], minlength=self.index.dataset_count)
+        mark = np.zeros(self.n, bool)
+        mark[best[column & ~deep]] = True
+        outer = own[self.base[self.dataset[own]] != own]
+        if len(nested):
+            fields = [*best[deep].tolist(), *outer.tolist()]
+            outer = np.array([(self.index.containers(node) or [node])[-1] for node in fields], np.int64)
+        mark[outer] = True
+        touched = np.add.reduceat(mark, self.base[:-1], dtype=np.int64)
+        mark[own] = False
+        counted = np.add.reduceat(mark, self.base[:-1], dtype=np.int64)
         covered = dataset[is_rows & ~seed]
-        affected = len(np.setdiff1d(top, own)) + int((total[covered] - touched[covered]).sum())
+        affected = int(counted[~self.elided].sum()) + int((total[covered] - touched[covered]).sum())
         return implied, affected
 
 
