@@ -7,7 +7,10 @@ from lineage_cases import FOLDER, Case, column_of, lines_of, load_cases, run_cas
 
 CASES = load_cases()
 
-HELD_DIALECTS = set("spark databricks postgres snowflake bigquery redshift trino mysql tsql oracle duckdb hive".split())
+HELD_DIALECTS = {
+    "spark", "databricks", "postgres", "snowflake", "bigquery", "redshift",
+    "trino", "mysql", "tsql", "oracle", "duckdb", "hive",
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case.id for case in CASES])
