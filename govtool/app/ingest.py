@@ -13,10 +13,12 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from importlib.metadata import version
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from govtool import __version__
-from govtool.app.coverage import Coverage, coverage_fragments
+from govtool.app.coverage import Coverage, coverage_fragments, read_coverage
 from govtool.app.sql import (
     Progress,
     SourceText,
@@ -31,14 +33,19 @@ from govtool.app.sql import (
 )
 from govtool.errors import UsageError
 from govtool.model import Derivation, Diagnostic
+from govtool.store import Changes, Fragment
 
 if TYPE_CHECKING:
     from govtool.capture.sql.extract import Options
     from govtool.capture.sql.files import Script
-    from govtool.store import Commit, Fragment, Store
+    from govtool.store import Commit, Store
 
 DERIVATIONS_PER_FRAGMENT = 512
 """The target size of a fragment; the number of buckets is the power of two that comes nearest from above."""
+
+
+_LOOK_BACK = 100
+"""Commits that are looked through for what a source said last, before its files are read again all the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +79,6 @@ def ingest_sql(
         UsageError: nothing to read, an unknown dialect, an unreadable schema.
         StoreError: the commit could not be written; the store is as it was.
     """
-    from govtool.store import Changes
-
     if not request.paths:
         raise UsageError("nothing to read", code="usage.arguments", hint="govtool ingest sql FOLDER")
     source = request.source or source_name(request.paths)
@@ -81,6 +86,12 @@ def ingest_sql(
     settings = options(request, source)
     found = list(scripts(request, root, stdin))
     read = [item for item in found if not isinstance(item, Diagnostic)]
+    batch = _batch(source, settings, found)
+    text = SourceText(root, {script.file: script.text for script in read if script.file == "<stdin>"})
+    known = _known(store, source, batch)
+    if known is not None:
+        coverage, diagnostics = _said_before(store, known, source)
+        return IngestResult(known, False, source, len(read), coverage, diagnostics, text)
     extraction = extract_scripts(found, settings, progress)
     coverage = Coverage.of(extraction)
     assumed = schema_diagnostics(settings) + unmatched_relations(found, settings)
@@ -100,25 +111,31 @@ def ingest_sql(
         Changes(retract=(source,), add=(*fragments(source, derivations), *counted)),
         message=message or f"ingest sql {source}",
         author=author or _author(),
-        batch=_batch(source, settings, found),
+        batch=batch,
         summary=summary,
     )
-    texts = {script.file: script.text for script in read if script.file == "<stdin>"}
-    return IngestResult(
-        commit=result.commit,
-        created=result.created,
-        source=source,
-        files=len(read),
-        coverage=coverage,
-        diagnostics=diagnostics,
-        text=SourceText(root, texts),
-    )
+    return IngestResult(result.commit, result.created, source, len(read), coverage, diagnostics, text)
+
+
+def _known(store: Store, source: str, batch: str) -> Commit | None:
+    """The head, if the last thing that the source said is this batch; looks a bounded way back."""
+    head = None
+    for commit in store.log(limit=_LOOK_BACK):
+        head = head or commit
+        if source in commit.sources:
+            return head if commit.batch == batch else None
+    return None
+
+
+def _said_before(store: Store, commit: Commit, source: str) -> tuple[Coverage, tuple[Diagnostic, ...]]:
+    report = read_coverage(store, commit, with_diagnostics=True)
+    coverage = sum((entry.coverage for entry in report.sources if entry.source == source), Coverage())
+    return coverage, tuple(diagnostic for name, diagnostic in report.diagnostics if name == source)
 
 
 def fragments(source: str, derivations: Sequence[Derivation]) -> Iterable[Fragment]:
     """Encode derivations into fragments by file."""
     from govtool.model.columnar import DERIVATIONS, encode
-    from govtool.store import Fragment
 
     wanted = -(-len(derivations) // DERIVATIONS_PER_FRAGMENT)
     buckets = 1 << max(0, (wanted - 1).bit_length())
@@ -147,13 +164,9 @@ def _sizes(derivations: list[Derivation]) -> dict[str, int]:
 
 def _batch(source: str, settings: Options, found: list[Script | Diagnostic]) -> str:
     """A digest of what is read and how: the same again is the same batch."""
-    from importlib.metadata import version
-
     digest = hashlib.sha256()
-    schema = settings.schema
     how = [
-        __version__,
-        version("sqlglot"),
+        _extractor(),
         source,
         settings.dialect,
         settings.default_catalog,
@@ -161,7 +174,7 @@ def _batch(source: str, settings: Options, found: list[Script | Diagnostic]) -> 
         settings.namespace,
         settings.relation_from,
         sorted((key, repr(value)) for key, value in settings.variables.items()),
-        None if schema is None else repr(schema),
+        None if settings.schema is None else repr(settings.schema),
     ]
     digest.update(json.dumps(how).encode())
     for item in found:
@@ -170,6 +183,17 @@ def _batch(source: str, settings: Options, found: list[Script | Diagnostic]) -> 
             data = (part or "").encode("utf-8", "surrogatepass")
             digest.update(len(data).to_bytes(8, "big") + data)
     return f"sql:{digest.hexdigest()}"
+
+
+def _extractor() -> str:
+    """What identifies the extractor: its own source, and the version of the parser below it."""
+    digest = hashlib.sha256(f"{__version__} {version('sqlglot')}".encode())
+    package = Path(__file__).parents[1]
+    for file in sorted(
+        [*(package / "capture" / "sql").rglob("*.py"), *(package / "model").glob("*.py"), package / "names.py"]
+    ):
+        digest.update(file.read_bytes())
+    return digest.hexdigest()
 
 
 def _author() -> str:
