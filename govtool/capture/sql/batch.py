@@ -16,10 +16,10 @@ from sqlglot import exp
 from govtool.capture.sql.inline import inline_function
 from govtool.capture.sql.script import ParsedStatement
 from govtool.capture.sql.walk.dependencies import Interner
-from govtool.capture.sql.walk.relation import TableInfo, starred
+from govtool.capture.sql.walk.relation import TableInfo, file_name, starred
 from govtool.capture.sql.walk.state import Inline
 from govtool.capture.sql.walk.statements import StatementWalk
-from govtool.capture.sql.walk.writes import Write, file_name
+from govtool.capture.sql.walk.writes import Write
 from govtool.model import Diagnostic
 from govtool.names import fold, join_name, split_name
 
@@ -35,6 +35,8 @@ class ScriptState:
     dialect: str
     statements: list[StatementState] = field(default_factory=list)
     temporary: set[str] = field(default_factory=set)
+    variables: dict[str | None, set[str]] = field(default_factory=dict)
+    """Names of script variables (under None) and of each routine's parameters: not columns."""
 
 
 @dataclass(slots=True)
@@ -115,9 +117,20 @@ class Batch:
             table = tree.this
         elif isinstance(tree, exp.Declare):
             for item in tree.expressions:
+                names = [
+                    n for n in (item.this if isinstance(item.this, list) else [item.this]) if isinstance(n, exp.Expr)
+                ]
                 if isinstance(item.args.get("kind"), exp.Schema):
-                    names = item.this if isinstance(item.this, list) else [item.this]
-                    statement.script.temporary.update(f"@{n.name.lower()}" for n in names if isinstance(n, exp.Expr))
+                    statement.script.temporary.update(f"@{n.name.lower()}" for n in names)
+                else:
+                    known = statement.script.variables.setdefault(statement.parsed.routine, set())
+                    known.update(_column(n, statement.script.dialect) for n in names)
+        elif isinstance(tree, exp.Create) and str(tree.args.get("kind")).upper() == "TABLE":
+            named = tree.this.this if isinstance(tree.this, exp.Schema) else tree.this
+            if isinstance(named, exp.Table) and named.name.startswith(
+                "#"
+            ):  # Redshift, and T-SQL read as another dialect
+                table = named
         if isinstance(table, exp.Schema):
             table = table.this
         if isinstance(table, exp.Table) and isinstance(table.this, exp.Identifier):
@@ -197,9 +210,9 @@ class Batch:
         return fold(identifier.name, quoted=bool(identifier.args.get("quoted")), dialect=dialect, table=True)
 
     def _temporary(self, name: str, script: ScriptState) -> str:
-        return join_name(
-            ["temp", _session_part(script.session), name if not name.startswith(("@", "#")) else f'"{name}"']
-        )
+        if name.startswith('"#'):  # T-SQL and Redshift: the mark is not part of the name
+            name = name.strip('"').lstrip("#")
+        return join_name(["temp", _session_part(script.session), f'"{name}"' if name.startswith("@") else name])
 
     def table_name(self, node: exp.Table, statement: StatementState) -> str:
         """Return the canonical id of a written table name at a statement; empty if it is not a plain name."""
@@ -314,7 +327,12 @@ class Batch:
         columns: dict[str, str | None] = {}
         complete = False
         for filler in self._fillers.get(name, ()):
-            if filler is statement or not self.settle(filler):
+            if filler is statement:
+                continue
+            if filler.script is statement.script and filler.index > statement.index:
+                columns.update(dict.fromkeys(_listed(filler)))  # too late to define it, but it does name columns
+                continue
+            if not self.settle(filler):
                 continue
             for write in filler.writes:
                 if write.target == name:
@@ -405,6 +423,11 @@ class Batch:
             return
         lookup = _Here(self, statement)
         walk = StatementWalk(statement.script.dialect, self.interner, lookup)
+        variables = statement.script.variables
+        if variables:
+            walk.parameters = frozenset(variables.get(None, ())) | frozenset(
+                variables.get(statement.parsed.routine, ())
+            )
         if isinstance(tree, exp.Declare):
             self._declared(tree, statement)
             return
@@ -501,6 +524,13 @@ class _Here:
 def _column(node: exp.Expr, dialect: str) -> str:
     identifier = node.this if isinstance(node, (exp.Column, exp.ColumnDef)) else node
     return fold(identifier.name, quoted=bool(identifier.args.get("quoted")), dialect=dialect)
+
+
+def _listed(filler: StatementState) -> list[str]:
+    """Return the columns that an INSERT lists for its target."""
+    target = filler.tree.this if isinstance(filler.tree, exp.Insert) else None
+    items = target.expressions if isinstance(target, exp.Schema) else []
+    return [_column(item, filler.script.dialect) for item in items]
 
 
 def _session_part(session: str) -> str:

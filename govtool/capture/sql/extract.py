@@ -24,11 +24,12 @@ from govtool.capture.sql.batch import Batch, ScriptState, StatementState
 from govtool.capture.sql.emit import Emitter, fold_script
 from govtool.capture.sql.files import Script
 from govtool.capture.sql.fingerprint import fingerprint, redact
+from govtool.capture.sql.parameters import routine_of
 from govtool.capture.sql.schema import Schema
 from govtool.capture.sql.script import ParsedStatement, parse_script
 from govtool.capture.sql.template import render
 from govtool.model import Derivation, Diagnostic, Statement
-from govtool.names import DEFAULT_NAMESPACE, fold, join_name
+from govtool.names import DEFAULT_NAMESPACE, fold, join_name, split_name
 
 MAX_TEXT = 4000
 """Characters of a statement that are kept as evidence."""
@@ -111,7 +112,7 @@ def _script_state(script: Script, options: Options, diagnostics: list[Diagnostic
     relation = relation_of(script.file, options)
     seen: set[tuple[int, str]] = set()
     for number, variant in enumerate(rendered.variants):
-        catalog, schema = options.default_catalog, options.default_schema
+        catalog, schema = _default(options.default_catalog, options), _default(options.default_schema, options)
         path: tuple[str, ...] = ()
         for parsed in parse_script(variant.text, options.dialect, file=script.file, line_of=variant.line_of):
             if parsed.session is not None:
@@ -119,6 +120,10 @@ def _script_state(script: Script, options: Options, diagnostics: list[Diagnostic
                 catalog = change.catalog if change.catalog is not None else catalog
                 schema = change.schema if change.schema is not None else schema
                 path = change.search_path or (() if change.schema is not None else path)
+            if parsed.head.startswith("create ") and parsed.status == "ignored":
+                routine = routine_of(parsed.text, options.dialect)
+                if routine is not None:
+                    state.variables.setdefault(routine[0], set()).update(routine[1])
             key = (parsed.line, parsed.text)
             if key in seen:
                 continue
@@ -131,6 +136,15 @@ def _script_state(script: Script, options: Options, diagnostics: list[Diagnostic
             statement.diagnostics.extend(parsed.diagnostics)
             state.statements.append(statement)
     return state
+
+
+def _default(name: str | None, options: Options) -> str | None:
+    """Return a default catalog or schema, as a user wrote it, in canonical text."""
+    if not name:
+        return None
+    return join_name(
+        [part if part.startswith('"') else fold(part, dialect=options.dialect, table=True) for part in split_name(name)]
+    )
 
 
 def _walk_all(batch: Batch, progress: Callable[[int, int], None] | None) -> None:

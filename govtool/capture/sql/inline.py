@@ -24,7 +24,7 @@ def inline_function(tree: exp.Expr, dialect: str) -> Inline | None:
     language = next((p.this.name.lower() for p in properties if isinstance(p, exp.LanguageProperty)), "sql")
     if language != "sql":
         return None
-    parameters = tuple(
+    parameters = tuple(_part(d, dialect) for d in signature.expressions if isinstance(d, exp.Identifier)) or tuple(
         fold(d.this.name, quoted=bool(d.this.args.get("quoted")), dialect=dialect)
         for d in signature.expressions
         if isinstance(d, exp.ColumnDef)

@@ -8,13 +8,14 @@ from govtool.capture.sql.walk.dependencies import KIND_MASK, OPAQUE, REF_SHIFT, 
 from govtool.capture.sql.walk.relation import Source
 from govtool.capture.sql.walk.scope import Scope
 from govtool.capture.sql.walk.state import Walk, position
-from govtool.model import ROWS, EdgeKind
+from govtool.model import HIDDEN, ROWS, EdgeKind
 
 PSEUDO_COLUMNS = frozenset(
     {
-        "rownum", "level", "sysdate", "systimestamp", "user", "uid", "current_user", "session_user", "rowid", "ctid", "xmin", "xmax",
-        "oid", "tableoid", "_partitiontime", "_partitiondate", "_table_suffix", "_file_name", "_metadata", "connect_by_isleaf",
-        "connect_by_iscycle", "current_date", "current_timestamp", "localtimestamp", "current_time", "input_file_name", "_rowid_",
+        "rowid", "_rowid_", "ctid", "xmin", "xmax", "oid", "tableoid", "_partitiontime", "_partitiondate", "_table_suffix", "_file_name",
+        "_metadata",
+        "rownum", "level", "sysdate", "systimestamp", "user", "uid", "current_user", "session_user",         "connect_by_isleaf",
+        "connect_by_iscycle", "current_date", "current_timestamp", "localtimestamp", "current_time", "input_file_name", 
     }
 )  # fmt: skip
 """Names that a dialect defines itself; unqualified and unknown to every source, they depend on nothing."""
@@ -108,7 +109,7 @@ class ColumnWalk(Walk):
             return self._ambiguous(name, deps, node)
         open_sources = [source for source in scope.sources if source.is_open and not source.hidden]
         alias = scope.aliases.get(name)
-        if alias is not None and (self.lateral_aliases or not open_sources):
+        if alias is not None and (self.lateral_aliases or scope.aliases_visible or not open_sources):
             return alias
         if not open_sources:
             open_sources = [source for source in scope.sources if source.is_virtual]
@@ -125,7 +126,13 @@ class ColumnWalk(Walk):
         if len(shown) == 1:
             return shown[0].assume(name, interner)
         possible = [(source, deps) for source in open_sources if (deps := source.assume(name, interner)) is not None]
-        if name.strip('"').lower() in PSEUDO_COLUMNS:
+        if name in self.parameters:
+            return ()
+        argument = self._argument(name, scope)
+        if argument is not None:
+            return argument
+        bare = name.strip('"').lower()
+        if bare in PSEUDO_COLUMNS:
             return ()
         if len(possible) == 1:
             source, deps = possible[0]
@@ -142,6 +149,15 @@ class ColumnWalk(Walk):
             ]
             return self._ambiguous(name, several, node) if several else None
         return self._ambiguous(name, [dep for _, deps in possible for dep in deps], node)
+
+    def _argument(self, name: str, scope: Scope | None) -> Deps | None:
+        """Return the dependencies of an argument of the function that is being inlined."""
+        while scope is not None and self.inlining:
+            for source in scope.sources:
+                if source.is_arguments and name in source.known:
+                    return source.get(name, self.interner)
+            scope = scope.parent
+        return None
 
     def _outer_owner(self, name: str, scope: Scope | None) -> Deps | None:
         while scope is not None:
@@ -169,6 +185,8 @@ class ColumnWalk(Walk):
         names = self.qualifier(parts)
         if last.__class__ is not exp.Identifier:
             return self._unnamed(node, last, names[:-1], scope)
+        if names[-1] in ("nextval", "currval") and scope.find(names[:-1]) is None:  # of a sequence
+            return ()
         # The longest qualifier that names a source wins: a.b.c as (catalog.)schema.table, then as alias, then as column.
         for cut in range(len(names) - 1, 0, -1):
             source = scope.find(names[:cut])
@@ -251,7 +269,8 @@ class ColumnWalk(Walk):
             for owner in source.owners():
                 for name in sorted(owner.used):
                     found.extend(owner.deps(name, interner))
-                self.open_tables[owner.id] = owner
+                if not owner.virtual:
+                    found.append(interner.ref(owner.id, HIDDEN) | OPAQUE)
             self.diagnose("star-unresolved", f"the columns of {source.alias or 'a source'} are not all known", node)
         return bounded(found)
 

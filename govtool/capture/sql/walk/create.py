@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 from sqlglot import exp
 
-from govtool.capture.sql.walk.relation import OpenStar, Output
+from govtool.capture.sql.walk.relation import OpenStar, Output, Source, TableInfo, file_name
 from govtool.capture.sql.walk.scope import Scope
-from govtool.capture.sql.walk.writes import WriteWalk, file_name
+from govtool.capture.sql.walk.writes import WriteWalk
 
 
 class CreateWalk(WriteWalk):
@@ -20,9 +20,12 @@ class CreateWalk(WriteWalk):
             return
         properties = tree.args["properties"].expressions if tree.args.get("properties") else []
         target_kind = _target_kind(kind, properties)
+        named = tree.this.this if isinstance(tree.this, exp.Schema) else tree.this
+        if isinstance(named, exp.Table) and self.lookup.table_name(named).startswith("temp."):
+            target_kind = "temporary"
         names, types = self._column_list(tree.this)
         query = tree.args.get("expression")
-        if isinstance(query, exp.Query) or isinstance(query, (exp.Table, exp.Pivot, exp.Values)):
+        if isinstance(query, (exp.Query, exp.Table, exp.Pivot, exp.Values)):
             env = self.environment(tree, None, None)
             output = self.query(query, None, env)
             if names:
@@ -47,32 +50,35 @@ class CreateWalk(WriteWalk):
             self._copied(tree.this, clone.this, target_kind, "create_table_as")
         elif like is not None:
             source = self.lookup.table(self.lookup.table_name(like))
-            output = Output()
-            for name, type_ in source.columns.items():
-                output.add(name, ())
-                if type_:
-                    output.types[len(output.names) - 1] = type_
-            for name, type_ in zip(names, types, strict=True):
-                output.add(name, ())
-                if type_:
-                    output.types[len(output.names) - 1] = type_
+            output = _columns([*source.columns, *names], [*source.columns.values(), *types])
             self._write(tree.this, output, "create_table", "declare", target_kind, None)
         else:
-            output = Output()
-            for name, type_ in zip(names, types, strict=True):
-                output.add(name, ())
-                if type_:
-                    output.types[len(output.names) - 1] = type_
+            output = _columns(names, types)
             for partition in (p for p in properties if isinstance(p, exp.PartitionedByProperty)):
                 for column in partition.this.expressions if isinstance(partition.this, exp.Schema) else ():
                     if isinstance(column, exp.ColumnDef) and self.name(column.this) not in output.index():
                         output.add(self.name(column.this), ())
-            write = self._write(
-                tree.this, output, "create_table", "declare", target_kind, None, defines=bool(output.names)
-            )
+            generated = self._generated(tree.this, output)
+            mode = "replace" if generated else "declare"
+            write = self._write(tree.this, output, "create_table", mode, target_kind, None, defines=bool(output.names))
+            write.reads.pop(write.target, None)
             location = next((p for p in properties if isinstance(p, exp.LocationProperty)), None)
             if location is not None and isinstance(location.this, exp.Literal):
                 write.dataset_reads = (file_name(location.this.name),)
+
+    def _generated(self, node: exp.Expr, output: Output) -> bool:
+        """Give generated columns the dependencies of their expressions, over the table's own columns."""
+        target = self._target(node)
+        scope = Scope(None)
+        scope.add(Source("", table=TableInfo(target, dict.fromkeys(output.names), complete=True)))
+        found = False
+        for item in node.expressions if isinstance(node, exp.Schema) else ():
+            for constraint in item.args.get("constraints") or () if isinstance(item, exp.ColumnDef) else ():
+                if isinstance(constraint.kind, exp.ComputedColumnConstraint):
+                    position = output.index()[self.name(item.this)]
+                    output.deps[position] = self.dependencies(constraint.kind.this, scope, None)
+                    found = True
+        return found
 
     def _likes(self, node: exp.Expr, properties: Iterable[exp.Expr]) -> Iterable[exp.Table]:
         inside = node.expressions if isinstance(node, exp.Schema) else []
@@ -112,3 +118,13 @@ def _target_kind(kind: str, properties: list[exp.Expr]) -> str:
     if kind == "VIEW":
         return "materialized_view" if any(isinstance(p, exp.MaterializedProperty) for p in properties) else "view"
     return "table"
+
+
+def _columns(names: Iterable[str], types: Iterable[str | None]) -> Output:
+    """Return an output of columns that nothing flows into."""
+    output = Output()
+    for position, (name, type_) in enumerate(zip(names, types, strict=True)):
+        output.add(name, ())
+        if type_:
+            output.types[position] = type_
+    return output

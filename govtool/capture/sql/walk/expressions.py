@@ -7,7 +7,7 @@ and for all what happens to its children (``_role``); the few that need more hav
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import cast
+from typing import NamedTuple, cast
 
 from sqlglot import exp
 
@@ -35,6 +35,16 @@ from govtool.capture.sql.walk.state import Inline
 
 Task = tuple[exp.Expr, int, int]
 """A node, the kind of the way from it to the output, and the chain of functions on that way."""
+
+
+class Visit(NamedTuple):
+    """What a handler of one class of nodes needs of the pass that calls it."""
+
+    scope: Scope
+    env: Environment | None
+    stack: list[Task]
+    out: list[int]
+
 
 LEAF, PASS, GENERIC, FUNCTION, AGGREGATE, COLUMN, SPECIAL = range(7)
 
@@ -73,6 +83,7 @@ _handlers: dict[type, str] = {
     exp.Slice: "_generic_special",
     exp.Parameter: "_parameter",
     exp.Columns: "_columns",
+    exp.Comprehension: "_comprehension",
     exp.HavingMax: "_having_max",
     exp.DPipe: "_concat",
     exp.ArrayAgg: "_array_agg",
@@ -180,7 +191,7 @@ class ExpressionWalk(ColumnWalk):
                 continue
             if role == SPECIAL:
                 handler: Callable[..., None] = getattr(self, _handlers[cls])
-                handler(node, kind, chain, stack, scope, env, out)
+                handler(node, kind, chain, Visit(scope, env, stack, out))
                 continue
             if role == GENERIC:
                 if kind == IDENTITY:
@@ -205,91 +216,53 @@ class ExpressionWalk(ColumnWalk):
 
     # ---- choices -------------------------------------------------------------------------------
 
-    def _case(
-        self,
-        node: exp.Case,
-        kind: int,
-        chain: int,
-        stack: list[Task],
-        scope: Scope,
-        env: Environment | None,
-        out: list[int],
-    ) -> None:
+    def _case(self, node: exp.Case, kind: int, chain: int, at: Visit) -> None:
         value, chain = self._through("case", kind, chain)
         condition = CONDITIONAL if kind < CONDITIONAL else kind
         operand = node.args.get("this")
         if operand is not None:
-            stack.append((operand, condition, 0))
+            at.stack.append((operand, condition, 0))
         for branch in node.args.get("ifs") or ():
-            stack.append((branch.args["this"], condition, 0))
+            at.stack.append((branch.args["this"], condition, 0))
             if branch.args.get("true") is not None:
-                stack.append((branch.args["true"], value, chain))
+                at.stack.append((branch.args["true"], value, chain))
         if node.args.get("default") is not None:
-            stack.append((node.args["default"], value, chain))
+            at.stack.append((node.args["default"], value, chain))
 
-    def _if(
-        self,
-        node: exp.If,
-        kind: int,
-        chain: int,
-        stack: list[Task],
-        scope: Scope,
-        env: Environment | None,
-        out: list[int],
-    ) -> None:
-        self._choice(node, "if", ("true", "false"), kind, chain, stack)
+    def _if(self, node: exp.If, kind: int, chain: int, at: Visit) -> None:
+        self._choice(node, "if", ("true", "false"), kind, chain, at.stack)
 
-    def _nvl2(
-        self,
-        node: exp.Nvl2,
-        kind: int,
-        chain: int,
-        stack: list[Task],
-        scope: Scope,
-        env: Environment | None,
-        out: list[int],
-    ) -> None:
-        self._choice(node, "nvl2", ("true", "false"), kind, chain, stack)
+    def _nvl2(self, node: exp.Nvl2, kind: int, chain: int, at: Visit) -> None:
+        self._choice(node, "nvl2", ("true", "false"), kind, chain, at.stack)
 
     def _choice(
         self, node: exp.Expr, name: str, branches: tuple[str, ...], kind: int, chain: int, stack: list[Task]
     ) -> None:
         value, chain = self._through(name, kind, chain)
-        stack.append((node.args["this"], CONDITIONAL if kind < CONDITIONAL else kind, 0))
+        condition = node.args["this"]
+        if not (
+            isinstance(condition, exp.Is)
+            and isinstance(condition.expression, exp.Null)
+            and condition.this == node.args.get("false")
+        ):
+            # IF(x IS NULL, 0, x) is what the parser makes of ZEROIFNULL and its like: x steers nothing but itself.
+            stack.append((condition, CONDITIONAL if kind < CONDITIONAL else kind, 0))
         for branch in branches:
             if node.args.get(branch) is not None:
                 stack.append((node.args[branch], value, chain))
 
-    def _decode(
-        self,
-        node: exp.DecodeCase,
-        kind: int,
-        chain: int,
-        stack: list[Task],
-        scope: Scope,
-        env: Environment | None,
-        out: list[int],
-    ) -> None:
+    def _decode(self, node: exp.DecodeCase, kind: int, chain: int, at: Visit) -> None:
         """DECODE(operand, search, result, search, result, …, default)."""
         value, chain = self._through("decode", kind, chain)
         condition = CONDITIONAL if kind < CONDITIONAL else kind
         items = node.expressions
         for i, item in enumerate(items):
             is_result = i >= 2 and (i % 2 == 0 or i == len(items) - 1)
-            stack.append((item, value, chain) if is_result else (item, condition, 0))
+            at.stack.append((item, value, chain) if is_result else (item, condition, 0))
 
     # ---- aggregates and windows ------------------------------------------------------------------
 
-    def _window(
-        self,
-        node: exp.Window,
-        kind: int,
-        chain: int,
-        stack: list[Task],
-        scope: Scope,
-        env: Environment | None,
-        out: list[int],
-    ) -> None:
+    def _window(self, node: exp.Window, kind: int, chain: int, at: Visit) -> None:
         function = node.args["this"]
         window = WINDOW if kind < CONDITIONAL else kind
         inner = function
@@ -301,10 +274,10 @@ class ExpressionWalk(ColumnWalk):
             for value in inner.args.values():
                 for item in value if isinstance(value, list) else [value]:
                     if isinstance(item, exp.Expr):
-                        stack.append((item, max(kind, TRANSFORMATION), chain))
+                        at.stack.append((item, max(kind, TRANSFORMATION), chain))
         else:
-            stack.append((function, kind, chain))
-        self._window_parts(node, window, stack, scope, set())
+            at.stack.append((function, kind, chain))
+        self._window_parts(node, window, at.stack, at.scope, set())
 
     def _window_parts(self, node: exp.Expr, kind: int, stack: list[Task], scope: Scope, seen: set[str]) -> None:
         """Push PARTITION BY and ORDER BY, those of the named windows it builds on included."""
@@ -321,142 +294,70 @@ class ExpressionWalk(ColumnWalk):
                 if named is not None:
                     self._window_parts(named, kind, stack, scope, seen)
 
-    def _filter(
-        self,
-        node: exp.Filter,
-        kind: int,
-        chain: int,
-        stack: list[Task],
-        scope: Scope,
-        env: Environment | None,
-        out: list[int],
-    ) -> None:
-        stack.append((node.this, kind, chain))
-        stack.append((node.expression, CONDITIONAL if kind < CONDITIONAL else kind, 0))
+    def _filter(self, node: exp.Filter, kind: int, chain: int, at: Visit) -> None:
+        at.stack.append((node.this, kind, chain))
+        at.stack.append((node.expression, CONDITIONAL if kind < CONDITIONAL else kind, 0))
 
-    def _within_group(
-        self,
-        node: exp.WithinGroup,
-        kind: int,
-        chain: int,
-        stack: list[Task],
-        scope: Scope,
-        env: Environment | None,
-        out: list[int],
-    ) -> None:
+    def _within_group(self, node: exp.WithinGroup, kind: int, chain: int, at: Visit) -> None:
         """percentile_cont(0.5) WITHIN GROUP (ORDER BY x) is an aggregate of x; LISTAGG(x) … (ORDER BY y) is steered by y."""
         function = node.this
-        stack.append((function, kind, chain))
+        at.stack.append((function, kind, chain))
         has_argument = any(True for _ in function.find_all(exp.Column))
         for item in node.expression.expressions if node.expression else ():
             if has_argument:
-                stack.append((item, WINDOW if kind < CONDITIONAL else kind, 0))
+                at.stack.append((item, WINDOW if kind < CONDITIONAL else kind, 0))
             elif kind < CONDITIONAL:
-                stack.append((item, AGGREGATION, self.interner.prepend(function_name(function), chain)))
+                at.stack.append((item, AGGREGATION, self.interner.prepend(function_name(function), chain)))
             else:
-                stack.append((item, kind, 0))
+                at.stack.append((item, kind, 0))
 
-    def _ordered_argument(
-        self,
-        node: exp.Order,
-        kind: int,
-        chain: int,
-        stack: list[Task],
-        scope: Scope,
-        env: Environment | None,
-        out: list[int],
-    ) -> None:
+    def _ordered_argument(self, node: exp.Order, kind: int, chain: int, at: Visit) -> None:
         """array_agg(x ORDER BY y): x is the value, y steers as the ORDER BY of a window does."""
         if node.args.get("this") is not None:
-            stack.append((node.this, kind, chain))
-        stack.extend((item, WINDOW if kind < CONDITIONAL else kind, 0) for item in node.expressions)
+            at.stack.append((node.this, kind, chain))
+        at.stack.extend((item, WINDOW if kind < CONDITIONAL else kind, 0) for item in node.expressions)
 
-    def _array_agg(
-        self,
-        node: exp.ArrayAgg,
-        kind: int,
-        chain: int,
-        stack: list[Task],
-        scope: Scope,
-        env: Environment | None,
-        out: list[int],
-    ) -> None:
+    def _array_agg(self, node: exp.ArrayAgg, kind: int, chain: int, at: Visit) -> None:
         if kind < CONDITIONAL:
             chain = self.interner.prepend("array_agg", chain)
             kind = AGGREGATION
-        stack.append((node.this, kind, chain))
+        at.stack.append((node.this, kind, chain))
 
-    def _having_max(
-        self,
-        node: exp.HavingMax,
-        kind: int,
-        chain: int,
-        stack: list[Task],
-        scope: Scope,
-        env: Environment | None,
-        out: list[int],
-    ) -> None:
+    def _having_max(self, node: exp.HavingMax, kind: int, chain: int, at: Visit) -> None:
         """any_value(x HAVING MAX y): y chooses the row."""
-        stack.append((node.this, kind, chain))
+        at.stack.append((node.this, kind, chain))
         if node.expression is not None:
-            stack.append((node.expression, CONDITIONAL if kind < CONDITIONAL else kind, 0))
+            at.stack.append((node.expression, CONDITIONAL if kind < CONDITIONAL else kind, 0))
 
     # ---- paths -----------------------------------------------------------------------------------
 
-    def _dot(
-        self,
-        node: exp.Dot,
-        kind: int,
-        chain: int,
-        stack: list[Task],
-        scope: Scope,
-        env: Environment | None,
-        out: list[int],
-    ) -> None:
+    def _dot(self, node: exp.Dot, kind: int, chain: int, at: Visit) -> None:
         right = node.args.get("expression")
         if isinstance(right, exp.Func):  # schema.function(…)
             name = self._dotted(node.this)
-            if self._inline(f"{name}.{function_name(right)}", right, kind, chain, scope, env, out):
+            if self._inline(f"{name}.{function_name(right)}", right, kind, chain, at.scope, at.env, at.out):
                 return
-            stack.append((right, kind, chain))
+            at.stack.append((right, kind, chain))
             return
         base, path = self._path(node)
-        self._descend(base, path, kind, chain, stack, scope, env, out)
+        self._descend(base, path, kind, chain, at)
 
-    def _bracket(
-        self,
-        node: exp.Bracket,
-        kind: int,
-        chain: int,
-        stack: list[Task],
-        scope: Scope,
-        env: Environment | None,
-        out: list[int],
-    ) -> None:
+    def _bracket(self, node: exp.Bracket, kind: int, chain: int, at: Visit) -> None:
         for index in node.expressions:
             if not isinstance(index, exp.Literal):
-                stack.append((index, CONDITIONAL if kind < CONDITIONAL else kind, 0))
+                at.stack.append((index, CONDITIONAL if kind < CONDITIONAL else kind, 0))
         base, path = self._path(node)
-        self._descend(base, path, kind, chain, stack, scope, env, out)
+        self._descend(base, path, kind, chain, at)
 
-    def _json(
-        self,
-        node: exp.Expr,
-        kind: int,
-        chain: int,
-        stack: list[Task],
-        scope: Scope,
-        env: Environment | None,
-        out: list[int],
-    ) -> None:
+    def _json(self, node: exp.Expr, kind: int, chain: int, at: Visit) -> None:
         key = node.args.get("expression")
         if isinstance(key, exp.Expr) and not isinstance(key, (exp.JSONPath, exp.Literal)):
-            stack.append((key, CONDITIONAL if kind < CONDITIONAL else kind, 0))
-        value, chain = (
-            self._through(function_name(node), kind, chain) if not node.args.get("variant_extract") else (kind, chain)
-        )
+            at.stack.append((key, CONDITIONAL if kind < CONDITIONAL else kind, 0))
+        value = kind
+        if not node.args.get("variant_extract"):  # v:a.b is a path, json_extract(v, '$.a.b') a function
+            value, chain = self._through(function_name(node), kind, chain)
         base, path = self._path(node)
-        self._descend(base, path, value, chain, stack, scope, env, out)
+        self._descend(base, path, value, chain, at)
 
     def _path(self, node: exp.Expr) -> tuple[exp.Expr, str]:
         """Split ``x.a[0].b`` into ``x`` and the canonical path ``a[].b``."""
@@ -482,41 +383,31 @@ class ExpressionWalk(ColumnWalk):
                 break
         return node, joined_path([part for part in reversed(parts) if part])
 
-    def _descend(
-        self,
-        base: exp.Expr,
-        path: str,
-        kind: int,
-        chain: int,
-        stack: list[Task],
-        scope: Scope,
-        env: Environment | None,
-        out: list[int],
-    ) -> None:
+    def _descend(self, base: exp.Expr, path: str, kind: int, chain: int, at: Visit) -> None:
         """Collect ``base`` with ``path`` below its columns, if it is a column; else just ``base``."""
         if not isinstance(base, exp.Column):
-            built = self.field_of(base, path, scope, env)
+            built = self.field_of(base, path, at.scope, at.env)
             if built is None:
-                stack.append((base, max(kind, TRANSFORMATION), chain))
+                at.stack.append((base, max(kind, TRANSFORMATION), chain))
             else:
-                out.extend(compose(dep, kind, chain, self.interner) for dep in built)
+                at.out.extend(compose(dep, kind, chain, self.interner) for dep in built)
             return
         deps: Deps = ()
-        source = scope.find((self.name(base.this),)) if not base.args.get("table") else None
+        source = at.scope.find((self.name(base.this),)) if not base.args.get("table") else None
         head, _, rest = path.partition(".")
         if (
             source is not None
             and head
             and "[" not in head
-            and not any(s.get(self.name(base.this), self.interner) for s in scope.sources)
+            and not any(s.get(self.name(base.this), self.interner) for s in at.scope.sources)
         ):
             deps = self.of_source(source, head, base)  # (t).column
             path = rest
         else:
-            deps = self.column(base, scope)
+            deps = self.column(base, at.scope)
         for dep in deps:
             below = self.interner.field(dep & ~STAR, path) if path and dep & KIND_MASK != OPAQUE else dep
-            out.append(compose(below, kind, chain, self.interner))
+            at.out.append(compose(below, kind, chain, self.interner))
 
     def _dotted(self, node: exp.Expr) -> str:
         if isinstance(node, exp.Dot):
@@ -527,75 +418,45 @@ class ExpressionWalk(ColumnWalk):
 
     # ---- subqueries ------------------------------------------------------------------------------
 
-    def _subquery(
-        self,
-        node: exp.Expr,
-        kind: int,
-        chain: int,
-        stack: list[Task],
-        scope: Scope,
-        env: Environment | None,
-        out: list[int],
-    ) -> None:
-        output = self.query(node, scope, env)
+    def _subquery(self, node: exp.Expr, kind: int, chain: int, at: Visit) -> None:
+        output = self.query(node, at.scope, at.env)
         for deps in output.deps:
-            out.extend(compose(dep, kind, chain, self.interner) for dep in deps)
+            at.out.extend(compose(dep, kind, chain, self.interner) for dep in deps)
 
-    def _exists(
-        self,
-        node: exp.Exists,
-        kind: int,
-        chain: int,
-        stack: list[Task],
-        scope: Scope,
-        env: Environment | None,
-        out: list[int],
-    ) -> None:
+    def _exists(self, node: exp.Exists, kind: int, chain: int, at: Visit) -> None:
         inner = node.this
         if isinstance(inner, exp.Query):
-            self.query(inner, scope, env)  # contributes nothing; what it references is recorded
+            self.query(inner, at.scope, at.env)  # contributes nothing; what it references is recorded
         else:  # exists(array, lambda)
             for value in node.args.values():
                 if isinstance(value, exp.Expr):
-                    stack.append((value, max(kind, TRANSFORMATION), chain))
+                    at.stack.append((value, max(kind, TRANSFORMATION), chain))
 
-    def _in(
-        self,
-        node: exp.In,
-        kind: int,
-        chain: int,
-        stack: list[Task],
-        scope: Scope,
-        env: Environment | None,
-        out: list[int],
-    ) -> None:
+    def _in(self, node: exp.In, kind: int, chain: int, at: Visit) -> None:
         kind = max(kind, TRANSFORMATION)
-        stack.append((node.this, kind, chain))
+        at.stack.append((node.this, kind, chain))
         for key in ("query", "unnest", "field"):
             value = node.args.get(key)
             if isinstance(value, exp.Expr):
-                stack.append((value, kind, chain))
-        stack.extend((item, kind, chain) for item in node.expressions)
+                at.stack.append((value, kind, chain))
+        at.stack.extend((item, kind, chain) for item in node.expressions)
 
     # ---- calls -----------------------------------------------------------------------------------
 
-    def _anonymous(
-        self,
-        node: exp.Anonymous,
-        kind: int,
-        chain: int,
-        stack: list[Task],
-        scope: Scope,
-        env: Environment | None,
-        out: list[int],
-    ) -> None:
+    def _anonymous(self, node: exp.Anonymous, kind: int, chain: int, at: Visit) -> None:
         name = function_name(node)
-        if self._inline(name, node, kind, chain, scope, env, out):
+        if self._inline(name, node, kind, chain, at.scope, at.env, at.out):
+            return
+        inserted = at.scope.by_alias.get("values") if name == "values" else None
+        if inserted is not None:  # MySQL's VALUES(column) in ON DUPLICATE KEY UPDATE: the row that was to be inserted
+            for item in node.expressions:
+                found = inserted.get(self.name(item), self.interner) or ()
+                at.out.extend(compose(dep, kind, chain, self.interner) for dep in found)
             return
         if kind < CONDITIONAL:
             chain = self.interner.prepend(name, chain)
             kind = AGGREGATION if name in AGGREGATE_NAMES else max(kind, TRANSFORMATION)
-        stack.extend((item, kind, chain) for item in node.expressions if isinstance(item, exp.Expr))
+        at.stack.extend((item, kind, chain) for item in node.expressions if isinstance(item, exp.Expr))
 
     def _inline(
         self, name: str, call: exp.Expr, kind: int, chain: int, scope: Scope, env: Environment | None, out: list[int]
@@ -624,8 +485,10 @@ class ExpressionWalk(ColumnWalk):
             arguments.add(parameter, self.dependencies(given, scope, env) if given is not None else ())
             if given is not None:
                 self.remember_shape(given, arguments, scope, env)
+        source = Source("", output=arguments)
+        source.is_arguments = True
         inner = Scope(None)
-        inner.add(Source("", output=arguments))
+        inner.add(source)
         return inner
 
     def field_of(self, base: exp.Expr, path: str, scope: Scope, env: Environment | None) -> Deps | None:
@@ -636,95 +499,49 @@ class ExpressionWalk(ColumnWalk):
         """Attach a shape to the last column of an output. Implemented by ``ShapeWalk``."""
         raise NotImplementedError
 
-    def _concat(
-        self,
-        node: exp.Expr,
-        kind: int,
-        chain: int,
-        stack: list[Task],
-        scope: Scope,
-        env: Environment | None,
-        out: list[int],
-    ) -> None:
+    def _concat(self, node: exp.Expr, kind: int, chain: int, at: Visit) -> None:
         value, chain = self._through("concat", kind, chain)
-        stack.append((node.this, value, chain))
-        stack.append((node.expression, value, chain))
+        at.stack.append((node.this, value, chain))
+        at.stack.append((node.expression, value, chain))
 
-    def _parameter(
-        self,
-        node: exp.Parameter,
-        kind: int,
-        chain: int,
-        stack: list[Task],
-        scope: Scope,
-        env: Environment | None,
-        out: list[int],
-    ) -> None:
-        out.extend(compose(dep, kind, chain, self.interner) for dep in self.positional(node, None, scope))
+    def _parameter(self, node: exp.Parameter, kind: int, chain: int, at: Visit) -> None:
+        at.out.extend(compose(dep, kind, chain, self.interner) for dep in self.positional(node, None, at.scope))
 
-    def _columns(
-        self,
-        node: exp.Columns,
-        kind: int,
-        chain: int,
-        stack: list[Task],
-        scope: Scope,
-        env: Environment | None,
-        out: list[int],
-    ) -> None:
-        """COLUMNS('pattern') inside an expression: every matching column of the scope."""
-        for source in scope.sources:
+    def _columns(self, node: exp.Columns, kind: int, chain: int, at: Visit) -> None:
+        """COLUMNS('pattern') inside an expression: every matching column of the at.scope."""
+        for source in at.scope.sources:
             for name in source.names():
-                out.extend(compose(dep, kind, chain, self.interner) for dep in source.get(name, self.interner) or ())
+                if self.expanding is not None and name != self.expanding:
+                    continue
+                at.out.extend(compose(dep, kind, chain, self.interner) for dep in source.get(name, self.interner) or ())
 
-    def _first_only(
-        self,
-        node: exp.Expr,
-        kind: int,
-        chain: int,
-        stack: list[Task],
-        scope: Scope,
-        env: Environment | None,
-        out: list[int],
-    ) -> None:
-        stack.append((node.this, kind, chain))
+    def _comprehension(self, node: exp.Comprehension, kind: int, chain: int, at: Visit) -> None:
+        """[f(x) FOR x IN xs IF g(x)]: x stands for the elements of xs."""
+        kind = max(kind, TRANSFORMATION)
+        elements = Output()
+        iterated = bounded(self.collect(node.args["iterator"], at.scope, at.env, kind, chain))
+        elements.add(self.name(node.expression), iterated)
+        source = Source("", output=elements)
+        source.is_arguments = True
+        inner = Scope(at.scope)
+        inner.add(source)
+        at.out.extend(iterated)
+        for part in (node.this, node.args.get("condition")):
+            if isinstance(part, exp.Expr):
+                at.out.extend(self.collect(part, inner, at.env, kind, chain))
 
-    def _second_only(
-        self,
-        node: exp.Expr,
-        kind: int,
-        chain: int,
-        stack: list[Task],
-        scope: Scope,
-        env: Environment | None,
-        out: list[int],
-    ) -> None:
-        stack.append((node.args["expression"], kind, chain))
+    def _first_only(self, node: exp.Expr, kind: int, chain: int, at: Visit) -> None:
+        at.stack.append((node.this, kind, chain))
 
-    def _generic_special(
-        self,
-        node: exp.Expr,
-        kind: int,
-        chain: int,
-        stack: list[Task],
-        scope: Scope,
-        env: Environment | None,
-        out: list[int],
-    ) -> None:
+    def _second_only(self, node: exp.Expr, kind: int, chain: int, at: Visit) -> None:
+        at.stack.append((node.args["expression"], kind, chain))
+
+    def _generic_special(self, node: exp.Expr, kind: int, chain: int, at: Visit) -> None:
         for value in node.args.values():
             if isinstance(value, exp.Expr):
-                stack.append((value, max(kind, CONDITIONAL), 0))
+                at.stack.append((value, max(kind, CONDITIONAL), 0))
 
-    def _table_leaf(
-        self,
-        node: exp.Expr,
-        kind: int,
-        chain: int,
-        stack: list[Task],
-        scope: Scope,
-        env: Environment | None,
-        out: list[int],
-    ) -> None:
+    def _table_leaf(self, node: exp.Expr, kind: int, chain: int, at: Visit) -> None:
         """A table where an expression is expected (sequence, model): no column."""
 
     def _through(self, name: str, kind: int, chain: int) -> tuple[int, int]:

@@ -117,7 +117,7 @@ class InsertWalk(ModifyWalk):
             return self._matched_by_name(output, names, tree)
         if len(output.names) > len(names):
             self.diagnose("arity", f"{len(output.names)} values for {len(names)} columns of {target}", tree)
-            return output.renamed(names)
+            return output.renamed(names).first(len(names))
         if columns and len(output.names) < len(names) and output.names:
             self.diagnose("arity", f"{len(output.names)} values for {len(names)} columns of {target}", tree)
         return output.renamed(names[: len(output.names)])

@@ -234,6 +234,10 @@ class ModifyWalk(CreateWalk):
     ) -> list[tuple[str, Deps]]:
         columns = then.this
         values = then.args.get("expression")
+        if values is None and isinstance(columns, exp.Tuple) and len(columns.expressions) == 1:
+            call = columns.expressions[0]
+            if isinstance(call, exp.Anonymous) and call.name.upper() == "VALUES":  # INSERT VALUES (…) without a list
+                columns, values = None, exp.Tuple(expressions=call.expressions)
         if isinstance(columns, (exp.Star, exp.Var)) and values is None:
             if isinstance(columns, exp.Var) and source is not None:  # BigQuery's INSERT ROW: by position
                 output = self.source_star(source)
@@ -254,10 +258,14 @@ class ModifyWalk(CreateWalk):
             if isinstance(values, exp.Var) or not items:
                 return self._same_names(source, target, then)
             if not known.complete:
-                self.diagnose(
-                    "unresolved", f"the columns of {target} are not known, and the INSERT of a MERGE lists none", then
-                )
-                return []
+                names = [self.output_name(item) for item in items]
+                if not all(names):
+                    text = f"the columns of {target} are not known, and the INSERT of a MERGE lists none"
+                    self.diagnose("unresolved", text, then)
+                    return []
+                text = f"the columns of {target} are not known: taken from the names of the values"
+                self.diagnose("assumed", text, then, severity="info")
+                return [(name, self.dependencies(item, scope, env)) for name, item in zip(names, items, strict=True)]
             names = list(known.columns)
         items = [item.this if isinstance(item, exp.Paren) else item for item in items]
         return [(name, self.dependencies(item, scope, env)) for name, item in zip(names, items, strict=False)]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import product
+
 from sqlglot import exp
 
 from govtool.capture.sql.walk.columns import ROW_KINDS
@@ -9,6 +12,7 @@ from govtool.capture.sql.walk.dependencies import CONDITIONAL, IDENTITY, Deps, b
 from govtool.capture.sql.walk.relation import FunctionRows, OpenStar, Output, Source
 from govtool.capture.sql.walk.scope import Environment, Scope
 from govtool.capture.sql.walk.sources import SourceWalk
+from govtool.names import fold, quote, unquote
 
 
 class PivotWalk(SourceWalk):
@@ -49,7 +53,7 @@ class PivotWalk(SourceWalk):
                 deps = source.get(name, self.interner) or source.assume(name, self.interner) or ()
                 output.add(name, deps)
                 self.refer(deps, ROW_KINDS["group"])
-        written = [self.name(c) for c in node.args.get("columns") or ()]
+        written = [self.name(c) for c in node.args.get("columns") or ()] or self._pivot_names(node, fields, aggregates)
         for i, name in enumerate(written):
             output.add(name, values[i % len(values)] if values else bounded(field_deps))
         output.open = (
@@ -63,6 +67,19 @@ class PivotWalk(SourceWalk):
             output.open.append(OpenStar(FunctionRows("pivot", everything)))
         output.hidden = consumed
         return output
+
+    def _pivot_names(self, node: exp.Pivot, fields: Sequence[exp.Expr], aggregates: Sequence[exp.Expr]) -> list[str]:
+        """The columns of DuckDB's PIVOT statement where IN lists the values; none where the data decide."""
+        if not node.args.get("using") or not fields or not all(isinstance(field, exp.In) for field in fields):
+            return []
+        values = [
+            [fold(v.alias_or_name, quoted=True, dialect=self.dialect) for v in field.expressions] for field in fields
+        ]
+        combined = ["_".join(unquote(part) for part in parts) for parts in product(*values)]
+        if len(aggregates) == 1:
+            return [quote(name) for name in combined]
+        labels = [item.alias or item.sql(dialect=self.dialect).lower() for item in aggregates]
+        return [quote(f"{name}_{label}") for name in combined for label in labels]
 
     def _unpivot(self, node: exp.Pivot, inner: Scope, env: Environment | None) -> Output:
         source = inner.sources[0]

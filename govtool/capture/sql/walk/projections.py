@@ -52,6 +52,8 @@ class ProjectionWalk(PivotWalk):
                 self._several(item, scope, env, output)
             elif cls is exp.Dot and isinstance(item.expression, exp.Star):
                 self._struct_star(item, scope, env, output)
+            elif self.dialect == "duckdb" and (columns := item.find(exp.Columns)) is not None:
+                self._repeated(item, columns, scope, env, output)
             else:
                 output.add(self.output_name(item), self.dependencies(item, scope, env))
         for position, name in enumerate(output.names):
@@ -209,6 +211,18 @@ class ProjectionWalk(PivotWalk):
             self.diagnose("opaque", "COLUMNS with a computed argument", node)
         _extend(output, every)
 
+    def _repeated(
+        self, item: exp.Expr, columns: exp.Columns, scope: Scope, env: Environment | None, output: Output
+    ) -> None:
+        """max(COLUMNS(*)): the projection once for each column that COLUMNS stands for."""
+        every = Output()
+        self._columns_item(columns, "", scope, env, every)
+        for name in every.names:
+            self.expanding = name
+            output.add(name, self.dependencies(item, scope, env))
+        self.expanding = None
+        output.open.extend(every.open)
+
     def _several(self, node: exp.Aliases, scope: Scope, env: Environment | None, output: Output) -> None:
         """A generator with several columns: stack(…) AS (k, v), posexplode(…) AS (pos, col)."""
         names = [self.name(alias) for alias in node.expressions]
@@ -251,12 +265,15 @@ class ProjectionWalk(PivotWalk):
             if 0 <= position < len(output.deps):
                 self.refer(output.deps[position], kind)
             return
+        everything = isinstance(plain, exp.Var) and plain.name.upper() == "ALL"
+        if everything or (
+            isinstance(plain, exp.Column) and self.name(plain.this) == "all" and "all" not in output.index()
+        ):
+            for deps in output.deps:
+                self.refer(deps, kind)
+            return
         if isinstance(plain, exp.Column) and not plain.args.get("table"):
             name = self.name(plain.this)
-            if name == "all" and name not in output.index():
-                for deps in output.deps:
-                    self.refer(deps, kind)
-                return
             alias = scope.aliases.get(name)
             if alias is not None and (
                 kind == ROW_KINDS["sort"] or not any(s.get(name, self.interner) for s in scope.sources)

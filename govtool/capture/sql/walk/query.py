@@ -7,10 +7,11 @@ from typing import cast
 from sqlglot import exp
 
 from govtool.capture.sql.walk.columns import ROW_KINDS
-from govtool.capture.sql.walk.dependencies import bounded
 from govtool.capture.sql.walk.relation import FunctionRows, OpenStar, Output
 from govtool.capture.sql.walk.scope import CommonTable, Environment, Scope
 from govtool.capture.sql.walk.set_operations import SetOperationWalk, reads_itself
+
+NO_ALIASES_IN_HAVING = frozenset({"postgres", "oracle", "tsql", "fabric", "trino", "presto", "athena"})
 
 
 class QueryWalk(SetOperationWalk):
@@ -138,6 +139,7 @@ class QueryWalk(SetOperationWalk):
         group = args.get("group")
         if group is not None:
             self._group(group, node, output, scope, env)
+        scope.aliases_visible = self.dialect not in NO_ALIASES_IN_HAVING
         for key in ("having", "qualify"):
             clause = args.get(key)
             if clause is not None:
@@ -160,21 +162,18 @@ class QueryWalk(SetOperationWalk):
         if limit is not None and limit.expressions:  # ClickHouse LIMIT n BY columns
             self._refer_items(limit.expressions, output, scope, env, ROW_KINDS["distinct"])
         if args.get("kind") == "STRUCT" or args.get("kind") == "VALUE":
-            output = self._as_struct(output, str(args["kind"]))
+            output = self._value_table(output, str(args["kind"]))
         return output
 
-    def _as_struct(self, output: Output, kind: str) -> Output:
-        """SELECT AS STRUCT is one column with the projections as its fields; SELECT AS VALUE is the value itself."""
-        if kind == "VALUE":
-            shape = output.fields.get(0)
-            if shape is None and len(output.deps) == 1:
-                output.open.append(OpenStar(FunctionRows("a struct", output.deps[0])))
-            return shape if shape is not None else output
-        result = Output()
-        result.add("", bounded(dep for deps in output.deps for dep in deps))
-        result.fields[0] = output
-        self.has_shapes = True
-        return result
+    def _value_table(self, output: Output, kind: str) -> Output:
+        """SELECT AS STRUCT and AS VALUE: the rows are values, whose fields are the columns."""
+        if kind == "STRUCT":
+            output.value_table = True
+            return output
+        shape = output.fields.get(0)
+        if shape is None and len(output.deps) == 1:
+            output.open.append(OpenStar(FunctionRows("a struct", output.deps[0])))
+        return shape if shape is not None else output
 
     # ---- implemented by StatementWalk -----------------------------------------------------------------------
 

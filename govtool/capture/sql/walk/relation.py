@@ -48,7 +48,7 @@ class Output:
         fields: For columns built as a struct, or as an array of structs: position -> shape (see ``shapes``).
     """
 
-    __slots__ = ("_index", "deps", "fields", "hidden", "names", "open", "types")
+    __slots__ = ("_index", "deps", "fields", "hidden", "names", "open", "types", "value_table")
 
     def __init__(self) -> None:
         self.names: list[str] = []
@@ -57,6 +57,8 @@ class Output:
         self.fields: dict[int, Output] = {}
         self.types: dict[int, str] = {}
         self.hidden: set[str] = set()
+        self.value_table = False
+        """SELECT AS STRUCT: where a value is expected, the columns are the fields of one struct."""
         self._index: dict[str, int] | None = None
 
     def add(self, name: str, deps: Deps) -> None:
@@ -73,6 +75,12 @@ class Output:
                 index.setdefault(name, position)
             self._index = index
         return self._index
+
+    def first(self, count: int) -> Output:
+        """Return a copy with the first ``count`` columns only."""
+        result = self.renamed(())
+        del result.names[count:], result.deps[count:]
+        return result
 
     def copy(self) -> Output:
         """Return a copy whose lists can be changed."""
@@ -130,10 +138,11 @@ class Source:
         is_open: Whether it may have more.
         is_virtual: Whether only array elements or function rows hide behind it.
         full_name: The written name of a table, for references such as ``schema.table.column``.
+        is_arguments: The arguments of an inlined function, which no table's column hides.
         hidden: The right side of a semi or anti join: visible to its own ON only.
     """
 
-    __slots__ = ("alias", "full_name", "hidden", "is_open", "is_virtual", "known", "output", "table")
+    __slots__ = ("alias", "full_name", "hidden", "is_arguments", "is_open", "is_virtual", "known", "output", "table")
 
     def __init__(
         self, alias: str, *, table: TableInfo | None = None, output: Output | None = None, full_name: str = ""
@@ -143,6 +152,7 @@ class Source:
         self.output = output
         self.full_name = full_name
         self.hidden = False
+        self.is_arguments = False
         self.is_open = False
         self.is_virtual = False
         self.known: Mapping[str, object] = {}
@@ -239,3 +249,8 @@ class ArrayElements(TableInfo):
     def deps(self, column: str, interner: Interner) -> Deps:
         """Return the dependency on the field ``column`` of the elements."""
         return (interner.ref(self.id, f"{self.path}.{column}"),)
+
+
+def file_name(location: str) -> str:
+    """Return the canonical dataset name of a file, path or stage: quoted, since it is no plain identifier."""
+    return '"' + location.replace('"', '""') + '"'

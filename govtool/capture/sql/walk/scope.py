@@ -18,10 +18,11 @@ class Scope:
         merged: Columns joined by USING or NATURAL, with their merged dependencies, in order.
         aliases: Output columns of this SELECT by name, filled as the projections are walked.
         windows: Named windows by folded name.
+        aliases_visible: Whether the clause that is walked may name output columns (HAVING, QUALIFY in most dialects).
         resolved: Unqualified names resolved to a source so far (lateral aliases yield to them).
     """
 
-    __slots__ = ("aliases", "by_alias", "merged", "parent", "resolved", "sources", "windows")
+    __slots__ = ("aliases", "aliases_visible", "by_alias", "merged", "parent", "resolved", "sources", "windows")
 
     def __init__(self, parent: Scope | None) -> None:
         self.parent = parent
@@ -31,6 +32,7 @@ class Scope:
         self.aliases: dict[str, Deps] = {}
         self.windows: dict[str, exp.Expr] = {}
         self.resolved: dict[str, Deps] = {}
+        self.aliases_visible = False
 
     def add(self, source: Source) -> None:
         """Add a FROM item; what was resolved before may now mean something else."""

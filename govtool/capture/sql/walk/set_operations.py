@@ -127,6 +127,10 @@ class SetOperationWalk(ProjectionWalk):
             self.refer(deps, ROW_KINDS[kind])
         return result
 
+    def environment(self, node: exp.Expr, scope: Scope | None, env: Environment | None) -> Environment | None:
+        """Return the environment that WITH opens. Implemented by ``QueryWalk``."""
+        raise NotImplementedError
+
 
 def _arms(node: exp.Expr, kind: type[exp.SetOperation]) -> list[exp.Expr]:
     """Return the arms of a chain of UNIONs of the same sort, left to right, without recursion."""

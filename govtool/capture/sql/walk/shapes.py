@@ -102,7 +102,7 @@ class ShapeWalk(ExpressionWalk):
             level = level.parent
         return None
 
-    def _struct_shape(self, node: exp.Struct, scope: Scope, env: Environment | None, depth: int) -> Output:
+    def _struct_shape(self, node: exp.Struct | exp.Tuple, scope: Scope, env: Environment | None, depth: int) -> Output:
         shape = Output()
         for item in node.expressions:
             value = (
@@ -144,6 +144,8 @@ class ShapeWalk(ExpressionWalk):
 
     def _query_shape(self, node: exp.Expr, scope: Scope, env: Environment | None) -> Output | None:
         output = self.query(node, scope, env)
+        if output.value_table:
+            return output
         return output.fields.get(0) if len(output.names) == 1 else None
 
     def _chosen(

@@ -11,7 +11,8 @@ from govtool.capture.sql.walk.dependencies import (
     bounded,
     compose,
 )
-from govtool.capture.sql.walk.relation import FunctionRows, OpenStar, Output, Source, TableInfo, starred
+from govtool.capture.sql.walk.functions import function_name
+from govtool.capture.sql.walk.relation import FunctionRows, OpenStar, Output, Source, TableInfo, file_name, starred
 from govtool.capture.sql.walk.scope import CommonTable, Environment, Scope
 
 JOIN = ROW_KINDS["join"]
@@ -124,6 +125,9 @@ class SourceWalk(TableFunctionWalk):
             self._finish(node, self.values(node, scope, env), scope, env)
         elif isinstance(node, exp.TableFromRows):
             self._finish(node, self._function_output(node.this, scope, env), scope, env)
+        elif isinstance(node, exp.Stream):  # Databricks' STREAM(table)
+            self.add_source(node.this, scope, env)
+            return
         elif isinstance(node, exp.Paren):
             self.add_source(node.this, scope, env)
             return
@@ -144,8 +148,16 @@ class SourceWalk(TableFunctionWalk):
 
     def _add_table(self, node: exp.Table, scope: Scope, env: Environment | None) -> None:
         this = node.args.get("this")
+        if isinstance(this, exp.Identifier) and this.name.lower() == "dual" and not node.args.get("db"):
+            scope.add(Source("dual", output=Output()))
+            return
         if isinstance(this, exp.Func) and not isinstance(this, exp.DynamicIdentifier):
-            self._finish(node, self._function_output(this, scope, env), scope, env, scalar=True)
+            files = _files_read(this)
+            if files:
+                self._add_files(files, node, scope, env)
+                return
+            schema = ".".join(self.qualifier(p for key in ("catalog", "db") if (p := node.args.get(key)) is not None))
+            self._finish(node, self._function_output(this, scope, env, schema), scope, env, scalar=True)
             return
         if node.args.get("rows_from"):
             output = Output()
@@ -177,6 +189,21 @@ class SourceWalk(TableFunctionWalk):
         if columns:
             source = Source(source.alias, output=self.table_output(table).renamed(columns))
         self._place(source, node, scope, env)
+
+    def _add_files(self, files: list[str], node: exp.Table, scope: Scope, env: Environment | None) -> None:
+        """read_csv('a.csv'), read_parquet([…]): each file is a dataset; several have the same columns."""
+        alias, columns = self._alias(node)
+        tables = [self.lookup.table(file_name(name)) for name in files]
+        for table in tables:
+            self.reads[table.id] = None
+        output = self.table_output(tables[0])
+        for table in tables[1:]:
+            more = self.table_output(table)
+            output.open.extend(OpenStar(star.table) for star in more.open)
+        if len(tables) == 1 and not columns:
+            self._place(Source(alias, table=tables[0]), node, scope, env)
+        else:
+            self._place(Source(alias, output=output.renamed(columns)), node, scope, env)
 
     def table_output(self, table: TableInfo) -> Output:
         """Return the output of ``SELECT * FROM table``."""
@@ -268,7 +295,17 @@ class SourceWalk(TableFunctionWalk):
             source = self.match_recognize(source, match, scope, env)
         scope.add(source)
 
-    # ---- implemented by QueryWalk ------------------------------------------------------------------
+    # ---- implemented by PivotWalk, ProjectionWalk and QueryWalk ----------------------------------------
+
+    def pivot(self, source: Source, node: exp.Pivot, scope: Scope, env: Environment | None) -> Source:
+        """Return what a PIVOT or UNPIVOT makes of a FROM item."""
+        raise NotImplementedError
+
+    def match_recognize(
+        self, source: Source, node: exp.MatchRecognize, scope: Scope, env: Environment | None
+    ) -> Source:
+        """Return what MATCH_RECOGNIZE makes of a FROM item."""
+        raise NotImplementedError
 
     def star(self, scope: Scope) -> Output:
         """Return the output of ``*`` over a scope."""
@@ -285,3 +322,27 @@ class SourceWalk(TableFunctionWalk):
 
 def _using_name(item: exp.Expr) -> exp.Expr:
     return item.this if isinstance(item, exp.Column) else item
+
+
+_READERS = frozenset(
+    {
+        "read_csv",
+        "read_csv_auto",
+        "read_parquet",
+        "parquet_scan",
+        "read_json",
+        "read_json_auto",
+        "read_ndjson",
+        "delta_scan",
+        "iceberg_scan",
+    }
+)
+
+
+def _files_read(node: exp.Expr) -> list[str]:
+    """Return the constant file names that a reading function is given; none for another function."""
+    if function_name(node) not in _READERS:
+        return []
+    first = node.args.get("this") if isinstance(node.args.get("this"), exp.Expr) else next(iter(node.expressions), None)
+    items = first.expressions if isinstance(first, exp.Array) else [first]
+    return [item.name for item in items if isinstance(item, exp.Literal) and item.is_string]

@@ -78,11 +78,12 @@ class Walk:
         self.reads: dict[str, None] = {}
         self.diagnostics: list[Diagnostic] = []
         self.ambiguous: dict[frozenset[int], tuple[str, int, int]] = {}
-        self.open_tables: dict[str, TableInfo] = {}
         self.groups = 0
         self.lateral_aliases = dialect in LATERAL_ALIAS_DIALECTS
         self.inlining: list[str] = []
         self.has_shapes = False
+        self.expanding: str | None = None
+        """The column that COLUMNS(…) inside an expression stands for while a projection is repeated for each."""
         self.common_tables: list[tuple[str, CommonTable]] = []
         self.parameters: frozenset[str] = frozenset()
         self._plain = _plain_names.setdefault(dialect, {})

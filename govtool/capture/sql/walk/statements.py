@@ -36,6 +36,8 @@ class StatementWalk(TransferWalk):
 
     def _select(self, tree: exp.Expr) -> None:
         output = self.query(tree, None, None)
+        if self.dialect in ("tsql", "fabric") and _assigns_variables(tree):
+            return
         into = tree.args.get("into")
         if into is not None and isinstance(into.this, exp.Table):
             temporary = bool(into.args.get("temporary"))
@@ -131,12 +133,18 @@ class StatementWalk(TransferWalk):
             return
         for table in tree.args.get("tables") or ([tree.this] if isinstance(tree.this, exp.Table) else []):
             if isinstance(table, exp.Table):
-                self.writes.append(Write(self.lookup.table_name(table), "drop", "drop", defines=False))
+                self.writes.append(Write(self.lookup.table_name(table), "drop", "drop", kind.lower(), defines=False))
 
     def _truncate(self, tree: exp.TruncateTable) -> None:
         for table in tree.expressions:
             if isinstance(table, exp.Table):
                 self.writes.append(Write(self.lookup.table_name(table), "truncate", "truncate", defines=False))
+
+
+def _assigns_variables(tree: exp.Expr) -> bool:
+    """Whether a SELECT only sets variables: ``SELECT @n = count(*) FROM t``."""
+    items = tree.expressions if isinstance(tree, exp.Select) else []
+    return bool(items) and all(isinstance(i, exp.EQ) and isinstance(i.this, exp.Parameter) for i in items)
 
 
 _METHODS: dict[type, str] = {

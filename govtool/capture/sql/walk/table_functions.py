@@ -57,10 +57,6 @@ class TableFunctionWalk(ShapeWalk):
             output.add(columns[len(output.names)] if len(output.names) < len(columns) else "", whole)
         for name in columns[len(output.names) :]:  # an array of structs: one array, several columns
             output.add(name, bounded(dep for deps in output.deps for dep in deps))
-        if len(node.expressions) == 1 and len(columns) > 1:
-            base = elements[0]
-            output.deps = [tuple(self.interner.field(dep, name) for dep in base) for name in columns]
-            output.names = list(columns)
         output = _with_offset(output, offset, self)
         if not alias and len(columns) == 1 and len(node.expressions) == 1:
             alias = columns[0]  # BigQuery: the alias is the element
@@ -87,14 +83,14 @@ class TableFunctionWalk(ShapeWalk):
         source.output.open.append(OpenStar(hidden))
         source.refresh()
 
-    def _function_output(self, node: exp.Expr, scope: Scope, env: Environment | None) -> Output:
+    def _function_output(self, node: exp.Expr, scope: Scope, env: Environment | None, schema: str = "") -> Output:
         """The output of a set-returning function: every column depends on all arguments."""
         output = Output()
         name = function_name(node) if isinstance(node, exp.Func) else ""
         if isinstance(node, exp.Dot) and isinstance(node.expression, exp.Func):
             name = f"{self._dotted(node.this)}.{function_name(node.expression)}"
             node = node.expression
-        body = self.lookup.function(name) if name else None
+        body = self.lookup.function(f"{schema}.{name}" if schema else name) if name else None
         if body is not None and body.is_table and name not in self.inlining:
             return self._inline_table(name, body, node, scope, env)
         deps = bounded(self.collect(node, scope, env, IDENTITY, 0))
@@ -131,8 +127,9 @@ class TableFunctionWalk(ShapeWalk):
         items = node.expressions
         rows = int(node.this.name) if node.this is not None and node.this.name.isdigit() else 1
         width = -(-len(items) // max(rows, 1))
+        chain = self.interner.prepend("stack", 0)
         for i in range(width):
-            cells = [dep for item in items[i::width] for dep in self.dependencies(item, scope, env)]
+            cells = [dep for item in items[i::width] for dep in self.collect(item, scope, env, TRANSFORMATION, chain)]
             output.add(f"col{i}", bounded(cells))
         return output
 
@@ -166,6 +163,14 @@ class TableFunctionWalk(ShapeWalk):
                 bounded(deps),
             )
         return output
+
+    # ---- implemented by SourceWalk -----------------------------------------------------------------
+
+    def _alias(self, node: exp.Expr) -> tuple[str, list[str]]:
+        raise NotImplementedError
+
+    def _place(self, source: Source, node: exp.Expr, scope: Scope, env: Environment | None) -> None:
+        raise NotImplementedError
 
 
 def _with_offset(output: Output, offset: object, walk: Walk) -> Output:

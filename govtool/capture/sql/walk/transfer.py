@@ -5,9 +5,9 @@ from __future__ import annotations
 from sqlglot import exp
 
 from govtool.capture.sql.walk.insert import InsertWalk
-from govtool.capture.sql.walk.relation import Output
+from govtool.capture.sql.walk.relation import Output, file_name
 from govtool.capture.sql.walk.scope import Scope
-from govtool.capture.sql.walk.writes import Write, file_name
+from govtool.capture.sql.walk.writes import Write
 
 
 class TransferWalk(InsertWalk):
@@ -54,10 +54,14 @@ class TransferWalk(InsertWalk):
     def _load(self, tree: exp.LoadData) -> None:
         table = tree.this
         path = tree.args.get("inpath")
+        files = tree.args.get("files")
         mode = "replace" if tree.args.get("overwrite") else "append"
         write = self._write(table, Output(), "load", mode, self._kind_of(table), None, defines=False)
-        name = _location(path) if isinstance(path, exp.Expr) else ""
-        write.dataset_reads = (file_name(name),) if name else ()
+        found = [path] if isinstance(path, exp.Expr) else []
+        for option in files.expressions if isinstance(files, exp.Properties) else ():
+            if option.name.lower() == "uris" and isinstance(option.args.get("value"), exp.Array):
+                found.extend(option.args["value"].expressions)
+        write.dataset_reads = tuple(file_name(name) for item in found if (name := _location(item)))
 
     def _export(self, tree: exp.Export) -> None:
         output = self.query(tree.this, None, None)

@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from govtool.capture.sql.walk.dependencies import Deps, Interner, bounded
 from govtool.capture.sql.walk.query import QueryWalk
-from govtool.capture.sql.walk.relation import Output, Source
+from govtool.capture.sql.walk.relation import Output, Source, file_name
 from govtool.capture.sql.walk.state import Lookup
 
 
@@ -106,11 +106,6 @@ class WriteWalk(QueryWalk):
             output.add(name, deps)
         else:
             output.deps[position] = bounded((*output.deps[position], *deps))
-
-
-def file_name(location: str) -> str:
-    """Return the canonical dataset name of a file, path or stage: quoted, since it is no plain identifier."""
-    return '"' + location.replace('"', '""') + '"'
 
 
 def min_group(query: exp.Expr, walk: QueryWalk) -> int | None:
