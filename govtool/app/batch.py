@@ -126,7 +126,7 @@ def _lineage(given: _Input, semantics: str) -> Lineage:
         if given.schema
         else None,
     )
-    found = extract([Script(file="<batch>", text=given.sql)], options)
+    found = extract([Script(file="<batch>", text=given.sql, session="batch")], options)
     return summarise(found.derivations, found.diagnostics, id=given.id, semantics=semantics)
 
 

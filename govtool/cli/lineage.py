@@ -56,6 +56,12 @@ def lineage(
     if batch:
         if paths:
             raise UsageError("--batch reads stdin and takes no PATH", code="usage.arguments")
+        if any((schema, default_catalog, default_schema, relation_from, var, format, output, strict, min_coverage)):
+            raise UsageError(
+                "--batch goes with --dialect and --semantics only",
+                code="usage.arguments",
+                hint="each input line brings its own schema, default_db and default_schema",
+            )
         _serve(ui, semantics, dialect or "")
         return
     if not paths:

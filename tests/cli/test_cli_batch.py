@@ -51,6 +51,13 @@ def test_statements_resolve_against_each_other_within_an_input_only():
     assert two["columns"]["u"] != ["x"]
 
 
+def test_temporary_tables_are_looked_through():
+    [answer] = answers({"id": 1, "sql": "create temp table x as select a from t; create table u as select a from x"})
+    assert answer["edges"] == [["t.a", "u.a"]]
+    [answer] = answers({"id": 2, "sql": "create temp table x as select a from t"})
+    assert answer["tables"]["targets"] == ["temp.batch.x"]
+
+
 def test_default_names():
     [answer] = answers(
         {"id": 1, "dialect": "postgres", "sql": "select a from t", "default_db": "dw", "default_schema": "public"}

@@ -54,6 +54,8 @@ def test_terminal_escapes_in_an_error_are_made_visible():
         (["lineage", "-", "--format", "jsno"], 2, "did you mean  json"),
         (["lineage", "-", "--semantics", "lax"], 2, "usage.unknown-semantics"),
         (["lineage", "-", "--batch"], 2, "--batch reads stdin"),
+        (["lineage", "--batch", "--schema", "x.sql"], 2, "--batch goes with"),
+        (["lineage", "--batch", "x.sql"], 2, "takes no PATH"),
         (["log"], 4, "store.missing"),
         (["ingest", "sql", "."], 4, "store.missing"),
         (["impact", "a.b"], 4, "store.missing"),

@@ -65,6 +65,24 @@ def test_an_ingest_is_a_commit_and_the_same_again_is_none(govtool, etl):
     assert "commit 2 (" in govtool("ingest", "sql", "etl", "--dialect", "postgres").out
 
 
+def test_a_known_ingest_is_not_extracted_again(govtool, etl, monkeypatch):
+    govtool("init")
+    (etl / "bad.sql").write_text("select (((\n")
+    first = govtool("ingest", "sql", "etl", "-d", "postgres")
+    monkeypatch.setattr("govtool.app.ingest.extract_scripts", lambda *_: pytest.fail("extracted again"))
+    again = govtool("ingest", "sql", "etl", "-d", "postgres")
+    assert "nothing new" in again.out
+    assert again.err == first.err
+    with pytest.raises(BaseException, match="extracted again"):
+        govtool("ingest", "sql", "etl", "-d", "mysql")
+
+
+def test_a_relation_pattern_that_fits_nothing_is_said(govtool, etl):
+    govtool("init")
+    done = govtool("ingest", "sql", "etl", "-d", "postgres", "--relation-from", "{schema}/{table}/query.sql")
+    assert "warning[relation-from]" in done.err
+
+
 def test_log_and_show(govtool, etl):
     govtool("init")
     govtool("ingest", "sql", "etl", "-d", "postgres", "-m", "first", "--author", "ada")
