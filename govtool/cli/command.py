@@ -71,8 +71,24 @@ def as_command(name: str, function: Callable[..., int | None]) -> Any:
     run.__signature__ = inspect.Signature([*own, *common])  # type: ignore[attr-defined]
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in [*own, *common]}
     app = typer.Typer(add_completion=False, rich_markup_mode="rich")
-    app.command(name)(run)
+    app.command(name, help=_help(function), context_settings={"help_option_names": ["-h", "--help"]})(run)
     return typer.main.get_command(app)
+
+
+def _help(function: Callable[..., object]) -> str:
+    """The docstring for rich: paragraphs to be wrapped anew, indented ones as command lines."""
+    paragraphs = inspect.cleandoc(function.__doc__ or "").split("\n\n")
+    return "\n\n".join(
+        "\n".join(f"[cyan]$ {escape(line.strip())}[/]" for line in paragraph.splitlines())
+        if paragraph.startswith("  ")
+        else escape(" ".join(paragraph.split()))
+        for paragraph in paragraphs
+    )
+
+
+def escape(text: str) -> str:
+    """Text that rich's markup leaves alone."""
+    return text.replace("[", "\\[")
 
 
 class ReaderLeftError(Exception):

@@ -36,7 +36,9 @@ def impact(
     change: Annotated[
         str | None,
         typer.Option(
-            "--change", metavar="drop|rename:NEW|retype:TYPE|logic", help="What happens to it. Default: logic."
+            "--change",
+            metavar="CHANGE",
+            help="What happens to it: drop, rename:NEW, retype:TYPE or logic (the default).",
         ),
     ] = None,
     upstream: Annotated[bool, typer.Option("--upstream", help="What it is made of, instead.")] = False,

@@ -34,8 +34,8 @@ from govtool.render.table import Span
 
 _SUMMARY = """Column lineage and impact analysis on one versioned graph.
 
-    govtool ingest sql warehouse/ --dialect postgres
-    govtool impact shop.web.page"""
+[cyan]$ govtool ingest sql warehouse/ --dialect postgres
+$ govtool impact shop.web.page[/]"""
 
 
 class _Entry(NamedTuple):
@@ -128,7 +128,13 @@ class LazyGroup(TyperGroup):
 
 def _group(name: str, summary: str, entries: Mapping[str, Any], *, top: bool) -> LazyGroup:
     app = typer.Typer(
-        cls=LazyGroup, name=name, help=summary, add_completion=top, no_args_is_help=True, rich_markup_mode="rich"
+        cls=LazyGroup,
+        name=name,
+        help=summary,
+        add_completion=top,
+        no_args_is_help=True,
+        rich_markup_mode="rich",
+        context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(_top if top else _below)
     group = typer.main.get_command(app)
