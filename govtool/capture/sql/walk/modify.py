@@ -174,10 +174,12 @@ class ModifyWalk(CreateWalk):
         group = self.number()
         for number, when in enumerate(tree.args["whens"].expressions):
             arm = arm_of(group, number)
-            condition = when.args.get("condition")
-            deciding = self.collect(condition, scope, env, CONDITIONAL, 0) if condition is not None else []
-            deciding_rows, self.rows = self.rows, {}
             then = when.args["then"]
+            # Oracle writes the condition of a branch behind it: UPDATE SET … WHERE …, INSERT … WHERE ….
+            where = then.args.get("where") if isinstance(then, exp.DML) else None
+            conditions = [c for c in (when.args.get("condition"), where) if isinstance(c, exp.Expr)]
+            deciding = [dep for c in conditions for dep in self.collect(c, scope, env, CONDITIONAL, 0)]
+            deciding_rows, self.rows = self.rows, {}
             if isinstance(then, exp.Update):
                 steering = [
                     compose(dep & ~KIND_MASK, CONDITIONAL, 0, self.interner)
@@ -234,11 +236,11 @@ class ModifyWalk(CreateWalk):
     ) -> list[tuple[str, Deps]]:
         columns = then.this
         values = then.args.get("expression")
-        if values is None and isinstance(columns, exp.Tuple) and len(columns.expressions) == 1:
+        if not isinstance(values, exp.Expr) and isinstance(columns, exp.Tuple) and len(columns.expressions) == 1:
             call = columns.expressions[0]
             if isinstance(call, exp.Anonymous) and call.name.upper() == "VALUES":  # INSERT VALUES (…) without a list
                 columns, values = None, exp.Tuple(expressions=call.expressions)
-        if isinstance(columns, (exp.Star, exp.Var)) and values is None:
+        if isinstance(columns, (exp.Star, exp.Var)) and not isinstance(values, exp.Expr):
             if isinstance(columns, exp.Var) and source is not None:  # BigQuery's INSERT ROW: by position
                 output = self.source_star(source)
                 known = self.lookup.table(target)
