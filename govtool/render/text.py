@@ -51,9 +51,7 @@ def fold(text: str, limit: int) -> list[str]:
     for ch in text:
         cells = _cells(ch)
         if line and used + cells > limit:
-            cut = max((i + 1 for i, seen in enumerate(line) if seen in _BREAK_AFTER), default=len(line))
-            if cut <= limit // 3:
-                cut = len(line)
+            cut = _break_at(line, limit // 3)
             lines.append(line[:cut].rstrip(" "))
             line = line[cut:]
             used = width(line)
@@ -61,6 +59,18 @@ def fold(text: str, limit: int) -> list[str]:
         used += cells
     lines.append(line)
     return lines
+
+
+def _break_at(line: str, least: int) -> int:
+    """Where to break a full line: after its last separator outside brackets, else inside them, else at its end."""
+    places: list[int] = []
+    enclosed: list[int] = []
+    depth = 0
+    for i, ch in enumerate(line):
+        depth += (ch == "(") - (ch == ")")
+        if ch in _BREAK_AFTER and i >= least:
+            (enclosed if depth > 0 else places).append(i + 1)
+    return (places or enclosed or [len(line)])[-1]
 
 
 def count(number: int, singular: str, plural: str | None = None) -> str:

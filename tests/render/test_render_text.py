@@ -11,6 +11,10 @@ def test_names_are_broken_after_a_separator():
     assert fold("mart_marketing.audience.email", 16) == ["mart_marketing.", "audience.email"]
 
 
+def test_what_is_in_brackets_stays_together():
+    assert fold("mart.audience.* (5 columns)", 22) == ["mart.audience.*", "(5 columns)"]
+
+
 def test_a_long_word_is_broken_anywhere():
     assert fold("a" * 25, 10) == ["a" * 10, "a" * 10, "a" * 5]
 
