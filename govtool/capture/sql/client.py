@@ -26,7 +26,6 @@ class Cleaned(NamedTuple):
 
 
 _INVISIBLE = {0xFEFF: " ", 0x200B: " ", 0x200C: " ", 0x200D: " ", 0x2060: " ", 0x1A: " ", 0x00: " "}
-_CONTROL = re.compile("[\x00\x1a]")
 _COPY = re.compile(r"^[ \t]*COPY\b[^;]*?\bFROM\s+STDIN\b[^;\n]*(?:\n[^;\n]*)*?;[^\n]*\n", re.IGNORECASE | re.MULTILINE)
 _COPY_END = re.compile(r"^\\\.[ \t\r]*$", re.MULTILINE)
 _PSQL = re.compile(r"^[ \t]*\\(?P<name>[A-Za-z!?.]+)[ \t]*(?P<rest>[^\n]*)", re.MULTILINE)
@@ -60,7 +59,7 @@ def clean(text: str, dialect: str) -> Cleaned:
         text: The script.
         dialect: A sqlglot dialect name: which clients may have been meant. Empty allows all that cannot be mistaken.
     """
-    if _CONTROL.search(text) or not text.isascii():
+    if "\0" in text or "\x1a" in text or not text.isascii():
         text = text.translate(_INVISIBLE)
     lower = text.lower()
     batches: list[int] = []
@@ -72,7 +71,7 @@ def clean(text: str, dialect: str) -> Cleaned:
     if dialect in _DELIMITER_DIALECTS:
         if "delimiter" in lower:
             text = _delimiters(text, batches)
-        if "source " in lower:
+        if dialect and "source " in lower:
             text = _SOURCE.sub(_including(included), text)
     if dialect in _GO_DIALECTS:
         if ":r" in lower or ":setvar" in lower or ":on" in lower or ":connect" in lower:

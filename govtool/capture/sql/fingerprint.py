@@ -21,7 +21,8 @@ from __future__ import annotations
 import hashlib
 import re
 
-from govtool.capture.sql.literals import CLAUSES, NUMBER, PREDICATES, WORDS, scanner
+from govtool.capture.sql.lexer import word_set
+from govtool.capture.sql.literals import NUMBER, PREDICATES, clause, scanner
 
 MAX_REDACTED = 4_000
 """Characters of redacted text that are kept as evidence."""
@@ -97,14 +98,10 @@ class _Normalizer:
     def _clause(self, source: str) -> str:
         """The clause that the place is in: the last clause word before it."""
         for start, end in reversed(self.gaps):
-            for word in reversed(WORDS.findall(source, start, end)):
-                upper = word.upper()
-                if upper in PREDICATES or upper in CLAUSES:
-                    self.mode = upper
-                else:
-                    continue
-                self.gaps = []
-                return self.mode
+            found = clause(source[start:end])
+            if found:
+                self.mode = found
+                break
         self.gaps = []
         return self.mode
 
@@ -145,11 +142,11 @@ class _Normalizer:
             return True
         if char not in "(," or not _cell_ends(source, end):
             return False
-        clause = self._clause(source)
-        if clause == "VALUES":
+        here = self._clause(source)
+        if here == "VALUES":
             self.several = True
             return True
-        if clause in PREDICATES and char == "(" and _word_at(source, _before(source, at)) == "IN":
+        if here in PREDICATES and char == "(" and _word_at(source, _before(source, at)) == "IN":
             self.between = False
             self.listing = True
             return True
@@ -182,6 +179,9 @@ def _before(source: str, start: int) -> int:
 
 def _word_at(source: str, at: int) -> str:
     """The word that ends at an index, in upper case; empty if it is part of a longer name (``t.like``, ``@limit``)."""
+    ends = source[max(0, at - 15) : at + 1].split()
+    if at > 15 and len(ends) > 1 and ends[-1].isalpha():
+        return ends[-1].upper()
     first = at
     while first >= 0 and (source[first].isalnum() or source[first] == "_"):
         first -= 1
@@ -210,8 +210,7 @@ def _encode(match: re.Match[str]) -> str:
     return f"\\x{ord(match.group()):x};"
 
 
-# -- redaction
-# ------------------------------------------------------------------------------------------------------------
+# -- redaction --------------------------------------------------------------------------------------------------------
 
 _STRUCTURAL_WORDS = frozenset({"INTERVAL", "ZONE", "ESCAPE", "DELIMITER", "DELIMITERS", "AS", "FORMAT", "LANGUAGE"})
 _JSON_PATH = re.compile(r"'?(?:lax |strict )?\$(?:[.\[][\w.$\[\]*'\"@-]*)?\Z", re.IGNORECASE)
@@ -226,32 +225,14 @@ _PATH = re.compile(
     r"[\w./*{}%+-]+\.(?:csv|tsv|json|jsonl|ndjson|parquet|orc|avro|txt|gz|zst|xlsx?|delta)(?:\.\w+)?\Z|/[\w./*{}%+-]+\Z",
     re.IGNORECASE,
 )
-_DATE_PARTS = frozenset(
-    f"{part}{plural}"
-    for part in (
-        *(
-            "microsecond",
-            "millisecond",
-            "nanosecond",
-            "second",
-            "minute",
-            "hour",
-            "day",
-            "week",
-            "month",
-            "quarter",
-            "year",
-        ),
-        *("decade", "century", "epoch", "dow", "doy", "isodow", "isoyear", "isoweek", "yyyy", "mm", "dd"),
-    )
-    for plural in ("", "s")
-)
+_UNITS = word_set("""microsecond millisecond nanosecond second minute hour day week month quarter year decade century epoch dow doy
+    isodow isoyear isoweek yyyy mm dd""")
+_DATE_PARTS = _UNITS | {f"{unit}s" for unit in _UNITS}
 _TYPE_BEFORE = re.compile(
     r"\b(?:(?:N?VAR)?CHAR2?|NCHAR|CHARACTER|VARYING|NUMERIC|DECIMAL|NUMBER|DEC|FLOAT|TIMESTAMP\w*|TIME|DATETIME\d*|(?:VAR)?BINARY|BIT|VARBYTE"
     r"|STRING|TEXT|BIGNUMERIC)\s*\(\s*(?:\d+\s*,\s*)?\Z",
     re.IGNORECASE,
 )
-_ALL_CLAUSES = PREDICATES | CLAUSES
 _ORDINALS = frozenset({"GROUP", "ORDER", "SORT", "CLUSTER", "DISTRIBUTE"})
 _ORDINAL_END = re.compile(
     r"\s*(?:[,);]|\Z|ASC\b|DESC\b|NULLS\b|LIMIT\b|HAVING\b|ORDER\b|WITH\b|UNION\b|QUALIFY\b|OFFSET\b)", re.IGNORECASE
@@ -262,9 +243,8 @@ _SUBSCRIPT = re.compile(r"\[\s*(?:(?:SAFE_)?(?:OFFSET|ORDINAL)\s*\(\s*)?\Z", re.
 def redact(text: str, dialect: str = "") -> str:
     """The statement without the literals of people and without comments, at most ``MAX_REDACTED`` characters.
 
-    What stays: ordinals and LIMIT, JSON paths and subscripts, intervals and date parts, lengths of types, locations
-    of files
-    (without query strings and credentials), names given as strings, PIVOT values.
+    What stays: ordinals and LIMIT, JSON paths and subscripts, intervals and date parts, lengths of types, locations of
+    files (without query strings and credentials), names given as strings, PIVOT values.
     """
     place = 0
     mode = ""
@@ -274,10 +254,7 @@ def redact(text: str, dialect: str = "") -> str:
         group = match.lastgroup
         found = match.group()
         start = match.start()
-        for word in reversed(WORDS.findall(match.string, place, start)):
-            if word.upper() in _ALL_CLAUSES:
-                mode = word.upper()
-                break
+        mode = clause(match.string[place:start]) or mode
         place = match.end()
         if group == "comment":
             return " "
@@ -298,7 +275,7 @@ def redact(text: str, dialect: str = "") -> str:
         last = before.rstrip()[-1:]
         return found if last in "[(," and (_SUBSCRIPT.search(before) or _TYPE_BEFORE.search(before)) else "?"
 
-    redacted = " ".join(scanner(dialect).sub(replace, text[: MAX_REDACTED * 8]).split())
+    redacted = " ".join(scanner(dialect).sub(replace, text).split())
     return redacted if len(redacted) <= MAX_REDACTED else redacted[: MAX_REDACTED - 1] + "…"
 
 

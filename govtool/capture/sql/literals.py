@@ -7,7 +7,6 @@ there.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -33,8 +32,12 @@ CLAUSES = word_set(
 NUMBER = re.compile(r"\d+(?:\.\d*)?(?:[eE][+-]?\d+)?\Z|\.\d+(?:[eE][+-]?\d+)?\Z")
 
 
-WORDS = re.compile(r"[A-Za-z_@][\w$]*")
-"""Words between literals."""
+def clause(text: str) -> str:
+    """The last word of a piece of text without literals that begins or ends a clause, in upper case; empty if none does."""
+    for word in reversed(text.upper().replace("(", " ").replace(")", " ").replace(",", " ").split()):
+        if word in CLAUSES or word in PREDICATES:
+            return word
+    return ""
 
 
 @lru_cache(maxsize=64)
@@ -60,9 +63,9 @@ def scanner(dialect: str) -> re.Pattern[str]:
             inner = r"(?:[^*/]|\*(?!/)|/(?!\*))*"
             level = rf"/\*{inner}\*/"
             level = rf"/\*{inner}(?:{level}{inner})*\*/"
-            comments.append(rf"{lead}{inner}(?:{level}{inner})*\*/")
+            comments.append(rf"{lead}(?:{inner}(?:{level}{inner})*\*/|[\s\S]*\Z)")
         else:
-            comments.append(lead + r"[\s\S]*?" + re.escape(end))
+            comments.append(lead + rf"[\s\S]*?(?:{re.escape(end)}|\Z)")
     quotes: dict[str, str] = dict(tokenizer._QUOTES)
     raw_allowed = any(start[:1] in "rR" for start in tokenizer._FORMAT_STRINGS)
     strings: list[str] = []
@@ -73,11 +76,11 @@ def scanner(dialect: str) -> re.Pattern[str]:
         if start[0] == "$" or not start.strip("$"):
             continue
         if raw_allowed and not tokenizer.STRING_ESCAPES_ALLOWED_IN_RAW_STRINGS:
-            strings.append(f"(?<=[rR]{quote}){rest}{_inside(end, set(), True)}{re.escape(end)}")
-        strings.append(f"(?<={quote}){rest}{_inside(end, tokenizer._STRING_ESCAPES, False)}{re.escape(end)}")
+            strings.append(f"(?<=[rR]{quote}){rest}{_inside(end, set(), True)}{_closed(end)}")
+        strings.append(f"(?<={quote}){rest}{_inside(end, tokenizer._STRING_ESCAPES, False)}{_closed(end)}")
     if "$" in tokenizer._FORMAT_STRINGS or "$" in quotes or "$$" in quotes:
         first.add("$")
-        strings.append(r"(?<=\$)(?<![\w$]\$)(?P<tag>(?:[A-Za-z_]\w*)?)\$[\s\S]*?\$(?P=tag)\$")
+        strings.append(r"(?<=\$)(?<![\w$]\$)(?P<tag>(?:[A-Za-z_]\w*)?)\$[\s\S]*?(?:\$(?P=tag)\$|\Z)")
     names = []
     for start, end in tokenizer._IDENTIFIERS.items():
         first.add(start)
@@ -92,6 +95,11 @@ def scanner(dialect: str) -> re.Pattern[str]:
     )
 
 
+def _closed(end: str) -> str:
+    """The closing quote, or the end of the text: a literal that is cut off is one all the same."""
+    return rf"(?:{re.escape(end)}|\\?\Z)"
+
+
 def _inside(end: str, escapes: set[str], raw: bool) -> str:
     """What may stand between an opening quote and ``end``."""
     if len(end) > 1:
@@ -101,7 +109,3 @@ def _inside(end: str, escapes: set[str], raw: bool) -> str:
     if "\\" in escapes and not raw:
         return rf"(?:{doubled}\\[\s\S]|[^{quote}\\])*"
     return rf"(?:{doubled}[^{quote}])*"
-
-
-Replace = Callable[[re.Match[str]], str]
-"""What to write for one match of the scanner."""

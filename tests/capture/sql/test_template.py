@@ -1,0 +1,258 @@
+"""Templates to SQL: permissive, every branch, original lines, bounded."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from govtool.capture.sql.lexer import word_set
+from govtool.capture.sql.placeholders import fill
+from govtool.capture.sql.rendering import MacroLibrary
+from govtool.capture.sql.template import MAX_VARIANTS, Rendered, render
+
+
+def texts(template: str, variables: dict[str, object] | None = None, **options: object) -> list[str]:
+    """The variants, with single spaces."""
+    rendered = render(template, variables, "models/orders.sql", **options)  # type: ignore[arg-type]
+    return [" ".join(variant.text.split()) for variant in rendered.variants]
+
+
+def codes(rendered: Rendered) -> list[str]:
+    return [d.code for d in rendered.diagnostics]
+
+
+def test_plain_sql_goes_through_untouched():
+    text = "select '{' || a, j->'{}' from t  -- 100%\n"
+    rendered = render(text)
+    assert rendered.variants[0].text == text
+    assert rendered.variants[0].line_of(7) == 7
+
+
+def test_dbt_model():
+    template = """{{ config(materialized='incremental', alias='o') }}
+select {{ dbt_utils.star(from=ref('a')) }}, {{ var('days', 7) }} as days
+from {{ ref('stg_orders') }} o
+join {{ source('shop', 'customers') }} c using (id)
+"""
+    rendered = render(template, {}, "models/orders.sql")
+    assert (
+        " ".join(rendered.variants[0].text.split())
+        == "select *, 7 as days from stg_orders o join shop.customers c using (id)"
+    )
+    assert rendered.relations == ("a", "shop.customers", "stg_orders")
+    assert rendered.config == {"materialized": "incremental", "alias": "o"}
+
+
+def test_lines_are_those_of_the_original():
+    loop = "{% for c in ['x', 'y'] -%}\n  {{ c }},\n{% endfor %}\n"
+    template = "{#- a\nb -#}\n\nselect a,\n" + loop + "  {{ ref(\n 'z'\n) }}\nfrom t\n"
+    (variant,) = render(template).variants
+    lines = {line.strip(): variant.line_of(number) for number, line in enumerate(variant.text.split("\n"), 1)}
+    assert lines["select a,"] == 4
+    assert lines["x,"] in (5, 6)
+    assert lines["z"] == 8
+    assert lines["from t"] == 11
+
+
+def test_both_branches_of_an_undecided_if():
+    template = "select a from t {% if is_incremental() %} where d > 1 {% else %} where true {% endif %}"
+    assert texts(template) == ["select a from t where d > 1", "select a from t where true"]
+    assert texts(template, {"is_incremental": lambda: False}) == ["select a from t where true"]
+
+
+def test_a_test_is_decided_the_same_way_everywhere():
+    template = "{% if is_incremental() %}a{% endif %}{% if not is_incremental() %}b{% endif %}"
+    assert texts(template) == ["a", "b"]
+    template = (
+        "{% if target.name == 'prod' %}a{% endif %}{% if target.name == 'dev' %}b{% endif %}"
+        "{% if target.name != 'prod' %}c{% endif %}"
+    )
+    assert texts(template) == ["a", "bc"], "a value equals one constant at most"
+
+
+def test_elif_and_independent_tests_are_not_multiplied():
+    assert sorted(texts("{% if a %}1{% elif b %}2{% else %}3{% endif %}")) == ["1", "2", "3"]
+    template = "select 1 " + "".join(f"{{% if f{i} %}}, c{i}{{% endif %}}" for i in range(30))
+    rendered = render(template)
+    assert len(rendered.variants) == MAX_VARIANTS
+    assert codes(rendered) == ["template"]
+
+
+def test_known_variables_decide():
+    assert texts("{% if target.name == 'prod' %}a{% else %}b{% endif %}", {"target.name": "dev"}) == ["b"]
+    assert texts("{{ var('x') }} {{ env }} {{ o.p.q }}", {"x": "1", "env": "e", "o": {"p": {"q": 3}}}) == ["1 e 3"]
+
+
+def test_unknown_names_render_to_identifiers():
+    assert texts("select {{ a }}, '{{ ds }}' from {{ project }}.{{ target.schema }}.t") == [
+        "select a, 'ds' from project.target_schema.t"
+    ]
+
+
+def test_unknown_macros_fit_where_they_stand():
+    rendered = render("select {{ f(a) }} as x\nfrom {{ t() }}\n{{ tail() }}")
+    assert rendered.variants[0].text == "select f() as x\nfrom t()\n/* tail */"
+    assert rendered.macros == ("f", "t", "tail")
+    assert [(d.code, d.severity, d.line) for d in rendered.diagnostics] == [
+        ("template", "warning", 1),
+        ("template", "warning", 2),
+        ("template", "warning", 3),
+    ]
+
+
+def test_macros_of_the_project():
+    library = MacroLibrary(
+        [
+            "{% macro cents(c, n=2) -%}\n ({{ c }} / 100)\n{%- endmacro %}",
+            "{% macro two() %}{{ return([1, 2]) }}{% endmacro %}",
+        ]
+    )
+    assert texts(
+        "select {{ cents('a') }}, {{ pkg.cents('b') }} {% for i in two() %}, {{ i }}{% endfor %}", macros=library
+    ) == ["select (a / 100), (b / 100) , 1, 2"]
+
+
+def test_names_that_are_not_plain_are_quoted_for_the_dialect():
+    assert texts("select 1 from {{ ref('3pool') }}", dialect="trino") == ['select 1 from "3pool"']
+    assert texts("select 1 from {{ source('my-db', 't') }}", dialect="bigquery") == ["select 1 from `my-db`.t"]
+
+
+def test_raw_snapshots_tests_and_statements():
+    assert texts("{% raw %}{{ a }}{% endraw %}") == ["{{ a }}"]
+    assert texts("{% snapshot s %}select 1{% endsnapshot %}{% test t(m) %}select 2{% endtest %}") == ["select 1"]
+    assert texts("{% call statement('x') %}select 1{% endcall %}select 2") == ["select 2"]
+    assert texts("{% include 'x.sql' %}{% import 'y' as y %}select 1") == ["select 1"]
+
+
+def test_an_invalid_template_loses_its_tags_and_is_reported():
+    rendered = render("select a from {{ ref('t') }} where {{ b( \n{% if %}", {}, "x.sql")
+    assert "from t where" in rendered.variants[0].text
+    assert (codes(rendered), rendered.diagnostics[0].file) == (["template"], "x.sql")
+
+
+def test_braces_of_something_else_are_no_template():
+    text = "select format('{\"a\":%d,{%s}}', 1)"
+    rendered = render(text)
+    assert (rendered.variants[0].text, codes(rendered)) == (text, [])
+
+
+def test_dataform():
+    template = 'config { type: "table" }\njs { const a = 1; }\nselect a from ${ref("stg", "o")} where ${when(a(), "x")}'
+    rendered = render(template, {}, "a.sqlx")
+    assert "from stg.o where" in rendered.variants[0].text
+    assert rendered.variants[0].text.count("\n") == 2
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "{% for i in range(1000000000) %}x{% endfor %}",
+        "{% for i in range(9999) %}{% for j in range(9999) %}x{% endfor %}{% endfor %}",
+        "{{ 'a' * 10**10 }}",
+        "{{ 10**10**10 }}",
+        "{{ [1] * 10**10 }}",
+        "{{ 'x'.ljust(10**9) }}",
+        "{{ 'a'|center(10**9) }}",
+        "{{ '%1000000000d' % 1 }}",
+        "{{ '{:1000000000}'.format(1) }}",
+        "{{ run_started_at.strftime('%1000000000d') }}",
+        "{% macro f(n) %}{{ f(n) }}{{ f(n) }}{% endmacro %}{{ f(1) }}",
+        "{% set ns = namespace(x='a') %}{% for i in range(90) %}{% set ns.x = ns.x + ns.x %}{% endfor %}{{ ns.x }}",
+        "{% set ns = namespace(x='a') %}{% for i in range(90) %}{% set ns.x = ns.x ~ ns.x %}{% endfor %}{{ ns.x }}",
+        "{% set ns = namespace(x=[1]) %}{% for i in range(90) %}{% set ns.x = ns.x + ns.x %}{% endfor %}{{ ns.x }}",
+        "{% set ns = namespace(x='aa') %}{% for i in range(90) %}{% set ns.x = ns.x|replace('a', ns.x) %}{% endfor %}",
+        "{% set ns = namespace(x=9) %}{% for i in range(90) %}{% set ns.x = ns.x * ns.x %}{% endfor %}{{ ns.x }}",
+        "{% set l = [1] %}{% for i in range(90) %}{% do l.extend(l) %}{% endfor %}{{ l }}",
+        "{% set a0 %}xxxxxxxxxx{% endset %}"
+        + "".join(f"{{% set a{i + 1} %}}{f'{{{{ a{i} }}}}' * 10}{{% endset %}}" for i in range(30))
+        + "{{ a30 }}",
+        "{{ " + "(" * 5000 + "1" + ")" * 5000 + " }}",
+        "{% if a %}" * 300 + "{% endif %}" * 300,
+        "{% test x",
+    ],
+)
+def test_hostile_templates_are_bounded(template: str):
+    started = time.process_time()
+    rendered = render(template, {}, "x.sql")
+    assert rendered.variants
+    assert sum(len(variant.text) for variant in rendered.variants) < 20_000_000
+    assert codes(rendered) in (["template"], [])
+    assert time.process_time() - started < 60, "bounded at all; this is no benchmark"
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "{{ ''.__class__.__mro__[1].__subclasses__() }}",
+        "{{ ref.__globals__ }}",
+        "{{ self.__init__.__globals__ }}",
+        "{{ cycler.__init__.__globals__.os.popen('id').read() }}",
+        "{{ config.__class__.__init__.__globals__ }}",
+        "{{ this.__class__ }}",
+        "{{ modules.datetime.date.__subclasses__() }}",
+        "{{ ('a'|attr('__class__')) }}",
+        "{{ foo.__class__ }}",
+        "{{ dbt._unknown }}{{ config._call }}{{ foo._name }}",
+    ],
+)
+def test_the_sandbox_holds(template: str):
+    for variant in render(template, {}, "x.sql").variants:
+        assert "<" not in variant.text
+        assert "uid=" not in variant.text
+
+
+def test_rendering_does_not_depend_on_the_day():
+    assert texts("{{ modules.datetime.date.today() }} {{ run_started_at.strftime('%Y') }}") == ["2000-01-01 2000"]
+
+
+def test_templates_do_not_change_the_variables():
+    variables: dict[str, object] = {"l": [1]}
+    render("{% do l.append(2) %}{{ l }}", variables)
+    assert variables == {"l": [1]}
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.lists(
+        st.sampled_from(
+            [
+                "\n",
+                *sorted(word_set("""
+                {{ }} {% %} {# #} if a endif for in endfor set = 'x' ( ) macro endmacro m | upper .
+                not else elif select range [ ] raw endraw call endcall ~ -
+                """)),
+            ]
+        ),
+        max_size=30,
+    ).map(" ".join)
+)  # fmt: skip
+def test_no_template_raises(template: str):
+    rendered = render(template, {}, "x.sql")
+    assert rendered.variants
+    for variant in rendered.variants:
+        assert not any("\ue000" <= char <= "\ue003" for char in variant.text)
+        assert variant.line_of(10**6) >= 1
+
+
+@pytest.mark.parametrize(
+    ("text", "filled"),
+    [
+        ("select * from ${db}.t_${env}", "select * from db.t_env"),
+        ("select '${hiveconf:day}', ${hiveconf:x}", "select 'day', x"),
+        ("select * from t where x = %(y)s", "select * from t where x = :y"),
+        ("select * from {schema}.{table} where a = '{b}'", "select * from schema.table where a = '{b}'"),
+        ("select {'a': 1}, '{x}' -- {y}", "select {'a': 1}, '{x}' -- {y}"),
+        ("select :'v', :\"n\" from t", "select 'v', \"n\" from t"),
+        ('select src:"key" from t', 'select src:"key" from t'),
+        ("select ? , :a, @b, $1", "select ? , :a, @b, $1"),
+    ],
+)
+def test_parameters(text: str, filled: str):
+    assert fill(text) == filled
+
+
+def test_parameters_take_their_value():
+    assert fill("select * from ${db}.t where a = {n}", {"db": "prod", "n": 5}) == "select * from prod.t where a = 5"
