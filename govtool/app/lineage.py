@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import IO, NamedTuple
 
 from govtool.app.coverage import Coverage
+from govtool.app.diagnostics import diagnostic_object
 from govtool.app.sql import (
     Progress,
     SourceText,
@@ -178,21 +179,6 @@ def to_object(lineage: Lineage, *, with_files: bool = False) -> dict[str, object
         "tables": {"sources": list(lineage.sources), "targets": list(lineage.targets)},
         "diagnostics": [diagnostic_object(d, with_file=with_files) for d in lineage.diagnostics],
         "error": error and {"code": error.code, "message": error.message, "line": error.line, "column": error.column},
-    }
-
-
-def diagnostic_object(diagnostic: Diagnostic, *, with_file: bool = True) -> dict[str, object]:
-    """The JSON value of one diagnostic."""
-    place = {"file": diagnostic.file} if with_file else {}
-    return {
-        "code": diagnostic.code,
-        "severity": diagnostic.severity,
-        "message": diagnostic.message,
-        **place,
-        "line": diagnostic.line,
-        "column": diagnostic.column,
-        "target": diagnostic.target,
-        "candidates": list(diagnostic.candidates),
     }
 
 

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from govtool.cli.evidence import check_coverage
 from govtool.cli.formats import chosen
 from govtool.cli.options import (
     AllOption,
@@ -16,7 +17,6 @@ from govtool.cli.options import (
     OutputOption,
     StoreOption,
 )
-from govtool.cli.sqlargs import check_coverage
 from govtool.cli.ui import Ui
 
 _SHOWN = 50

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from govtool.cli.evidence import check_coverage
 from govtool.cli.formats import chosen
 from govtool.cli.graph import ColumnArgument, DepthOption, KindOption, SemanticsOption, bound, edge_kinds, open_graph
 from govtool.cli.options import (
@@ -19,7 +20,6 @@ from govtool.cli.options import (
     OutputOption,
     StoreOption,
 )
-from govtool.cli.sqlargs import check_coverage
 from govtool.cli.ui import Ui
 from govtool.errors import EXIT_FINDINGS, EXIT_OK, UnknownNameError, UsageError
 

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from govtool.cli.evidence import check_coverage
 from govtool.cli.options import (
     DefaultCatalogOption,
     DefaultSchemaOption,
@@ -17,7 +18,7 @@ from govtool.cli.options import (
     StoreOption,
     VariableOption,
 )
-from govtool.cli.sqlargs import build_request, check_coverage, show_diagnostics
+from govtool.cli.sqlargs import build_request, show_diagnostics
 from govtool.cli.ui import Ui
 from govtool.render.table import Table
 

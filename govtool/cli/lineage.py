@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from govtool.cli.evidence import check_coverage
 from govtool.cli.formats import chosen
 from govtool.cli.options import (
     DefaultCatalogOption,
@@ -19,7 +20,7 @@ from govtool.cli.options import (
     SchemaOption,
     VariableOption,
 )
-from govtool.cli.sqlargs import build_request, check_coverage, check_semantics, show_diagnostics
+from govtool.cli.sqlargs import build_request, check_semantics, show_diagnostics
 from govtool.cli.ui import Ui
 from govtool.errors import UsageError
 

@@ -11,9 +11,8 @@ from pathlib import Path
 from govtool.app.sql import SourceText, SqlRequest
 from govtool.cli.ui import Ui
 from govtool.config import load_config
-from govtool.errors import EvidenceError, UnknownNameError, UsageError
+from govtool.errors import UnknownNameError, UsageError
 from govtool.model import Diagnostic
-from govtool.render.coverage import Counts, shortfall
 from govtool.render.errors import diagnostic_lines
 from govtool.render.text import count
 
@@ -88,18 +87,3 @@ def show_diagnostics(ui: Ui, diagnostics: Sequence[Diagnostic], text: SourceText
         rest = Counter(d.code for d in wanted[len(shown) :])
         kinds = ", ".join(f"{number} {code}" for code, number in rest.most_common())
         ui.note(f"… and {count(len(wanted) - len(shown), 'more diagnostic')}: {kinds} (all of them: -v)")
-
-
-def check_coverage(
-    coverage: Counts, *, strict: bool, min_coverage: float | None, diagnostics: Sequence[Diagnostic] = ()
-) -> None:
-    """Raise EvidenceError (exit 3) where too little was understood.
-
-    That is: nothing at all; with ``strict`` anything less than everything; or less than ``min_coverage`` percent.
-    """
-    errors = sum(d.severity == "error" for d in diagnostics)
-    problem = shortfall(coverage, strict=strict, min_coverage=min_coverage, errors=errors)
-    if problem:
-        raise EvidenceError(
-            problem, code="evidence.coverage", hint="see the diagnostics above; is the --dialect right?"
-        )

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Protocol
 
-from govtool.app.lineage import diagnostic_object
+from govtool.app.diagnostics import diagnostic_object
 from govtool.render.envelope import compact, envelope, json_lines
 from govtool.render.errors import place_of
 from govtool.render.table import Column, Table, markdown, plain, to_csv

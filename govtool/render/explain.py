@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from govtool.app.lineage import diagnostic_object
+from govtool.app.diagnostics import diagnostic_object
 from govtool.query.evidence import Step
 from govtool.query.explain import Definition, Explanation
 from govtool.render.answer import Version, step_object
