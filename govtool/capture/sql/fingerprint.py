@@ -64,12 +64,13 @@ def normalize(text: str, dialect: str = "") -> str:
 class _Normalizer:
     """Decides, literal by literal in order of text, which ones go."""
 
-    __slots__ = ("active", "between", "gaps", "kept", "last", "listing", "mode", "place", "several")
+    __slots__ = ("active", "between", "depth", "gaps", "kept", "last", "listing", "mode", "place", "several")
 
     def __init__(self, text: str) -> None:
         self.active: bool | None = None if text.lstrip()[:2] in ("--", "/*") else bool(_HEADS.match(text))
         self.mode = ""
         self.place = 0
+        self.depth = 0
         self.gaps: list[tuple[int, int]] = []
         self.last = -1
         self.listing = False
@@ -97,11 +98,17 @@ class _Normalizer:
 
     def _clause(self, source: str) -> str:
         """The clause that the place is in: the last clause word before it."""
-        for start, end in reversed(self.gaps):
-            found = clause(source[start:end])
+        for index in range(len(self.gaps) - 1, -1, -1):
+            gap = source[slice(*self.gaps[index])]
+            found = clause(gap)
             if found:
                 self.mode = found
+                tail = gap[gap.upper().rfind(found) :]
+                self.depth = tail.count("(") - tail.count(")")
+                del self.gaps[: index + 1]
                 break
+        for start, end in self.gaps:
+            self.depth += source.count("(", start, end) - source.count(")", start, end)
         self.gaps = []
         return self.mode
 
@@ -144,8 +151,9 @@ class _Normalizer:
             return False
         here = self._clause(source)
         if here == "VALUES":
-            self.several = True
-            return True
+            # A cell of a row; an argument of a function in one may be a path.
+            self.several = self.several or self.depth == 1
+            return self.depth == 1
         if here in PREDICATES and char == "(" and _word_at(source, _before(source, at)) == "IN":
             self.between = False
             self.listing = True

@@ -33,7 +33,7 @@ NUMBER = re.compile(r"\d+(?:\.\d*)?(?:[eE][+-]?\d+)?\Z|\.\d+(?:[eE][+-]?\d+)?\Z"
 
 
 def clause(text: str) -> str:
-    """The last word of a piece of text without literals that begins or ends a clause, in upper case; empty if none does."""
+    """The last word of a text without literals that begins or ends a clause, in upper case; empty if none does."""
     for word in reversed(text.upper().replace("(", " ").replace(")", " ").replace(",", " ").split()):
         if word in CLAUSES or word in PREDICATES:
             return word
@@ -56,6 +56,9 @@ def scanner(dialect: str) -> re.Pattern[str]:
             continue
         first.add(start[0])
         lead = f"(?<={re.escape(start[0])}){re.escape(start[1:])}"
+        if start == "//":
+            # The slashes of ``file:///path`` begin no comment.
+            lead = "(?<![:/]/)" + lead
         if end is None:
             comments.append(lead + r"[^\n\r]*")
         elif tokenizer.NESTED_COMMENTS and start == "/*":

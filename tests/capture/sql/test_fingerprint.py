@@ -155,6 +155,8 @@ def test_merged(one: str, other: str):
         ("mysql", "SELECT 'a\\'b' AS c, d FROM t", "SELECT 'a\\'c' AS c, d FROM t"),
         ("hive", "SELECT a FROM t WHERE x = 1a.b", "SELECT a FROM t WHERE x = 2a.b"),
         ("", "SELECT a FROM t WHERE x = 'a' 'b'", "SELECT a FROM u WHERE x = 'a' 'b'"),
+        ("snowflake", "GET @s/t file:///dir/a.csv", "GET @s/t file:///dir/b.csv"),
+        ("", "INSERT INTO t VALUES (1, f(NEW.j, '$.a'))", "INSERT INTO t VALUES (1, f(NEW.j, '$.b'))"),
         ("postgres", "SELECT a FROM t WHERE x = $1", "SELECT a FROM t WHERE x = $2"),
     ],
 )  # fmt: skip
