@@ -116,7 +116,8 @@ def _table(rng: Any, targets: Any, per_layer: int, names: Any, starts: Any) -> t
     }
     constant = {
         "target_kind": "view", "mode": "replace", "status": "understood", "namespace": "default", "kind": "create_view",
-        "dialect": "postgres", "source": "bench", "how": "sql", "text": "", "columns_complete": True, "line": 1, "count": 1,
+        "dialect": "postgres", "source": "bench", "how": "sql", "text": "", "columns_complete": True,
+        "line": 1, "count": 1,
     }  # fmt: skip
     arrays = []
     for field in types:
@@ -268,6 +269,7 @@ def measure(sizes: list[int], rounds: int) -> dict[str, Any]:
 def _measure(edges: int, folder: Path, rounds: int) -> dict[str, Any]:
     os.environ["GOVTOOL_CACHE"] = str(folder / "cache")
     environment = {**os.environ, "NO_COLOR": "1", "GOVTOOL_STORE": str(folder / "store")}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # An installed program has its bytecode.
     made = write_store(str(folder / "store"), edges)
     from govtool.app.index import open_index
     from govtool.store import Store

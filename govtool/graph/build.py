@@ -31,12 +31,15 @@ from govtool.graph.codes import (
     WHOLE,
 )
 from govtool.graph.columns import Collector
-from govtool.graph.fold import fold
+from govtool.graph.fold import KEEPS, REFILLS, REMAKES, fold
 from govtool.graph.paths import ancestors
+from govtool.graph.stars import Shape, spell_out
 from govtool.graph.suffix import suffix_key
+from govtool.model.derivation import HIDDEN as UNKNOWN
 from govtool.model.derivation import ROWS
 from govtool.model.kinds import EdgeKind
 
+_FILLS = ("insert", "copy", "load")
 _WIDTHS = (("B", "<u1", 8), ("H", "<u2", 16), ("I", "<u4", 32), ("Q", "<u8", 64))
 
 Progress = Callable[[int, int], None]
@@ -128,26 +131,29 @@ class _Builder:
         rank[seen] = np.arange(len(seen))
         time = _combine(rank[c["d.first_seen"]], c["d.line"])
         n = len(self.dataset_names)
-        folded = fold(
-            self.target, self.mode, group, time, c["d.kind"] != select, self.edge_derivation, self.edge_source, n
-        )
+        # INSERT OVERWRITE, COPY and LOAD fill a table anew and leave its declaration alone.
+        fills = [i for i in np.unique(c["d.kind"]).tolist() if self.strings.texts[i].startswith(_FILLS)]
+        resets = np.where(c["d.kind"] == select, KEEPS, np.where(np.isin(c["d.kind"], fills), REFILLS, REMAKES))
+        temporary = c["d.target_kind"] == self.strings.add("temporary")
+        folded = fold(self.target, self.mode, group, time, resets, temporary, self.edge_derivation, self.edge_source, n)
         self.alive, self.target, self.edge_source = folded.alive, folded.target, folded.source
         self.dataset_names = [*self.dataset_names, *(self.dataset_names[i] for i in folded.origin)]
         self.flags = np.zeros(len(self.dataset_names), np.uint8)
         self.flags[list(folded.dropped)] = ELIDED | HIDDEN
         self.flags[n:] = ELIDED | HIDDEN
-        self._kinds(n, folded.origin)
+        self._kinds()
         self._renumber()
 
-    def _kinds(self, datasets: int, origin: list[int]) -> None:
-        """The kind of each dataset: of the last derivation that makes one; datasets only read are ``external``."""
+    def _kinds(self) -> None:
+        """The kind of each dataset: of the last derivation that makes it to stay; ``external`` if it is only read."""
         import numpy as np
 
         kind = np.full(len(self.dataset_names), self.strings.add("external"), np.int64)
-        order = np.argsort(self.mode != DECLARE, kind="stable")
+        temporary = self.strings.add("temporary")
+        stays = self.columns["d.target_kind"] != temporary
+        order = np.lexsort((self.mode != DECLARE, stays))
         order = order[self.alive[order]]
         kind[self.target[order]] = self.columns["d.target_kind"][order]
-        temporary = self.strings.add("temporary")
         self.flags[kind == temporary] |= ELIDED | HIDDEN
         self.kind = kind
 
@@ -220,6 +226,7 @@ class _Builder:
         self.edge_from, self.edge_to, self.output_node = (np.searchsorted(known, k) for k in keys)
         self.base = np.searchsorted(known, np.arange(n + 1, dtype=np.int64) * width)
         self.nested = self._tree(known, width, paths, up, rank)
+        self.unknown = np.flatnonzero(self.node_path == self.strings.add(UNKNOWN))
 
     def _path_key(self, i: int) -> tuple[bool, str]:
         text = self.strings.texts[i]
@@ -254,10 +261,27 @@ class _Builder:
         nested = np.flatnonzero(parent[place] >= 0)
         return nested, np.searchsorted(known, known[nested] // width * width + parent[place[nested]])
 
+    def _open_stars(self) -> None:
+        """Spell out what unresolved stars may carry."""
+        import numpy as np
+
+        shape = Shape(self.node_path, self.node_dataset, self.base, self.nested[0], self.unknown)
+        mentions = (
+            (self.edge_derivation, self.edge_from),
+            (self.edge_derivation, self.edge_to),
+            (self.output_derivation, self.output_node),
+        )
+        like, starts, ends = spell_out(shape, self.edge_derivation, self.edge_from, self.edge_to, mentions)
+        self.edge = {name: np.concatenate([values, values[like]]) for name, values in self.edge.items()}
+        self.edge_derivation = np.concatenate([self.edge_derivation, self.edge_derivation[like]])
+        self.edge_from = np.concatenate([self.edge_from, starts])
+        self.edge_to = np.concatenate([self.edge_to, ends])
+
     def _edges(self) -> None:
         """Order edges by source, and index them both ways."""
         import numpy as np
 
+        self._open_stars()
         edge = self.edge
         kind = edge["kind"].astype(np.int64)
         read = kind == EdgeKind.READ
@@ -301,6 +325,7 @@ class _Builder:
         top = np.ones(len(self.node_path), bool)
         top[self.base[:-1]] = False
         top[self.nested[0]] = False
+        top[self.unknown] = False
         tops = np.add.reduceat(top.astype(np.int64), self.base[:-1]) if len(self.base) > 1 else np.empty(0, np.int64)
         covered = np.bincount(owner[top[node]], minlength=self.count)
         whole = (self.mode == REPLACE) | (self.mode == RENAME)
@@ -365,7 +390,10 @@ class _Builder:
         visible.sort(key=lambda i: suffix_key(texts[self.dataset_names[i]]))
         shown = np.flatnonzero((self.flags[self.node_dataset] & HIDDEN) == 0)
         path = self.node_path[shown]
-        named = sorted(set(np.unique(path).tolist()) - {self.strings.add(ROWS)}, key=lambda i: suffix_key(texts[i]))
+        named = sorted(
+            set(np.unique(path).tolist()) - {self.strings.add(ROWS), self.strings.add(UNKNOWN)},
+            key=lambda i: suffix_key(texts[i]),
+        )
         rank = np.full(len(texts), -1, np.int64)
         rank[named] = np.arange(len(named))
         keep = rank[path] >= 0
@@ -381,6 +409,7 @@ class _Builder:
             "dataset_suffix": np.array(visible, np.int64),
             "node_path": self.node_path,
             "node_dataset": self.node_dataset,
+            "unknown": self.unknown,
             "nested": self.nested[0],
             "nested_parent": self.nested[1],
             "container": self.nested[1][parent_order],

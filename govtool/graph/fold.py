@@ -4,7 +4,8 @@ Text order counts within one file or one session only; across them, what is said
 one, a dataset lives through generations: a ``replace`` on a later line and a ``drop`` end one. A generation that is
 gone but was read meanwhile becomes a dataset of its own that answers pass through (a scratch table of a script); one
 that nobody read vanishes. A ``rename`` ends its source like a drop. A dropped dataset that nothing else speaks of is
-hidden. Statements on the same line are alternatives, which is what the branches of a template come out as.
+hidden. A temporary table is its script's own, whatever others call by its name. Statements on the same line are
+alternatives, which is what the branches of a template come out as.
 """
 
 from __future__ import annotations
@@ -13,7 +14,10 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import Any
 
-from govtool.graph.codes import DROP, RENAME, REPLACE
+from govtool.graph.codes import DECLARE, DROP, RENAME, REPLACE
+
+KEEPS, REFILLS, REMAKES = range(3)
+"""What a ``replace`` ends: nothing (a SELECT named by its file), the content (INSERT OVERWRITE), or the columns too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +42,15 @@ class _Generation:
 
 
 def fold(
-    target: Any, mode: Any, group: Any, time: Any, resets: Any, edge_derivation: Any, edge_source: Any, datasets: int
+    target: Any,
+    mode: Any,
+    group: Any,
+    time: Any,
+    resets: Any,
+    temporary: Any,
+    edge_derivation: Any,
+    edge_source: Any,
+    datasets: int,
 ) -> Folded:
     """Fold derivations group by group.
 
@@ -47,7 +59,8 @@ def fold(
         mode: uint8[derivations], code of ``MODES``.
         group: int64[derivations], the file or session that said it.
         time: int64[derivations], a number that grows with the place in the group; equal means the same line.
-        resets: bool[derivations], whether a ``replace`` ends what was before (not a bare SELECT named by its file).
+        resets: uint8[derivations], what a ``replace`` ends of what was before, ``KEEPS``, ``REFILLS`` or ``REMAKES``.
+        temporary: bool[derivations].
         edge_derivation: int64[edges].
         edge_source: int64[edges], dataset.
         datasets: Number of datasets.
@@ -56,7 +69,7 @@ def fold(
 
     alive = mode != DROP
     key = group * datasets + target
-    wanted = _candidates(key, mode, resets)
+    wanted = _candidates(key, mode, resets, temporary)
     renames = np.flatnonzero(mode == RENAME)
     away: dict[int, set[int]] = defaultdict(set)
     if len(renames):
@@ -83,15 +96,17 @@ def fold(
     for k in sorted(set(makers) | set(away)):
         dataset = k % datasets
         generations = _generations(makers[k], readers[k], away.get(k, set()), mode, time, resets)
+        mine = sum(len(g.makers) + sum(len(readers[k][d]) for d in g.readers) for g in generations)
+        shared = spoken[dataset] != mine
         ended = generations[:-1]
-        if not generations[-1].makers and generations[:-1]:
-            mine = sum(len(g.makers) + sum(len(readers[k][d]) for d in g.readers) for g in generations)
-            if spoken[dataset] == mine:
-                # Nobody else speaks of it: the last generation keeps the name, and the dataset is passed through.
-                dropped.add(dataset)
-                ended = generations[:-2]
-                if not generations[-2].readers:
-                    alive[generations[-2].makers] = False
+        if generations[-1].makers and shared and temporary[generations[-1].makers].all():
+            ended = generations
+        elif not generations[-1].makers and ended and not shared:
+            # Nobody else speaks of it: the last generation keeps the name, and the dataset is passed through.
+            dropped.add(dataset)
+            ended = generations[:-2]
+            if not generations[-2].readers:
+                alive[generations[-2].makers] = False
         for generation in ended:
             if not generation.readers:
                 alive[generation.makers] = False
@@ -104,15 +119,15 @@ def fold(
     return Folded(alive, folded.target, source, folded.origin, frozenset(dropped))
 
 
-def _candidates(key: Any, mode: Any, resets: Any) -> Any:
-    """The (group, dataset) keys that need a look: said more than once with a reset among it, or dropped."""
+def _candidates(key: Any, mode: Any, resets: Any, temporary: Any) -> Any:
+    """The (group, dataset) keys that need a look: said more than once with a reset among it, or not to stay."""
     import numpy as np
 
     keys, inverse, counts = np.unique(key, return_inverse=True, return_counts=True)
     some = np.zeros(len(keys), bool)
-    some[inverse[((mode == REPLACE) & resets) | (mode == RENAME)]] = True
+    some[inverse[((mode == REPLACE) & (resets != KEEPS)) | (mode == RENAME)]] = True
     some &= counts > 1
-    some[inverse[mode == DROP]] = True
+    some[inverse[(mode == DROP) | temporary]] = True
     return keys[some]
 
 
@@ -138,13 +153,15 @@ def _generations(
             current.readers.append(d)
         if d in made:
             code = int(mode[d])
-            replaces = (code == REPLACE and bool(resets[d])) or code == RENAME
+            replaces = (code == REPLACE and resets[d] != KEEPS) or code == RENAME
             if code == DROP:
                 if current.makers:
                     generations.append(_Generation())
                 continue
             if replaces and current.makers and any(time[m] < time[d] for m in current.makers):
-                generations.append(_Generation())
+                declared = [m for m in current.makers if mode[m] == DECLARE and resets[d] == REFILLS]
+                current.makers = [m for m in current.makers if m not in declared]
+                generations.append(_Generation(declared))
             generations[-1].makers.append(d)
         elif d in away and current.makers:
             generations.append(_Generation())

@@ -6,7 +6,7 @@ Arrays, by what they are indexed with (an offsets array has one item more; ``x``
     dataset_*   name, base (node of its row set; its columns follow), kind, flags, columns (top-level ones),
                 opaque (how many edges leave its row set that are not ``read``); maker → maker_derivation
     node_*      path, dataset, type, declared; forward → edges; backward → backward_edge; nested, nested_parent (sorted
-                pairs); container, container_child (the same pairs by container)
+                pairs); container, container_child (the same pairs by container); unknown (the ``?`` nodes)
     edge_*      source, target, tag (kind | star << 4 | masking << 5), label, arm, derivation
     label_*     functions, reason
     derivation_* target, mode, whole, complete, statement, file, line …; output → output_node; diagnostic → …_json
@@ -62,6 +62,7 @@ class Index:
             self.edge_derivation, self._edge_label = a["edge_derivation"], a["edge_label"]
             self.nested, self._parent = a["nested"], a["nested_parent"]
             self._container, self._child = a["container"], a["container_child"]
+            self._unknown = a["unknown"]
         except KeyError as error:
             raise IntegrityError(f"The index lacks {error}", code="store.corrupt-index") from error
         self.node_count = len(self._node_path)
@@ -100,7 +101,7 @@ class Index:
         return count
 
     def columns(self, dataset: int) -> range:
-        """Its columns' nodes, fields below columns included."""
+        """Its columns' nodes, fields below columns included, and ``?`` if not all of them are known."""
         return range(self.dataset_base[dataset] + 1, self.dataset_base[dataset + 1])
 
     def rows(self, dataset: int) -> int:
@@ -110,6 +111,11 @@ class Index:
     def is_rows(self, node: int) -> bool:
         """Whether a node is a row set."""
         return self.dataset_base[self.node_dataset[node]] == node
+
+    def is_unknown(self, node: int) -> bool:
+        """Whether a node stands for the columns of its dataset that are not known (``dataset.?``)."""
+        at = bisect_left(self._unknown, node)
+        return at < len(self._unknown) and self._unknown[at] == node
 
     def path(self, node: int) -> str:
         """The path of a node: a column path, or ``*``."""

@@ -88,7 +88,7 @@ class Ranking:
     total: int
     """How many there are; ``shown`` may be fewer."""
     columns: tuple[int, ...]
-    """Columns per rank, those that a row set implies included."""
+    """Columns per rank, those that a row set implies included; unknown ones (``?``) cannot be counted."""
     datasets: int
     """Visible datasets with anything reached."""
     affected: int
@@ -323,7 +323,7 @@ class SmallWalk:
         for node, key in best.items():
             if index.is_rows(node):
                 continue
-            if not index.container(node):
+            if index.container(node) is None and not index.is_unknown(node):
                 alone.setdefault(index.node_dataset[node], set()).add(node)
             if node in seeds:
                 continue
@@ -332,9 +332,9 @@ class SmallWalk:
             found.append(Reached(node, winner, rank[winner // n], self.hops(winner)))
         columns = [0] * (max(rank) + 1)
         for item in found:
-            columns[item.rank] += 1
-        top = {(index.containers(node) or [node])[-1] for node in best if not index.is_rows(node)}
-        top |= {(index.containers(c) or [c])[-1] for c in seeds if not index.is_rows(c)}
+            columns[item.rank] += not index.is_unknown(item.node)
+        named = [node for node in (*best, *seeds) if not index.is_rows(node) and not index.is_unknown(node)]
+        top = {(index.containers(node) or [node])[-1] for node in named}
         affected = len({c for c in top if not index.is_elided(index.node_dataset[c])} - seeds)
         touched = Counter(index.node_dataset[c] for c in top)
         for node, key in best.items():

@@ -278,7 +278,8 @@ class LargeWalk:
         at = place[np.where(raised, rows, best)].astype(np.int64)
         final = rank[self.keys[at] // self.n]
         implied, affected = self._implied(best, dataset, is_rows, seed, own)
-        columns = np.bincount(final, weights=np.where(is_rows, implied, 1) * ~seed, minlength=int(rank.max()) + 1)
+        counts = ~(seed | np.isin(best, self._array("unknown")))
+        columns = np.bincount(final, weights=np.where(is_rows, implied, 1) * counts, minlength=int(rank.max()) + 1)
         shown = np.flatnonzero(~seed)
         hops = self.level[at]
         order = (final[shown] << 56) | (hops[shown] << 32) | best[shown]
@@ -300,22 +301,21 @@ class LargeWalk:
         ]
         touched = np.zeros(self.index.dataset_count, bool)
         touched[dataset[~seed]] = True
-        counts = tuple(int(c) for c in columns)
-        return Ranking(found, len(shown), counts, int(np.count_nonzero(touched)), affected)
+        return Ranking(found, len(shown), tuple(int(c) for c in columns), int(np.count_nonzero(touched)), affected)
 
     def _implied(self, best: Array, dataset: Array, is_rows: Array, seed: Array, own: Array) -> tuple[Array, int]:
         """Per node: for a row set, its columns not reached by themselves; and the columns affected in all."""
         total = self.a["dataset_columns"].astype(np.int64)
         nested = self._array("nested")
-        column = ~is_rows
+        column = ~(is_rows | np.isin(best, self._array("unknown")))
         deep = np.isin(best, nested) if len(nested) else np.zeros(len(best), bool)
         alone = np.bincount(dataset[column & ~deep], minlength=self.index.dataset_count)
         implied = np.where(is_rows, total[dataset] - alone[dataset], 0)
         mark = np.zeros(self.n, bool)
         mark[best[column & ~deep]] = True
-        outer = own[self.base[self.dataset[own]] != own]
+        outer = own[(self.base[self.dataset[own]] != own) & ~np.isin(own, self._array("unknown"))]
         if len(nested):
-            fields = [*best[deep].tolist(), *outer.tolist()]
+            fields = [*best[deep & column].tolist(), *outer.tolist()]
             outer = np.array([(self.index.containers(node) or [node])[-1] for node in fields], np.int64)
         mark[outer] = True
         touched = np.add.reduceat(mark, self.base[:-1], dtype=np.int64)

@@ -88,7 +88,7 @@ def explain(index: Index, subject: str | Subject, *, limit: int | None = None) -
     diagnostics = [d for one in definitions for d in one.diagnostics]
     for derivation in sorted({index.edge_derivation[e] for e in (*out, *out_rows)}):
         diagnostics += [d for d in index.diagnostics(derivation) if names & {d.target or "", *d.candidates}]
-    shown = near[1:] if about.node is not None else nodes
+    shown = [n for n in (near[1:] if about.node is not None else nodes) if not index.is_unknown(n)]
     return Explanation(
         subject=about.text,
         subject_kind="column" if about.node is not None else "dataset",

@@ -160,7 +160,12 @@ def expand(index: Index, result: ImpactResult) -> Iterator[Impacted]:
             continue
         for node in index.columns(dataset):
             name = index.name(node)
-            if index.container(node) is None and name not in listed and name != result.subject:
+            if (
+                index.container(node) is None
+                and not index.is_unknown(node)
+                and name not in listed
+                and name != result.subject
+            ):
                 yield replace(entry, column=name, is_rows=False, columns=1, implied=0)
 
 

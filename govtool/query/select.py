@@ -79,7 +79,7 @@ def complete(index: Index, typed: str, limit: int = 200) -> list[str]:
     if dot:
         for dataset in _datasets(index, owner, limit):
             stem = index.dataset_name(dataset)
-            columns = (f"{stem}.{index.path(n)}" for n in index.columns(dataset))
+            columns = (f"{stem}.{index.path(n)}" for n in index.columns(dataset) if not index.is_unknown(n))
             names += [n for n in columns if n.startswith(typed) or f".{n}".find(f".{typed}") >= 0]
     low = bisect_left(range(index.dataset_count), typed, key=index.dataset_name)
     while low < index.dataset_count and len(names) < limit and (name := index.dataset_name(low)).startswith(typed):

@@ -139,3 +139,34 @@ def test_declared_columns_come_without_edges() -> None:
     assert t is not None
     assert [(index.path(n), index.type(n)) for n in index.columns(t)] == [("a", "int"), ("b", None)]
     assert index.edge_count == 0
+
+
+def test_a_temporary_table_is_its_scripts_own() -> None:
+    def script(name: str, source: str, out: str) -> tuple[Derivation, ...]:
+        return (
+            says("tmp", source, 1, file=name, target_kind="temporary"),
+            says(out, "tmp", 2, file=name),
+        )
+
+    assert flows(*script("a.sql", "a", "out_a"), *script("b.sql", "b", "out_b")) == {("a", "out_a"), ("b", "out_b")}
+
+
+def test_a_temporary_table_does_not_hide_a_real_one_of_its_name() -> None:
+    script = (
+        says("t", "a", 1, file="a.sql", target_kind="temporary"), says("out", "t", 2, file="a.sql"),
+        says("t", "b", 1, file="b.sql"), says("v", "t", 1, file="c.sql"),
+    )  # fmt: skip
+    assert flows(*script) == {("a", "out"), ("b", "t"), ("t", "v")}
+
+
+def test_an_overwrite_keeps_the_declared_columns() -> None:
+    ddl = Derivation(
+        "t", "table", "declare", Statement("d", "create_table", "", "job.sql", 1), (OutputColumn("y", "int"),)
+    )
+    index = index_of([ddl, says("t", "a", 2, kind="insert"), says("t", "b", 9, kind="insert_overwrite")])
+    t = index.find_dataset("t")
+    assert t is not None
+    assert [(index.path(n), index.type(n)) for n in index.columns(t)] == [("x", None), ("y", "int")]
+    assert flows(ddl, says("t", "a", 2, kind="insert"), says("t", "b", 9, kind="insert_overwrite")) == {("b", "t")}
+    index = index_of([ddl, says("t", "a", 2, kind="create_table_as")])
+    assert [index.path(n) for n in index.columns(index.find_dataset("t"))] == ["x"]
