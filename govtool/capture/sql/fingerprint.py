@@ -233,8 +233,10 @@ _PATH = re.compile(
     r"[\w./*{}%+-]+\.(?:csv|tsv|json|jsonl|ndjson|parquet|orc|avro|txt|gz|zst|xlsx?|delta)(?:\.\w+)?\Z|/[\w./*{}%+-]+\Z",
     re.IGNORECASE,
 )
-_UNITS = word_set("""microsecond millisecond nanosecond second minute hour day week month quarter year decade century epoch dow doy
-    isodow isoyear isoweek yyyy mm dd""")
+_UNITS = word_set(
+    """microsecond millisecond nanosecond second minute hour day week month quarter year decade century epoch
+    dow doy isodow isoyear isoweek yyyy mm dd"""
+)
 _DATE_PARTS = _UNITS | {f"{unit}s" for unit in _UNITS}
 _TYPE_BEFORE = re.compile(
     r"\b(?:(?:N?VAR)?CHAR2?|NCHAR|CHARACTER|VARYING|NUMERIC|DECIMAL|NUMBER|DEC|FLOAT|TIMESTAMP\w*|TIME|DATETIME\d*|(?:VAR)?BINARY|BIT|VARBYTE"

