@@ -39,7 +39,7 @@ class Impacted:
     via: tuple[str, ...]
     """What happens on each hop of it, in a few words: ``copy``, ``lower()``, ``join key``."""
     evidence: tuple[Evidence, ...]
-    """The statements behind the last hop."""
+    """The statements behind the last hop: that of the column first, then those of temporary datasets before it."""
     steps: tuple[Step, ...]
     """The way edge by edge, temporary datasets included."""
     is_rows: bool = False
@@ -223,7 +223,7 @@ class _Teller:
             hops=found.hops,
             path=self._path(way),
             via=self._via(steps),
-            evidence=evidences(index, self._last(way)),
+            evidence=tuple(dict.fromkeys(e for edges in self._last(way) for e in evidences(index, edges))),
             steps=steps,
             is_rows=is_rows,
             columns=index.column_count(dataset) if is_rows else 1,
@@ -261,13 +261,13 @@ class _Teller:
             passing = []
         return tuple(found)
 
-    def _last(self, way: list[tuple[int, int]]) -> list[int]:
-        """The edges of the last hop, those through temporary datasets and parallel ones included."""
+    def _last(self, way: list[tuple[int, int]]) -> list[list[int]]:
+        """The edges of the last hop with those parallel to them, from its end back through temporary datasets."""
         index = self.index
-        hop: list[int] = []
+        hop: list[list[int]] = []
         for edge, _ in reversed(way) if self.down else way:
             from_node = index.edge_source[edge] if self.down else index.edge_target[edge]
-            hop += parallel(index, edge)
+            hop.append(parallel(index, edge))
             if not index.is_elided(index.node_dataset[from_node]):
                 break
         return hop

@@ -241,7 +241,7 @@ def test_temporary_datasets_are_passed_through() -> None:
     assert (entry.column, entry.hops, entry.path) == ("out.b", 1, ("t.x", "out.b"))
     assert entry.via == ("lower()",)
     assert [s.target for s in entry.steps] == ["temp.s1.tmp.a", "out.b"]
-    assert [e.line for e in entry.evidence] == [1, 5]
+    assert [e.line for e in entry.evidence] == [5, 1]
     up = impact(index, "out.b", direction="up").columns
     assert {e.column: e.hops for e in up} == {"t.*": 1, "t.x": 1}
 
