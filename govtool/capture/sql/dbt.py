@@ -67,6 +67,12 @@ class Relation:
 
     __repr__ = __str__
 
+    def __eq__(self, other: object) -> bool:
+        return str(self) == str(other)
+
+    def __hash__(self) -> int:
+        return hash(str(self))
+
     def include(self, **_: object) -> Relation:
         """The relation: which parts are shown does not matter here."""
         return self

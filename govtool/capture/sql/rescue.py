@@ -62,7 +62,7 @@ def failed(reader: ScriptReader, tokens: list[Token], error: Exception) -> None:
         rewrite = _REWRITES.get(head)
         if rewrite is not None and rewrite(reader, tokens):
             return
-        if _without_tail(reader, tokens, error):
+        if _with_long_numbers(reader, tokens) or _without_tail(reader, tokens, error):
             return
         if ignored(head):
             reader.add(tokens, None, "ignored")
@@ -154,6 +154,30 @@ def _without_tail(reader: ScriptReader, tokens: list[Token], error: Exception) -
         _dropped(reader, tokens, tree, tokens[cut:])
         return True
     return False
+
+
+def _with_long_numbers(reader: ScriptReader, tokens: list[Token]) -> bool:
+    """``100_000`` where the parser does not know it (Trino): a number, not a number with an alias."""
+    joined: list[Token] = []
+    for token in tokens:
+        last = joined[-1] if joined else None
+        if (
+            last is not None
+            and last.token_type == TokenType.NUMBER
+            and last.end + 1 == token.start
+            and token.text[:1] == "_"
+            and token.text.replace("_", "").isdigit()
+        ):
+            text = last.text + token.text.replace("_", "")
+            joined[-1] = Token(TokenType.NUMBER, text, token.line, token.col, last.start, token.end)
+        else:
+            joined.append(token)
+    if len(joined) == len(tokens):
+        return False
+    tree = reader.attempt(joined)
+    if tree is not None:
+        reader.add(tokens, tree, "parsed")
+    return tree is not None
 
 
 def _balanced(tokens: list[Token]) -> bool:

@@ -375,6 +375,7 @@ def test_session_changes(text: str, dialect: str, change: tuple[object, ...] | N
         ("ALTER VIEW v WITH SCHEMABINDING AS SELECT a FROM t", "tsql", exp.Create),
         ("ALTER TABLE t EXCHANGE PARTITION (d = '1') WITH TABLE u", "hive", exp.Insert),
         ("CREATE SNAPSHOT TABLE a.b CLONE c.d", "bigquery", exp.Create),
+        ("SELECT a FROM t WHERE b >= 100_000", "trino", exp.Select),
         ("SELECT a FROM t SOMETHING NEW 1 2 3", "postgres", exp.Select),
     ],
 )

@@ -118,6 +118,10 @@ def test_names_that_are_not_plain_are_quoted_for_the_dialect():
     assert texts("select 1 from {{ source('my-db', 't') }}", dialect="bigquery") == ["select 1 from `my-db`.t"]
 
 
+def test_relations_compare_by_name():
+    assert texts("{% if ref('a') == ref('a') %}x{% endif %}{% if ref('a') == ref('b') %}y{% endif %}") == ["x"]
+
+
 def test_raw_snapshots_tests_and_statements():
     assert texts("{% raw %}{{ a }}{% endraw %}") == ["{{ a }}"]
     assert texts("{% snapshot s %}select 1{% endsnapshot %}{% test t(m) %}select 2{% endtest %}") == ["select 1"]
