@@ -65,6 +65,14 @@ class StatementState:
     """Whether knowing more columns from usage could change the answer."""
     line_map: Callable[[int], int] | None = None
 
+    @property
+    def first_variant(self) -> StatementState:
+        """The statement itself, or the first of the variants that a template made of one place."""
+        if not self.variant:
+            return self
+        same = (s for s in self.script.statements if s.parsed.line == self.parsed.line and not s.variant)
+        return next(same, self)
+
     def line_of(self, line: int) -> int:
         """Return the line of the original file for a line as the tree's nodes count them."""
         if self.line_map is not None and self.parsed.routine is None:

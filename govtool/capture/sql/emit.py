@@ -52,40 +52,42 @@ def fold_script(script: ScriptState, read_names: set[str]) -> list[Draft]:
     kept: list[Draft] = []
     for statement in script.statements:
         for write in statement.writes:
-            if not write.target and write.mode in ("drop", "truncate", "rename"):
-                continue
             draft = Draft(write, statement, write.target, write.target_kind)
-            if write.mode == "rename":
+            if not write.target:
+                if write.mode == "replace":  # a bare SELECT replaces nothing
+                    kept.append(draft)
+            elif write.mode == "rename":
                 _rename(draft, live, kept)
             elif write.mode == "drop":
-                gone = live.pop(write.target, [])
-                survivors = [
-                    d for d in gone if d.target in read_names and d.target_kind in ("table", "view", "temporary")
-                ]
-                for survivor in survivors:
-                    survivor.target_kind = "temporary"
-                kept.extend(survivors)
-                if not gone:
-                    kept.append(draft)
+                _drop(draft, live, kept, read_names)
             elif write.mode == "truncate":
                 live[write.target] = [d for d in live.get(write.target, []) if d.write.defines]
             elif write.mode == "replace":
-                same_place = [
-                    d
-                    for d in live.get(write.target, [])
-                    if d.statement.parsed.line == statement.parsed.line and d.write.mode == "replace"
-                ]
-                declared = (
-                    [d for d in live.get(write.target, []) if d.write.mode == "declare"] if not write.defines else []
-                )
-                variants = same_place if statement.variant else []
-                live[write.target] = [*declared, *variants, draft]
+                live[write.target] = [*_kept_by(draft, live.get(write.target, [])), draft]
             else:
                 live.setdefault(write.target, []).append(draft)
     for drafts in live.values():
         kept.extend(drafts)
     kept.sort(key=lambda d: d.statement.index)
     return kept
+
+
+def _drop(draft: Draft, live: dict[str, list[Draft]], kept: list[Draft], read_names: set[str]) -> None:
+    gone = live.pop(draft.target, [])
+    survivors = [d for d in gone if d.target in read_names and d.target_kind in ("table", "view", "temporary")]
+    for survivor in survivors:
+        survivor.target_kind = "temporary"
+    kept.extend(survivors)
+    if not gone:
+        kept.append(draft)
+
+
+def _kept_by(draft: Draft, before: list[Draft]) -> list[Draft]:
+    """What of a dataset's drafts outlives a replacement: its declaration, and the same statement in another variant."""
+    statement = draft.statement
+    declared = [d for d in before if d.write.mode == "declare"] if not draft.write.defines else []
+    variants = [d for d in before if d.statement.parsed.line == statement.parsed.line and d.write.mode == "replace"]
+    return [*declared, *(variants if statement.variant else [])]
 
 
 def _rename(draft: Draft, live: dict[str, list[Draft]], kept: list[Draft]) -> None:
@@ -132,7 +134,7 @@ class Emitter:
         """Return the derivation of one draft."""
         write = draft.write
         evidence = self.evidence(draft.statement)
-        target = draft.target or f"query:{evidence.fingerprint}"
+        target = draft.target or f"query:{self.evidence(draft.statement.first_variant).fingerprint}"
         if write.mode == "rename":
             return self._renamed(draft, evidence)
         diagnostics: list[Diagnostic] = []
