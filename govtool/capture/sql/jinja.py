@@ -122,7 +122,8 @@ def _environment() -> SandboxedTemplates:
     for name, extra in dbt.FILTERS.items():
         environment.filters[name] = guarded(name, extra)
     environment.filters["_test"] = lambda value: current().test(value)
-    environment.filters["_loop"] = lambda value: current().loop(value)
+    environment.filters["_loop"] = lambda value, targets: current().loop(value, targets)
+    environment.filters["_unpack"] = lambda value, targets: current().unpack(value, targets)
     environment.filters["_not"] = lambda value: current().negate(value)
     environment.filters["_in"] = lambda value, values, negated: current().member(value, values, negated)
     environment.filters["_concat"] = lambda *values: current().join(*values)
@@ -163,7 +164,9 @@ class _Changer:
         if isinstance(node, (nodes.If, nodes.CondExpr)):
             node.test = _filter(node.test, "_test", [])
         elif isinstance(node, nodes.For):
-            node.iter = _filter(node.iter, "_loop", [])
+            node.iter = _filter(node.iter, "_loop", [_targets(node.target)])
+        elif isinstance(node, nodes.Assign) and isinstance(node.target, nodes.Tuple):
+            node.node = _filter(node.node, "_unpack", [_targets(node.target)])
 
     def _replaced(self, node: nodes.Node, marked: bool) -> nodes.Node:
         self.change(node, marked)
@@ -178,6 +181,10 @@ class _Changer:
         if isinstance(node, nodes.Compare) and len(node.ops) == 1 and node.ops[0].op in ("in", "notin"):
             return _filter(node.expr, "_in", [node.ops[0].expr, nodes.Const(node.ops[0].op == "notin")])
         return node
+
+
+def _targets(target: nodes.Node) -> nodes.Const:
+    return nodes.Const(len(target.items) if isinstance(target, nodes.Tuple) else 0)
 
 
 def _filter(node: nodes.Node, name: str, args: list[nodes.Expr]) -> nodes.Filter:

@@ -135,8 +135,8 @@ class Run:
             held and other.startswith(subject) for other, held in (*self.undecided.items(), *self.choices.items())
         )
 
-    def loop(self, values: Any) -> list[object]:
-        """The iterations of a ``for``, counted."""
+    def loop(self, values: Any, targets: int) -> list[object]:
+        """The iterations of a ``for`` over so many targets (0: one that is no tuple), counted."""
         try:
             items = list(islice(iter(values), MAX_ITERATIONS + 1))
         except TypeError:
@@ -144,7 +144,13 @@ class Run:
         self.iterations += len(items)
         if self.iterations > MAX_ITERATIONS:
             raise Limit(f"more than {MAX_ITERATIONS} iterations")
-        return items
+        return [self.unpack(item, targets) for item in items] if targets else items
+
+    def unpack(self, value: object, targets: int) -> object:
+        """A value that is assigned to so many targets: an unknown one is that many unknown ones."""
+        if isinstance(value, Unknown):
+            return [value[index + 1] for index in range(targets)]
+        return value
 
     def negate(self, value: object) -> object:
         """``not``."""

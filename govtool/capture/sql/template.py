@@ -250,6 +250,8 @@ def strip_tags(text: str) -> str:
         if quoted and re.match(r"\s*(?:ref|source|var)\b", inner):
             return quoted.group(1) + breaks
         name = _IDENTIFIER.search(inner)
+        if name and name.group() in ("config", "log", "print", "return"):
+            return breaks
         return (name.group() if name else "") + breaks
 
     return _TAG.sub(replace, text)

@@ -118,6 +118,12 @@ def test_names_that_are_not_plain_are_quoted_for_the_dialect():
     assert texts("select 1 from {{ source('my-db', 't') }}", dialect="bigquery") == ["select 1 from `my-db`.t"]
 
 
+def test_unknown_values_unpack():
+    assert texts("{% for a, b in x %}{{ a }} {{ b }}{% endfor %}{% set c, d = y %} {{ c }} {{ d }}") == [
+        "x_item_1 x_item_2 y_1 y_2"
+    ]
+
+
 def test_relations_compare_by_name():
     assert texts("{% if ref('a') == ref('a') %}x{% endif %}{% if ref('a') == ref('b') %}y{% endif %}") == ["x"]
 
