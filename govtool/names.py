@@ -20,11 +20,33 @@ _PLAIN = re.compile(r"[a-z_][a-z0-9_$]*\Z")
 
 _UPPER = frozenset({"snowflake", "oracle", "db2"})
 _INSENSITIVE = frozenset(
-    {"spark", "spark2", "databricks", "hive", "duckdb", "trino", "presto", "athena", "tsql", "fabric", "sqlite", "redshift",
-     "mysql", "doris", "starrocks", "teradata", "exasol", "drill", "druid", "dremio", "singlestore"}
+    {
+        "spark",
+        "spark2",
+        "databricks",
+        "hive",
+        "duckdb",
+        "trino",
+        "presto",
+        "athena",
+        "tsql",
+        "fabric",
+        "sqlite",
+        "redshift",
+        "mysql",
+        "doris",
+        "starrocks",
+        "teradata",
+        "exasol",
+        "drill",
+        "druid",
+        "dremio",
+        "singlestore",
+    }
 )
 _SENSITIVE = frozenset({"clickhouse"})
-# BigQuery: tables keep their case, columns do not (its lexical-structure reference); handled by ``fold(..., table=True)``.
+# BigQuery: tables keep their case, columns do not (its lexical-structure reference); handled by ``fold(...,
+# table=True)``.
 
 
 def quote(part: str) -> str:

@@ -17,7 +17,8 @@ ROWS = "*"
 
 
 HIDDEN = "?"
-"""The path of the columns of a dataset that are not known: what an unresolved ``*`` stands for. Not a column name: those
+"""The path of the columns of a dataset that are not known: what an unresolved ``*`` stands for. Not a column name:
+those
 are plain or quoted."""
 
 
@@ -69,8 +70,8 @@ class Statement:
     fingerprint: str
     """Hex digest of the statement with its literals removed."""
     kind: str
-    """``select``, ``create_view``, ``create_table_as``, ``create_table``, ``insert``, ``merge``, ``update``, ``delete``, ``copy``,
-    ``alter``, ``drop``, ``truncate``, ``rename``, ``function``, ``execute``, ``other`` …"""
+    """``select``, ``create_view``, ``create_table_as``, ``create_table``, ``insert``, ``merge``, ``update``,
+    ``delete``, ``copy``, ``alter``, ``drop``, ``truncate``, ``rename``, ``function``, ``execute``, ``other`` …"""
     dialect: str
     file: str
     """URI path relative to the ingest root, with forward slashes; ``<stdin>`` for standard input."""

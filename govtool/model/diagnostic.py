@@ -9,8 +9,9 @@ from dataclasses import dataclass
 class Diagnostic:
     """One thing that was not understood, was assumed, or deserves a look.
 
-    Codes in use: ``parse-error``, ``nesting``, ``ambiguous``, ``unresolved``, ``star-unresolved``, ``cycle``, ``opaque``,
-    ``duplicate-definition``, ``arity``, ``template``, ``unreadable``, ``not-sql``, ``unused-cte``, ``dropped``.
+    Codes in use: ``parse-error``, ``nesting``, ``ambiguous``, ``unresolved``, ``star-unresolved``, ``cycle``,
+    ``opaque``, ``duplicate-definition``, ``arity``, ``template``, ``unreadable``, ``not-sql``, ``unused-cte``,
+    ``dropped``.
     """
 
     code: str

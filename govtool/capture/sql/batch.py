@@ -1,9 +1,9 @@
 """A batch of scripts: which statement defines which relation, and in which order they can be understood.
 
-Statements come in any order. A statement is walked when its turn comes, or earlier when another one needs the columns of
-what it defines (the stack of the LineageX paper, section 3, as recursion). What a name means depends on where it stands: in
-its own script the latest definition before it counts, else the next one after it; other scripts have no order, and there
-the supplied schema counts first and then any definition.
+Statements come in any order. A statement is walked when its turn comes, or earlier when another one needs the columns
+of what it defines (the stack of the LineageX paper, section 3, as recursion). What a name means depends on where it
+stands: in its own script the latest definition before it counts, else the next one after it; other scripts have no
+order, and there the supplied schema counts first and then any definition.
 """
 
 from __future__ import annotations
@@ -283,9 +283,7 @@ class Batch:
         definers = self._definers.get(name)
         if definers is None:
             info = self._known.get(name)
-            if info is None:
-                info = self._known[name] = self._from_elsewhere(name, statement)
-            elif not info.complete and name in self._fillers and not info.columns:
+            if info is None or (not info.complete and name in self._fillers and not info.columns):
                 info = self._known[name] = self._from_elsewhere(name, statement)
             return info
         if name in self.schema:
@@ -455,7 +453,9 @@ class Batch:
                 statement.infos[write.target] = self._defined(write)
 
     def _demanded(self, write: Write) -> None:
-        """Columns that other statements name of a relation whose ``*`` is not resolved: they can only pass through it."""
+        """Columns that other statements name of a relation whose ``*`` is not resolved: they can only pass through
+        it.
+        """
         stars = [star for star in write.output.open if not star.table.virtual]
         if len(stars) != 1 or stars[0].candidate:
             return

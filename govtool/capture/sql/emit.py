@@ -1,8 +1,9 @@
-"""From writes to derivations: packed dependencies become edges, and a script's statements fold to what they leave behind.
+"""From writes to derivations: packed dependencies become edges, and a script's statements fold to what they leave
+behind.
 
-Inside one script (a session) order counts: a definition replaces what came before, INSERTs add up, TRUNCATE empties, DROP
-ends, RENAME moves. A table that was created, read and dropped again stays as a temporary one, so that what passed through
-it is not lost.
+Inside one script (a session) order counts: a definition replaces what came before, INSERTs add up, TRUNCATE empties,
+DROP ends, RENAME moves. A table that was created, read and dropped again stays as a temporary one, so that what
+passed through it is not lost.
 """
 
 from __future__ import annotations

@@ -35,7 +35,8 @@ MAX_TEXT = 4000
 """Characters of a statement that are kept as evidence."""
 
 RECURSION_LIMIT = 20_000
-"""Python frames for the walk: subqueries nest and views stand on views; frames of Python functions do not use the C stack."""
+"""Python frames for the walk: subqueries nest and views stand on views; frames of Python functions do not use the
+C stack."""
 
 USAGE_ROUNDS = 3
 """How often statements are walked again after usage has shown more columns."""
@@ -251,9 +252,9 @@ def _with_duplicates(derivations: list[Derivation]) -> tuple[list[Derivation], l
     """Note relations that several files define; all definitions are kept."""
     files: dict[str, dict[str, Derivation]] = {}
     for derivation in derivations:
-        if derivation.mode == "replace" and derivation.target_kind not in ("query", "temporary", "file"):
-            if derivation.statement.kind != "insert":
-                files.setdefault(derivation.target, {}).setdefault(derivation.statement.file, derivation)
+        defines = derivation.mode == "replace" and derivation.statement.kind != "insert"
+        if defines and derivation.target_kind not in ("query", "temporary", "file"):
+            files.setdefault(derivation.target, {}).setdefault(derivation.statement.file, derivation)
     notes = []
     for target, definers in sorted(files.items()):
         if len(definers) > 1:
@@ -267,7 +268,8 @@ def _with_duplicates(derivations: list[Derivation]) -> tuple[list[Derivation], l
 
 
 def relation_of(file: str, options: Options) -> str | None:
-    """Return the relation that a bare SELECT in ``file`` defines by ``relation_from``; None without one or without a match.
+    """Return the relation that a bare SELECT in ``file`` defines by ``relation_from``; None without one or without a
+    match.
 
     The pattern's last path parts are matched against the file's: ``{schema}/{table}/query.sql``.
     """
@@ -293,7 +295,9 @@ def relation_of(file: str, options: Options) -> str | None:
 
 @contextmanager
 def _uncollected() -> Iterator[None]:
-    """Keep the cyclic collector from visiting trees that all stay alive until the batch is done (a third of the time)."""
+    """Keep the cyclic collector from visiting trees that all stay alive until the batch is done (a third of the
+    time).
+    """
     was_enabled = gc.isenabled()
     gc.disable()
     try:

@@ -11,13 +11,36 @@ from govtool.capture.sql.walk.state import Walk, position
 from govtool.model import HIDDEN, ROWS, EdgeKind
 
 PSEUDO_COLUMNS = frozenset(
-    {
-        "rowid", "_rowid_", "ctid", "xmin", "xmax", "oid", "tableoid", "_partitiontime", "_partitiondate", "_table_suffix", "_file_name",
+    [
+        "rowid",
+        "_rowid_",
+        "ctid",
+        "xmin",
+        "xmax",
+        "oid",
+        "tableoid",
+        "_partitiontime",
+        "_partitiondate",
+        "_table_suffix",
+        "_file_name",
         "_metadata",
-        "rownum", "level", "sysdate", "systimestamp", "user", "uid", "current_user", "session_user",         "connect_by_isleaf",
-        "connect_by_iscycle", "current_date", "current_timestamp", "localtimestamp", "current_time", "input_file_name", 
-    }
-)  # fmt: skip
+        "rownum",
+        "level",
+        "sysdate",
+        "systimestamp",
+        "user",
+        "uid",
+        "current_user",
+        "session_user",
+        "connect_by_isleaf",
+        "connect_by_iscycle",
+        "current_date",
+        "current_timestamp",
+        "localtimestamp",
+        "current_time",
+        "input_file_name",
+    ]
+)
 """Names that a dialect defines itself; unqualified and unknown to every source, they depend on nothing."""
 
 
@@ -187,7 +210,8 @@ class ColumnWalk(Walk):
             return self._unnamed(node, last, names[:-1], scope)
         if names[-1] in ("nextval", "currval") and scope.find(names[:-1]) is None:  # of a sequence
             return ()
-        # The longest qualifier that names a source wins: a.b.c as (catalog.)schema.table, then as alias, then as column.
+        # The longest qualifier that names a source wins: a.b.c as (catalog.)schema.table, then as alias, then as
+        # column.
         for cut in range(len(names) - 1, 0, -1):
             source = scope.find(names[:cut])
             if source is not None:

@@ -83,7 +83,9 @@ class Interner:
         return number << REF_SHIFT
 
     def field(self, dep: int, path: str) -> int:
-        """Return the dependency on a field below the column of ``dep``; itself, transformed, where it is not a plain copy."""
+        """Return the dependency on a field below the column of ``dep``; itself, transformed, where it is not a
+        plain copy.
+        """
         if dep & (KIND_MASK | CHAIN_MASK):
             return compose(dep, TRANSFORMATION, 0, self)
         ref = self.refs[dep >> REF_SHIFT]
@@ -165,5 +167,4 @@ def bounded(deps: Iterable[int]) -> Deps:
     unique = tuple(dict.fromkeys(deps))
     if len(unique) <= MAX_VARIANTS:
         return unique
-    reduced = tuple(dict.fromkeys(dep & ~CHAIN_MASK for dep in unique))
-    return reduced
+    return tuple(dict.fromkeys(dep & ~CHAIN_MASK for dep in unique))

@@ -49,16 +49,17 @@ class Visit(NamedTuple):
 LEAF, PASS, GENERIC, FUNCTION, AGGREGATE, COLUMN, SPECIAL = range(7)
 
 _LEAVES = (
-    exp.Literal, exp.Identifier, exp.DataType, exp.Null, exp.Boolean, exp.Star, exp.Var, exp.Placeholder, exp.JSONPath, exp.National,
-    exp.RawString, exp.HexString, exp.BitString, exp.ByteString, exp.UnicodeString, exp.CurrentDate, exp.CurrentTimestamp,
-    exp.CurrentTime, exp.CurrentUser, exp.SessionParameter, exp.WindowSpec, exp.Heredoc, exp.Hint,
+    exp.Literal, exp.Identifier, exp.DataType, exp.Null, exp.Boolean, exp.Star, exp.Var, exp.Placeholder,
+    exp.JSONPath, exp.National, exp.RawString, exp.HexString, exp.BitString, exp.ByteString, exp.UnicodeString,
+    exp.CurrentDate, exp.CurrentTimestamp, exp.CurrentTime, exp.CurrentUser, exp.SessionParameter, exp.WindowSpec,
+    exp.Heredoc, exp.Hint,
 )  # fmt: skip
 _PASSING = (
-    exp.Paren, exp.Alias, exp.Ordered, exp.Distinct, exp.IgnoreNulls, exp.RespectNulls, exp.Tuple, exp.Prior, exp.Final, exp.Kwarg,
-    exp.Where, exp.Having, exp.Qualify, exp.Group, exp.Order, exp.Aliases,
+    exp.Paren, exp.Alias, exp.Ordered, exp.Distinct, exp.IgnoreNulls, exp.RespectNulls, exp.Tuple, exp.Prior,
+    exp.Final, exp.Kwarg, exp.Where, exp.Having, exp.Qualify, exp.Group, exp.Order, exp.Aliases,
 )  # fmt: skip
 
-_roles: dict[type, int] = {cls: LEAF for cls in _LEAVES} | {cls: PASS for cls in _PASSING} | {exp.Column: COLUMN}
+_roles: dict[type, int] = dict.fromkeys(_LEAVES, LEAF) | dict.fromkeys(_PASSING, PASS) | {exp.Column: COLUMN}
 _handlers: dict[type, str] = {
     exp.Case: "_case",
     exp.If: "_if",
@@ -299,7 +300,9 @@ class ExpressionWalk(ColumnWalk):
         at.stack.append((node.expression, CONDITIONAL if kind < CONDITIONAL else kind, 0))
 
     def _within_group(self, node: exp.WithinGroup, kind: int, chain: int, at: Visit) -> None:
-        """percentile_cont(0.5) WITHIN GROUP (ORDER BY x) is an aggregate of x; LISTAGG(x) … (ORDER BY y) is steered by y."""
+        """percentile_cont(0.5) WITHIN GROUP (ORDER BY x) is an aggregate of x; LISTAGG(x) … (ORDER BY y) is
+        steered by y.
+        """
         function = node.this
         at.stack.append((function, kind, chain))
         has_argument = any(True for _ in function.find_all(exp.Column))

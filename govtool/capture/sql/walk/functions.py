@@ -12,26 +12,109 @@ VALUE_WINDOW_FUNCTIONS = frozenset(
 """Under OVER these hand on one row's value: a transformation, not an aggregation."""
 
 MASKING = frozenset(
-    {
-        "md5", "md5_digest", "md5_number_lower64", "md5_number_upper64", "sha", "sha1", "sha2", "sha224", "sha256", "sha384", "sha512",
-        "sha1_hex", "sha2_hex", "sha2_512", "sha1_digest", "sha2_digest", "standard_hash", "hmac", "hmac_sha256", "hmac_sha512",
-        "hash", "hashbytes", "farm_fingerprint", "farmfingerprint", "xxhash64", "mask", "mask_first_n", "mask_last_n", "mask_hash",
-        "mask_show_first_n", "mask_show_last_n", "tokenize", "encrypt", "aes_encrypt", "pgp_sym_encrypt", "digest", "crypt",
-        "deterministic_encrypt", "ora_hash", "checksum", "binary_checksum", "murmur_hash", "fnv_hash",
-    }
-)  # fmt: skip
-"""Functions that OpenLineage's ``masking`` flag stands for: the value is hashed, encrypted or blotted out. What a policy
+    [
+        "md5",
+        "md5_digest",
+        "md5_number_lower64",
+        "md5_number_upper64",
+        "sha",
+        "sha1",
+        "sha2",
+        "sha224",
+        "sha256",
+        "sha384",
+        "sha512",
+        "sha1_hex",
+        "sha2_hex",
+        "sha2_512",
+        "sha1_digest",
+        "sha2_digest",
+        "standard_hash",
+        "hmac",
+        "hmac_sha256",
+        "hmac_sha512",
+        "hash",
+        "hashbytes",
+        "farm_fingerprint",
+        "farmfingerprint",
+        "xxhash64",
+        "mask",
+        "mask_first_n",
+        "mask_last_n",
+        "mask_hash",
+        "mask_show_first_n",
+        "mask_show_last_n",
+        "tokenize",
+        "encrypt",
+        "aes_encrypt",
+        "pgp_sym_encrypt",
+        "digest",
+        "crypt",
+        "deterministic_encrypt",
+        "ora_hash",
+        "checksum",
+        "binary_checksum",
+        "murmur_hash",
+        "fnv_hash",
+    ]
+)
+"""Functions that OpenLineage's ``masking`` flag stands for: the value is hashed, encrypted or blotted out. What a
+policy
 accepts as declassification is the policy's to say."""
 
 AGGREGATE_NAMES = frozenset(
-    {
-        "listagg", "string_agg", "group_concat", "collect_list", "collect_set", "array_agg", "json_agg", "jsonb_agg", "json_object_agg",
-        "jsonb_object_agg", "xmlagg", "object_agg", "bitmap_union", "hll_union_agg", "hll_count.init", "approx_top_k", "approx_percentile",
-        "percentile", "percentile_approx", "median", "mode", "regr_slope", "regr_r2", "corr", "every", "bool_and", "bool_or", "bit_and",
-        "bit_or", "bit_xor", "kurtosis", "skewness", "count_if", "countif", "sum_if", "sumif", "avgif", "min_by", "max_by", "histogram",
-        "array_concat_agg", "hll_sketch_agg", "uniq", "uniqexact", "grouparray", "anylast", "checksum_agg", "product", "array_unique_agg",
-    }
-)  # fmt: skip
+    [
+        "listagg",
+        "string_agg",
+        "group_concat",
+        "collect_list",
+        "collect_set",
+        "array_agg",
+        "json_agg",
+        "jsonb_agg",
+        "json_object_agg",
+        "jsonb_object_agg",
+        "xmlagg",
+        "object_agg",
+        "bitmap_union",
+        "hll_union_agg",
+        "hll_count.init",
+        "approx_top_k",
+        "approx_percentile",
+        "percentile",
+        "percentile_approx",
+        "median",
+        "mode",
+        "regr_slope",
+        "regr_r2",
+        "corr",
+        "every",
+        "bool_and",
+        "bool_or",
+        "bit_and",
+        "bit_or",
+        "bit_xor",
+        "kurtosis",
+        "skewness",
+        "count_if",
+        "countif",
+        "sum_if",
+        "sumif",
+        "avgif",
+        "min_by",
+        "max_by",
+        "histogram",
+        "array_concat_agg",
+        "hll_sketch_agg",
+        "uniq",
+        "uniqexact",
+        "grouparray",
+        "anylast",
+        "checksum_agg",
+        "product",
+        "array_unique_agg",
+    ]
+)
 """Aggregates that the parser may leave as anonymous functions."""
 
 

@@ -1,4 +1,6 @@
-"""PIVOT, UNPIVOT and MATCH_RECOGNIZE: FROM items that turn rows into columns, columns into rows, and patterns into rows."""
+"""PIVOT, UNPIVOT and MATCH_RECOGNIZE: FROM items that turn rows into columns, columns into rows, and patterns into
+rows.
+"""
 
 from __future__ import annotations
 

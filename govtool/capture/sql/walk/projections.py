@@ -1,4 +1,6 @@
-"""Projections: the columns a SELECT puts out, stars included, and the clauses that refer to them by name or position."""
+"""Projections: the columns a SELECT puts out, stars included, and the clauses that refer to them by name or
+position.
+"""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ class QueryWalk(SetOperationWalk):
             body = node.unnest() if isinstance(node, exp.Subquery) else node
             if cte.recursive and isinstance(body, exp.Union) and reads_itself(body, cte, self.dialect):
                 output = self._recursive(body, cte)
-            elif isinstance(node, exp.Query) or isinstance(node, exp.DML):
+            elif isinstance(node, (exp.Query, exp.DML)):
                 output = self.query(node, cte.scope, cte.env)
             else:  # ClickHouse's WITH expression AS name
                 output = Output()

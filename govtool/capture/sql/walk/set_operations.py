@@ -101,7 +101,9 @@ class SetOperationWalk(ProjectionWalk):
         return result
 
     def _recursive(self, body: exp.Union, cte: CommonTable) -> Output:
-        """Iterate a recursive CTE to its fixpoint: the anchor first, then the recursive arms over what is known so far."""
+        """Iterate a recursive CTE to its fixpoint: the anchor first, then the recursive arms over what is known so
+        far.
+        """
         env = self.environment(body, cte.scope, cte.env)
         arms = _arms(body, exp.Union)
         anchors = [arm for arm in arms if not reads_itself(arm, cte, self.dialect)]

@@ -1,7 +1,7 @@
 """Shapes: the fields of structs that a query builds, so that a field of a struct depends on what went into that field.
 
-A shape is an ``Output``: the fields by name, each with its dependencies and, nested, its own shape. An array has the shape
-of its elements. What has no known shape is treated as a whole.
+A shape is an ``Output``: the fields by name, each with its dependencies and, nested, its own shape. An array has the
+shape of its elements. What has no known shape is treated as a whole.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ _WRAPPERS = (
     exp.ArrayConcatAgg,
 )
 SHAPED = (
-    exp.Struct, exp.Array, exp.ArrayConcat, exp.If, exp.Case, exp.Coalesce, exp.Anonymous, exp.Subquery, exp.Dot, exp.Cast, *_WRAPPERS,
+    exp.Struct, exp.Array, exp.ArrayConcat, exp.If, exp.Case, exp.Coalesce, exp.Anonymous, exp.Subquery, exp.Dot,
+    exp.Cast, *_WRAPPERS,
 )  # fmt: skip
 
 

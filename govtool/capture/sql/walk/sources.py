@@ -14,10 +14,9 @@ from govtool.capture.sql.walk.dependencies import (
 from govtool.capture.sql.walk.functions import function_name
 from govtool.capture.sql.walk.relation import FunctionRows, OpenStar, Output, Source, TableInfo, file_name, starred
 from govtool.capture.sql.walk.scope import CommonTable, Environment, Scope
+from govtool.capture.sql.walk.table_functions import TableFunctionWalk
 
 JOIN = ROW_KINDS["join"]
-
-from govtool.capture.sql.walk.table_functions import TableFunctionWalk
 
 
 class SourceWalk(TableFunctionWalk):
@@ -125,10 +124,7 @@ class SourceWalk(TableFunctionWalk):
             self._finish(node, self.values(node, scope, env), scope, env)
         elif isinstance(node, exp.TableFromRows):
             self._finish(node, self._function_output(node.this, scope, env), scope, env)
-        elif isinstance(node, exp.Stream):  # Databricks' STREAM(table)
-            self.add_source(node.this, scope, env)
-            return
-        elif isinstance(node, exp.Paren):
+        elif isinstance(node, (exp.Stream, exp.Paren)):  # Databricks' STREAM(table)
             self.add_source(node.this, scope, env)
             return
         elif isinstance(node, exp.Alias):

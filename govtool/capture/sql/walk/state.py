@@ -17,7 +17,7 @@ from govtool.names import fold, join_name
 T = TypeVar("T")
 
 LATERAL_ALIAS_DIALECTS = frozenset(
-    {
+    [
         "redshift",
         "snowflake",
         "databricks",
@@ -29,7 +29,7 @@ LATERAL_ALIAS_DIALECTS = frozenset(
         "clickhouse",
         "singlestore",
         "dremio",
-    }
+    ]
 )
 """Dialects in which a projection may name an earlier projection's alias."""
 
@@ -163,7 +163,9 @@ class Walk:
             self.rows = saved
 
     def aside(self, walk: Callable[[], T]) -> T:
-        """Run ``walk`` without recording what it references or fails to understand: it walks what is walked elsewhere."""
+        """Run ``walk`` without recording what it references or fails to understand: it walks what is walked
+        elsewhere.
+        """
         rows, self.rows = self.rows, {}
         reads, self.reads = self.reads, {}
         diagnostics, self.diagnostics = self.diagnostics, []
