@@ -143,6 +143,13 @@ def names(run: Run, unknown: Callable[..., Any]) -> dict[str, object]:
     def give_back(value: object = None) -> object:
         raise Return(value)
 
+    def is_incremental() -> object:
+        materialized = run.config.get("materialized", "incremental")
+        # Only incremental models are ever run on top of what is there.
+        return (
+            unknown("is_incremental") if materialized == "incremental" or not isinstance(materialized, str) else False
+        )
+
     def nothing(*_: object, **__: object) -> str:
         return ""
 
@@ -154,7 +161,7 @@ def names(run: Run, unknown: Callable[..., Any]) -> dict[str, object]:
         "env_var": var,
         "config": _Config(config, unknown),
         "this": Relation(this, quote=run.quote),
-        "is_incremental": lambda: unknown("is_incremental"),
+        "is_incremental": is_incremental,
         "should_full_refresh": lambda: unknown("should_full_refresh"),
         "execute": True,
         "return": give_back,

@@ -61,6 +61,11 @@ def test_both_branches_of_an_undecided_if():
     assert texts(template, {"is_incremental": lambda: False}) == ["select a from t where true"]
 
 
+def test_tables_are_never_incremental():
+    template = "{{ config(materialized='table') }}{% if is_incremental() %}a{% else %}b{% endif %}"
+    assert texts(template) == ["b"]
+
+
 def test_a_test_is_decided_the_same_way_everywhere():
     template = "{% if is_incremental() %}a{% endif %}{% if not is_incremental() %}b{% endif %}"
     assert texts(template) == ["a", "b"]
