@@ -15,8 +15,8 @@ PAGE = Path(__file__).resolve().parents[1] / "docs" / "benchmarks.md"
 _HEAD = """# Benchmarks
 
 Made by `python -m bench`; do not edit. A section alone: `python -m bench peers`. Figures are medians of runs in turn
-with what they are compared to: read the ratios, the seconds are the machine's. Nothing here is a test: speed is measured,
-not asserted.
+with what they are compared to: read the ratios, the seconds are the machine's. Nothing here is a test: speed is
+measured, not asserted.
 """
 
 _SECTION = re.compile(r"<!-- section: (\S+) -->\n(.*?)<!-- end -->\n", re.DOTALL)

@@ -57,7 +57,7 @@ def sqlglot_tool() -> Tool:
 
 
 def sqlglot_prepared_tool() -> Tool:
-    """``sqlglot.lineage`` by hand: parsed, qualified and scoped once, no copies, no trimming of the selects in between."""
+    """``sqlglot.lineage`` by hand: parsed, qualified and scoped once, no copies, no trimming."""
     import sqlglot
     from sqlglot.lineage import lineage
     from sqlglot.optimizer.qualify import qualify
