@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from govtool.store.objects import ObjectInfo, translate
+from govtool.store.failures import translate
+from govtool.store.objects import ObjectInfo
 
 
 class LocalFiles:

@@ -14,7 +14,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from govtool.store.objects import ObstoreObjects, translate
+from govtool.store.failures import translate
+from govtool.store.objects import ObstoreObjects
 
 STAGING = "tmp"
 """Where files are written before they get their name; leftovers of killed writers are swept by gc."""

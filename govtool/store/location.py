@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import os
 import re
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from govtool.errors import StoreError, UsageError
-from govtool.store.objects import Objects, ObstoreObjects, translate
+from govtool.store.failures import translate
+from govtool.store.objects import Objects, ObstoreObjects
 
 _SCHEME = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]+)://")
 _REMOTE = ("s3", "s3a", "gs", "az", "abfs", "abfss")
 SCHEMES = ("file", "memory", *_REMOTE)
 """The schemes of a store's address; an address without one is a path."""
-
-_RETRIES = 6
-_RETRY_TIMEOUT = timedelta(seconds=60)
 
 _memory: dict[str, Any] = {}
 
@@ -91,17 +87,11 @@ def open_object_store(uri: str, *, create: bool = False) -> Any:
 
 def _options(scheme: str) -> dict[str, Any]:
     """What the usual environment says beyond what obstore reads itself, and how long to try."""
-    options: dict[str, Any] = {
-        "retry_config": {"max_retries": _RETRIES, "retry_timeout": _RETRY_TIMEOUT},
-        "client_options": {},
-    }
+    from govtool.store import aws
+
     if scheme in ("s3", "s3a"):
-        endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
-        if endpoint:
-            options["endpoint"] = endpoint
-            # Whoever names an endpoint without TLS, as for a server on loopback, means it.
-            options["client_options"] = {"allow_http": endpoint.lower().startswith("http://")}
-    return options
+        return aws.s3_options()
+    return {"retry_config": aws.retries({})}
 
 
 def open_objects(uri: str, *, create: bool = False) -> Objects:

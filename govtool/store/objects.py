@@ -6,13 +6,11 @@ and ``govtool.store.quick`` a reader that needs the standard library alone.
 
 from __future__ import annotations
 
-import errno
-import re
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple, Protocol, TypeVar
 
-from govtool.errors import StoreError
+from govtool.store.failures import is_absent, translate
 
 _PARALLEL = 16
 _A = TypeVar("_A")
@@ -58,51 +56,6 @@ class Objects(ReadableObjects, Protocol):
         """Remove an object; nothing happens if there is none."""
 
 
-_OS_ERROR = re.compile(r"\(os error (\d+)\)")
-
-
-def translate(error: Exception, action: str, uri: str) -> StoreError:
-    """The StoreError for what obstore or the operating system raised.
-
-    Args:
-        error: The cause.
-        action: What was tried, as in ``write log/main/000000000001.json``.
-        uri: The store.
-    """
-    text = str(error).split("\n", 1)[0].strip() or type(error).__name__
-    number = error.errno if isinstance(error, OSError) else None
-    if number is None and (found := _OS_ERROR.search(text)):
-        number = int(found[1])
-    kind = type(error).__name__
-    code, what, hint = "store.unreachable", "", "check the store's address, the network, and that the server is up"
-    if number in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-        code, what = "store.full", "a limit on file sizes was reached" if number == errno.EFBIG else "no space left"
-        hint = "free some space and run the command again; nothing that was committed is lost"
-    elif number == errno.EROFS:
-        code, what, hint = (
-            "store.read-only",
-            "the file system is read-only",
-            "use a store that you may write to: --store",
-        )
-    elif number in (errno.EACCES, errno.EPERM) or kind == "PermissionDeniedError":
-        code, what, hint = "store.denied", "permission denied", "check the permissions or the credentials of this store"
-    elif kind == "UnauthenticatedError":
-        code, what, hint = (
-            "store.credentials",
-            "the credentials were not accepted",
-            "log in again or renew the credentials",
-        )
-    elif number in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP) or isinstance(error, FileNotFoundError):
-        code, what, hint = (
-            "store.missing",
-            "the place does not exist (any more)",
-            "check the address: --store, GOVTOOL_STORE",
-        )
-    elif number is not None:
-        code, hint = "store.io", "check the disk; nothing that was committed is lost"
-    return StoreError(f"cannot {action}: {what or text}", code=code, location=uri, hint=hint)
-
-
 def _in_parallel(function: Callable[[_A], _R], items: Sequence[_A]) -> list[_R]:
     from concurrent.futures import ThreadPoolExecutor
 
@@ -129,9 +82,9 @@ class ObstoreObjects:
         """See `ReadableObjects.get`."""
         try:
             return bytes(self._api.get(self._store, key).bytes())
-        except FileNotFoundError:
-            return None
         except Exception as error:
+            if isinstance(error, FileNotFoundError) and is_absent(error):
+                return None
             raise translate(error, f"read {key}", self.uri) from error
 
     def get_many(self, keys: Sequence[str]) -> list[bytes | None]:
@@ -177,7 +130,7 @@ class ObstoreObjects:
         """See `Objects.delete`."""
         try:
             self._api.delete(self._store, key)
-        except FileNotFoundError:
-            return
         except Exception as error:
+            if isinstance(error, FileNotFoundError) and is_absent(error):
+                return
             raise translate(error, f"delete {key}", self.uri) from error

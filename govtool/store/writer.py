@@ -18,7 +18,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from govtool import __version__, clock
-from govtool.errors import ConflictError, IntegrityError, StoreError, UnknownNameError, UsageError
+from govtool.errors import ConflictError, StoreError, UnknownNameError, UsageError
 from govtool.store import log
 from govtool.store.codec import JsonValue, canonical, digest
 from govtool.store.commit import Changes, Commit, CommitResult, FragmentRef, Origin, encode_slot, slot_key
@@ -109,12 +109,8 @@ class Writer:
             live = log.read_live(self._objects, base)
             if _says(live, changes, entries):
                 return CommitResult(base, created=False)
-        fresh = set()
-        for (key, content), new in zip(data.items(), created, strict=True):
-            if new:
-                fresh.add(digest(content))
-            else:  # Perhaps nothing refers to it yet: make it young again, so that gc leaves it alone.
-                self._objects.put(key, content)
+        self._renew(list(data.items()), created)
+        fresh = {digest(content) for content, new in zip(data.values(), created, strict=True) if new}
         entries = [e._replace(op="+") if e.sha256 in fresh else e for e in entries]
         draft = Commit(
             seq=0,
@@ -139,7 +135,7 @@ class Writer:
             LostSlotError: if the slot is taken.
         """
         manifest, nodes = manifest.folded()
-        self._objects.create_many([(node_key(sha256), data) for sha256, data in nodes.items()])
+        self._create_nodes(nodes)
         commit, _ = self._put_slot(replace(draft, manifest=manifest))
         if commit is None:
             raise LostSlotError(
@@ -159,7 +155,7 @@ class Writer:
             # A commit that writes a node leaves the hint one behind, which costs its readers nothing, so that it
             # needs no more requests than others. This works when the hint is up to date.
             manifest, nodes = manifest.folded(now=lag == 0)
-            self._objects.create_many([(node_key(s), data) for s, data in nodes.items() if s not in written])
+            self._create_nodes({s: data for s, data in nodes.items() if s not in written})
             written.update(nodes)
             attempt = replace(
                 draft,
@@ -174,12 +170,6 @@ class Writer:
                 if not (nodes and lag == 0):
                     self._put_hint(commit)
                 return CommitResult(commit, created=True)
-            if winner is None:
-                raise IntegrityError(
-                    f"{slot_key(attempt.branch, attempt.seq)} is taken, but cannot be read",
-                    code="store.corrupt-chain",
-                    hint="run govtool store fsck",
-                )
             if time.monotonic() > deadline:
                 raise ConflictError(
                     f"other writers won every slot of branch {self._branch!r} for {PATIENCE:.0f} seconds",
@@ -188,6 +178,8 @@ class Writer:
                 )
             self._sleep(random.uniform(0, pause))
             pause = min(pause * 2, 2.0)
+            if winner is None:  # S3 may refuse two writers who meet, and then the slot is still free.
+                continue
             passed = [winner, *log.read_ahead(self._objects, self._branch, winner.seq, winner.id)]
             base, lag = passed[-1], None
             entries = [e._replace(op="~") if e.adds else e for e in entries]  # They may have added the same.
@@ -199,6 +191,20 @@ class Writer:
                 log.read_live(self._objects, base), changes, entries
             ):
                 return CommitResult(base, created=False)
+
+    def _create_nodes(self, nodes: Mapping[str, bytes]) -> None:
+        items = [(node_key(sha256), data) for sha256, data in nodes.items()]
+        self._renew(items, self._objects.create_many(items))
+
+    def _renew(self, items: list[tuple[str, bytes]], created: list[bool]) -> None:
+        """Write again what could not be created, which is safe as it is named by its content.
+
+        Perhaps nothing refers to it yet: then this makes it young, so that gc leaves it alone. Perhaps it is not even
+        there: S3 may refuse two writers who meet, and the other one may have failed.
+        """
+        for (key, content), new in zip(items, created, strict=True):
+            if not new:
+                self._objects.put(key, content)
 
     def _put_slot(self, attempt: Commit) -> tuple[Commit, None] | tuple[None, Commit | None]:
         """Try to take a slot: the commit if it was won, else who has it."""

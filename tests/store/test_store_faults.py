@@ -17,13 +17,13 @@ from govtool import clock
 from govtool.errors import EXIT_STORE, FormatError, IntegrityError, StoreError
 from govtool.store import Store, log, writer
 from govtool.store.codec import seal
-from govtool.store.objects import translate
+from govtool.store.failures import translate
 from govtool.store.quick import open_reader
 
 
 def test_every_request_of_a_commit_fails_in_turn(uri, say, texts):
     """A commit whose k-th request fails, before or after it was applied, is made wholly or not at all."""
-    plain = Store.open(uri)
+    plain = Store.init(uri)
     n, fired = 0, True
     for when in ("before", "after"):
         k, fired = 0, True
@@ -88,7 +88,7 @@ def test_when_it_cannot_be_known_it_is_said(store, say):
 
 
 def test_a_full_disk_loses_nothing(uri, say, texts):
-    store = Store.open(uri)
+    store = Store.init(uri)
     say("etl", b"a", into=store)
     for k in range(1, 20):
         at = At(k, full)
