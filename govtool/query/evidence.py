@@ -73,7 +73,7 @@ _NAMED = frozenset({EdgeKind.IDENTITY, EdgeKind.TRANSFORMATION, EdgeKind.AGGREGA
 def step_label(kind: EdgeKind, functions: tuple[str, ...], reason: str | None) -> str:
     """A few words for an edge."""
     if kind is EdgeKind.OPAQUE and reason:
-        return reason
+        return reason.partition(":")[0]
     if functions and kind in _NAMED:
         return " → ".join(f"{name}()" for name in functions)
     return _LABELS[kind]

@@ -70,8 +70,9 @@ class StatementState:
         """The statement itself, or the first of the variants that a template made of one place."""
         if not self.variant:
             return self
-        same = (s for s in self.script.statements if s.parsed.line == self.parsed.line and not s.variant)
-        return next(same, self)
+        first = [s for s in self.script.statements if not s.variant and isinstance(s.tree, exp.Query)]
+        same = [s for s in first if s.parsed.line == self.parsed.line] or (first if len(first) == 1 else [])
+        return same[0] if same else self
 
     def line_of(self, line: int) -> int:
         """Return the line of the original file for a line as the tree's nodes count them."""

@@ -84,11 +84,11 @@ def _drop(draft: Draft, live: dict[str, list[Draft]], kept: list[Draft], read_na
 
 
 def _kept_by(draft: Draft, before: list[Draft]) -> list[Draft]:
-    """What of a dataset's drafts outlives a replacement: its declaration, and the same statement in another variant."""
+    """What of a dataset's drafts outlives a replacement: its declaration, and what another variant of the template says."""
     statement = draft.statement
     declared = [d for d in before if d.write.mode == "declare"] if not draft.write.defines else []
-    variants = [d for d in before if d.statement.parsed.line == statement.parsed.line and d.write.mode == "replace"]
-    return [*declared, *(variants if statement.variant else [])]
+    variants = [d for d in before if d.statement.variant != statement.variant]
+    return [*declared, *(d for d in variants if d not in declared)]
 
 
 def _rename(draft: Draft, live: dict[str, list[Draft]], kept: list[Draft]) -> None:

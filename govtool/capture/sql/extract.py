@@ -243,7 +243,8 @@ def _evidence(statement: StatementState, options: Options) -> Statement:
         file=statement.script.file,
         line=parsed.line,
         source=options.source,
-        session=statement.script.session,
+        # Variants of a template are alternatives: the order of text says nothing between them.
+        session=statement.script.session + (f"#{statement.variant}" if statement.variant else ""),
         text=redact(parsed.text, dialect)[:MAX_TEXT] if options.evidence else "",
     )
 
