@@ -72,9 +72,10 @@ def section(rounds: int = ROUNDS) -> str:
     return f"""{TITLE}
 
 The first {STATEMENTS} queries of TPC-DS one at a time, from text to column lineage, one core, imports not counted;
-{rounds} rounds in turn. sqlglot.lineage is called for all output columns at once, for one after another, and with everything
-prepared once that its parameters allow (parsed, qualified, scoped, no copies, no trimming). sqllineage is given `INSERT INTO …` before each query, as it reports nothing for a bare SELECT. Goals: 2 times
-sqlglot.lineage, 15 times lineagex, 100 times sqllineage.
+{rounds} rounds in turn. sqlglot.lineage is called for all output columns at once, for one after another, and with
+everything prepared once that its parameters allow (parsed, qualified, scoped, no copies, no trimming). sqllineage is
+given `INSERT INTO …` before each query, as it reports nothing for a bare SELECT. Goals: 2 times sqlglot.lineage over
+all columns, 15 times lineagex, 100 times sqllineage.
 
 {table(head, rows)}
 
@@ -84,9 +85,7 @@ sqlglot.lineage, 15 times lineagex, 100 times sqllineage.
 
 def compare(job: dict[str, Any], rounds: int) -> dict[str, Result]:
     """Run all tools over a job, in turn."""
-    interpreters = {"govtool": sys.executable, "sqlglot": sys.executable} | {
-        name: ensure(name) for name in REQUIREMENTS
-    }
+    interpreters = dict.fromkeys(OWN, sys.executable) | {name: ensure(name) for name in REQUIREMENTS}
     answers: dict[str, list[dict[str, Any]]] = {name: [] for name in interpreters}
     for _ in range(rounds):
         for name, python in interpreters.items():
