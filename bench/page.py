@@ -44,7 +44,7 @@ def machine() -> str:
     """One line on where and with what it was measured."""
     packages = ", ".join(f"{name} {version(name)}" for name in ("sqlglot", "sqlglotc", "typer", "rich", "pyarrow"))
     return (
-        f"*{_processor()}, {os.cpu_count()} cores, {_memory()}, {platform.system()} {platform.release()}, "
+        f"*{_processor()}, {os.cpu_count()} cores, {_memory()}, {platform.system()}, "
         f"Python {platform.python_version()}, {packages}; load {os.getloadavg()[0]:.1f}; govtool at {_commit()}.*"
     )
 

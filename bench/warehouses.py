@@ -130,11 +130,7 @@ def compare(extraction: Extraction, written: Mapping[str, list[tuple[str, str]]]
     by_folder: dict[str, list[Derivation]] = defaultdict(list)
     for derivation in extraction.derivations:
         folder = derivation.statement.file.rpartition("/")[0]
-        if (
-            folder in written
-            and derivation.mode in ("replace", "append")
-            and derivation.target == relation_name(folder)
-        ):
+        if folder in written and derivation.mode in MODES and derivation.target == relation_name(folder):
             by_folder[folder].append(derivation)
     notes: dict[str, list[Diagnostic]] = defaultdict(list)
     for note in extraction.diagnostics:
