@@ -358,7 +358,7 @@ def _statement(reader: ScriptReader, tokens: list[Token]) -> None:
     if head in ("SELECT", "WITH") and flow.inside:
         reader.statement(without_variables(reader, tokens))
         return
-    if ignored(head):
+    if ignored(head) and not (head == "CACHE" and _has_query(tokens)):
         reader.add(tokens, None, "ignored")
         return
     if head == "LET":

@@ -31,6 +31,8 @@ _COPY_END = re.compile(r"^\\\.[ \t\r]*$", re.MULTILINE)
 _PSQL = re.compile(r"^[ \t]*\\(?P<name>[A-Za-z!?.]+)[ \t]*(?P<rest>[^\n]*)", re.MULTILINE)
 _PSQL_SEND = re.compile(r"\\(?:gx?|gset|gexec|crosstabview|watch|gdesc)\b[^\n;]*$", re.MULTILINE)
 _GO = re.compile(r"^[ \t]*GO(?:[ \t]+\d+)?[ \t]*;?[ \t\r]*(?:--[^\n]*)?$", re.IGNORECASE | re.MULTILINE)
+# Without a dialect a slash alone on its line may divide; behind a semicolon it cannot.
+_SLASH_AFTER_SEMICOLON = re.compile(r"(?<=;)(?P<gap>\s*?\n)[ \t]*/[ \t\r]*$", re.MULTILINE)
 _SLASH = re.compile(r"^[ \t]*/[ \t\r]*$", re.MULTILINE)
 _DELIMITER = re.compile(r"^[ \t]*DELIMITER[ \t]+(?P<mark>\S+)[ \t\r]*$", re.IGNORECASE | re.MULTILINE)
 _SQLPLUS = re.compile(
@@ -79,7 +81,8 @@ def clean(text: str, dialect: str) -> Cleaned:
         if dialect or "\ngo" in lower or lower.startswith("go"):
             text = _GO.sub(_separator(batches), text)
     if dialect in _SLASH_DIALECTS and ("/\n" in text or "/\r" in text or text.endswith("/")):
-        text = _SLASH.sub(_separator(batches), text)
+        pattern = _SLASH if dialect else _SLASH_AFTER_SEMICOLON
+        text = pattern.sub(_separator(batches) if dialect else _blank, text)
     if dialect == "oracle":
         text = _SQLPLUS.sub(_including(included), text)
     elif dialect == "snowflake" and "!" in text:

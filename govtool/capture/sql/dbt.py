@@ -61,7 +61,7 @@ class Relation:
         return ".".join(self._quoted(part) for part in (self.database, self.schema, self.identifier) if part)
 
     def _quoted(self, part: str) -> str:
-        if _PLAIN.match(part) or "." in part or self._quote in part:
+        if _PLAIN.match(part) or "." in part or "\ue002" in part or self._quote in part:
             return part
         return f"{self._quote}{part}{self._quote}"
 

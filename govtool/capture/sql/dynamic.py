@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from sqlglot.tokenizer_core import Token, TokenType
 
 from govtool.capture.sql.lexer import STRING_TYPES, closing, word
+from govtool.capture.sql.rewrites import renamed
 
 if TYPE_CHECKING:
     from govtool.capture.sql.script import ScriptReader
@@ -37,6 +38,8 @@ def read(reader: ScriptReader, tokens: list[Token], head: str) -> bool:
 
 
 def _execute(reader: ScriptReader, tokens: list[Token], second: str) -> None:
+    if any(word(t) == "SP_RENAME" for t in tokens[1:6]) and renamed(reader, tokens):
+        return
     start = 1
     if second == "SP_EXECUTESQL" or (len(tokens) > 3 and any(word(t) == "SP_EXECUTESQL" for t in tokens[1:6])):
         start = 1 + next(i for i, t in enumerate(tokens[1:6]) if word(t) == "SP_EXECUTESQL") + 1

@@ -243,8 +243,9 @@ def _package(reader: ScriptReader, tokens: list[Token], kind_at: int) -> list[To
 
 
 def _foreign(reader: ScriptReader, tokens: list[Token], language: str) -> None:
+    """A body in another language. Calls of a function depend on their arguments; a procedure may do anything."""
     message = f"a routine in {language.lower()[:40]}: only SQL bodies are read"
     tree = reader.attempt(tokens)
-    reader.add(
-        tokens, tree, "opaque", reader.diagnostic("opaque", "warning", message, tokens[0]), head="create function"
-    )
+    function = isinstance(tree, exp.Create) and str(tree.args.get("kind")).upper() == "FUNCTION"
+    status, severity = ("parsed", "info") if function else ("opaque", "warning")
+    reader.add(tokens, tree, status, reader.diagnostic("opaque", severity, message, tokens[0]), head="create function")

@@ -169,7 +169,7 @@ def render(
     for _, run in reversed(runs):
         config.update(run.config)
         called = called or run.configured
-        relations |= run.relations
+        relations |= {_UNKNOWN.sub(lambda m: m.group(1).lstrip("="), relation) for relation in run.relations}
     return Rendered(
         tuple(variants),
         tuple(diagnostics),
@@ -183,6 +183,8 @@ def _variant(output: str, variables: Mapping[str, object] | None, unknown: dict[
     """Take the line marks and the places of unknown macros out of a rendering; note the latter in ``unknown``."""
     if "\ue002" in output:
         for match in _UNKNOWN.finditer(output):
+            if match.group(1)[:1] == "=":
+                continue
             mark = output.rfind("\ue000", 0, match.start())
             line = int(output[mark + 1 : output.find("\ue001", mark)]) if mark >= 0 else 1
             unknown.setdefault(match.group(1), line)
@@ -218,8 +220,13 @@ def _variant(output: str, variables: Mapping[str, object] | None, unknown: dict[
 
 
 def _place(match: re.Match[str]) -> str:
-    """An unknown macro's call: an expression where one is expected, nothing (a comment) where a clause would be."""
+    """An unknown macro's call: an expression where one is expected, nothing (a comment) where a clause would be.
+
+    An unknown value is a name, or a literal where it is compared.
+    """
     name = match.group(1)
+    if name[:1] == "=":
+        return _value(match, name[1:])
     before = _MARK.sub("", match.string[max(0, match.start() - 200) : match.start()]).rstrip()
     if not before:
         return " " if not name else f"/* {name} */"
@@ -233,6 +240,23 @@ def _place(match: re.Match[str]) -> str:
         if word and word.group().upper() in _OPERAND_WORDS:
             return f"{name}()"
     return f"/* {name} */"
+
+
+_COMPARED = re.compile(
+    r"(?:(?<![=:<>!@|-])(?:=|<>|!=|<=|>=|<|>)\s*|\s[+-]\s+|\bIN\s*\(\s*|\b(?:LIKE|ILIKE|BETWEEN|LIMIT|OFFSET|INTERVAL)\s+"
+    r"|\bBETWEEN\s+\S+\s+AND\s+)\Z",
+    re.IGNORECASE,
+)
+
+
+def _value(match: re.Match[str], name: str) -> str:
+    """``d >= {{ day }}`` compares with a value; a name there would be taken for a column."""
+    source = match.string
+    following = source[match.end() : match.end() + 1]
+    if following.isalnum() or following in ("_", ".", "(", "'", '"', "`", "\ue002"):
+        return name
+    before = _MARK.sub("", source[max(0, match.start() - 120) : match.start()])
+    return f"'{name}'" if _COMPARED.search(before) else name
 
 
 _TAG = re.compile(r"\{#.*?#\}|\{%-?\s*(?:raw|endraw)\s*-?%\}|\{%.*?%\}|\{\{(.*?)\}\}", re.DOTALL)

@@ -40,7 +40,7 @@ class Unknown:
         self._equal = equal
 
     def __str__(self) -> str:
-        return f"\ue002{self._name}\ue003" if self._call else self._name
+        return f"\ue002{self._name}\ue003" if self._call else f"\ue002={self._name}\ue003"
 
     __repr__ = __str__
 

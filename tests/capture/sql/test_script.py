@@ -280,10 +280,11 @@ def test_sql_functions_keep_their_body_for_inlining():
         assert tree.expression.find(exp.Add), text
 
 
-def test_other_languages_are_opaque():
+def test_other_languages():
     statement = only("CREATE TEMP FUNCTION f(a STRING) RETURNS STRING LANGUAGE js AS '''return a;'''", "bigquery")
-    assert statement.status == "opaque"
-    assert statement.diagnostics[0].code == "opaque"
+    assert (statement.status, statement.diagnostics[0].severity) == ("parsed", "info")
+    statement = only("CREATE PROCEDURE p(a INT) RETURNS INT LANGUAGE PYTHON AS $$ x $$", "snowflake")
+    assert (statement.status, statement.diagnostics[0].code) == ("opaque", "opaque")
 
 
 def test_inline_functions_of_trino():
@@ -375,6 +376,13 @@ def test_session_changes(text: str, dialect: str, change: tuple[object, ...] | N
         ("ALTER VIEW v WITH SCHEMABINDING AS SELECT a FROM t", "tsql", exp.Create),
         ("ALTER TABLE t EXCHANGE PARTITION (d = '1') WITH TABLE u", "hive", exp.Insert),
         ("CREATE SNAPSHOT TABLE a.b CLONE c.d", "bigquery", exp.Create),
+        ("ALTER TABLE t APPEND FROM stage", "redshift", exp.Insert),
+        ("CREATE OR REPLACE TABLE t DEEP CLONE s", "databricks", exp.Create),
+        ("LOAD DATA LOCAL INFILE '/in/t.csv' INTO TABLE t FIELDS TERMINATED BY ','", "mysql", exp.LoadData),
+        ("EXEC sp_rename 'dbo.a', 'b'", "tsql", exp.Alter),
+        ("INSERT INTO t (id) OVERRIDING SYSTEM VALUE SELECT a FROM s", "postgres", exp.Insert),
+        ("INSERT OVERWRITE DIRECTORY '/x' USING csv OPTIONS (sep ';') SELECT a FROM s", "spark", exp.Insert),
+        ("CREATE MATERIALIZED VIEW m BUILD IMMEDIATE REFRESH FAST AS SELECT a FROM t", "oracle", exp.Create),
         ("SELECT a FROM t WHERE b >= 100_000", "trino", exp.Select),
         ("SELECT a FROM t SOMETHING NEW 1 2 3", "postgres", exp.Select),
     ],
@@ -385,7 +393,7 @@ def test_what_carries_lineage_is_rescued(text: str, dialect: str, kind: type[exp
 
 
 def test_a_clause_left_out_is_said():
-    statement = only("CREATE LIVE TABLE t COMMENT 'x' AS SELECT a FROM LIVE.b", "databricks")
+    statement = only("CREATE LIVE TABLE t FROBNICATE x AS SELECT a FROM LIVE.b", "databricks")
     assert [(d.code, d.severity) for d in statement.diagnostics] == [("dropped", "warning")]
 
 

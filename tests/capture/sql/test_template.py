@@ -95,6 +95,12 @@ def test_unknown_names_render_to_identifiers():
     ]
 
 
+def test_unknown_values_that_are_compared_are_no_columns():
+    assert texts(
+        "select a from {{ t }} where b >= {{ day }} and c in ({{ l }}) and d = {{ s }}.f(x) limit {{ n }}"
+    ) == ["select a from t where b >= 'day' and c in ('l') and d = s.f(x) limit 'n'"]
+
+
 def test_unknown_macros_fit_where_they_stand():
     rendered = render("select {{ f(a) }} as x\nfrom {{ t() }}\n{{ tail() }}")
     assert rendered.variants[0].text == "select f() as x\nfrom t()\n/* tail */"

@@ -1,0 +1,434 @@
+"""Statements rewritten token by token to a form that the parser knows, so that what they read and write is not lost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeAlias
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import Token, TokenType
+
+from govtool.capture.sql.lexer import STRING_TYPES, closing, find_word, word, word_set
+
+if TYPE_CHECKING:
+    from govtool.capture.sql.script import ScriptReader
+
+Rewrite: TypeAlias = Callable[["ScriptReader", list[Token]], bool]
+"""Adds the statement in a form that parses, or returns False and adds nothing."""
+
+_QUERY_WORDS = word_set("SELECT FROM JOIN UNION INTERSECT EXCEPT MINUS WHERE INTO USING VALUES SET INSERT")
+_STORAGE_OPTIONS = word_set(
+    """WITH BUILD REFRESH COMMENT TBLPROPERTIES OPTIONS PARTITIONED CLUSTERED CLUSTER STORED LOCATION ROW DISTSTYLE
+    DISTKEY SORTKEY TABLESPACE PARALLEL COMPRESS NOCOMPRESS LOGGING NOLOGGING USING ENGINE"""
+)
+
+
+def dropped(reader: ScriptReader, tokens: list[Token], tree: exp.Expr, left_out: list[Token]) -> None:
+    """Add a statement, and say which of its tokens were left out; known options of storage are not worth a word."""
+    if word(left_out[0]) in _STORAGE_OPTIONS and not any(word(t) in _QUERY_WORDS - {"USING"} for t in left_out):
+        reader.add(tokens, tree, "parsed")
+        return
+    what = " ".join(word(t) or t.text for t in left_out[:3])[:40]
+    message = f"the clause that begins with {what!r} is not understood and was left out"
+    reader.add(tokens, tree, "parsed", reader.diagnostic("dropped", "warning", message, left_out[0]))
+
+
+# ----------------------------------------------------------------------------------------------------------
+
+
+def _like(token: Token, kind: TokenType, text: str) -> Token:
+    """A token that stands where another does."""
+    return Token(kind, text, token.line, token.col, token.start, token.end)
+
+
+def _create(reader: ScriptReader, tokens: list[Token]) -> bool:
+    """A CREATE with clauses that the parser does not know: keep the name, the columns and the query."""
+    if _without_word(reader, tokens, "SNAPSHOT") or _deep_clone(reader, tokens):
+        return True
+    kind_at = next(
+        (i for i, t in enumerate(tokens[1:8], 1) if word(t) in ("TABLE", "VIEW", "TASK", "PIPE", "STREAM")), -1
+    )
+    if kind_at < 0:
+        return False
+    kind = word(tokens[kind_at])
+    if kind in ("TASK", "PIPE"):
+        index = find_word(tokens, {"AS"}, kind_at)
+        if index < 0 or index + 1 >= len(tokens):
+            return False
+        reader.statement(tokens[index + 1 :])
+        return True
+    if kind == "STREAM":
+        return _stream(reader, tokens, kind_at)
+    name_end = kind_at + 1
+    while name_end < len(tokens) and word(tokens[name_end]) in ("IF", "NOT", "EXISTS"):
+        name_end += 1
+    name_start = name_end
+    name_end += 1
+    while name_end + 1 < len(tokens) and tokens[name_end].token_type == TokenType.DOT:
+        name_end += 2
+    columns_end = name_end
+    if columns_end < len(tokens) and tokens[columns_end].token_type == TokenType.L_PAREN:
+        columns_end = closing(tokens, columns_end) + 1
+    head = tokens[:1]
+    if len(tokens) > 2 and word(tokens[1]) == "OR" and word(tokens[2]) in ("REPLACE", "ALTER", "REFRESH"):
+        head = [tokens[0], tokens[1], _like(tokens[2], TokenType.REPLACE, "REPLACE")]
+    modifiers = [t for t in tokens[len(head) : kind_at] if word(t) in ("TEMP", "TEMPORARY", "MATERIALIZED")]
+    head = [*head, *modifiers, tokens[kind_at]]
+    query_at = columns_end - 1
+    while True:
+        query_at = find_word(tokens, {"AS"}, query_at + 1)
+        if query_at < 0 or query_at + 1 >= len(tokens):
+            break
+        following = tokens[query_at + 1]
+        if (
+            word(following) in ("SELECT", "WITH", "FROM", "VALUES", "TABLE")
+            or following.token_type == TokenType.L_PAREN
+        ):
+            for columns in (tokens[name_start:columns_end], tokens[name_start:name_end]):
+                tree = reader.attempt([*head, *columns, *tokens[query_at:]])
+                if tree is not None:
+                    dropped(
+                        reader, tokens, tree, tokens[columns_end:query_at] or tokens[1:kind_at] or tokens[name_end:]
+                    )
+                    return True
+                tail = _last_with(tokens, query_at)
+                tree = reader.attempt([*head, *columns, *tokens[query_at:tail]]) if tail > 0 else None
+                if tree is not None:
+                    dropped(reader, tokens, tree, tokens[tail:])
+                    return True
+            return False
+    if columns_end > name_end:
+        tree = reader.attempt([*head, *tokens[name_start:columns_end]])
+        if tree is not None:
+            dropped(reader, tokens, tree, tokens[columns_end:] or tokens[1:kind_at] or tokens[:1])
+            return True
+    return False
+
+
+def _last_with(tokens: list[Token], start: int) -> int:
+    """Where ``WITH CHECK OPTION``, ``WITH READ ONLY`` and the like begin; -1 if nothing of the kind ends the
+    statement.
+    """
+    for index in range(len(tokens) - 1, max(start + 2, len(tokens) - 8), -1):
+        if word(tokens[index]) == "WITH":
+            return index
+    return -1
+
+
+def _deep_clone(reader: ScriptReader, tokens: list[Token]) -> bool:
+    """Databricks' ``CREATE TABLE t DEEP CLONE s``."""
+    at = find_word(tokens, {"DEEP"}, 2)
+    return at > 0 and at + 1 < len(tokens) and word(tokens[at + 1]) == "CLONE" and _without(reader, tokens, at, at + 1)
+
+
+def _without_word(reader: ScriptReader, tokens: list[Token], text: str) -> bool:
+    """BigQuery's ``CREATE | DROP SNAPSHOT TABLE``: a table like others, for lineage."""
+    at = next((i for i, t in enumerate(tokens[1:5], 1) if word(t) == text), -1)
+    if at < 0:
+        return False
+    tree = reader.attempt([*tokens[:at], *tokens[at + 1 :]])
+    if tree is None:
+        at_time = find_word(tokens, {"FOR"}, at)
+        tree = reader.attempt([*tokens[:at], *tokens[at + 1 : at_time]]) if at_time > 0 else None
+    if tree is None:
+        return False
+    reader.add(tokens, tree, "parsed")
+    return True
+
+
+def _drop(reader: ScriptReader, tokens: list[Token]) -> bool:
+    return _without_word(reader, tokens, "SNAPSHOT")
+
+
+def _stream(reader: ScriptReader, tokens: list[Token], kind_at: int) -> bool:
+    """Snowflake's ``CREATE STREAM s ON TABLE t``: reads as a view of all of t."""
+    on = find_word(tokens, {"ON"}, kind_at)
+    if on < 0 or on + 2 >= len(tokens) or word(tokens[on + 1]) not in ("TABLE", "VIEW", "DYNAMIC", "EXTERNAL", "EVENT"):
+        return False
+    start = on + 2
+    while start < len(tokens) and word(tokens[start]) in ("TABLE", "VIEW"):
+        start += 1
+    end = start + 1
+    while end + 1 < len(tokens) and tokens[end].token_type == TokenType.DOT:
+        end += 2
+    here = tokens[on]
+    query = [
+        _like(here, TokenType.ALIAS, "AS"),
+        _like(here, TokenType.SELECT, "SELECT"),
+        _like(here, TokenType.STAR, "*"),
+        _like(here, TokenType.FROM, "FROM"),
+        *tokens[start:end],
+    ]
+    name_start = kind_at + 1
+    while name_start < on and word(tokens[name_start]) in ("IF", "NOT", "EXISTS"):
+        name_start += 1
+    name_end = name_start + 1
+    while name_end + 1 < on and tokens[name_end].token_type == TokenType.DOT:
+        name_end += 2
+    tree = reader.attempt(
+        [tokens[0], _like(tokens[kind_at], TokenType.VIEW, "VIEW"), *tokens[name_start:name_end], *query]
+    )
+    if tree is None:
+        return False
+    reader.add(tokens, tree, "parsed")
+    return True
+
+
+def _replace_into(reader: ScriptReader, tokens: list[Token]) -> bool:
+    """MySQL's and SQLite's REPLACE: an INSERT that deletes what it collides with."""
+    start = 1
+    while start < len(tokens) and word(tokens[start]) in ("LOW_PRIORITY", "DELAYED"):
+        start += 1
+    into = [] if start < len(tokens) and word(tokens[start]) == "INTO" else [_like(tokens[0], TokenType.INTO, "INTO")]
+    tree = reader.attempt([_like(tokens[0], TokenType.INSERT, "INSERT"), *into, *tokens[start:]])
+    if tree is None:
+        return False
+    reader.add(tokens, tree, "parsed", head="insert")
+    return True
+
+
+def _rename(reader: ScriptReader, tokens: list[Token]) -> bool:
+    """``RENAME TABLE a TO b, c TO d`` as one ALTER a pair."""
+    start = 2 if len(tokens) > 1 and word(tokens[1]) in ("TABLE", "TABLES") else 1
+    pairs: list[list[Token]] = [[]]
+    for token in tokens[start:]:
+        if token.token_type == TokenType.COMMA:
+            pairs.append([])
+        else:
+            pairs[-1].append(token)
+    done = False
+    for pair in pairs:
+        to = find_word(pair, {"TO"}, 1)
+        if to < 0:
+            return done
+        here = pair[0]
+        tree = reader.attempt(
+            [
+                _like(here, TokenType.ALTER, "ALTER"),
+                _like(here, TokenType.TABLE, "TABLE"),
+                *pair[:to],
+                _like(here, TokenType.VAR, "RENAME"),
+                *pair[to:],
+            ]
+        )
+        if tree is None:
+            return done
+        reader.add(pair, tree, "parsed", head="rename")
+        done = True
+    return done
+
+
+def _unload(reader: ScriptReader, tokens: list[Token]) -> bool:
+    """``UNLOAD ('query') TO 'file' …`` (Redshift), ``UNLOAD (query) TO 'file'`` (Athena), as a COPY of the query."""
+    if len(tokens) < 4 or tokens[1].token_type != TokenType.L_PAREN:
+        return False
+    end = closing(tokens, 1)
+    inside = tokens[2:end]
+    target = next((t for t in tokens[end + 1 : end + 4] if t.token_type in STRING_TYPES), None)
+    if not inside or target is None:
+        return False
+    query: exp.Expr | None
+    if len(inside) == 1 and inside[0].token_type in STRING_TYPES:
+        text = inside[0].text
+        try:
+            query = reader.lex.parse(reader.lex.tokenize(text), text)
+        except Exception:
+            return False
+    else:
+        query = reader.attempt(inside)
+    if not isinstance(query, exp.Query):
+        return False
+    tree = exp.Copy(this=exp.Subquery(this=query), kind=False, files=[exp.Literal.string(target.text)])
+    reader.add(tokens, tree, "parsed", head="unload")
+    return True
+
+
+def _explained(reader: ScriptReader, tokens: list[Token]) -> bool:
+    reader.add(tokens, None, "ignored")
+    return True
+
+
+def _insert(reader: ScriptReader, tokens: list[Token]) -> bool:
+    """INSERT with a clause between its target and its rows: OVERRIDING … VALUE, the format of a DIRECTORY."""
+    at = find_word(tokens, {"OVERRIDING"}, 2)
+    if at > 0:
+        return _without(reader, tokens, at, at + 3)
+    directory = next((i for i, t in enumerate(tokens[1:5], 1) if word(t) == "DIRECTORY"), -1)
+    at = find_word(tokens, {"USING"}, directory) if directory > 0 else -1
+    if at < 0:
+        return False
+    end = at + 2
+    if end + 1 < len(tokens) and word(tokens[end]) == "OPTIONS":
+        end = closing(tokens, end + 1) + 1
+    return _without(reader, tokens, at, end)
+
+
+def _without(reader: ScriptReader, tokens: list[Token], start: int, end: int) -> bool:
+    tree = reader.attempt(tokens[:start] + tokens[end:])
+    if tree is not None:
+        reader.add(tokens, tree, "parsed")
+    return tree is not None
+
+
+def _merge(reader: ScriptReader, tokens: list[Token]) -> bool:
+    """Oracle's ``UPDATE SET … DELETE WHERE c`` in MERGE: a branch of its own that deletes."""
+    out: list[Token] = []
+    position = 0
+    while True:
+        at = find_word(tokens, {"DELETE"}, position)
+        if at < 0 or at + 1 >= len(tokens):
+            break
+        if word(tokens[at + 1]) != "WHERE":
+            out.extend(tokens[position : at + 1])
+            position = at + 1
+            continue
+        end = find_word(tokens, {"WHEN"}, at)
+        end = end if end > 0 else len(tokens)
+        here = tokens[at]
+        out.extend(tokens[position:at])
+        out.extend(
+            (
+                _like(here, TokenType.WHEN, "WHEN"),
+                _like(here, TokenType.VAR, "MATCHED"),
+                _like(here, TokenType.AND, "AND"),
+            )
+        )
+        out.extend(tokens[at + 2 : end])
+        out.extend((_like(here, TokenType.THEN, "THEN"), here))
+        position = end
+    if not out:
+        return False
+    tree = reader.attempt([*out, *tokens[position:]])
+    if tree is not None:
+        reader.add(tokens, tree, "parsed")
+    return tree is not None
+
+
+def _load(reader: ScriptReader, tokens: list[Token]) -> bool:
+    """MySQL's ``LOAD DATA [LOCAL] INFILE 'file' [REPLACE | IGNORE] INTO TABLE t …``."""
+    file = find_word(tokens, {"INFILE"}, 1)
+    table = find_word(tokens, {"TABLE"}, file) if file > 0 else -1
+    if table < 0 or file + 1 >= len(tokens) or tokens[file + 1].token_type not in STRING_TYPES:
+        return False
+    end = table + 2
+    while end + 1 < len(tokens) and tokens[end].token_type == TokenType.DOT:
+        end += 2
+    here = tokens[file]
+    insert = [_like(here, TokenType.INSERT, "INSERT"), _like(here, TokenType.INTO, "INTO"), *tokens[table + 1 : end]]
+    target = reader.attempt([*insert, _like(here, TokenType.VALUES, "VALUES"), *_row(here)])
+    if not isinstance(target, exp.Insert):
+        return False
+    tree = exp.LoadData(
+        this=target.this, local=False, overwrite=False, inpath=exp.Literal.string(tokens[file + 1].text)
+    )
+    reader.add(tokens, tree, "parsed")
+    return True
+
+
+def _row(here: Token) -> list[Token]:
+    return [
+        _like(here, TokenType.L_PAREN, "("),
+        _like(here, TokenType.NUMBER, "1"),
+        _like(here, TokenType.R_PAREN, ")"),
+    ]
+
+
+def renamed(reader: ScriptReader, tokens: list[Token]) -> bool:
+    """T-SQL's ``EXEC sp_rename 'schema.old', 'new' [, 'COLUMN']`` as an ALTER TABLE."""
+    strings = [t for t in tokens if t.token_type in STRING_TYPES]
+    if len(strings) < 2 or strings[1].text.strip() == "":
+        return False
+    kind = strings[2].text.upper() if len(strings) > 2 else "OBJECT"
+    parts = reader.lex.tokenize(strings[0].text)
+    here = strings[0]
+    name = [_like(here, t.token_type, t.text) for t in parts]
+    new = _like(strings[1], TokenType.IDENTIFIER, strings[1].text)
+    if new.text.replace("_", "").isalnum():
+        new = _like(strings[1], TokenType.VAR, strings[1].text)
+    alter = [_like(here, TokenType.ALTER, "ALTER"), _like(here, TokenType.TABLE, "TABLE")]
+    rename = _like(here, TokenType.VAR, "RENAME")
+    to = _like(here, TokenType.VAR, "TO")
+    if kind == "COLUMN" and len(name) > 2:
+        tree = reader.attempt([*alter, *name[:-2], rename, _like(here, TokenType.COLUMN, "COLUMN"), name[-1], to, new])
+    elif kind == "OBJECT":
+        tree = reader.attempt([*alter, *name, rename, to, new])
+    else:
+        return False
+    if tree is None:
+        return False
+    reader.add(tokens, tree, "parsed", head="rename")
+    return True
+
+
+def _declare(reader: ScriptReader, tokens: list[Token]) -> bool:
+    reader.add(tokens, None, "ignored")
+    return True
+
+
+def _alter(reader: ScriptReader, tokens: list[Token]) -> bool:
+    """``ALTER TABLE a EXCHANGE PARTITION (…) WITH TABLE b``, ``ALTER TABLE a APPEND FROM b``: rows of b come into a."""
+    view = next((i for i, t in enumerate(tokens[1:10], 1) if word(t) == "VIEW"), -1)
+    if view > 0:
+        return _alter_view(reader, tokens, view)
+    append = find_word(tokens, {"APPEND"}, 2)
+    exchange = append if append > 0 else find_word(tokens, {"EXCHANGE"}, 2)
+    table = find_word(tokens, {"FROM" if append > 0 else "TABLE"}, exchange + 1) if exchange > 0 else -1
+    if table < 0:
+        return False
+    end = table + 2
+    while end + 1 < len(tokens) and tokens[end].token_type == TokenType.DOT:
+        end += 2
+    here = tokens[0]
+    tree = reader.attempt(
+        [
+            _like(here, TokenType.INSERT, "INSERT"),
+            _like(here, TokenType.INTO, "INTO"),
+            *tokens[2:exchange],
+            _like(here, TokenType.SELECT, "SELECT"),
+            _like(here, TokenType.STAR, "*"),
+            _like(here, TokenType.FROM, "FROM"),
+            *tokens[table + 1 : end],
+        ]
+    )
+    if tree is None:
+        return False
+    reader.add(tokens, tree, "parsed", head="alter")
+    return True
+
+
+def _alter_view(reader: ScriptReader, tokens: list[Token], view: int) -> bool:
+    """``ALTER … VIEW v … AS query`` with options between: as CREATE OR REPLACE VIEW."""
+    end = view + 2
+    while end + 1 < len(tokens) and tokens[end].token_type == TokenType.DOT:
+        end += 2
+    query = find_word(tokens, {"AS"}, end)
+    if query < 0:
+        return False
+    here = tokens[0]
+    head = [
+        _like(here, TokenType.CREATE, "CREATE"),
+        _like(here, TokenType.OR, "OR"),
+        _like(here, TokenType.REPLACE, "REPLACE"),
+    ]
+    tail = _last_with(tokens, query)
+    for stop in (len(tokens), tail):
+        tree = reader.attempt([*head, *tokens[view:end], *tokens[query:stop]]) if stop > 0 else None
+        if tree is not None:
+            reader.add(tokens, tree, "parsed")
+            return True
+    return False
+
+
+REWRITES: dict[str, Rewrite] = {
+    "CREATE": _create,
+    "REPLACE": _replace_into,
+    "RENAME": _rename,
+    "UNLOAD": _unload,
+    "EXPLAIN": _explained,
+    "DECLARE": _declare,
+    "ALTER": _alter,
+    "DROP": _drop,
+    "INSERT": _insert,
+    "MERGE": _merge,
+    "LOAD": _load,
+}
