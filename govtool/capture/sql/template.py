@@ -252,7 +252,9 @@ _COMPARED = re.compile(
 def _value(match: re.Match[str], name: str) -> str:
     """``d >= {{ day }}`` compares with a value; a name there would be taken for a column."""
     source = match.string
-    following = source[match.end() : match.end() + 1]
+    mark = _MARK.match(source, match.end())
+    end = mark.end() if mark else match.end()
+    following = source[end : end + 1]
     if following.isalnum() or following in ("_", ".", "(", "'", '"', "`", "\ue002"):
         return name
     before = _MARK.sub("", source[max(0, match.start() - 120) : match.start()])
