@@ -113,9 +113,11 @@ class Proxy:
         """Number a request and ask the plan what to do to it."""
         with self._lock:
             self._number += 1
-            fault = self.plan(Request(self._number, method, path, body))
-            self.hits += fault is not None
-            return fault
+            plan, request = self.plan, Request(self._number, method, path, body)
+        fault = plan(request)  # Without the lock: a plan may make requests of its own.
+        with self._lock:
+            self.hits += fault is not None and self.plan is plan
+        return fault
 
     def note(self, exchange: Exchange) -> None:
         """Remember what passed."""

@@ -16,17 +16,15 @@ import os
 import shlex
 import subprocess
 from collections.abc import Callable, Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from govtool.errors import StoreError, UnknownNameError, UsageError
 from govtool.store.failures import NO_CREDENTIALS
+from govtool.store.retry import Patience
 
-ATTEMPTS = 7
-"""How often a request is tried before it counts as failed; ``AWS_MAX_ATTEMPTS`` changes it."""
-_GIVE_UP_AFTER = timedelta(seconds=60)
 _PROCESS_SECONDS = 60
 _REGION = "us-east-1"
 _METADATA = "http://169.254.169.254"
@@ -60,7 +58,7 @@ def s3_options(environment: Mapping[str, str] | None = None) -> dict[str, Any]:
     env = os.environ if environment is None else environment
     profile = read_profile(env)
     settings = profile.settings
-    options: dict[str, Any] = {"retry_config": retries(env), "client_options": {}}
+    options: dict[str, Any] = {"client_options": {}}
     region = env.get("AWS_REGION") or env.get("AWS_DEFAULT_REGION") or settings.get("region")
     if region:
         options["region"] = region
@@ -76,17 +74,19 @@ def s3_options(environment: Mapping[str, str] | None = None) -> dict[str, Any]:
     return options | _credentials(env, profile)
 
 
-def retries(env: Mapping[str, str]) -> dict[str, Any]:
-    """How obstore tries again: with growing, random pauses, for a minute at most.
+def patience(environment: Mapping[str, str] | None = None) -> Patience:
+    """How often a request is tried: ``AWS_MAX_ATTEMPTS``, or seven times.
 
     Raises:
-        UsageError: ``usage.aws-config`` if ``AWS_MAX_ATTEMPTS`` is not a number.
+        UsageError: ``usage.aws-config`` if that is not a number.
     """
-    text = env.get("AWS_MAX_ATTEMPTS") or str(ATTEMPTS)
+    env = os.environ if environment is None else environment
+    text = env.get("AWS_MAX_ATTEMPTS")
+    if not text:
+        return Patience()
     if not text.isdecimal() or not 1 <= int(text) <= 1000:
         raise UsageError(f"AWS_MAX_ATTEMPTS is {text[:40]!r}", code="usage.aws-config", hint="use a number from 1 on")
-    pauses = {"init_backoff": timedelta(milliseconds=50), "max_backoff": timedelta(seconds=10), "base": 2}
-    return {"max_retries": int(text) - 1, "retry_timeout": _GIVE_UP_AFTER, "backoff": pauses}
+    return Patience(attempts=int(text))
 
 
 def read_profile(env: Mapping[str, str]) -> Profile:

@@ -10,9 +10,11 @@ from urllib.parse import unquote, urlsplit
 from govtool.errors import StoreError, UsageError
 from govtool.store.failures import translate
 from govtool.store.objects import Objects, ObstoreObjects
+from govtool.store.retry import ONCE, Patience
 
 _SCHEME = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]+)://")
-_REMOTE = ("s3", "s3a", "gs", "az", "abfs", "abfss")
+_S3 = ("s3", "s3a")
+_REMOTE = (*_S3, "gs", "az", "abfs", "abfss")
 SCHEMES = ("file", "memory", *_REMOTE)
 """The schemes of a store's address; an address without one is a path."""
 
@@ -86,12 +88,11 @@ def open_object_store(uri: str, *, create: bool = False) -> Any:
 
 
 def _options(scheme: str) -> dict[str, Any]:
-    """What the usual environment says beyond what obstore reads itself, and how long to try."""
+    """What the usual environment says beyond what obstore reads itself. Who tries again is `govtool.store.retry`."""
     from govtool.store import aws
 
-    if scheme in ("s3", "s3a"):
-        return aws.s3_options()
-    return {"retry_config": aws.retries({})}
+    found = aws.s3_options() if scheme in _S3 else {}
+    return {**found, "retry_config": {"max_retries": 0}}
 
 
 def open_objects(uri: str, *, create: bool = False) -> Objects:
@@ -100,7 +101,11 @@ def open_objects(uri: str, *, create: bool = False) -> Objects:
     shown = normalise(uri)
     store = open_object_store(uri, create=create)
     if path is None:
-        return ObstoreObjects(shown, store)
+        from govtool.store import aws
+
+        scheme = shown.split("://", 1)[0]
+        patience = ONCE if scheme == "memory" else aws.patience() if scheme in _S3 else Patience()
+        return ObstoreObjects(shown, store, patience)
     from govtool.store.local import LocalObjects
 
     return LocalObjects(shown, store, path.absolute())

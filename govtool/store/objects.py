@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from govtool.store.failures import is_absent, translate
+from govtool.store.retry import ONCE, Patience
 
 _PARALLEL = 16
 _A = TypeVar("_A")
@@ -69,23 +70,29 @@ class ObstoreObjects:
     Args:
         uri: What to call it in messages.
         store: An obstore store.
+        patience: How often a request is tried.
     """
 
-    def __init__(self, uri: str, store: Any) -> None:
+    def __init__(self, uri: str, store: Any, patience: Patience = ONCE) -> None:
         import obstore
 
         self.uri = uri
         self._store = store
         self._api: Any = obstore
+        self._patience = patience
 
     def get(self, key: str) -> bytes | None:
         """See `ReadableObjects.get`."""
-        try:
-            return bytes(self._api.get(self._store, key).bytes())
-        except Exception as error:
-            if isinstance(error, FileNotFoundError) and is_absent(error):
-                return None
-            raise translate(error, f"read {key}", self.uri) from error
+
+        def request() -> bytes | None:
+            try:
+                return bytes(self._api.get(self._store, key).bytes())
+            except FileNotFoundError as error:
+                if is_absent(error):
+                    return None
+                raise
+
+        return self._run(f"read {key}", request)
 
     def get_many(self, keys: Sequence[str]) -> list[bytes | None]:
         """See `ReadableObjects.get_many`."""
@@ -95,23 +102,38 @@ class ObstoreObjects:
 
     def scan(self, prefix: str, after: str = "") -> Iterator[ObjectInfo]:
         """See `ReadableObjects.scan`."""
-        try:
-            for chunk in self._api.list(self._store, prefix=prefix, offset=after or None):
-                for meta in chunk:
-                    yield ObjectInfo(meta["path"], meta["size"], meta["last_modified"])
-        except Exception as error:
-            raise translate(error, f"list {prefix}", self.uri) from error
+        seen: set[str] = set()
+        chunks: Iterator[Any] | None = None
+
+        def request() -> list[ObjectInfo]:
+            # One page at a time; after an error, the listing starts anew without what it gave already.
+            nonlocal chunks
+            if chunks is None:
+                chunks = iter(self._api.list(self._store, prefix=prefix, offset=after or None))
+            try:
+                page: list[Any] = next(chunks, [])
+            except BaseException:
+                chunks = None
+                raise
+            return [ObjectInfo(meta["path"], meta["size"], meta["last_modified"]) for meta in page]
+
+        while page := self._run(f"list {prefix}", request):
+            fresh = [info for info in page if info.key not in seen]
+            seen.update(info.key for info in fresh)
+            yield from fresh
 
     def create(self, key: str, data: bytes) -> bool:
         """See `Objects.create`."""
-        try:
-            # One request whatever the size: a multipart upload would only be conditional at its end.
-            self._api.put(self._store, key, data, mode="create", use_multipart=False)
-        except self._api.exceptions.AlreadyExistsError:
-            return False
-        except Exception as error:
-            raise translate(error, f"write {key}", self.uri) from error
-        return True
+
+        def request() -> bool:
+            try:
+                # One request whatever the size: a multipart upload would only be conditional at its end.
+                self._api.put(self._store, key, data, mode="create", use_multipart=False)
+            except self._api.exceptions.AlreadyExistsError:
+                return False
+            return True
+
+        return self._run(f"write {key}", request)
 
     def create_many(self, items: Sequence[tuple[str, bytes]]) -> list[bool]:
         """See `Objects.create_many`."""
@@ -121,16 +143,25 @@ class ObstoreObjects:
 
     def put(self, key: str, data: bytes) -> None:
         """See `Objects.put`."""
-        try:
-            self._api.put(self._store, key, data)
-        except Exception as error:
-            raise translate(error, f"write {key}", self.uri) from error
+        self._run(f"write {key}", lambda: self._api.put(self._store, key, data))
 
     def delete(self, key: str) -> None:
         """See `Objects.delete`."""
-        try:
-            self._api.delete(self._store, key)
-        except Exception as error:
-            if isinstance(error, FileNotFoundError) and is_absent(error):
-                return
-            raise translate(error, f"delete {key}", self.uri) from error
+
+        def request() -> None:
+            try:
+                self._api.delete(self._store, key)
+            except FileNotFoundError as error:
+                if not is_absent(error):
+                    raise
+
+        self._run(f"delete {key}", request)
+
+    def _run(self, action: str, request: Callable[[], _R]) -> _R:
+        def attempt() -> _R:
+            try:
+                return request()
+            except Exception as error:
+                raise translate(error, action, self.uri) from error
+
+        return self._patience.run(attempt)

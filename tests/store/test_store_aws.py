@@ -32,7 +32,7 @@ def home(tmp_path):
 
 def test_keys_of_the_environment_are_left_to_obstore(home):
     options = aws.s3_options(home(**KEYS))
-    assert set(options) == {"retry_config", "client_options"}
+    assert options == {"client_options": {}}
 
 
 def test_the_environment_goes_before_the_profile(home):
@@ -132,8 +132,6 @@ def test_what_takes_boto3_says_so(home, monkeypatch):
     [
         ("no section\n", {}),
         ("[default]\nendpoint_url = ftp://x\n", {}),
-        ("", {"AWS_MAX_ATTEMPTS": "many"}),
-        ("", {"AWS_MAX_ATTEMPTS": "0"}),
         ("", {"AWS_ENDPOINT_URL": "localhost:9000"}),
         ("", {"AWS_CONFIG_FILE": "/"}),
     ],
@@ -141,6 +139,13 @@ def test_what_takes_boto3_says_so(home, monkeypatch):
 def test_settings_that_make_no_sense(home, config, variables):
     with pytest.raises(UsageError) as caught:
         aws.s3_options(home(config, **{**KEYS, **variables}))
+    assert caught.value.code == "usage.aws-config"
+
+
+@pytest.mark.parametrize("text", ["many", "0", "-1", "1e3"])
+def test_a_number_of_attempts_that_makes_no_sense(text):
+    with pytest.raises(UsageError) as caught:
+        aws.patience({"AWS_MAX_ATTEMPTS": text})
     assert caught.value.code == "usage.aws-config"
 
 

@@ -33,12 +33,15 @@ def version(store):
     return int(head.message)
 
 
-@pytest.mark.parametrize("mode", ["before", "after", "sync"])
-def test_killed_at_every_step(tmp_path, mode):
+@pytest.mark.parametrize(
+    ("backend", "mode"),
+    [("local", "before"), ("local", "after"), ("local", "sync"), ("moto", "before"), ("moto", "after")],
+)
+def test_killed_at_every_step(make_uri, backend, mode):
     k, survived = 0, False
     while not survived:
         k += 1
-        uri = str(tmp_path / f"{k}")
+        uri = make_uri(backend) + f"/{k}"
         batch(Store.init(uri), 1)
         process = run(uri, mode, k)
         survived = "survived" in process.communicate(timeout=60)[0]

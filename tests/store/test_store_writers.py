@@ -8,11 +8,13 @@ import threading
 from itertools import pairwise
 from pathlib import Path
 
+import pytest
 from store_doubles import Wrapped
 
+from bench import servers
 from govtool.store import Changes, Fragment, Store
 
-COMMITS = 15
+COMMITS = 50
 
 CODE = """
 import sys
@@ -26,15 +28,16 @@ for n in range({commits}):
 """
 
 
-def test_eight_processes(tmp_path):
-    uri = str(tmp_path / "store")
+@pytest.mark.parametrize("backend", ["local", "server"])
+def test_eight_processes_of_fifty_commits(make_uri, backend):
+    uri = make_uri(backend if backend == "local" else "seaweedfs" if servers.weed() else "moto")
     store = Store.init(uri)
     root = str(Path(__file__).parents[2])
     processes = [
         subprocess.Popen([sys.executable, "-c", CODE.format(root=root, uri=uri, commits=COMMITS, who=who)])
         for who in range(8)
     ]
-    assert [process.wait(timeout=120) for process in processes] == [0] * 8
+    assert [process.wait(timeout=300) for process in processes] == [0] * 8
     commits = list(store.log())
     assert len(commits) == 8 * COMMITS
     assert len({commit.batch for commit in commits}) == 8 * COMMITS
