@@ -16,6 +16,7 @@ from sqlglot import exp
 from govtool.capture.sql.inline import inline_function
 from govtool.capture.sql.script import ParsedStatement
 from govtool.capture.sql.walk.dependencies import Interner
+from govtool.capture.sql.walk.functions import type_text
 from govtool.capture.sql.walk.relation import TableInfo, file_name, starred
 from govtool.capture.sql.walk.state import Inline
 from govtool.capture.sql.walk.statements import StatementWalk
@@ -64,6 +65,16 @@ class StatementState:
     unsettled: bool = False
     """Whether knowing more columns from usage could change the answer."""
     line_map: Callable[[int], int] | None = None
+    _naming: tuple[object, ...] | None = None
+
+    @property
+    def naming(self) -> tuple[object, ...]:
+        """All that decides what a written table name means here; equal for statements that agree about it."""
+        if self._naming is None:
+            script = self.script
+            session = script.file if script.temporary else ""
+            self._naming = (session, script.dialect, self.catalog, self.schema, self.path)
+        return self._naming
 
     @property
     def first_variant(self) -> StatementState:
@@ -232,18 +243,11 @@ class Batch:
             return self._temporary(name, script) if name in script.temporary else ""
         if isinstance(this, exp.Var):
             return file_name(this.name)
-        parts = node.parts
-        if not parts or not all(isinstance(part, exp.Identifier) for part in parts):
+        parts: list[exp.Expr] = [this] if isinstance(this, exp.Identifier) and not node.args.get("db") else node.parts
+        if not parts or not all([isinstance(part, exp.Identifier) for part in parts]):  # noqa: C419
             return ""
-        written = tuple((part.args["this"], bool(part.args.get("quoted"))) for part in parts)
-        key = (
-            written,
-            script.file if script.temporary else "",
-            script.dialect,
-            statement.catalog,
-            statement.schema,
-            statement.path,
-        )
+        written = tuple([(part.args["this"], bool(part.args.get("quoted"))) for part in parts])
+        key = (written, statement.naming)
         found = self._names.get(key)
         if found is None:
             temporary = bool(this.args.get("temporary")) if isinstance(this, exp.Identifier) else False
@@ -375,9 +379,7 @@ class Batch:
                 for column in action.expressions if isinstance(action, exp.Schema) else [action]:
                     if isinstance(column, exp.ColumnDef):
                         kind = column.args.get("kind")
-                        columns[_column(column.this, dialect)] = (
-                            kind.sql(dialect=dialect or None) if kind is not None else None
-                        )
+                        columns[_column(column.this, dialect)] = type_text(kind, dialect)
             elif isinstance(action, exp.RenameColumn):
                 old, new = _column(action.this, dialect), _column(action.args["to"], dialect)
                 if drops and old in columns:

@@ -19,6 +19,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from hashlib import blake2b
 
 from govtool.capture.sql.batch import Batch, ScriptState, StatementState
 from govtool.capture.sql.emit import Emitter, fold_script
@@ -57,7 +58,7 @@ class Options:
     variables: Mapping[str, object] = field(default_factory=dict)
     """Values for templates."""
     evidence: bool = True
-    """Whether to keep each statement's redacted text. Without it fingerprints are made for bare SELECTs only."""
+    """Whether to make each statement's fingerprint and redacted text. Without it ``fingerprint`` is a digest of the text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,9 +236,12 @@ def _placed(note: Diagnostic, statement: StatementState) -> Diagnostic:
 def _evidence(statement: StatementState, options: Options) -> Statement:
     parsed: ParsedStatement = statement.parsed
     dialect = statement.script.dialect
-    needs_name = any(not write.target for write in statement.writes)
+    if options.evidence:
+        identity = fingerprint(parsed.text, dialect)
+    else:  # the name of a bare SELECT has to be its own, and no more
+        identity = blake2b(parsed.text.encode("utf-8", "replace"), digest_size=16).hexdigest()
     return Statement(
-        fingerprint=fingerprint(parsed.text, dialect) if options.evidence or needs_name else "",
+        fingerprint=identity,
         kind=parsed.head.replace(" ", "_"),
         dialect=dialect,
         file=statement.script.file,
@@ -305,6 +309,10 @@ def _uncollected() -> Iterator[None]:
         yield
     finally:
         if was_enabled:
+            # Without this the next allocation would start a collection of everything that the batch has made.
+            if not gc.get_freeze_count():
+                gc.freeze()
+                gc.unfreeze()
             gc.enable()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sqlglot import exp
+from sqlglot.expressions import Identifier
 
 from govtool.capture.sql.walk.dependencies import KIND_MASK, OPAQUE, REF_SHIFT, TRANSFORMATION, Deps, bounded, compose
 from govtool.capture.sql.walk.relation import Source
@@ -54,14 +55,43 @@ class ColumnWalk(Walk):
         """
         args = node.args
         this = args["this"]
+        if this.__class__ is not Identifier or this.args.get("quoted"):
+            return self._column(node, this, args.get("table"), scope)
         table = args.get("table")
+        text = this.args["this"]
+        # What was written before in this scope needs no resolving; most columns are named more than once.
         if table is None:
-            if this.__class__ is not exp.Identifier:
-                return self._unnamed(node, this, None, scope)
+            found = scope.seen.get(text)
+            if found is not None:
+                return found
             name = self.name(this)
-            found = scope.resolved.get(name)
-            return found if found is not None else self.unqualified(name, node, scope)
-        if this.__class__ is exp.Identifier and not args.get("db"):
+            if name not in scope.merged:  # the common case: one source of this scope is known to have it
+                owner = None
+                for source in scope.sources:
+                    if name in source.known and not source.hidden:
+                        if owner is not None:
+                            break
+                        owner = source
+                else:
+                    if owner is not None:
+                        known = owner.get(name, self.interner) or ()
+                        scope.seen[text] = known
+                        return known
+            return self.unqualified(name, node, scope, text)
+        key = (table.args["this"], text)
+        found = scope.seen.get(key)
+        if found is None:
+            found = self._column(node, this, table, scope)
+            if found and not args.get("db") and not table.args.get("quoted"):
+                scope.seen[key] = found
+        return found
+
+    def _column(self, node: exp.Column, this: exp.Expr, table: exp.Expr | None, scope: Scope) -> Deps:
+        if table is None:
+            if this.__class__ is not Identifier:
+                return self._unnamed(node, this, None, scope)
+            return self.unqualified(self.name(this), node, scope)
+        if this.__class__ is Identifier and not node.args.get("db"):
             source = scope.by_alias.get(self.name(table))
             if source is not None:
                 name = self.name(this)
@@ -99,14 +129,17 @@ class ColumnWalk(Walk):
         self.diagnose("unresolved", f"{source.alias or 'the subquery'} has no column {name}", node)
         return ()
 
-    def unqualified(self, name: str, node: exp.Expr, scope: Scope) -> Deps:
-        """Return the dependencies of an unqualified column name, looking outwards through the scopes."""
+    def unqualified(self, name: str, node: exp.Expr, scope: Scope, text: str = "") -> Deps:
+        """Return the dependencies of an unqualified column name, looking outwards through the scopes.
+
+        Where the scope itself owns the name, it is remembered under the written ``text``.
+        """
         level: Scope | None = scope
         while level is not None:
             found = self._in_scope(name, node, level)
             if found is not None:
-                if level is scope:
-                    scope.resolved[name] = found
+                if level is scope and text:
+                    scope.seen[text] = found
                 return found
             level = level.parent
         bare = name.strip('"').lower()

@@ -31,7 +31,12 @@ from govtool.capture.sql.walk.functions import AGGREGATE_NAMES, VALUE_WINDOW_FUN
 from govtool.capture.sql.walk.paths import joined_path, json_key, json_path
 from govtool.capture.sql.walk.relation import Output, Source
 from govtool.capture.sql.walk.scope import Environment, Scope
-from govtool.capture.sql.walk.state import Inline
+from govtool.capture.sql.walk.state import ROW_OF, ROW_OF_OPAQUE, Inline
+
+Column = exp.Column
+
+COMPOSED_BITS = KIND_MASK | CHAIN_MASK
+UNSTARRED = ~STAR
 
 Task = tuple[exp.Expr, int, int]
 """A node, the kind of the way from it to the output, and the chain of functions on that way."""
@@ -132,7 +137,7 @@ class ExpressionWalk(ColumnWalk):
     def dependencies(self, node: exp.Expr, scope: Scope, env: Environment | None) -> Deps:
         """Return the dependencies of an output expression."""
         cls = node.__class__
-        if cls is exp.Column:
+        if cls is Column:
             found = self.column(cast(exp.Column, node), scope)
             if len(found) == 1:
                 dep = found[0]
@@ -146,10 +151,41 @@ class ExpressionWalk(ColumnWalk):
         """Record every column inside ``node`` as referenced by the row set, as ``kind``."""
         if node is None:
             return
-        if node.__class__ is exp.Column:
-            self.refer(self.column(node, scope), kind)
-        else:
-            self.refer(self.collect(node, scope, env, CONDITIONAL, 0), kind)
+        if node.__class__ is Column:
+            self.refer(self.column(cast(exp.Column, node), scope), kind)
+            return
+        # A leaner pass than ``collect``: predicates are most of a query, and neither functions nor kinds matter here.
+        stack = [node]
+        pop = stack.pop
+        push = stack.append
+        roles = _roles
+        skipped = _skipped
+        rows = self.rows
+        column = self.column
+        while stack:
+            node = pop()
+            cls = node.__class__
+            role = roles.get(cls)
+            if role is None:
+                role = _role(cls)
+            if role == COLUMN:
+                for dep in column(cast(exp.Column, node), scope):
+                    if dep & KIND_MASK == OPAQUE:
+                        rows[dep & ROW_OF_OPAQUE] = None
+                    else:
+                        rows[dep & ROW_OF | kind] = None
+            elif role == SPECIAL:
+                self.refer(self.collect(node, scope, env, CONDITIONAL, 0), kind)
+                rows = self.rows
+            elif role != LEAF:
+                for value in node.args.values():
+                    cls = value.__class__
+                    if cls is list:
+                        for item in value:
+                            if item.__class__ not in skipped:
+                                push(item)
+                    elif cls not in skipped:
+                        push(value)
 
     def collect(self, node: exp.Expr, scope: Scope, env: Environment | None, kind: int, chain: int) -> list[int]:
         """Return the dependencies inside ``node``, seen through ``kind`` and ``chain``; may repeat."""
@@ -167,26 +203,13 @@ class ExpressionWalk(ColumnWalk):
             if role is None:
                 role = _role(cls)
             if role == COLUMN:
-                found = self.column(cast(exp.Column, node), scope)
-                if not chain and kind == IDENTITY:
-                    for dep in found:
-                        out.append(dep & ~STAR)
-                elif not chain:
-                    for dep in found:
-                        # The common case, a plain base column, needs no composition.
-                        out.append(
-                            (dep & ~STAR) | kind
-                            if not dep & (KIND_MASK | CHAIN_MASK)
-                            else compose(dep, kind, 0, interner)
-                        )
-                else:
-                    for dep in found:
-                        if dep & (KIND_MASK | CHAIN_MASK):
-                            out.append(compose(dep, kind, chain, interner))
-                        elif kind < CONDITIONAL:
-                            out.append((dep & ~STAR) | kind | chain << CHAIN_SHIFT)
-                        else:
-                            out.append((dep & ~STAR) | kind)
+                # The common case, a plain base column, needs no composition.
+                plain = kind | chain << CHAIN_SHIFT if kind < CONDITIONAL else kind
+                for dep in self.column(cast(exp.Column, node), scope):
+                    if dep & COMPOSED_BITS:
+                        out.append(compose(dep, kind, chain, interner))
+                    else:
+                        out.append(dep & UNSTARRED | plain)
                 continue
             if role == LEAF:
                 continue

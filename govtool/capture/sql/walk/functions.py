@@ -118,6 +118,26 @@ AGGREGATE_NAMES = frozenset(
 """Aggregates that the parser may leave as anonymous functions."""
 
 
+_type_texts: dict[tuple[object, ...], str] = {}
+
+
+def type_text(node: exp.Expr | None, dialect: str) -> str | None:
+    """Return a column's type as it is written in ``dialect``; None where there is none."""
+    if not isinstance(node, exp.DataType):
+        return None
+    parameters = tuple(
+        getattr(p.this, "name", None) if isinstance(p, exp.DataTypeParam) else None for p in node.expressions
+    )
+    if None in parameters or node.args.get("values") or not isinstance(node.this, exp.DType):
+        return node.sql(dialect=dialect or None)
+    # Generating text takes longer than walking most statements; the types of a warehouse are few.
+    key = (node.this, parameters, dialect)
+    found = _type_texts.get(key)
+    if found is None:
+        found = _type_texts[key] = node.sql(dialect=dialect or None)
+    return found
+
+
 _class_names: dict[type, str] = {}
 
 

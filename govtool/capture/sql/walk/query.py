@@ -11,6 +11,8 @@ from govtool.capture.sql.walk.relation import FunctionRows, OpenStar, Output
 from govtool.capture.sql.walk.scope import CommonTable, Environment, Scope
 from govtool.capture.sql.walk.set_operations import SetOperationWalk, reads_itself
 
+FILTER, JOIN, DISTINCT, SORT = (ROW_KINDS[key] for key in ("filter", "join", "distinct", "sort"))
+
 NO_ALIASES_IN_HAVING = frozenset({"postgres", "oracle", "tsql", "fabric", "trino", "presto", "athena"})
 
 
@@ -131,11 +133,11 @@ class QueryWalk(SetOperationWalk):
         for key in ("prewhere", "where"):
             clause = args.get(key)
             if clause is not None:
-                self.refer_to(clause.this, scope, env, ROW_KINDS["filter"])
+                self.refer_to(clause.this, scope, env, FILTER)
         connect = args.get("connect")
         if connect is not None:
-            self.refer_to(connect.args.get("start"), scope, env, ROW_KINDS["filter"])
-            self.refer_to(connect.args.get("connect"), scope, env, ROW_KINDS["join"])
+            self.refer_to(connect.args.get("start"), scope, env, FILTER)
+            self.refer_to(connect.args.get("connect"), scope, env, JOIN)
         group = args.get("group")
         if group is not None:
             self._group(group, node, output, scope, env)
@@ -143,24 +145,22 @@ class QueryWalk(SetOperationWalk):
         for key in ("having", "qualify"):
             clause = args.get(key)
             if clause is not None:
-                self.refer_to(clause.this, scope, env, ROW_KINDS["filter"])
+                self.refer_to(clause.this, scope, env, FILTER)
         distinct = args.get("distinct")
         if distinct is not None:
             on = distinct.args.get("on")
             if on is not None:
-                self._refer_items(
-                    on.expressions if isinstance(on, exp.Tuple) else [on], output, scope, env, ROW_KINDS["distinct"]
-                )
+                self._refer_items(on.expressions if isinstance(on, exp.Tuple) else [on], output, scope, env, DISTINCT)
             else:
                 for deps in output.deps:
-                    self.refer(deps, ROW_KINDS["distinct"])
+                    self.refer(deps, DISTINCT)
         for key in ("order", "sort", "cluster", "distribute"):
             order = args.get(key)
             if order is not None:
-                self._refer_items(order.expressions, output, scope, env, ROW_KINDS["sort"])
+                self._refer_items(order.expressions, output, scope, env, SORT)
         limit = args.get("limit")
         if limit is not None and limit.expressions:  # ClickHouse LIMIT n BY columns
-            self._refer_items(limit.expressions, output, scope, env, ROW_KINDS["distinct"])
+            self._refer_items(limit.expressions, output, scope, env, DISTINCT)
         if args.get("kind") == "STRUCT" or args.get("kind") == "VALUE":
             output = self._value_table(output, str(args["kind"]))
         return output

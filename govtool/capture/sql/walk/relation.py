@@ -19,7 +19,7 @@ class TableInfo:
             where nothing else may own a name.
     """
 
-    __slots__ = ("_deps", "columns", "complete", "id", "used")
+    __slots__ = ("columns", "complete", "found", "id", "used")
     virtual = False
 
     def __init__(self, id: str, columns: dict[str, str | None] | None, complete: bool) -> None:
@@ -28,13 +28,14 @@ class TableInfo:
         self.complete = complete
         self.used: set[str] = set()
         """Columns that some statement named with this table's qualifier: evidence from usage."""
-        self._deps: dict[str, Deps] = {}
+        self.found: dict[str, Deps] = {}
+        """What ``deps`` has answered so far."""
 
     def deps(self, column: str, interner: Interner) -> Deps:
         """Return the dependency on one column, as a one-element tuple."""
-        found = self._deps.get(column)
+        found = self.found.get(column)
         if found is None:
-            found = self._deps[column] = (interner.ref(self.id, column),)
+            found = self.found[column] = (interner.ref(self.id, column),)
         return found
 
 
@@ -180,7 +181,9 @@ class Source:
         """Return the dependencies of a column that the source is known to have, else None."""
         table = self.table
         if table is not None:
-            return table.deps(column, interner) if column in table.columns else None
+            if column not in table.columns:
+                return None
+            return table.found.get(column) or table.deps(column, interner)
         output = self.output
         if output is None:
             return None

@@ -19,10 +19,11 @@ class Scope:
         aliases: Output columns of this SELECT by name, filled as the projections are walked.
         windows: Named windows by folded name.
         aliases_visible: Whether the clause that is walked may name output columns (HAVING, QUALIFY in most dialects).
-        resolved: Unqualified names resolved to a source so far (lateral aliases yield to them).
+        seen: What written names stand for here, as far as they were resolved: unqualified names that a source of this
+            scope owns (lateral aliases yield to them), and (qualifier, name) pairs.
     """
 
-    __slots__ = ("aliases", "aliases_visible", "by_alias", "merged", "parent", "resolved", "sources", "windows")
+    __slots__ = ("aliases", "aliases_visible", "by_alias", "merged", "parent", "seen", "sources", "windows")
 
     def __init__(self, parent: Scope | None) -> None:
         self.parent = parent
@@ -31,15 +32,15 @@ class Scope:
         self.merged: dict[str, Deps] = {}
         self.aliases: dict[str, Deps] = {}
         self.windows: dict[str, exp.Expr] = {}
-        self.resolved: dict[str, Deps] = {}
+        self.seen: dict[str | tuple[str, str], Deps] = {}
         self.aliases_visible = False
 
     def add(self, source: Source) -> None:
         """Add a FROM item; what was resolved before may now mean something else."""
         self.sources.append(source)
         self.by_alias.setdefault(source.alias, source)
-        if self.resolved:
-            self.resolved.clear()
+        if self.seen:
+            self.seen.clear()
 
     def find(self, qualifier: tuple[str, ...]) -> Source | None:
         """Return the FROM item that a qualifier names, here or in an enclosing scope."""

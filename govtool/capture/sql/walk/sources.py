@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sqlglot import exp
+from sqlglot.expressions import Identifier
 
 from govtool.capture.sql.walk.columns import ROW_KINDS
 from govtool.capture.sql.walk.dependencies import (
@@ -56,7 +57,7 @@ class SourceWalk(TableFunctionWalk):
         if join.kind in ("SEMI", "ANTI") or join.side in ("SEMI", "ANTI"):
             for source in added:
                 source.hidden = True
-            scope.resolved.clear()
+            scope.seen.clear()
 
     def _using(self, names: list[str], join: exp.Join, scope: Scope, before: int) -> None:
         """Merge the columns of USING: left for inner and left joins, right for right joins, both for full joins."""
@@ -77,7 +78,7 @@ class SourceWalk(TableFunctionWalk):
                 scope.merged[name] = bounded(both)
             else:
                 scope.merged[name] = left
-            scope.resolved.pop(name, None)
+            scope.seen.clear()
 
     def _side(self, name: str, sources: list[Source], node: exp.Expr) -> Deps:
         known = [
@@ -143,10 +144,13 @@ class SourceWalk(TableFunctionWalk):
                 self.add_join(join, scope, env)
 
     def _add_table(self, node: exp.Table, scope: Scope, env: Environment | None) -> None:
-        this = node.args.get("this")
-        if isinstance(this, exp.Identifier) and this.name.lower() == "dual" and not node.args.get("db"):
-            scope.add(Source("dual", output=Output()))
-            return
+        args = node.args
+        this = args.get("this")
+        if this.__class__ is Identifier and not (args.get("db") or args.get("pivots")):
+            alias = args.get("alias")
+            if alias is None or not alias.args.get("columns"):
+                self._add_plain_table(node, this, alias, scope, env)
+                return
         if isinstance(this, exp.Func) and not isinstance(this, exp.DynamicIdentifier):
             files = _files_read(this)
             if files:
@@ -185,6 +189,22 @@ class SourceWalk(TableFunctionWalk):
         if columns:
             source = Source(source.alias, output=self.table_output(table).renamed(columns))
         self._place(source, node, scope, env)
+
+    def _add_plain_table(
+        self, node: exp.Table, this: exp.Expr, alias: exp.Expr | None, scope: Scope, env: Environment | None
+    ) -> None:
+        """A table or CTE named by one identifier: nearly all of them."""
+        name = self.name(this)
+        called = name if alias is None else self.name(alias.args.get("this")) or name
+        cte = env.find(name) if env is not None else None
+        if cte is not None:
+            scope.add(Source(called, output=self.common_table(cte)))
+        elif name == "dual":
+            scope.add(Source(called, output=Output()))
+        else:
+            table = self.lookup.table(self.lookup.table_name(node))
+            self.reads[table.id] = None
+            scope.add(Source(called, table=table))
 
     def _add_files(self, files: list[str], node: exp.Table, scope: Scope, env: Environment | None) -> None:
         """read_csv('a.csv'), read_parquet([…]): each file is a dataset; several have the same columns."""

@@ -16,6 +16,11 @@ from govtool.names import fold, join_name
 
 T = TypeVar("T")
 
+ROW_OF = ~(KIND_MASK | CHAIN_MASK | STAR)
+"""What is left of a dependency when it is referenced by a row set: the column and the arm."""
+
+ROW_OF_OPAQUE = ~(CHAIN_MASK | STAR)
+
 LATERAL_ALIAS_DIALECTS = frozenset(
     [
         "redshift",
@@ -130,9 +135,9 @@ class Walk:
         rows = self.rows
         for dep in deps:
             if dep & KIND_MASK == OPAQUE:
-                rows[dep & ~(CHAIN_MASK | STAR)] = None
+                rows[dep & ROW_OF_OPAQUE] = None
             else:
-                rows[(dep & ~(KIND_MASK | CHAIN_MASK | STAR)) | kind] = None
+                rows[dep & ROW_OF | kind] = None
 
     def referring(self, kind: int, rows: Iterable[int]) -> None:
         """Record rows that were collected apart, all under one kind."""

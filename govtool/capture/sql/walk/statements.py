@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from govtool.capture.sql.walk.functions import type_text
 from govtool.capture.sql.walk.relation import Output
 from govtool.capture.sql.walk.scope import Environment, Scope
 from govtool.capture.sql.walk.transfer import TransferWalk
@@ -109,7 +110,7 @@ class StatementWalk(TransferWalk):
                         output.add(self.name(column.this), ())
                         kind = column.args.get("kind")
                         if kind is not None:
-                            output.types[len(output.names) - 1] = kind.sql(dialect=self.dialect or None)
+                            output.types[len(output.names) - 1] = type_text(kind, self.dialect) or ""
                 if output.names:
                     self._write(table, output, "alter", "declare", self._kind_of(table), None, defines=False)
 

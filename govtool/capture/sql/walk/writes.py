@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from govtool.capture.sql.walk.dependencies import Deps, Interner, bounded
+from govtool.capture.sql.walk.functions import type_text
 from govtool.capture.sql.walk.query import QueryWalk
 from govtool.capture.sql.walk.relation import Output, Source, file_name
 from govtool.capture.sql.walk.state import Lookup
@@ -81,7 +82,7 @@ class WriteWalk(QueryWalk):
             if isinstance(item, exp.ColumnDef):
                 kind = item.args.get("kind")
                 names.append(self.name(item.this))
-                types.append(kind.sql(dialect=self.dialect or None) if isinstance(kind, exp.DataType) else None)
+                types.append(type_text(kind, self.dialect))
             elif isinstance(item, (exp.Identifier, exp.Column)):
                 names.append(self.name(item.this if isinstance(item, exp.Column) else item))
                 types.append(None)
