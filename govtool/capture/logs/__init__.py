@@ -1,0 +1,1 @@
+"""Query logs of warehouses: one small reader a format, all to one ``QueryRecord``."""

@@ -1,0 +1,241 @@
+"""Log files to records: which reader, which file, which folder. ``FORMATS`` is the list of readers."""
+
+from __future__ import annotations
+
+import csv
+import difflib
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import chain
+from pathlib import Path
+from typing import IO, Any
+
+from govtool.capture.logs import bigquery, databricks, generic, postgres, snowflake
+from govtool.capture.logs.mapping import FIELDS, Mapper, Preset
+from govtool.capture.logs.record import Entry, QueryRecord, Reject
+from govtool.capture.logs.rows import Line, csv_rows, json_rows
+from govtool.capture.logs.stream import UnreadableError, chunks, lines, text_of
+from govtool.errors import UnknownNameError, UsageError
+
+PRESETS = (snowflake.PRESET, databricks.PRESET, bigquery.PRESET, generic.PRESET)
+"""Formats of rows, in the order in which ``--format auto`` tries them."""
+
+NAMES = ("auto", "jsonl", "csv", "postgres-csv", "postgres-json", "snowflake", "bigquery", "databricks", "sql")
+"""What ``--format`` takes."""
+
+_ALIASES = {
+    "json": "jsonl", "postgres": "postgres-csv", "csvlog": "postgres-csv", "jsonlog": "postgres-json",
+    "postgres-csvlog": "postgres-csv", "postgres-jsonlog": "postgres-json", "query_history": "snowflake",
+    "jobs": "bigquery",
+}  # fmt: skip
+
+SAMPLE = 256 * 1024
+"""Bytes at the head of a log that tell its format."""
+
+_SQL = re.compile(
+    rb"(?:\s+|--[^\n]*\n|/\*.*?\*/)*(?:select|with|create|insert|update|delete|merge|alter|drop|use|set|begin|copy)\b",
+    re.IGNORECASE | re.DOTALL,
+)
+_SKIPPED = re.compile(r"\.|__pycache__$|node_modules$")
+
+Records = Iterator[Entry]
+Reader = Callable[[Iterator[bytes], str], Records]
+"""Reads the decompressed content of one log; the second argument is the log's name."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogOptions:
+    """How to read logs."""
+
+    format: str = "auto"
+    map: Mapping[str, str] = field(default_factory=dict)
+    """For fields of ``QueryRecord`` the names that hold them."""
+    dialect: str = ""
+    """Of statements whose log does not say; a format's own unless given."""
+
+
+def check_options(options: LogOptions) -> LogOptions:
+    """The options with their names made canonical.
+
+    Raises:
+        UnknownNameError: there is no such format, or no such field to map.
+    """
+    name = options.format.strip().lower()
+    name = _ALIASES.get(name, name)
+    if name not in NAMES:
+        raise UnknownNameError(
+            f"no log format {options.format}",
+            code="usage.unknown-format",
+            nearest=tuple(difflib.get_close_matches(name, [*NAMES, *_ALIASES])),
+            hint=f"one of {', '.join(NAMES)}",
+        )
+    for key in options.map:
+        if key not in FIELDS:
+            raise UnknownNameError(
+                f"no field {key} of a query record",
+                code="usage.unknown-field",
+                nearest=tuple(difflib.get_close_matches(key, FIELDS)),
+                hint=f"--map FIELD=NAME with a field of {', '.join(FIELDS)}",
+            )
+    return replace(options, format=name)
+
+
+def find_logs(path: Path) -> list[Path]:
+    """A file itself, or all files below a folder, sorted; hidden ones are left out.
+
+    Raises:
+        UsageError: there is no such path, or nothing in the folder.
+    """
+    if path.is_file() or path.is_fifo():
+        return [path]
+    if not path.is_dir():
+        problem = "not a file" if path.exists() else "no such file or folder"
+        raise UsageError(problem, code="usage.no-such-path", location=str(path))
+    found = [
+        Path(folder, name)
+        for folder, folders, names in _walk(path)
+        for name in names
+        if not _SKIPPED.match(name) and Path(folder, name).is_file()
+    ]
+    if not found:
+        raise UsageError("there is no log in this folder", code="usage.nothing-to-read", location=str(path))
+    return sorted(found)
+
+
+def _walk(path: Path) -> Iterator[tuple[str, list[str], list[str]]]:
+    import os
+
+    for folder, folders, names in os.walk(path):
+        folders[:] = sorted(name for name in folders if not _SKIPPED.match(name))
+        yield folder, folders, names
+
+
+def read_log(raw: IO[bytes], file: str, options: LogOptions) -> Records:
+    """The records of one log, in its order, read as they are asked for.
+
+    Args:
+        raw: Its bytes, compressed or not.
+        file: Its name relative to the ingest root.
+        options: As ``check_options`` returns them.
+
+    Raises:
+        UsageError: ``auto`` cannot tell its format (``usage.log-format``).
+    """
+    pieces = chunks(raw)
+    head: list[bytes] = []
+    size = 0
+    broken: UnreadableError | None = None
+    try:
+        for piece in pieces:
+            head.append(piece)
+            size += len(piece)
+            if size >= SAMPLE:
+                break
+    except UnreadableError as error:
+        broken = error
+    sample = b"".join(head)
+    if not sample.strip():
+        if broken is not None:
+            yield Reject(file, 1, str(broken), fatal=True)
+        return
+    reader = reader_of(sample, file, options)
+    yield from reader(chain([sample], _raising(broken) if broken is not None else pieces), file)
+
+
+def _raising(error: UnreadableError) -> Iterator[bytes]:
+    yield from ()
+    raise error
+
+
+def reader_of(sample: bytes, file: str, options: LogOptions) -> Reader:
+    """The reader for a log that begins like this.
+
+    Raises:
+        UsageError: ``auto`` cannot tell its format.
+    """
+    wanted = options.format
+    is_json = sample.lstrip()[:1] in (b"{", b"[")
+    if wanted == "auto":
+        wanted = _recognised(sample, is_json, options)
+    if not wanted:
+        raise UsageError(
+            "cannot tell what format this log has",
+            code="usage.log-format",
+            location=file,
+            hint=f"--format {'|'.join(NAMES[1:])}, and --map text=NAME for what holds the statement",
+        )
+    if wanted == "sql":
+        return partial(_sql, dialect=options.dialect)
+    if wanted == "postgres-csv":
+        return lambda pieces, name: postgres.csvlog(lines(pieces, name), name)
+    if wanted == "postgres-json":
+        return lambda pieces, name: postgres.jsonlog(lines(pieces, name), name)
+    preset = next((p for p in PRESETS if p.name == wanted), generic.PRESET).mapped(options.map)
+    rows = json_rows if wanted == "jsonl" or (is_json and wanted != "csv") else csv_rows
+    return partial(_rows, preset=preset, rows=rows, dialect=options.dialect or preset.dialect)
+
+
+def _rows(pieces: Iterator[bytes], file: str, *, preset: Preset, rows: Any, dialect: str) -> Records:
+    return Mapper(preset, dialect, file).records(rows(lines(pieces, file), file))
+
+
+def _sql(pieces: Iterator[bytes], file: str, *, dialect: str) -> Records:
+    """A script: one record, which is its own session."""
+    text: list[str] = []
+    for line in lines(pieces, file):
+        if isinstance(line, Reject):
+            yield line
+        else:
+            text.append(text_of(line[1]))
+    yield QueryRecord("\n".join(text), file, 1, dialect, session_id=file)
+
+
+def _recognised(sample: bytes, is_json: bool, options: LogOptions) -> str:
+    """The format that the head of a log has; empty if it has none that is known."""
+    known = lines(iter([sample]), "")
+    names: set[str] = set()
+    if is_json:
+        for number, row in enumerate(json_rows(known, "")):
+            if not isinstance(row, Reject):
+                names.update(key.lower() for key in row[1])
+            if number > 20:
+                break
+        if {"error_severity", "message"} <= names and names & {"session_id", "pid", "dbname"}:
+            return "postgres-json"
+        if not names:
+            names = _names_of_half(sample)
+    else:
+        first = next((line for line in known if not isinstance(line, Reject) and line[1].strip()), (1, b""))
+        fields = next(csv.reader([text_of(first[1])]), [])
+        more = next(csv.reader(_texts(chain([first], known))), [])
+        if postgres.looks_like_csvlog(more):
+            return "postgres-csv"
+        if _SQL.match(sample) and not any(
+            p.marks and {f.strip().lower() for f in fields} >= m for p in PRESETS for m in p.marks
+        ):
+            return "sql"
+        separator = max(",;\t|", key=text_of(first[1]).count)
+        names = {name.strip().lower() for name in next(csv.reader([text_of(first[1])], delimiter=separator), [])}
+    for preset in PRESETS:
+        if any(names >= mark for mark in preset.marks):
+            return preset.name if preset is not generic.PRESET else "jsonl" if is_json else "csv"
+    if options.map and {name.split(".")[0].lower() for name in options.map.values()} & names:
+        return "jsonl" if is_json else "csv"
+    return ""
+
+
+def _texts(given: Iterator[Line | Reject]) -> Iterator[str]:
+    for line in given:
+        if not isinstance(line, Reject):
+            yield text_of(line[1]) + "\n"
+
+
+def _names_of_half(sample: bytes) -> set[str]:
+    """Names in a first JSON object that is longer than the sample."""
+    return {
+        str(json.loads(match[0].rstrip(b":").rstrip())).lower()
+        for match in re.finditer(rb'"[A-Za-z_]{1,60}"\s*:', sample)
+    }
