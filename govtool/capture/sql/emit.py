@@ -85,7 +85,7 @@ def _drop(draft: Draft, live: dict[str, list[Draft]], kept: list[Draft], read_na
 
 
 def _kept_by(draft: Draft, before: list[Draft]) -> list[Draft]:
-    """What of a dataset's drafts outlives a replacement: its declaration, and what another variant of the template says."""
+    """What of a dataset outlives a replacement: its declaration, and what another variant of the template says."""
     statement = draft.statement
     declared = [d for d in before if d.write.mode == "declare"] if not draft.write.defines else []
     variants = [d for d in before if d.statement.variant != statement.variant]
@@ -118,7 +118,7 @@ def replace_target(write: Write, source: str, target: str) -> Write:
 class Emitter:
     """Turns drafts into derivations."""
 
-    def __init__(self, batch: Batch, namespace: str, evidence: Callable[[StatementState], Statement]) -> None:
+    def __init__(self, batch: Batch, namespace: str, evidence: Callable[[StatementState, Write], Statement]) -> None:
         self.batch = batch
         self.interner: Interner = batch.interner
         self.namespace = namespace
@@ -135,43 +135,50 @@ class Emitter:
     def derivation(self, draft: Draft) -> Derivation:
         """Return the derivation of one draft."""
         write = draft.write
-        evidence = self.evidence(draft.statement)
-        target = draft.target or f"query:{self.evidence(draft.statement.first_variant).fingerprint}"
+        evidence = self.evidence(draft.statement, write)
         if write.mode == "rename":
             return self._renamed(draft, evidence)
-        diagnostics: list[Diagnostic] = []
-        edges: dict[Edge, None] = {}
-        columns: list[OutputColumn] = []
-        for position, (name, deps) in enumerate(zip(write.output.names, write.output.deps, strict=True)):
-            columns.append(OutputColumn(name, write.output.types.get(position)))
-            opaque: list[int] = []
+        target = draft.target
+        if not target:
+            first = draft.statement.first_variant
+            named_by = evidence if first is draft.statement else self.evidence(first, write)
+            target = f"query:{named_by.fingerprint}"
+        names = write.output.names
+        types = write.output.types
+        edges: list[Edge] = []
+        unclear: dict[str, list[int]] = {}
+        edge = self._edge
+        for name, deps in zip(names, write.output.deps, strict=True):
             for dep in deps:
                 if dep & KIND_MASK == OPAQUE:
-                    opaque.append(dep)
+                    unclear.setdefault(name, []).append(dep)
                 else:
-                    edges[self._edge(dep, name)] = None
-            if opaque:
-                self._opaque_edges(opaque, name, target, draft, edges, diagnostics)
-        ambiguous_rows: list[int] = []
+                    edges.append(edge(dep, name))
         for dep in write.rows:
             if dep & KIND_MASK == OPAQUE:
-                ambiguous_rows.append(dep)
+                unclear.setdefault(ROWS, []).append(dep)
             else:
-                edges[self._edge(dep, ROWS)] = None
-        if ambiguous_rows:
-            self._opaque_edges(ambiguous_rows, ROWS, target, draft, edges, diagnostics)
-        complete = self._open_stars(write, target, draft, edges, diagnostics)
+                edges.append(edge(dep, ROWS))
+        diagnostics: list[Diagnostic] = []
+        for path, opaque in unclear.items():
+            edges.extend(self._opaque_edges(opaque, path, target, draft, diagnostics))
+        edges.extend(self._open_stars(write, target, draft, diagnostics))
         for name in (*write.reads, *write.dataset_reads):
-            edges[Edge(ColumnRef(self.dataset(name), ROWS), ROWS, EdgeKind.READ)] = None
-        notes = [self._placed(d, draft) for d in draft.statement.diagnostics]
-        notes.extend(d for d in diagnostics if d not in notes)
+            edges.append(Edge(ColumnRef(self.dataset(name), ROWS), ROWS, EdgeKind.READ))
+        if unclear or write.output.open or len(set(names)) < len(names):
+            edges = list(dict.fromkeys(edges))
+        notes: list[Diagnostic] = []
+        if draft.statement.diagnostics or diagnostics:
+            notes = [self._placed(d, draft) for d in draft.statement.diagnostics]
+            notes.extend(d for d in diagnostics if d not in notes)
+        complete = not write.output.open
         partial = not complete or any(n.severity != "info" for n in notes)
         return Derivation(
             target=self.dataset(target),
             target_kind=draft.target_kind,
             mode=write.mode,
-            statement=replace(evidence, kind=write.kind, min_group=write.min_group),
-            columns=tuple(columns),
+            statement=evidence,
+            columns=tuple([OutputColumn(name, types.get(position)) for position, name in enumerate(names)]),
             columns_complete=complete,
             edges=tuple(edges),
             status="partial" if partial else "understood",
@@ -193,7 +200,7 @@ class Emitter:
             target=self.dataset(new),
             target_kind="table",
             mode="rename",
-            statement=replace(evidence, kind="rename"),
+            statement=evidence,
             columns=tuple(OutputColumn(name) for name in names),
             columns_complete=complete,
             edges=tuple(edges),
@@ -230,15 +237,10 @@ class Emitter:
         return found
 
     def _opaque_edges(
-        self,
-        deps: list[int],
-        path: str,
-        target: str,
-        draft: Draft,
-        edges: dict[Edge, None],
-        diagnostics: list[Diagnostic],
-    ) -> None:
+        self, deps: list[int], path: str, target: str, draft: Draft, diagnostics: list[Diagnostic]
+    ) -> list[Edge]:
         """Candidates: edges that say "perhaps", and a diagnostic that lists them."""
+        edges: list[Edge] = []
         remaining = {dep >> REF_SHIFT for dep in deps}
         for candidates, (name, line, column) in draft.statement.ambiguous.items():
             if candidates <= remaining:
@@ -256,20 +258,17 @@ class Emitter:
                 )
                 diagnostics.append(self._placed(note, draft))
                 for number in sorted(candidates):
-                    edges[Edge(self._ref(number), path, EdgeKind.OPAQUE, reason="ambiguous")] = None
+                    edges.append(Edge(self._ref(number), path, EdgeKind.OPAQUE, reason="ambiguous"))
         for number in sorted(remaining):
             ref = self._ref(number)
-            edges[Edge(ref, path, EdgeKind.OPAQUE, reason="unresolved" if ref.path == ROWS else "star-unresolved")] = (
-                None
-            )
+            reason = "unresolved" if ref.path == ROWS else "star-unresolved"
+            edges.append(Edge(ref, path, EdgeKind.OPAQUE, reason=reason))
+        return edges
 
-    def _open_stars(
-        self, write: Write, target: str, draft: Draft, edges: dict[Edge, None], diagnostics: list[Diagnostic]
-    ) -> bool:
-        """Record each ``*`` that could not be expanded; returns whether all columns are known."""
-        complete = True
+    def _open_stars(self, write: Write, target: str, draft: Draft, diagnostics: list[Diagnostic]) -> list[Edge]:
+        """Record each ``*`` that could not be expanded; returns the edges that say so."""
+        edges: list[Edge] = []
         for star in write.output.open:
-            complete = False
             table = star.table
             if isinstance(table, FunctionRows):
                 sources = [self._ref(dep >> REF_SHIFT) for dep in table.arguments]
@@ -282,10 +281,10 @@ class Emitter:
                 text = f"* over {table.id}: its columns are not all known"
             reason = "star-unresolved" + (f": except {', '.join(sorted(star.except_))}" if star.except_ else "")
             for source in sources:
-                edges[Edge(source, HIDDEN, EdgeKind.OPAQUE, reason=reason)] = None
+                edges.append(Edge(source, HIDDEN, EdgeKind.OPAQUE, reason=reason))
             note = Diagnostic("star-unresolved", "warning", text, target=f"{self.dataset(target)}.{HIDDEN}")
             diagnostics.append(self._placed(note, draft))
-        return complete
+        return edges
 
     def _placed(self, note: Diagnostic, draft: Draft) -> Diagnostic:
         """Give a diagnostic of the walk its place in the file."""

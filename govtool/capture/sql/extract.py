@@ -26,9 +26,11 @@ from govtool.capture.sql.emit import Emitter, fold_script
 from govtool.capture.sql.files import Script
 from govtool.capture.sql.fingerprint import fingerprint, redact
 from govtool.capture.sql.parameters import routine_of
+from govtool.capture.sql.rendering import MacroLibrary
 from govtool.capture.sql.schema import Schema
 from govtool.capture.sql.script import ParsedStatement, parse_script
 from govtool.capture.sql.template import render
+from govtool.capture.sql.walk.writes import Write
 from govtool.model import Derivation, Diagnostic, Statement
 from govtool.names import DEFAULT_NAMESPACE, fold, join_name, split_name
 
@@ -58,7 +60,7 @@ class Options:
     variables: Mapping[str, object] = field(default_factory=dict)
     """Values for templates."""
     evidence: bool = True
-    """Whether to make each statement's fingerprint and redacted text. Without it ``fingerprint`` is a digest of the text."""
+    """Whether to make each statement's fingerprint and redacted text; without it ``fingerprint`` is a text digest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,20 +98,25 @@ def extract(
     batch = Batch(options.schema.tables if options.schema is not None else None)
     diagnostics: list[Diagnostic] = []
     with _uncollected():
-        for item in scripts:
+        read = list(scripts)
+        texts = [item.text for item in read if isinstance(item, Script)]
+        macros = MacroLibrary(texts) if any("macro" in text for text in texts) else None
+        for item in read:
             if isinstance(item, Diagnostic):
                 diagnostics.append(item)
             else:
-                batch.add(_script_state(item, options, diagnostics))
+                batch.add(_script_state(item, options, macros, diagnostics))
         with _deep_recursion():
             _walk_all(batch, progress)
             return _emit(batch, options, diagnostics)
 
 
-def _script_state(script: Script, options: Options, diagnostics: list[Diagnostic]) -> ScriptState:
+def _script_state(
+    script: Script, options: Options, macros: MacroLibrary | None, diagnostics: list[Diagnostic]
+) -> ScriptState:
     """Render and parse one script."""
     state = ScriptState(script.file, script.session or script.file, options.dialect)
-    rendered = render(script.text, options.variables, script.file)
+    rendered = render(script.text, options.variables, script.file, macros=macros, dialect=options.dialect)
     diagnostics.extend(rendered.diagnostics)
     relation = relation_of(script.file, options)
     seen: set[tuple[int, str]] = set()
@@ -172,7 +179,7 @@ def _walk_all(batch: Batch, progress: Callable[[int, int], None] | None) -> None
 
 def _emit(batch: Batch, options: Options, diagnostics: list[Diagnostic]) -> Extraction:
     read_names = {name for script in batch.scripts for s in script.statements for w in s.writes for name in w.reads}
-    emitter = Emitter(batch, options.namespace, lambda statement: _evidence(statement, options))
+    emitter = Emitter(batch, options.namespace, lambda statement, write: _evidence(statement, write, options))
     derivations: list[Derivation] = []
     status: dict[int, str] = {}
     for script in batch.scripts:
@@ -233,7 +240,7 @@ def _placed(note: Diagnostic, statement: StatementState) -> Diagnostic:
     )
 
 
-def _evidence(statement: StatementState, options: Options) -> Statement:
+def _evidence(statement: StatementState, write: Write, options: Options) -> Statement:
     parsed: ParsedStatement = statement.parsed
     dialect = statement.script.dialect
     if options.evidence:
@@ -242,7 +249,7 @@ def _evidence(statement: StatementState, options: Options) -> Statement:
         identity = blake2b(parsed.text.encode("utf-8", "replace"), digest_size=16).hexdigest()
     return Statement(
         fingerprint=identity,
-        kind=parsed.head.replace(" ", "_"),
+        kind=write.kind,
         dialect=dialect,
         file=statement.script.file,
         line=parsed.line,
@@ -250,6 +257,7 @@ def _evidence(statement: StatementState, options: Options) -> Statement:
         # Variants of a template are alternatives: the order of text says nothing between them.
         session=statement.script.session + (f"#{statement.variant}" if statement.variant else ""),
         text=redact(parsed.text, dialect)[:MAX_TEXT] if options.evidence else "",
+        min_group=write.min_group,
     )
 
 

@@ -64,7 +64,7 @@ class ColumnWalk(Walk):
             found = scope.seen.get(text)
             if found is not None:
                 return found
-            name = self.name(this)
+            name = self._plain.get(text) or self.name(this)
             if name not in scope.merged:  # the common case: one source of this scope is known to have it
                 owner = None
                 for source in scope.sources:

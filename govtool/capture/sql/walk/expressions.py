@@ -7,7 +7,7 @@ and for all what happens to its children (``_role``); the few that need more hav
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 from sqlglot import exp
 
@@ -38,7 +38,7 @@ Column = exp.Column
 COMPOSED_BITS = KIND_MASK | CHAIN_MASK
 UNSTARRED = ~STAR
 
-Task = tuple[exp.Expr, int, int]
+Task = tuple[Any, int, int]
 """A node, the kind of the way from it to the output, and the chain of functions on that way."""
 
 
@@ -64,7 +64,7 @@ _PASSING = (
     exp.Final, exp.Kwarg, exp.Where, exp.Having, exp.Qualify, exp.Group, exp.Order, exp.Aliases,
 )  # fmt: skip
 
-_roles: dict[type, int] = dict.fromkeys(_LEAVES, LEAF) | dict.fromkeys(_PASSING, PASS) | {exp.Column: COLUMN}
+_roles: dict[type, int] = {**dict.fromkeys(_LEAVES, LEAF), **dict.fromkeys(_PASSING, PASS), exp.Column: COLUMN}
 _handlers: dict[type, str] = {
     exp.Case: "_case",
     exp.If: "_if",
@@ -152,10 +152,10 @@ class ExpressionWalk(ColumnWalk):
         if node is None:
             return
         if node.__class__ is Column:
-            self.refer(self.column(cast(exp.Column, node), scope), kind)
+            self.refer(self.column(node, scope), kind)
             return
         # A leaner pass than ``collect``: predicates are most of a query, and neither functions nor kinds matter here.
-        stack = [node]
+        stack: list[Any] = [node]
         pop = stack.pop
         push = stack.append
         roles = _roles
@@ -163,27 +163,27 @@ class ExpressionWalk(ColumnWalk):
         rows = self.rows
         column = self.column
         while stack:
-            node = pop()
-            cls = node.__class__
+            item = pop()
+            cls = item.__class__
             role = roles.get(cls)
             if role is None:
                 role = _role(cls)
             if role == COLUMN:
-                for dep in column(cast(exp.Column, node), scope):
+                for dep in column(item, scope):
                     if dep & KIND_MASK == OPAQUE:
                         rows[dep & ROW_OF_OPAQUE] = None
                     else:
                         rows[dep & ROW_OF | kind] = None
             elif role == SPECIAL:
-                self.refer(self.collect(node, scope, env, CONDITIONAL, 0), kind)
+                self.refer(self.collect(item, scope, env, CONDITIONAL, 0), kind)
                 rows = self.rows
             elif role != LEAF:
-                for value in node.args.values():
+                for value in item.args.values():
                     cls = value.__class__
                     if cls is list:
-                        for item in value:
-                            if item.__class__ not in skipped:
-                                push(item)
+                        for child in value:
+                            if child.__class__ not in skipped:
+                                push(child)
                     elif cls not in skipped:
                         push(value)
 
@@ -196,16 +196,17 @@ class ExpressionWalk(ColumnWalk):
         roles = _roles
         skipped = _skipped
         interner = self.interner
+        column = self.column
         while stack:
-            node, kind, chain = pop()
-            cls = node.__class__
+            item, kind, chain = pop()
+            cls = item.__class__
             role = roles.get(cls)
             if role is None:
                 role = _role(cls)
             if role == COLUMN:
                 # The common case, a plain base column, needs no composition.
                 plain = kind | chain << CHAIN_SHIFT if kind < CONDITIONAL else kind
-                for dep in self.column(cast(exp.Column, node), scope):
+                for dep in column(item, scope):
                     if dep & COMPOSED_BITS:
                         out.append(compose(dep, kind, chain, interner))
                     else:
@@ -215,25 +216,25 @@ class ExpressionWalk(ColumnWalk):
                 continue
             if role == SPECIAL:
                 handler: Callable[..., None] = getattr(self, _handlers[cls])
-                handler(node, kind, chain, Visit(scope, env, stack, out))
+                handler(item, kind, chain, Visit(scope, env, stack, out))
                 continue
             if role == GENERIC:
                 if kind == IDENTITY:
                     kind = TRANSFORMATION
             elif role == FUNCTION:
                 if kind < CONDITIONAL:
-                    chain = interner.prepend(function_name(node), chain)
+                    chain = interner.prepend(function_name(item), chain)
                     if kind == IDENTITY:
                         kind = TRANSFORMATION
             elif role == AGGREGATE and kind < CONDITIONAL:
-                chain = interner.prepend(function_name(node), chain)
+                chain = interner.prepend(function_name(item), chain)
                 kind = AGGREGATION
-            for value in node.args.values():
+            for value in item.args.values():
                 cls = value.__class__
                 if cls is list:
-                    for item in value:
-                        if item.__class__ not in skipped:
-                            push((item, kind, chain))
+                    for child in value:
+                        if child.__class__ not in skipped:
+                            push((child, kind, chain))
                 elif cls not in skipped:
                     push((value, kind, chain))
         return out

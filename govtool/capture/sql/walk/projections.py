@@ -267,6 +267,9 @@ class ProjectionWalk(PivotWalk):
             if 0 <= position < len(output.deps):
                 self.refer(output.deps[position], kind)
             return
+        if not isinstance(plain, (exp.Column, exp.Var)):
+            self.refer_to(item, scope, env, kind)
+            return
         everything = isinstance(plain, exp.Var) and plain.name.upper() == "ALL"
         if everything or (
             isinstance(plain, exp.Column) and self.name(plain.this) == "all" and "all" not in output.index()
