@@ -34,12 +34,10 @@ def open_index(store: Reader, commit: Commit | None, progress: Progress | None =
     """
     if commit is None:
         return index_of(())
-    directory = cache_dir(store.store_id, f"{commit.id}-{layout.FORMAT}")
-    if lookup(directory):
-        try:
-            return Index(_mapped(directory / layout.FILE))
-        except (IntegrityError, FormatError, OSError, ValueError):
-            _discard(directory)
+    found = cached_index(store, commit)
+    if found is not None:
+        return found
+    directory = _directory(store, commit)
     pieces = list(_build(store, commit, progress))
 
     def write(folder: Path) -> None:
@@ -51,6 +49,21 @@ def open_index(store: Reader, commit: Commit | None, progress: Progress | None =
         return Index(_mapped(directory / layout.FILE))
     except (StoreError, OSError, ValueError):
         return Index(b"".join(pieces))
+
+
+def cached_index(store: Reader, commit: Commit) -> Index | None:
+    """The index of a commit if the local cache has it."""
+    directory = _directory(store, commit)
+    if lookup(directory):
+        try:
+            return Index(_mapped(directory / layout.FILE))
+        except (IntegrityError, FormatError, OSError, ValueError):
+            _discard(directory)
+    return None
+
+
+def _directory(store: Reader, commit: Commit) -> Path:
+    return cache_dir(store.store_id, f"{commit.id}-{layout.FORMAT}")
 
 
 def index_of(derivations: Iterable[Derivation]) -> Index:

@@ -34,6 +34,7 @@ from govtool.app.sql import (
 from govtool.errors import UsageError
 from govtool.model import Derivation, Diagnostic
 from govtool.store import Changes, Fragment
+from govtool.store.names import DEFAULT_BRANCH
 
 if TYPE_CHECKING:
     from govtool.capture.sql.extract import Options
@@ -42,10 +43,6 @@ if TYPE_CHECKING:
 
 DERIVATIONS_PER_FRAGMENT = 512
 """The target size of a fragment; the number of buckets is the power of two that comes nearest from above."""
-
-
-_LOOK_BACK = 100
-"""Commits that are looked through for what a source said last, before its files are read again all the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +65,7 @@ def ingest_sql(
     *,
     message: str | None = None,
     author: str | None = None,
+    branch: str = DEFAULT_BRANCH,
     stdin: IO[bytes] | None = None,
     progress: Progress | None = None,
 ) -> IngestResult:
@@ -88,7 +86,7 @@ def ingest_sql(
     read = [item for item in found if not isinstance(item, Diagnostic)]
     batch = _batch(source, settings, found)
     text = SourceText(root, {script.file: script.text for script in read if script.file == "<stdin>"})
-    known = _known(store, source, batch)
+    known = _known(store, branch, source, batch)
     if known is not None:
         coverage, diagnostics = _said_before(store, known, source)
         return IngestResult(known, False, source, len(read), coverage, diagnostics, text)
@@ -110,21 +108,18 @@ def ingest_sql(
     result = store.commit(
         Changes(retract=(source,), add=(*fragments(source, derivations), *counted)),
         message=message or f"ingest sql {source}",
-        author=author or _author(),
+        author=author or user_name(),
         batch=batch,
         summary=summary,
+        branch=branch,
     )
     return IngestResult(result.commit, result.created, source, len(read), coverage, diagnostics, text)
 
 
-def _known(store: Store, source: str, batch: str) -> Commit | None:
-    """The head, if the last thing that the source said is this batch; looks a bounded way back."""
-    head = None
-    for commit in store.log(limit=_LOOK_BACK):
-        head = head or commit
-        if source in commit.sources:
-            return head if commit.batch == batch else None
-    return None
+def _known(store: Store, branch: str, source: str, batch: str) -> Commit | None:
+    """The head, if what the source says there is this batch."""
+    head = store.head(branch)
+    return head if head is not None and store.batches(head, source) == {batch} else None
 
 
 def _said_before(store: Store, commit: Commit, source: str) -> tuple[Coverage, tuple[Diagnostic, ...]]:
@@ -196,7 +191,8 @@ def _extractor() -> str:
     return digest.hexdigest()
 
 
-def _author() -> str:
+def user_name() -> str:
+    """The name of whoever runs this."""
     try:
         return getpass.getuser()
     except (OSError, KeyError, ImportError):  # a container without a user database

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from govtool.config import load_config, store_setting
-from govtool.errors import UsageError
+from govtool.errors import UnknownNameError, UsageError
+from govtool.store.names import DEFAULT_BRANCH
 
 if TYPE_CHECKING:
     from govtool.store import Commit, Reader, Store
@@ -53,16 +54,35 @@ def read_store(option: str | None) -> Reader:
     return open_reader(store_uri(option))
 
 
-def commit_at(store: Reader, ref: str | None) -> Commit:
-    """The commit that ``--at`` names, or the newest.
+def existing_branch(store: Reader, branch: str | None) -> str:
+    """The branch that ``--branch`` names, or the default one, which may have no commit yet.
+
+    Raises:
+        UnknownNameError: there is no such branch (``usage.unknown-branch``).
+    """
+    name = branch or DEFAULT_BRANCH
+    if name != DEFAULT_BRANCH and store.head(name) is None:
+        from govtool.store.refs import branch_names
+
+        raise UnknownNameError(
+            f"there is no branch {name!r}",
+            code="usage.unknown-branch",
+            nearest=tuple(other for other in branch_names(store.objects) if store.head(other) is not None)[:10],
+            hint="govtool branch list",
+        )
+    return name
+
+
+def commit_at(store: Reader, ref: str | None, branch: str | None = None) -> Commit:
+    """The commit that ``--at`` names, or the newest; on a branch other than the default one if ``branch`` says so.
 
     Raises:
         UnknownNameError: there is no such commit.
         UsageError: the store has no commit yet (``usage.empty-store``).
     """
     if ref is not None:
-        return store.resolve(ref)
-    head = store.head()
+        return store.resolve(ref, existing_branch(store, branch))
+    head = store.head(existing_branch(store, branch) if branch else DEFAULT_BRANCH)
     if head is None:
         raise UsageError(
             "the store has no commit yet",

@@ -11,6 +11,7 @@ from govtool.cli.formats import chosen
 from govtool.cli.options import (
     AllOption,
     AtOption,
+    BranchOption,
     FormatOption,
     LimitOption,
     MinCoverageOption,
@@ -32,6 +33,7 @@ def coverage(
     format: FormatOption = None,
     output: OutputOption = None,
     at: AtOption = None,
+    branch: BranchOption = None,
     store: StoreOption = None,
 ) -> None:
     """How much was understood, per source, and what was not.
@@ -45,7 +47,7 @@ def coverage(
 
     outputs = chosen(format, output, FORMATS)
     opened = read_store(store)
-    commit = commit_at(opened, at)
+    commit = commit_at(opened, at, branch)
     with_diagnostics = details or any(form == "json" for form, _ in outputs)
     report = read_coverage(opened, commit, with_diagnostics=with_diagnostics)
     for form, file in outputs:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from govtool.cli.formats import chosen
 from govtool.cli.graph import ColumnArgument, bound, open_graph
-from govtool.cli.options import AllOption, AtOption, FormatOption, LimitOption, OutputOption, StoreOption
+from govtool.cli.options import AllOption, AtOption, BranchOption, FormatOption, LimitOption, OutputOption, StoreOption
 from govtool.cli.ui import Ui
 
 
@@ -16,6 +16,7 @@ def explain(
     format: FormatOption = None,
     output: OutputOption = None,
     at: AtOption = None,
+    branch: BranchOption = None,
     store: StoreOption = None,
 ) -> None:
     """Where a column or dataset comes from, who reads it, and what is not known about it.
@@ -29,7 +30,7 @@ def explain(
     from govtool.render.explain import FORMATS, render, statements
 
     outputs = chosen(format, output, FORMATS)
-    graph = open_graph(ui, store, at)
+    graph = open_graph(ui, store, at, branch)
     for form, file in outputs:
         result = ask(graph.index, column, limit=bound(limit, all, form))
         ui.mark("explain")

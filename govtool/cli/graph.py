@@ -51,7 +51,7 @@ class Opened:
     version: Version
 
 
-def open_graph(ui: Ui, store: str | None, at: str | None) -> Opened:
+def open_graph(ui: Ui, store: str | None, at: str | None, branch: str | None = None) -> Opened:
     """Open the graph of a commit; its index is built if the cache has none."""
     from govtool.app.coverage import total_coverage
     from govtool.app.index import open_index
@@ -59,7 +59,7 @@ def open_graph(ui: Ui, store: str | None, at: str | None) -> Opened:
     from govtool.render.answer import Version
 
     opened = read_store(store)
-    commit = commit_at(opened, at)
+    commit = commit_at(opened, at, branch)
     ui.mark("open the store")
     with ui.progressing("building the index") as progress:
         index = open_index(opened, commit, progress)

@@ -14,6 +14,7 @@ from govtool.cli.graph import ColumnArgument, DepthOption, KindOption, Semantics
 from govtool.cli.options import (
     AllOption,
     AtOption,
+    BranchOption,
     FormatOption,
     LimitOption,
     MinCoverageOption,
@@ -54,6 +55,7 @@ def impact(
     format: FormatOption = None,
     output: OutputOption = None,
     at: AtOption = None,
+    branch: BranchOption = None,
     store: StoreOption = None,
 ) -> int:
     """What depends on a column, and what a change would break.
@@ -79,7 +81,7 @@ def impact(
         raise UsageError("--upstream has no verdicts", code="usage.arguments", hint="leave out --change and --fail-on")
     wanted = Change.parse(change or "logic")
     kinds = edge_kinds(kind)
-    graph = open_graph(ui, store, at)
+    graph = open_graph(ui, store, at, branch)
     asked: dict[int | None, ImpactResult] = {}
     for form, file in outputs:
         most = bound(limit, all, form)

@@ -9,6 +9,7 @@ import typer
 
 from govtool.cli.evidence import check_coverage
 from govtool.cli.options import (
+    BranchOption,
     DefaultCatalogOption,
     DefaultSchemaOption,
     DialectOption,
@@ -48,6 +49,7 @@ def ingest_sql(
     author: Annotated[str | None, typer.Option("--author", metavar="NAME", help="Default: the user's name.")] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Exit with 3 unless everything was understood.")] = False,
     min_coverage: MinCoverageOption = None,
+    branch: BranchOption = None,
     store: StoreOption = None,
 ) -> None:
     """Read SQL files into the graph and commit.
@@ -59,7 +61,7 @@ def ingest_sql(
     counted; the rest is ingested.
     """
     from govtool.app.ingest import ingest_sql as ingest
-    from govtool.app.project import open_store
+    from govtool.app.project import existing_branch, open_store
     from govtool.render.commits import ingest_summary
 
     request = build_request(
@@ -76,7 +78,15 @@ def ingest_sql(
     opened = open_store(store)
     ui.mark("start")
     with ui.progressing("reading SQL") as progress:
-        result = ingest(opened, request, message=message, author=author, stdin=sys.stdin.buffer, progress=progress)
+        result = ingest(
+            opened,
+            request,
+            message=message,
+            author=author,
+            branch=existing_branch(opened, branch),
+            stdin=sys.stdin.buffer,
+            progress=progress,
+        )
     ui.mark("read, extract and commit")
     show_diagnostics(ui, result.diagnostics, result.text)
     ui.table(Table(columns=(), rows=(), summary=ingest_summary(result)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from govtool.cli.formats import chosen
-from govtool.cli.options import AllOption, FormatOption, LimitOption, OutputOption, StoreOption
+from govtool.cli.options import AllOption, BranchOption, FormatOption, LimitOption, OutputOption, StoreOption
 from govtool.cli.ui import Ui
 
 _SHOWN = 20
@@ -15,6 +15,7 @@ def log(
     all: AllOption = False,
     format: FormatOption = None,
     output: OutputOption = None,
+    branch: BranchOption = None,
     store: StoreOption = None,
 ) -> None:
     """The commits of the store, newest first.
@@ -22,13 +23,13 @@ def log(
     govtool log
     govtool log --all --format json
     """
-    from govtool.app.project import read_store
+    from govtool.app.project import existing_branch, read_store
     from govtool.render.commits import FORMATS, render_log
 
     outputs = chosen(format, output, FORMATS)
     opened = read_store(store)
     most = None if all else _SHOWN if limit is None else limit
-    commits = list(opened.log(limit=most))
+    commits = list(opened.log(existing_branch(opened, branch), limit=most))
     truncated = bool(commits) and len(commits) == most and commits[-1].parent is not None
     for form, file in outputs:
         ui.show(render_log(form, commits, opened.uri, truncated), file)

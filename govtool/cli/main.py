@@ -58,15 +58,37 @@ COMMANDS: Mapping[str, _Entry | dict[str, _Entry]] = {
     "path": _Entry("path", "How one column reaches another.", _ASK),
     "explain": _Entry("explain", "Where a column comes from and who reads it.", _ASK),
     "coverage": _Entry("coverage", "How much was understood, and what was not.", _ASK),
+    "diff": _Entry("diff", "What changed between two versions.", _ASK),
     "log": _Entry("log", "The commits of the store, newest first.", _KEEP),
     "show": _Entry("show", "One commit: what it read and what it changed.", _KEEP),
     "index": _Entry("index", "Build the local index of a commit ahead of time.", _KEEP),
+    "branch": {
+        "create": _Entry("branch_create", "Start a branch."),
+        "list": _Entry("branch_list", "The branches and where they stand."),
+        "delete": _Entry("branch_delete", "End a branch."),
+        "merge": _Entry("branch_merge", "Take over what a branch changed."),
+    },
+    "tag": {
+        "create": _Entry("tag_create", "Name a commit."),
+        "list": _Entry("tag_list", "The tags and what they name."),
+        "delete": _Entry("tag_delete", "Take a name away."),
+    },
+    "store": {
+        "compact": _Entry("store_compact", "Drop dead entries from the manifest."),
+        "gc": _Entry("store_gc", "Remove what nothing refers to."),
+        "fsck": _Entry("store_fsck", "Check hashes, the chain, holes."),
+        "anchor": _Entry("store_anchor", "Print what a later fsck compares with."),
+        "copy": _Entry("store_copy", "Copy the store to another place."),
+    },
     "config": {"show": _Entry("config_show", "The settings in effect and where each comes from.", _KEEP)},
 }
 """Every command; groups are dictionaries. Modules are below ``govtool.cli`` and hold a function of their own name."""
 
 _GROUPS = {
     "ingest": _Entry("", "Read evidence into the graph and commit.", _FEED),
+    "branch": _Entry("", "Branches: lines of versions beside main.", _KEEP),
+    "tag": _Entry("", "Names for commits.", _KEEP),
+    "store": _Entry("", "Upkeep of the store.", _KEEP),
     "config": _Entry("", "Settings.", _KEEP),
 }
 

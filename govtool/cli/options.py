@@ -23,6 +23,11 @@ AtOption = Annotated[
         help="As of a commit: HEAD~2, a number, an id, a tag, or a date (UTC). Default: HEAD.",
     ),
 ]
+BranchOption = Annotated[
+    str | None,
+    typer.Option("--branch", metavar="NAME", help="The branch to read or to commit to. Default: main."),
+]
+AuthorOption = Annotated[str | None, typer.Option("--author", metavar="NAME", help="Default: the user's name.")]
 FormatOption = Annotated[
     list[str] | None,
     typer.Option("--format", "-f", metavar="FORMAT", help="How to show it; repeat together with -o."),

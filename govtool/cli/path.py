@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from govtool.cli.formats import chosen
 from govtool.cli.graph import ColumnArgument, KindOption, SemanticsOption, edge_kinds, open_graph
-from govtool.cli.options import AtOption, FormatOption, LimitOption, OutputOption, StoreOption
+from govtool.cli.options import AtOption, BranchOption, FormatOption, LimitOption, OutputOption, StoreOption
 from govtool.cli.ui import Ui
 
 _SHOWN = 5
@@ -20,6 +20,7 @@ def path(
     format: FormatOption = None,
     output: OutputOption = None,
     at: AtOption = None,
+    branch: BranchOption = None,
     store: StoreOption = None,
 ) -> None:
     """How one column reaches another: the shortest ways, hop by hop.
@@ -32,7 +33,7 @@ def path(
 
     outputs = chosen(format, output, FORMATS)
     kinds = edge_kinds(kind)
-    graph = open_graph(ui, store, at)
+    graph = open_graph(ui, store, at, branch)
     most = _SHOWN if limit is None else limit
     result = paths(graph.index, start, end, most, kinds=kinds, semantics=semantics)
     ui.mark("path")

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from govtool.cli.formats import chosen
-from govtool.cli.options import FormatOption, OutputOption, StoreOption
+from govtool.cli.options import BranchOption, FormatOption, OutputOption, StoreOption
 from govtool.cli.ui import Ui
 
 
@@ -16,6 +16,7 @@ def show(
     ref: Annotated[str, typer.Argument(metavar="REF", help="HEAD~1, a number, an id, a tag or a date.")] = "HEAD",
     format: FormatOption = None,
     output: OutputOption = None,
+    branch: BranchOption = None,
     store: StoreOption = None,
 ) -> None:
     """One commit: what it read and what is live in it.
@@ -28,7 +29,7 @@ def show(
 
     outputs = chosen(format, output, FORMATS)
     opened = read_store(store)
-    commit = commit_at(opened, None if ref == "HEAD" else ref)
+    commit = commit_at(opened, None if ref == "HEAD" else ref, branch)
     fragments = opened.fragments(commit)
     for form, file in outputs:
         ui.show(render_commit(form, commit, fragments, opened.uri), file)

@@ -18,9 +18,8 @@ from govtool.errors import ConflictError, UnknownNameError, UsageError
 from govtool.store import log, refs
 from govtool.store.commit import Commit, CommitResult, Origin
 from govtool.store.manifest import Entry
-from govtool.store.names import check_branch
+from govtool.store.names import DEFAULT_BRANCH, check_branch
 from govtool.store.objects import Objects
-from govtool.store.reader import DEFAULT_BRANCH
 from govtool.store.store import Store
 from govtool.store.writer import LostSlotError, Writer
 

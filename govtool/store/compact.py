@@ -9,7 +9,7 @@ from govtool.store import log
 from govtool.store.branches import again, existing
 from govtool.store.commit import Commit, CommitResult
 from govtool.store.manifest import EMPTY
-from govtool.store.reader import DEFAULT_BRANCH
+from govtool.store.names import DEFAULT_BRANCH
 from govtool.store.store import Store
 from govtool.store.writer import Writer
 

@@ -15,9 +15,9 @@ from govtool.errors import StoreError, UsageError
 from govtool.store import log, refs
 from govtool.store.codec import digest
 from govtool.store.commit import Commit, slot_key
-from govtool.store.names import check_branch
+from govtool.store.names import DEFAULT_BRANCH, check_branch
 from govtool.store.reachable import fragment_keys, listed_slots
-from govtool.store.reader import DEFAULT_BRANCH, MARKER, read_marker
+from govtool.store.reader import MARKER, read_marker
 from govtool.store.store import Store
 
 _PREFIX = "govtool-anchor"

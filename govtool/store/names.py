@@ -6,6 +6,8 @@ import re
 
 from govtool.errors import UsageError
 
+DEFAULT_BRANCH = "main"
+"""The branch that every store has."""
 _REF = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z0-9_][A-Za-z0-9_.-]*)*")
 _TABLE = re.compile(r"[a-z][a-z0-9_]{0,63}")
 _LONGEST = 100

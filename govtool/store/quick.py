@@ -5,7 +5,8 @@ from __future__ import annotations
 from govtool.store.commit import Commit
 from govtool.store.files import LocalFiles
 from govtool.store.location import local_path
-from govtool.store.reader import DEFAULT_BRANCH, Reader, read_marker
+from govtool.store.names import DEFAULT_BRANCH
+from govtool.store.reader import Reader, read_marker
 
 
 def open_reader(uri: str) -> Reader:

@@ -9,12 +9,11 @@ from govtool.errors import IntegrityError, StoreError, UsageError
 from govtool.store import log
 from govtool.store.codec import digest, unseal
 from govtool.store.commit import Commit, FragmentRef
-from govtool.store.names import check_branch
+from govtool.store.names import DEFAULT_BRANCH, check_branch
 from govtool.store.objects import ReadableObjects
 
 MARKER = "govtool.json"
 """The object that makes a place a store: its format and its id."""
-DEFAULT_BRANCH = "main"
 
 
 class Reader:
@@ -65,6 +64,10 @@ class Reader:
         """The fragments that are live at a commit, sorted."""
         live = log.read_live(self.objects, commit)
         return tuple(sorted(FragmentRef(e.source, e.table, e.sha256, e.size, e.rows) for e in live.entries() if e.adds))
+
+    def batches(self, commit: Commit, source: str) -> frozenset[str]:
+        """The batches of which a source's live fragments are; one, for a source that is always replaced as a whole."""
+        return frozenset(entry.batch for entry in log.read_live(self.objects, commit).entries(source))
 
     def read(self, ref: FragmentRef) -> bytes:
         """The bytes of a fragment, verified.

@@ -23,9 +23,9 @@ from govtool.store.codec import FORMAT, JsonValue, seal
 from govtool.store.commit import Changes, CommitResult
 from govtool.store.files import LocalFiles
 from govtool.store.location import local_path, normalise, open_objects
-from govtool.store.names import check_branch
+from govtool.store.names import DEFAULT_BRANCH, check_branch
 from govtool.store.objects import Objects
-from govtool.store.reader import DEFAULT_BRANCH, MARKER, Reader, no_store, read_marker
+from govtool.store.reader import MARKER, Reader, no_store, read_marker
 from govtool.store.writer import Writer
 
 

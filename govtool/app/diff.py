@@ -1,0 +1,96 @@
+"""The difference of the graphs of two commits, from the fragments that differ.
+
+Only those fragments are read and folded. Whether what they say is said elsewhere, too, is looked up in the local
+indexes of both commits if they are there; otherwise the other fragments are looked through for the datasets in
+question.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from govtool.app.index import cached_index
+from govtool.query.diff import Difference, Facts, concerned, difference, facts
+
+if TYPE_CHECKING:
+    from govtool.graph.index import Index
+    from govtool.store import Commit, FragmentRef, Reader
+
+_BATCH = 16
+
+
+def diff_commits(store: Reader, old: Commit, new: Commit) -> Difference:
+    """What was added, removed and changed from one commit to another, of any branches.
+
+    Raises:
+        StoreError: A fragment cannot be read.
+    """
+    from govtool.model.columnar import DERIVATIONS
+    from govtool.store.changes import fragment_changes
+
+    changed = fragment_changes(store.objects, old, new)
+    removed = [ref for ref in changed.removed if ref.table == DERIVATIONS]
+    added = [ref for ref in changed.added if ref.table == DERIVATIONS]
+    sides = list(_tables(store, removed)), list(_tables(store, added))
+    partial = facts(_index(sides[0])), facts(_index(sides[1]))
+    names = concerned(*partial)
+    if not names:
+        return Difference(())
+    return difference(*_whole(store, old, new, names, sides, partial, set(added)))
+
+
+def _whole(
+    store: Reader,
+    old: Commit,
+    new: Commit,
+    names: set[str],
+    sides: tuple[list[Any], list[Any]],
+    partial: tuple[Facts, Facts],
+    added: set[FragmentRef],
+) -> tuple[Facts, Facts]:
+    """What the whole of each version says of the datasets in question."""
+    from govtool.model.columnar import DERIVATIONS
+
+    indexes = cached_index(store, old), cached_index(store, new)
+    if indexes[0] is not None and indexes[1] is not None:
+        return facts(indexes[0], names), facts(indexes[1], names)
+    rest = [ref for ref in store.fragments(new) if ref.table == DERIVATIONS and ref not in added]
+    speaking = [table for table in _tables(store, sorted(rest)) if _mentions(table, names)]
+    if not speaking:
+        return partial
+    left, right = _index([*sides[0], *speaking]), _index([*sides[1], *speaking])
+    return facts(left, names), facts(right, names)
+
+
+def _index(tables: list[Any]) -> Index:
+    from govtool.graph.build import build
+    from govtool.graph.index import Index
+
+    return Index(b"".join(build(tables)))
+
+
+def _tables(store: Reader, refs: Iterable[FragmentRef]) -> Iterator[Any]:
+    from govtool.model.columnar import read_table
+
+    # The same bytes may be live for two sources; they say the same.
+    distinct = list({ref.sha256: ref for ref in refs}.values())
+    for start in range(0, len(distinct), _BATCH):
+        for data in store.read_many(distinct[start : start + _BATCH]):
+            yield read_table(data)
+
+
+def _mentions(table: Any, names: set[str]) -> bool:
+    """Whether a fragment makes or reads one of the datasets."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    wanted = pa.array(sorted(names), pa.string())
+    edges = pc.list_flatten(table.column("edges").combine_chunks())
+    for column in (table.column("target").combine_chunks(), pc.struct_field(edges, "source_dataset")):
+        chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+        for chunk in chunks:
+            values = chunk.dictionary if isinstance(chunk, pa.DictionaryArray) else chunk
+            if pc.any(pc.is_in(values, value_set=wanted)).as_py():
+                return True
+    return False

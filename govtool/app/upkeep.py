@@ -1,0 +1,56 @@
+"""Upkeep of a store as commands use it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from govtool.app.ingest import user_name
+from govtool.app.project import existing_branch
+
+if TYPE_CHECKING:
+    from govtool.store import CommitResult, Store
+    from govtool.store.copy import Copied
+    from govtool.store.fsck import Check
+    from govtool.store.gc import Collection
+
+Progress = Callable[[int, int], None]
+
+
+def compact(store: Store, branch: str | None, author: str | None) -> CommitResult:
+    """Rewrite the manifest of a branch without what is dead."""
+    from govtool.store import compact
+
+    return compact.compact(store, existing_branch(store, branch), author=author or user_name())
+
+
+def collect(store: Store, *, hours: float, dry_run: bool, progress: Progress) -> Collection:
+    """Remove what nothing refers to and is older than some hours."""
+    from govtool.store import gc
+
+    return gc.collect(store, grace=timedelta(hours=hours), dry_run=dry_run, progress=progress)
+
+
+def check(store: Store, *, anchor: str | None, contents: bool, progress: Progress) -> Check:
+    """Check a store, against an anchor if there is one."""
+    from govtool.store import fsck
+
+    against = fsck.parse_anchor(anchor) if anchor is not None else None
+    return fsck.fsck(store, against=against, contents=contents, progress=progress)
+
+
+def anchor_text(store: Store, branch: str) -> str:
+    """The anchor of a branch's head as one line."""
+    from govtool.store import fsck
+
+    return fsck.anchor(store, branch).text
+
+
+def copy(store: Store, target: str, *, progress: Progress) -> tuple[Copied, str]:
+    """Copy a store to an address; also gives the address as it is shown."""
+    from govtool.store.copy import copy_store
+    from govtool.store.location import open_objects
+
+    objects = open_objects(target, create=True)
+    return copy_store(store, objects, progress=progress), objects.uri

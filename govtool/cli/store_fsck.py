@@ -1,0 +1,44 @@
+"""``govtool store fsck``: check hashes, the chain, holes; and against an anchor."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from govtool.cli.formats import chosen
+from govtool.cli.options import FormatOption, OutputOption, StoreOption
+from govtool.cli.ui import Ui
+from govtool.errors import EXIT_OK, EXIT_STORE
+
+
+def store_fsck(
+    ui: Ui,
+    anchor: Annotated[
+        str | None, typer.Option("--anchor", metavar="TEXT", help="What store anchor printed earlier.")
+    ] = None,
+    contents: Annotated[
+        bool, typer.Option("--contents/--no-contents", help="Read and hash every fragment, or only look for it.")
+    ] = True,
+    format: FormatOption = None,
+    output: OutputOption = None,
+    store: StoreOption = None,
+) -> int:
+    """Check the store: hashes, the chain, holes, tags. Exit code 4 if anything is wrong.
+
+      govtool store fsck
+      govtool store fsck --anchor "$(cat anchor.txt)"
+
+    A history that was rewritten as a whole, or rolled back, is seen only against an anchor kept elsewhere.
+    """
+    from govtool.app.project import open_store
+    from govtool.app.upkeep import check
+    from govtool.render.upkeep import FORMATS, render_fsck
+
+    outputs = chosen(format, output, FORMATS)
+    opened = open_store(store)
+    with ui.progressing("checking fragments") as progress:
+        result = check(opened, anchor=anchor, contents=contents, progress=progress)
+    for form, file in outputs:
+        ui.show(render_fsck(form, result, opened.uri), file)
+    return EXIT_STORE if result.problems else EXIT_OK

@@ -1,0 +1,191 @@
+"""What differs between two versions of the graph: datasets, columns and edges, and the statements behind each.
+
+Two indexes are compared by what they say, not by how they are numbered: a statement that only moved within its file
+changes nothing. An edge is told by its two ends and its kind; other functions, masking or reasons make it *changed*.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from govtool.graph.index import Index
+from govtool.query.evidence import Evidence, evidence, step_label
+
+ADDED, REMOVED, CHANGED = "added", "removed", "changed"
+_QUERY = "query"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One thing that differs."""
+
+    what: str
+    """``dataset``, ``column`` or ``edge``."""
+    change: str
+    """``added``, ``removed`` or ``changed``."""
+    name: str
+    """Canonical text; for an edge, that of its target."""
+    source: str | None
+    """For an edge: where it comes from."""
+    kind: str | None
+    """For an edge: the label of its kind."""
+    before: str | None
+    """What it was: a dataset's kind, a column's type, how an edge transforms; ``None`` if added or not known."""
+    after: str | None
+    evidence: tuple[Evidence, ...]
+    """The statements that caused it: those that say so on one side only, the new side's first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """All changes, sorted by what, name and source."""
+
+    changes: tuple[Change, ...]
+
+    def count(self, what: str, change: str) -> int:
+        """How many datasets, columns or edges were added, removed or changed."""
+        return sum(1 for item in self.changes if (item.what, item.change) == (what, change))
+
+
+class _Key(NamedTuple):
+    what: str
+    name: str
+    source: str = ""
+    kind: str = ""
+    dataset: str = ""
+
+
+@dataclass(slots=True)
+class _Fact:
+    """What a version says about one thing; ``shown`` is false for what answers pass through."""
+
+    values: set[str]
+    evidence: set[Evidence]
+    shown: bool
+
+
+Facts = Mapping[_Key, _Fact]
+
+
+def facts(index: Index, datasets: Collection[str] | None = None) -> Facts:
+    """Everything that an index says, or what it says of some datasets: they, their columns, the edges into them."""
+    found: dict[_Key, _Fact] = {}
+    proofs: dict[int, Evidence] = {}
+
+    def note(key: _Key, value: str | None, derivations: Iterable[int], shown: bool) -> None:
+        fact = found.setdefault(key, _Fact(set(), set(), False))
+        fact.shown |= shown
+        if value is not None:
+            fact.values.add(value)
+        for d in derivations:
+            if d not in proofs:
+                proofs[d] = evidence(index, d)
+            fact.evidence.add(proofs[d])
+
+    for dataset in _numbers(index, datasets):
+        name, kind = index.dataset_name(dataset), index.dataset_kind(dataset)
+        shown = not index.is_elided(dataset) and kind != _QUERY
+        makers = index.makers(dataset)
+        readers = [] if makers else _readers(index, index.rows(dataset), index.columns(dataset))
+        note(_Key("dataset", name, dataset=name), kind, makers or readers, shown)
+        makers_of: dict[int, list[int]] = {}
+        for maker in makers:
+            for node in index.outputs(maker):
+                makers_of.setdefault(node, []).append(maker)
+        for node in (index.rows(dataset), *index.columns(dataset)):
+            text = index.name(node)
+            if not index.is_rows(node) and not index.is_unknown(node):
+                behind = makers_of.get(node) or _readers(index, node, ())
+                note(_Key("column", text, dataset=name), index.type(node), behind, shown)
+            for edge in index.in_edges(node):
+                source = index.name(index.edge_source[edge])
+                key = _Key("edge", text, source, index.kind(edge).label, name)
+                # Arms and stars are how it was said, not what: neither makes an edge another one.
+                note(key, _manner(index, edge), [index.edge_derivation[edge]], shown=True)
+    return found
+
+
+def difference(old: Facts, new: Facts) -> Difference:
+    """Compare what two versions say."""
+    changes = []
+    for key in old.keys() | new.keys():
+        before, after = old.get(key), new.get(key)
+        left = before if before is not None and before.shown else None
+        right = after if after is not None and after.shown else None
+        if (left is None and right is None) or (left and right and left.values == right.values):
+            continue
+        changes.append(
+            Change(
+                what=key.what,
+                change=ADDED if left is None else REMOVED if right is None else CHANGED,
+                name=key.name,
+                source=key.source or None,
+                kind=key.kind or None,
+                before=_text(left),
+                after=_text(right),
+                evidence=_causes(left, right),
+            )
+        )
+    order = {"dataset": 0, "column": 1, "edge": 2}
+    changes.sort(key=lambda c: (order[c.what], c.name, c.source or "", c.kind or ""))
+    return Difference(tuple(changes))
+
+
+def concerned(old: Facts, new: Facts) -> set[str]:
+    """The datasets of which two partial versions say different things."""
+    return {
+        key.dataset
+        for key in old.keys() | new.keys()
+        if key not in old or key not in new or (old[key].values, old[key].shown) != (new[key].values, new[key].shown)
+    }
+
+
+def _numbers(index: Index, names: Collection[str] | None) -> Iterable[int]:
+    if names is None:
+        yield from range(index.dataset_count)
+        return
+    for name in sorted(names):
+        number = index.find_dataset(name)
+        if number is None:
+            continue
+        # Ended generations of a script's table share its name and lie beside it.
+        while number > 0 and index.dataset_name(number - 1) == name:
+            number -= 1
+        while number < index.dataset_count and index.dataset_name(number) == name:
+            yield number
+            number += 1
+
+
+def _readers(index: Index, node: int, more: Iterable[int]) -> list[int]:
+    """The derivations that read nodes: what is known of a dataset that nothing makes."""
+    return sorted({index.edge_derivation[edge] for each in (node, *more) for edge in index.out_edges(each)})
+
+
+def _manner(index: Index, edge: int) -> str:
+    label = step_label(index.kind(edge), index.functions(edge), index.reason(edge))
+    return f"{label}, masking" if index.is_masking(edge) else label
+
+
+def _text(fact: _Fact | None) -> str | None:
+    return " | ".join(sorted(fact.values)) or None if fact is not None else None
+
+
+def _causes(old: _Fact | None, new: _Fact | None) -> tuple[Evidence, ...]:
+    before, after = (old.evidence if old else set()), (new.evidence if new else set())
+    told = {_same(e) for e in before}, {_same(e) for e in after}
+    causes = [
+        *sorted((e for e in after if _same(e) not in told[0]), key=_place),
+        *sorted((e for e in before if _same(e) not in told[1]), key=_place),
+    ]
+    return tuple(causes or sorted(after or before, key=_place))
+
+
+def _same(item: Evidence) -> tuple[str, ...]:
+    """What stays when a statement moves within its file."""
+    return item.file, item.fingerprint, item.kind, item.how, item.run or ""
+
+
+def _place(item: Evidence) -> tuple[str, int, str]:
+    return item.file, item.line, item.fingerprint

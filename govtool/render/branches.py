@@ -1,0 +1,57 @@
+"""Branches and tags."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from govtool.render.commits import commit_object
+from govtool.render.envelope import compact, envelope, json_lines
+from govtool.render.table import Column, Table, markdown, plain, to_csv
+from govtool.render.text import count, when
+
+if TYPE_CHECKING:
+    from govtool.store import Commit
+
+FORMATS = ("table", "plain", "json", "jsonl", "csv", "markdown")
+
+
+class Named(Protocol):
+    """A branch or a tag."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+
+    @property
+    def at(self) -> Commit:
+        """Where it stands."""
+
+
+def render(form: str, what: str, names: Sequence[Named], store: str) -> Table | Iterable[str]:
+    """Names and their commits in one of ``FORMATS``; ``what`` is ``branch`` or ``tag``."""
+    objects = [{"name": each.name, "commit": commit_object(each.at)} for each in names]
+    plural = "branches" if what == "branch" else f"{what}s"
+    if form == "json":
+        return json_lines(envelope(f"{plural}/1", {"store": store, plural: objects}))
+    if form == "jsonl":
+        return (compact(each) for each in objects)
+    if form == "csv":
+        rows = ((n.name, n.at.branch, n.at.seq, n.at.id, n.at.time, n.at.message) for n in names)
+        return to_csv(("name", "branch", "seq", "id", "time", "message"), rows)
+    table = Table(
+        columns=(
+            Column("name", style="bold"),
+            Column("seq", justify="right"),
+            Column("id", style="yellow"),
+            Column("time"),
+            Column("message"),
+        ),
+        rows=[(n.name, _seq(n, what), n.at.short, when(n.at.time), n.at.message) for n in names],
+        summary=count(len(names), what, plural),
+    )
+    return table if form == "table" else (plain if form == "plain" else markdown)(table)
+
+
+def _seq(named: Named, what: str) -> str:
+    return str(named.at.seq) if what == "branch" else f"{named.at.seq} on {named.at.branch}"

@@ -1,0 +1,86 @@
+"""The outcomes of ``store gc``, ``fsck``, ``copy`` and ``compact``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from govtool.render.envelope import compact, envelope, json_lines
+from govtool.render.table import Column, Table, markdown, plain, to_csv
+from govtool.render.text import count
+
+if TYPE_CHECKING:
+    from govtool.store.copy import Copied
+    from govtool.store.fsck import Check
+    from govtool.store.gc import Collection
+
+FORMATS = ("table", "plain", "json", "jsonl", "csv", "markdown")
+
+
+def render_gc(form: str, result: Collection, store: str, *, dry_run: bool) -> Table | Iterable[str]:
+    """What was collected, or would be."""
+    removed: list[Mapping[str, object]] = [
+        {"key": info.key, "bytes": info.size, "modified": info.modified.isoformat()} for info in result.removed
+    ]
+    verb = "would be removed" if dry_run else "removed"
+    sentence = (
+        f"{count(len(removed), 'object')} {verb}, {_size(result.size)} · {result.kept:,} in use"
+        f" · {result.young:,} too young"
+    )
+    body = {
+        "store": store,
+        "dry_run": dry_run,
+        "removed": removed,
+        "bytes": result.size,
+        "kept": result.kept,
+        "young": result.young,
+    }
+    return _render(form, "gc/1", body, removed, ("key", "bytes", "modified"), sentence)
+
+
+def render_fsck(form: str, result: Check, store: str) -> Table | Iterable[str]:
+    """What is wrong, if anything."""
+    problems: list[Mapping[str, object]] = [p._asdict() for p in result.problems]
+    counts = {"commits": result.commits, "nodes": result.nodes, "fragments": result.fragments}
+    sentence = (
+        f"{count(result.commits, 'commit')}, {count(result.nodes, 'manifest node')}, "
+        f"{count(result.fragments, 'fragment')} checked, {_size(result.bytes_read)} read · "
+        + (count(len(problems), "problem") if problems else "no problem")
+    )
+    body = {"store": store, **counts, "bytes_read": result.bytes_read, "problems": problems}
+    return _render(form, "fsck/1", body, problems, ("code", "key", "message"), sentence)
+
+
+def copy_sentence(result: Copied, target: str) -> str:
+    """One sentence on a copy."""
+    return (
+        f"{target}: {count(result.objects, 'object')} written, {_size(result.size)} · {result.present:,} there already"
+    )
+
+
+def _render(
+    form: str,
+    schema: str,
+    body: Mapping[str, object],
+    items: list[Mapping[str, object]],
+    names: tuple[str, ...],
+    sentence: str,
+) -> Table | Iterable[str]:
+    if form == "json":
+        return json_lines(envelope(schema, body))
+    if form == "jsonl":
+        return (compact(item) for item in items)
+    rows = [[item[name] for name in names] for item in items]
+    if form == "csv":
+        return to_csv(names, rows)
+    numeric = ("bytes",)
+    table = Table(
+        columns=tuple(Column(name, justify="right" if name in numeric else "left") for name in names),
+        rows=[[f"{cell:,}" if isinstance(cell, int) else str(cell) for cell in row] for row in rows],
+        summary=sentence,
+    )
+    return table if form == "table" else (plain if form == "plain" else markdown)(table)
+
+
+def _size(number: int) -> str:
+    return f"{number / 1e6:,.1f} MB" if number >= 100_000 else f"{number:,} bytes"
