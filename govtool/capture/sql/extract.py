@@ -20,13 +20,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from hashlib import blake2b
+from typing import NamedTuple
 
 from govtool.capture.sql.batch import Batch, ScriptState, StatementState
 from govtool.capture.sql.emit import Emitter, fold_script
 from govtool.capture.sql.files import Script
 from govtool.capture.sql.fingerprint import fingerprint, redact
+from govtool.capture.sql.logged import LoggedScript
 from govtool.capture.sql.parameters import routine_of
 from govtool.capture.sql.rendering import MacroLibrary
+from govtool.capture.sql.replay import hush, logged_state
 from govtool.capture.sql.schema import Schema
 from govtool.capture.sql.script import ParsedStatement, parse_script
 from govtool.capture.sql.template import render
@@ -59,8 +62,22 @@ class Options:
     namespace: str = DEFAULT_NAMESPACE
     variables: Mapping[str, object] = field(default_factory=dict)
     """Values for templates."""
+    keep_literals: bool = False
+    """Whether to keep the literals in the text of statements, which are often about people."""
     evidence: bool = True
     """Whether to make each statement's fingerprint and redacted text; without it ``fingerprint`` is a text digest."""
+
+
+class Shortfall(NamedTuple):
+    """A statement that was not fully understood, and the worst of why."""
+
+    status: str
+    """``partial`` or ``opaque``."""
+    diagnostic: Diagnostic
+    runs: int
+    text: str
+    """As written."""
+    dialect: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +94,10 @@ class Extraction:
     opaque: int
     ignored: int
     """Statements without lineage by their nature: SET, GRANT, COMMIT …"""
+    runs: Mapping[str, int] = field(default_factory=dict)
+    """The same counts (``understood`` …) by how often a log says the statements were run; of a file, once."""
+    shortfalls: tuple[Shortfall, ...] = ()
+    """Statements that were not fully understood."""
 
 
 def extract(
@@ -95,19 +116,49 @@ def extract(
     Raises:
         UnknownNameError: The dialect does not exist.
     """
+    return next(extract_in_turn([scripts], options, progress))
+
+
+def extract_in_turn(
+    groups: Iterable[Iterable[Script | LoggedScript | Diagnostic]],
+    options: Options,
+    progress: Callable[[int, int], None] | None = None,
+) -> Iterator[Extraction]:
+    """Extract group by group, with the memory of one group at a time.
+
+    A group is resolved like a batch of its own, and with all that earlier groups define. So definitions come first, and
+    the many queries of a log, which define nothing, in as many groups as memory asks for.
+    """
     batch = Batch(options.schema.tables if options.schema is not None else None)
+    for group in groups:
+        batch.scripts = []
+        yield _extract_group(batch, group, options, progress)
+
+
+def _extract_group(
+    batch: Batch,
+    group: Iterable[Script | LoggedScript | Diagnostic],
+    options: Options,
+    progress: Callable[[int, int], None] | None,
+) -> Extraction:
     diagnostics: list[Diagnostic] = []
     with _uncollected():
-        read = list(scripts)
+        read = list(group)
         texts = [item.text for item in read if isinstance(item, Script)]
         macros = MacroLibrary(texts) if any("macro" in text for text in texts) else None
         for item in read:
             if isinstance(item, Diagnostic):
                 diagnostics.append(item)
+            elif isinstance(item, LoggedScript):
+                catalog, schema = _default(options.default_catalog, options), _default(options.default_schema, options)
+                batch.add(logged_state(item, options.dialect, catalog, schema))
             else:
                 batch.add(_script_state(item, options, macros, diagnostics))
         with _deep_recursion():
             _walk_all(batch, progress)
+            for script in batch.scripts:
+                if script.logged and not options.keep_literals:
+                    hush(script)
             return _emit(batch, options, diagnostics)
 
 
@@ -189,11 +240,20 @@ def _emit(batch: Batch, options: Options, diagnostics: list[Diagnostic]) -> Extr
             worst = status.get(id(draft.statement), "understood")
             status[id(draft.statement)] = "partial" if "partial" in (worst, derivation.status) else "understood"
         derivations.extend(made)
-    derivations, duplicates = _with_duplicates(derivations)
+    logs = {script.file for script in batch.scripts if script.logged}
+    duplicates = _duplicates([d for d in derivations if d.statement.file not in logs] if logs else derivations)
     counts: Counter[str] = Counter()
+    runs: Counter[str] = Counter()
+    shortfalls: list[Shortfall] = []
+    said = _said_of(derivations) if any(s == "partial" for s in status.values()) else {}
     for script in batch.scripts:
         for statement in script.statements:
-            counts[_outcome(statement, status.get(id(statement)))] += 1
+            outcome = _outcome(statement, status.get(id(statement)))
+            counts[outcome] += 1
+            times = 1 if statement.logged is None else statement.logged.count
+            runs[outcome] += times
+            if outcome in ("partial", "opaque"):
+                shortfalls.append(_shortfall(statement, outcome, times, said))
             if id(statement) not in status:
                 diagnostics.extend(_placed(note, statement) for note in statement.diagnostics)
     diagnostics.extend(note for derivation in derivations for note in derivation.diagnostics)
@@ -209,7 +269,34 @@ def _emit(batch: Batch, options: Options, diagnostics: list[Diagnostic]) -> Extr
         partial=counts["partial"],
         opaque=counts["opaque"],
         ignored=counts["ignored"],
+        runs=dict(runs),
+        shortfalls=tuple(shortfalls),
     )
+
+
+_Place = tuple[str, str | None, int]
+
+
+def _said_of(derivations: list[Derivation]) -> dict[_Place, list[Diagnostic]]:
+    """What was noted of statements as their derivations were written, by session, file and line."""
+    said: dict[_Place, list[Diagnostic]] = {}
+    for derivation in derivations:
+        if derivation.diagnostics:
+            evidence = derivation.statement
+            said.setdefault((evidence.file, evidence.session, evidence.line), []).extend(derivation.diagnostics)
+    return said
+
+
+def _shortfall(
+    statement: StatementState, outcome: str, times: int, said: Mapping[_Place, list[Diagnostic]]
+) -> Shortfall:
+    notes = [_placed(note, statement) for note in statement.diagnostics]
+    notes += said.get((statement.file, _session(statement), statement.parsed.line), [])
+    severities = ("error", "warning", "info")
+    worst = min(notes, key=lambda note: severities.index(note.severity), default=None)
+    if worst is None:
+        worst = Diagnostic("opaque", "warning", "not understood", statement.file, statement.parsed.line)
+    return Shortfall(outcome, worst, times, statement.parsed.text, statement.script.dialect)
 
 
 def _outcome(statement: StatementState, status: str | None) -> str:
@@ -232,7 +319,7 @@ def _placed(note: Diagnostic, statement: StatementState) -> Diagnostic:
         note.code,
         note.severity,
         note.message,
-        statement.script.file,
+        statement.file,
         line,
         note.column or statement.parsed.column,
         note.target,
@@ -247,21 +334,33 @@ def _evidence(statement: StatementState, write: Write, options: Options) -> Stat
         identity = fingerprint(parsed.text, dialect)
     else:  # the name of a bare SELECT has to be its own, and no more
         identity = blake2b(parsed.text.encode("utf-8", "replace"), digest_size=16).hexdigest()
+    text = ""
+    if options.evidence:
+        text = parsed.text if options.keep_literals else redact(parsed.text, dialect)
+    runs = statement.logged
     return Statement(
         fingerprint=identity,
         kind=write.kind,
         dialect=dialect,
-        file=statement.script.file,
+        file=statement.file,
         line=parsed.line,
         source=options.source,
-        # Variants of a template are alternatives: the order of text says nothing between them.
-        session=statement.script.session + (f"#{statement.variant}" if statement.variant else ""),
-        text=redact(parsed.text, dialect)[:MAX_TEXT] if options.evidence else "",
+        session=_session(statement),
+        text=text[:MAX_TEXT],
+        principal=runs.principal if runs is not None else None,
+        first_seen=runs.first_seen if runs is not None else None,
+        last_seen=runs.last_seen if runs is not None else None,
+        count=runs.count if runs is not None else 1,
         min_group=write.min_group,
     )
 
 
-def _with_duplicates(derivations: list[Derivation]) -> tuple[list[Derivation], list[Diagnostic]]:
+def _session(statement: StatementState) -> str:
+    """The session of a statement; variants of a template are alternatives: the order of text says nothing between them."""
+    return statement.script.session + (f"#{statement.variant}" if statement.variant else "")
+
+
+def _duplicates(derivations: list[Derivation]) -> list[Diagnostic]:
     """Note relations that several files define; all definitions are kept."""
     files: dict[str, dict[str, Derivation]] = {}
     for derivation in derivations:
@@ -277,7 +376,7 @@ def _with_duplicates(derivations: list[Derivation]) -> tuple[list[Derivation], l
                 notes.append(
                     Diagnostic("duplicate-definition", "info", text, file, derivation.statement.line, None, target)
                 )
-    return derivations, notes
+    return notes
 
 
 def relation_of(file: str, options: Options) -> str | None:
