@@ -49,12 +49,12 @@ class _Event:
 
 def csvlog(lines: Iterator[Line | Reject], file: str) -> Iterator[Entry]:
     """Records of a csvlog."""
-    return _records(_csv_events(lines, file), file)
+    return _records(_csv_events(lines, file), file, spans=True)
 
 
 def jsonlog(lines: Iterator[Line | Reject], file: str) -> Iterator[Entry]:
     """Records of a jsonlog."""
-    return _records(_json_events(lines, file), file)
+    return _records(_json_events(lines, file), file, spans=False)
 
 
 def looks_like_csvlog(fields: list[str]) -> bool:
@@ -100,7 +100,7 @@ def _json_events(lines: Iterator[Line | Reject], file: str) -> Iterator[_Event |
             )
 
 
-def _records(events: Iterator[_Event | Reject], file: str) -> Iterator[Entry]:
+def _records(events: Iterator[_Event | Reject], file: str, *, spans: bool) -> Iterator[Entry]:
     held: dict[str, QueryRecord] = {}
     for event in events:
         if isinstance(event, Reject):
@@ -129,7 +129,7 @@ def _records(events: Iterator[_Event | Reject], file: str) -> Iterator[Entry]:
         if isinstance(made, Reject):
             yield made
             continue
-        held[event.session] = made
+        held[event.session] = made._replace(spans=spans)
         if len(held) > MAX_SESSIONS:
             yield held.pop(next(iter(held)))
     yield from held.values()

@@ -190,7 +190,7 @@ def _sql(pieces: Iterator[bytes], file: str, *, dialect: str) -> Records:
             yield line
         else:
             text.append(text_of(line[1]))
-    yield QueryRecord("\n".join(text), file, 1, dialect, session_id=file)
+    yield QueryRecord("\n".join(text), file, 1, dialect, session_id=file, spans=True)
 
 
 def _recognised(sample: bytes, is_json: bool, options: LogOptions) -> str:

@@ -40,6 +40,8 @@ class QueryRecord(NamedTuple):
     rows: int | None = None
     truncated: bool = False
     """The text is cut off: it is never parsed as if it were whole."""
+    spans: bool = False
+    """Whether the lines of the text are lines of the log."""
     parameters: str | None = None
     """As the log has them. They are people's data: used for nothing, stored nowhere."""
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from govtool.capture.sql.inline import inline_function
+from govtool.capture.sql.logged import LoggedStatement
 from govtool.capture.sql.script import ParsedStatement
 from govtool.capture.sql.walk.dependencies import Interner
 from govtool.capture.sql.walk.functions import type_text
@@ -38,6 +39,8 @@ class ScriptState:
     temporary: set[str] = field(default_factory=set)
     variables: dict[str | None, set[str]] = field(default_factory=dict)
     """Names of script variables (under None) and of each routine's parameters: not columns."""
+    logged: bool = False
+    """It comes from a query log."""
 
 
 @dataclass(slots=True)
@@ -65,6 +68,7 @@ class StatementState:
     unsettled: bool = False
     """Whether knowing more columns from usage could change the answer."""
     line_map: Callable[[int], int] | None = None
+    logged: LoggedStatement | None = None
     _naming: tuple[object, ...] | None = None
 
     @property
@@ -84,6 +88,11 @@ class StatementState:
         first = [s for s in self.script.statements if not s.variant and isinstance(s.tree, exp.Query)]
         same = [s for s in first if s.parsed.line == self.parsed.line] or (first if len(first) == 1 else [])
         return same[0] if same else self
+
+    @property
+    def file(self) -> str:
+        """The file that it stands in."""
+        return self.script.file if self.logged is None else self.logged.file
 
     def line_of(self, line: int) -> int:
         """Return the line of the original file for a line as the tree's nodes count them."""

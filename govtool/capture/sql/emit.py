@@ -292,4 +292,4 @@ class Emitter:
         if note.file is not None:
             return note
         line = statement.parsed.line if note.line is None else statement.line_of(note.line)
-        return replace(note, file=statement.script.file, line=line, column=note.column or statement.parsed.column)
+        return replace(note, file=statement.file, line=line, column=note.column or statement.parsed.column)

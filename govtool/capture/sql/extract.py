@@ -44,6 +44,9 @@ RECURSION_LIMIT = 20_000
 """Python frames for the walk: subqueries nest and views stand on views; frames of Python functions do not use the
 C stack."""
 
+STATEMENTS_PER_COLLECTION = 1000
+"""Trees refer to their parents: only the cyclic collector frees them. A thousand of them are some 100 MB."""
+
 USAGE_ROUNDS = 3
 """How often statements are walked again after usage has shown more columns."""
 
@@ -159,6 +162,7 @@ def _extract_group(
             for script in batch.scripts:
                 if script.logged and not options.keep_literals:
                     hush(script)
+            _garbage.statements += sum(len(script.statements) for script in batch.scripts)
             return _emit(batch, options, diagnostics)
 
 
@@ -356,7 +360,7 @@ def _evidence(statement: StatementState, write: Write, options: Options) -> Stat
 
 
 def _session(statement: StatementState) -> str:
-    """The session of a statement; variants of a template are alternatives: the order of text says nothing between them."""
+    """The session of a statement; variants of a template are alternatives: their order says nothing."""
     return statement.script.session + (f"#{statement.variant}" if statement.variant else "")
 
 
@@ -405,12 +409,27 @@ def relation_of(file: str, options: Options) -> str | None:
     return join_name([fold(part, quoted=False, dialect=options.dialect, table=True) for part in known])
 
 
+@dataclass(slots=True)
+class _Garbage:
+    """What the cyclic collector has still to free."""
+
+    statements: int = 0
+    """Statements whose trees were made since the last collection."""
+
+
+_garbage = _Garbage()
+
+
 @contextmanager
 def _uncollected() -> Iterator[None]:
-    """Keep the cyclic collector from visiting trees that all stay alive until the batch is done (a third of the
-    time).
+    """Keep the cyclic collector from visiting trees that all stay alive until the batch is done (a third of the time).
+
+    What earlier batches left is collected first, once there is enough of it.
     """
     was_enabled = gc.isenabled()
+    if was_enabled and _garbage.statements > STATEMENTS_PER_COLLECTION:
+        gc.collect()
+        _garbage.statements = 0
     gc.disable()
     try:
         yield

@@ -1,0 +1,80 @@
+"""Statements of a query log to the states that a batch walks, and what of them must not be repeated."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from govtool.capture.sql.batch import ScriptState, StatementState
+from govtool.capture.sql.fingerprint import redact
+from govtool.capture.sql.literals import scanner
+from govtool.capture.sql.logged import LoggedScript
+from govtool.capture.sql.parameters import routine_of
+from govtool.capture.sql.script import parse_script
+from govtool.model import Diagnostic
+
+_NEAR = re.compile(r" near (['\"])(.*)\1\Z", re.DOTALL)
+_TELLING = 4
+"""Characters from which on a literal tells something about someone."""
+
+
+def logged_state(script: LoggedScript, dialect: str, catalog: str | None, schema: str | None) -> ScriptState:
+    """Parse the statements of one script.
+
+    Args:
+        script: What is to be read.
+        dialect: Of a script that does not say.
+        catalog: Canonical; of statements whose log does not say.
+        schema: Likewise.
+    """
+    dialect = script.dialect or dialect
+    state = ScriptState(script.statements[0].file, script.session, dialect, logged=True)
+    for logged in script.statements:
+        here = (logged.catalog if logged.catalog is not None else catalog), (logged.schema or schema)
+        path = logged.search_path
+        first = logged.line - 1
+
+        def line_of(line: int, base: int = first, spans: bool = logged.spans) -> int:
+            return base + (line if spans else 1)
+
+        for parsed in parse_script(logged.text, dialect, file=logged.file, line_of=line_of):
+            if parsed.session is not None:
+                change = parsed.session
+                here = (
+                    change.catalog if change.catalog is not None else here[0],
+                    change.schema if change.schema is not None else here[1],
+                )
+                path = change.search_path or (() if change.schema is not None else path)
+            if parsed.head.startswith("create ") and parsed.status == "ignored":
+                routine = routine_of(parsed.text, dialect)
+                if routine is not None:
+                    state.variables.setdefault(routine[0], set()).update(routine[1])
+            statement = StatementState(
+                parsed, state, len(state.statements), *here, path, tree=parsed.tree, logged=logged
+            )
+            statement.line_map = line_of
+            statement.diagnostics.extend(parsed.diagnostics)
+            state.statements.append(statement)
+    return state
+
+
+def hush(script: ScriptState) -> None:
+    """Take the literals of people out of what is said about a script's statements."""
+    for statement in script.statements:
+        if statement.diagnostics:
+            text = statement.parsed.text
+            statement.diagnostics = [_hushed(note, text, script.dialect) for note in statement.diagnostics]
+
+
+def _hushed(note: Diagnostic, text: str, dialect: str) -> Diagnostic:
+    shown = redact(text, dialect)
+    message = note.message
+    near = _NEAR.search(message)
+    if near is not None and near[2] not in shown:
+        message = message[: near.start()]
+    for match in scanner(dialect).finditer(text):
+        if match.lastgroup == "string":
+            value = match.group().strip("'\"$")
+            if len(value) >= _TELLING and value in message and value not in shown:
+                message = message.replace(value, "?")
+    return note if message == note.message else replace(note, message=message)
