@@ -69,7 +69,7 @@ def read_position(objects: ReadableObjects, branch: str) -> Position:
     if head is None:  # The hint is ahead of the log, as after a restore: only a listing tells.
         return Position(_listed_head(objects, branch, 0), None)
     if head.id != hint.id:
-        raise _chain_error(slot_key(branch, head.seq), f"is not the commit {hint.id[:7]} that was written")
+        raise chain_error(slot_key(branch, head.seq), f"is not the commit {hint.id[:7]} that was written")
     return Position(head, 0)
 
 
@@ -78,7 +78,7 @@ def read_ahead(objects: ReadableObjects, branch: str, seq: int, parent: str) -> 
     found: list[Commit] = []
     while (commit := read_slot(objects, branch, seq + 1)) is not None:
         if commit.fork is None and commit.parent != parent:
-            raise _chain_error(slot_key(branch, seq), "is not what the commit after it was made from")
+            raise chain_error(slot_key(branch, seq), "is not what the commit after it was made from")
         found.append(commit)
         seq, parent = commit.seq, commit.id
         if len(found) == _FAR and (last := _listed_head(objects, branch, seq)) is not None:
@@ -105,9 +105,9 @@ def read_parent(objects: ReadableObjects, commit: Commit) -> Commit | None:
     parent = read_slot(objects, branch, seq)
     where = slot_key(branch, seq)
     if parent is None:
-        raise _chain_error(where, f"is missing, but commit {commit.short} was made from it")
+        raise chain_error(where, f"is missing, but commit {commit.short} was made from it")
     if parent.id != commit.parent:
-        raise _chain_error(where, f"is not what commit {commit.short} was made from")
+        raise chain_error(where, f"is not what commit {commit.short} was made from")
     return parent
 
 
@@ -121,7 +121,7 @@ def read_origin(objects: ReadableObjects, origin: Origin | None) -> Commit | Non
         return None
     commit = read_slot(objects, origin.branch, origin.seq)
     if commit is None or commit.id != origin.id:
-        raise _chain_error(slot_key(origin.branch, origin.seq), f"is not the commit {origin.id[:7]} that was merged")
+        raise chain_error(slot_key(origin.branch, origin.seq), f"is not the commit {origin.id[:7]} that was merged")
     return commit
 
 
@@ -181,11 +181,12 @@ def _listed_head(objects: ReadableObjects, branch: str, after: int) -> Commit | 
         return None
     head = read_slot(objects, branch, max(seqs))
     if head is None:
-        raise _chain_error(slot_key(branch, max(seqs)), "is listed but cannot be read")
+        raise chain_error(slot_key(branch, max(seqs)), "is listed but cannot be read")
     return head
 
 
-def _chain_error(where: str, what: str) -> IntegrityError:
+def chain_error(where: str, what: str) -> IntegrityError:
+    """The error for a history that does not hang together at the slot ``where``."""
     return IntegrityError(
         f"the history is broken: {where} {what}",
         code="store.corrupt-chain",

@@ -80,9 +80,25 @@ class ObstoreObjects:
         self._store = store
         self._api: Any = obstore
         self._patience = patience
+        self._ahead: dict[str, bytes] = {}
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether a request is worth saving."""
+        return self._patience is not ONCE
+
+    def fetch_ahead(self, key: str) -> bool:
+        """Get an object now, for the next `get` of it to give; whether there is one."""
+        data = self.get(key)
+        if data is None:
+            return False
+        self._ahead[key] = data
+        return True
 
     def get(self, key: str) -> bytes | None:
         """See `ReadableObjects.get`."""
+        if self._ahead and (data := self._ahead.pop(key, None)) is not None:
+            return data
 
         def request() -> bytes | None:
             try:

@@ -21,15 +21,21 @@ class Reader:
 
     Attributes:
         uri: The address, as it is shown.
-        store_id: Random, made by ``init``; copies of a store share it.
         objects: The place that holds the bytes.
     """
 
-    def __init__(self, objects: ReadableObjects, store_id: str) -> None:
+    def __init__(self, objects: ReadableObjects, store_id: str | None = None) -> None:
         """Use ``Store.open`` or ``quick.open_reader``; this constructor checks nothing."""
         self.objects = objects
         self.uri = objects.uri
-        self.store_id = store_id
+        self._store_id = store_id
+
+    @property
+    def store_id(self) -> str:
+        """Random, made by ``init``; copies of a store share it. Read from the marker when it is first asked for."""
+        if self._store_id is None:
+            self._store_id = read_marker(self.objects)
+        return self._store_id
 
     def head(self, branch: str = DEFAULT_BRANCH) -> Commit | None:
         """The newest commit of a branch, or ``None`` if it has none."""

@@ -19,12 +19,13 @@ from collections.abc import Mapping
 
 from govtool import __version__, clock
 from govtool.errors import StoreError
+from govtool.store import log
 from govtool.store.codec import FORMAT, JsonValue, seal
 from govtool.store.commit import Changes, CommitResult
 from govtool.store.files import LocalFiles
 from govtool.store.location import local_path, normalise, open_objects
 from govtool.store.names import DEFAULT_BRANCH, check_branch
-from govtool.store.objects import Objects
+from govtool.store.objects import Objects, ObstoreObjects
 from govtool.store.reader import MARKER, Reader, no_store, read_marker
 from govtool.store.writer import Writer
 
@@ -82,7 +83,16 @@ class Store(Reader):
         path = local_path(uri)
         if path is not None and LocalFiles(path).get(MARKER) is None:
             raise no_store(normalise(uri))
-        return cls.open_objects(open_objects(uri))
+        objects = open_objects(uri)
+        if (
+            isinstance(objects, ObstoreObjects)
+            and objects.is_remote
+            and objects.fetch_ahead(log.hint_key(DEFAULT_BRANCH))
+        ):
+            # Where there is a hint, there is a store, and whoever opens it wants the hint next: a request saved. The
+            # slots say which format they have.
+            return cls(objects)
+        return cls.open_objects(objects)
 
     @classmethod
     def open_objects(cls, objects: Objects) -> Store:

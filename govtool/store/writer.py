@@ -21,7 +21,7 @@ from govtool import __version__, clock
 from govtool.errors import ConflictError, StoreError, UnknownNameError, UsageError
 from govtool.store import log
 from govtool.store.codec import JsonValue, canonical, digest
-from govtool.store.commit import Changes, Commit, CommitResult, FragmentRef, Origin, encode_slot, slot_key
+from govtool.store.commit import Changes, Commit, CommitResult, FragmentRef, Origin, decode_slot, encode_slot, slot_key
 from govtool.store.manifest import Entry, Live, Manifest, node_key
 from govtool.store.names import check_source, check_table
 from govtool.store.objects import Objects
@@ -34,6 +34,9 @@ SUMMARY_LIMIT = 64 * 1024
 """Most bytes of JSON in a commit's summary: slots are read often."""
 TEXT_LIMIT = 8 * 1024
 """Most characters in a message, an author or a batch."""
+_LONGEST_PAUSE = 0.25
+"""Seconds. Somebody wins every round, so that long pauses would only leave slots unused."""
+_LOOK_AHEAD = 4
 _SMALL = 4
 """A commit of more fragments than this reads the manifest first, to leave out those that are there already."""
 
@@ -150,6 +153,7 @@ class Writer:
         written: set[str] = set()
         deadline = time.monotonic() + PATIENCE
         pause = 0.01
+        losses = 0
         while True:
             manifest = (base.manifest if base else Manifest()).apply(changes.retract, entries)
             # A commit that writes a node leaves the hint one behind, which costs its readers nothing, so that it
@@ -177,10 +181,16 @@ class Writer:
                     hint="run the command again; nothing was committed",
                 )
             self._sleep(random.uniform(0, pause))
-            pause = min(pause * 2, 2.0)
+            pause = min(pause * 2, _LONGEST_PAUSE)
+            losses += 1
             if winner is None:  # S3 may refuse two writers who meet, and then the slot is still free.
                 continue
-            passed = [winner, *log.read_ahead(self._objects, self._branch, winner.seq, winner.id)]
+            passed = [winner]
+            # The next slot is probably free: trying to take it tells as much as looking. Who keeps losing looks ahead.
+            if losses % _LOOK_AHEAD == 0:
+                passed += log.read_ahead(self._objects, self._branch, winner.seq, winner.id)
+            elif base is not None and winner.fork is None and winner.parent != base.id:
+                raise log.chain_error(slot_key(self._branch, base.seq), "is not what the commit after it was made from")
             base, lag = passed[-1], None
             entries = [e._replace(op="~") if e.adds else e for e in entries]  # They may have added the same.
             if base.closed:
@@ -220,9 +230,10 @@ class Writer:
             self._settle(key, slot, error)
             return won, None
         # The slot is taken; by ourselves, if the answer to a request that was sent twice got lost.
-        if self._objects.get(key) == slot:
+        found = self._objects.get(key)
+        if found == slot:
             return won, None
-        return None, log.read_slot(self._objects, attempt.branch, attempt.seq)
+        return None, None if found is None else decode_slot(found, branch=attempt.branch, seq=attempt.seq)
 
     def _settle(self, key: str, slot: bytes, error: StoreError) -> None:
         """After an answer that did not come: return if the slot is ours, else say what is known."""

@@ -1,20 +1,14 @@
 from __future__ import annotations
 
-import os
 import uuid
 from contextlib import ExitStack
 
 import pytest
-from store_doubles import speak
+from store_doubles import OTHERS, REMOTE, speak
 
 from bench import servers
 from bench.proxy import Proxy
 from govtool.store import Store
-
-REMOTE = ("moto", "seaweedfs")
-"""S3 servers on loopback, each started when a test first asks for it."""
-OTHERS = os.environ.get("GOVTOOL_TEST_STORES", "").split()
-"""Addresses below which the contract is tested as well, as in ``s3://bucket/tests``."""
 
 
 @pytest.fixture(scope="session")

@@ -9,6 +9,11 @@ from collections import Counter
 from govtool.errors import StoreError
 from govtool.store import Changes, Fragment
 
+REMOTE = ("moto", "seaweedfs")
+"""S3 servers on loopback, each started when a test first asks for it."""
+OTHERS = os.environ.get("GOVTOOL_TEST_STORES", "").split()
+"""Addresses below which the contract is tested as well, as in ``s3://bucket/tests``."""
+
 
 def speak(store, source, *texts, batch="", branch="main", retract=True):
     """Commit that the source says this and, unless ``retract`` is false, nothing else."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from conftest import OTHERS, REMOTE
+from store_doubles import OTHERS, REMOTE
 
 from govtool.errors import AmbiguousNameError, StoreError, UnknownNameError, UsageError
 from govtool.store import Changes, Fragment, Store

@@ -112,15 +112,16 @@ def test_one_answer_in_seven_is_lost(proxy, through, monkeypatch):
 
 
 def test_a_commit_is_six_requests_at_any_age(proxy, through):
-    store = Store.init(through)
+    Store.init(through)
     counts = []
     for n in range(150):
         proxy.reset()
+        store = Store.open(through)  # as every run of the command line does
         fragment = Fragment(f"s{n % 40}", "derivation", b"%d" % n, 1)
         changes = Changes(retract=(fragment.source,), add=(fragment,))
         store.commit(changes, message="m", author="ann", batch=str(n))
         counts.append(len(proxy.exchanges))
-    assert max(counts) <= 6
+    assert max(counts[1:]) <= 6  # The very first one also has to see that there is a store.
     proxy.reset()
-    store.head()
+    Store.open(through).head()
     assert len(proxy.exchanges) <= 3
