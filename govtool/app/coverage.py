@@ -9,7 +9,8 @@ from __future__ import annotations
 import contextlib
 import io
 import json
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,11 +19,16 @@ from govtool.errors import GovtoolError
 from govtool.model import Diagnostic
 
 if TYPE_CHECKING:
-    from govtool.capture.sql.extract import Extraction
+    from govtool.capture.sql.extract import Extraction, Shortfall
     from govtool.store import Commit, Fragment, Reader
 
 COVERAGE_TABLE = "coverage"
+REASONS_TABLE = "reasons"
 DIAGNOSTICS_TABLE = "diagnostics"
+
+_REASONS = 100
+"""Reasons of a source that are kept."""
+_NEAR = re.compile(r" near (['\"]).*\1\Z", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +40,10 @@ class Coverage:
     partial: int = 0
     opaque: int = 0
     ignored: int = 0
+    runs_understood: int = 0
+    runs_partial: int = 0
+    runs_opaque: int = 0
+    """The same by weight: how often a log says that they were run; of files, once a statement."""
 
     @classmethod
     def of(cls, extraction: Extraction) -> Coverage:
@@ -44,12 +54,20 @@ class Coverage:
             partial=extraction.partial,
             opaque=extraction.opaque,
             ignored=extraction.ignored,
+            runs_understood=extraction.runs.get("understood", 0),
+            runs_partial=extraction.runs.get("partial", 0),
+            runs_opaque=extraction.runs.get("opaque", 0),
         )
 
     @property
     def relevant(self) -> int:
         """Statements that carry lineage, understood or not."""
         return self.understood + self.partial + self.opaque
+
+    @property
+    def runs(self) -> int:
+        """Runs of the relevant statements."""
+        return self.runs_understood + self.runs_partial + self.runs_opaque
 
     def share(self) -> float:
         """Understood statements among the relevant ones, 0 to 1; 1 where there are none."""
@@ -63,6 +81,9 @@ class Coverage:
             "partial": self.partial,
             "opaque": self.opaque,
             "ignored": self.ignored,
+            "runs_understood": self.runs_understood,
+            "runs_partial": self.runs_partial,
+            "runs_opaque": self.runs_opaque,
         }
 
     def __add__(self, other: Coverage) -> Coverage:
@@ -73,7 +94,50 @@ class Coverage:
             self.partial + other.partial,
             self.opaque + other.opaque,
             self.ignored + other.ignored,
+            self.runs_understood + other.runs_understood,
+            self.runs_partial + other.runs_partial,
+            self.runs_opaque + other.runs_opaque,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why statements were not fully understood, and what it costs."""
+
+    source: str
+    code: str
+    message: str
+    statements: int
+    runs: int
+    """How often they were run."""
+    file: str | None
+    line: int | None
+    """Of one of them."""
+
+
+def reasons_of(source: str, shortfalls: Iterable[Shortfall]) -> tuple[Reason, ...]:
+    """What statements have in common that were not fully understood, costliest first."""
+    found: dict[tuple[str, str], list[Shortfall]] = {}
+    for shortfall in shortfalls:
+        note = shortfall.diagnostic
+        found.setdefault((note.code, _NEAR.sub("", note.message)), []).append(shortfall)
+    reasons = [
+        Reason(
+            source,
+            code,
+            message,
+            len(same),
+            sum(s.runs for s in same),
+            same[0].diagnostic.file,
+            same[0].diagnostic.line,
+        )
+        for (code, message), same in found.items()
+    ]
+    return tuple(sorted(reasons, key=_cost)[:_REASONS])
+
+
+def _cost(reason: Reason) -> tuple[object, ...]:
+    return (-reason.runs, -reason.statements, reason.source, reason.code, reason.message)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +157,8 @@ class CoverageReport:
     sources: tuple[SourceCoverage, ...]
     diagnostics: tuple[tuple[str, Diagnostic], ...] = ()
     """Pairs of source and diagnostic."""
+    reasons: tuple[Reason, ...] = ()
+    """Costliest first."""
 
     @property
     def total(self) -> Coverage:
@@ -101,9 +167,15 @@ class CoverageReport:
 
 
 def coverage_fragments(
-    source: str, coverage: Coverage, diagnostics: Iterable[Diagnostic], *, files: int, dialect: str
+    source: str,
+    coverage: Coverage,
+    diagnostics: Iterable[Diagnostic],
+    *,
+    files: int,
+    dialect: str,
+    reasons: Sequence[Reason] = (),
 ) -> Iterator[Fragment]:
-    """The fragments that hold a source's counts and diagnostics."""
+    """The fragments that hold a source's counts, diagnostics and reasons."""
     from govtool.store import Fragment
 
     yield Fragment(
@@ -112,6 +184,20 @@ def coverage_fragments(
         _parquet([{"source": source, "dialect": dialect, "files": files, **coverage.counts()}], _coverage_schema()),
         1,
     )
+    if reasons:
+        costs = [
+            {
+                "source": source,
+                "code": r.code,
+                "message": _encodable(r.message),
+                "statements": r.statements,
+                "runs": r.runs,
+                "file": _encodable(r.file),
+                "line": r.line,
+            }
+            for r in reasons
+        ]
+        yield Fragment(source, REASONS_TABLE, _parquet(costs, _reasons_schema()), len(costs))
     rows = [
         {
             "source": source,
@@ -141,11 +227,14 @@ def read_coverage(store: Reader, commit: Commit, *, with_diagnostics: bool = Fal
 
     sources: list[SourceCoverage] = []
     diagnostics: list[tuple[str, Diagnostic]] = []
+    reasons: list[Reason] = []
     for ref in store.fragments(commit):
         if ref.table == COVERAGE_TABLE:
             for row in pq.read_table(io.BytesIO(store.read(ref))).to_pylist():
-                counts = {name: int(row[name]) for name in Coverage().counts()}
+                counts = {name: int(row.get(name) or 0) for name in Coverage().counts()}
                 sources.append(SourceCoverage(row["source"], row["dialect"], int(row["files"]), Coverage(**counts)))
+        elif ref.table == REASONS_TABLE:
+            reasons.extend(Reason(**row) for row in pq.read_table(io.BytesIO(store.read(ref))).to_pylist())
         elif ref.table == DIAGNOSTICS_TABLE and with_diagnostics:
             for row in pq.read_table(io.BytesIO(store.read(ref))).to_pylist():
                 source = row.pop("source")
@@ -154,6 +243,7 @@ def read_coverage(store: Reader, commit: Commit, *, with_diagnostics: bool = Fal
     return CoverageReport(
         tuple(sorted(sources, key=lambda entry: entry.source)),
         tuple(sorted(diagnostics, key=lambda pair: (pair[0], pair[1].file or "", pair[1].line or 0, pair[1].code))),
+        tuple(sorted(reasons, key=_cost)),
     )
 
 
@@ -197,6 +287,14 @@ def _coverage_schema() -> Any:
 
     texts = [("source", pa.string()), ("dialect", pa.string())]
     return pa.schema([*texts, ("files", pa.int64()), *((name, pa.int64()) for name in Coverage().counts())])
+
+
+def _reasons_schema() -> Any:
+    import pyarrow as pa
+
+    text, number = pa.string(), pa.int64()
+    fields = [("source", text), ("code", text), ("message", text), ("statements", number), ("runs", number)]
+    return pa.schema([*fields, ("file", text), ("line", number)])
 
 
 def _diagnostics_schema() -> Any:

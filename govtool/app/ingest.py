@@ -11,14 +11,14 @@ import getpass
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from govtool import __version__
-from govtool.app.coverage import Coverage, coverage_fragments, read_coverage
+from govtool.app.coverage import Coverage, coverage_fragments, read_coverage, reasons_of
 from govtool.app.sql import (
     Progress,
     SourceText,
@@ -37,9 +37,9 @@ from govtool.store import Changes, Fragment
 from govtool.store.names import DEFAULT_BRANCH
 
 if TYPE_CHECKING:
-    from govtool.capture.sql.extract import Options
+    from govtool.capture.sql.extract import Options, Shortfall
     from govtool.capture.sql.files import Script
-    from govtool.store import Commit, Store
+    from govtool.store import Commit, CommitResult, Store
 
 DERIVATIONS_PER_FRAGMENT = 512
 """The target size of a fragment; the number of buckets is the power of two that comes nearest from above."""
@@ -57,6 +57,10 @@ class IngestResult:
     coverage: Coverage
     diagnostics: tuple[Diagnostic, ...]
     text: SourceText
+    shortfalls: tuple[Shortfall, ...] = ()
+    """Statements that were not fully understood; empty if nothing was read, as all was known."""
+    counts: Mapping[str, Any] = field(default_factory=dict)
+    """Of a log: records by what became of them."""
 
 
 def ingest_sql(
@@ -86,57 +90,107 @@ def ingest_sql(
     read = [item for item in found if not isinstance(item, Diagnostic)]
     batch = _batch(source, settings, found)
     text = SourceText(root, {script.file: script.text for script in read if script.file == "<stdin>"})
-    known = _known(store, branch, source, batch)
+    known = known_batch(store, branch, source, batch)
     if known is not None:
-        coverage, diagnostics = _said_before(store, known, source)
+        coverage, diagnostics = said_before(store, known, source)
         return IngestResult(known, False, source, len(read), coverage, diagnostics, text)
     extraction = extract_scripts(found, settings, progress)
-    coverage = Coverage.of(extraction)
     assumed = schema_diagnostics(settings) + unmatched_relations(found, settings)
-    diagnostics = assumed + extraction.diagnostics
-    derivations = [_said_by(source, derivation) for derivation in extraction.derivations]
+    said = Said(
+        source,
+        settings.dialect,
+        len(read),
+        Coverage.of(extraction),
+        extraction.derivations,
+        assumed + extraction.diagnostics,
+        extraction.shortfalls,
+    )
+    result = commit_said(store, said, "ingest sql", batch=batch, message=message, author=author, branch=branch)
+    return IngestResult(
+        result.commit, result.created, source, len(read), said.coverage, said.diagnostics, text, said.shortfalls
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a source says, ready to be committed."""
+
+    source: str
+    dialect: str
+    files: int
+    coverage: Coverage
+    derivations: Sequence[Derivation]
+    diagnostics: tuple[Diagnostic, ...]
+    shortfalls: tuple[Shortfall, ...] = ()
+    counts: Mapping[str, Any] = field(default_factory=dict)
+    """More figures for the commit's summary."""
+
+
+def commit_said(
+    store: Store,
+    said: Said,
+    command: str,
+    *,
+    batch: str,
+    message: str | None = None,
+    author: str | None = None,
+    branch: str = DEFAULT_BRANCH,
+) -> CommitResult:
+    """Replace all that a source said before by what it says now.
+
+    Raises:
+        StoreError: the commit could not be written; the store is as it was.
+    """
+    source = said.source
+    derivations = [_said_by(source, derivation) for derivation in said.derivations]
+    reasons = reasons_of(source, said.shortfalls)
     summary: dict[str, Any] = {
-        "command": "ingest sql",
+        "command": command,
         "source": source,
-        "dialect": settings.dialect,
-        "files": len(read),
-        "coverage": coverage.counts(),
+        "dialect": said.dialect,
+        "files": said.files,
+        "coverage": said.coverage.counts(),
         **_sizes(derivations),
-        "diagnostics": dict(sorted(Counter(d.code for d in diagnostics).items())),
+        **said.counts,
+        "diagnostics": dict(sorted(Counter(d.code for d in said.diagnostics).items())),
     }
-    counted = coverage_fragments(source, coverage, diagnostics, files=len(read), dialect=settings.dialect)
-    result = store.commit(
+    counted = coverage_fragments(
+        source, said.coverage, said.diagnostics, files=said.files, dialect=said.dialect, reasons=reasons
+    )
+    return store.commit(
         Changes(retract=(source,), add=(*fragments(source, derivations), *counted)),
-        message=message or f"ingest sql {source}",
+        message=message or f"{command} {source}",
         author=author or user_name(),
         batch=batch,
         summary=summary,
         branch=branch,
     )
-    return IngestResult(result.commit, result.created, source, len(read), coverage, diagnostics, text)
 
 
-def _known(store: Store, branch: str, source: str, batch: str) -> Commit | None:
+def known_batch(store: Store, branch: str, source: str, batch: str) -> Commit | None:
     """The head, if what the source says there is this batch."""
     head = store.head(branch)
     return head if head is not None and store.batches(head, source) == {batch} else None
 
 
-def _said_before(store: Store, commit: Commit, source: str) -> tuple[Coverage, tuple[Diagnostic, ...]]:
+def said_before(store: Store, commit: Commit, source: str) -> tuple[Coverage, tuple[Diagnostic, ...]]:
+    """The counts and diagnostics that a commit holds of a source."""
     report = read_coverage(store, commit, with_diagnostics=True)
     coverage = sum((entry.coverage for entry in report.sources if entry.source == source), Coverage())
     return coverage, tuple(diagnostic for name, diagnostic in report.diagnostics if name == source)
 
 
 def fragments(source: str, derivations: Sequence[Derivation]) -> Iterable[Fragment]:
-    """Encode derivations into fragments by file."""
+    """Encode derivations into fragments by file; those of a log, which is one file, by statement."""
     from govtool.model.columnar import DERIVATIONS, encode
 
     wanted = -(-len(derivations) // DERIVATIONS_PER_FRAGMENT)
     buckets = 1 << max(0, (wanted - 1).bit_length())
     split: dict[int, list[Derivation]] = {}
     for derivation in derivations:
-        digest = hashlib.sha256(derivation.statement.file.encode("utf-8", "surrogatepass")).digest()
+        evidence = derivation.statement
+        name = evidence.file if evidence.first_seen is None else evidence.fingerprint
+        digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).digest()
         split.setdefault(int.from_bytes(digest[:4], "big") % buckets, []).append(derivation)
     for _, part in sorted(split.items()):
         yield Fragment(source, DERIVATIONS, encode(part), len(part))
@@ -161,7 +215,7 @@ def _batch(source: str, settings: Options, found: list[Script | Diagnostic]) -> 
     """A digest of what is read and how: the same again is the same batch."""
     digest = hashlib.sha256()
     how = [
-        _extractor(),
+        extractor_digest(),
         source,
         settings.dialect,
         settings.default_catalog,
@@ -180,13 +234,11 @@ def _batch(source: str, settings: Options, found: list[Script | Diagnostic]) -> 
     return f"sql:{digest.hexdigest()}"
 
 
-def _extractor() -> str:
+def extractor_digest() -> str:
     """What identifies the extractor: its own source, and the version of the parser below it."""
     digest = hashlib.sha256(f"{__version__} {version('sqlglot')}".encode())
     package = Path(__file__).parents[1]
-    for file in sorted(
-        [*(package / "capture" / "sql").rglob("*.py"), *(package / "model").glob("*.py"), package / "names.py"]
-    ):
+    for file in sorted([*(package / "capture").rglob("*.py"), *(package / "model").glob("*.py"), package / "names.py"]):
         digest.update(file.read_bytes())
     return digest.hexdigest()
 

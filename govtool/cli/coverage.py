@@ -36,14 +36,14 @@ def coverage(
     branch: BranchOption = None,
     store: StoreOption = None,
 ) -> None:
-    """How much was understood, per source, and what was not.
+    """How much was understood, per source, and what was not; the ten reasons that cost most.
 
     govtool coverage
     govtool coverage --details --all
     """
     from govtool.app.coverage import read_coverage
     from govtool.app.project import at_commit, commit_at, read_store
-    from govtool.render.coverage import FORMATS, reasons, render
+    from govtool.render.coverage import FORMATS, costs, reasons, render
 
     outputs = chosen(format, output, FORMATS)
     opened = read_store(store)
@@ -52,6 +52,9 @@ def coverage(
     report = read_coverage(opened, commit, with_diagnostics=with_diagnostics)
     for form, file in outputs:
         ui.show(render(form, report, at_commit(opened, commit)), file)
+        if report.reasons and form == "table" and file is None:
+            ui.write([""])
+            ui.table(costs(report.reasons))
         if details and form == "table":
             ui.write([""], file=None)
             ui.table(reasons(report, None if all else _SHOWN if limit is None else limit))

@@ -13,15 +13,15 @@ from govtool.cli.options import (
     DefaultCatalogOption,
     DefaultSchemaOption,
     DialectOption,
+    ExplainFailuresOption,
     MinCoverageOption,
     RelationFromOption,
     SchemaOption,
     StoreOption,
     VariableOption,
 )
-from govtool.cli.sqlargs import build_request, show_diagnostics
+from govtool.cli.sqlargs import build_request, show_diagnostics, show_ingest
 from govtool.cli.ui import Ui
-from govtool.render.table import Table
 
 
 def ingest_sql(
@@ -47,6 +47,7 @@ def ingest_sql(
     ] = None,
     message: Annotated[str | None, typer.Option("--message", "-m", metavar="TEXT", help="What the log says.")] = None,
     author: Annotated[str | None, typer.Option("--author", metavar="NAME", help="Default: the user's name.")] = None,
+    explain_failures: ExplainFailuresOption = False,
     strict: Annotated[bool, typer.Option("--strict", help="Exit with 3 unless everything was understood.")] = False,
     min_coverage: MinCoverageOption = None,
     branch: BranchOption = None,
@@ -62,7 +63,6 @@ def ingest_sql(
     """
     from govtool.app.ingest import ingest_sql as ingest
     from govtool.app.project import existing_branch, open_store
-    from govtool.render.commits import ingest_summary
 
     request = build_request(
         paths,
@@ -89,5 +89,5 @@ def ingest_sql(
         )
     ui.mark("read, extract and commit")
     show_diagnostics(ui, result.diagnostics, result.text)
-    ui.table(Table(columns=(), rows=(), summary=ingest_summary(result)))
+    show_ingest(ui, result, explain_failures=explain_failures)
     check_coverage(result.coverage, strict=strict, min_coverage=min_coverage, diagnostics=result.diagnostics)

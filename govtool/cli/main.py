@@ -52,7 +52,10 @@ _KEEP = "Store and settings"
 
 COMMANDS: Mapping[str, _Entry | dict[str, _Entry]] = {
     "init": _Entry("init", "Create a store.", _FEED),
-    "ingest": {"sql": _Entry("ingest_sql", "Read SQL files into the graph and commit.", _FEED)},
+    "ingest": {
+        "sql": _Entry("ingest_sql", "Read SQL files into the graph and commit.", _FEED),
+        "log": _Entry("ingest_log", "Read query logs into the graph and commit.", _FEED),
+    },
     "lineage": _Entry("lineage", "Column lineage of SQL, without a store.", _FEED),
     "impact": _Entry("impact", "What depends on a column, and what a change would break.", _ASK),
     "path": _Entry("path", "How one column reaches another.", _ASK),

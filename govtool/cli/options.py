@@ -48,6 +48,11 @@ MinCoverageOption = Annotated[
     ),
 ]
 
+ExplainFailuresOption = Annotated[
+    bool,
+    typer.Option("--explain-failures", help="Show each distinct statement that was not understood, with its place."),
+]
+
 DialectOption = Annotated[
     str | None,
     typer.Option(

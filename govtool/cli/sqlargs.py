@@ -8,12 +8,14 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
+from govtool.app.ingest import IngestResult
 from govtool.app.sql import SourceText, SqlRequest
 from govtool.cli.ui import Ui
 from govtool.config import load_config
 from govtool.errors import UnknownNameError, UsageError
 from govtool.model import Diagnostic
 from govtool.render.errors import diagnostic_lines
+from govtool.render.table import Table
 from govtool.render.text import count
 
 _SHOWN = 10
@@ -47,10 +49,15 @@ def build_request(
     )
 
 
-def _variable(text: str) -> tuple[str, object]:
+def _pair(text: str, form: str, option: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals or not name:
-        raise UsageError(f"not NAME=VALUE: {text}", code="usage.arguments", location="--var")
+        raise UsageError(f"not {form}: {text}", code="usage.arguments", location=option)
+    return name, value
+
+
+def _variable(text: str) -> tuple[str, object]:
+    name, value = _pair(text, "NAME=VALUE", "--var")
     try:
         return name, json.loads(value)
     except ValueError:
@@ -70,8 +77,31 @@ def check_semantics(semantics: str) -> str:
     return semantics
 
 
-def show_diagnostics(ui: Ui, diagnostics: Sequence[Diagnostic], text: SourceText) -> None:
-    """Write the worst diagnostics to stderr, each with its source line; count the rest.
+def read_map(given: Sequence[str] | None) -> dict[str, str]:
+    """``--map text=query,user=who`` as a mapping, from however many options."""
+    pairs = [pair for text in given or () for pair in text.split(",") if pair.strip()]
+    return {name.strip(): str(value) for name, value in (_pair(pair, "FIELD=NAME", "--map") for pair in pairs)}
+
+
+def show_ingest(ui: Ui, result: IngestResult, *, explain_failures: bool, keep_literals: bool = True) -> None:
+    """The outcome of an ingest: what cost most of the coverage, the failures if asked for, and the summary."""
+    from govtool.app.coverage import reasons_of
+    from govtool.render.commits import ingest_summary
+    from govtool.render.coverage import costs
+
+    if explain_failures:
+        from govtool.app.failures import failures
+        from govtool.render.failures import explained
+
+        ui.write(explained(failures(result.shortfalls, keep_literals=keep_literals)))
+    if result.counts and result.shortfalls:
+        ui.table(costs(reasons_of(result.source, result.shortfalls)))
+        ui.write([""])
+    ui.table(Table(columns=(), rows=(), summary=ingest_summary(result)))
+
+
+def show_diagnostics(ui: Ui, diagnostics: Sequence[Diagnostic], text: SourceText | None) -> None:
+    """Write the worst diagnostics to stderr, each with its source line if there is a ``text``; count the rest.
 
     ``-v`` shows all of them, remarks included; ``--quiet`` only errors.
     """
@@ -81,7 +111,9 @@ def show_diagnostics(ui: Ui, diagnostics: Sequence[Diagnostic], text: SourceText
     wanted.sort(key=lambda d: _RANK.get(d.severity, 9))
     shown = wanted if ui.verbose else wanted[:_SHOWN]
     for diagnostic in shown:
-        for line in diagnostic_lines(diagnostic, text.line(diagnostic), ui.remark_width()):
+        for line in diagnostic_lines(
+            diagnostic, text.line(diagnostic) if text is not None else None, ui.remark_width()
+        ):
             ui.say(line)
     if len(wanted) > len(shown):
         rest = Counter(d.code for d in wanted[len(shown) :])

@@ -118,6 +118,13 @@ def _live(fragments: Sequence[FragmentRef]) -> str:
     return f"{count(sources, 'live source')}, {count(len(fragments), 'fragment')}, {size / 1e6:,.1f} MB"
 
 
+def _log_counts(counts: Mapping[str, Any]) -> str:
+    """``1,000 records (3 failed, 2 rejected), 50 distinct``."""
+    said = ("failed", "unfinished", "rejected", "rolled_back")
+    left = ", ".join(f"{counts[name]:,} {name.replace('_', ' ')}" for name in said if counts.get(name))
+    return f"{count(counts['records'], 'record')}{f' ({left})' if left else ''}, {counts['distinct']:,} distinct"
+
+
 def ingest_summary(result: IngestResult) -> str:
     """One sentence on an ingest."""
     commit = result.commit
@@ -129,4 +136,6 @@ def ingest_summary(result: IngestResult) -> str:
         for noun, number in (("file", result.files), ("dataset", summary["datasets"]), ("edge", summary["edges"]))
         if isinstance(number, int)
     )
+    if result.counts:
+        sizes = f"{_log_counts(result.counts)}, {sizes}"
     return f"{result.source}: commit {commit.seq} ({commit.short}) · {sizes} · {sentence(result.coverage)}"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Protocol
 
 from govtool.app.diagnostics import diagnostic_object
@@ -13,7 +14,10 @@ from govtool.render.table import Column, Table, markdown, plain, to_csv
 from govtool.render.text import count, percent
 
 if TYPE_CHECKING:
-    from govtool.app.coverage import CoverageReport
+    from govtool.app.coverage import CoverageReport, Reason
+
+COSTLIEST = 10
+"""Reasons that are shown."""
 
 FORMATS = ("table", "plain", "json", "jsonl", "csv", "markdown")
 
@@ -37,11 +41,22 @@ class Counts(Protocol):
     def relevant(self) -> int:
         """The sum of the three."""
 
+    @property
+    def runs_understood(self) -> int:
+        """Runs of statements of which everything was understood."""
+
+    @property
+    def runs(self) -> int:
+        """Runs of all relevant statements."""
+
 
 def sentence(coverage: Counts) -> str:
-    """``coverage 96.4% (412/427 statements)``."""
+    """``coverage 96.4% (412/427 statements)``; of a log also by how often they were run."""
     share = percent(coverage.understood, coverage.relevant)
-    return f"coverage {share} ({coverage.understood:,}/{count(coverage.relevant, 'statement')})"
+    text = f"coverage {share} ({coverage.understood:,}/{count(coverage.relevant, 'statement')})"
+    if coverage.runs <= coverage.relevant:
+        return text
+    return f"{text}, {percent(coverage.runs_understood, coverage.runs)} of {count(coverage.runs, 'run')}"
 
 
 def shortfall(coverage: Counts, *, strict: bool, min_coverage: float | None, errors: int = 0) -> str | None:
@@ -56,6 +71,8 @@ def shortfall(coverage: Counts, *, strict: bool, min_coverage: float | None, err
         return f"{sentence(coverage)}, and --strict asks for all"
     if min_coverage is not None and coverage.understood * 100 < min_coverage * coverage.relevant:
         return f"{sentence(coverage)} is below the {min_coverage:g}% of --min-coverage"
+    if min_coverage is not None and coverage.runs_understood * 100 < min_coverage * coverage.runs:
+        return f"{sentence(coverage)}: by runs, that is below the {min_coverage:g}% of --min-coverage"
     return None
 
 
@@ -81,6 +98,7 @@ def render(form: str, report: CoverageReport, header: dict[str, object]) -> Tabl
                 **header,
                 "sources": sources,
                 "coverage": report.total.counts(),
+                "reasons": [asdict(reason) for reason in report.reasons],
                 "diagnostics": [{"source": source, **diagnostic_object(d)} for source, d in report.diagnostics],
             },
         )
@@ -111,6 +129,27 @@ def table(report: CoverageReport) -> Table:
             for s in report.sources
         ],
         summary=sentence(report.total),
+    )
+
+
+def costs(reasons: Sequence[Reason]) -> Table:
+    """The ten reasons that cost most, a row each."""
+    shown = reasons[:COSTLIEST]
+    left = len(reasons) - len(shown)
+    tail = f" · {left:,} more reasons" if left else ""
+    return Table(
+        columns=(
+            Column("runs", justify="right"),
+            Column("statements", justify="right"),
+            Column("code"),
+            Column("reason"),
+            Column("such as", style="dim"),
+        ),
+        rows=[
+            (f"{r.runs:,}", f"{r.statements:,}", r.code, r.message, f"{r.file or r.source}:{r.line or 1}")
+            for r in shown
+        ],
+        summary=f"what cost most of the coverage{tail}",
     )
 
 

@@ -117,7 +117,9 @@ def test_coverage_says_what_was_not_understood(govtool, etl):
     assert "bad.sql:1" in done.err
     assert "coverage 75.0% (3/4 statements)" in done.out
     report = check(govtool("coverage", "-f", "json").out, "coverage-1")
-    assert report["coverage"] == {"statements": 4, "understood": 3, "partial": 0, "opaque": 1, "ignored": 0}
+    counts = {"statements": 4, "understood": 3, "partial": 0, "opaque": 1, "ignored": 0}
+    assert report["coverage"] == counts | {"runs_understood": 3, "runs_partial": 0, "runs_opaque": 1}
+    assert [(r["code"], r["runs"]) for r in report["reasons"]] == [("parse-error", 1)]
     assert [d["file"] for d in report["diagnostics"]] == ["bad.sql"]
     shown = govtool("coverage", "--details").out
     assert "coverage 75.0% (3/4 statements)" in shown

@@ -76,7 +76,7 @@ class StatementState:
         """All that decides what a written table name means here; equal for statements that agree about it."""
         if self._naming is None:
             script = self.script
-            session = script.file if script.temporary else ""
+            session = (script.file, script.session) if script.temporary else None
             self._naming = (session, script.dialect, self.catalog, self.schema, self.path)
         return self._naming
 

@@ -1,0 +1,117 @@
+"""``govtool ingest log``: read query logs into the graph and commit."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from govtool.cli.evidence import check_coverage
+from govtool.cli.options import (
+    BranchOption,
+    DefaultCatalogOption,
+    DefaultSchemaOption,
+    DialectOption,
+    ExplainFailuresOption,
+    MinCoverageOption,
+    SchemaOption,
+    StoreOption,
+)
+from govtool.cli.sqlargs import build_request, read_map, show_diagnostics, show_ingest
+from govtool.cli.ui import Ui
+
+
+def ingest_log(
+    ui: Ui,
+    paths: Annotated[list[str], typer.Argument(metavar="PATH…", help="Files (also .gz, .zst), folders, or -.")],
+    format: Annotated[
+        str,
+        typer.Option(
+            "--format",
+            "-f",
+            metavar="FORMAT",
+            help="auto, jsonl, csv, postgres-csv, postgres-json, snowflake, bigquery, databricks, sql.",
+        ),
+    ] = "auto",
+    map: Annotated[
+        list[str] | None,
+        typer.Option("--map", metavar="FIELD=NAME,…", help="What a log calls things: text=query,started_at=ts."),
+    ] = None,
+    dialect: DialectOption = None,
+    schema: SchemaOption = None,
+    default_catalog: DefaultCatalogOption = None,
+    default_schema: DefaultSchemaOption = None,
+    keep_literals: Annotated[
+        bool,
+        typer.Option("--keep-literals", help="Store statements with their literals, which are often about people."),
+    ] = False,
+    max_errors: Annotated[
+        int | None,
+        typer.Option("--max-errors", metavar="N", min=0, help="Give up after N records that cannot be read."),
+    ] = None,
+    source: Annotated[
+        str | None,
+        typer.Option(
+            "--source", metavar="NAME", help="What this ingest replaces. Default: the log's or folder's name."
+        ),
+    ] = None,
+    namespace: Annotated[
+        str | None,
+        typer.Option(
+            "--namespace", metavar="URI", help="OpenLineage namespace: postgres://host:5432. Default: default."
+        ),
+    ] = None,
+    message: Annotated[str | None, typer.Option("--message", "-m", metavar="TEXT", help="What the log says.")] = None,
+    author: Annotated[str | None, typer.Option("--author", metavar="NAME", help="Default: the user's name.")] = None,
+    explain_failures: ExplainFailuresOption = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit with 3 unless everything was understood.")] = False,
+    min_coverage: MinCoverageOption = None,
+    branch: BranchOption = None,
+    store: StoreOption = None,
+) -> None:
+    """Read query logs into the graph and commit.
+
+      govtool ingest log history.csv.gz
+      govtool ingest log queries.jsonl --map text=body.sql,started_at=ts --dialect trino
+
+    Each distinct statement is parsed once, with how often, when and by whom it was run. Failed statements and what was
+    rolled back are counted and not used. Literals are redacted before anything is stored.
+    """
+    from govtool.app.ingest_log import LogRequest
+    from govtool.app.ingest_log import ingest_log as ingest
+    from govtool.app.project import existing_branch, open_store
+
+    request = LogRequest(
+        build_request(
+            paths,
+            dialect=dialect,
+            schema=schema,
+            default_catalog=default_catalog,
+            default_schema=default_schema,
+            relation_from=None,
+            var=None,
+            namespace=namespace,
+            source=source,
+        ),
+        format=format,
+        map=read_map(map),
+        keep_literals=keep_literals,
+        max_errors=max_errors,
+    )
+    opened = open_store(store)
+    ui.mark("start")
+    with ui.progressing("reading the log") as progress:
+        result = ingest(
+            opened,
+            request,
+            message=message,
+            author=author,
+            branch=existing_branch(opened, branch),
+            stdin=sys.stdin.buffer,
+            progress=progress,
+        )
+    ui.mark("read, extract and commit")
+    show_diagnostics(ui, result.diagnostics, None)
+    show_ingest(ui, result, explain_failures=explain_failures, keep_literals=keep_literals)
+    check_coverage(result.coverage, strict=strict, min_coverage=min_coverage)

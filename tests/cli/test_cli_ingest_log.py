@@ -1,0 +1,149 @@
+"""``govtool ingest log`` from the outside."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+FIXTURES = Path(__file__).parents[2] / "fixtures" / "logs"
+
+LOG = [
+    {"ts": "2026-01-01T10:00:00Z", "session": "s1", "user": "ann", "sql": "CREATE TABLE mart.a AS SELECT email e FROM crm.users WHERE name = 'Ann Lee'"},
+    {"ts": "2026-01-01T10:00:01Z", "session": "s1", "user": "ann", "sql": "SELECT e FROM mart.a WHERE e = 'a@b.org'"},
+    {"ts": "2026-01-01T10:00:02Z", "session": "s2", "user": "bob", "sql": "SELECT e FROM mart.a WHERE e = 'c@d.org'"},
+    {"ts": "2026-01-01T10:00:03Z", "session": "s2", "user": "bob", "sql": "SELECT FROM WHERE e = 'Cid Moe' AND ("},
+    {"ts": "2026-01-01T10:00:04Z", "session": "s2", "user": "bob", "sql": "SELECT x FROM nowhere", "status": "failed"},
+]  # fmt: skip
+
+
+def write(path: str, records=LOG, more: str = "") -> str:
+    Path(path).write_text("".join(json.dumps(record) + "\n" for record in records) + more)
+    return path
+
+
+def stored() -> bytes:
+    return b"".join(path.read_bytes() for path in Path(".govtool").rglob("*") if path.is_file())
+
+
+def test_a_log_becomes_a_graph_with_counts(govtool, project):
+    govtool("init")
+    done = govtool("ingest", "log", write("q.jsonl", more="half {\n"), "--dialect", "postgres")
+    assert done.code == 0
+    assert "6 records" not in done.out
+    assert "5 records (1 failed, 1 rejected), 3 distinct" in done.out
+    assert "coverage 66.7% (2/3 statements), 75.0% of 4 runs" in done.out
+    assert "q.jsonl:6" in done.err
+    answer = json.loads(govtool("impact", "crm.users.email", "-f", "json").out)
+    evidence = {entry["column"]: entry["evidence"] for entry in answer["columns"]}
+    assert evidence["mart.a.e"][0]["first_seen"] == "2026-01-01T10:00:00.000Z"
+    readers = [said for column, said in evidence.items() if column.startswith("query:")]
+    assert {(e["count"], e["line"]) for said in readers for e in said if e["kind"] == "select"} == {(2, 2)}
+
+
+def test_the_same_log_again_makes_no_commit(govtool, project):
+    govtool("init")
+    write("q.jsonl")
+    govtool("ingest", "log", "q.jsonl")
+    assert "nothing new" in govtool("ingest", "log", "q.jsonl").out
+    assert "nothing new" not in govtool("ingest", "log", "q.jsonl", "--keep-literals").out
+
+
+def test_literals_are_stored_only_if_asked_for(govtool, project):
+    govtool("init")
+    write("q.jsonl")
+    govtool("ingest", "log", "q.jsonl")
+    shown = govtool("explain", "mart.a.e").out + govtool("coverage", "--details").out
+    assert "Ann Lee" not in shown
+    for secret in (b"Ann Lee", b"a@b.org", b"Cid Moe"):
+        assert secret not in stored()
+    from govtool.model.columnar import decode
+    from govtool.store import Store
+
+    govtool("ingest", "log", "q.jsonl", "--keep-literals")
+    store = Store.open(".govtool")
+    texts = [
+        d.statement.text
+        for ref in store.fragments(store.head())
+        if ref.table == "derivations"
+        for d in decode(store.read(ref))
+    ]
+    assert any("Ann Lee" in text for text in texts)
+
+
+def test_coverage_names_what_cost_most(govtool, project):
+    govtool("init")
+    bad = [{"sql": f"SELECT FROM {'x' * 3}{n} WHERE ("} for n in range(2)]
+    many = [{"sql": "SELECT a, b FROM t1, t2"}] * 5
+    govtool("ingest", "log", write("q.jsonl", bad + many))
+    report = json.loads(govtool("coverage", "-f", "json").out)
+    assert [r["runs"] for r in report["reasons"]] == sorted((r["runs"] for r in report["reasons"]), reverse=True)
+    assert report["reasons"][0]["runs"] == 5
+    assert "what cost most of the coverage" in govtool("coverage").out
+
+
+def test_min_coverage_holds_for_runs_too(govtool, project):
+    govtool("init")
+    good = [{"sql": f"SELECT a{n} FROM t"} for n in range(9)]
+    write("q.jsonl", good + [{"sql": "SELECT FROM WHERE ("}] * 91)
+    done = govtool("ingest", "log", "q.jsonl", "--min-coverage", "50")
+    assert done.code == 3
+    assert "by runs" in done.err
+
+
+def test_failures_are_explained_without_literals(govtool, project):
+    govtool("init")
+    done = govtool("ingest", "log", write("q.jsonl"), "--explain-failures")
+    lines = done.out.splitlines()
+    at = next(n for n, line in enumerate(lines) if line.startswith("q.jsonl:4"))
+    assert lines[at + 1 : at + 3] == ["    SELECT FROM WHERE e = '?' AND (", "                ^"]
+
+
+def test_sql_files_explain_failures_too(govtool, project):
+    govtool("init")
+    Path("a.sql").write_text("SELECT 1;\nSELECT FROM WHERE (;\n")
+    assert "a.sql:2 · 1 run · parse-error" in govtool("ingest", "sql", "a.sql", "--explain-failures").out
+
+
+def test_too_many_rejects_give_up(govtool, project):
+    govtool("init")
+    write("q.jsonl", more="x\ny\nz\n")
+    done = govtool("ingest", "log", "q.jsonl", "--max-errors", "2")
+    assert done.code == 3
+    assert "q.jsonl:8" in done.err
+    assert json.loads(govtool("log", "-f", "json").out)["commits"] == []
+    assert govtool("ingest", "log", "q.jsonl", "--max-errors", "3").code == 0
+
+
+def test_a_map_and_stdin_and_gzip(govtool, project):
+    govtool("init")
+    data = b'{"body": {"q": "CREATE TABLE b AS SELECT c FROM d"}}\n'
+    done = govtool("ingest", "log", "-", "--map", "text=body.q", "--format", "jsonl", stdin=gzip.compress(data))
+    assert done.code == 0
+    assert "b.c" in govtool("impact", "d.c").out
+
+
+def test_formats_side_by_side_in_a_folder(govtool, project):
+    govtool("init")
+    for name in ("snowflake.csv", "bigquery.json", "databricks.csv", "postgres.csv"):
+        Path("logs").mkdir(exist_ok=True)
+        Path("logs", name).write_bytes((FIXTURES / name).read_bytes())
+    done = govtool("ingest", "log", "logs")
+    assert done.code == 0
+    assert "4 files" in done.out
+    assert "prod.mart.a.id" in govtool("impact", "prod.raw.users.id").out
+
+
+def test_nonsense_is_refused_with_what_to_do(govtool, project):
+    govtool("init")
+    Path("x.log").write_text("hello\n")
+    for arguments in (
+        ["x.log"],
+        ["x.log", "--format", "nope"],
+        ["missing"],
+        ["x.log", "--map", "nope=x"],
+        ["x.log", "--map", "text"],
+    ):
+        done = govtool("ingest", "log", *arguments)
+        assert done.code == 2, arguments
+        assert "Traceback" not in done.err
