@@ -105,6 +105,18 @@ Building the index, once a commit:
 """
 
 
+def _store(_: argparse.Namespace) -> str:
+    from bench.store import section
+
+    return section()
+
+
+def _provenance(_: argparse.Namespace) -> str:
+    from bench.provenance import section
+
+    return section()
+
+
 def _warehouses(arguments: argparse.Namespace) -> str:
     from bench.warehouses import section
 
@@ -116,6 +128,8 @@ SECTIONS: dict[str, Callable[[argparse.Namespace], str]] = {
     "peers": _peers,
     "startup": _startup,
     "graph": _graph,
+    "store": _store,
+    "provenance": _provenance,
     "warehouses": _warehouses,
 }
 """In the order of the page."""

@@ -62,7 +62,11 @@ class Figures:
 def measure(tool: str) -> Figures:
     """Run one tool through everything; ages in turn on one table, the writers on a new one."""
     python = _ensure(tool)
-    with _server() as server, Proxy((server.host, server.port)) as proxy, tempfile.TemporaryDirectory() as folder:
+    with (
+        running_server() as server,
+        Proxy((server.host, server.port)) as proxy,
+        tempfile.TemporaryDirectory() as folder,
+    ):
         direct = _environment(server.url, Path(folder, "aged.db"))
         counted = _environment(proxy.url, Path(folder, "aged.db"))
         uri = f"s3://{servers.BUCKET}/{uuid.uuid4().hex}"
@@ -132,7 +136,7 @@ def section() -> str:
         "read all",
         "commits/s, 8 writers",
     ]
-    with _server() as server:
+    with running_server() as server:
         name = server.name
     return f"""{TITLE}
 
@@ -147,7 +151,8 @@ everything is there afterwards is checked. Goal: at most 6 requests a commit at 
 
 
 @contextmanager
-def _server() -> Iterator[servers.Server]:
+def running_server() -> Iterator[servers.Server]:
+    """SeaweedFS where it is installed, else moto."""
     with servers.seaweedfs() if servers.weed() else servers.moto() as server:
         yield server
 
