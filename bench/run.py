@@ -27,6 +27,7 @@ def main() -> None:
     parser.add_argument("sections", nargs="*", metavar="SECTION", help=f"of {', '.join(SECTIONS)} (default: all)")
     parser.add_argument("--bigquery-etl", type=Path, help="a checkout of mozilla/bigquery-etl")
     parser.add_argument("--edges", type=int, action="append", help="sizes of the graphs (default: 1M and 10M)")
+    parser.add_argument("--records", type=int, default=1_000_000, help="size of the query log (default: 1M)")
     parser.add_argument("--print", action="store_true", help="print the sections too")
     arguments = parser.parse_args()
     unknown = [name for name in arguments.sections if name not in SECTIONS]
@@ -123,9 +124,16 @@ def _warehouses(arguments: argparse.Namespace) -> str:
     return section(arguments.bigquery_etl)
 
 
+def _logs(arguments: argparse.Namespace) -> str:
+    from bench.logs import section
+
+    return section(arguments.records)
+
+
 SECTIONS: dict[str, Callable[[argparse.Namespace], str]] = {
     "lineage": _lineage,
     "peers": _peers,
+    "logs": _logs,
     "startup": _startup,
     "graph": _graph,
     "store": _store,

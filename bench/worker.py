@@ -67,7 +67,9 @@ def sqlglot_prepared_tool() -> Tool:
     known: dict[str, Any] = {}
 
     def run(sql: str, job: dict[str, Any]) -> int:
-        schema = known.setdefault("schema", MappingSchema(job["schema"], dialect=job["dialect"]))
+        if not known:
+            known["schema"] = MappingSchema(job["schema"], dialect=job["dialect"])
+        schema = known["schema"]
         tree = qualify(sqlglot.parse_one(sql, read=job["dialect"]), schema=schema, dialect=job["dialect"])
         scope = build_scope(tree)
         names: list[str] = tree.named_selects  # type: ignore[attr-defined]

@@ -13,6 +13,7 @@ from typing import Any
 
 from govtool.capture.logs.dedup import ABORTING, FAILED_STATEMENT, Collector, Context, Log
 from govtool.capture.logs.effects import Effect, reads_only, words
+from govtool.capture.logs.names import needs_schema
 from govtool.capture.sql.logged import LoggedScript, LoggedStatement
 from govtool.clock import iso
 
@@ -54,6 +55,14 @@ class _Runs:
             self.record = record
         self.last = max(self.last, time)
         self.users.add(log.user[record])
+
+    def merge(self, other: _Runs) -> None:
+        """Add the runs of the same in another context."""
+        if other.first < self.first or (other.first == self.first and other.record < self.record):
+            self.first, self.record = other.first, other.record
+        self.count += other.count
+        self.last = max(self.last, other.last)
+        self.users |= other.users
 
 
 @dataclass(slots=True)
@@ -256,6 +265,7 @@ class _Fold:
 
     def _folded(self, parts: int) -> Folded:
         log = self.log
+        self._merge_contexts()
         definitions: list[tuple[int, LoggedScript]] = []
         queries: list[tuple[int, LoggedScript]] = []
         for key, runs in self.alone.items():
@@ -278,6 +288,26 @@ class _Fold:
             self.rolled_back,
             parts,
         )
+
+    def _merge_contexts(self) -> None:
+        """Make one of the runs in several schemas of a statement that no schema matters to."""
+        contexts: dict[int, list[int]] = {}
+        for number, context in self.alone:
+            contexts.setdefault(number, []).append(context)
+        for number, several in contexts.items():
+            distinct = self.log.statements[number]
+            if len(several) == 1 or needs_schema(distinct.text, distinct.dialect):
+                continue
+            kept: dict[str | None, Key] = {}
+            for context in sorted(several):
+                catalog = self.log.contexts[context].catalog
+                key = kept.setdefault(catalog, (number, self.collector.context_number(Context(catalog))))
+                runs = self.alone.pop((number, context))
+                known = self.alone.get(key)
+                if known is None:
+                    self.alone[key] = runs
+                else:
+                    known.merge(runs)
 
     def _logged(self, key: Key, runs: _Runs) -> LoggedStatement:
         log = self.log

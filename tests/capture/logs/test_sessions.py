@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from govtool.capture.logs.dedup import Collector
+from govtool.capture.logs.names import needs_schema
 from govtool.capture.logs.record import QueryRecord
 from govtool.capture.logs.sessions import MAX_USERS, fold
 from govtool.capture.sql.extract import Options, extract_in_turn
@@ -58,6 +60,38 @@ def test_literals_make_no_difference_but_contexts_do():
     assert (statement.count, statement.principal) == (2, "ann, bob")
     assert (statement.first_seen, statement.last_seen) == ("2026-01-01T00:00:00.000Z", "2026-01-01T00:00:01.000Z")
     assert second.statements[0].schema == "s"
+
+
+def test_a_schema_matters_only_to_unqualified_names():
+    runs = [("a", "SELECT x FROM s.t"), ("b", "SET search_path = p"), ("b", "SELECT x FROM s.t")]
+    assert [script.statements[0].count for script in folded(*runs).queries] == [2]
+    runs = [("a", "SELECT x FROM t"), ("b", "SET search_path = p"), ("b", "SELECT x FROM t")]
+    assert [script.statements[0].count for script in folded(*runs).queries] == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("sql", "needs"),
+    [
+        ("SELECT a FROM s.t, u", True),
+        ("SELECT a, b FROM s.t x, s.u y WHERE a IN (SELECT b FROM s.v) GROUP BY a, b", False),
+        ("SELECT a FROM s.t WHERE a IN (SELECT b FROM v)", True),
+        ("SELECT a FROM (s.t CROSS JOIN u)", True),
+        ("SELECT a FROM (u)", True),
+        ("WITH c AS (SELECT 1 FROM s.t), d (x) AS (SELECT 1 FROM c) SELECT * FROM c", False),
+        ("WITH c AS (SELECT 1 FROM t) SELECT * FROM c", True),
+        ("INSERT INTO s.t SELECT a FROM s.u", False),
+        ("INSERT INTO t SELECT a FROM s.u", True),
+        ("SELECT a FROM s.t LEFT JOIN u ON 1 = 1", True),
+        ("SELECT a FROM s.t, LATERAL (SELECT b FROM u) x", True),
+        ("SELECT a FROM generate_series(1, 2) x", False),
+        ('SELECT a FROM "t"', True),
+        ("SELECT a FROM s.t; SELECT b FROM s.t", True),
+        ("DROP TABLE s.t", True),
+        ("SELECT 'cut", True),
+    ],
+)
+def test_unqualified_names_are_seen(sql, needs):
+    assert needs_schema(sql, "postgres") == needs
 
 
 def test_many_users_are_counted():

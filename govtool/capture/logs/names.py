@@ -1,0 +1,78 @@
+"""Whether a statement's names mean the same whatever schema is in effect: then its runs in all sessions are one."""
+
+from __future__ import annotations
+
+from sqlglot.errors import TokenError
+from sqlglot.tokenizer_core import Token, TokenType
+
+from govtool.capture.sql.lexer import QUOTED_TYPES, lexer, word
+
+_HEADS = frozenset({"SELECT", "WITH", "INSERT", "("})
+_BEFORE = frozenset({"FROM", "JOIN", "INTO", "TABLE", "USING", "APPLY", "STRAIGHT_JOIN", "OVERWRITE", "UPDATE", "IN"})
+_TABLE_PLACES = frozenset({"FROM", "JOIN", "APPLY", "STRAIGHT_JOIN"})
+_ENDS = frozenset(
+    {"WHERE", "GROUP", "ORDER", "HAVING", "LIMIT", "SELECT", "SET", "UNION", "INTERSECT", "EXCEPT", "WINDOW", "QUALIFY"}
+)
+_BETWEEN = frozenset({"TABLE", "LATERAL", "ONLY", "INTO", "LOCAL", "UNNEST", "VALUES", "SELECT", "WITH"})
+
+
+def needs_schema(text: str, dialect: str) -> bool:
+    """Whether an unqualified table name may be in a statement; True where that cannot be told from its tokens.
+
+    A name stands behind FROM, JOIN, INTO and their like, and behind a comma of a FROM list. It is qualified if a dot
+    follows, a function if a parenthesis does, and a CTE if it is somewhere defined by ``name AS (``.
+    """
+    try:
+        tokens = lexer(dialect).tokenize(text)
+    except (TokenError, RecursionError, MemoryError):
+        return True
+    if not tokens or (word(tokens[0]) or tokens[0].text) not in _HEADS:
+        return True
+    last = len(tokens) - 1
+    defined = set()
+    for at, token in enumerate(tokens):
+        if at + 2 <= last and word(tokens[at + 1]) == "AS" and tokens[at + 2].token_type == TokenType.L_PAREN:
+            defined.add(token.text.lower())
+        elif token.token_type == TokenType.SEMICOLON and at < last:
+            return True
+    listing = [False]
+    for at, token in enumerate(tokens):
+        kind = token.token_type
+        if kind == TokenType.L_PAREN:
+            # ``FROM (a JOIN b)``: a parenthesis in the place of a table holds tables.
+            place = at > 0 and (
+                word(tokens[at - 1]) in _TABLE_PLACES
+                or (tokens[at - 1].token_type in (TokenType.COMMA, TokenType.L_PAREN) and listing[-1])
+            )
+            listing.append(place)
+            if place and _bare(tokens, at + 1, last, defined):
+                return True
+        elif kind == TokenType.R_PAREN:
+            if len(listing) > 1:
+                listing.pop()
+        else:
+            text_ = word(token)
+            if text_ in _ENDS:
+                listing[-1] = False
+            elif text_ in _BEFORE or text_.endswith((" JOIN", " INTO", " TABLE")):
+                listing[-1] = listing[-1] or text_ == "FROM"
+            elif not (kind == TokenType.COMMA and listing[-1]):
+                continue
+            if text_ not in _ENDS and _bare(tokens, at + 1, last, defined):
+                return True
+    return False
+
+
+def _bare(tokens: list[Token], at: int, last: int, defined: set[str]) -> bool:
+    """Whether an unqualified name of a table stands at an index."""
+    if at > last:
+        return False
+    token = tokens[at]
+    if word(token) in _BETWEEN or token.token_type == TokenType.L_PAREN:
+        return False  # what follows is looked at in its turn
+    following = tokens[at + 1].token_type if at < last else None
+    if following in (TokenType.DOT, TokenType.L_PAREN):
+        return False
+    if token.token_type in QUOTED_TYPES and "." in token.text:
+        return False
+    return token.text.lower() not in defined
