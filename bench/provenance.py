@@ -172,8 +172,9 @@ def _page(
     return f"""{TITLE}
 
 Tables 2 and 3 of Muniswamy-Reddy, Macko and Seltzer (TaPP 2009) re-created: {len(versions):,} object versions of a
-compile, a Blast run and the Provenance Challenge workflow (`bench/passlike.py`), for the paper's architectures by its formulas,
-for govtool as counted at a proxy before a server ({commits} commits; bytes are bodies sent, or received for questions).
+compile, a Blast run and the Provenance Challenge workflow (`bench/passlike.py`), for the paper's architectures by its
+formulas, for govtool as counted at a proxy before a server ({commits} commits; bytes are bodies sent, or received for
+questions).
 The answers to all three questions are compared with brute force. Goals: bytes at most 2% of the data; 100 times fewer
 operations than each of the three.
 

@@ -62,6 +62,8 @@ COMMANDS: Mapping[str, _Entry | dict[str, _Entry]] = {
     "explain": _Entry("explain", "Where a column comes from and who reads it.", _ASK),
     "coverage": _Entry("coverage", "How much was understood, and what was not.", _ASK),
     "diff": _Entry("diff", "What changed between two versions.", _ASK),
+    "record": _Entry("record", "Tie data to its provenance.", _FEED),
+    "verify": _Entry("verify", "Whether data still is what was recorded.", _ASK),
     "log": _Entry("log", "The commits of the store, newest first.", _KEEP),
     "show": _Entry("show", "One commit: what it read and what it changed.", _KEEP),
     "index": _Entry("index", "Build the local index of a commit ahead of time.", _KEEP),

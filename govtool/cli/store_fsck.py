@@ -30,8 +30,10 @@ def store_fsck(
       govtool store fsck --anchor "$(cat anchor.txt)"
 
     A history that was rewritten as a whole, or rolled back, is seen only against an anchor kept elsewhere.
+    Recorded data that was made of data which nothing recorded is listed; that is no damage.
     """
     from govtool.app.project import open_store
+    from govtool.app.record import unknown_ancestors
     from govtool.app.upkeep import check
     from govtool.render.upkeep import FORMATS, render_fsck
 
@@ -39,6 +41,7 @@ def store_fsck(
     opened = open_store(store)
     with ui.progressing("checking fragments") as progress:
         result = check(opened, anchor=anchor, contents=contents, progress=progress)
+    unknown = [] if result.problems else unknown_ancestors(opened)
     for form, file in outputs:
-        ui.show(render_fsck(form, result, opened.uri), file)
+        ui.show(render_fsck(form, result, opened.uri, unknown), file)
     return EXIT_STORE if result.problems else EXIT_OK

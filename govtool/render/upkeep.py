@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from govtool.render.envelope import compact, envelope, json_lines
@@ -10,6 +10,7 @@ from govtool.render.table import Column, Table, markdown, plain, to_csv
 from govtool.render.text import count
 
 if TYPE_CHECKING:
+    from govtool.model.record import Ancestor
     from govtool.store.copy import Copied
     from govtool.store.fsck import Check
     from govtool.store.gc import Collection
@@ -38,17 +39,37 @@ def render_gc(form: str, result: Collection, store: str, *, dry_run: bool) -> Ta
     return _render(form, "gc/1", body, removed, ("key", "bytes", "modified"), sentence)
 
 
-def render_fsck(form: str, result: Check, store: str) -> Table | Iterable[str]:
-    """What is wrong, if anything."""
+def render_fsck(
+    form: str, result: Check, store: str, unknown: Sequence[tuple[str, Ancestor]] = ()
+) -> Table | Iterable[str]:
+    """What is wrong, if anything, and which records refer to data that nothing recorded."""
     problems: list[Mapping[str, object]] = [p._asdict() for p in result.problems]
     counts = {"commits": result.commits, "nodes": result.nodes, "fragments": result.fragments}
     sentence = (
         f"{count(result.commits, 'commit')}, {count(result.nodes, 'manifest node')}, "
         f"{count(result.fragments, 'fragment')} checked, {_size(result.bytes_read)} read · "
         + (count(len(problems), "problem") if problems else "no problem")
+        + (f" · {count(len(unknown), 'unknown ancestor')}" if unknown else "")
     )
-    body = {"store": store, **counts, "bytes_read": result.bytes_read, "problems": problems}
-    return _render(form, "fsck/1", body, problems, ("code", "key", "message"), sentence)
+    ancestors: list[Mapping[str, object]] = [
+        {"dataset": dataset, "ancestor": ancestor.dataset, "digest": ancestor.digest} for dataset, ancestor in unknown
+    ]
+    remarks: list[Mapping[str, object]] = [
+        {
+            "code": "record.unknown-ancestor",
+            "key": dataset,
+            "message": f"made of {ancestor.dataset}, which nothing recorded as it was then",
+        }
+        for dataset, ancestor in unknown
+    ]
+    body = {
+        "store": store,
+        **counts,
+        "bytes_read": result.bytes_read,
+        "problems": problems,
+        "unknown_ancestors": ancestors,
+    }
+    return _render(form, "fsck/1", body, [*problems, *remarks], ("code", "key", "message"), sentence)
 
 
 def copy_sentence(result: Copied, target: str) -> str:

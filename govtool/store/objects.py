@@ -181,3 +181,19 @@ class ObstoreObjects:
                 raise translate(error, action, self.uri) from error
 
         return self._patience.run(attempt)
+
+
+def list_with_tags(uri: str, store: Any) -> Iterator[tuple[str, int, str | None]]:
+    """Key, size in bytes and ETag of everything in an obstore store.
+
+    Raises:
+        StoreError: if it cannot be listed.
+    """
+    import obstore
+
+    try:
+        for chunk in obstore.list(store):
+            for meta in chunk:
+                yield meta["path"], meta["size"], meta["e_tag"]
+    except Exception as error:
+        raise translate(error, "list the data", uri) from error

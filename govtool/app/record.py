@@ -1,0 +1,243 @@
+"""Ties data to its provenance, and checks that they still belong together."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from govtool.app.ingest import user_name
+from govtool.app.project import existing_branch
+from govtool.errors import StoreError, UsageError
+from govtool.model import ROWS, ColumnRef, Derivation, Edge, EdgeKind, Statement
+from govtool.model.record import (
+    RECORDS,
+    Ancestor,
+    DataFile,
+    Identity,
+    Record,
+    decode_record,
+    encode_record,
+    identify,
+    needed,
+)
+from govtool.names import join_name, quote, split_name
+
+if TYPE_CHECKING:
+    from govtool.store import Commit, CommitResult, Reader, Store
+
+Progress = Callable[[int, int], None]
+
+_CHUNK = 1 << 20
+
+MATCH = "match"
+CHANGED = "data-changed"
+MISSING = "data-missing"
+UNRECORDED = "no-provenance"
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """What ``verify`` found: one of ``match``, ``data-changed``, ``data-missing``, ``no-provenance``."""
+
+    dataset: str
+    state: str
+    found: Identity | None
+    record: Record | None
+
+
+def record_data(
+    store: Store,
+    place: str,
+    *,
+    run: str,
+    name: str | None = None,
+    made_of: Sequence[str] = (),
+    branch: str | None = None,
+    message: str | None = None,
+    author: str | None = None,
+    progress: Progress | None = None,
+) -> tuple[CommitResult, Record]:
+    """Commit what a dataset contains together with the run and the data that it was made of.
+
+    Args:
+        store: The store.
+        place: A file, a folder, or ``s3://…``.
+        run: What made it.
+        name: The dataset's name in the graph; by default that of its place.
+        made_of: Places of data that it was made of. What was not recorded as it is now is kept as unknown.
+        branch: Where to commit.
+        message: What the log says.
+        author: By default the user.
+        progress: Called with (files read, files).
+
+    Raises:
+        UsageError: there is no data (``usage.no-data``), or a place has no name (``usage.place``).
+    """
+    from govtool.model.columnar import DERIVATIONS, encode
+    from govtool.store import Changes, Fragment
+
+    if not run.strip():
+        raise UsageError("the run has no name", code="usage.run", hint="--run NAME")
+    target = existing_branch(store, branch)
+    dataset = dataset_name(place, name)
+    identity = read_identity(place, progress)
+    if identity is None:
+        raise UsageError(f"there is no data in {place}", code="usage.no-data", hint="record it after it was written")
+    ancestors = tuple(sorted((_ancestor(store, target, each) for each in made_of), key=lambda a: a.dataset))
+    record = Record(dataset, identity, run, ancestors)
+    source = f"record:{dataset}"
+    statement = Statement(
+        fingerprint=hashlib.sha256(f"{dataset} {run}".encode()).hexdigest()[:16],
+        kind="record",
+        dialect="",
+        file=split_name(dataset)[-1].strip('"'),
+        source=source,
+        how="declared",
+        run=run,
+    )
+    edges = tuple(Edge(ColumnRef(a.dataset, ROWS), ROWS, EdgeKind.READ) for a in ancestors)
+    derivation = Derivation(dataset, "file", "replace", statement, columns_complete=False, edges=edges)
+    data = encode_record(record)
+    result = store.commit(
+        Changes(
+            (source,), (Fragment(source, RECORDS, data, 1), Fragment(source, DERIVATIONS, encode([derivation]), 1))
+        ),
+        message=message or f"record {dataset}",
+        author=author or user_name(),
+        batch=f"record:{hashlib.sha256(data).hexdigest()}",
+        summary={"command": "record", "dataset": dataset, "run": run, "digest": identity.digest},
+        branch=target,
+    )
+    return result, record
+
+
+def verify_data(store: Reader, commit: Commit, place: str, name: str | None, progress: Progress | None) -> Verified:
+    """Compare what a dataset contains with what was recorded of it."""
+    dataset = dataset_name(place, name)
+    known = find_record(store, commit, dataset)
+    found = read_identity(place, progress)
+    if known is None:
+        if found is None:
+            raise UsageError(
+                f"there is no data in {place}, and nothing was recorded of it",
+                code="usage.no-data",
+                hint="govtool record PATH --run RUN",
+            )
+        return Verified(dataset, UNRECORDED, found, None)
+    state = MISSING if found is None else MATCH if found == known.identity else CHANGED
+    return Verified(dataset, state, found, known)
+
+
+def find_record(store: Reader, commit: Commit, dataset: str) -> Record | None:
+    """The live record of a dataset."""
+    for ref in store.fragments(commit):
+        if ref.table == RECORDS and ref.source == f"record:{dataset}":
+            return decode_record(store.read(ref))
+    return None
+
+
+def unknown_ancestors(store: Store) -> list[tuple[str, Ancestor]]:
+    """Datasets on any branch that were made of data which nothing recorded, with that data."""
+    from govtool.store.branches import list_branches
+
+    found: dict[tuple[str, Ancestor], None] = {}
+    for branch in list_branches(store):
+        refs = [ref for ref in store.fragments(branch.head) if ref.table == RECORDS]
+        for data in store.read_many(refs):
+            record = decode_record(data)
+            found.update({(record.dataset, a): None for a in record.ancestors if a.commit is None})
+    return sorted(found, key=lambda pair: (pair[0], pair[1].dataset))
+
+
+def dataset_name(place: str, name: str | None) -> str:
+    """The canonical name of a dataset: as given, or that of its place, relative to the working directory.
+
+    Raises:
+        UsageError: ``usage.place`` for a folder elsewhere on this machine: absolute paths are never stored.
+    """
+    from govtool.store.location import local_path, normalise
+
+    if name:
+        return join_name(split_name(name))
+    path = local_path(place)
+    if path is None:
+        return quote(normalise(place))
+    try:
+        relative = path.absolute().resolve().relative_to(Path.cwd().resolve()).as_posix()
+    except ValueError:
+        raise UsageError(
+            f"{place} is not below the working directory, and absolute paths are not stored",
+            code="usage.place",
+            hint="give it a name: --name NAME",
+        ) from None
+    return quote(f"file:{relative}")
+
+
+def read_identity(place: str, progress: Progress | None = None) -> Identity | None:
+    """What a dataset contains now; ``None`` if there is nothing.
+
+    Raises:
+        StoreError: it cannot be read.
+    """
+    from govtool.store.location import local_path
+
+    path = local_path(place)
+    return identify(_remote_files(place) if path is None else _local_files(path, progress))
+
+
+def _local_files(root: Path, progress: Progress | None) -> Iterator[DataFile]:
+    if root.is_file():
+        yield _hashed(root, root.name)
+        return
+
+    def fail(error: OSError) -> None:
+        if not isinstance(error, FileNotFoundError):
+            raise error
+
+    from govtool.store.failures import translate
+
+    try:
+        paths = {
+            Path(folder, name).relative_to(root).as_posix(): Path(folder, name)
+            for folder, _, names in os.walk(root, onerror=fail)
+            for name in names
+        }
+        wanted = needed(paths)
+        for done, name in enumerate(wanted, 1):
+            yield _hashed(paths[name], name)
+            if progress:
+                progress(done, len(wanted))
+    except OSError as error:
+        raise translate(error, "read the data", str(root)) from error
+
+
+def _hashed(path: Path, name: str) -> DataFile:
+    digest, size = hashlib.sha256(), 0
+    with path.open("rb") as file:
+        while chunk := file.read(_CHUNK):
+            digest.update(chunk)
+            size += len(chunk)
+    return DataFile(name, size, digest.hexdigest())
+
+
+def _remote_files(place: str) -> Iterator[DataFile]:
+    from govtool.store.location import open_object_store
+    from govtool.store.objects import list_with_tags
+
+    for key, size, tag in list_with_tags(place, open_object_store(place)):
+        if tag is None:
+            raise StoreError(f"the server gives no ETag for {key}", code="store.no-etag", location=place)
+        yield DataFile(key, size, tag)
+
+
+def _ancestor(store: Store, branch: str, place: str) -> Ancestor:
+    dataset = dataset_name(place, None)
+    identity = read_identity(place)
+    head = store.head(branch)
+    known = find_record(store, head, dataset) if head is not None else None
+    same = known is not None and identity is not None and known.identity == identity
+    return Ancestor(dataset, identity.digest if identity else None, head.id if head is not None and same else None)

@@ -1,0 +1,53 @@
+"""``govtool record``: tie data to its provenance."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from govtool.cli.options import AuthorOption, BranchOption, StoreOption
+from govtool.cli.ui import Ui
+from govtool.render.table import Table
+
+
+def record(
+    ui: Ui,
+    place: Annotated[str, typer.Argument(metavar="PATH", help="A file, a folder, a Delta or Iceberg table, s3://…")],
+    run: Annotated[str, typer.Option("--run", metavar="RUN", help="What made it.")],
+    made_of: Annotated[
+        list[str] | None, typer.Option("--from", metavar="PATH", help="Data that it was made of. Repeatable.")
+    ] = None,
+    name: Annotated[str | None, typer.Option("--name", metavar="DATASET", help="Its name in the graph.")] = None,
+    message: Annotated[str | None, typer.Option("--message", "-m", metavar="TEXT", help="What the log says.")] = None,
+    author: AuthorOption = None,
+    branch: BranchOption = None,
+    store: StoreOption = None,
+) -> None:
+    """Tie data to its provenance: what it contains now, the run that made it and what it was made of, in one commit.
+
+      govtool record data/orders --run nightly-2026-11-20 --from data/raw
+      govtool record s3://lake/orders --run app-17 --name sales.orders
+
+    Record what something was made of before it: what nothing recorded as it is now is kept as unknown.
+    """
+    from govtool.app.project import open_store
+    from govtool.app.record import record_data
+    from govtool.render.record import record_sentence
+
+    with ui.progressing("reading data") as progress:
+        result, made = record_data(
+            open_store(store),
+            place,
+            run=run,
+            name=name,
+            made_of=made_of or (),
+            branch=branch,
+            message=message,
+            author=author,
+            progress=progress,
+        )
+    for ancestor in made.ancestors:
+        if ancestor.commit is None:
+            ui.note(f"warning: nothing recorded {ancestor.dataset} as it is now")
+    ui.table(Table(columns=(), rows=(), summary=record_sentence(result, made)))

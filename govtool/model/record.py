@@ -1,0 +1,162 @@
+"""Records of data: which content a dataset had when a run made it, tied to its provenance in one commit.
+
+This is the read correctness of Muniswamy-Reddy, Macko and Seltzer, "Making a Cloud Provenance-Aware" (TaPP 2009): data
+and its provenance can be seen to belong together.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from govtool.errors import IntegrityError
+
+RECORDS = "records"
+"""The store table of records: one fragment a dataset."""
+FORMAT = 1
+"""Version of the layout, in the Parquet metadata."""
+_FORMAT_KEY = b"govtool.records"
+
+_DELTA = re.compile(r"_delta_log/(\d{20})\.json")
+_ICEBERG = re.compile(r"metadata/(?:v(\d+)|(\d+)-[0-9a-f-]+)(?:\.gz)?\.metadata\.json")
+
+
+class DataFile(NamedTuple):
+    """One file of a dataset. ``tag`` stands for its content: a sha256, or what the object store calls the ETag."""
+
+    path: str
+    size: int
+    tag: str
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What a dataset contains."""
+
+    kind: str
+    """``listing``, ``delta`` or ``iceberg``."""
+    version: int | None
+    """Of a Delta or Iceberg table."""
+    digest: str
+    """sha256 over the files that decide: all of them, or those of the table's log."""
+    files: int
+    size: int
+    """Bytes of the files that decide."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ancestor:
+    """What a dataset was made of. ``commit`` recorded exactly this content; ``None``: nothing did."""
+
+    dataset: str
+    digest: str | None
+    """``None`` if there was no data to look at."""
+    commit: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A dataset's content and the run that made it."""
+
+    dataset: str
+    identity: Identity
+    run: str
+    ancestors: tuple[Ancestor, ...]
+
+
+def identify(files: Iterable[DataFile]) -> Identity | None:
+    """The identity of a dataset from its files; ``None`` if there are none.
+
+    A Delta or Iceberg table is what its log says: files that no version refers to, checkpoints and vacuums change
+    nothing. Anything else is its listing, hidden and temporary files of writers left out.
+    """
+    listed = sorted(files)
+    delta = [(int(found[1]), file) for file in listed if (found := _DELTA.fullmatch(file.path))]
+    if delta:
+        version = max(number for number, _ in delta)
+        return _identity("delta", version, [max(delta)[1]])
+    iceberg = [(int(found[1] or found[2]), file) for file in listed if (found := _ICEBERG.fullmatch(file.path))]
+    if iceberg:
+        return _identity("iceberg", max(iceberg)[0], [max(iceberg)[1]])
+    plain = [file for file in listed if not _is_hidden(file.path)]
+    return _identity("listing", None, plain) if plain else None
+
+
+def needed(paths: Iterable[str]) -> list[str]:
+    """Of all paths of a dataset, those whose content decides: so that no others need to be read."""
+    return [path for path in paths if not _is_hidden(path) or _DELTA.fullmatch(path)]
+
+
+@lru_cache(maxsize=1)
+def schema() -> Any:
+    """The Arrow schema of a records table: a row a dataset."""
+    import pyarrow as pa
+
+    text, number = pa.string(), pa.int64()
+    ancestor = pa.struct([("dataset", text), ("digest", text), ("commit", text)])
+    fields = [("dataset", text), ("run", text), ("kind", text), ("version", number), ("digest", text)]
+    fields += [("files", number), ("size", number), ("ancestors", pa.list_(ancestor))]
+    return pa.schema(fields, metadata={_FORMAT_KEY: str(FORMAT).encode()})
+
+
+def encode_record(record: Record) -> bytes:
+    """Write a record as Parquet; equal records give equal bytes."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    identity = record.identity
+    row = {
+        "dataset": record.dataset,
+        "run": record.run,
+        "kind": identity.kind,
+        "version": identity.version,
+        "digest": identity.digest,
+        "files": identity.files,
+        "size": identity.size,
+        "ancestors": [{"dataset": a.dataset, "digest": a.digest, "commit": a.commit} for a in record.ancestors],
+    }
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.Table.from_pylist([row], schema()), sink, compression="zstd", write_statistics=False)
+    data: bytes = sink.getvalue().to_pybytes()
+    return data
+
+
+def decode_record(data: bytes) -> Record:
+    """Read what `encode_record` wrote.
+
+    Raises:
+        IntegrityError: It is something else, or of a newer format.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        table = pq.read_table(pa.BufferReader(data), use_threads=False)
+        written = (table.schema.metadata or {}).get(_FORMAT_KEY)
+        if written is not None and written != str(FORMAT).encode():
+            raise IntegrityError(
+                f"a record has format {written.decode('ascii', 'replace')}; this version reads {FORMAT}",
+                code="store.format-fragment",
+                hint="pip install --upgrade govtool",
+            )
+        (body,) = table.to_pylist()
+        identity = Identity(body["kind"], body["version"], body["digest"], body["files"], body["size"])
+        ancestors = tuple(Ancestor(a["dataset"], a["digest"], a["commit"]) for a in body["ancestors"])
+        return Record(body["dataset"], identity, body["run"], ancestors)
+    except (pa.ArrowException, OSError, ValueError, KeyError, TypeError) as error:
+        raise IntegrityError("a fragment is not a record", code="store.corrupt-fragment") from error
+
+
+def _identity(kind: str, version: int | None, files: list[DataFile]) -> Identity:
+    digest = hashlib.sha256(json.dumps([list(file) for file in files]).encode()).hexdigest()
+    return Identity(kind, version, digest, len(files), sum(file.size for file in files))
+
+
+def _is_hidden(path: str) -> bool:
+    """As Spark and Hive see it: names that begin with a dot or an underscore, unless they are partitions."""
+    return any(part.startswith(".") or (part.startswith("_") and "=" not in part) for part in path.split("/"))

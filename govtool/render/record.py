@@ -1,0 +1,80 @@
+"""Records of data, and whether data still is what was recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from govtool.render.envelope import compact, envelope, json_lines
+from govtool.render.table import Column, Table, markdown, plain, to_csv
+from govtool.render.text import count, short
+
+if TYPE_CHECKING:
+    from govtool.app.record import Verified
+    from govtool.model.record import Identity, Record
+    from govtool.store import CommitResult
+
+FORMATS = ("table", "plain", "json", "jsonl", "csv", "markdown")
+
+_SENTENCES = {
+    "match": "the data is what was recorded",
+    "data-changed": "the data has changed without provenance",
+    "data-missing": "there is provenance, but the data is gone",
+    "no-provenance": "there is data, but nothing was recorded of it",
+}
+
+
+def record_sentence(result: CommitResult, record: Record) -> str:
+    """One sentence on what was recorded."""
+    commit = result.commit
+    what = f"commit {commit.seq} ({short(commit.id)})" if result.created else f"recorded already, commit {commit.seq}"
+    return f"{record.dataset}: {what} · {_identity(record.identity)} · run {record.run}"
+
+
+def render_verified(form: str, result: Verified, store: str) -> Table | Iterable[str]:
+    """The outcome in one of ``FORMATS``."""
+    if form in ("json", "jsonl"):
+        body = envelope(
+            "verify/1",
+            {
+                "store": store,
+                "dataset": result.dataset,
+                "state": result.state,
+                "found": _object(result.found),
+                "recorded": _object(result.record.identity if result.record else None),
+                "run": result.record.run if result.record else None,
+                "ancestors": [
+                    {"dataset": a.dataset, "digest": a.digest, "commit": a.commit}
+                    for a in (result.record.ancestors if result.record else ())
+                ],
+            },
+        )
+        return json_lines(body) if form == "json" else [compact(body)]
+    rows = [
+        ("dataset", result.dataset),
+        ("state", result.state),
+        ("found", _identity(result.found) if result.found else "nothing"),
+        ("recorded", _identity(result.record.identity) if result.record else "nothing"),
+        ("run", result.record.run if result.record else ""),
+    ]
+    if form == "csv":
+        return to_csv(("name", "value"), rows)
+    table = Table(columns=(Column("name", style="dim"), Column("value")), rows=rows, summary=_SENTENCES[result.state])
+    return table if form == "table" else (plain if form == "plain" else markdown)(table)
+
+
+def _identity(identity: Identity) -> str:
+    what = f"{identity.kind} version {identity.version}" if identity.version is not None else identity.kind
+    return f"{what} {identity.digest[:12]}, {count(identity.files, 'file')}, {identity.size:,} bytes"
+
+
+def _object(identity: Identity | None) -> dict[str, object] | None:
+    if identity is None:
+        return None
+    return {
+        "kind": identity.kind,
+        "version": identity.version,
+        "digest": identity.digest,
+        "files": identity.files,
+        "bytes": identity.size,
+    }

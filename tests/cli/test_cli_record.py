@@ -1,0 +1,123 @@
+"""``record`` and ``verify``: data and its provenance belong together."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+SCHEMAS = Path(__file__).parents[2] / "docs" / "schemas"
+
+
+def check(text: str, name: str) -> dict:
+    answer = json.loads(text)
+    jsonschema.validate(answer, json.loads((SCHEMAS / f"{name}.json").read_text()))
+    return answer
+
+
+@pytest.fixture
+def data(project, govtool):
+    govtool("init")
+    folder = project / "data" / "raw"
+    folder.mkdir(parents=True)
+    (folder / "part-0.csv").write_text("id,email\n1,a@b\n")
+    (folder / "_SUCCESS").write_text("")
+    return folder
+
+
+def state(govtool, *arguments):
+    done = govtool("verify", *arguments, "-f", "json")
+    answer = check(done.out, "verify-1")
+    assert done.code == (0 if answer["state"] == "match" else 1)
+    return answer["state"]
+
+
+def test_the_four_states(govtool, data):
+    govtool("record", "data", "--run", "other")  # so that there is a commit
+    assert state(govtool, "data/raw") == "no-provenance"
+    assert govtool("record", "data/raw", "--run", "load-1").code == 0
+    assert state(govtool, "data/raw") == "match"
+    (data / "part-0.csv").write_text("id,email\n1,x@y\n")  # the same size
+    assert state(govtool, "data/raw") == "data-changed"
+    assert govtool("record", "data/raw", "--run", "load-2").code == 0
+    assert state(govtool, "data/raw") == "match"
+    assert state(govtool, "data/raw", "--at", "2") == "data-changed"
+    for file in data.iterdir():
+        file.unlink()
+    assert state(govtool, "data/raw") == "data-missing"
+    assert govtool("verify", "data/nothing").code == 2
+    assert "data is gone" in govtool("verify", "data/raw").out
+
+
+def test_the_same_again_is_no_commit(govtool, data):
+    govtool("record", "data/raw", "--run", "load-1")
+    assert "recorded already" in govtool("record", "data/raw", "--run", "load-1").out
+    assert "commit 2" in govtool("record", "data/raw", "--run", "load-2").out
+
+
+def test_markers_of_writers_are_no_data(govtool, data):
+    govtool("record", "data/raw", "--run", "load-1")
+    (data / "_committed_1").write_text("x")
+    (data / ".part-0.csv.crc").write_text("x")
+    assert state(govtool, "data/raw") == "match"
+    (data / "day=1").mkdir()
+    (data / "day=1" / "part-1.csv").write_text("2,b")
+    assert state(govtool, "data/raw") == "data-changed"
+
+
+def test_provenance_is_in_the_graph(govtool, data, project):
+    govtool("record", "data/raw", "--run", "load-1")
+    (project / "data" / "clean.csv").write_text("1")
+    done = govtool("record", "data/clean.csv", "--run", "clean-1", "--from", "data/raw")
+    assert done.err == ""
+    assert "file:data/clean.csv" in govtool("impact", '"file:data/raw"').out
+    assert check(govtool("store", "fsck", "-f", "json").out, "fsck-1")["unknown_ancestors"] == []
+
+
+def test_an_unknown_ancestor_is_kept_as_such_and_reported(govtool, data, project):
+    (project / "data" / "clean.csv").write_text("1")
+    done = govtool("record", "data/clean.csv", "--run", "clean-1", "--from", "data/raw")
+    assert done.code == 0
+    assert "nothing recorded" in done.err
+    fsck = govtool("store", "fsck", "-f", "json")
+    assert fsck.code == 0
+    (unknown,) = check(fsck.out, "fsck-1")["unknown_ancestors"]
+    assert (unknown["dataset"], unknown["ancestor"]) == ('"file:data/clean.csv"', '"file:data/raw"')
+    assert "1 unknown ancestor" in govtool("store", "fsck").out
+
+
+def test_a_delta_table_is_its_version(govtool, data, project):
+    log = project / "lake" / "_delta_log"
+    log.mkdir(parents=True)
+    (log / f"{0:020}.json").write_text('{"add": 1}')
+    (project / "lake" / "part-0.parquet").write_bytes(b"x")
+    govtool("record", "lake", "--run", "write-0", "--name", "sales.orders")
+    answer = check(govtool("verify", "lake", "--name", "sales.orders", "-f", "json").out, "verify-1")
+    assert (answer["state"], answer["found"]["kind"], answer["found"]["version"]) == ("match", "delta", 0)
+    (project / "lake" / "part-1.parquet").write_bytes(b"not committed to the table")
+    assert state(govtool, "lake", "--name", "sales.orders") == "match"
+    (log / f"{1:020}.json").write_text('{"add": 2}')
+    assert state(govtool, "lake", "--name", "sales.orders") == "data-changed"
+
+
+def test_an_iceberg_table_is_its_version(govtool, data, project):
+    metadata = project / "ice" / "metadata"
+    metadata.mkdir(parents=True)
+    (metadata / "v1.metadata.json").write_text("{}")
+    govtool("record", "ice", "--run", "write-1")
+    assert state(govtool, "ice") == "match"
+    (metadata / "v2.metadata.json").write_text("{}")
+    assert state(govtool, "ice") == "data-changed"
+
+
+def test_what_cannot_be_recorded(govtool, data, tmp_path):
+    assert govtool("record", "data/nothing", "--run", "r").code == 2
+    outside = tmp_path / "outside.csv"
+    outside.write_text("1")
+    done = govtool("record", outside, "--run", "r")
+    assert done.code == 2
+    assert "--name" in done.err
+    assert govtool("record", outside, "--run", "r", "--name", "x.y").code == 0
+    assert govtool("record", "data/raw", "--run", " ").code == 2
