@@ -1,1 +1,1 @@
-"""Generators and benchmark suites: ``python -m bench`` regenerates docs/benchmarks.md. Imports govtool, never the other way."""
+"""Generators and benchmark suites: ``python -m bench`` makes docs/benchmarks.md. govtool never imports them."""
