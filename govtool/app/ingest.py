@@ -169,7 +169,7 @@ def commit_said(
 
 def known_batch(store: Store, branch: str, source: str, batch: str) -> Commit | None:
     """The head, if what the source says there is this batch."""
-    head = store.head(branch)
+    head = store.base(branch)
     return head if head is not None and store.batches(head, source) == {batch} else None
 
 

@@ -21,7 +21,7 @@ from govtool import __version__, clock
 from govtool.errors import StoreError
 from govtool.store import log
 from govtool.store.codec import FORMAT, JsonValue, seal
-from govtool.store.commit import Changes, CommitResult
+from govtool.store.commit import Changes, Commit, CommitResult
 from govtool.store.files import LocalFiles
 from govtool.store.location import local_path, normalise, open_objects
 from govtool.store.names import DEFAULT_BRANCH, check_branch
@@ -34,6 +34,19 @@ class Store(Reader):
     """A store that was opened by `open` or `init`: everything a reader does, and commits."""
 
     objects: Objects
+
+    def __init__(self, objects: Objects, store_id: str | None = None) -> None:
+        """Use ``init`` or ``open``; this constructor checks nothing."""
+        super().__init__(objects, store_id)
+        self._seen: dict[str, log.Position] = {}
+
+    def base(self, branch: str = DEFAULT_BRANCH) -> Commit | None:
+        """`head`, for who is about to commit: the next commit to the branch starts from there without looking again.
+
+        What others commit in between is seen all the same, as it is when writers meet.
+        """
+        self._seen[branch] = position = log.read_position(self.objects, check_branch(branch))
+        return None if position.head is None or position.head.closed else position.head
 
     @classmethod
     def init(cls, uri: str, *, exist_ok: bool = False) -> Store:
@@ -136,6 +149,7 @@ class Store(Reader):
             batch=batch,
             summary=summary or {},
             must_exist=branch != DEFAULT_BRANCH,
+            position=self._seen.pop(branch, None),
         )
 
 

@@ -78,11 +78,12 @@ class Writer:
         summary: Mapping[str, JsonValue],
         must_exist: bool = False,
         merged: Origin | None = None,
+        position: log.Position | None = None,
     ) -> CommitResult:
         """See `govtool.store.store.Store.commit`; ``must_exist`` refuses a branch without commits."""
         _check(changes, message, author, batch, summary)
         batch = batch or uuid.uuid4().hex
-        position = log.read_position(self._objects, self._branch)
+        position = position or log.read_position(self._objects, self._branch)
         base = position.head
         if (base is None and must_exist) or (base is not None and base.closed):
             raise UnknownNameError(

@@ -103,3 +103,17 @@ def test_a_loser_far_behind_whose_batch_went_by_commits_nothing(store, say):
 
     assert not say("etl", b"a", batch="b", into=racing(store, many)).created
     assert store.head().seq == 41
+
+
+def test_a_base_that_is_out_of_date_costs_nothing_but_time(store, say, texts):
+    say("etl", b"old")
+    late = Store(store.objects, store.store_id)
+    assert late.base().seq == 1
+    for n in range(20):
+        say("logs", b"%d" % n)
+    assert say("etl", b"new", into=late).commit.seq == 22
+    assert texts(store) == {"etl": {b"new"}, "logs": {b"19"}}
+    late.base()
+    say("etl", b"newest", batch="b")
+    assert not say("etl", b"newest", batch="b", into=late).created
+    assert say("dbt", b"x", into=late).created
