@@ -1,0 +1,107 @@
+"""Rules about changes: what became of columns between two versions of the graph."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date
+
+from govtool.graph.index import Index
+from govtool.policy.finding import Finding, Verdict
+from govtool.policy.judge import Approvals, tokens_of
+from govtool.policy.load import Placed
+from govtool.policy.model import ColumnChange, Rule
+from govtool.policy.patterns import Patterns
+from govtool.policy.places import Places, Truth
+from govtool.policy.propagate import Mode, Propagation
+from govtool.query.evidence import step
+
+
+def judge_changes(
+    before: Propagation, after: Propagation, places: tuple[Places, Places], rule: Placed[Rule], today: date
+) -> list[Finding]:
+    """Find the columns that a rule protects and that a change drops, adds, retypes or makes otherwise.
+
+    Args:
+        before: The classes before the change.
+        after: The classes after it.
+        places: What is known of the datasets, before and after.
+        rule: A rule of the form ``change``.
+        today: For approvals.
+    """
+    body: ColumnChange = rule.value.body
+    approved = Approvals(rule.value, today)
+    old, new = before.index, after.index
+    guarded = {True: _guarded(before, places[0], rule.value, body), False: _guarded(after, places[1], rule.value, body)}
+    found = []
+    for kind, name, node, detail in _changes(old, new):
+        if kind not in body.kinds or node not in guarded[kind != "add"] or approved.cover(name):
+            continue
+        here = new.find(old.ref(node)) if kind in ("retype", "logic") else node if kind == "add" else None
+        edges = new.in_edges(here)[:1] if here is not None else []
+        found.append(
+            Finding(
+                rule=rule.value.id,
+                title=rule.value.title,
+                severity=rule.value.severity,
+                verdict=Verdict.VIOLATED,
+                source="",
+                column=name,
+                classes=tuple(body.class_),
+                state=f"{kind} {detail}".strip(),
+                steps=tuple(step(new, e) for e in edges),
+                why=_WORDS[kind] + (f": {detail}" if detail else ""),
+                fix=rule.value.fix,
+                place=rule.place,
+            )
+        )
+    return found
+
+
+_WORDS = {
+    "drop": "the column is gone",
+    "add": "the column is new",
+    "retype": "its type changed",
+    "logic": "it is made otherwise",
+}
+
+
+def _guarded(spread: Propagation, places: Places, rule: Rule, body: ColumnChange) -> set[int]:
+    """The columns that a rule speaks of in one version."""
+    index = spread.index
+    found: set[int] | None = None
+    if body.class_:
+        found = set(spread.having(Mode.VALUE, tokens_of(spread, rule, body.class_, (0,))).tolist())
+    if body.columns:
+        named = Patterns(body.columns).columns(index, places.paths)
+        found = named if found is None else found & named
+    if body.to is not None:
+        where = places.where(body.to)
+        there = {n for d, t in where.items() if t is Truth.YES for n in index.columns(d)}
+        found = there if found is None else found & there
+    return found or set()
+
+
+def _changes(old: Index, new: Index) -> Iterator[tuple[str, str, int, str]]:
+    """Kind of change, name, node (of the old version; for ``add`` of the new), and a detail; sorted by name."""
+    for dataset in old.datasets():
+        for node in old.columns(dataset):
+            if old.is_unknown(node):
+                continue
+            here = new.find(old.ref(node))
+            if here is None or new.is_hidden(new.node_dataset[here]):
+                yield "drop", old.name(node), node, ""
+                continue
+            was, is_ = old.type(node), new.type(here)
+            if was and is_ and was.lower() != is_.lower():
+                yield "retype", old.name(node), node, f"{was} to {is_}"
+            if _made(old, node) != _made(new, here):
+                yield "logic", old.name(node), node, ""
+    for dataset in new.datasets():
+        for node in new.columns(dataset):
+            if not new.is_unknown(node) and old.find(new.ref(node)) is None:
+                yield "add", new.name(node), node, ""
+
+
+def _made(index: Index, node: int) -> set[tuple[str, int, tuple[str, ...]]]:
+    """What a column is made of, and how."""
+    return {(index.name(index.edge_source[e]), index.kind(e), index.functions(e)) for e in index.in_edges(node)}

@@ -1,0 +1,255 @@
+"""All rules on one version of the graph; with a base, only what has come since."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date
+
+from govtool.errors import UsageError
+from govtool.graph.index import Index
+from govtool.policy.changes import judge_changes
+from govtool.policy.finding import Finding, Remark, Verdict, waived
+from govtool.policy.joins import judge_joins
+from govtool.policy.judge import Approvals, Question, judge, tokens_of
+from govtool.policy.load import Placed, PolicySet
+from govtool.policy.model import Described, Metadata, Place, Purpose, Rule, days
+from govtool.policy.patterns import ColumnPaths, Patterns
+from govtool.policy.places import Places, Truth
+from govtool.policy.propagate import Mode, Propagation, Token, propagate
+from govtool.policy.transfer import transfers
+
+Seeds = dict[int, tuple[str, ...]]
+
+
+@dataclass(slots=True)
+class Governed:
+    """A graph with everything that the policies say of it."""
+
+    policies: PolicySet
+    places: Places
+    spread: Propagation
+    seeds: tuple[Seeds, ...]
+    """Classified columns: of any source, then for each ``from`` those for certain and those perhaps in it."""
+    origins: tuple[Place, ...]
+    """The distinct ``from`` of the rules; that of number ``i`` has the groups ``1 + 2 * i`` and ``2 + 2 * i``."""
+
+    def groups(self, origin: Place | None) -> dict[int, Truth]:
+        """The groups of sources at a place."""
+        if origin is None:
+            return {0: Truth.YES}
+        at = 1 + 2 * self.origins.index(origin)
+        return {at: Truth.YES, at + 1: Truth.UNKNOWN}
+
+
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    """The outcome of a check; findings are sorted, the worst first."""
+
+    rules: tuple[Placed[Rule], ...]
+    findings: tuple[Finding, ...]
+    """Violated, unknown and waived; without those of the base."""
+    remarks: tuple[Remark, ...]
+    known: int = 0
+    """Findings that the base has too, left out."""
+    columns: int = 0
+    """Columns with a class."""
+    skipped: tuple[str, ...] = field(default=())
+    """Rules that need a base and had none."""
+
+    def counts(self) -> Counter[str]:
+        """Findings by severity for what is violated, by verdict for the rest; ``held`` counts rules."""
+        found: Counter[str] = Counter()
+        for finding in self.findings:
+            if finding.accepted:
+                found["accepted"] += 1
+            elif finding.verdict is Verdict.VIOLATED:
+                found[finding.severity] += 1
+            else:
+                found[finding.verdict.label] += 1
+        found["held"] = len(self.held())
+        return found
+
+    def held(self) -> tuple[str, ...]:
+        """Ids of the rules without any finding."""
+        told = {f.rule for f in self.findings} | set(self.skipped)
+        return tuple(r.value.id for r in self.rules if r.value.id not in told)
+
+
+def govern(
+    index: Index, policies: PolicySet, today: date, *, metadata: Sequence[Metadata] = (), need_zones: bool = False
+) -> Governed:
+    """Classify the columns of a graph and propagate the classes.
+
+    Args:
+        index: The graph.
+        policies: The policies.
+        today: For what expires.
+        metadata: Facts besides those of the policies.
+        need_zones: Whether a zone that matches nothing is an error.
+
+    Raises:
+        UsageError: ``policy.empty-zone``.
+    """
+    places = Places(index, policies, metadata)
+    if need_zones and places.empty_zones:
+        name = places.empty_zones[0]
+        raise UsageError(
+            f"the zone {name} matches no dataset",
+            code="policy.empty-zone",
+            location=policies.zones[name].place,
+            hint="correct its datasets, or write optional: true",
+        )
+    seeds = classified(index, policies, places)
+    origins: list[Place] = []
+    for rule in policies.rules:
+        origin = getattr(rule.value.body, "from_", None)
+        if origin is not None and origin not in origins:
+            origins.append(origin)
+    every: list[Seeds] = [seeds]
+    for origin in origins:
+        where = places.where(origin)
+        for truth in (Truth.YES, Truth.UNKNOWN):
+            every.append({n: c for n, c in seeds.items() if where.get(index.node_dataset[n]) is truth})
+    moved = transfers(index, (d.value for d in policies.declassify), today, places.paths)
+    spread = propagate(index, policies.lattice, moved, seeds, every[1:])
+    return Governed(policies, places, spread, tuple(every), tuple(origins))
+
+
+def classified(index: Index, policies: PolicySet, places: Places) -> Seeds:
+    """The columns that ``classify`` names, and their classes."""
+    found: dict[int, set[str]] = {}
+    paths: ColumnPaths = places.paths
+    for item in policies.classify:
+        one = item.value
+        nodes = Patterns(one.columns).columns(index, paths) | places.tagged(one.tags)
+        without = Patterns(one.except_)
+        for node in nodes:
+            name = index.dataset_name(index.node_dataset[node])
+            if not (without and without.match_column(name, index.path(node))):
+                found.setdefault(node, set()).add(one.class_)
+    return {node: tuple(sorted(classes)) for node, classes in sorted(found.items())}
+
+
+def check(governed: Governed, today: date, base: Governed | None = None) -> CheckResult:
+    """Judge every rule.
+
+    Args:
+        governed: The version to check.
+        today: For waivers and approvals.
+        base: The version before the change: findings that it has too are counted, not listed.
+    """
+    policies = governed.policies
+    findings = _all(governed, today, base)
+    skipped = tuple(r.value.id for r in policies.rules if r.value.form == "change" and base is None)
+    known = 0
+    if base is not None:
+        before = {f.fingerprint for f in _all(base, today, None)}
+        fresh = [f for f in findings if f.fingerprint not in before]
+        known = len(findings) - len(fresh)
+        findings = fresh
+    told, remarks = waived(findings, policies, today)
+    if base is not None:  # what the base has may well be what a waiver is for
+        remarks = tuple(r for r in remarks if r.code != "waiver-unused")
+    spread = governed.spread
+    columns = len({int(n) for m in (Mode.VALUE,) for n in spread.having(m, spread.tokens)})
+    return CheckResult(policies.rules, tuple(sorted(told, key=_order)), remarks, known, columns, skipped)
+
+
+_SEVERITY = ("error", "warning", "note")
+
+
+def _order(finding: Finding) -> tuple[int, int, str, str, str]:
+    return finding.verdict, _SEVERITY.index(finding.severity), finding.rule, finding.column, finding.source
+
+
+def _all(governed: Governed, today: date, base: Governed | None) -> list[Finding]:
+    found: list[Finding] = []
+    for rule in governed.policies.rules:
+        form, body = rule.value.form, rule.value.body
+        if form == "join":
+            found += judge_joins(governed.spread, rule, today)
+        elif form == "metadata":
+            found += _metadata(governed, rule, body, today)
+        elif form == "change":
+            if base is not None:
+                found += judge_changes(base.spread, governed.spread, (base.places, governed.places), rule, today)
+        else:
+            found += judge(governed.spread, _question(governed, rule), governed.seeds, today)
+    return found
+
+
+_BAD, _OPEN = Verdict.VIOLATED, Verdict.UNKNOWN
+_MODES: Mapping[str, Mapping[Mode, Verdict]] = {
+    "direct": {Mode.VALUE: _BAD, Mode.UNKNOWN: _OPEN},
+    "indirect": {Mode.INFLUENCE: _BAD, Mode.UNKNOWN: _OPEN},
+    "any": {Mode.VALUE: _BAD, Mode.INFLUENCE: _BAD, Mode.UNKNOWN: _OPEN},
+}
+
+
+def _question(governed: Governed, rule: Placed[Rule]) -> Question:
+    form, body = rule.value.form, rule.value.body
+    if form == "purpose":
+        sinks = _purposes(governed, body)
+        return Question(
+            rule, body.class_, sinks, _MODES["direct"], {0: Truth.YES}, "the purposes of the dataset are not known"
+        )
+    sinks = governed.places.where(body.to)
+    modes = {Mode.UNKNOWN: _BAD} if form == "opaque" else _MODES[body.via]
+    region = "the region of the source or of the dataset is not known"
+    return Question(rule, body.class_, sinks, modes, governed.groups(body.from_), region)
+
+
+def _purposes(governed: Governed, body: Purpose) -> dict[int, Truth]:
+    """Datasets where none of the purposes is pursued, and those of which that is not known."""
+    allowed = set(body.any_of)
+    found = {}
+    for dataset in governed.places.index.datasets():
+        purposes = governed.places.about(dataset).purposes
+        if not purposes & allowed:
+            found[dataset] = Truth.YES if purposes else Truth.UNKNOWN
+    return found
+
+
+def _metadata(governed: Governed, rule: Placed[Rule], body: Described, today: date) -> list[Finding]:
+    """Datasets with data of a class that lack a fact."""
+    index, spread = governed.spread.index, governed.spread
+    approved = Approvals(rule.value, today)
+    tokens = tokens_of(spread, rule.value, body.class_, (0,))
+    certain = {index.node_dataset[n] for n in spread.having(Mode.VALUE, tokens).tolist()}
+    perhaps = {index.node_dataset[n] for n in spread.having(Mode.UNKNOWN, tokens).tolist()} - certain
+    found = []
+    for dataset in sorted(certain | perhaps):
+        name = index.dataset_name(dataset)
+        lacking = _lacking(governed.places, dataset, body)
+        if not lacking or index.is_hidden(dataset) or index.dataset_kind(dataset) == "query" or approved.cover(name):
+            continue
+        finding = Finding(
+            rule=rule.value.id,
+            title=rule.value.title,
+            severity=rule.value.severity,
+            verdict=Verdict.VIOLATED if dataset in certain else Verdict.UNKNOWN,
+            source="",
+            column=name,
+            classes=tuple(sorted({t.name for t in tokens if _holds(spread, dataset, t)})),
+            state="value" if dataset in certain else "unknown",
+            why="; ".join(lacking),
+            fix=rule.value.fix or "say so in metadata: or in a zone",
+            place=rule.place,
+        )
+        found.append(finding if finding.classes else replace(finding, classes=body.class_))
+    return found
+
+
+def _holds(spread: Propagation, dataset: int, token: Token) -> bool:
+    return any(spread.has(n, Mode.VALUE, token) for n in spread.index.columns(dataset))
+
+
+def _lacking(places: Places, dataset: int, body: Described) -> list[str]:
+    about = places.about(dataset)
+    missing = [key for key in body.keys if not getattr(about, key)]
+    found = [f"no {' and no '.join(missing)}"] if missing else []
+    if body.retention_max and about.retention and days(about.retention) > days(body.retention_max):
+        found.append(f"a retention of {about.retention}, more than {body.retention_max}")
+    return found

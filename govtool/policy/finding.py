@@ -1,0 +1,130 @@
+"""Findings: what a rule has to say of a column; verdicts, waivers, fingerprints."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, timedelta
+from enum import IntEnum
+
+from govtool.names import split_name
+from govtool.policy.load import Placed, PolicySet
+from govtool.policy.model import Waiver
+from govtool.policy.patterns import Patterns
+from govtool.query.evidence import Evidence, Step
+
+SOON = timedelta(days=30)
+"""A waiver that expires within this is worth a note."""
+
+
+class Verdict(IntEnum):
+    """What a rule says of a column, the worst first."""
+
+    VIOLATED = 0
+    UNKNOWN = 1
+    WAIVED = 2
+    HELD = 3
+
+    @property
+    def label(self) -> str:
+        """The name as it is written in answers: ``violated``."""
+        return self.name.lower()
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One rule is violated, or may be, at one column."""
+
+    rule: str
+    title: str
+    severity: str
+    """``error``, ``warning`` or ``note``."""
+    verdict: Verdict
+    source: str
+    """The column that the data comes from; two, joined by `` + ``, for joins; empty where there is none."""
+    column: str
+    """Where the rule speaks: a column, ``dataset.*`` for its rows, or a dataset."""
+    classes: tuple[str, ...]
+    state: str
+    """How the data arrives: ``value``, ``influence``, ``unknown``, with the declassifiers it has passed."""
+    steps: tuple[Step, ...] = ()
+    """The way edge by edge, temporary datasets included."""
+    why: str = ""
+    """What did and did not declassify, or what is missing."""
+    fix: str = ""
+    place: str = ""
+    """``file:line`` of the rule."""
+    waiver: str | None = None
+    """``file:line`` of the waiver that matched."""
+    expires: date | None = None
+    """When that waiver does."""
+    accepted: bool = False
+    """In the baseline."""
+
+    @property
+    def evidence(self) -> Evidence | None:
+        """The statement that makes the offending edge: the last of the way."""
+        return self.steps[-1].evidence if self.steps else None
+
+    @property
+    def fingerprint(self) -> str:
+        """The same for the same rule, source, sink and state, whatever the lines and the text of the SQL."""
+        said = json.dumps([self.rule, self.source, self.column, self.state])
+        return hashlib.sha256(said.encode("utf-8", "backslashreplace")).hexdigest()[:32]
+
+    @property
+    def path(self) -> tuple[str, ...]:
+        """The columns on the way, temporary ones left out."""
+        if not self.steps:
+            return (self.column,) if not self.source or self.source == self.column else (self.source, self.column)
+        found = [self.source.partition(" + ")[0], *(s.target for s in self.steps if not s.elided)]
+        return tuple(dict.fromkeys(found))
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """A warning or a note about the policies themselves."""
+
+    code: str
+    severity: str
+    message: str
+    place: str
+
+
+def waived(
+    findings: Iterable[Finding], policies: PolicySet, today: date
+) -> tuple[tuple[Finding, ...], tuple[Remark, ...]]:
+    """Apply the waivers that have not expired; each finding is looked at by itself.
+
+    Returns:
+        The findings, and what is to be said of the waivers: unused ones, expired ones, those that soon will be.
+    """
+    live = [(w, Patterns(w.value.columns)) for w in policies.waivers if w.value.expires >= today]
+    used: set[str] = set()
+    out = []
+    for finding in findings:
+        match = next((w for w, names in live if w.value.rule == finding.rule and _covers(names, finding)), None)
+        if match is not None and finding.verdict in (Verdict.VIOLATED, Verdict.UNKNOWN):
+            used.add(match.place)
+            finding = replace(finding, verdict=Verdict.WAIVED, waiver=match.place, expires=match.value.expires)
+        out.append(finding)
+    return tuple(out), tuple(_remarks(policies.waivers, used, today))
+
+
+def _covers(names: Patterns, finding: Finding) -> bool:
+    parts = split_name(finding.column)
+    return any(p.matches(finding.column) or (p.is_regex and p.matches(parts[-1])) for p in names.items)
+
+
+def _remarks(waivers: Sequence[Placed[Waiver]], used: set[str], today: date) -> Iterable[Remark]:
+    for waiver in waivers:
+        one, about = waiver.value, f"the waiver of {waiver.value.rule} for {', '.join(waiver.value.columns)}"
+        if one.expires < today:
+            yield Remark("waiver-expired", "warning", f"{about} expired on {one.expires}", waiver.place)
+        elif waiver.place not in used:
+            yield Remark("waiver-unused", "warning", f"{about} matches nothing", waiver.place)
+        elif one.expires - today <= SOON:
+            left = (one.expires - today).days
+            yield Remark("waiver-expires", "note", f"{about} expires on {one.expires}, in {left} days", waiver.place)

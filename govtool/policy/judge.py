@@ -1,0 +1,261 @@
+"""Rules about where data gets to: flow, opaque, purpose. One search with different questions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+
+from govtool.model.kinds import VALUE_FLOW
+from govtool.policy.finding import Finding, Verdict
+from govtool.policy.load import Placed
+from govtool.policy.masking import keeps_a_value, named
+from govtool.policy.model import NONE, Declassify, Rule
+from govtool.policy.patterns import Patterns
+from govtool.policy.places import Truth
+from govtool.policy.propagate import Mode, Propagation, Token
+from govtool.policy.trace import Arrival, State, leading_to, ways
+from govtool.query.evidence import Step, step
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a rule wants to know."""
+
+    rule: Placed[Rule]
+    classes: tuple[str, ...]
+    sinks: Mapping[int, Truth]
+    """Datasets where data must not be; ``UNKNOWN``: where it may be that it must not be."""
+    modes: Mapping[Mode, Verdict]
+    """What it means that data arrives in a mode; modes that are left out do not matter."""
+    groups: Mapping[int, Truth]
+    """Sources that count (see ``Token.group``): for certain, or maybe."""
+    lacking: str = ""
+    """What is not known where a sink is ``UNKNOWN``."""
+
+
+class Approvals:
+    """The columns that a rule's approvals cover on a day."""
+
+    def __init__(self, rule: Rule, today: date) -> None:
+        live = [a for u in rule.unless for a in u.approved if a.expires is None or a.expires >= today]
+        self.names = Patterns(p for a in live for p in a.columns)
+
+    def cover(self, column: str) -> bool:
+        """Whether a column is approved."""
+        return bool(self.names) and self.names.match(column)
+
+
+def tokens_of(spread: Propagation, rule: Rule, classes: Iterable[str], groups: Iterable[int]) -> list[Token]:
+    """The tokens that a rule on some classes speaks of.
+
+    Data is of the class that it had at its source, and of the one that a declassifier made of it; it is out of reach
+    of a rule once it has passed a declassifier that the rule accepts.
+    """
+    wanted, among = tuple(classes), frozenset(groups)
+    return [
+        t
+        for t in spread.tokens
+        if t.group in among
+        and not (t.passed & rule.accepted)
+        and any(spread.lattice.is_a(c, wanted) for c in {t.name, *spread.lowered(t)})
+    ]
+
+
+def judge(
+    spread: Propagation, question: Question, seeds: Sequence[Mapping[int, tuple[str, ...]]], today: date
+) -> list[Finding]:
+    """Find where data of some classes gets to where it must not, with the way for each source and sink.
+
+    Args:
+        spread: The fixpoint.
+        question: What is asked.
+        seeds: Per group of sources the columns that have classes by themselves.
+        today: For approvals.
+    """
+    return _Search(spread, question, seeds, Approvals(question.rule.value, today)).run()
+
+
+class _Search:
+    """The steps of one search."""
+
+    def __init__(
+        self, spread: Propagation, question: Question, seeds: Sequence[Mapping[int, tuple[str, ...]]], ok: Approvals
+    ) -> None:
+        self.spread = spread
+        self.index = spread.index
+        self.question = question
+        self.rule = question.rule.value
+        self.seeds = seeds
+        self.approved = ok
+        self.tokens = frozenset(tokens_of(spread, self.rule, question.classes, question.groups))
+
+    def run(self) -> list[Finding]:
+        """Every pair of source and sink; for what is unknown, every sink with one source."""
+        sinks = self._sinks()
+        if not sinks:
+            return []
+        useful = leading_to(self.index, sinks)
+        found: dict[tuple[str, str], Finding] = {}
+        covered: set[int] = set()
+        starts = [(g, n) for g in self.question.groups for n in sorted(self.seeds[g]) if useful[n]]
+        starts = [(g, n) for g, n in starts if self._at_start(g, n)]
+        roots = [(g, n) for g, n in starts if not self._arrives(g, n)]
+        for group, node in roots:
+            self._walk(group, node, sinks, useful, found, covered)
+        # Sources that only reach each other in a circle have no first one: the first by name will do.
+        for group, node in starts:
+            if set(sinks) <= covered:
+                break
+            if (group, node) not in roots and node not in covered:
+                self._walk(group, node, {n for n in sinks if n not in covered}, useful, found, covered)
+        worst = {f.column for f in found.values() if f.verdict is Verdict.VIOLATED}
+        told: set[str] = set()
+        out = []
+        for finding in found.values():
+            if finding.verdict is Verdict.UNKNOWN:
+                if finding.column in worst or finding.column in told:
+                    continue
+                told.add(finding.column)
+            out.append(finding)
+        return out
+
+    def _sinks(self) -> set[int]:
+        index = self.index
+        found: set[int] = set()
+        for mode in self.question.modes:
+            nodes = self.spread.having(mode, self.tokens).tolist()
+            found.update(n for n in nodes if index.node_dataset[n] in self.question.sinks)
+        return {n for n in found if not self.approved.cover(index.name(n))}
+
+    def _at_start(self, group: int, node: int) -> list[State]:
+        tokens = (Token(name, group, frozenset()) for name in self.seeds[group][node])
+        return [State(node, Mode.VALUE, t) for t in tokens if t in self.spread.place and self._relevant(t)]
+
+    def _relevant(self, token: Token) -> bool:
+        """Whether data of a class may become what the rule speaks of."""
+        return any(t.name == token.name and t.group == token.group for t in self.tokens)
+
+    def _arrives(self, group: int, node: int) -> bool:
+        """Whether a source gets what it is asked for from another column."""
+        spread, index = self.spread, self.index
+        family = [t for t in self.tokens if t.group == group]
+        for edge in index.in_edges(node):
+            if index.kind(edge) not in VALUE_FLOW:
+                continue
+            source = index.edge_source[edge]
+            around = (source, *index.containers(source), *index.fields(source))
+            for token in spread.tokens:
+                if token.group != group or spread.after(token, edge) not in family:
+                    continue
+                if any(other != node and spread.has(other, Mode.VALUE, token) for other in around):
+                    return True
+        return False
+
+    def _walk(
+        self,
+        group: int,
+        node: int,
+        sinks: Iterable[int],
+        useful: object,
+        found: dict[tuple[str, str], Finding],
+        covered: set[int],
+    ) -> None:
+        modes = self.question.modes
+        arrivals = ways(
+            self.spread,
+            self._at_start(group, node),
+            frozenset(sinks),
+            lambda state: state.mode in modes and state.token in self.tokens,
+            useful,  # type: ignore[arg-type]
+        )
+        source = self.index.name(node)
+        for arrival in arrivals:
+            covered.add(arrival.state.node)
+            finding = self._finding(group, source, arrival)
+            key = (source, finding.column)
+            if key not in found or finding.verdict < found[key].verdict:
+                found[key] = finding
+
+    def _finding(self, group: int, source: str, arrival: Arrival) -> Finding:
+        node, mode, token = arrival.state
+        question, index = self.question, self.index
+        verdict = question.modes[mode]
+        certain = min(question.sinks[index.node_dataset[node]], question.groups[group])
+        why = explain(self.spread, self.rule, arrival)
+        if certain is not Truth.YES:
+            verdict = Verdict.UNKNOWN
+            why = question.lacking
+        steps = tuple(step(index, edge) for edge in arrival.edges)
+        return Finding(
+            rule=self.rule.id,
+            title=self.rule.title,
+            severity=self.rule.severity,
+            verdict=verdict,
+            source=source,
+            column=index.name(node),
+            classes=(token.name,),
+            state=state_text(mode, token),
+            steps=steps,
+            why=why,
+            fix=self.rule.fix or remedy(self.spread.transfers.declassify, self.rule, token.name, self.spread),
+            place=question.rule.place,
+        )
+
+
+def state_text(mode: Mode, token: Token) -> str:
+    """``value``, ``influence`` or ``unknown``, and what it has passed: ``value via keyed-hash``."""
+    label = mode.name.lower()
+    return f"{label} via {', '.join(sorted(token.passed))}" if token.passed else label
+
+
+def remedy(declassify: Sequence[Declassify], rule: Rule, name: str, spread: Propagation) -> str:
+    """Which declassifiers would satisfy a rule."""
+    words = []
+    for one in declassify:
+        if (one.name in rule.accepted or one.to == NONE) and spread.lattice.is_a(name, one.from_):
+            least = f", groups of {one.min_group_size} or more" if one.kind == "aggregate" else ""
+            words.append(f"{one.name} ({', '.join(one.functions)}{least})")
+    return " or ".join(words)
+
+
+def explain(spread: Propagation, rule: Rule, arrival: Arrival) -> str:
+    """What the edges of a way do to the class: why none of them ended the matter."""
+    index, words = spread.index, []
+    accepted = [d for d in spread.transfers.declassify if d.name in rule.accepted or d.to == NONE]
+    for edge in arrival.edges:
+        functions = index.functions(edge)
+        reason = index.reason(edge)
+        if reason is not None:
+            words.append(f"could not be understood: {reason}")
+        for function in functions:
+            words.append(_about(function, accepted, spread, edge))
+    token = arrival.state.token
+    if token.passed and arrival.state.mode is Mode.VALUE:
+        words.append(f"{', '.join(sorted(token.passed))} is not accepted by {rule.id}")
+    if arrival.state.mode is Mode.INFLUENCE:
+        words.append("the value itself does not get there, it decides over it")
+    if not words:
+        return "copied as it is" if arrival.edges else "the column itself is of the class"
+    return "; ".join(dict.fromkeys(word for word in words if word))
+
+
+def _about(function: str, accepted: Sequence[Declassify], spread: Propagation, edge: int) -> str:
+    applied = {spread.transfers.declassify[a.declassifier].name for a in spread.transfers.of(edge)}
+    for one in accepted:
+        if one.kind == "aggregate" and named(one.functions, function) and one.name not in applied:
+            who = f" of {', '.join(one.entity)}" if one.entity else ""
+            return f"{function}(): groups of at least {one.min_group_size}{who} are not shown"
+    if any(named(d.functions, function) for d in spread.transfers.declassify if d.name in applied):
+        return ""
+    if keeps_a_value(function):
+        return f"{function}() hands on a real value"
+    return "" if function == "…" else f"{function}() keeps the value"
+
+
+def steps_between(spread: Propagation, source: int, token: Token, sink: int, mode: Mode) -> tuple[Step, ...]:
+    """The shortest way of a token from one node to another."""
+    found = ways(
+        spread, [State(source, Mode.VALUE, token)], {sink}, lambda s: s.mode is mode, leading_to(spread.index, [sink])
+    )
+    return tuple(step(spread.index, e) for e in found[0].edges) if found else ()

@@ -1,0 +1,304 @@
+"""Policy files to one checked set of policies. Every mistake has a place, and the nearest right word."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Generic, TypeVar, get_args
+
+from pydantic import BaseModel, ValidationError
+
+from govtool.errors import UsageError
+from govtool.policy.document import Document, Key, read_document
+from govtool.policy.lattice import Lattice
+from govtool.policy.model import (
+    NONE,
+    Classify,
+    Declassify,
+    Metadata,
+    Place,
+    Policy,
+    PolicyTest,
+    Rule,
+    Waiver,
+    Zone,
+)
+
+T = TypeVar("T")
+
+SUFFIXES = (".yml", ".yaml")
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyFile:
+    """One file as read."""
+
+    document: Document
+    policy: Policy
+
+    def place(self, *path: str | int) -> str:
+        """``file:line`` of a part."""
+        return self.document.place(path)
+
+
+@dataclass(frozen=True, slots=True)
+class Placed(Generic[T]):
+    """A part of a policy and where it is said."""
+
+    value: T
+    place: str
+    file: str
+
+
+@dataclass(frozen=True)
+class PolicySet:
+    """Policies that hold together: classes and zones of one file serve the rules of another."""
+
+    files: tuple[PolicyFile, ...]
+
+    def _all(self, name: str) -> Iterator[Placed[Any]]:
+        for file in self.files:
+            for i, item in enumerate(getattr(file.policy, name)):
+                yield Placed(item, file.place(name, i), file.document.file)
+
+    @cached_property
+    def lattice(self) -> Lattice:
+        """The classes in their order."""
+        implied: dict[str, set[str]] = {}
+        for file in self.files:
+            for name, definition in file.policy.classes.items():
+                implied.setdefault(name, set()).update(definition.implies)
+        low = {n for f in self.files for n, d in f.policy.classes.items() if d.entropy == "low"}
+        return Lattice(implied, low)
+
+    @cached_property
+    def rules(self) -> tuple[Placed[Rule], ...]:
+        """All rules, in order of file and line."""
+        return tuple(self._all("rules"))
+
+    @cached_property
+    def classify(self) -> tuple[Placed[Classify], ...]:
+        """All classifications."""
+        return tuple(self._all("classify"))
+
+    @cached_property
+    def declassify(self) -> tuple[Placed[Declassify], ...]:
+        """All declassifiers."""
+        return tuple(self._all("declassify"))
+
+    @cached_property
+    def waivers(self) -> tuple[Placed[Waiver], ...]:
+        """All waivers."""
+        return tuple(self._all("waivers"))
+
+    @cached_property
+    def metadata(self) -> tuple[Placed[Metadata], ...]:
+        """All facts about datasets and columns."""
+        return tuple(self._all("metadata"))
+
+    @cached_property
+    def tests(self) -> tuple[Placed[PolicyTest], ...]:
+        """All tests."""
+        return tuple(self._all("tests"))
+
+    @cached_property
+    def zones(self) -> dict[str, Placed[Zone]]:
+        """Zones by name."""
+        return {
+            name: Placed(zone, file.place("zones", name), file.document.file)
+            for file in self.files
+            for name, zone in file.policy.zones.items()
+        }
+
+
+def load(paths: Iterable[tuple[Path, str]]) -> PolicySet:
+    """Read policy files and check them against each other.
+
+    Args:
+        paths: Each file with the name that messages call it by.
+
+    Raises:
+        UsageError: The first mistake (``policy.*``); the hint counts the others.
+    """
+    files: list[PolicyFile] = []
+    problems: list[UsageError] = []
+    for path, shown in paths:
+        try:
+            document = read_document(path, shown)
+        except UsageError as error:
+            problems.append(error)
+            continue
+        file = validated(document, problems)
+        if file is not None:
+            files.append(file)
+    if not problems:
+        problems = list(mistakes(files))
+    if problems:
+        raise first_of(problems)
+    return PolicySet(tuple(files))
+
+
+def first_of(problems: Sequence[UsageError]) -> UsageError:
+    """The first of several mistakes, with a hint that there are more."""
+    first = problems[0]
+    if len(problems) > 1:
+        places = ", ".join(p.location or "" for p in problems[1:6])
+        more = f"{len(problems) - 1} more: {places}{' …' if len(problems) > 6 else ''}"
+        first.hint = f"{first.hint}; {more}" if first.hint else more
+    return first
+
+
+def files_below(path: Path) -> list[Path]:
+    """A file itself, or the policy files of a folder and the folders in it, sorted; hidden ones left out."""
+    if not path.is_dir():
+        return [path]
+    found = [p for p in path.rglob("*") if p.suffix.lower() in SUFFIXES and p.is_file()]
+    return sorted(p for p in found if not any(part.startswith(".") for part in p.relative_to(path).parts))
+
+
+def validated(document: Document, problems: list[UsageError]) -> PolicyFile | None:
+    """A document as a policy; None after adding to the problems."""
+    if not isinstance(document.value, dict):
+        problems.append(
+            UsageError(
+                "a policy file is a mapping with the key version", code="policy.type", location=document.place(())
+            )
+        )
+        return None
+    try:
+        return PolicyFile(document, Policy.model_validate(document.value))
+    except ValidationError as error:
+        problems += [_problem(document, item) for item in error.errors(include_url=False)]
+    except RecursionError:
+        problems.append(UsageError("nested too deeply", code="policy.type", location=document.file))
+    return None
+
+
+def _problem(document: Document, item: Any) -> UsageError:
+    """What pydantic found, in our words."""
+    path: Key = tuple(item["loc"])
+    named = ".".join(str(part) for part in path if part != "[key]")
+    kind, message = item["type"], str(item["msg"]).removeprefix("Value error, ")
+    nearest: tuple[str, ...] = ()
+    code = "policy.value"
+    if kind == "extra_forbidden":
+        known = _keys_at(path[:-1])
+        nearest = tuple(difflib.get_close_matches(str(path[-1]), known, 3, 0.5)) or tuple(known[:8])
+        message, code = f"unknown key {path[-1]!r} in {named.rpartition('.')[0] or 'the file'}", "policy.key"
+    elif kind == "missing":
+        message, code = f"{named.rpartition('.')[0] or 'the file'} lacks the key {path[-1]!r}", "policy.missing-key"
+    elif kind == "literal_error":
+        expected = str(item.get("ctx", {}).get("expected", ""))
+        words = [word.strip("' ") for word in expected.replace(" or ", ", ").split(",")]
+        nearest = tuple(difflib.get_close_matches(str(item["input"]), words, 1, 0.5)) or tuple(words)
+        message = f"{named}: {str(item['input'])[:80]!r} is not one of {expected}"
+    elif kind == "string_pattern_mismatch":
+        message = f"{named}: {str(item['input'])[:80]!r} is not a name; letters, digits, - and _ (classes: with dots)"
+    elif kind.startswith("date"):
+        message = f"{named}: {str(item['input'])[:80]!r} is not a date; write 2027-03-31"
+        code = "policy.date"
+    else:
+        message = f"{named}: {message[:1].lower()}{message[1:]}" if named else message
+    return UsageError(message, code=code, location=document.place(path), nearest=nearest)
+
+
+def _keys_at(path: Key) -> list[str]:
+    """The keys that the models allow at a path."""
+    model: Any = Policy
+    for part in path:
+        if isinstance(part, int) or model is None:
+            continue
+        fields = {(f.alias or n): f for n, f in model.model_fields.items()} if _is_model(model) else {}
+        # A key that is no field is one of the user's own, below a mapping: the model stays what the mapping holds.
+        if part in fields:
+            model = _model_in(fields[part].annotation)
+    return [f.alias or n for n, f in model.model_fields.items()] if _is_model(model) else []
+
+
+def _is_model(item: Any) -> bool:
+    return isinstance(item, type) and issubclass(item, BaseModel)
+
+
+def _model_in(annotation: Any) -> Any:
+    """The model that an annotation such as ``tuple[Rule, ...] | None`` speaks of."""
+    if _is_model(annotation):
+        return annotation
+    return next((found for item in get_args(annotation) if (found := _model_in(item))), None)
+
+
+def mistakes(files: Sequence[PolicyFile]) -> Iterator[UsageError]:
+    """What single files cannot tell: names that nothing defines, names defined twice, cycles."""
+    policies = PolicySet(tuple(files))
+    yield from _twice(files)
+    cycle = policies.lattice.cycle()
+    if cycle:
+        place = next(f.place("classes", cycle[0]) for f in files if cycle[0] in f.policy.classes)
+        text = " → ".join((*cycle, cycle[0]))
+        yield UsageError(f"classes imply each other in a circle: {text}", code="policy.class-cycle", location=place)
+    known = {
+        "class": policies.lattice.names,
+        "zone": set(policies.zones),
+        "declassifier": {d.value.name for d in policies.declassify},
+        "rule": {r.value.id for r in policies.rules},
+    }
+    for file in files:
+        for kind, name, path in _references(file.policy):
+            if name not in known[kind]:
+                yield UsageError(
+                    f"no {kind} {name}",
+                    code=f"policy.unknown-{kind}",
+                    location=file.place(*path),
+                    nearest=tuple(difflib.get_close_matches(name, sorted(known[kind]), 3)),
+                    hint=None if known[kind] else f"the policy defines no {kind}",
+                )
+
+
+def _references(policy: Policy) -> Iterator[tuple[str, str, Key]]:
+    """Every name that must be defined somewhere, with its kind and its path."""
+    for name, definition in policy.classes.items():
+        yield from (("class", other, ("classes", name, "implies")) for other in definition.implies)
+    for i, item in enumerate(policy.classify):
+        yield "class", item.class_, ("classify", i, "class")
+    for i, one in enumerate(policy.declassify):
+        yield from (("class", name, ("declassify", i, "from")) for name in one.from_)
+        if one.to != NONE:
+            yield "class", one.to, ("declassify", i, "to")
+    for i, rule in enumerate(policy.rules):
+        at: Key = ("rules", i, "deny" if rule.deny else "require", rule.form)
+        body = rule.body
+        names = body.classes if rule.form == "join" else body.class_
+        yield from (("class", name, (*at, "classes" if rule.form == "join" else "class")) for name in names)
+        for key, field in (("from", "from_"), ("to", "to")):
+            place = getattr(body, field, None)
+            if isinstance(place, Place) and place.zone:
+                yield "zone", place.zone.removeprefix("!"), (*at, key, "zone")
+        for n, unless in enumerate(rule.unless):
+            yield from (("declassifier", name, ("rules", i, "unless", n)) for name in unless.declassified)
+    for i, waiver in enumerate(policy.waivers):
+        yield "rule", waiver.rule, ("waivers", i, "rule")
+    for i, test in enumerate(policy.tests):
+        yield from (("rule", e.rule, ("tests", i, "expect", n, "rule")) for n, e in enumerate(test.expect))
+
+
+def _twice(files: Sequence[PolicyFile]) -> Iterator[UsageError]:
+    """Names that two parts bear."""
+    kinds: tuple[tuple[str, Callable[[Policy], Iterable[tuple[str, Key]]]], ...] = (
+        ("rule", lambda p: ((r.id, ("rules", i, "id")) for i, r in enumerate(p.rules))),
+        ("declassifier", lambda p: ((d.name, ("declassify", i, "name")) for i, d in enumerate(p.declassify))),
+        ("zone", lambda p: ((name, ("zones", name)) for name in p.zones)),
+    )
+    for kind, names in kinds:
+        seen: dict[str, str] = {}
+        for file in files:
+            for name, path in names(file.policy):
+                place = file.place(*path)
+                if name in seen:
+                    yield UsageError(
+                        f"the {kind} {name} is defined twice; first at {seen[name]}",
+                        code=f"policy.duplicate-{kind}",
+                        location=place,
+                    )
+                seen.setdefault(name, place)

@@ -1,0 +1,375 @@
+"""What a policy file may say: pydantic models, which also print its JSON Schema (``govtool policy schema``).
+
+See docs/policies.md for what each part means. Nothing here knows of graphs.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import date
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+from govtool.policy.patterns import Pattern
+
+NONE = "none"
+"""The class that is no class: what a declassifier with ``to: none`` leaves."""
+
+_CLASS = r"^[a-z][a-z0-9_-]*(\.[a-z0-9][a-z0-9_-]*)*$"
+_DURATION = re.compile(r"(\d{1,6})\s*([hdwmy])\Z")
+_DAYS = {"h": 1 / 24, "d": 1.0, "w": 7.0, "m": 30.4375, "y": 365.25}
+
+
+def _pattern(text: str) -> str:
+    Pattern(text)
+    return text
+
+
+def _listed(value: Any) -> Any:
+    return [value] if isinstance(value, str) else value
+
+
+def _duration(text: str) -> str:
+    if not _DURATION.match(text):
+        raise ValueError("a duration is a number and h, d, w, m or y: 400d")
+    return text
+
+
+def days(duration: str) -> float:
+    """The days of a duration such as ``400d``, ``13m`` or ``2y``.
+
+    Raises:
+        ValueError: It is not a duration.
+
+    >>> days("2w"), days("400d")
+    (14.0, 400.0)
+    """
+    found = _DURATION.match(duration.strip())
+    if not found:
+        raise ValueError(f"{duration!r} is not a duration")
+    return int(found[1]) * _DAYS[found[2]]
+
+
+PatternText = Annotated[str, AfterValidator(_pattern)]
+PatternList = Annotated[tuple[PatternText, ...], BeforeValidator(_listed)]
+Texts = Annotated[tuple[str, ...], BeforeValidator(_listed)]
+ClassName = Annotated[str, Field(pattern=_CLASS)]
+ClassNames = Annotated[tuple[ClassName, ...], BeforeValidator(_listed), Field(min_length=1)]
+Duration = Annotated[str, AfterValidator(_duration)]
+Severity = Literal["error", "warning", "note"]
+
+
+class Part(BaseModel):
+    """Base of all parts: unknown keys are errors, nothing changes after loading."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, str_strip_whitespace=True, populate_by_name=True)
+
+
+class ClassDefinition(Part):
+    """A class of data; its place in the hierarchy is its dotted name."""
+
+    description: str = ""
+    regulations: Texts = ()
+    implies: Annotated[tuple[ClassName, ...], BeforeValidator(_listed)] = Field(
+        default=(), description="Classes that data of this class belongs to as well, besides those above it by name."
+    )
+    entropy: Literal["low", "high"] = Field(
+        default="high", description="low: few enough values to be guessed, so that an unkeyed hash hides nothing."
+    )
+
+
+class Classify(Part):
+    """Which columns are of a class."""
+
+    class_: ClassName = Field(alias="class")
+    columns: PatternList = ()
+    tags: Texts = ()
+    except_: PatternList = Field(default=(), alias="except")
+
+    @model_validator(mode="after")
+    def _says_something(self) -> Self:
+        if not self.columns and not self.tags:
+            raise ValueError("needs columns or tags")
+        return self
+
+
+class Declaration(Part):
+    """A person's word that groups of some columns are large enough."""
+
+    columns: PatternList = Field(min_length=1)
+    by: str = Field(min_length=1)
+    reason: str = ""
+    expires: date
+
+
+class Declassify(Part):
+    """What lowers a class: a mask, or an aggregate over groups that are large enough."""
+
+    name: str = Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]*$")
+    kind: Literal["mask", "aggregate"]
+    functions: Texts = Field(min_length=1, description="Names, globs, or a set: @keyed, @hash, @mask.")
+    from_: ClassNames = Field(alias="from")
+    to: str = Field(pattern=_CLASS)
+    min_group_size: int | None = Field(default=None, ge=2)
+    entity: PatternList = Field(default=(), description="Columns that identify one person: k counts these, not rows.")
+    evidence: tuple[Literal["having", "measured", "declared"], ...] = ("having",)
+    declared: tuple[Declaration, ...] = ()
+    low_entropy: bool = Field(default=False, description="Accept unkeyed hashes of classes of low entropy.")
+
+    @model_validator(mode="after")
+    def _k(self) -> Self:
+        if self.kind == "aggregate" and self.min_group_size is None:
+            raise ValueError("an aggregate needs min_group_size")
+        if self.kind == "mask" and self.min_group_size is not None:
+            raise ValueError("min_group_size is for aggregates")
+        if self.to == NONE and self.kind != "aggregate":
+            raise ValueError("only an aggregate may have to: none; a mask leaves data that is still about someone")
+        if self.kind == "aggregate" and not self.evidence:
+            raise ValueError("an aggregate needs evidence")
+        return self
+
+
+class Zone(Part):
+    """A set of datasets, and what is known of all of them."""
+
+    datasets: PatternList = Field(min_length=1)
+    region: str | None = None
+    purposes: Texts = ()
+    owner: str | None = None
+    retention: Duration | None = None
+    description: str = ""
+    optional: bool = Field(default=False, description="It is no mistake if it matches nothing.")
+
+
+class Metadata(Part):
+    """What is known of datasets or columns, said here because no tool said it."""
+
+    datasets: PatternList = ()
+    columns: PatternList = ()
+    owner: str | None = None
+    retention: Duration | None = None
+    description: str | None = None
+    tags: Texts = ()
+
+    @model_validator(mode="after")
+    def _about(self) -> Self:
+        if not self.datasets and not self.columns:
+            raise ValueError("needs datasets or columns")
+        if self.columns and (self.owner or self.retention or self.description):
+            raise ValueError("columns have only tags; owner, retention and description are of datasets")
+        return self
+
+
+class Place(Part):
+    """Where: by zone, region or name; all that is given must hold. A leading ``!`` negates."""
+
+    zone: str | None = None
+    region: str | None = None
+    datasets: PatternList = ()
+
+    @model_validator(mode="after")
+    def _somewhere(self) -> Self:
+        if not self.zone and not self.region and not self.datasets:
+            raise ValueError("needs zone, region or datasets")
+        return self
+
+
+class Flow(Part):
+    """Data of a class reaches a place."""
+
+    class_: ClassNames = Field(alias="class")
+    from_: Place | None = Field(default=None, alias="from")
+    to: Place
+    via: Literal["direct", "indirect", "any"] = "direct"
+
+
+class Join(Part):
+    """Data of several classes comes together in one dataset, from different datasets."""
+
+    classes: Annotated[tuple[ClassName, ...], Field(min_length=2, max_length=2)]
+    in_: PatternList = Field(default=("**",), alias="in")
+
+
+class OpaqueStep(Part):
+    """A step that could not be understood lies between data of a class and a place."""
+
+    class_: ClassNames = Field(alias="class")
+    from_: Place | None = Field(default=None, alias="from")
+    to: Place
+
+
+class ColumnChange(Part):
+    """Columns change between ``--base`` and the version that is checked."""
+
+    class_: Annotated[tuple[ClassName, ...], BeforeValidator(_listed)] = Field(default=(), alias="class")
+    columns: PatternList = ()
+    to: Place | None = None
+    kinds: tuple[Literal["add", "drop", "retype", "logic"], ...] = ("drop", "retype")
+
+    @model_validator(mode="after")
+    def _of_something(self) -> Self:
+        if not self.class_ and not self.columns and not self.to:
+            raise ValueError("needs class, columns or to")
+        return self
+
+
+class Purpose(Part):
+    """Data of a class lies only where one of these purposes is pursued."""
+
+    class_: ClassNames = Field(alias="class")
+    any_of: Texts = Field(min_length=1)
+
+
+class Described(Part):
+    """Datasets with data of a class have these facts."""
+
+    class_: ClassNames = Field(alias="class")
+    keys: tuple[Literal["owner", "retention", "description"], ...] = Field(min_length=1)
+    retention_max: Duration | None = None
+
+
+def _only_one(part: Part) -> None:
+    if len(part.model_fields_set) != 1:
+        raise ValueError(f"needs exactly one of {', '.join(type(part).model_fields)}")
+
+
+class Deny(Part):
+    """What must not be: one of these."""
+
+    flow: Flow | None = None
+    join: Join | None = None
+    opaque: OpaqueStep | None = None
+    change: ColumnChange | None = None
+
+    @model_validator(mode="after")
+    def _one(self) -> Self:
+        _only_one(self)
+        return self
+
+
+class Require(Part):
+    """What must be: one of these."""
+
+    purpose: Purpose | None = None
+    metadata: Described | None = None
+
+    @model_validator(mode="after")
+    def _one(self) -> Self:
+        _only_one(self)
+        return self
+
+
+class Approval(Part):
+    """Someone's consent to a rule's exception; part of the rule, unlike a waiver."""
+
+    columns: PatternList = Field(min_length=1)
+    by: str = Field(min_length=1)
+    reason: str = ""
+    expires: date | None = None
+
+
+class Unless(Part):
+    """An exception of a rule: data that went through a declassifier, or columns that someone approved."""
+
+    declassified: Texts = ()
+    approved: tuple[Approval, ...] = ()
+
+    @model_validator(mode="after")
+    def _one(self) -> Self:
+        _only_one(self)
+        return self
+
+
+class Rule(Part):
+    """One rule; exactly one of ``deny`` and ``require``."""
+
+    id: str = Field(pattern=r"^[A-Za-z][A-Za-z0-9._-]{0,63}$")
+    title: str = Field(min_length=1)
+    severity: Severity = "error"
+    description: str = ""
+    fix: str = ""
+    deny: Deny | None = None
+    require: Require | None = None
+    unless: tuple[Unless, ...] = ()
+
+    @model_validator(mode="after")
+    def _one(self) -> Self:
+        if (self.deny is None) == (self.require is None):
+            raise ValueError("needs deny or require, and not both")
+        return self
+
+    @property
+    def form(self) -> str:
+        """``flow``, ``join``, ``opaque``, ``change``, ``purpose`` or ``metadata``."""
+        part = self.deny or self.require
+        return next(iter(part.model_fields_set)) if part is not None else ""
+
+    @property
+    def body(self) -> Any:
+        """The part that ``form`` names."""
+        return getattr(self.deny or self.require, self.form)
+
+    @property
+    def accepted(self) -> frozenset[str]:
+        """Names of the declassifiers that the rule accepts."""
+        return frozenset(name for item in self.unless for name in item.declassified)
+
+
+class Waiver(Part):
+    """Findings that are accepted until a day."""
+
+    rule: str
+    columns: PatternList = Field(min_length=1)
+    reason: str = Field(min_length=1)
+    approved_by: str = Field(min_length=1)
+    expires: date
+
+
+class Given(Part):
+    """What a test starts from."""
+
+    sql: str = Field(min_length=1)
+    schema_: dict[str, dict[str, str] | list[str]] = Field(default_factory=dict, alias="schema")
+    dialect: str = ""
+    metadata: tuple[Metadata, ...] = ()
+    base: str | None = Field(default=None, description="The SQL before the change, for rules about changes.")
+
+
+class Expectation(Part):
+    """A finding that a test expects."""
+
+    rule: str
+    column: str
+    verdict: Literal["violated", "unknown", "waived"] = "violated"
+
+
+class PolicyTest(Part):
+    """A test beside the rules: every error is expected, and everything expected is found."""
+
+    name: str = Field(min_length=1)
+    given: Given
+    expect: tuple[Expectation, ...]
+    today: date | None = None
+
+
+class Policy(Part):
+    """A policy file."""
+
+    version: Literal[1]
+    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9 ._-]*$")
+    description: str = ""
+    classes: dict[ClassName, ClassDefinition] = Field(default_factory=dict)
+    classify: tuple[Classify, ...] = ()
+    declassify: tuple[Declassify, ...] = ()
+    zones: dict[str, Zone] = Field(default_factory=dict)
+    metadata: tuple[Metadata, ...] = ()
+    rules: tuple[Rule, ...] = ()
+    waivers: tuple[Waiver, ...] = ()
+    tests: tuple[PolicyTest, ...] = ()
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON Schema (2020-12) of a policy file."""
+    schema = Policy.model_json_schema(by_alias=True)
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "govtool policy", **schema}

@@ -1,0 +1,148 @@
+r"""Patterns of dataset and column names, as policies and selectors write them.
+
+A glob is matched against the whole canonical name, part by part: ``*`` is anything within one part, ``**`` any number
+of parts (at the end: at least one). Text between slashes is a regular expression; it is searched in the name of the
+dataset, or in the path of the column *within* its dataset:
+
+    crm.users.email          that column
+    **.email                 every column of that name, fields of structs included
+    mart_*.**                every dataset (or column) below a schema whose name begins so
+    /(?i)e_?mail$/           every column whose own name ends so
+
+>>> [bool(Pattern("**.email").matches(n)) for n in ("crm.users.email", "a.contact.email", "a.emails")]
+[True, True, False]
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from govtool.graph.index import Index
+from govtool.names import split_name
+
+_QUOTED = r'"(?:[^"]|"")*"'
+_PART = rf'(?:{_QUOTED}|\[[^\]]*\]|[^."\[])++'
+_IN_PART = rf'(?:{_QUOTED}|\[[^\]]*\]|[^."\[])*'
+LONGEST = 500
+"""Characters of a pattern."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """One glob or regular expression.
+
+    Raises:
+        ValueError: The regular expression is not one, or the pattern is empty or too long.
+    """
+
+    text: str
+    is_regex: bool = field(init=False)
+    _regex: re.Pattern[str] = field(init=False, repr=False, compare=False)
+    _last: re.Pattern[str] | None = field(init=False, repr=False, compare=False)
+    """What the last part of a name must match, where the pattern says so."""
+    _rest: bool = field(init=False, repr=False, compare=False)
+    """Whether the last part says less than the whole pattern."""
+
+    def __post_init__(self) -> None:
+        text = self.text
+        if not text.strip() or len(text) > LONGEST:
+            raise ValueError("a pattern has 1 to 500 characters")
+        is_regex = len(text) > 2 and text[0] == "/" and text[-1] == "/"
+        object.__setattr__(self, "is_regex", is_regex)
+        try:
+            regex = re.compile(text[1:-1] if is_regex else _glob(split_name(text)))
+        except (re.error, OverflowError, RecursionError) as error:
+            raise ValueError(f"{text!r} is not a regular expression: {error}") from error
+        parts = split_name(text)
+        last = None if is_regex or "**" in parts[-1] else re.compile(_segment(parts[-1]))
+        object.__setattr__(self, "_regex", regex)
+        object.__setattr__(self, "_last", last)
+        object.__setattr__(self, "_rest", parts[:-1] != ["**"])
+
+    def matches(self, name: str) -> bool:
+        """Whether a dataset's name, or for a glob a column's full name, matches."""
+        return bool(self._regex.search(name) if self.is_regex else self._regex.fullmatch(name))
+
+    def matches_column(self, dataset: str, path: str) -> bool:
+        """Whether a column matches."""
+        return self.matches(path if self.is_regex else f"{dataset}.{path}")
+
+    def _may_end(self, path: str) -> bool:
+        """Whether a column of this path may match, whatever its dataset."""
+        if self.is_regex:
+            return bool(self._regex.search(path))
+        return self._last is None or bool(self._last.fullmatch(split_name(path)[-1]))
+
+    def columns(self, index: Index, paths: ColumnPaths) -> Iterable[int]:
+        """The columns of a graph that match; only names that can match are put together."""
+        whole = self.is_regex or (self._last is not None and not self._rest)
+        for number, path in enumerate(paths.texts):
+            if not self._may_end(path):
+                continue
+            for node in paths.nodes(number):
+                if whole or self.matches(f"{index.dataset_name(index.node_dataset[node])}.{path}"):
+                    yield node
+
+
+class ColumnPaths:
+    """The distinct paths of a graph's columns and the columns that bear them, hidden datasets left out."""
+
+    def __init__(self, index: Index) -> None:
+        self._offsets, self._nodes = index.arrays["path"], index.arrays["path_node"]
+        self.texts = [index.text(i) for i in index.arrays["path_suffix"]]
+
+    def nodes(self, number: int) -> list[int]:
+        """The columns with the path of a number."""
+        return self._nodes[self._offsets[number] : self._offsets[number + 1]].tolist()
+
+
+class Patterns:
+    """Several patterns, any of which may match."""
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        self.items = tuple(Pattern(text) for text in texts)
+
+    def __bool__(self) -> bool:
+        """Whether there are any."""
+        return bool(self.items)
+
+    def match(self, name: str) -> bool:
+        """Whether a dataset's name, or a full column name by a glob, matches."""
+        return any(item.matches(name) for item in self.items)
+
+    def match_column(self, dataset: str, path: str) -> bool:
+        """Whether a column matches."""
+        return any(item.matches_column(dataset, path) for item in self.items)
+
+    def datasets(self, index: Index) -> set[int]:
+        """The visible datasets of a graph that match."""
+        if not self.items:
+            return set()
+        return {d for d in index.datasets() if self.match(index.dataset_name(d))}
+
+    def columns(self, index: Index, paths: ColumnPaths | None = None) -> set[int]:
+        """The visible columns of a graph that match."""
+        known = paths or ColumnPaths(index)
+        return {node for item in self.items for node in item.columns(index, known)}
+
+
+def _glob(parts: list[str]) -> str:
+    """The regular expression of a glob's parts."""
+    pieces: list[str] = []
+    last = len(parts) - 1
+    for i, part in enumerate(parts):
+        if part == "**":
+            pieces.append(rf"{_PART}(?:\.{_PART})*" if i == last else rf"(?:{_PART}\.)*")
+        else:
+            pieces.append(_segment(part) + ("" if i == last else r"\."))
+    return "".join(pieces)
+
+
+def _segment(part: str) -> str:
+    """The regular expression of one part of a glob: ``*`` and ``?`` stay within it."""
+    if part.startswith('"'):
+        return re.escape(part)
+    pieces = re.split(r"(\*+|\?)", part)
+    return "".join(_IN_PART if p.startswith("*") else "[^.]" if p == "?" else re.escape(p) for p in pieces)

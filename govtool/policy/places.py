@@ -1,0 +1,121 @@
+"""What a policy says of the datasets of a graph: their zones, regions, purposes, owners; and the tags of columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+from govtool.graph.index import Index
+from govtool.policy.load import PolicySet
+from govtool.policy.model import Metadata, Place
+from govtool.policy.patterns import ColumnPaths, Patterns
+
+
+class Truth(IntEnum):
+    """Yes, no, or not known (Kleene's logic)."""
+
+    NO = 0
+    UNKNOWN = 1
+    YES = 2
+
+
+@dataclass(slots=True)
+class About:
+    """What is known of a dataset."""
+
+    zones: list[str] = field(default_factory=list)
+    regions: set[str] = field(default_factory=set)
+    purposes: set[str] = field(default_factory=set)
+    owner: str | None = None
+    retention: str | None = None
+    description: str | None = None
+    tags: set[str] = field(default_factory=set)
+
+
+_NOTHING = About()
+
+
+class Places:
+    """Facts about the datasets of one graph.
+
+    Args:
+        index: The graph.
+        policies: Zones and metadata.
+        more: Metadata from elsewhere.
+    """
+
+    def __init__(self, index: Index, policies: PolicySet, more: Sequence[Metadata] = ()) -> None:
+        self.index = index
+        self.paths = ColumnPaths(index)
+        self.known: dict[int, About] = {}
+        self.column_tags: dict[int, set[str]] = {}
+        self.empty_zones: list[str] = []
+        for name, zone in policies.zones.items():
+            members = Patterns(zone.value.datasets).datasets(index)
+            if not members and not zone.value.optional:
+                self.empty_zones.append(name)
+            for dataset in members:
+                about = self.known.setdefault(dataset, About())
+                about.zones.append(name)
+                about.purposes.update(zone.value.purposes)
+                about.owner = about.owner or zone.value.owner
+                about.retention = about.retention or zone.value.retention
+                if zone.value.region:
+                    about.regions.add(zone.value.region)
+        for item in (*(m.value for m in policies.metadata), *more):
+            self._learn(item)
+
+    def _learn(self, item: Metadata) -> None:
+        for dataset in Patterns(item.datasets).datasets(self.index):
+            about = self.known.setdefault(dataset, About())
+            about.owner = item.owner or about.owner
+            about.retention = item.retention or about.retention
+            about.description = item.description or about.description
+            about.tags.update(item.tags)
+        for node in Patterns(item.columns).columns(self.index, self.paths):
+            self.column_tags.setdefault(node, set()).update(item.tags)
+
+    def about(self, dataset: int) -> About:
+        """What is known of a dataset; nothing of most."""
+        return self.known.get(dataset, _NOTHING)
+
+    def tagged(self, tags: Iterable[str]) -> set[int]:
+        """Columns with any of some tags, by themselves or by their dataset."""
+        wanted = set(tags)
+        found = {node for node, own in self.column_tags.items() if own & wanted}
+        for dataset, about in self.known.items():
+            if about.tags & wanted:
+                found.update(n for n in self.index.columns(dataset) if not self.index.is_unknown(n))
+        return found
+
+    def where(self, place: Place) -> dict[int, Truth]:
+        """Visible datasets that are, or may be, at a place; the others are not."""
+        names = Patterns(place.datasets)
+        found: dict[int, Truth] = {}
+        for dataset in self.index.datasets():
+            truth = self._at(place, dataset, names)
+            if truth:
+                found[dataset] = truth
+        return found
+
+    def _at(self, place: Place, dataset: int, names: Patterns) -> Truth:
+        about = self.about(dataset)
+        truth = Truth.YES
+        if place.zone:
+            wanted = place.zone.removeprefix("!")
+            if (wanted in about.zones) == place.zone.startswith("!"):
+                return Truth.NO
+        if place.region:
+            truth = _in_region(about.regions, place.region)
+        if truth and names and not names.match(self.index.dataset_name(dataset)):
+            return Truth.NO
+        return truth
+
+
+def _in_region(regions: set[str], wanted: str) -> Truth:
+    if not regions:
+        return Truth.UNKNOWN
+    if wanted.startswith("!"):
+        return Truth.YES if regions - {wanted[1:]} else Truth.NO
+    return Truth.YES if wanted in regions else Truth.NO

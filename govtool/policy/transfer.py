@@ -1,0 +1,166 @@
+"""What each edge does to classes: nothing for nearly all, and for some a declassifier or several."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import date
+from typing import Any, NamedTuple
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import numpy as np
+
+from govtool.graph.codes import KIND_MASK
+from govtool.graph.index import Index
+from govtool.model.columnar import split_functions
+from govtool.model.kinds import EdgeKind
+from govtool.policy.lattice import Lattice
+from govtool.policy.masking import is_unkeyed, keeps_a_value, named
+from govtool.policy.model import NONE, Declassify
+from govtool.policy.patterns import ColumnPaths, Patterns
+from govtool.policy.threshold import Thresholds
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class Applied(NamedTuple):
+    """A declassifier at work on an edge."""
+
+    declassifier: int
+    unkeyed: bool
+    """By an unkeyed hash only: hides nothing of a class of low entropy."""
+
+
+Transfer = tuple[Applied, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Transfers:
+    """The transfers of a graph's edges."""
+
+    declassify: tuple[Declassify, ...]
+    kinds: tuple[Transfer, ...]
+    """Distinct transfers; the first does nothing."""
+    edge: Array
+    """uint16[edges]: which of them; empty if all are the first."""
+
+    def of(self, edge: int) -> Transfer:
+        """The transfer of an edge."""
+        return self.kinds[int(self.edge[edge])] if len(self.edge) else ()
+
+    def passed(self, lattice: Lattice, name: str, before: frozenset[str], transfer: Transfer) -> frozenset[str] | None:
+        """The declassifiers that data of a class has passed behind an edge; None where nothing of it is left.
+
+        Args:
+            lattice: The classes.
+            name: The class that the data had at its source.
+            before: Names of the declassifiers that it had passed already.
+            transfer: What the edge does.
+        """
+        after = before
+        for applied in transfer:
+            one = self.declassify[applied.declassifier]
+            current = {name, *(d.to for d in self.declassify if d.name in after)}
+            if not any(lattice.is_a(c, one.from_) for c in current):
+                continue
+            if applied.unkeyed and lattice.is_low_entropy(name) and not one.low_entropy:
+                continue
+            if one.to == NONE:
+                return None
+            after = after | {one.name}
+        return after
+
+
+def transfers(index: Index, declassify: Iterable[Declassify], today: date, paths: ColumnPaths) -> Transfers:
+    """Find out what the edges of a graph do.
+
+    Args:
+        index: The graph.
+        declassify: The declassifiers of the policies.
+        today: Declarations that have expired by then do not count.
+        paths: The columns of the graph.
+    """
+    known = tuple(declassify)
+    none = Transfers(known, ((),), np.empty(0, np.uint16))
+    if not known or not index.edge_count:
+        return none
+    a = index.arrays
+    functions = [split_functions(index.string(i)) for i in a["label_functions"]]
+    masks = [_masks(known, f) for f in functions]
+    aggregates = [_aggregates(known, f) for f in functions]
+    relevant = np.array([bool(m or g) for m, g in zip(masks, aggregates, strict=True)])
+    if not relevant.any():
+        return none
+    label = np.asarray(a["edge_label"])
+    kind = np.asarray(a["edge_tag"]) & KIND_MASK
+    hit = np.flatnonzero(relevant[label] & (kind <= EdgeKind.AGGREGATION))
+    kinds: dict[Transfer, int] = {(): 0}
+    edge = np.zeros(index.edge_count, np.uint16)
+    of_label = np.array([kinds.setdefault(m, len(kinds)) for m in masks], np.uint16)
+    edge[hit] = of_label[label[hit]]
+    grouped = np.array([bool(g) for g in aggregates])
+    open_ = hit[grouped[label[hit]] & (kind[hit] == EdgeKind.AGGREGATION)]
+    if len(open_):
+        _show(index, known, aggregates, open_[_may_show(index, known, open_)], today, paths, edge, kinds, masks)
+    return Transfers(known, tuple(kinds), edge)
+
+
+def _may_show(index: Index, known: tuple[Declassify, ...], edges: Array) -> Array:
+    """Which edges are worth a closer look: most statements have no HAVING, and most declassifiers no declarations."""
+    if any(d.declared for d in known):
+        return np.ones(len(edges), bool)
+    least = min((d.min_group_size or 2 for d in known if d.kind == "aggregate"), default=2)
+    size = np.asarray(index.arrays["derivation_min_group"])
+    enough: Array = size[np.asarray(index.arrays["edge_derivation"])[edges]] >= least
+    return enough
+
+
+def _show(
+    index: Index,
+    known: tuple[Declassify, ...],
+    aggregates: list[tuple[int, ...]],
+    edges: Array,
+    today: date,
+    paths: ColumnPaths,
+    edge: Array,
+    kinds: dict[Transfer, int],
+    masks: list[Transfer],
+) -> None:
+    """Add the aggregates whose k is shown to the transfers of some edges."""
+    thresholds = {i: Thresholds(index, d, paths) for i, d in enumerate(known) if d.kind == "aggregate"}
+    signed = {
+        i: {
+            node
+            for one in known[i].declared
+            if one.expires >= today and "declared" in known[i].evidence
+            for node in Patterns(one.columns).columns(index, paths)
+        }
+        for i in thresholds
+    }
+    for number in edges.tolist():
+        label, derivation = index.arrays["edge_label"][number], index.edge_derivation[number]
+        target = index.edge_target[number]
+        shown = [Applied(i, False) for i in aggregates[label] if target in signed[i] or thresholds[i].shown(derivation)]
+        if shown:
+            edge[number] = kinds.setdefault((*masks[label], *shown), len(kinds))
+
+
+def _masks(known: tuple[Declassify, ...], functions: tuple[str, ...]) -> Transfer:
+    found = []
+    for i, one in enumerate(known):
+        hits = [f for f in functions if named(one.functions, f)] if one.kind == "mask" else []
+        if hits:
+            found.append(Applied(i, all(is_unkeyed(f) for f in hits)))
+    return tuple(found)
+
+
+def _aggregates(known: tuple[Declassify, ...], functions: tuple[str, ...]) -> tuple[int, ...]:
+    return tuple(
+        i
+        for i, one in enumerate(known)
+        if one.kind == "aggregate"
+        and any(named(one.functions, f) for f in functions)
+        and not any(keeps_a_value(f) and f not in one.functions for f in functions)
+    )

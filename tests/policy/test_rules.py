@@ -1,0 +1,341 @@
+"""Rules on small warehouses. Sinks have names that no pattern matches: only lineage can tell."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import pytest
+from policy_samples import checked, policy, sql, told
+
+from govtool.app.index import index_of
+from govtool.model import ColumnRef, Derivation, Edge, EdgeKind, OutputColumn, Statement
+from govtool.policy.finding import Verdict
+
+CLASSES = """
+classes:
+  personal: {}
+  personal.contact: {}
+  personal.contact.email: {}
+  personal.id: {entropy: low}
+  health: {}
+  pseudonymous: {}
+classify:
+  - {class: personal.contact.email, columns: ["**.email"]}
+  - {class: personal.id, columns: ["**.ssn"]}
+  - {class: health, columns: ["**.diagnosis"]}
+declassify:
+  - {name: keyed-hash, kind: mask, functions: ["@keyed"], from: [personal], to: pseudonymous}
+  - {name: hash, kind: mask, functions: ["@hash"], from: [personal], to: pseudonymous}
+  - {name: k-aggregate, kind: aggregate, functions: [count, sum], from: [personal], to: none, min_group_size: 10}
+zones:
+  marketing: {datasets: ["mm.**"], region: us, purposes: [ads], optional: true}
+  clinic: {datasets: ["clinic.**"], region: eu, purposes: [care], owner: dr, retention: 2y, optional: true}
+rules:
+"""
+FLOW = """
+  - id: F
+    title: no contact in marketing
+    deny: {flow: {class: personal, to: {zone: marketing}%s}}
+    unless: [{declassified: [keyed-hash, hash]}]
+"""
+USERS = {"crm.users": {"id": "int", "email": "text", "ssn": "text", "age": "int"}}
+
+
+def flow(select: str, extra: str = "", via: str = "", schema=USERS):
+    rules = policy(CLASSES + FLOW % (f", via: {via}" if via else "") + extra)
+    return checked(sql(f"create table mm.t as {select}", schema), rules)
+
+
+@pytest.mark.parametrize(
+    ("select", "verdict"),
+    [
+        ("select email as c from crm.users", "violated"),
+        ("select lower(email) as c from crm.users", "violated"),
+        ("select substr(ssn, 1, 3) as c from crm.users", "violated"),
+        ("select max(ssn) as c from crm.users having count(*) >= 100", "violated"),
+        ("select string_agg(email, ',') as c from crm.users having count(*) > 100", "violated"),
+        ("select any_value(email) as c from crm.users having count(*) > 100", "violated"),
+        ("select hmac(email, 'k', 'sha256') as c from crm.users", None),
+        ("select substr(hmac(lower(email), 'k', 'sha256'), 1, 8) as c from crm.users", None),
+        ("select sha256(email) as c from crm.users", None),
+        ("select sha256(ssn) as c from crm.users", "violated"),
+        ("select email || sha256(email) as c from crm.users", "violated"),
+        ("select case when age > 3 then sha256(email) else email end as c from crm.users", "violated"),
+        ("select count(email) as c from crm.users group by age having count(*) >= 10", None),
+        ("select count(lower(email)) as c from crm.users group by age having count(*) > 9", None),
+        ("select count(email) as c from crm.users group by age having count(*) >= 9", "violated"),
+        ("select count(email) as c from crm.users group by age", "violated"),
+        ("select id as c from crm.users where email = 'x'", None),
+        ("select 1 as c from crm.users", None),
+    ],
+)
+def test_what_declassifies_and_what_does_not(select, verdict):
+    result = flow(select)
+    assert told(result) == ([("F", "mm.t.c", verdict)] if verdict else [])
+
+
+def test_a_filter_is_an_influence_on_rows():
+    select = "select id as c from crm.users where email = 'x'"
+    assert told(flow(select, via="any")) == [("F", "mm.t.*", "violated")]
+    assert told(flow(select, via="indirect")) == [("F", "mm.t.*", "violated")]
+    assert told(flow("select email as c from crm.users", via="indirect")) == []
+
+
+def test_a_condition_is_an_influence_on_its_column():
+    select = "select case when email like 'a%' then 1 else 0 end as c from crm.users"
+    assert told(flow(select)) == []
+    assert told(flow(select, via="any")) == [("F", "mm.t.c", "violated")]
+
+
+def test_the_path_goes_through_every_table_and_names_the_statement():
+    rules = policy(CLASSES + FLOW % "")
+    index = sql(
+        "create view s.u as select email as a from crm.users;\ncreate view s.v as select upper(a) as b from s.u;\n"
+        "create table mm.t as select b as c from s.v",
+        USERS,
+    )
+    (finding,) = checked(index, rules).findings
+    assert finding.path == ("crm.users.email", "s.u.a", "s.v.b", "mm.t.c")
+    assert finding.evidence.place == "t.sql:3"
+    assert "upper() keeps the value" in finding.why
+    assert finding.classes == ("personal.contact.email",)
+    for cut in range(3):
+        texts = ["select email as a from crm.users", "select upper(a) as b from s.u", "select b as c from s.v"]
+        texts[cut] = texts[cut].replace(["email", "upper(a)", "b"][cut] + " as", "'' as")
+        views = [f"create view {n} as {t};" for n, t in zip(["s.u", "s.v", "mm.t"], texts, strict=True)]
+        assert told(checked(sql("\n".join(views), USERS), rules)) == []
+
+
+def test_sources_are_first_ones_and_a_circle_has_one():
+    rules = policy(CLASSES + FLOW % "")
+    index = sql(
+        "create view s.u as select email from crm.users; create table mm.t as select email as c from s.u", USERS
+    )
+    assert [f.source for f in checked(index, rules).findings] == ["crm.users.email"]
+    circle = sql(
+        "insert into a.x (email) select email from a.y; insert into a.y (email) select email from a.x;"
+        "create table mm.t as select email as c from a.y",
+        {"a.x": ["email"], "a.y": ["email"]},
+    )
+    assert [f.source for f in checked(circle, rules).findings] == ["a.x.email"]
+
+
+def test_an_opaque_step_is_unknown_and_an_opaque_rule_denies_it():
+    made = Derivation(
+        "mm.t",
+        "table",
+        "replace",
+        Statement("f", "create_table_as", "spark", "job.py"),
+        (OutputColumn("c"), OutputColumn("d")),
+        edges=(Edge(ColumnRef("crm.users", "email"), "c", EdgeKind.OPAQUE, reason="python-udf: embed"),),
+    )
+    rules = policy(
+        CLASSES
+        + FLOW % ""
+        + "  - {id: O, title: nothing opaque, deny: {opaque: {class: personal, to: {zone: marketing}}}}\n"
+    )
+    result = checked(index_of([made]), rules)
+    assert told(result) == [("O", "mm.t.c", "violated"), ("F", "mm.t.c", "unknown")]
+    assert "python-udf: embed" in result.findings[1].why
+
+
+ENTITY = """
+  - {id: X, title: t, deny: {flow: {class: health, to: {zone: marketing}}}, unless: [{declassified: [people]}]}
+"""
+
+
+@pytest.mark.parametrize(
+    ("having", "found"),
+    [
+        ("count(distinct u.id) >= 10", 0),
+        ("10 <= count(distinct u.id)", 0),
+        ("count(distinct u.id) > 8", 1),
+        ("count(*) >= 10", 1),
+        ("count(u.id) >= 10", 1),
+        ("count(distinct v.visit) >= 10", 1),
+        ("count(distinct u.id) >= 10 or 1 = 1", 1),
+    ],
+)
+def test_k_counts_people_where_an_entity_is_named(having, found):
+    text = CLASSES.replace(
+        "zones:",
+        "  - {name: people, kind: aggregate, functions: [count], from: [health], to: none, min_group_size: 10,"
+        " entity: [crm.users.id]}\nzones:",
+    )
+    index = sql(
+        "create view s.u as select id from crm.users;"
+        "create table mm.t as select v.ward, count(v.diagnosis) as c from s.u u join h.v v on v.uid = u.id "
+        f"group by v.ward having {having}",
+        {**USERS, "h.v": ["uid", "visit", "ward", "diagnosis"]},
+    )
+    assert len(told(checked(index, policy(text + ENTITY)))) == found
+
+
+REGION = """
+  - {id: R, title: stays in the EU, deny: {flow: {class: health, from: {region: eu}, to: {region: "!eu"}}}}
+"""
+
+
+def test_a_dataset_without_a_region_is_unknown_never_held():
+    rules = policy(CLASSES + REGION)
+    index = sql(
+        "create table mm.t as select diagnosis as c from clinic.p; create table x.t as select diagnosis as c from clinic.p",
+        {"clinic.p": ["diagnosis"]},
+    )
+    assert told(checked(index, rules)) == [("R", "mm.t.c", "violated"), ("R", "x.t.c", "unknown")]
+    elsewhere = sql("create table mm.t as select diagnosis as c from lab.p", {"lab.p": ["diagnosis"]})
+    assert ("R", "mm.t.c", "unknown") in told(checked(elsewhere, rules))
+    at_home = sql("create table clinic.t as select diagnosis as c from clinic.p", {"clinic.p": ["diagnosis"]})
+    assert told(checked(at_home, rules)) == []
+
+
+JOIN = """
+  - {id: J, title: never joined, deny: {join: {classes: [health, personal.contact], in: "**"}}}
+"""
+TWO = {"h.v": ["uid", "diagnosis"], "crm.users": ["id", "email"]}
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("create table w.t as select v.diagnosis a, u.email b from h.v v join crm.users u on u.id = v.uid", True),
+        ("create table w.t as select v.diagnosis a from h.v v join crm.users u on u.email = v.uid", True),
+        (
+            "create table w.t as select diagnosis a from h.v where uid in (select id from crm.users where email > '')",
+            True,
+        ),
+        ("create table w.t as select diagnosis a from h.v union all select email from crm.users", False),
+        ("create table w.t as select diagnosis a from h.v union select email from crm.users", False),
+        ("create table w.t as select v.diagnosis a from h.v v join crm.users u on u.id = v.uid", False),
+        ("insert into w.t (a) select diagnosis from h.v; insert into w.t (a) select email from crm.users", False),
+        (
+            "create view s.a as select uid, diagnosis d from h.v; create view s.b as select id, email e from crm.users;"
+            "create table w.t as select d, e from s.a join s.b on id = uid",
+            True,
+        ),
+        (
+            "create table crm.users (id int, email text, note text); update crm.users u set note = v.diagnosis from h.v v where v.uid = u.id",
+            True,
+        ),
+        (
+            "create temp table z as select v.diagnosis a, u.email b from h.v v join crm.users u on u.id = v.uid;"
+            "create table w.t as select a from z",
+            True,
+        ),
+    ],
+)
+def test_classes_that_come_together(text, found):
+    result = checked(sql(text, TWO), policy(CLASSES + JOIN))
+    sinks = {"crm.users.*"} if "update crm" in text else {"w.t.*"}
+    assert {f.column for f in result.findings} == (sinks if found else set())
+
+
+def test_purpose_metadata_and_their_unknowns():
+    rules = policy(
+        CLASSES
+        + "  - {id: P, title: only care, require: {purpose: {class: health, any_of: [care]}}}\n"
+        + "  - {id: M, title: owned, require: {metadata: {class: health, keys: [owner, retention], retention_max: 400d}}}\n"
+    )
+    index = sql(
+        "create table mm.t as select diagnosis as c from clinic.p; create table x.t as select diagnosis as c from clinic.p",
+        {"clinic.p": ["diagnosis"]},
+    )
+    result = checked(index, rules)
+    assert told(result) == [
+        ("M", "clinic.p", "violated"),
+        ("M", "mm.t", "violated"),
+        ("M", "x.t", "violated"),
+        ("P", "mm.t.c", "violated"),
+        ("P", "x.t.c", "unknown"),
+    ]
+    assert [f.why for f in result.findings[:2]] == [
+        "a retention of 2y, more than 400d",
+        "no owner and no retention",
+    ]
+
+
+def test_a_change_is_judged_against_a_base_only():
+    rules = policy(
+        CLASSES + "  - {id: C, title: contract, deny: {change: {columns: ['mm.**'], kinds: [drop, retype]}}}\n"
+    )
+    before = sql("create table mm.t (a int, b text)")
+    after = sql("create table mm.t (a bigint)")
+    assert checked(after, rules).skipped == ("C",)
+    assert told(checked(after, rules, base=before)) == [("C", "mm.t.a", "violated"), ("C", "mm.t.b", "violated")]
+    assert told(checked(before, rules, base=before)) == []
+
+
+def test_only_what_the_change_brings():
+    rules = policy(CLASSES + FLOW % "")
+    before = sql("create table mm.t as select email as c from crm.users", USERS)
+    after = sql(
+        "create table mm.t as select email as c from crm.users; create table mm.u as select email as d from crm.users",
+        USERS,
+    )
+    result = checked(after, rules, base=before)
+    assert told(result) == [("F", "mm.u.d", "violated")]
+    assert result.known == 1
+
+
+WAIVER = """
+waivers:
+  - {rule: F, columns: ["mm.t.c"], reason: asked, approved_by: dpo, expires: %s}
+"""
+
+
+@pytest.mark.parametrize(
+    ("expires", "verdict", "remarks"),
+    [
+        ("2027-06-01", "waived", []),
+        ("2026-12-01", "waived", ["waiver-expires"]),
+        ("2026-11-21", "waived", ["waiver-expires"]),
+        ("2026-11-20", "violated", ["waiver-expired"]),
+    ],
+)
+def test_a_waiver_ends(expires, verdict, remarks):
+    rules = policy(CLASSES + FLOW % "" + WAIVER % expires)
+    index = sql("create table mm.t as select email as c, email as d from crm.users", USERS)
+    result = checked(index, rules)
+    assert sorted(told(result)) == [("F", "mm.t.c", verdict), ("F", "mm.t.d", "violated")]
+    assert [r.code for r in result.remarks] == remarks
+
+
+def test_an_unused_waiver_is_a_warning_and_an_approval_is_part_of_the_rule():
+    rules = policy(CLASSES + FLOW % "" + WAIVER % "2027-06-01")
+    assert [r.code for r in checked(sql("select 1"), rules).remarks] == ["waiver-unused"]
+    approved = (FLOW % "").replace(
+        "hash]}]", "hash]}, {approved: [{columns: [mm.t.c], by: dpo, expires: 2026-12-01}]}]"
+    )
+    index = sql("create table mm.t as select email as c from crm.users", USERS)
+    assert told(checked(index, policy(CLASSES + approved))) == []
+    assert told(checked(index, policy(CLASSES + approved), today=date(2026, 12, 2))) == [("F", "mm.t.c", "violated")]
+
+
+def test_fingerprints_survive_reformatting_and_differ_by_state():
+    rules = policy(CLASSES + FLOW % "")
+    one = checked(sql("create table mm.t as select email as c from crm.users", USERS), rules)
+    other = checked(
+        sql("-- a comment\n\n\nCREATE TABLE mm.t AS\n  SELECT u.email AS c\n  FROM crm.users AS u", USERS), rules
+    )
+    assert [f.fingerprint for f in one.findings] == [f.fingerprint for f in other.findings]
+    influenced = flow("select case when email > '' then 1 end as c from crm.users", via="any")
+    assert influenced.findings[0].fingerprint != one.findings[0].fingerprint
+
+
+def test_to_none_ends_a_class_and_a_mask_does_not_for_rules_that_do_not_accept_it():
+    strict = (FLOW % "").replace("    unless: [{declassified: [keyed-hash, hash]}]\n", "")
+    rules = policy(CLASSES + strict)
+    masked = sql("create table mm.t as select hmac(email, 'k', 'sha256') as c from crm.users", USERS)
+    (finding,) = checked(masked, rules).findings
+    assert finding.verdict is Verdict.VIOLATED
+    assert finding.state == "value via keyed-hash"
+    counted = sql("create table mm.t as select count(email) as c from crm.users having count(*) >= 10", USERS)
+    assert told(checked(counted, rules)) == []
+
+
+def test_a_rule_on_what_a_declassifier_makes():
+    rules = policy(
+        CLASSES + "  - {id: S, title: no pseudonyms, deny: {flow: {class: pseudonymous, to: {zone: marketing}}}}\n"
+    )
+    index = sql("create table mm.t as select sha256(email) as c, email as d from crm.users", USERS)
+    assert told(checked(index, rules)) == [("S", "mm.t.c", "violated")]
