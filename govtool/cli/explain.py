@@ -26,6 +26,7 @@ def explain(
 
     With -v the statements that define it are shown, without their literals.
     """
+    from govtool.app.facts import read_facts
     from govtool.query.explain import explain as ask
     from govtool.render.explain import FORMATS, render, statements
 
@@ -33,7 +34,8 @@ def explain(
     graph = open_graph(ui, store, at, branch)
     for form, file in outputs:
         result = ask(graph.index, column, limit=bound(limit, all, form))
+        facts = read_facts(graph.store, graph.commit, result.dataset)
         ui.mark("explain")
-        ui.show(render(form, result, graph.version), file)
+        ui.show(render(form, result, graph.version, facts), file)
         if ui.verbose and form == "table" and file is None:
             ui.write(statements(result))

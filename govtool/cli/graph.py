@@ -17,6 +17,7 @@ from govtool.model import KIND_BY_LABEL, EdgeKind
 if TYPE_CHECKING:
     from govtool.graph.index import Index
     from govtool.render.answer import Version
+    from govtool.store import Commit, Reader
 
 SHOWN = 100
 """Entries of a table when neither ``--limit`` nor ``--all`` says otherwise."""
@@ -49,6 +50,8 @@ class Opened:
 
     index: Index
     version: Version
+    store: Reader
+    commit: Commit
 
 
 def open_graph(ui: Ui, store: str | None, at: str | None, branch: str | None = None) -> Opened:
@@ -65,7 +68,7 @@ def open_graph(ui: Ui, store: str | None, at: str | None, branch: str | None = N
         index = open_index(opened, commit, progress)
     version = Version(opened.uri, commit, total_coverage(opened, commit))
     ui.mark("open the index")
-    return Opened(index, version)
+    return Opened(index, version, opened, commit)
 
 
 def edge_kinds(labels: Iterable[str] | None) -> list[EdgeKind] | None:

@@ -54,6 +54,7 @@ COMMANDS: Mapping[str, _Entry | dict[str, _Entry]] = {
     "init": _Entry("init", "Create a store.", _FEED),
     "ingest": {
         "sql": _Entry("ingest_sql", "Read SQL files into the graph and commit.", _FEED),
+        "dbt": _Entry("ingest_dbt", "Read a dbt project's artifacts into the graph and commit.", _FEED),
         "log": _Entry("ingest_log", "Read query logs into the graph and commit.", _FEED),
     },
     "lineage": _Entry("lineage", "Column lineage of SQL, without a store.", _FEED),

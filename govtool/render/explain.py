@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from govtool.app.diagnostics import diagnostic_object
+from govtool.model.fact import Fact
 from govtool.query.evidence import Step
 from govtool.query.explain import Definition, Explanation
 from govtool.render.answer import Version, step_object
@@ -18,21 +19,24 @@ FORMATS = ("table", "plain", "json", "csv", "markdown")
 _Row = tuple[str, str, str, str]
 
 
-def render(form: str, result: Explanation, version: Version) -> Table | Iterable[str]:
-    """One of ``FORMATS``."""
+def render(form: str, result: Explanation, version: Version, facts: Sequence[Fact] = ()) -> Table | Iterable[str]:
+    """One of ``FORMATS``; ``facts`` are those about the subject's dataset and its columns."""
+    path = None if result.subject_kind == "dataset" else result.subject.removeprefix(f"{result.dataset}.")
+    said = [fact for fact in facts if path is None or fact.column == path]
     if form == "json":
-        return json_lines(envelope("explain/1", _body(result, version)))
+        stated = [{"column": f.column, "name": f.name, "value": f.value, "how": f.how, "file": f.file} for f in said]
+        return json_lines(envelope("explain/1", {**_body(result, version), "facts": stated}))
     if form == "csv":
-        return to_csv(("about", "name", "how", "evidence"), _rows(result))
-    made = table(result, version)
+        return to_csv(("about", "name", "how", "evidence"), _rows(result, said))
+    made = table(result, version, said)
     return made if form == "table" else (plain if form == "plain" else markdown)(made)
 
 
-def table(result: Explanation, version: Version) -> Table:
-    """Sections one below the other: made of, rows by, reads, goes to, read by, not understood."""
+def table(result: Explanation, version: Version, facts: Sequence[Fact] = ()) -> Table:
+    """Sections one below the other: what is said, made of, rows by, reads, goes to, read by, not understood."""
     rows: list[_Row] = []
     section = ""
-    for row in _rows(result):
+    for row in _rows(result, facts):
         rows.append(row if row[0] != section else ("", *row[1:]))
         section = row[0]
     about = _about(result)
@@ -69,7 +73,10 @@ def statements(result: Explanation) -> Iterator[str]:
             yield from (printable(line) for line in definition.statement.text.splitlines())
 
 
-def _rows(result: Explanation) -> Iterator[_Row]:
+def _rows(result: Explanation, facts: Sequence[Fact] = ()) -> Iterator[_Row]:
+    for fact in facts:
+        about = fact.name if fact.column is None or result.subject_kind != "dataset" else f"{fact.column}: {fact.name}"
+        yield "said", about, fact.value, f"{fact.file} ({fact.how})"
     of_column = result.subject_kind == "column"
     for definition in result.definitions:
         yield "defined by", _words(definition), _state(definition), _place(definition)
@@ -165,5 +172,10 @@ def _definition_object(definition: Definition) -> dict[str, object]:
         "file": statement.file,
         "line": statement.line,
         "fingerprint": statement.fingerprint,
+        "run": statement.run,
+        "principal": statement.principal,
+        "first_seen": statement.first_seen,
+        "last_seen": statement.last_seen,
+        "count": statement.count,
         "text": statement.text,
     }

@@ -25,6 +25,8 @@ class LoggedStatement:
     first_seen: str | None = None
     last_seen: str | None = None
     count: int = 1
+    relation: str | None = None
+    """Canonical; what a bare SELECT makes (a model of dbt)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,6 +52,7 @@ def logged_state(script: LoggedScript, dialect: str, catalog: str | None, schema
             statement = StatementState(
                 parsed, state, len(state.statements), *here, path, tree=parsed.tree, logged=logged
             )
+            statement.relation = logged.relation if parsed.routine is None else None
             statement.line_map = line_of
             statement.diagnostics.extend(parsed.diagnostics)
             state.statements.append(statement)

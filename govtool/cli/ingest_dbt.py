@@ -1,0 +1,77 @@
+"""``govtool ingest dbt``: read a dbt project's artifacts into the graph and commit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from govtool.cli.evidence import check_coverage
+from govtool.cli.options import (
+    BranchOption,
+    DialectOption,
+    ExplainFailuresOption,
+    MinCoverageOption,
+    StoreOption,
+)
+from govtool.cli.sqlargs import show_diagnostics, show_ingest
+from govtool.cli.ui import Ui
+
+
+def ingest_dbt(
+    ui: Ui,
+    target: Annotated[str, typer.Argument(metavar="TARGET", help="dbt's target folder, with manifest.json.")],
+    dialect: DialectOption = None,
+    source: Annotated[
+        str | None,
+        typer.Option("--source", metavar="NAME", help="What this ingest replaces. Default: the project's name."),
+    ] = None,
+    namespace: Annotated[
+        str | None,
+        typer.Option(
+            "--namespace", metavar="URI", help="OpenLineage namespace: postgres://host:5432. Default: default."
+        ),
+    ] = None,
+    keep_literals: Annotated[
+        bool,
+        typer.Option("--keep-literals", help="Store statements with their literals, which are often about people."),
+    ] = False,
+    message: Annotated[str | None, typer.Option("--message", "-m", metavar="TEXT", help="What the log says.")] = None,
+    author: Annotated[str | None, typer.Option("--author", metavar="NAME", help="Default: the user's name.")] = None,
+    explain_failures: ExplainFailuresOption = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit with 3 unless everything was understood.")] = False,
+    min_coverage: MinCoverageOption = None,
+    branch: BranchOption = None,
+    store: StoreOption = None,
+) -> None:
+    """Read a dbt project's artifacts into the graph and commit.
+
+      govtool ingest dbt target/
+      govtool ingest dbt target/ --source warehouse --min-coverage 95
+
+    manifest.json gives names, compiled SQL, owners, tags, meta and exposures, catalog.json the columns,
+    run_results.json the last run, sources.json the freshness. Models in Python or not compiled are opaque.
+    """
+    from govtool.app.ingest_dbt import DbtRequest
+    from govtool.app.ingest_dbt import ingest_dbt as ingest
+    from govtool.app.project import existing_branch, open_store
+    from govtool.config import load_config
+
+    defaults = load_config(Path.cwd()).sql
+    request = DbtRequest(target, dialect or "", source, namespace or defaults.namespace, keep_literals=keep_literals)
+    opened = open_store(store)
+    ui.mark("start")
+    with ui.progressing("reading the project") as progress:
+        result = ingest(
+            opened,
+            request,
+            message=message,
+            author=author,
+            branch=existing_branch(opened, branch),
+            progress=progress,
+        )
+    ui.mark("read, extract and commit")
+    show_diagnostics(ui, result.diagnostics, None)
+    show_ingest(ui, result, explain_failures=explain_failures, keep_literals=keep_literals)
+    check_coverage(result.coverage, strict=strict, min_coverage=min_coverage)

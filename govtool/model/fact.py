@@ -1,0 +1,62 @@
+"""Facts: what people say of datasets and columns, in words of their own: owners, tags, descriptions, tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from govtool.errors import IntegrityError
+
+FACTS = "facts"
+"""The store table whose fragments hold facts."""
+
+
+class Fact(NamedTuple):
+    """One statement of someone about a dataset or a column."""
+
+    dataset: str
+    """Canonical dataset id."""
+    column: str | None
+    """Canonical column path; None: about the dataset."""
+    name: str
+    """``owner``, ``tag``, ``description``, ``meta.<key>``, ``materialized``, ``run.status`` …"""
+    value: str
+    """Text; of ``meta`` JSON where it is not text."""
+    how: str
+    """Who says so: ``dbt`` …"""
+    file: str
+    source: str
+    """The ingest's ``--source`` name: the unit of retraction."""
+
+
+def encode_facts(facts: Iterable[Fact]) -> bytes:
+    """Facts as Parquet, sorted; equal facts give equal bytes."""
+    import io
+
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    rows = sorted(set(facts), key=lambda fact: tuple(part or "" for part in fact))
+    columns = list(zip(*rows, strict=True)) or [()] * len(Fact._fields)
+    clean = [[v if v is None else v.encode("utf-8", "replace").decode() for v in column] for column in columns]
+    sink = io.BytesIO()
+    arrays = [pa.array(column, pa.string()) for column in clean]
+    pq.write_table(pa.Table.from_arrays(arrays, names=list(Fact._fields)), sink, compression="zstd")
+    return sink.getvalue()
+
+
+def decode_facts(data: bytes) -> list[Fact]:
+    """Facts of a fragment.
+
+    Raises:
+        IntegrityError: The bytes are no facts.
+    """
+    import io
+
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return [Fact(**row) for row in pq.read_table(io.BytesIO(data)).to_pylist()]
+    except (pa.ArrowException, OSError, TypeError) as error:
+        raise IntegrityError(f"a facts fragment cannot be read: {error}", code="store.corrupt-fragment") from error
