@@ -124,6 +124,8 @@ class Said:
     shortfalls: tuple[Shortfall, ...] = ()
     counts: Mapping[str, Any] = field(default_factory=dict)
     """More figures for the commit's summary."""
+    more: tuple[Fragment, ...] = ()
+    """What else the source keeps in the store."""
 
 
 def commit_said(
@@ -158,7 +160,7 @@ def commit_said(
         source, said.coverage, said.diagnostics, files=said.files, dialect=said.dialect, reasons=reasons
     )
     return store.commit(
-        Changes(retract=(source,), add=(*fragments(source, derivations), *counted)),
+        Changes(retract=(source,), add=(*fragments(source, derivations), *counted, *said.more)),
         message=message or f"{command} {source}",
         author=author or user_name(),
         batch=batch,
