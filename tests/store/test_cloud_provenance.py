@@ -113,14 +113,14 @@ def test_efficient_query(proxy, through):
     """The provenance of one object is found without looking at the others, however many there are."""
     store = Store.init(through)
     costs = {}
-    for n in range(1, 181):
+    for n in range(1, 101):
         write(store, f"file{n}", b"%d" % n, b"made by cc %d" % n)
-        if n in (20, 180):
+        if n in (20, 100):
             proxy.reset()
             refs = [ref for ref in store.fragments(store.head()) if (ref.source, ref.table) == ("file7", "provenance")]
             assert [store.read(ref) for ref in refs] == [b"made by cc 7"]
             costs[n] = len(proxy.exchanges)
-    assert costs[180] <= 20  # a few nodes of the manifest, and one of 360 objects
+    assert costs[100] <= 20  # a few nodes of the manifest, and one of 200 objects
 
 
 def test_idempotence(proxy, through):

@@ -114,7 +114,7 @@ def test_one_answer_in_seven_is_lost(proxy, through, monkeypatch):
 def test_a_commit_is_six_requests_at_any_age(proxy, through):
     Store.init(through)
     counts = []
-    for n in range(150):
+    for n in range(110):
         proxy.reset()
         store = Store.open(through)  # as every run of the command line does
         fragment = Fragment(f"s{n % 40}", "derivation", b"%d" % n, 1)
