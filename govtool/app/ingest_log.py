@@ -122,21 +122,29 @@ def ingest_log(
 
 @contextlib.contextmanager
 def _logs(paths: tuple[str, ...], root: Path, stdin: IO[bytes] | None) -> Iterator[dict[str, Path]]:
-    """The logs by the names they are known under; standard input is put into a file, as it is read twice."""
+    """The logs by the names they are known under; standard input and pipes become files, as they are read twice."""
     from govtool.capture.logs.read import find_logs
 
     with contextlib.ExitStack() as stack:
         found: dict[str, Path] = {}
+
+        def spooled(stream: IO[bytes]) -> Path:
+            copy = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="govtool-")), "log")
+            with copy.open("wb") as file:
+                shutil.copyfileobj(stream, file)
+            return copy
+
         for path in paths:
             if path == "-":
-                folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="govtool-"))
-                spooled = Path(folder, "log")
-                with spooled.open("wb") as file:
-                    shutil.copyfileobj(stdin or io.BytesIO(), file)
-                found[_STDIN] = spooled
+                found[_STDIN] = spooled(stdin or io.BytesIO())
                 continue
             for log in find_logs(Path(path)):
-                found[_name(log, root)] = log
+                name = _name(log, root)
+                if log.is_file():
+                    found[name] = log
+                else:
+                    with log.open("rb") as pipe:
+                        found[name] = spooled(pipe)
         yield found
 
 
@@ -192,13 +200,18 @@ def _read(files: Mapping[str, Path], how: LogOptions, max_errors: int | None, pr
         with raw:
             read.files += 1
             add = read.collector.add
-            for number, entry in enumerate(read_log(raw, name, how)):
-                if isinstance(entry, Reject):
-                    _reject(read, entry, max_errors)
-                else:
-                    add(entry)
-                if progress is not None and number % _EVERY == 0:
-                    progress((before + raw.tell()) * 500 // total, 1000)
+            try:
+                for number, entry in enumerate(read_log(raw, name, how)):
+                    if isinstance(entry, Reject):
+                        _reject(read, entry, max_errors)
+                    else:
+                        add(entry)
+                    if progress is not None and number % _EVERY == 0:
+                        progress((before + raw.tell()) * 500 // total, 1000)
+            except UsageError as error:
+                if len(files) == 1:
+                    raise
+                _reject(read, Reject(name, 1, error.message, fatal=True), max_errors)
             before += raw.tell()
     return read
 

@@ -7,8 +7,8 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from govtool.app.ingest import IngestResult
 from govtool.app.sql import SourceText, SqlRequest
 from govtool.cli.ui import Ui
 from govtool.config import load_config
@@ -17,6 +17,9 @@ from govtool.model import Diagnostic
 from govtool.render.errors import diagnostic_lines
 from govtool.render.table import Table
 from govtool.render.text import count
+
+if TYPE_CHECKING:
+    from govtool.app.ingest import IngestResult
 
 _SHOWN = 10
 _RANK = {"error": 0, "warning": 1, "info": 2}

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
+import subprocess
 from pathlib import Path
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "logs"
@@ -132,6 +134,25 @@ def test_formats_side_by_side_in_a_folder(govtool, project):
     assert done.code == 0
     assert "4 files" in done.out
     assert "prod.mart.a.id" in govtool("impact", "prod.raw.users.id").out
+
+
+def test_a_file_of_a_folder_that_is_no_log_costs_only_itself(govtool, project):
+    govtool("init")
+    Path("logs").mkdir()
+    write("logs/q.jsonl")
+    Path("logs", "README").write_text("hello\n")
+    done = govtool("ingest", "log", "logs")
+    assert done.code == 0
+    assert "README" in done.err
+    assert "5 records (1 failed, 1 rejected)" in done.out
+
+
+def test_a_pipe_is_read_like_a_file(govtool, project):
+    govtool("init")
+    write("q.jsonl")
+    os.mkfifo("pipe")
+    with subprocess.Popen(["cp", "q.jsonl", "pipe"]):
+        assert "5 records" in govtool("ingest", "log", "pipe").out
 
 
 def test_nonsense_is_refused_with_what_to_do(govtool, project):

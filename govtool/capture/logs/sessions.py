@@ -418,7 +418,8 @@ class _Replay:
                 if name == effect.name:
                     self._forget(since, place)
                     self.now = context if dialect in ABORTING else self.now
-                    del self.savepoints[at + 1 :]
+                    # What is behind it is undone for good: going back once more does not look at it again.
+                    self.savepoints[at:] = [(name, place + 1, self.now)]
                     self.aborted = False
                     return
         elif kind in ("create", "drop", "rename") and dialect in COMMITTING:

@@ -181,6 +181,13 @@ def test_back_to_a_savepoint():
     assert edges(*runs) == ["m.v <- raw.v"]
 
 
+def test_back_to_the_same_savepoint_many_times():
+    again = [("a", "INSERT INTO n (v) SELECT v FROM raw"), ("a", "ROLLBACK TO p")] * 3
+    runs = [("a", "BEGIN"), ("a", "SAVEPOINT p"), *again, ("a", "INSERT INTO m (v) SELECT v FROM raw"), ("a", "COMMIT")]
+    assert edges(*runs) == ["m.v <- raw.v"]
+    assert folded(*runs).rolled_back == 3
+
+
 def test_a_failure_dooms_the_transaction_in_postgres_only():
     runs = [
         ("a", "BEGIN"), ("a", "INSERT INTO m (v) SELECT v FROM raw"), ("a", "SELECT nope", {"status": "failed"}),
