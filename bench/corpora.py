@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[1]
 DATA = ROOT / "bench" / "data"
 SHOP = ROOT / "fixtures" / "shop"
 
-_QUERIES = "tests/fixtures/optimizer/tpc-ds/tpc-ds.sql"
+_QUERIES = "tests/fixtures/optimizer/{name}/{name}.sql"
 _HELPERS = "tests/helpers.py"
 
 
@@ -31,13 +31,22 @@ class Corpus:
 
 def tpc_ds() -> Corpus:
     """The queries of TPC-DS with their schema, as sqlglot tests itself on them."""
-    with tarfile.open(_sdist()) as archive:
-        queries = _read(archive, _QUERIES)
+    return _tpc("tpc-ds", "TPCDS_SCHEMA")
+
+
+def tpc_h() -> Corpus:
+    """The queries of TPC-H with their schema."""
+    return _tpc("tpc-h", "TPCH_SCHEMA")
+
+
+def _tpc(name: str, schema: str) -> Corpus:
+    with tarfile.open(sdist()) as archive:
+        queries = _read(archive, _QUERIES.format(name=name))
         helpers = _read(archive, _HELPERS)
     # The file alternates between a query and the text that sqlglot's optimizer is to make of it.
     plain = re.sub(r"^(#|--).*$", "", queries, flags=re.MULTILINE)
     statements = [text.strip() for text in plain.split(";") if text.strip()][::2]
-    return Corpus("TPC-DS", "", tuple(statements), _schema(helpers))
+    return Corpus(name.upper(), "", tuple(statements), _schema(helpers, schema))
 
 
 def shop() -> list[Corpus]:
@@ -49,7 +58,12 @@ def shop() -> list[Corpus]:
     ]
 
 
-def _sdist() -> Path:
+def sdist() -> Path:
+    """sqlglot's source distribution, downloaded by pip once.
+
+    Raises:
+        subprocess.CalledProcessError: It cannot be downloaded.
+    """
     name = f"sqlglot-{version('sqlglot')}.tar.gz"
     path = DATA / name
     if not path.exists():
@@ -78,10 +92,10 @@ def _read(archive: tarfile.TarFile, path: str) -> str:
     return member.read().decode()
 
 
-def _schema(source: str) -> dict[str, dict[str, str]]:
-    """The value of ``TPCDS_SCHEMA`` in the text of sqlglot's test helpers, without running them."""
+def _schema(source: str, name: str) -> dict[str, dict[str, str]]:
+    """The value of a schema in the text of sqlglot's test helpers, without running them."""
     for node in ast.parse(source).body:
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "TPCDS_SCHEMA":
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == name:
             value: dict[str, dict[str, str]] = ast.literal_eval(node.value)
             return value
-    raise LookupError("sqlglot's test helpers hold no TPCDS_SCHEMA")
+    raise LookupError(f"sqlglot's test helpers hold no {name}")

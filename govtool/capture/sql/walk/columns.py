@@ -148,6 +148,8 @@ class ColumnWalk(Walk):
         source = scope.find((name,))
         if source is not None:
             return self.whole_row(source, node)
+        if name in scope.aliases:  # not by the rules of the dialect, but nothing else can be meant
+            return scope.aliases[name]
         self.diagnose("unresolved", f"no source in scope has a column {name}", node)
         return tuple(
             self.interner.ref(s.table.id, ROWS) | OPAQUE for s in scope.sources if s.table is not None and not s.hidden
@@ -165,7 +167,7 @@ class ColumnWalk(Walk):
             return self._ambiguous(name, deps, node)
         open_sources = [source for source in scope.sources if source.is_open and not source.hidden]
         alias = scope.aliases.get(name)
-        if alias is not None and (self.lateral_aliases or scope.aliases_visible or not open_sources):
+        if alias is not None and (self.lateral_aliases or scope.aliases_visible):
             return alias
         if not open_sources:
             open_sources = [source for source in scope.sources if source.is_virtual]
@@ -192,11 +194,11 @@ class ColumnWalk(Walk):
             return ()
         if len(possible) == 1:
             source, deps = possible[0]
-            outer = self._outer_owner(name, scope.parent)
+            outer = self._outer_owner(name, scope.around)
             if outer is not None:
                 return self._ambiguous(name, [*deps, *outer], node)
             owners = source.owners()
-            if len(owners) == 1 and scope.parent is None:
+            if len(owners) == 1 and scope.around is None:
                 owners[0].used.add(name)
             return deps
         if not possible:

@@ -117,6 +117,18 @@ AGGREGATE_NAMES = frozenset(
 )
 """Aggregates that the parser may leave as anonymous functions."""
 
+SERIES = frozenset(
+    [
+        "generate_series",
+        "generate_subscripts",
+        "regexp_split_to_table",
+        "string_to_table",
+        "json_object_keys",
+        "jsonb_object_keys",
+    ]
+)
+"""Set-returning functions of one column, which is named after the function or its alias."""
+
 
 _type_texts: dict[tuple[object, ...], str] = {}
 
@@ -150,6 +162,8 @@ def class_name(cls: type[exp.Expr]) -> str:
 
 
 def _class_name(cls: type[exp.Expr]) -> str:
+    if cls is exp.ExplodingGenerateSeries:  # the parser's own name for PostgreSQL's function in FROM
+        return "generate_series"
     if issubclass(cls, exp.Func):
         name = str(cls.sql_name()).lower()
         return re.sub(r"^(?:[a-z]_)+[a-z](?=_|$)", lambda m: m.group().replace("_", ""), name)  # j_s_o_n_table

@@ -14,10 +14,13 @@ from govtool.capture.sql.walk.dependencies import CHAIN_MASK, KIND_MASK, REF_SHI
 from govtool.capture.sql.walk.functions import function_name
 from govtool.capture.sql.walk.pivots import PivotWalk
 from govtool.capture.sql.walk.relation import ArrayElements, FunctionRows, OpenStar, Output, Source, starred
-from govtool.capture.sql.walk.scope import Environment, Scope
+from govtool.capture.sql.walk.scope import Environment, MergingJoin, Scope
 from govtool.capture.sql.walk.shapes import SHAPED
 
 _SHAPED = frozenset(SHAPED)
+
+MERGED_IN_PLACE = frozenset({"duckdb", "sqlite", "clickhouse"})
+"""Dialects whose ``*`` leaves the columns of USING where the left side has them; elsewhere they come first."""
 
 
 class ProjectionWalk(PivotWalk):
@@ -117,14 +120,36 @@ class ProjectionWalk(PivotWalk):
         return ""
 
     def star(self, scope: Scope) -> Output:
-        """Return the output of a bare ``*`` over a scope: merged columns once and first, then each source in order."""
+        """Return the output of a bare ``*`` over a scope: each source in order, merged columns once."""
+        outputs = [Output() if source.hidden else self.source_star(source) for source in scope.sources]
+        if scope.joins:
+            # A merging join's columns take the place of those of its sides; the first source stands for all of them.
+            for join in scope.joins:
+                left, right = _chained(outputs[join.left : join.right]), _chained(outputs[join.right : join.end])
+                outputs[join.left : join.end] = [
+                    self._star_of_join(join, left, right),
+                    *(Output() for _ in range(join.left + 1, join.end)),
+                ]
+        return outputs[0] if len(outputs) == 1 else _chained(outputs)
+
+    def _star_of_join(self, join: MergingJoin, left: Output, right: Output) -> Output:
+        """Return the output of ``*`` over a merging join: its columns first, as in the standard, or in their place."""
         output = Output()
-        for name, deps in scope.merged.items():
-            output.add(name, starred(deps))
-        skip = set(scope.merged)
-        for source in scope.sources:
-            if not source.hidden:
-                _extend(output, self.source_star(source), skip)
+        in_place = self.dialect in MERGED_IN_PLACE
+        merged = {name: starred(deps) for name, deps in join.merged.items()}
+        if not in_place:
+            for name, deps in merged.items():
+                output.add(name, deps)
+            _extend(output, left, set(merged))
+        else:
+            for name in merged:
+                if name not in left.index():
+                    output.add(name, merged[name])
+            at = len(output.names)
+            _extend(output, left)
+            for position, name in enumerate(left.names):
+                output.deps[at + position] = merged.get(name, left.deps[position])
+        _extend(output, right, set(merged))
         return output
 
     def source_star(self, source: Source) -> Output:
@@ -279,10 +304,13 @@ class ProjectionWalk(PivotWalk):
             return
         if isinstance(plain, exp.Column) and not plain.args.get("table"):
             name = self.name(plain.this)
+            if kind == ROW_KINDS["sort"]:  # output columns come first, whether or not they are aliases
+                position = output.index().get(name)
+                if position is not None:
+                    self.refer(output.deps[position], kind)
+                    return
             alias = scope.aliases.get(name)
-            if alias is not None and (
-                kind == ROW_KINDS["sort"] or not any(s.get(name, self.interner) for s in scope.sources)
-            ):
+            if alias is not None and not any(s.get(name, self.interner) is not None for s in scope.sources):
                 self.refer(alias, kind)
                 return
         self.refer_to(item, scope, env, kind)
@@ -297,6 +325,13 @@ class ProjectionWalk(PivotWalk):
         for order in orders:
             for item in order.expressions if order is not None else ():
                 self._refer_item(item, output, inner, env, ROW_KINDS["sort"])
+
+
+def _chained(outputs: list[Output]) -> Output:
+    output = Output()
+    for more in outputs:
+        _extend(output, more)
+    return output
 
 
 def _extend(output: Output, more: Output, skip: set[str] | None = None) -> None:

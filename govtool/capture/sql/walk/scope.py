@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from sqlglot import exp
 
@@ -10,12 +11,23 @@ from govtool.capture.sql.walk.dependencies import Deps
 from govtool.capture.sql.walk.relation import Output, Source
 
 
+class MergingJoin(NamedTuple):
+    """A join with USING or NATURAL: ``sources[left:right]`` with ``sources[right:end]`` of its scope."""
+
+    left: int
+    right: int
+    end: int
+    merged: dict[str, Deps]
+
+
 class Scope:
     """The FROM items of one SELECT, under its enclosing scope.
 
     Attributes:
         sources: FROM items in order.
-        merged: Columns joined by USING or NATURAL, with their merged dependencies, in order.
+        merged: Columns joined by USING or NATURAL, with their merged dependencies.
+        joins: The joins that merged them, inner ones first.
+        around: The scope of the enclosing query: the parent, but for the scope of an ON whose parent is its own query.
         aliases: Output columns of this SELECT by name, filled as the projections are walked.
         windows: Named windows by folded name.
         aliases_visible: Whether the clause that is walked may name output columns (HAVING, QUALIFY in most dialects).
@@ -23,13 +35,15 @@ class Scope:
             scope owns (lateral aliases yield to them), and (qualifier, name) pairs.
     """
 
-    __slots__ = ("aliases", "aliases_visible", "by_alias", "merged", "parent", "seen", "sources", "windows")
+    __slots__ = ("aliases", "aliases_visible", "around", "by_alias", "joins", "merged", "parent", "seen", "sources", "windows")
 
     def __init__(self, parent: Scope | None) -> None:
         self.parent = parent
+        self.around = parent
         self.sources: list[Source] = []
         self.by_alias: dict[str, Source] = {}
         self.merged: dict[str, Deps] = {}
+        self.joins: list[MergingJoin] = []
         self.aliases: dict[str, Deps] = {}
         self.windows: dict[str, exp.Expr] = {}
         self.seen: dict[str | tuple[str, str], Deps] = {}
@@ -41,6 +55,18 @@ class Scope:
         self.by_alias.setdefault(source.alias, source)
         if self.seen:
             self.seen.clear()
+
+    def since(self, start: int) -> Scope:
+        """Return the scope that sees the FROM items from ``start`` on, and before others only where they have none."""
+        inner = Scope(self)
+        inner.around = self.parent
+        inner.sources = self.sources[start:]
+        for source in inner.sources:
+            inner.by_alias.setdefault(source.alias, source)
+        for join in self.joins:
+            if join.left >= start:
+                inner.merged.update(join.merged)
+        return inner
 
     def find(self, qualifier: tuple[str, ...]) -> Source | None:
         """Return the FROM item that a qualifier names, here or in an enclosing scope."""

@@ -136,7 +136,7 @@ class SetOperationWalk(ProjectionWalk):
 
 def _arms(node: exp.Expr, kind: type[exp.SetOperation]) -> list[exp.Expr]:
     """Return the arms of a chain of UNIONs of the same sort, left to right, without recursion."""
-    distinct = node.args.get("distinct")
+    distinct, by_name = node.args.get("distinct"), bool(node.args.get("by_name"))
     arms: list[exp.Expr] = []
     stack: list[exp.Expr] = [node]
     while stack:
@@ -144,7 +144,11 @@ def _arms(node: exp.Expr, kind: type[exp.SetOperation]) -> list[exp.Expr]:
         plain = item
         while isinstance(plain, exp.Subquery) and plain.is_wrapper and not plain.args.get("with_"):
             plain = plain.this
-        same = isinstance(plain, kind) and plain.args.get("distinct") == distinct and not plain.args.get("by_name")
+        same = (
+            isinstance(plain, kind)
+            and plain.args.get("distinct") == distinct
+            and bool(plain.args.get("by_name")) == by_name
+        )
         if same and (
             plain is node or not (plain.args.get("with_") or plain.args.get("order") or plain.args.get("limit"))
         ):

@@ -12,9 +12,9 @@ from govtool.capture.sql.walk.dependencies import (
     bounded,
     compose,
 )
-from govtool.capture.sql.walk.functions import function_name
+from govtool.capture.sql.walk.functions import SERIES, function_name
 from govtool.capture.sql.walk.relation import FunctionRows, OpenStar, Output, Source, TableInfo, file_name, starred
-from govtool.capture.sql.walk.scope import CommonTable, Environment, Scope
+from govtool.capture.sql.walk.scope import CommonTable, Environment, MergingJoin, Scope
 from govtool.capture.sql.walk.table_functions import TableFunctionWalk
 
 JOIN = ROW_KINDS["join"]
@@ -30,11 +30,21 @@ class SourceWalk(TableFunctionWalk):
             self.add_source(from_.this, scope, env)
         for lateral in select.args.get("laterals") or ():
             self.add_source(lateral, scope, env)
+        start = 0
         for join in select.args.get("joins") or ():
-            self.add_join(join, scope, env)
+            if is_comma(join) and self.dialect != "bigquery":  # a comma binds last: what it ends is not joined below
+                start = len(scope.sources)
+            self.add_join(join, scope, env, start)
 
-    def add_join(self, join: exp.Join, scope: Scope, env: Environment | None) -> None:
-        """Add the right side of a join, and reference the columns of its condition."""
+    def add_join(self, join: exp.Join, scope: Scope, env: Environment | None, start: int = 0) -> None:
+        """Add the right side of a join, and reference the columns of its condition.
+
+        Args:
+            join: The join.
+            scope: Where to add it.
+            env: The CTEs in sight.
+            start: Where in the scope's sources the left side begins.
+        """
         before = len(scope.sources)
         right = join.this
         if isinstance(right, exp.Alias) and join.kind == "ARRAY":  # ClickHouse ARRAY JOIN
@@ -48,39 +58,46 @@ class SourceWalk(TableFunctionWalk):
         added = scope.sources[before:]
         on = join.args.get("on")
         if on is not None:
-            self.refer_to(on, scope, env, JOIN)
+            self.refer_to(on, scope.since(start) if start else scope, env, JOIN)
         self.refer_to(join.args.get("match_condition"), scope, env, JOIN)
         if join.args.get("using"):
-            self._using([self.name(_using_name(item)) for item in join.args["using"]], join, scope, before)
+            self._using([self.name(_using_name(item)) for item in join.args["using"]], join, scope, start, before)
         elif join.method == "NATURAL":
-            self._natural(join, scope, before)
+            self._natural(join, scope, start, before)
         if join.kind in ("SEMI", "ANTI") or join.side in ("SEMI", "ANTI"):
             for source in added:
                 source.hidden = True
             scope.seen.clear()
 
-    def _using(self, names: list[str], join: exp.Join, scope: Scope, before: int) -> None:
+    def _using(self, names: list[str], join: exp.Join, scope: Scope, start: int, before: int) -> None:
         """Merge the columns of USING: left for inner and left joins, right for right joins, both for full joins."""
+        merged: dict[str, Deps] = {}
+        end = len(scope.sources)
         for name in names:
-            left = scope.merged.get(name)
-            if left is None:
-                left = self._side(name, scope.sources[:before], join)
-            right = self._side(name, scope.sources[before:], join)
+            left = self._side(name, scope, start, before, join)
+            right = self._side(name, scope, before, end, join)
             self.refer(left, JOIN)
             self.refer(right, JOIN)
             if join.side == "RIGHT":
-                scope.merged[name] = right
+                merged[name] = right
             elif join.side == "FULL":
                 both = [
                     compose(dep, TRANSFORMATION, self.interner.prepend("coalesce", 0), self.interner)
                     for dep in (*left, *right)
                 ]
-                scope.merged[name] = bounded(both)
+                merged[name] = bounded(both)
             else:
-                scope.merged[name] = left
-            scope.seen.clear()
+                merged[name] = left
+        scope.merged.update(merged)
+        scope.joins.append(MergingJoin(start, before, end, merged))
+        scope.seen.clear()
 
-    def _side(self, name: str, sources: list[Source], node: exp.Expr) -> Deps:
+    def _side(self, name: str, scope: Scope, start: int, end: int, node: exp.Expr) -> Deps:
+        """Return the dependencies of the column that one side, ``sources[start:end]``, puts into USING."""
+        for join in reversed(scope.joins):
+            if start <= join.left and join.end <= end and name in join.merged:
+                return join.merged[name]
+        sources = scope.sources[start:end]
         known = [
             deps for source in sources if not source.hidden and (deps := source.get(name, self.interner)) is not None
         ]
@@ -100,19 +117,21 @@ class SourceWalk(TableFunctionWalk):
         self.diagnose("unresolved", f"USING ({name}): one side has no such column", node)
         return ()
 
-    def _natural(self, join: exp.Join, scope: Scope, before: int) -> None:
-        left, right = scope.sources[:before], scope.sources[before:]
+    def _natural(self, join: exp.Join, scope: Scope, start: int, before: int) -> None:
+        left, right = scope.sources[start:before], scope.sources[before:]
         if any(source.is_open for source in (*left, *right)):
             names = "the joined columns depend on schemas that are not known"
             self.diagnose("ambiguous", f"NATURAL JOIN: {names}", join)
-        left_names = [name for source in left for name in source.names()]
-        right_names = {name for source in right for name in source.names()}
-        self._using([name for name in dict.fromkeys(left_names) if name in right_names], join, scope, before)
+        left_names = [name for source in left if not source.hidden for name in source.names()]
+        right_names = {name for source in right if not source.hidden for name in source.names()}
+        shared = [name for name in dict.fromkeys(left_names) if name in right_names]
+        self._using(shared, join, scope, start, before)
 
     # ---- one item ----------------------------------------------------------------------------------
 
     def add_source(self, node: exp.Expr, scope: Scope, env: Environment | None) -> None:
         """Add one FROM item, with the joins and pivots that hang on it."""
+        start = len(scope.sources)
         if isinstance(node, exp.Table):
             self._add_table(node, scope, env)
         elif isinstance(node, exp.Subquery):
@@ -141,7 +160,7 @@ class SourceWalk(TableFunctionWalk):
             self.add_source(lateral, scope, env)
         if node.__class__ is not exp.Subquery:
             for join in node.args.get("joins") or ():
-                self.add_join(join, scope, env)
+                self.add_join(join, scope, env, start)
 
     def _add_table(self, node: exp.Table, scope: Scope, env: Environment | None) -> None:
         args = node.args
@@ -237,10 +256,11 @@ class SourceWalk(TableFunctionWalk):
     def _add_subquery(self, node: exp.Subquery, scope: Scope, env: Environment | None) -> None:
         inner = node.this
         alias, _ = self._alias(node)
+        start = len(scope.sources)
         if isinstance(inner, (exp.Table, exp.Subquery)) and not alias and not isinstance(inner.unnest(), exp.Query):
             self.add_source(inner, scope, env)  # (a JOIN b ON …): its tables stay visible
             for join in node.args.get("joins") or ():
-                self.add_join(join, scope, env)
+                self.add_join(join, scope, env, start)
             return
         if isinstance(inner, exp.Table):
             output = self._joined_output(inner, scope, env)
@@ -251,7 +271,7 @@ class SourceWalk(TableFunctionWalk):
             self.modifiers(node, output, scope.parent, env)
         self._finish(node, output, scope, env)
         for join in node.args.get("joins") or ():
-            self.add_join(join, scope, env)
+            self.add_join(join, scope, env, start)
 
     def _joined_output(self, inner: exp.Table, scope: Scope, env: Environment | None) -> Output:
         """The output of an aliased parenthesised join: ``(a JOIN b ON …) AS j(p, q)``."""
@@ -290,6 +310,7 @@ class SourceWalk(TableFunctionWalk):
         self, node: exp.Expr, output: Output, scope: Scope, env: Environment | None, *, scalar: bool = False
     ) -> None:
         alias, columns = self._alias(node)
+        series = any(isinstance(star.table, FunctionRows) and star.table.id in SERIES for star in output.open)
         if columns:
             while len(output.names) < len(columns) and output.open:
                 output.add("", output.deps[0] if output.deps else ())
@@ -298,9 +319,13 @@ class SourceWalk(TableFunctionWalk):
             scalar
             and alias
             and len(output.names) == 1
+            and not (series and self.dialect == "duckdb")
             and any(isinstance(star.table, FunctionRows) for star in output.open)
         ):
             output = output.renamed([alias])  # PostgreSQL: the alias of a function names its only column too
+        if series:
+            output = output.copy()
+            output.open = []
         self._place(Source(alias, output=output), node, scope, env)
 
     def _place(self, source: Source, node: exp.Expr, scope: Scope, env: Environment | None) -> None:
@@ -334,6 +359,14 @@ class SourceWalk(TableFunctionWalk):
     def common_table(self, cte: CommonTable) -> Output:
         """Return the output of a CTE."""
         raise NotImplementedError
+
+
+def is_comma(join: exp.Join) -> bool:
+    """Whether a join is written as a comma."""
+    args = join.args
+    return not (
+        args.get("kind") or args.get("side") or args.get("method") or args.get("on") is not None or args.get("using")
+    )
 
 
 def _using_name(item: exp.Expr) -> exp.Expr:

@@ -1,0 +1,62 @@
+"""The corpora that PostgreSQL judges: TPC-DS and TPC-H as views."""
+
+from __future__ import annotations
+
+import sqlglot
+from sqlglot import exp
+
+from bench.corpora import Corpus, tpc_ds, tpc_h
+from bench.oracles.compare import View
+from bench.oracles.queries import INT, TABLES, TEXT, Generator
+
+_TYPES = {"bigint": "bigint", "int": "integer", "double": "numeric", "string": "text"}
+
+def tpc_views() -> dict[str, tuple[dict[str, dict[str, str]], list[View]]]:
+    """Tables and views by corpus."""
+    return {corpus.name: (_tables(corpus), _views(corpus)) for corpus in (tpc_ds(), tpc_h())}
+
+def _tables(corpus: Corpus) -> dict[str, dict[str, str]]:
+    """The schema with PostgreSQL's types: sqlglot's has text for dates, and doubles, which do not round."""
+    return {
+        table: {
+            column: "date" if column.endswith(("_date", "date")) else _TYPES[type_] for column, type_ in columns.items()
+        }
+        for table, columns in corpus.schema.items()
+    }
+
+def _views(corpus: Corpus) -> list[View]:
+    prefix = corpus.name.replace("-", "").lower()
+    return [
+        View(f"{prefix}_{number}", _for_postgres(sqlglot.parse_one(text)).sql("postgres"))
+        for number, text in enumerate(corpus.texts, 1)
+    ]
+
+def _for_postgres(tree: exp.Expr) -> exp.Expr:
+    """What PostgreSQL before 16 asks for and these texts leave out, and nothing else."""
+    for number, subquery in enumerate(list(tree.find_all(exp.Subquery))):
+        if isinstance(subquery.parent, (exp.From, exp.Join)) and not subquery.alias:
+            subquery.set("alias", exp.TableAlias(this=exp.to_identifier(f"unnamed_{number}")))
+    for select in list(tree.find_all(exp.Select)):
+        named = {item.alias: item.this for item in select.expressions if isinstance(item, exp.Alias)}
+        for ordered in select.args["order"].expressions if select.args.get("order") else ():
+            if isinstance(ordered.this, exp.Column):
+                continue
+            # An expression of ORDER BY may name no output column.
+            for column in list(ordered.find_all(exp.Column)):
+                if not column.table and column.name in named:
+                    column.replace(exp.paren(named[column.name].copy()))
+    return tree
+
+ONE_WIDTH = """
+CREATE FUNCTION length(text) RETURNS bigint IMMUTABLE LANGUAGE sql AS 'SELECT pg_catalog.length($1)::bigint';
+
+CREATE AGGREGATE sum(bigint) (SFUNC = int8pl, STYPE = bigint);
+"""
+"""Makes every integer of a generated query a bigint. Between columns of different types USING yields the column of the
+wider one, which is no matter of lineage: their values are equal."""
+
+def generated_views(seeds: range) -> tuple[dict[str, dict[str, str]], list[View]]:
+    """Generated tables and views."""
+    types = {INT: "bigint", TEXT: "text"}
+    tables = {table: {name: types[kind] for name, kind in columns.items()} for table, columns in TABLES.items()}
+    return tables, [View(f"seed_{seed}", Generator(seed, "postgres").draw()) for seed in seeds]
