@@ -22,6 +22,7 @@ from govtool.app.ingest import IngestResult, Said, commit_said, extractor_digest
 from govtool.app.sql import Progress, SourceText, SqlRequest, check_dialect, options, root_of, source_name
 from govtool.errors import EvidenceError, UnknownNameError, UsageError
 from govtool.model import Diagnostic
+from govtool.names import join_name, split_name
 from govtool.store.names import DEFAULT_BRANCH
 
 if TYPE_CHECKING:
@@ -249,6 +250,7 @@ def _understand(read: _Read, settings: Options, source: str, progress: Progress 
 
     log = read.collector.log
     folded = fold(read.collector)
+    settings = _in_database(settings, {context.catalog for context in log.contexts if context.catalog})
     parts: list[Extraction] = list(_extracted(folded, settings, progress))
     coverage = sum((Coverage.of(part) for part in parts), Coverage())
     withheld, missing = _withheld(log)
@@ -282,6 +284,19 @@ def _understand(read: _Read, settings: Options, source: str, progress: Progress 
         shortfalls,
         counts,
     )
+
+
+def _in_database(settings: Options, catalogs: set[str]) -> Options:
+    """A schema without catalogs describes the one database that the log is of, if it is of one."""
+    schema = settings.schema
+    if schema is None or len(catalogs) != 1:
+        return settings
+    (catalog,) = catalogs
+    tables = {
+        join_name([catalog, name]) if len(split_name(name)) == 2 else name: columns
+        for name, columns in schema.tables.items()
+    }
+    return replace(settings, schema=replace(schema, tables=tables))
 
 
 def _extracted(folded: Folded, settings: Options, progress: Progress | None) -> Iterator[Extraction]:

@@ -155,6 +155,15 @@ def test_a_pipe_is_read_like_a_file(govtool, project):
         assert "5 records" in govtool("ingest", "log", "pipe").out
 
 
+def test_a_schema_without_catalogs_is_that_of_the_logs_database(govtool, project):
+    govtool("init")
+    Path("ddl.sql").write_text("CREATE TABLE crm.users (id int, email text)")
+    write("q.jsonl", [{"sql": "CREATE VIEW crm.v AS SELECT * FROM crm.users", "database": "shop"}])
+    done = govtool("ingest", "log", "q.jsonl", "--dialect", "postgres", "--schema", "ddl.sql", "--strict")
+    assert done.code == 0
+    assert "shop.crm.v.email" in govtool("impact", "crm.users.email").out
+
+
 def test_nonsense_is_refused_with_what_to_do(govtool, project):
     govtool("init")
     Path("x.log").write_text("hello\n")

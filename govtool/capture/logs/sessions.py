@@ -18,7 +18,7 @@ from govtool.capture.sql.logged import LoggedScript, LoggedStatement
 from govtool.clock import iso
 
 MAX_EPISODE = 2_000
-"""Distinct statements of an episode; beyond it a new one begins."""
+"""Statements of an episode from which on the next making of a table begins a new one."""
 
 MAX_USERS = 20
 """Users that are named of a statement; the rest is counted."""
@@ -223,9 +223,8 @@ class _Fold:
             episode.made.add(key)
         else:
             episode.since[key] = len(episode.keys)
-        if len(episode.keys) < 2 * MAX_EPISODE:
-            episode.keys.append(key)
-            episode.runs.append([record])
+        episode.keys.append(key)
+        episode.runs.append([record])
 
     def _close(self, episode: _Episode) -> None:
         signature = tuple(episode.keys)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from govtool.capture.logs.dedup import Collector
 from govtool.capture.logs.names import needs_schema
 from govtool.capture.logs.record import QueryRecord
-from govtool.capture.logs.sessions import MAX_USERS, fold
+from govtool.capture.logs.sessions import MAX_EPISODE, MAX_USERS, fold
 from govtool.capture.sql.extract import Options, extract_in_turn
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -162,6 +162,14 @@ def test_a_loop_over_one_temporary_table_is_read_once():
     found = folded(*[("a", text) for _ in range(50) for text in loop], dialect="snowflake")
     assert texts(found.definitions) == [list(loop)]
     assert [s.count for s in found.definitions[0].statements] == [50, 50]
+
+
+def test_a_session_may_have_more_statements_than_an_episode():
+    texts_of = [f"INSERT INTO t SELECT a{n} FROM r" for n in range(2 * MAX_EPISODE + 50)]
+    runs = [("a", "CREATE TEMP TABLE t AS SELECT 1 AS x"), *(("a", text) for text in [*texts_of, *texts_of])]
+    (script,) = folded(*runs).definitions
+    assert len(script.statements) == 1 + len(texts_of)
+    assert sum(statement.count for statement in script.statements) == len(runs)
 
 
 def test_what_is_rolled_back_was_not_written_but_was_read():
