@@ -14,6 +14,8 @@ _BY_SUFFIX = {
     ".jsonl": "jsonl",
     ".csv": "csv",
     ".md": "markdown",
+    ".sarif": "sarif",
+    ".xml": "junit",
     ".dot": "dot",
     ".gv": "dot",
     ".mmd": "mermaid",

@@ -56,12 +56,24 @@ COMMANDS: Mapping[str, _Entry | dict[str, _Entry]] = {
         "sql": _Entry("ingest_sql", "Read SQL files into the graph and commit.", _FEED),
         "dbt": _Entry("ingest_dbt", "Read a dbt project's artifacts into the graph and commit.", _FEED),
         "log": _Entry("ingest_log", "Read query logs into the graph and commit.", _FEED),
+        "openlineage": _Entry("ingest_openlineage", "Read OpenLineage events into the graph and commit.", _FEED),
     },
+    "serve": {
+        "openlineage": _Entry("serve_openlineage", "Receive OpenLineage events over HTTP and commit them.", _FEED)
+    },
+    "export": {"openlineage": _Entry("export_openlineage", "Write the graph as OpenLineage events.", _FEED)},
     "lineage": _Entry("lineage", "Column lineage of SQL, without a store.", _FEED),
     "impact": _Entry("impact", "What depends on a column, and what a change would break.", _ASK),
     "path": _Entry("path", "How one column reaches another.", _ASK),
     "explain": _Entry("explain", "Where a column comes from and who reads it.", _ASK),
     "coverage": _Entry("coverage", "How much was understood, and what was not.", _ASK),
+    "check": _Entry("check", "Whether the graph keeps to the policies.", _ASK),
+    "policy": {
+        "lint": _Entry("policy_lint", "Mistakes, and rules and patterns that match nothing."),
+        "test": _Entry("policy_test", "Run the tests beside the rules."),
+        "explain": _Entry("policy_explain", "Rules in words."),
+        "schema": _Entry("policy_schema", "The JSON Schema of policy files."),
+    },
     "diff": _Entry("diff", "What changed between two versions.", _ASK),
     "record": _Entry("record", "Tie data to its provenance.", _FEED),
     "verify": _Entry("verify", "Whether data still is what was recorded.", _ASK),
@@ -92,6 +104,9 @@ COMMANDS: Mapping[str, _Entry | dict[str, _Entry]] = {
 
 _GROUPS = {
     "ingest": _Entry("", "Read evidence into the graph and commit.", _FEED),
+    "serve": _Entry("", "Receive evidence and commit it.", _FEED),
+    "export": _Entry("", "Write the graph for other tools.", _FEED),
+    "policy": _Entry("", "Policies: their mistakes, tests and meaning.", _KEEP),
     "branch": _Entry("", "Branches: lines of versions beside main.", _KEEP),
     "tag": _Entry("", "Names for commits.", _KEEP),
     "store": _Entry("", "Upkeep of the store.", _KEEP),

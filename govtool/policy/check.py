@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 
@@ -16,7 +16,7 @@ from govtool.policy.judge import Approvals, Question, judge, tokens_of
 from govtool.policy.load import Placed, PolicySet
 from govtool.policy.model import Described, Metadata, Place, Purpose, Rule, days
 from govtool.policy.patterns import ColumnPaths, Patterns
-from govtool.policy.places import Places, Truth
+from govtool.policy.places import Places, Said, Truth
 from govtool.policy.propagate import Mode, Propagation, Token, propagate
 from govtool.policy.transfer import transfers
 
@@ -78,7 +78,13 @@ class CheckResult:
 
 
 def govern(
-    index: Index, policies: PolicySet, today: date, *, metadata: Sequence[Metadata] = (), need_zones: bool = False
+    index: Index,
+    policies: PolicySet,
+    today: date,
+    *,
+    metadata: Sequence[Metadata] = (),
+    said: Iterable[Said] = (),
+    need_zones: bool = False,
 ) -> Governed:
     """Classify the columns of a graph and propagate the classes.
 
@@ -87,12 +93,13 @@ def govern(
         policies: The policies.
         today: For what expires.
         metadata: Facts besides those of the policies.
+        said: Facts that are in the graph.
         need_zones: Whether a zone that matches nothing is an error.
 
     Raises:
         UsageError: ``policy.empty-zone``.
     """
-    places = Places(index, policies, metadata)
+    places = Places(index, policies, metadata, said)
     if need_zones and places.empty_zones:
         name = places.empty_zones[0]
         raise UsageError(

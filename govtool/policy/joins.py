@@ -207,7 +207,7 @@ class _Joins:
         ]
         mode = Mode.VALUE if side.certain else Mode.UNKNOWN
         found = ways(self.spread, starts, around, lambda s: s.token in tokens and s.mode in (mode, Mode.VALUE), useful)
-        edges = list(min((f.edges for f in found), key=lambda way: len(way))) if found else []
+        edges = list(min(found, key=lambda f: len(f.edges)).edges) if found else []
         return [step(index, e) for e in (*edges, *([side.edge] if side.edge >= 0 else []))]
 
 

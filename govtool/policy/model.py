@@ -51,11 +51,17 @@ def days(duration: str) -> float:
     return int(found[1]) * _DAYS[found[2]]
 
 
+def is_duration(text: str) -> bool:
+    """Whether ``days`` can read a text."""
+    return bool(_DURATION.match(text.strip()))
+
+
 PatternText = Annotated[str, AfterValidator(_pattern)]
-PatternList = Annotated[tuple[PatternText, ...], BeforeValidator(_listed)]
-Texts = Annotated[tuple[str, ...], BeforeValidator(_listed)]
+PatternList = Annotated[tuple[PatternText, ...], BeforeValidator(_listed, json_schema_input_type=str | tuple[str, ...])]
+Texts = Annotated[tuple[str, ...], BeforeValidator(_listed, json_schema_input_type=str | tuple[str, ...])]
 ClassName = Annotated[str, Field(pattern=_CLASS)]
-ClassNames = Annotated[tuple[ClassName, ...], BeforeValidator(_listed), Field(min_length=1)]
+_OneOrMore = BeforeValidator(_listed, json_schema_input_type=ClassName | tuple[ClassName, ...])
+ClassNames = Annotated[tuple[ClassName, ...], Field(min_length=1), _OneOrMore]
 Duration = Annotated[str, AfterValidator(_duration)]
 Severity = Literal["error", "warning", "note"]
 
@@ -71,7 +77,7 @@ class ClassDefinition(Part):
 
     description: str = ""
     regulations: Texts = ()
-    implies: Annotated[tuple[ClassName, ...], BeforeValidator(_listed)] = Field(
+    implies: Annotated[tuple[ClassName, ...], _OneOrMore] = Field(
         default=(), description="Classes that data of this class belongs to as well, besides those above it by name."
     )
     entropy: Literal["low", "high"] = Field(
@@ -202,7 +208,7 @@ class OpaqueStep(Part):
 class ColumnChange(Part):
     """Columns change between ``--base`` and the version that is checked."""
 
-    class_: Annotated[tuple[ClassName, ...], BeforeValidator(_listed)] = Field(default=(), alias="class")
+    class_: Annotated[tuple[ClassName, ...], _OneOrMore] = Field(default=(), alias="class")
     columns: PatternList = ()
     to: Place | None = None
     kinds: tuple[Literal["add", "drop", "retype", "logic"], ...] = ("drop", "retype")

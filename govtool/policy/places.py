@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
+from typing import NamedTuple
 
 from govtool.graph.index import Index
 from govtool.policy.load import PolicySet
-from govtool.policy.model import Metadata, Place
+from govtool.policy.model import Metadata, Place, is_duration
 from govtool.policy.patterns import ColumnPaths, Patterns
 
 
@@ -18,6 +19,16 @@ class Truth(IntEnum):
     NO = 0
     UNKNOWN = 1
     YES = 2
+
+
+class Said(NamedTuple):
+    """What a tool such as dbt says of a dataset, or of a column of it."""
+
+    dataset: str
+    column: str | None
+    name: str
+    """``owner``, ``tag``, ``description``, ``meta.<key>``."""
+    value: str
 
 
 @dataclass(slots=True)
@@ -43,9 +54,12 @@ class Places:
         index: The graph.
         policies: Zones and metadata.
         more: Metadata from elsewhere.
+        said: Facts that are in the graph; what the policies say comes first.
     """
 
-    def __init__(self, index: Index, policies: PolicySet, more: Sequence[Metadata] = ()) -> None:
+    def __init__(
+        self, index: Index, policies: PolicySet, more: Sequence[Metadata] = (), said: Iterable[Said] = ()
+    ) -> None:
         self.index = index
         self.paths = ColumnPaths(index)
         self.known: dict[int, About] = {}
@@ -65,6 +79,31 @@ class Places:
                     about.regions.add(zone.value.region)
         for item in (*(m.value for m in policies.metadata), *more):
             self._learn(item)
+        for fact in said:
+            self._hear(fact)
+
+    def _hear(self, fact: Said) -> None:
+        """Facts of dbt and others: ``meta`` is a tag too, ``sensitivity:health`` or, where it is true, its key."""
+        dataset = self.index.find_dataset(fact.dataset)
+        if dataset is None:
+            return
+        about = self.known.setdefault(dataset, About())
+        key = fact.name.removeprefix("meta.")
+        tags = {fact.value} if fact.name == "tag" else set()
+        if fact.name.startswith("meta."):
+            tags = {f"{key}:{fact.value}", *([key] if fact.value.lower() == "true" else [])}
+        if fact.column is not None:
+            node = self.index.find_column(dataset, fact.column)
+            if node is not None and tags:
+                self.column_tags.setdefault(node, set()).update(tags)
+            return
+        about.tags.update(tags)
+        if key == "owner":
+            about.owner = about.owner or fact.value
+        elif key == "retention" and is_duration(fact.value):
+            about.retention = about.retention or fact.value
+        elif key == "description":
+            about.description = about.description or fact.value
 
     def _learn(self, item: Metadata) -> None:
         for dataset in Patterns(item.datasets).datasets(self.index):

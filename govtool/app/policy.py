@@ -1,0 +1,204 @@
+"""Policies at work: where they are, checking a version of a store, their tests, what lint says of them."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import govtool
+from govtool.errors import UnknownNameError, UsageError
+
+if TYPE_CHECKING:
+    from govtool.graph.index import Index
+    from govtool.policy.check import CheckResult
+    from govtool.policy.finding import Remark
+    from govtool.policy.load import Placed, PolicySet
+    from govtool.policy.model import PolicyTest
+    from govtool.policy.places import Said
+    from govtool.store import Commit, Reader
+
+FOLDER = "policies"
+"""Where policies are looked for below the working directory."""
+PACK = "pack:"
+
+
+def pack_folder() -> Path:
+    """The folder of the packs: inside the installed package, or beside it in a checkout."""
+    package = Path(govtool.__file__).parent
+    shipped = package / "_policies"
+    return shipped if shipped.is_dir() else package.parent / FOLDER
+
+
+def pack_names() -> list[str]:
+    """The names of the packs, sorted."""
+    return sorted(path.stem for path in pack_folder().glob("*.yml"))
+
+
+def policy_files(wanted: Sequence[str] | None) -> list[tuple[Path, str]]:
+    """The policy files that are asked for, each with the name that messages use.
+
+    Args:
+        wanted: Files, folders and ``pack:NAME``; without any, ``policies/**/*.yml``.
+
+    Raises:
+        UsageError: There are none (``policy.none``).
+        UnknownNameError: There is no such pack (``policy.unknown-pack``).
+    """
+    from govtool.policy.load import files_below
+
+    found: dict[Path, str] = {}
+    for item in wanted or [FOLDER]:
+        if item.startswith(PACK):
+            name = item.removeprefix(PACK)
+            if name not in pack_names():
+                raise UnknownNameError(
+                    f"no pack {name}",
+                    code="policy.unknown-pack",
+                    nearest=tuple(difflib.get_close_matches(name, pack_names())),
+                    hint=f"one of {', '.join(pack_names())}",
+                )
+            found[(pack_folder() / f"{name}.yml").resolve()] = item
+            continue
+        path = Path(item)
+        if path.exists():
+            for file in files_below(path):
+                found.setdefault(file.resolve(), file.as_posix())
+        elif wanted:
+            raise UsageError("no such file or folder", code="policy.unreadable", location=item)
+    if not found:
+        raise UsageError(
+            f"there are no policies in {', '.join(wanted or [FOLDER])}",
+            code="policy.none",
+            hint="--policy FILE, --policy pack:starter, or write policies/privacy.yml",
+        )
+    return list(found.items())
+
+
+def load_policies(wanted: Sequence[str] | None) -> PolicySet:
+    """Load the policies that are asked for; see ``policy_files`` and ``govtool.policy.load.load``."""
+    from govtool.policy.load import load
+
+    return load(policy_files(wanted))
+
+
+def said_of(store: Reader, commit: Commit) -> list[Said]:
+    """What dbt and other tools say of the datasets of a commit, in the words that policies understand."""
+    from govtool.app.facts import read_facts
+    from govtool.policy.places import Said
+
+    return [Said(f.dataset, f.column, f.name, f.value) for f in read_facts(store, commit)]
+
+
+class Outcome(NamedTuple):
+    """What a policy's test gave."""
+
+    name: str
+    place: str
+    missing: tuple[str, ...]
+    """Expected and not found: ``PII001 mart.audience.email violated``."""
+    surplus: tuple[str, ...]
+    """Errors that were not expected."""
+    problem: str | None = None
+    """Why it could not be run."""
+
+    @property
+    def passed(self) -> bool:
+        """Whether all that was expected was found, and no other error."""
+        return not self.missing and not self.surplus and self.problem is None
+
+
+def run_tests(policies: PolicySet, today: date, pattern: str | None = None) -> list[Outcome]:
+    """Run the tests of policies; each judges the rules of its own file.
+
+    Args:
+        policies: The policies.
+        today: For waivers, where a test does not give its own day.
+        pattern: Only tests whose name contains this.
+    """
+    return [_run_test(policies, test, today) for test in policies.tests if not pattern or pattern in test.value.name]
+
+
+def _run_test(policies: PolicySet, test: Placed[PolicyTest], today: date) -> Outcome:
+    from govtool.errors import GovtoolError
+    from govtool.policy.check import check, govern
+
+    value, place = test.value, test.place
+    day = value.today or today
+    try:
+        index, problem = graph_of(value.given.sql, value)
+        base = None
+        if value.given.base is not None:
+            before, worse = graph_of(value.given.base, value)
+            problem = problem or worse
+            base = govern(before, policies, day, metadata=value.given.metadata)
+        if problem:
+            return Outcome(value.name, place, (), (), problem)
+        result = check(govern(index, policies, day, metadata=value.given.metadata), day, base)
+    except GovtoolError as error:
+        return Outcome(value.name, place, (), (), error.message)
+    own = {r.value.id for r in policies.rules if r.file == test.file}
+    found = {(f.rule, f.column, f.verdict.label): f for f in result.findings if f.rule in own}
+    wanted = {(e.rule, e.column, e.verdict) for e in value.expect}
+    errors = {key for key, f in found.items() if f.severity == "error" and key[2] == "violated"}
+    return Outcome(
+        value.name,
+        place,
+        tuple(sorted(" ".join(key) for key in wanted - found.keys())),
+        tuple(sorted(" ".join(key) for key in errors - wanted)),
+    )
+
+
+def graph_of(sql: str, test: PolicyTest) -> tuple[Index, str | None]:
+    """The graph of a test's SQL, and why it is not to be trusted, if so."""
+    from govtool.app.index import index_of
+    from govtool.app.sql import check_dialect
+    from govtool.capture.sql.extract import Options, extract
+    from govtool.capture.sql.files import Script
+    from govtool.capture.sql.schema import schema_from_mapping
+    from govtool.model import Derivation, OutputColumn, Statement
+
+    dialect = check_dialect(test.given.dialect)
+    schema = schema_from_mapping(test.given.schema_, dialect)
+    extraction = extract([Script("test.sql", sql)], Options(dialect=dialect, schema=schema))
+    wrong = next((d for d in extraction.diagnostics if d.severity == "error"), None)
+    # The tables of the schema are there whether or not the SQL reads them.
+    declared = [
+        Derivation(
+            name,
+            "table",
+            "declare",
+            Statement("given", "create_table", dialect, "given"),
+            tuple(OutputColumn(path, kind) for path, kind in columns.items()),
+        )
+        for name, columns in schema.tables.items()
+    ]
+    problem = None if wrong is None else f"the SQL was not understood: {wrong.message}"
+    return index_of([*declared, *extraction.derivations]), problem
+
+
+def lint(policies: PolicySet, index: Index | None, today: date, said: Iterable[Said] = ()) -> list[Remark]:
+    """What is suspicious about policies; with a graph, also what matches nothing in it."""
+    from govtool.policy.lint import in_graph, in_itself
+
+    remarks = list(in_itself(policies, today))
+    if index is not None:
+        remarks += in_graph(policies, index, today, said)
+    return sorted(remarks, key=lambda r: (r.place.rpartition(":")[0], _number(r.place), r.code))
+
+
+def _number(place: str) -> int:
+    line = place.rpartition(":")[2]
+    return int(line) if line.isdigit() else 0
+
+
+def failing(result: CheckResult, fail_on: str, *, strict: bool) -> bool:
+    """Whether a check's outcome is at or above a severity: ``error``, ``warning``, ``note`` or ``none``."""
+    levels = ("error", "warning", "note")
+    if fail_on == "none":
+        return False
+    counted = levels[: levels.index(fail_on) + 1]
+    verdicts = ("violated", "unknown") if strict else ("violated",)
+    return any(f.verdict.label in verdicts and f.severity in counted and not f.accepted for f in result.findings)

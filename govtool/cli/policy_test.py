@@ -1,0 +1,41 @@
+"""``govtool policy test``: the tests beside the rules."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from govtool.cli.formats import chosen
+from govtool.cli.options import FormatOption, OutputOption
+from govtool.cli.policyargs import PolicyOption, TodayOption, today_of
+from govtool.cli.ui import Ui
+from govtool.errors import EXIT_FINDINGS, EXIT_OK, UsageError
+
+
+def policy_test(
+    ui: Ui,
+    policy: PolicyOption = None,
+    match: Annotated[str | None, typer.Option("--match", "-k", metavar="TEXT", help="Only tests named so.")] = None,
+    today: TodayOption = None,
+    format: FormatOption = None,
+    output: OutputOption = None,
+) -> int:
+    """Run the tests beside the rules: given a schema and SQL, expect findings.
+
+      govtool policy test
+      govtool policy test --policy pack:gdpr -k hash
+
+    Every violated rule of severity error must be expected; warnings and unknowns count where they are named.
+    """
+    from govtool.app.policy import load_policies, run_tests
+    from govtool.render.policy import tests
+
+    outputs = chosen(format, output, ("table", "plain", "json"))
+    policies = load_policies(policy)
+    outcomes = run_tests(policies, today_of(today), match)
+    if not outcomes:
+        raise UsageError("there are no such tests", code="policy.no-tests", hint="see tests: in docs/policies.md")
+    for form, file in outputs:
+        ui.show(tests(form, outcomes), file)
+    return EXIT_OK if all(outcome.passed for outcome in outcomes) else EXIT_FINDINGS

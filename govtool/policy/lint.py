@@ -1,0 +1,97 @@
+"""What is suspicious about policies without being wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import date
+
+from govtool.graph.index import Index
+from govtool.policy.check import govern
+from govtool.policy.finding import SOON, Remark
+from govtool.policy.judge import tokens_of
+from govtool.policy.load import PolicySet
+from govtool.policy.masking import is_unkeyed, keeps_a_value
+from govtool.policy.model import NONE
+from govtool.policy.patterns import Patterns
+from govtool.policy.places import Said
+from govtool.policy.propagate import Mode
+
+
+def in_itself(policies: PolicySet, today: date) -> Iterator[Remark]:
+    """What can be said without a graph."""
+    yield from _classes(policies)
+    yield from _declassifiers(policies)
+    tested = {e.rule for t in policies.tests for e in t.value.expect}
+    for rule in policies.rules:
+        if rule.value.id not in tested:
+            yield Remark("rule-untested", "note", f"no test expects {rule.value.id}", rule.place)
+    for waiver in policies.waivers:
+        about = f"the waiver of {waiver.value.rule} for {', '.join(waiver.value.columns)}"
+        if waiver.value.expires < today:
+            yield Remark("waiver-expired", "warning", f"{about} expired on {waiver.value.expires}", waiver.place)
+        elif waiver.value.expires - today <= SOON:
+            yield Remark("waiver-expires", "note", f"{about} expires on {waiver.value.expires}", waiver.place)
+
+
+def _classes(policies: PolicySet) -> Iterator[Remark]:
+    """Classes that no rule speaks of, and rules on classes that nothing has."""
+    lattice = policies.lattice
+    ruled = {
+        name
+        for rule in policies.rules
+        for name in (rule.value.body.classes if rule.value.form == "join" else rule.value.body.class_)
+    }
+    given = {c.value.class_ for c in policies.classify} | {d.value.to for d in policies.declassify} - {NONE}
+    for file in policies.files:
+        for name in file.policy.classes:
+            if ruled and not lattice.is_a(name, ruled) and not any(lattice.is_a(r, [name]) for r in ruled):
+                yield Remark("class-unused", "note", f"no rule speaks of {name}", file.place("classes", name))
+    for rule in policies.rules:
+        names = rule.value.body.classes if rule.value.form == "join" else rule.value.body.class_
+        for name in names:
+            if not any(lattice.is_a(g, [name]) for g in given):
+                message = f"{rule.value.id} speaks of {name}, and nothing is classified so"
+                yield Remark("rule-idle", "warning", message, rule.place)
+
+
+def _declassifiers(policies: PolicySet) -> Iterator[Remark]:
+    """Functions that do not hide what they are said to hide."""
+    for item in policies.declassify:
+        one = item.value
+        for function in one.functions:
+            if keeps_a_value(function):
+                message = f"{one.name}: {function}() hands on a real value and hides nobody"
+                yield Remark("declassifier-weak", "warning", message, item.place)
+            if one.kind == "mask" and (is_unkeyed(function) or function == "@hash"):
+                low = [c for c in sorted(policies.lattice.names) if policies.lattice.is_low_entropy(c)]
+                hit = [c for c in low if policies.lattice.is_a(c, one.from_)]
+                if hit and one.low_entropy:
+                    message = f"{one.name}: {function} has no key, and values of {', '.join(hit)} can be guessed"
+                    yield Remark("declassifier-weak", "warning", message, item.place)
+        if one.kind == "aggregate" and not one.entity and "having" in one.evidence:
+            message = f"{one.name}: k counts rows; name the entity to count people"
+            yield Remark("declassifier-rows", "note", message, item.place)
+        if "measured" in one.evidence and len(one.evidence) == 1:
+            message = f"{one.name}: only measured runs count as evidence; until one is recorded it declassifies nothing"
+            yield Remark("declassifier-idle", "note", message, item.place)
+
+
+def in_graph(policies: PolicySet, index: Index, today: date, said: Iterable[Said] = ()) -> Iterator[Remark]:
+    """What matches nothing in a graph."""
+    governed = govern(index, policies, today, said=said)
+    places = governed.places
+    for name in places.empty_zones:
+        yield Remark("zone-empty", "warning", f"the zone {name} matches no dataset", policies.zones[name].place)
+    for item in policies.classify:
+        nodes = Patterns(item.value.columns).columns(index, places.paths) | places.tagged(item.value.tags)
+        if not nodes:
+            yield Remark("classify-idle", "warning", f"no column is classified {item.value.class_} by this", item.place)
+    for rule in policies.rules:
+        if rule.value.form == "change":
+            continue
+        names = rule.value.body.classes if rule.value.form == "join" else rule.value.body.class_
+        groups = governed.groups(getattr(rule.value.body, "from_", None))
+        tokens = tokens_of(governed.spread, rule.value, names, groups)
+        if not tokens or not any(len(governed.spread.having(mode, tokens)) for mode in Mode):
+            message = f"{rule.value.id} matches no data of this graph"
+            yield Remark("rule-idle", "warning", message, rule.place)

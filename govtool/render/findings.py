@@ -1,0 +1,106 @@
+"""What all renderings of a check say alike: places, ways, sentences."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from posixpath import normpath
+from typing import TYPE_CHECKING
+
+from govtool.errors import UsageError
+from govtool.render.text import count
+
+if TYPE_CHECKING:
+    from govtool.policy.check import CheckResult
+    from govtool.policy.finding import Finding
+
+
+def level(finding: Finding, *, strict: bool) -> str:
+    """``error``, ``warning`` or ``note`` for what counts as violated; else the verdict, or ``accepted``."""
+    if finding.accepted:
+        return "accepted"
+    if finding.verdict.label == "violated" or (strict and finding.verdict.label == "unknown"):
+        return finding.severity
+    return finding.verdict.label
+
+
+def way(finding: Finding) -> str:
+    """``crm.users.email ──copy──▶ stg.users.email ──lower()──▶ mart.audience.email``."""
+    if not finding.steps or " + " in finding.source:
+        return " ──▶ ".join(finding.path)
+    text = finding.source
+    passing: list[str] = []
+    for step in finding.steps:
+        passing.append(step.label)
+        if step.elided:
+            continue
+        told = [label for label in passing if label != "copy"] or ["copy"]
+        text += f" ──{' → '.join(dict.fromkeys(told))}──▶ {step.target}"
+        passing = []
+    return text
+
+
+def reason(finding: Finding) -> str:
+    """Why, and what to do: ``not declassified: lower() keeps the value · fix: keyed-hash``."""
+    parts = [finding.why]
+    if finding.verdict.label == "waived" and finding.expires:
+        parts.append(f"waived until {finding.expires} ({finding.waiver})")
+    elif finding.fix:
+        parts.append(f"fix: {finding.fix}")
+    return " · ".join(part for part in parts if part)
+
+
+def sentence(finding: Finding) -> str:
+    """One finding in one sentence."""
+    about = f" ({', '.join(finding.classes)})" if finding.classes else ""
+    source = f" from {finding.source}" if finding.source and finding.source != finding.column else ""
+    doubt = "could not be told: " if finding.verdict.label == "unknown" else ""
+    return f"{finding.title}: {doubt}{finding.column}{about}{source}. {finding.why}".rstrip(". ") + "."
+
+
+def summary(result: CheckResult, *, strict: bool) -> str:
+    """``1 error, 0 warnings, 1 waived (expires 2027-03-31), 1 unknown, 5 rules held``."""
+    found = Counter(level(f, strict=strict) for f in result.findings)
+    parts = [count(found["error"], "error"), count(found["warning"], "warning")]
+    if found["note"]:
+        parts.append(count(found["note"], "note"))
+    waived = [f.expires for f in result.findings if level(f, strict=strict) == "waived" and f.expires]
+    if waived:
+        parts.append(f"{found['waived']:,} waived (expires {min(waived)})")
+    if found["accepted"]:
+        parts.append(f"{found['accepted']:,} in the baseline")
+    if found["unknown"]:
+        parts.append(f"{found['unknown']:,} unknown")
+    if result.known:
+        parts.append(f"{result.known:,} known before")
+    if result.skipped:
+        parts.append(f"{count(len(result.skipped), 'rule')} skipped (no --base)")
+    parts.append(f"{count(len(result.held()), 'rule')} held")
+    return ", ".join(parts)
+
+
+def repository_path(file: str, root: str, place: str) -> str:
+    """A file of the evidence as a path in the repository, with forward slashes.
+
+    Args:
+        file: Relative to the folder that was ingested.
+        root: That folder, relative to the repository.
+        place: What a message points to.
+
+    Raises:
+        UsageError: The path leads out of the repository (``usage.outside-repository``).
+    """
+    joined = normpath(f"{root}/{file}" if root else file).replace("\\", "/")
+    if joined.startswith(("/", "../")) or joined == ".." or ":" in joined.split("/")[0]:
+        raise UsageError(
+            f"{joined} lies outside the repository",
+            code="usage.outside-repository",
+            location=place,
+            hint="--root FOLDER says where in the repository the ingested files are",
+        )
+    return joined
+
+
+def told_levels(result: CheckResult, *, strict: bool) -> Iterator[tuple[str, Finding]]:
+    """Findings with their levels, in order."""
+    return ((level(f, strict=strict), f) for f in result.findings)

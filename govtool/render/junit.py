@@ -1,0 +1,57 @@
+"""JUnit XML: a case a rule; a failure if it is violated, skipped if nothing could be told."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+from xml.sax.saxutils import quoteattr
+
+from govtool.render.findings import level, sentence, way
+
+if TYPE_CHECKING:
+    from govtool.policy.check import CheckResult
+
+_FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""Characters that XML 1.0 has no way to write."""
+
+
+def junit(result: CheckResult, *, strict: bool) -> Iterator[str]:
+    """The lines of the report."""
+    cases = [list(_case(result, rule.value.id, rule.value.title, rule.place, strict)) for rule in result.rules]
+    failed = sum(any(line.startswith("    <failure") for line in case) for case in cases)
+    skipped = sum(any(line.startswith("    <skipped") for line in case) for case in cases)
+    numbers = f'tests="{len(cases)}" failures="{failed}" errors="0" skipped="{skipped}"'
+    yield '<?xml version="1.0" encoding="UTF-8"?>'
+    yield f'<testsuites name="govtool check" {numbers}>'
+    yield f' <testsuite name="govtool check" {numbers}>'
+    for case in cases:
+        yield from case
+    yield " </testsuite>"
+    yield "</testsuites>"
+
+
+def _case(result: CheckResult, rule: str, title: str, place: str, strict: bool) -> Iterator[str]:
+    told = [(level(f, strict=strict), f) for f in result.findings if f.rule == rule]
+    bad = [f for kind, f in told if kind in ("error", "warning", "note")]
+    doubt = [f for kind, f in told if kind == "unknown"]
+    yield f"  <testcase classname={_attribute(place)} name={_attribute(f'{rule} {title}')}>"
+    if bad:
+        body = "\n".join(f"{sentence(f)}\n  {way(f)}\n  {f.evidence.place if f.evidence else f.place}" for f in bad)
+        message = f"{len(bad)} at {', '.join(f.column for f in bad[:5])}"
+        yield f"    <failure type={_attribute(bad[0].severity)} message={_attribute(message)}>{_text(body)}</failure>"
+    elif doubt:
+        message = f"{len(doubt)} could not be told: {doubt[0].column}: {doubt[0].why}"
+        yield f"    <skipped message={_attribute(message)}/>"
+    elif rule in result.skipped:
+        yield '    <skipped message="needs --base"/>'
+    yield "  </testcase>"
+
+
+def _attribute(text: str) -> str:
+    return quoteattr(_FORBIDDEN.sub("\ufffd", text), {"\n": "&#10;"})
+
+
+def _text(text: str) -> str:
+    clean = _FORBIDDEN.sub("\ufffd", text)
+    return clean.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

@@ -1,0 +1,117 @@
+"""SARIF 2.1.0 (OASIS), as GitHub code scanning and others read it.
+
+A result lies at the SQL line that makes the offending edge; the other hops are related locations and a code flow.
+What could not be told is of kind ``open`` and level ``none``; what is waived is suppressed, not left out.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from govtool import __version__
+from govtool.render.findings import level, repository_path, sentence, way
+
+if TYPE_CHECKING:
+    from govtool.policy.check import CheckResult
+    from govtool.policy.finding import Finding
+    from govtool.query.evidence import Step
+
+SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+_BASE = "%SRCROOT%"
+
+
+def sarif(result: CheckResult, *, strict: bool, root: str) -> dict[str, object]:
+    """The log of a check.
+
+    Args:
+        result: The outcome.
+        strict: Whether what is unknown counts as violated.
+        root: The ingested folder, relative to the repository.
+
+    Raises:
+        UsageError: A file lies outside the repository.
+    """
+    number = {rule.value.id: i for i, rule in enumerate(result.rules)}
+    return {
+        "$schema": SCHEMA,
+        "version": "2.1.0",
+        "runs": [
+            {
+                "tool": {
+                    "driver": {
+                        "name": "govtool",
+                        "version": __version__,
+                        "rules": [
+                            {
+                                "id": rule.value.id,
+                                "shortDescription": {"text": rule.value.title},
+                                "fullDescription": {"text": rule.value.description or rule.value.title},
+                                "help": {"text": rule.value.fix or rule.value.title},
+                                "defaultConfiguration": {"level": rule.value.severity},
+                                "properties": {"form": rule.value.form, "place": rule.place},
+                            }
+                            for rule in result.rules
+                        ],
+                    }
+                },
+                "columnKind": "unicodeCodePoints",
+                "results": [_result(f, number[f.rule], strict, root) for f in result.findings],
+            }
+        ],
+    }
+
+
+def _result(finding: Finding, number: int, strict: bool, root: str) -> dict[str, object]:
+    open_ = finding.verdict.label == "unknown" and not strict
+    last = finding.steps[-1] if finding.steps else None
+    found: dict[str, Any] = {
+        "ruleId": finding.rule,
+        "ruleIndex": number,
+        "kind": "open" if open_ else "fail",
+        "level": "none" if open_ else finding.severity,
+        "message": {"text": f"{sentence(finding)}\n{way(finding)}"},
+        "locations": [{**_physical(finding, last, root), **_logical(finding.column)}],
+        "partialFingerprints": {"govtoolFinding/v1": finding.fingerprint},
+        "properties": {"verdict": finding.verdict.label, "classes": list(finding.classes), "state": finding.state},
+    }
+    if len(finding.steps) > 1:
+        hops = [_hop(finding, step, root) for step in finding.steps]
+        found["relatedLocations"] = [{"id": i, **hop} for i, hop in enumerate(hops[:-1], 1)]
+        found["codeFlows"] = [{"threadFlows": [{"locations": [{"location": hop} for hop in hops]}]}]
+    if finding.verdict.label == "waived":
+        found["suppressions"] = [
+            {"kind": "external", "status": "accepted", "justification": f"{finding.waiver}, until {finding.expires}"}
+        ]
+    elif level(finding, strict=strict) == "accepted":
+        found["baselineState"] = "unchanged"
+    return found
+
+
+def _physical(finding: Finding, step: Step | None, root: str) -> dict[str, object]:
+    """Where a step is said; the rule itself where there is none."""
+    if step is not None:
+        file, line = repository_path(step.evidence.file, root, step.evidence.place), step.evidence.line
+    else:
+        name, _, text = finding.place.rpartition(":")
+        file, line = name, int(text) if text.isdigit() else 1
+        if file.startswith(("pack:", "/", "..")):
+            return {}
+    return {
+        "physicalLocation": {
+            "artifactLocation": {"uri": quote(file), "uriBaseId": _BASE},
+            "region": {"startLine": max(1, line)},
+        }
+    }
+
+
+def _logical(name: str) -> dict[str, object]:
+    return {"logicalLocations": [{"fullyQualifiedName": name, "kind": "member"}]}
+
+
+def _hop(finding: Finding, step: Step, root: str) -> dict[str, object]:
+    return {
+        **_physical(finding, step, root),
+        **_logical(step.target),
+        "message": {"text": f"{step.source} → {step.target}: {step.label}"},
+    }

@@ -1,0 +1,262 @@
+"""``check`` and ``policy`` from the command line: outcomes, outputs, mistakes in policies."""
+
+from __future__ import annotations
+
+import json
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SARIF = json.loads((ROOT / "tests" / "render" / "data" / "sarif-2.1.0.json").read_text())
+CHECK = json.loads((ROOT / "docs" / "schemas" / "check-1.json").read_text())
+POLICY = """version: 1
+name: privacy
+classes: {personal: {}, personal.contact: {}}
+classify:
+  - {class: personal.contact, columns: ["**.email"], except: ["mart.*.email"]}
+declassify:
+  - {name: keyed, kind: mask, functions: ["@keyed"], from: [personal], to: personal}
+zones:
+  mart: {datasets: ["mart.**"]}
+rules:
+  - id: PII1
+    title: No contact data in marts
+    deny: {flow: {class: personal.contact, to: {zone: mart}}}
+    unless: [{declassified: [keyed]}]
+  - id: OWN1
+    title: An owner
+    severity: warning
+    require: {metadata: {class: personal, keys: [owner]}}
+"""
+SQL = {
+    "stg.sql": "create table crm.users (id int, email text);\n\ncreate view stg.users as\n"
+    "select id, lower(email) as address from crm.users;\n",
+    "mart.sql": "create table mart.audience as\nselect address as who from stg.users;\n"
+    "create table mart.hashed as select hmac(address, 'k', 'sha256') as who from stg.users;\n",
+}
+
+
+@pytest.fixture
+def warehouse(govtool, project):
+    """The command line in a project with two files and a policy."""
+    (project / "etl").mkdir()
+    (project / "policies").mkdir()
+    for name, text in SQL.items():
+        (project / "etl" / name).write_text(text)
+    (project / "policies" / "privacy.yml").write_text(POLICY)
+    assert govtool("init").code == 0
+    assert govtool("ingest", "sql", "etl", "--dialect", "postgres").code == 0
+    return govtool
+
+
+def test_a_violation_is_told_with_its_way_and_exits_1(warehouse):
+    done = warehouse("check")
+    assert done.code == 1
+    lines = done.out.splitlines()
+    assert lines[:3] == [
+        "PII1 error  No contact data in marts  policies/privacy.yml:11",
+        "  crm.users.email ──lower()──▶ stg.users.address ──copy──▶ mart.audience.who  [mart.sql:1]",
+        "  lower() keeps the value · fix: keyed (@keyed)",
+    ]
+    assert lines[-1].startswith("1 error, 4 warnings, 0 rules held · coverage 100.0%")
+
+
+def test_fail_on(warehouse):
+    assert warehouse("check", "--fail-on", "none").code == 0
+    wrong = warehouse("check", "--fail-on", "eror")
+    assert wrong.code == 2
+    assert "did you mean  error" in wrong.err
+
+
+def test_several_outputs_in_one_run(warehouse, project):
+    arguments = []
+    for form, file in (("sarif", "a.sarif"), ("json", "a.json"), ("junit", "a.xml"), ("markdown", "a.md")):
+        arguments += ["-f", form, "-o", file]
+    done = warehouse("check", *arguments)
+    assert (done.code, done.out) == (1, "")
+    log = json.loads((project / "a.sarif").read_text())
+    jsonschema.Draft4Validator(SARIF).validate(log)
+    (result,) = [r for r in log["runs"][0]["results"] if r["ruleId"] == "PII1"]
+    place = result["locations"][0]["physicalLocation"]
+    assert (place["artifactLocation"]["uri"], place["region"]["startLine"]) == ("mart.sql", 1)
+    assert [h["physicalLocation"]["region"]["startLine"] for h in result["relatedLocations"]] == [3]
+    answer = json.loads((project / "a.json").read_text())
+    jsonschema.validate(answer, CHECK)
+    assert answer["findings"][0]["fingerprint"] == result["partialFingerprints"]["govtoolFinding/v1"]
+    suite = ElementTree.parse(project / "a.xml").getroot()
+    assert {c.get("name"): bool(c.findall("failure")) for c in suite.iter("testcase")} == {
+        "PII1 No contact data in marts": True,
+        "OWN1 An owner": True,
+    }
+    assert (project / "a.md").read_text().startswith("<!-- govtool check -->\n### govtool check: 1 error")
+
+
+def test_github_annotates_lines_and_a_sarif_file_is_written_beside_it(warehouse, project, monkeypatch):
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(project / "summary.md"))
+    done = warehouse("check", "--format", "github", "-o", "check.sarif", "--root", "etl")
+    assert "::error file=etl/mart.sql,line=1,title=PII1 No contact data in marts::crm.users.email" in done.out
+    assert json.loads((project / "check.sarif").read_text())["version"] == "2.1.0"
+    assert "PII1" in (project / "summary.md").read_text()
+
+
+def test_a_path_outside_the_repository_is_refused(warehouse):
+    done = warehouse("check", "-f", "sarif", "--root", "../elsewhere")
+    assert done.code == 2
+    assert "lies outside the repository" in done.err
+    assert "mart.sql:1" in done.err
+
+
+def test_base_shows_only_what_the_change_brings(warehouse, project):
+    assert warehouse("check", "--base", "HEAD").code == 0
+    (project / "etl" / "new.sql").write_text("create table mart.more as select address as whom from stg.users;\n")
+    assert warehouse("ingest", "sql", "etl", "--dialect", "postgres").code == 0
+    done = warehouse("check", "--base", "HEAD~1", "-f", "json")
+    answer = json.loads(done.out)
+    assert done.code == 1
+    assert [f["column"] for f in answer["findings"] if f["rule"] == "PII1"] == ["mart.more.whom"]
+    assert answer["summary"]["known"] == 5
+
+
+def test_a_baseline_accepts_what_is_there_and_survives_reformatting(warehouse, project):
+    assert warehouse("check", "--update-baseline", "base.json", "-q").code == 1
+    assert warehouse("check", "--baseline", "base.json").code == 0
+    reformatted = "\n\n-- moved\nCREATE TABLE mart.audience\nAS SELECT u.address AS who\nFROM stg.users AS u;\n"
+    (project / "etl" / "mart.sql").write_text(reformatted)
+    warehouse("ingest", "sql", "etl", "--dialect", "postgres")
+    done = warehouse("check", "--baseline", "base.json")
+    assert done.code == 0
+    assert "in the baseline" in done.out
+    (project / "etl" / "mart.sql").write_text(reformatted.replace("audience", "other"))
+    warehouse("ingest", "sql", "etl", "--dialect", "postgres")
+    assert warehouse("check", "--baseline", "base.json").code == 1
+    (project / "bad.json").write_text("{}")
+    assert warehouse("check", "--baseline", "bad.json").code == 2
+
+
+def test_what_could_not_be_told_counts_with_strict(warehouse, project):
+    text = (
+        POLICY + "  - {id: R, title: region, deny: {flow: {class: personal, from: {region: eu}, to: {region: us}}}}\n"
+    )
+    (project / "policies" / "privacy.yml").write_text(text.replace("id: PII1", "id: PII1\n    severity: note"))
+    assert warehouse("check").code == 0
+    assert " unknown" in warehouse("check").out
+    assert warehouse("check", "--strict").code == 1
+
+
+def test_waivers_end_by_the_given_day(warehouse, project):
+    waiver = "waivers: [{rule: PII1, columns: [mart.audience.who], reason: r, approved_by: dpo, expires: 2027-03-31}]\n"
+    (project / "policies" / "privacy.yml").write_text(POLICY + waiver)
+    done = warehouse("check", "--today", "2027-03-31")
+    assert done.code == 0
+    assert "1 waived (expires 2027-03-31)" in done.out
+    assert "expires on 2027-03-31, in 0 days" in done.out
+    assert warehouse("check", "--today", "2027-04-01").code == 1
+    assert warehouse("check", "--today", "2027-02-30").code == 2
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "code", "line", "near"),
+    [
+        ("severity: warning", "severty: warning", "policy.key", 17, "severity"),
+        ("class: personal.contact, to", "class: personal.contct, to", "policy.unknown-class", 13, "personal.contact"),
+        ("to: {zone: mart}}}", "to: {zone: marts}}}", "policy.unknown-zone", 13, "mart"),
+        ("declassified: [keyed]", "declassified: [keyd]", "policy.unknown-declassifier", 14, "keyed"),
+        ("classes: {personal: {}", "classes: {personal: {implies: [personal.contact]}", "policy.class-cycle", 3, ""),
+        ('mart: {datasets: ["mart.**"]}', 'mart: {datasets: ["marts.**"]}', "policy.empty-zone", 9, ""),
+        ("severity: warning", "severity: warnig", "policy.value", 17, "warning"),
+        ("version: 1", "version: 2", "policy.value", 1, ""),
+        ("id: OWN1", "id: PII1", "policy.duplicate-rule", 15, ""),
+        ("rules:", "rules:\n  - [", "policy.syntax", 12, ""),
+        ("name: privacy", "name: privacy\nname: twice", "policy.syntax", 3, ""),
+        ('["**.email"]', '["/(/"]', "policy.value", 5, ""),
+        ("rules:", "waivers: [{rule: PII1, columns: [a.b], reason: r, approved_by: x, expires: 2027-02-30}]\nrules:",
+         "policy.syntax", 10, ""),
+        ("rules:", "waivers: [{rule: PII1, columns: [a.b], reason: r, approved_by: x, expires: soon}]\nrules:",
+         "policy.date", 10, ""),
+        ("rules:", "waivers: [{rule: PII1, columns: [a.b], reason: r, approved_by: x}]\nrules:",
+         "policy.missing-key", 10, ""),
+        ("rules:", "waivers: [{rule: PII9, columns: [a.b], reason: r, approved_by: x, expires: 2027-01-01}]\nrules:",
+         "policy.unknown-rule", 10, "PII1"),
+        ("kind: mask", "kind: aggregate", "policy.value", 7, ""),
+        ("to: personal}", "to: none}", "policy.value", 7, ""),
+    ],
+)  # fmt: skip
+def test_mistakes_have_a_place_and_the_nearest_word(warehouse, project, old, new, code, line, near):
+    assert old in POLICY
+    (project / "policies" / "privacy.yml").write_text(POLICY.replace(old, new, 1))
+    done = warehouse("check")
+    assert done.code == 2
+    assert f"error[{code}]" in done.err
+    assert f"policies/privacy.yml:{line}" in done.err
+    assert near in done.err
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "[]", "a: &a [*a]", "a" * 100, "\x00", "version: 1\nname: x\nrules: {}\n", "[" * 3000, "? {a: b}\n: c\n"],
+)
+def test_hostile_files_are_mistakes_and_nothing_else(warehouse, project, text):
+    (project / "policies" / "privacy.yml").write_text(text)
+    done = warehouse("check")
+    assert done.code == 2
+    assert "policies/privacy.yml" in done.err
+
+
+def test_no_policies_says_where_to_get_some(warehouse, project):
+    (project / "policies" / "privacy.yml").unlink()
+    done = warehouse("check")
+    assert done.code == 2
+    assert "pack:starter" in done.err
+    assert warehouse("check", "--policy", "pack:starter").code == 0
+    assert "did you mean  starter" in warehouse("check", "--policy", "pack:startr").err
+
+
+@pytest.mark.parametrize("pack", ["starter", "gdpr", "hipaa", "pci"])
+def test_packs_pass_their_own_tests(govtool, pack):
+    done = govtool("policy", "test", "--policy", f"pack:{pack}")
+    assert done.code == 0, done.out
+    lint = govtool("policy", "lint", "--policy", f"pack:{pack}", "--today", "2026-11-21")
+    assert "warning" not in lint.out.replace("0 warnings", "")
+
+
+def test_a_policy_test_that_fails_says_what_was_found(govtool, project):
+    (project / "policies").mkdir()
+    test = """tests:
+  - name: wrong
+    given: {schema: {crm.users: {email: text}}, sql: "create table mart.t as select email as c from crm.users"}
+    expect: [{rule: PII1, column: mart.t.d}]
+  - name: not SQL
+    given: {sql: "create tabel ((("}
+    expect: []
+"""
+    (project / "policies" / "p.yml").write_text(POLICY + test)
+    done = govtool("policy", "test")
+    assert done.code == 1
+    assert "expected, not found: PII1 mart.t.d violated" in done.out
+    assert "found, not expected: PII1 mart.t.c violated" in done.out
+    assert "the SQL was not understood" in done.out
+
+
+def test_lint_finds_what_matches_nothing_and_explain_says_it_in_words(warehouse, project):
+    idle = '  - {class: personal, columns: ["**.nothing"]}\ndeclassify:'
+    (project / "policies" / "privacy.yml").write_text(POLICY.replace("declassify:", idle))
+    done = warehouse("policy", "lint")
+    assert done.code == 0
+    assert "classify-idle" in done.out
+    assert warehouse("policy", "lint", "--strict").code == 1
+    told = warehouse("policy", "explain", "PII1").out
+    assert "Data of personal.contact (nothing below it) must not reach zone mart as a value." in told
+    assert "unless declassified by keyed: mask @keyed, to personal" in told
+
+
+def test_the_schema_is_one_and_the_packs_keep_to_it(govtool):
+    import yaml
+
+    schema = json.loads(govtool("policy", "schema").out)
+    jsonschema.Draft202012Validator.check_schema(schema)
+    for pack in (ROOT / "policies").glob("*.yml"):
+        value = yaml.safe_load(pack.read_text())
+        jsonschema.validate(json.loads(json.dumps(value, default=str)), schema)
