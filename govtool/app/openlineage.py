@@ -1,0 +1,339 @@
+"""OpenLineage into the graph and out of it.
+
+A source keeps the merged state of its events beside the derivations made of it (table ``openlineage``), so that events
+which arrive later, in whatever order, are merged with those that came before.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from govtool import __version__
+from govtool.app.coverage import Coverage
+from govtool.app.ingest import IngestResult, Said, commit_said, known_batch, said_before
+from govtool.app.sql import Progress, SourceText, check_dialect, root_of, source_name
+from govtool.errors import UsageError
+from govtool.model import Derivation, Diagnostic
+from govtool.store import Fragment
+from govtool.store.names import DEFAULT_BRANCH
+
+if TYPE_CHECKING:
+    from govtool.capture.openlineage.events import Event
+    from govtool.capture.openlineage.export import Exported
+    from govtool.capture.openlineage.merge import Row, State
+    from govtool.store import Commit, Reader, Store
+
+ROWS_PER_FRAGMENT = 512
+"""The target size of a fragment of merged events."""
+
+_TRIES = 5
+"""How often a merge is repeated because another process added to the same source meanwhile."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenLineageRequest:
+    """What to read and how to understand it."""
+
+    paths: tuple[str, ...]
+    """Files and folders of JSON or JSON lines, plain or compressed, or ``-`` for standard input."""
+    source: str | None = None
+    dialect: str = ""
+    """Of SQL facets whose event does not tell."""
+    append: bool = False
+    """Merge with what the source said before instead of replacing it."""
+
+
+@dataclass(slots=True)
+class Read:
+    """Events, merged as they were read."""
+
+    state: State
+    texts: dict[str, str] = field(default_factory=dict)
+    """SQL as it came, by digest: for the extractor, never stored."""
+    notes: list[Diagnostic] = field(default_factory=list)
+    files: int = 0
+    events: int = 0
+
+    def add(self, event: Event, dialect: str) -> None:
+        """Merge an event."""
+        from govtool.capture.openlineage.sql import attach
+
+        sql = attach(event, dialect)
+        if sql is not None:
+            self.texts[sql[0]] = sql[1]
+        self.state.add(event)
+        self.events += 1
+
+    def note(self, notes: Iterable[Diagnostic]) -> None:
+        """Keep notes; what was no event is counted."""
+        for note in notes:
+            if note.severity == "error":
+                self.state.reject(note)
+            else:
+                self.notes.append(note)
+
+
+def empty() -> Read:
+    """Nothing read yet."""
+    from govtool.capture.openlineage.merge import State
+
+    return Read(State())
+
+
+def ingest_openlineage(
+    store: Store,
+    request: OpenLineageRequest,
+    *,
+    message: str | None = None,
+    author: str | None = None,
+    branch: str = DEFAULT_BRANCH,
+    stdin: IO[bytes] | None = None,
+    progress: Progress | None = None,
+) -> IngestResult:
+    """Read OpenLineage events, and commit what they say to the store.
+
+    What is no event is reported in the result and counted in the commit; the rest is ingested.
+
+    Raises:
+        UsageError: nothing to read, an unknown dialect.
+        StoreError: the commit could not be written; the store is as it was.
+    """
+    if not request.paths:
+        raise UsageError("nothing to read", code="usage.arguments", hint="govtool ingest openlineage events.jsonl")
+    dialect = check_dialect(request.dialect)
+    read = read_events(request.paths, dialect, stdin, progress)
+    source = request.source or source_name(request.paths)
+    text = SourceText(root_of(request.paths))
+    return commit_events(
+        store, read, source, append=request.append, message=message, author=author, branch=branch, text=text
+    )
+
+
+def read_events(
+    paths: Iterable[str], dialect: str = "", stdin: IO[bytes] | None = None, progress: Progress | None = None
+) -> Read:
+    """Read and merge the events of files, folders and standard input.
+
+    Raises:
+        UsageError: a path does not exist, or a folder is empty.
+    """
+    from govtool.capture.logs.read import find_logs
+
+    given = list(paths)
+    root = root_of(given)
+    files: list[Path | None] = []
+    for path in given:
+        files += [None] if path == "-" else find_logs(Path(path))
+    read = empty()
+    read.files = len(files)
+    for number, file in enumerate(files):
+        if progress is not None:
+            progress(number, len(files))
+        if file is None:
+            if stdin is None:
+                raise UsageError("standard input is not available here", code="usage.stdin")
+            _read_file(stdin, "<stdin>", read, dialect)
+            continue
+        name = _relative(file, root)
+        try:
+            with file.open("rb") as raw:
+                _read_file(raw, name, read, dialect)
+        except OSError as error:
+            read.note([Diagnostic("unreadable", "error", f"cannot be read: {error.strerror or error}", name)])
+    return read
+
+
+def _read_file(raw: IO[bytes], name: str, read: Read, dialect: str) -> None:
+    from govtool.capture.logs.record import Reject
+    from govtool.capture.logs.rows import json_rows
+    from govtool.capture.logs.stream import chunks, lines
+    from govtool.capture.openlineage.events import EventReader
+
+    reader = EventReader(name)
+    for row in json_rows(lines(chunks(raw), name), name):
+        if isinstance(row, Reject):
+            read.note([Diagnostic("not-json", "error", row.message, name, row.line)])
+            continue
+        for event in reader.events(row[1], row[0]):
+            read.add(event, dialect)
+    read.note(_condensed(reader.notes))
+
+
+def _condensed(notes: list[Diagnostic]) -> Iterator[Diagnostic]:
+    """Notes without repetition: of parts of events, the first of each kind stands for the rest."""
+    seen: dict[str, int] = {}
+    for note in notes:
+        if note.severity == "error":
+            yield note
+            continue
+        seen[note.message] = seen.get(note.message, 0) + 1
+        if seen[note.message] == 1:
+            yield note
+
+
+def _relative(file: Path, root: Path) -> str:
+    try:
+        name = file.absolute().relative_to(root).as_posix()
+    except ValueError:
+        name = file.name
+    return name.encode("utf-8", "backslashreplace").decode()
+
+
+def commit_events(
+    store: Store,
+    read: Read,
+    source: str,
+    *,
+    append: bool,
+    message: str | None = None,
+    author: str | None = None,
+    branch: str = DEFAULT_BRANCH,
+    text: SourceText | None = None,
+) -> IngestResult:
+    """Commit merged events as what a source says; with ``append``, merged with what it said before.
+
+    Raises:
+        StoreError: the commit could not be written; the store is as it was.
+    """
+    from govtool.capture.openlineage.derive import derive
+
+    text = text or SourceText(Path.cwd())
+    previous: list[Derivation] = []
+    base = store.head(branch)
+    for _ in range(_TRIES):
+        if append and base is not None:
+            read.state.update(read_state(store, base, source))
+            previous += _derivations(store, base, source)
+        batch = _batch(source, read.state)
+        known = known_batch(store, branch, source, batch)
+        if known is not None:
+            coverage, diagnostics = said_before(store, known, source)
+            return IngestResult(known, False, source, read.files, coverage, diagnostics, text)
+        derived = derive(read.state, read.texts, previous, source=source)
+        coverage = Coverage(
+            statements=derived.understood + derived.partial + derived.opaque,
+            understood=derived.understood,
+            partial=derived.partial,
+            opaque=derived.opaque,
+            ignored=derived.ignored,
+        )
+        said = Said(
+            source,
+            "",
+            read.files,
+            coverage,
+            derived.derivations,
+            (*derived.diagnostics, *read.notes),
+            counts={"runs": dict(derived.runs)},
+            more=tuple(_fragments(source, read.state)),
+        )
+        result = commit_said(
+            store, said, "ingest openlineage", batch=batch, message=message, author=author, branch=branch
+        )
+        if not append or result.commit.parent == (base.id if base else None) or not result.created:
+            break
+        # Others committed meanwhile; if it was to this source, their events must not be lost.
+        base = store.resolve(str(result.commit.seq - 1), branch)
+        theirs = read_state(store, base, source).entities
+        if all(read.state.entities.get(key) == registers for key, registers in theirs.items()):
+            break
+    return IngestResult(result.commit, result.created, source, read.files, coverage, said.diagnostics, text)
+
+
+def read_state(store: Reader, commit: Commit, source: str | None = None) -> State:
+    """The merged events of a source at a commit, or of all sources.
+
+    Raises:
+        StoreError: a fragment cannot be read.
+    """
+    import pyarrow.parquet as pq
+
+    from govtool.capture.openlineage.merge import TABLE, Row, State
+
+    state = State()
+    for ref in store.fragments(commit):
+        if ref.table == TABLE and source in (None, ref.source):
+            columns = pq.read_table(io.BytesIO(store.read(ref))).to_pydict()
+            state.update(State.of_rows(map(Row, columns["kind"], columns["key"], columns["doc"])))
+    return state
+
+
+def export_openlineage(store: Reader, commit: Commit, *, source: str | None = None, queries: bool = False) -> Exported:
+    """What a commit holds, or one source of it, as OpenLineage events.
+
+    Raises:
+        StoreError: a fragment cannot be read.
+        UsageError: there is no such source at that commit.
+    """
+    from govtool.capture.openlineage.export import export
+    from govtool.capture.openlineage.facets import Kept
+
+    sources = sorted({ref.source for ref in store.fragments(commit)})
+    if source is not None and source not in sources:
+        raise UsageError(
+            f"no source {source}", code="usage.unknown-source", nearest=tuple(sources[:5]), hint="govtool coverage"
+        )
+    found = [d for name in sources if source in (None, name) for d in _derivations(store, commit, name)]
+    return export(found, time=commit.time, kept=Kept(read_state(store, commit, source)), queries=queries)
+
+
+def _derivations(store: Reader, commit: Commit, source: str) -> list[Derivation]:
+    from govtool.model.columnar import DERIVATIONS, decode
+
+    found: list[Derivation] = []
+    for ref in sorted(store.fragments(commit)):
+        if ref.table == DERIVATIONS and ref.source == source:
+            found += decode(store.read(ref))
+    return found
+
+
+def _fragments(source: str, state: State) -> Iterator[Fragment]:
+    """The state as fragments, by job and dataset: a run more rewrites one of them."""
+    from govtool.capture.openlineage.merge import TABLE
+
+    rows = state.rows()
+    total = sum(map(len, rows.values()))
+    buckets = 1 << max(0, (-(-total // ROWS_PER_FRAGMENT) - 1).bit_length())
+    split: dict[int, list[Row]] = {}
+    for owner in sorted(rows):
+        digest = hashlib.sha256(owner.encode("utf-8", "surrogatepass")).digest()
+        split.setdefault(int.from_bytes(digest[:4], "big") % buckets, []).extend(rows[owner])
+    for _, part in sorted(split.items()):
+        yield Fragment(source, TABLE, _parquet(part), len(part))
+
+
+def _parquet(rows: list[Row]) -> bytes:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    text = pa.string()
+    schema = pa.schema([("kind", text), ("key", text), ("doc", text)])
+    clean = [[part.encode("utf-8", "replace").decode() for part in row] for row in rows]
+    columns = [pa.array(column, text) for column in zip(*clean, strict=True)] or [pa.array([], text)] * 3
+    sink = io.BytesIO()
+    pq.write_table(pa.Table.from_arrays(columns, schema=schema), sink, compression="zstd", write_statistics=False)
+    return sink.getvalue()
+
+
+def _batch(source: str, state: State) -> str:
+    how: list[Any] = [_reader(), source, state.digest()]
+    return f"openlineage:{hashlib.sha256(json.dumps(how).encode()).hexdigest()}"
+
+
+@lru_cache(maxsize=1)
+def _reader() -> str:
+    """What identifies the reader: its own source, and what it gives SQL to."""
+    digest = hashlib.sha256(f"{__version__} {version('sqlglot')}".encode())
+    package = Path(__file__).parents[1]
+    folders = (package / "capture" / "openlineage", package / "capture" / "sql", package / "model")
+    for file in sorted([*(f for folder in folders for f in folder.rglob("*.py")), package / "names.py"]):
+        digest.update(file.read_bytes())
+    return digest.hexdigest()

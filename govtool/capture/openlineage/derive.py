@@ -1,0 +1,342 @@
+"""From merged events to derivations: the runs of a job that said the same are one derivation, seen so many times."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from govtool.capture.openlineage import sql as sql_facet
+from govtool.capture.openlineage.edges import Resolver
+from govtool.capture.openlineage.events import DATASET, RUN, Key
+from govtool.capture.openlineage.identity import JOBS, DatasetName, Fields, job_file, normalise
+from govtool.capture.openlineage.merge import Registers, State, Value, jobs_of, run_state, span
+from govtool.capture.openlineage.sql import SqlText
+from govtool.capture.openlineage.targets import Context, copied, said_by, target_kind
+from govtool.model import HIDDEN, ROWS, Derivation, Diagnostic, EdgeKind, OutputColumn, Statement
+
+ALIAS = "alias"
+"""The statement kind of derivations that say that two names are one dataset."""
+
+_ORDERED = frozenset({"replace", "rename", "drop"})
+
+
+@dataclass(frozen=True, slots=True)
+class Derived:
+    """What a state says."""
+
+    derivations: tuple[Derivation, ...]
+    diagnostics: tuple[Diagnostic, ...]
+    understood: int = 0
+    """Statements: distinct things that jobs were seen to do."""
+    partial: int = 0
+    opaque: int = 0
+    """Pieces of input that were no events."""
+    ignored: int = 0
+    """Jobs and runs that name no output."""
+    runs: Mapping[str, int] = field(default_factory=dict)
+    """Runs by how they ended."""
+
+
+@dataclass(slots=True)
+class _Seen:
+    """A derivation and when it was seen."""
+
+    derivation: Derivation
+    first: str
+    last: str
+    run: str | None
+    count: int
+    succeeded: bool
+
+
+def derive(state: State, texts: Mapping[str, str], previous: Iterable[Derivation] = (), *, source: str = "") -> Derived:
+    """The derivations of a state, sorted.
+
+    Args:
+        state: Merged events.
+        texts: SQL as it came, by the digest of its facet.
+        previous: Earlier derivations of the same source: where the state has SQL whose text is not at hand, what it
+            said then holds.
+        source: The name of the ingest.
+    """
+    deriver = _Deriver(state, texts, previous)
+    found = deriver.run()
+    statements = [replace(d, statement=replace(d.statement, source=source)) for d in found]
+    return Derived(
+        tuple(statements),
+        tuple(dict.fromkeys((*state.rejects(), *deriver.notes, *sql_facet.diagnostics_of(found)))),
+        deriver.outcomes["understood"],
+        deriver.outcomes["partial"],
+        len(state.rejects()),
+        deriver.outcomes["ignored"],
+        dict(sorted(deriver.runs.items())),
+    )
+
+
+class _Deriver:
+    def __init__(self, state: State, texts: Mapping[str, str], previous: Iterable[Derivation]) -> None:
+        self.state = state
+        self.texts = texts
+        self.notes: list[Diagnostic] = []
+        self.outcomes: Counter[str] = Counter()
+        self.runs: Counter[str] = Counter()
+        self._sql: dict[tuple[str, str], list[Derivation] | None] = {}
+        self._previous: dict[tuple[str, str], list[Derivation]] = {}
+        for derivation in previous:
+            statement = derivation.statement
+            if statement.session and statement.how == "sql":
+                self._previous.setdefault((statement.file, statement.session), []).append(derivation)
+        self.names: dict[str, DatasetName] = {}
+        self.declared: dict[str, Value] = {}
+        self.symlinks: dict[tuple[str, str, str], str] = {}
+        self._learn()
+
+    def _learn(self) -> None:
+        """Names, schemas, kinds and symlinks of datasets, from wherever they are told."""
+        schemas: dict[str, Value] = {}
+        kinds: dict[str, tuple[Value, str]] = {}
+        for key, registers in sorted(self.state.entities.items()):
+            for (part, facet), value in registers.items():
+                if key.kind == DATASET:
+                    name = DatasetName(key.namespace, key.name)
+                elif part.role in ("in", "out"):
+                    name = part.dataset
+                else:
+                    continue
+                identity = name.id
+                self.names[identity] = name
+                if facet == "schema":
+                    schemas[identity] = max(schemas.get(identity, value), value)
+                    if part.role != "out":
+                        self.declared[identity] = max(self.declared.get(identity, value), value)
+                elif facet == "datasetType":
+                    kind = target_kind(name, value.load())
+                    if kind:
+                        kinds[identity] = max(kinds.get(identity, (value, kind)), (value, kind))
+                elif facet == "symlinks":
+                    self._links(name, value.load())
+        self.fields = {identity: _fields(value) for identity, value in schemas.items()}
+        self.kinds = {identity: kind for identity, (_, kind) in kinds.items()}
+        self.context = Context(Resolver(self.fields), self.fields, self.kinds, self._sql_of)
+
+    def _links(self, name: DatasetName, facet: object) -> None:
+        listed = facet.get("identifiers") if isinstance(facet, Mapping) else None
+        for item in listed if isinstance(listed, list) else ():
+            if not isinstance(item, Mapping):
+                continue
+            namespace, other, kind = item.get("namespace"), item.get("name"), item.get("type")
+            if not isinstance(namespace, str) or not isinstance(other, str) or not other.strip():
+                continue
+            alias = normalise(namespace, other)
+            if alias != name:
+                self.names[alias.id] = alias
+                self.symlinks[name.id, alias.id, kind if isinstance(kind, str) else ""] = name.id
+
+    def run(self) -> list[Derivation]:
+        found: list[Derivation] = []
+        for job, items in jobs_of(self.state):
+            found += self._job(job, items)
+        for key in sorted(k for k in self.state.entities if k.kind == DATASET):
+            registers = self.state.entities[key]
+            first, last = _dataset_span(registers)
+            said = said_by(key, registers, self.context)
+            found += [_finish(_Seen(d, first, last, None, 1, True)) for d in said]
+            self._count(said)
+        columns = _columns(found)
+        found = [self._renamed(d, columns) if d.mode == "rename" else d for d in found]
+        found += self._aliases(columns)
+        found += self._declarations(found)
+        return sorted(found, key=_order)
+
+    def _job(self, job: tuple[str, str], items: list[tuple[Key, Registers]]) -> list[Derivation]:
+        seen: list[_Seen] = []
+        standing: dict[tuple[str, int, str], _Seen] = {}
+        by_content: dict[Derivation, _Seen] = {}
+        unfinished = 0
+        for key, registers in items:
+            outcome = run_state(registers)
+            if key.kind == RUN:
+                self.runs[outcome] += 1
+                unfinished += outcome in ("START", "RUNNING", "OTHER")
+            failed = outcome in ("FAIL", "ABORT")
+            first, last = span(registers)
+            said = said_by(key, registers, self.context)
+            if not said:
+                self.outcomes["ignored"] += 1
+            for derivation in said:
+                place = (derivation.target, derivation.statement.line, derivation.statement.kind)
+                known = by_content.get(derivation)
+                if derivation.mode in _ORDERED and known is not None and standing.get(place) is not known:
+                    known = None
+                if failed and known is None:
+                    derivation = _attempted(derivation)
+                    known = by_content.get(derivation)
+                if known is None:
+                    known = _Seen(derivation, first, last, key.run or None, 0, False)
+                    by_content[derivation] = known
+                    seen.append(known)
+                    standing[place] = known
+                known.first = min(known.first or first, first or known.first)
+                if last >= known.last or known.run is None:
+                    known.last, known.run = max(last, known.last), key.run or known.run
+                known.count += 1
+                known.succeeded = known.succeeded or not failed
+        good = {(s.derivation.target, s.derivation.edges) for s in seen if s.succeeded}
+        kept = [s for s in seen if s.succeeded or (s.derivation.target, s.derivation.edges) not in good]
+        found = [_finish(s) for s in kept if s.derivation.mode != "drop" or s.succeeded]
+        self._count(found)
+        if unfinished:
+            message = f"{unfinished} run{'s' if unfinished > 1 else ''} of which no event tells the end"
+            self.notes.append(Diagnostic("unfinished-run", "info", message, job_file(*job), 1))
+        return found
+
+    def _count(self, said: list[Derivation]) -> None:
+        statements: dict[tuple[str, str | None, int, str], str] = {}
+        for derivation in said:
+            statement = derivation.statement
+            place = (statement.file, statement.first_seen, statement.line, statement.fingerprint)
+            worse = derivation.status != "understood" or statements.get(place) == "partial"
+            statements[place] = "partial" if worse else "understood"
+        self.outcomes.update(statements.values())
+
+    def _sql_of(
+        self, sql: SqlText, file: str, inputs: list[DatasetName], outputs: list[DatasetName]
+    ) -> list[Derivation] | None:
+        key = (file, sql.digest)
+        if key not in self._sql:
+            text = self.texts.get(sql.digest)
+            if text is None:
+                self._sql[key] = list(dict.fromkeys(_unseen(d) for d in self._previous.get(key, ()))) or None
+            else:
+                found, notes = sql_facet.derivations(sql, text, file, inputs, outputs, self.fields)
+                self._sql[key] = found
+                self.notes += [n for n in notes if not any(n in d.diagnostics for d in found)]
+        return self._sql[key]
+
+    def _renamed(self, derivation: Derivation, columns: Mapping[str, set[str]]) -> Derivation:
+        """A renaming, with the columns that its dataset is known to have had."""
+        old = next(edge.source.dataset for edge in derivation.edges if edge.kind is EdgeKind.READ)
+        paths = sorted(columns.get(old, set()) | {column.path for column in derivation.columns})
+        complete = derivation.columns_complete or bool(self.fields.get(old, Fields()).columns)
+        edges = tuple(copied(old, paths, complete=complete))
+        return replace(derivation, edges=edges, status="understood" if complete else "partial")
+
+    def _aliases(self, columns: Mapping[str, set[str]]) -> list[Derivation]:
+        """Two names of one dataset: each is a copy of the other, column by column."""
+        made: list[Derivation] = []
+        for name, alias, kind in sorted(self.symlinks):
+            known = {path for one in (name, alias) for path, _ in self.fields.get(one, Fields()).columns}
+            complete = bool(known)
+            known |= {path for one in (name, alias) for path in columns.get(one, ())}
+            paths = sorted(known)
+            for target, of, text in ((alias, name, f"symlink {kind}".strip()), (name, alias, "")):
+                statement = Statement(
+                    fingerprint="alias", kind=ALIAS, dialect="", file=name, how="openlineage", text=text
+                )
+                made.append(
+                    Derivation(
+                        target,
+                        self._kind(target),
+                        "update",
+                        statement,
+                        edges=tuple(copied(of, paths, complete=complete)),
+                        columns_complete=False,
+                        namespace=self.names[target].namespace,
+                    )
+                )
+        return made
+
+    def _declarations(self, found: list[Derivation]) -> list[Derivation]:
+        """Every dataset that is named, with its columns where an event declares them: its namespace is not lost."""
+        self.names |= self.context.resolver.names
+        mentioned = {d.target for d in found} | {e.source.dataset for d in found for e in d.edges} | self.names.keys()
+        made: list[Derivation] = []
+        for identity in sorted(mentioned):
+            name = self.names.get(identity)
+            if name is None or identity.startswith((JOBS, "query:")):
+                continue
+            declared = self.declared.get(identity)
+            fields = _fields(declared) if declared is not None else Fields()
+            statement = Statement("dataset", "dataset", "", identity, how="openlineage")
+            columns = tuple(OutputColumn(*column) for column in fields.columns)
+            made.append(
+                Derivation(
+                    identity,
+                    self._kind(identity),
+                    "declare",
+                    statement,
+                    columns,
+                    bool(columns),
+                    namespace=name.namespace,
+                )
+            )
+        return made
+
+    def _kind(self, identity: str) -> str:
+        name = self.names.get(identity)
+        return self.kinds.get(identity, "file" if name is not None and name.is_path else "table")
+
+
+def _columns(found: Iterable[Derivation]) -> dict[str, set[str]]:
+    """The columns of datasets that derivations speak of."""
+    columns: dict[str, set[str]] = {}
+    for derivation in found:
+        own = columns.setdefault(derivation.target, set())
+        own.update(column.path for column in derivation.columns)
+        for edge in derivation.edges:
+            columns.setdefault(edge.source.dataset, set()).add(edge.source.path)
+            own.add(edge.target_path)
+    return {dataset: paths - {ROWS, HIDDEN} for dataset, paths in columns.items()}
+
+
+def _fields(value: Value) -> Fields:
+    facet = value.load()
+    return Fields(facet.get("fields") if isinstance(facet, Mapping) else None)
+
+
+def _dataset_span(registers: Registers) -> tuple[str, str]:
+    times = [value.time for value in registers.values()]
+    return min(times, default=""), max(times, default="")
+
+
+def _attempted(derivation: Derivation) -> Derivation:
+    """What a run that failed set out to do: it may have added to its target, and replaced or removed nothing."""
+    note = Diagnostic("failed-run", "warning", "no run that said this succeeded", derivation.statement.file, 1)
+    return replace(
+        derivation,
+        mode="append" if derivation.mode == "replace" else derivation.mode,
+        status="partial",
+        diagnostics=(*derivation.diagnostics, replace(note, target=derivation.target)),
+    )
+
+
+def _unseen(derivation: Derivation) -> Derivation:
+    """A derivation without its times, as it was when it was made."""
+    statement = replace(derivation.statement, source="", run=None, first_seen=None, last_seen=None, count=1)
+    return replace(derivation, statement=statement)
+
+
+def _finish(seen: _Seen) -> Derivation:
+    statement = replace(
+        seen.derivation.statement,
+        run=seen.run,
+        first_seen=seen.first or None,
+        last_seen=seen.last or None,
+        count=max(1, seen.count),
+    )
+    return replace(seen.derivation, statement=statement)
+
+
+def _order(derivation: Derivation) -> tuple[str, ...]:
+    statement = derivation.statement
+    return (
+        statement.file,
+        statement.first_seen or "",
+        f"{statement.line:09d}",
+        derivation.target,
+        statement.kind,
+        derivation.mode,
+        statement.run or "",
+        repr(derivation.edges),
+    )

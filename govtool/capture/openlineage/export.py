@@ -1,0 +1,447 @@
+"""Derivations as OpenLineage events: a DatasetEvent for each dataset, then JobEvents and RunEvents of what makes them.
+
+A statement without a run is a job, ``file:line`` in the namespace of its source; a run is a START and an end. Column
+lineage is in the ``columnLineage`` facet. What that facet has no place for (edges out of whole datasets, and which of
+several outputs reads what) is in the ``lineage`` facet beside it. Reading the events back gives the same events.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from govtool import __version__
+from govtool.capture.openlineage.derive import ALIAS
+from govtool.capture.openlineage.edges import EXTRA
+from govtool.capture.openlineage.events import stamp
+from govtool.capture.openlineage.facets import SPEC, Kept, facet
+from govtool.capture.openlineage.identity import JOBS, DatasetName, field_name, parse_id
+from govtool.model import HIDDEN, ROWS, VALUE_FLOW, Derivation, Edge, EdgeKind
+from govtool.names import quote, split_name, unquote
+
+PRODUCER = f"urn:govtool:{__version__}"
+
+_CORE = f"{SPEC}/2-0-2/OpenLineage.json#/$defs"
+_TYPES = {
+    "view": ("VIEW", None), "materialized_view": ("VIEW", "MATERIALIZED"), "file": ("FILE", None),
+    "temporary": ("TABLE", "TEMPORARY"), "query": ("QUERY", None), "function": ("FUNCTION", None),
+}  # fmt: skip
+_IMPLIED = {"view": "replace", "materialized_view": "replace"}
+_RUNS = uuid.UUID("6f1c54f2-58a1-5f0c-9d0c-0d9f4f1d4c55")
+"""The name space of run ids that are no UUIDs."""
+
+Event = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """Events, and what has no place among them."""
+
+    events: list[Event]
+    queries: int = 0
+    """Bare queries that were left out."""
+
+
+def export(
+    derivations: Iterable[Derivation], *, time: str, kept: Kept | None = None, queries: bool = False
+) -> Exported:
+    """Events of derivations.
+
+    Args:
+        derivations: All of a commit.
+        time: ISO 8601: the time of events of what has none itself.
+        kept: Facets that came with earlier events.
+        queries: Whether to export bare queries as well; nothing depends on them.
+    """
+    found = list(derivations)
+    wanted = [d for d in found if queries or d.target_kind != "query"]
+    writer = _Writer(wanted, time, kept)
+    return Exported(writer.events(), len({d.target for d in found}) - len({d.target for d in wanted}))
+
+
+@dataclass(slots=True)
+class _Group:
+    """One event to be: a job or a run, its derivations by target."""
+
+    job: tuple[str, str]
+    file: str
+    run: str | None
+    first: str
+    last: str
+    derivations: dict[str, list[Derivation]] = field(default_factory=dict)
+
+
+class _Writer:
+    def __init__(self, derivations: list[Derivation], time: str, kept: Kept | None) -> None:
+        self.derivations = derivations
+        self.time = _stamp(time) or time
+        self.kept = kept
+        self._namespaces = {d.namespace for d in derivations}
+        self._names: dict[str, DatasetName] = {}
+
+    def events(self) -> list[Event]:
+        return [*self._datasets(), *(event for group in self._groups() for event in self._group(group))]
+
+    def name(self, identity: str) -> DatasetName:
+        found = self._names.get(identity)
+        if found is None:
+            found = self._names[identity] = parse_id(identity, self._namespaces)
+        return found
+
+    # Datasets.
+
+    def _datasets(self) -> Iterator[Event]:
+        columns: dict[str, dict[str, str | None]] = {}
+        kinds: dict[str, str] = {}
+        links: dict[str, list[tuple[str, str]]] = {}
+        for derivation in self.derivations:
+            target = derivation.target
+            if target.startswith(JOBS):
+                continue
+            for edge in derivation.edges:
+                if not edge.source.dataset.startswith(JOBS):
+                    columns.setdefault(edge.source.dataset, {})
+            known = columns.setdefault(target, {})
+            if derivation.statement.kind == ALIAS:
+                text = derivation.statement.text
+                if text.startswith("symlink"):
+                    (source,) = {edge.source.dataset for edge in derivation.edges}
+                    links.setdefault(source, []).append((target, text.partition(" ")[2]))
+                continue
+            kinds[target] = max(kinds.get(target, ""), derivation.target_kind if _stays(derivation) else "")
+            if derivation.mode == "declare":
+                for column in derivation.columns:
+                    known[column.path] = column.type or known.get(column.path)
+        for identity in sorted(columns):
+            name = self.name(identity)
+            facets = self.kept.dataset(identity, PRODUCER) if self.kept else {}
+            if columns[identity]:
+                facets["schema"] = _schema(columns[identity])
+            kind = _TYPES.get(kinds.get(identity, ""))
+            if kind is not None and not (kind[0] == "FILE" and name.is_path):
+                body = {"datasetType": kind[0]} | ({"subType": kind[1]} if kind[1] else {})
+                facets["datasetType"] = facet(PRODUCER, "1-0-1/DatasetTypeDatasetFacet", body)
+            if identity in links:
+                listed = [{**_named(self.name(other)), "type": said} for other, said in sorted(links[identity])]
+                facets["symlinks"] = facet(PRODUCER, "1-0-1/SymlinksDatasetFacet", {"identifiers": listed})
+            yield {
+                "eventTime": self.time,
+                "producer": PRODUCER,
+                "schemaURL": f"{_CORE}/DatasetEvent",
+                "dataset": {**_named(name), "facets": facets},
+            }
+
+    # Jobs and runs.
+
+    def _groups(self) -> list[_Group]:
+        found: dict[tuple[Any, ...], _Group] = {}
+        names: dict[tuple[str, str], tuple[Any, ...]] = {}
+        for derivation in self.derivations:
+            s = derivation.statement
+            if (derivation.mode == "declare" and not derivation.edges) or s.kind == ALIAS:
+                continue
+            job = self._job(derivation)
+            if s.run is not None:
+                key: tuple[Any, ...] = (job, s.run)
+            else:
+                # Statements on one line of one file are told apart by their fingerprints.
+                key = (job, s.fingerprint, s.session, s.first_seen)
+                if names.setdefault(job, key) != key:
+                    job = (job[0], f"{job[1]}#{s.fingerprint[:8]}")
+                    key = (job, *key[1:])
+            last = _stamp(s.last_seen) or _stamp(s.first_seen) or self.time
+            first = _stamp(s.first_seen) or last
+            group = found.setdefault(key, _Group(job, s.file, s.run, first, last))
+            group.first, group.last = min(group.first, first), max(group.last, last)
+            group.derivations.setdefault(derivation.target, []).append(derivation)
+        return sorted(found.values(), key=lambda g: (g.job, g.first, g.run or ""))
+
+    def _job(self, derivation: Derivation) -> tuple[str, str]:
+        statement = derivation.statement
+        if statement.how == "openlineage" or (statement.how == "sql" and statement.run is not None):
+            known = self.kept.jobs.get(statement.file) if self.kept else None
+            if known is not None:
+                return known
+            if statement.kind == "dataset":
+                return "govtool", statement.file
+            namespace, _, name = statement.file.partition("/")
+            return (namespace, name) if name else ("govtool", namespace)
+        return statement.source or "govtool", f"{statement.file}:{statement.line}"
+
+    def _group(self, group: _Group) -> Iterator[Event]:
+        several = len(group.derivations) > 1
+        outputs = []
+        entries: list[dict[str, Any]] = []
+        reads: set[str] = set()
+        for target, derivations in sorted(group.derivations.items(), key=lambda item: self.name(item[0])):
+            edges = list(dict.fromkeys(e for d in derivations for e in d.edges))
+            if target.startswith(JOBS):
+                entries.append(self._job_entry(target, edges))
+                continue
+            outputs.append(self._output(target, derivations, edges, explicit=several))
+            if derivations[0].mode != "rename":
+                reads |= {e.source.dataset for e in edges if not e.source.dataset.startswith(JOBS)}
+        facets = self.kept.job(group.file, PRODUCER) if self.kept else {}
+        statement = next(iter(group.derivations.values()))[0].statement
+        if statement.text:
+            body = {"query": statement.text} | ({"dialect": statement.dialect} if statement.dialect else {})
+            facets["sql"] = facet(PRODUCER, "1-1-0/SQLJobFacet", body)
+        if entries:
+            facets["lineage"] = _explicit({"entries": entries}, "LineageJobFacet")
+        namespace, name = group.job
+        event: Event = {
+            "eventTime": group.last,
+            "producer": PRODUCER,
+            "schemaURL": f"{_CORE}/{'RunEvent' if group.run else 'JobEvent'}",
+            "job": {"namespace": namespace, "name": name, "facets": facets},
+            "inputs": [_named(self.name(dataset)) for dataset in sorted(reads, key=self.name)],
+            "outputs": outputs,
+        }
+        if group.run is None:
+            yield event
+            return
+        run = {"runId": _uuid(group.run)}
+        body = self.kept.run(group.file, group.run, PRODUCER) if self.kept else {}
+        states = self.kept.runs.get((group.file, group.run), {"START", "COMPLETE"}) if self.kept else {"COMPLETE"}
+        end = next((s for s in ("COMPLETE", "FAIL", "ABORT", "RUNNING", "OTHER") if s in states), None)
+        bare = {**event, "job": {"namespace": namespace, "name": name}, "inputs": [], "outputs": []}
+        yield {**(bare if end else event), "eventType": "START", "eventTime": group.first, "run": run}
+        if end:
+            yield {**event, "eventType": end, "run": {**run, "facets": body}}
+
+    def _output(self, target: str, derivations: list[Derivation], edges: list[Edge], *, explicit: bool) -> Event:
+        name = self.name(target)
+        facets: dict[str, Any] = {}
+        columns = {c.path: c.type for d in derivations for c in d.columns}
+        first = derivations[-1]
+        if first.statement.kind in ("drop", "rename", "truncate") and first.mode in ("drop", "rename", "delete"):
+            facets["lifecycleStateChange"] = self._change(first, edges)
+            if first.mode == "rename" and columns:
+                facets["schema"] = _schema(columns)
+            return {**_named(name), "facets": facets}
+        if columns and any(d.columns_complete for d in derivations):
+            facets["schema"] = _schema(columns)
+        mode = first.mode
+        if mode == "replace" and first.target_kind not in _IMPLIED:
+            change = facet(PRODUCER, "1-0-1/LifecycleStateChangeDatasetFacet", {"lifecycleStateChange": "OVERWRITE"})
+            facets["lifecycleStateChange"] = change
+        by_row = [e for e in edges if e.source.path in (ROWS, HIDDEN) or e.target_path == HIDDEN]
+        extra = [e for e in by_row if e.kind is not EdgeKind.READ]
+        opaque = [e for e in extra if _is_silence(e)]
+        if not opaque or len(opaque) < len(extra) or len(edges) > len(by_row):
+            facets["columnLineage"] = self._column_lineage(edges, columns, mode, first)
+        extra = [e for e in extra if not _is_silence(e)]
+        if extra or (explicit and not opaque):
+            facets["lineage"] = self._lineage(edges, extra)
+        return {**_named(name), "facets": facets}
+
+    def _change(self, derivation: Derivation, edges: list[Edge]) -> dict[str, Any]:
+        body: dict[str, Any] = {"lifecycleStateChange": "TRUNCATE" if derivation.mode == "delete" else "DROP"}
+        if derivation.mode == "rename":
+            old = next((e.source.dataset for e in edges if e.kind is EdgeKind.READ), derivation.target)
+            body = {"lifecycleStateChange": "RENAME", "previousIdentifier": _named(self.name(old))}
+        return facet(PRODUCER, "1-0-1/LifecycleStateChangeDatasetFacet", body)
+
+    def _column_lineage(
+        self, edges: list[Edge], columns: Mapping[str, str | None], mode: str, derivation: Derivation
+    ) -> dict[str, Any]:
+        fields: dict[str, dict[tuple[str, str], list[Edge]]] = {}
+        rows: dict[tuple[str, str], list[Edge]] = {}
+        for edge in edges:
+            if edge.source.path in (ROWS, HIDDEN) or edge.target_path == HIDDEN:
+                continue
+            place = rows if edge.target_path == ROWS else fields.setdefault(edge.target_path, {})
+            place.setdefault((edge.source.dataset, edge.source.path), []).append(edge)
+        named = {
+            field_name(path): {"inputFields": self._inputs(inputs), **_marked(path)}
+            for path, inputs in sorted(fields.items())
+        }
+        body: dict[str, Any] = {"fields": named}
+        if not derivation.columns_complete:
+            body["fields"] |= {field_name(path): {"inputFields": []} for path in columns if path not in fields}
+        if rows:
+            body["dataset"] = self._inputs(rows)
+        default = "replace" if derivation.target_kind in _IMPLIED else "append"
+        if mode not in (default, "replace") or (mode == "append" and default == "replace"):
+            body[EXTRA] = {"mode": mode}
+        return facet(PRODUCER, "1-2-0/ColumnLineageDatasetFacet", body)
+
+    def _inputs(self, inputs: Mapping[tuple[str, str], list[Edge]]) -> list[dict[str, Any]]:
+        return [
+            {
+                **_named(self.name(dataset)),
+                "field": field_name(path),
+                **_marked(path),
+                "transformations": _transformations(inputs[dataset, path]),
+            }
+            for dataset, path in sorted(inputs, key=lambda ref: (self.name(ref[0]), ref[1]))
+        ]
+
+    def _lineage(self, edges: list[Edge], extra: list[Edge]) -> dict[str, Any]:
+        """All that is read, and the edges that ``columnLineage`` cannot hold."""
+        inputs: list[dict[str, Any]] = [
+            self._entity(d) for d in sorted({e.source.dataset for e in edges}, key=self.name)
+        ]
+        fields: dict[str, list[dict[str, Any]]] = {}
+        groups: dict[tuple[str, str, str], list[Edge]] = {}
+        for edge in extra:
+            groups.setdefault((edge.target_path, *edge.source), []).append(edge)
+        for (path, dataset, source), said in sorted(
+            groups.items(), key=lambda g: (g[0][0], self.name(g[0][1]), g[0][2])
+        ):
+            item = self._entity(dataset) | {"transformations": _transformations(said)}
+            marks: dict[str, Any] = {}
+            if source == HIDDEN:
+                marks["field"] = HIDDEN
+            elif source != ROWS:
+                item["field"] = field_name(source)
+                marks |= _marked(source).get(EXTRA, {})
+            if path == HIDDEN:
+                marks["target"] = HIDDEN
+            if marks:
+                item[EXTRA] = marks
+            if path in (ROWS, HIDDEN):
+                inputs.append(item)
+            else:
+                fields.setdefault(path, []).append(item)
+        body: dict[str, Any] = {"inputs": inputs}
+        if fields:
+            body["fields"] = {field_name(path): {"inputs": items, **_marked(path)} for path, items in fields.items()}
+        return _explicit(body, "LineageDatasetFacet")
+
+    def _entity(self, dataset: str) -> dict[str, Any]:
+        if dataset.startswith(JOBS):
+            namespace, name = self._job_of(dataset)
+            return {"namespace": namespace, "name": name, "type": "JOB"}
+        return {**_named(self.name(dataset)), "type": "DATASET"}
+
+    def _job_of(self, identity: str) -> tuple[str, str]:
+        file = identity.removeprefix(JOBS)
+        known = self.kept.jobs.get(file) if self.kept else None
+        if known is not None:
+            return known
+        scheme, separator, rest = file.partition("://")
+        namespace, _, name = (rest if separator else file).partition("/")
+        return (f"{scheme}://{namespace}" if separator else namespace), name
+
+    def _job_entry(self, target: str, edges: list[Edge]) -> dict[str, Any]:
+        namespace, name = self._job_of(target)
+        said: dict[tuple[str, str], list[Edge]] = {}
+        for edge in edges:
+            said.setdefault((edge.source.dataset, edge.source.path), []).append(edge)
+        inputs = []
+        for (dataset, path), group in sorted(said.items()):
+            item = self._entity(dataset)
+            others = [e for e in group if e.kind is not EdgeKind.READ]
+            if path != ROWS:
+                item["field"] = field_name(path)
+            if others:
+                item["transformations"] = _transformations(others)
+            inputs.append(item)
+        return {"namespace": namespace, "name": name, "type": "JOB", "inputs": inputs}
+
+
+def _stamp(time: str | None) -> str:
+    """A time in the one form of events; empty if there is none."""
+    try:
+        return stamp(datetime.fromisoformat(time)) if time else ""
+    except ValueError:
+        return ""
+
+
+def _stays(derivation: Derivation) -> bool:
+    return derivation.mode not in ("drop",)
+
+
+def _marked(path: str) -> dict[str, Any]:
+    """The path itself, where the name of its field does not tell a field of a field from a name with a dot."""
+    return {} if quote(field_name(path)) == path or path in (ROWS, HIDDEN) else {EXTRA: {"path": path}}
+
+
+def _is_silence(edge: Edge) -> bool:
+    """Whether an edge only says that an event named no columns: leaving them out says it again."""
+    return edge.kind is EdgeKind.OPAQUE and edge.reason == "no-column-lineage" and edge.target_path == ROWS
+
+
+def _named(name: DatasetName) -> dict[str, Any]:
+    return {"namespace": name.namespace, "name": name.name}
+
+
+def _uuid(run: str) -> str:
+    try:
+        return str(uuid.UUID(run))
+    except ValueError:
+        return str(uuid.uuid5(_RUNS, run))
+
+
+def _explicit(body: Mapping[str, Any], definition: str) -> dict[str, Any]:
+    made = facet(PRODUCER, "1-0-0/LineageFacet", body)
+    return {**made, "_schemaURL": f"{SPEC}/facets/1-0-0/LineageFacet.json#/$defs/{definition}"}
+
+
+def _transformations(edges: Iterable[Edge]) -> list[dict[str, Any]]:
+    found: dict[str, dict[str, Any]] = {}
+    for edge in edges:
+        direct = edge.kind in VALUE_FLOW
+        said: dict[str, Any] = {
+            "type": "DIRECT" if direct else "INDIRECT",
+            "subtype": edge.kind.name,
+            "description": " → ".join(f"{name}()" for name in edge.functions),
+            "masking": edge.masking,
+        }
+        extra: dict[str, Any] = {}
+        if edge.star:
+            extra["star"] = True
+        if edge.arm:
+            extra["arm"] = edge.arm
+        if edge.reason:
+            extra["reason"] = edge.reason
+        if extra:
+            said[EXTRA] = extra
+        found[json.dumps(said, sort_keys=True)] = said
+    return [found[key] for key in sorted(found)]
+
+
+def _schema(columns: Mapping[str, str | None]) -> dict[str, Any]:
+    """A schema facet; fields of structs and elements of arrays are nested."""
+    top: list[dict[str, Any]] = []
+    nodes: dict[str, dict[str, Any]] = {}
+    for path, kind in columns.items():
+        if path in (ROWS, HIDDEN):
+            continue
+        above: list[dict[str, Any]] = top
+        whole = ""
+        node: dict[str, Any] = {}
+        for name in _steps(path):
+            whole = f"{whole}\x1f{name}"
+            if whole not in nodes:
+                nodes[whole] = {"name": name}
+                above.append(nodes[whole])
+            node = nodes[whole]
+            above = node.setdefault("fields", [])
+        node["type"] = kind
+    return facet(PRODUCER, "1-2-0/SchemaDatasetFacet", {"fields": [_trimmed(node) for node in top]})
+
+
+def _steps(path: str) -> list[str]:
+    steps: list[str] = []
+    for part in split_name(path):
+        stem, elements = part, 0
+        while stem.endswith("[]"):
+            stem, elements = stem[:-2], elements + 1
+        steps += [unquote(stem), *["_element"] * elements]
+    return steps
+
+
+def _trimmed(node: Mapping[str, Any]) -> dict[str, Any]:
+    below = [_trimmed(child) for child in node.get("fields", ())]
+    found: dict[str, Any] = {"name": node["name"]}
+    if node.get("type"):
+        found["type"] = node["type"]
+    if below:
+        found["fields"] = below
+    return found

@@ -1,0 +1,104 @@
+"""What of an event may be kept: never a secret, never a person's literal, never a document without end."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from typing import Any
+
+SECRET = "***"
+
+MAX_DEPTH = 48
+MAX_FACET = 256 * 1024
+"""Characters of one facet as JSON; of a larger one that carries no lineage a digest is kept."""
+
+LINEAGE_FACETS = frozenset({"schema", "columnLineage", "lineage", "symlinks", "lifecycleStateChange", "datasetType"})
+"""Facets of names, of which nothing is masked; descriptions, which quote expressions, are left out."""
+
+_DROPPED = frozenset({"sourceCode", "spark.logicalPlan", "spark_unknown", "debug"})
+"""Facets that hold code, data or plans: a digest stands for their content."""
+_DESCRIPTIONS = ("description", "transformationDescription")
+FUNCTIONS = re.compile(r"[^\s()'\"]+\(\)(?: → [^\s()'\"]+\(\))*\Z")
+"""A description that only names functions, innermost first: ``trim() → lower()``."""
+_KEY = re.compile(
+    r"pass(?:word|wd|phrase)?$|passw|pwd|secret|token|credential|api[-_.]?key|access[-_.]?key|account[-_.]?key|private"
+    r"|authorization|signature|sas$|sas[-_.]|keytab|truststore|cookie",
+    re.IGNORECASE,
+)
+_IN_URL = re.compile(r"(?<=://)[^/@\s:]*:[^/@\s]*@")
+_IN_TEXT = re.compile(
+    r"\b([\w.-]*(?:password|passwd|pwd|secret|token|api[-_]?key|access[-_]?key|sig)[\w.-]*\s*[=:]\s*)[^\s,;&\"']+",
+    re.IGNORECASE,
+)
+_BEARER = re.compile(r"\b(bearer\s+)\S+", re.IGNORECASE)
+
+
+def clean(name: str, facet: Any) -> Any:
+    """A facet without what must not be kept, as a JSON value."""
+    if name in _DROPPED:
+        return _digest(facet)
+    value = _names(facet, 0) if name in LINEAGE_FACETS else _clean(facet, 0)
+    if isinstance(value, dict):
+        value = {key: item for key, item in value.items() if key not in ("_producer", "_schemaURL")}
+    return value
+
+
+def shortened(name: str, text: str) -> str:
+    """A facet's JSON, or its digest if it is too long and carries no lineage."""
+    if len(text) <= MAX_FACET or name in LINEAGE_FACETS:
+        return text
+    return json.dumps(_digest(text), sort_keys=True)
+
+
+def clean_text(text: str) -> str:
+    """Text without passwords and tokens."""
+    return _BEARER.sub(rf"\1{SECRET}", _IN_TEXT.sub(rf"\1{SECRET}", _IN_URL.sub(f"{SECRET}@", text)))
+
+
+def _clean(value: Any, depth: int) -> Any:
+    if depth > MAX_DEPTH:
+        return _digest(None)
+    if isinstance(value, dict):
+        # [{"name": "DB_PASSWORD", "value": …}] is how environment variables and parameters come.
+        named = value.get("name", value.get("key"))
+        secret = isinstance(named, str) and "value" in value and bool(_KEY.search(named))
+        return {
+            str(key): SECRET
+            if (secret and key == "value") or (_is_scalar(item) and _KEY.search(str(key)))
+            else _clean(item, depth + 1)
+            for key, item in value.items()
+        }
+    if isinstance(value, list):
+        return [_clean(item, depth + 1) for item in value]
+    if isinstance(value, str):
+        return clean_text(value)
+    if isinstance(value, float) and value not in (float("inf"), float("-inf")) and value == value:
+        return value
+    return value if isinstance(value, (int, bool)) or value is None else str(value)
+
+
+def _names(value: Any, depth: int) -> Any:
+    if depth > MAX_DEPTH:
+        return None
+    if isinstance(value, dict):
+        return {
+            str(key): _names(item, depth + 1)
+            for key, item in value.items()
+            if key not in _DESCRIPTIONS or (isinstance(item, str) and FUNCTIONS.match(item))
+        }
+    if isinstance(value, list):
+        return [_names(item, depth + 1) for item in value]
+    return value if isinstance(value, (str, int, bool)) or value is None else str(value)
+
+
+def _is_scalar(value: Any) -> bool:
+    return isinstance(value, (str, int, float)) and not isinstance(value, bool)
+
+
+def _digest(value: Any) -> dict[str, Any]:
+    try:
+        data = json.dumps(value, sort_keys=True, default=str).encode("utf-8", "backslashreplace")
+    except (RecursionError, ValueError):
+        data = b""
+    return {"omitted": {"sha256": hashlib.sha256(data).hexdigest(), "bytes": len(data)}}

@@ -1,0 +1,289 @@
+"""What one run, job or dataset event says of its outputs: derivations whose evidence still lacks times and counts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from govtool.capture.openlineage.edges import EXTRA, Lineage, Resolver, column_lineage, explicit_lineage
+from govtool.capture.openlineage.events import DATASET, RUN, Key, Part
+from govtool.capture.openlineage.identity import DatasetName, Fields, job_file, job_id, normalise
+from govtool.capture.openlineage.merge import Registers, Value, parts
+from govtool.capture.openlineage.sql import SqlText, sql_of
+from govtool.model import (
+    HIDDEN,
+    ROWS,
+    ColumnRef,
+    Derivation,
+    Diagnostic,
+    Edge,
+    EdgeKind,
+    OutputColumn,
+    Statement,
+)
+
+NO_COLUMNS = "no-column-lineage"
+"""The code and the reason where an event names inputs and outputs and no columns."""
+
+_MODES = frozenset({"replace", "append", "update", "delete", "declare"})
+_KINDS = {
+    "VIEW": "view", "TABLE": "table", "FILE": "file", "TEMPORARY": "temporary", "QUERY": "query",
+    "FUNCTION": "function", "MATERIALIZED_VIEW": "materialized_view",
+}  # fmt: skip
+_SUBTYPES = {"MATERIALIZED": "materialized_view", "TEMPORARY": "temporary"}
+
+SqlReader = Callable[[SqlText, str, list[DatasetName], list[DatasetName]], list[Derivation] | None]
+"""What the SQL of a job says, given its file, inputs and outputs; None where its text is not at hand."""
+
+
+@dataclass(slots=True)
+class Context:
+    """What all entities of a state share."""
+
+    resolver: Resolver
+    schemas: Mapping[str, Fields]
+    kinds: Mapping[str, str]
+    """``target_kind`` of datasets by id."""
+    sql: SqlReader
+
+
+def load(facets: Mapping[str, Value], name: str) -> Any:
+    """The JSON value of a facet, or None."""
+    value = facets.get(name)
+    return json.loads(value.text) if value is not None else None
+
+
+def target_kind(name: DatasetName, facet: object) -> str | None:
+    """The kind that a ``datasetType`` facet gives a dataset, if it is one of ours."""
+    if not isinstance(facet, Mapping):
+        return None
+    kind, sub = facet.get("datasetType"), facet.get("subType")
+    if isinstance(sub, str) and sub.upper() in _SUBTYPES:
+        return _SUBTYPES[sub.upper()]
+    return _KINDS.get(kind.upper()) if isinstance(kind, str) else None
+
+
+def said_by(key: Key, registers: Registers, context: Context) -> list[Derivation]:
+    """The derivations of one entity."""
+    if key.kind == DATASET:
+        return _dataset(key, registers, context)
+    return _Job(key, registers, context).derivations()
+
+
+def _dataset(key: Key, registers: Registers, context: Context) -> list[Derivation]:
+    """A dataset's own event: a definition, where it tells lineage."""
+    name = DatasetName(key.namespace, key.name)
+    facets = parts(registers, "self").get(Part("self"), {})
+    base = _blank("dataset", job_file(key.namespace, key.name), None)
+    change = _lifecycle(name, facets, base, context)
+    if change is not None:
+        return [change]
+    lineage = _lineage(name, facets, [], context, (key.namespace, key.name))
+    if not lineage.known and lineage.reads is None:
+        return []
+    reads = (lineage.reads or set()) | lineage.named
+    return [_made(name, facets, lineage, reads, base, "replace", context)]
+
+
+class _Job:
+    """A run, or a job as declared."""
+
+    def __init__(self, key: Key, registers: Registers, context: Context) -> None:
+        self.key = key
+        self.context = context
+        self.own = (key.namespace, key.name)
+        self.facets = parts(registers, "job").get(Part("job"), {})
+        self.inputs = [part.dataset for part in parts(registers, "in")]
+        self.outputs = {part.dataset: facets for part, facets in parts(registers, "out").items()}
+        self.sql = sql_of(load(self.facets, "sql"))
+        kind = "run" if key.kind == RUN else "job"
+        self.base = _blank(kind, job_file(*self.own), self.sql)
+
+    def derivations(self) -> list[Derivation]:
+        """One for each output and each further target of explicit lineage."""
+        found: list[Derivation] = []
+        entries, jobs = self._entries()
+        for name in entries:
+            self.outputs.setdefault(name, {})
+        lineages: dict[DatasetName, Lineage] = {}
+        for name, facets in self.outputs.items():
+            change = _lifecycle(name, facets, self.base, self.context)
+            if change is not None:
+                found.append(change)
+            if change is None or (change.mode != "drop" and load(facets, "columnLineage") is not None):
+                lineages[name] = _lineage(name, facets, entries.get(name, []), self.context, self.own)
+        found += jobs
+        open_ = [n for n, lineage in lineages.items() if not lineage.known and lineage.reads is None]
+        by_sql = self._from_sql(open_) if (open_ or not self.outputs) and not jobs else []
+        covered = {d.target for d in by_sql}
+        found += by_sql
+        named = {dataset for lineage in lineages.values() for dataset in lineage.named}
+        inputs = {name.id for name in self.inputs}
+        for name, lineage in lineages.items():
+            if name in open_ and name.id in covered:
+                continue
+            if lineage.reads is not None:
+                reads = lineage.reads | lineage.named
+            else:
+                reads = lineage.named | (inputs - named if lineage.known and len(lineages) > 1 else inputs)
+            found.append(_made(name, self.outputs[name], lineage, reads, self.base, "append", self.context))
+        return found
+
+    def _entries(self) -> tuple[dict[DatasetName, list[Any]], list[Derivation]]:
+        """The job's explicit lineage: entries by target dataset, and derivations of target jobs."""
+        facet = load(self.facets, "lineage")
+        listed = facet.get("entries") if isinstance(facet, Mapping) else None
+        datasets: dict[DatasetName, list[Any]] = {}
+        jobs: list[Derivation] = []
+        for entry in listed if isinstance(listed, list) else ():
+            if not isinstance(entry, Mapping):
+                continue
+            namespace, name = entry.get("namespace"), entry.get("name")
+            if entry.get("type") != "JOB":
+                if isinstance(namespace, str) and isinstance(name, str) and name.strip():
+                    datasets.setdefault(normalise(namespace, name), []).append(entry)
+                continue
+            job = (namespace, name) if isinstance(namespace, str) and isinstance(name, str) else self.own
+            lineage = Lineage()
+            # What a job reads is no dataset with columns: everything leads to its rows.
+            explicit_lineage(
+                {"inputs": entry.get("inputs")}, DatasetName("default", ""), self.context.resolver, lineage, self.own
+            )
+            edges = _with_reads(lineage.edges, lineage.reads or set())
+            jobs.append(Derivation(job_id(*job), "job", "append", self.base, edges=tuple(edges)))
+        return datasets, jobs
+
+    def _from_sql(self, wanted: list[DatasetName]) -> list[Derivation]:
+        if self.sql is None:
+            return []
+        found = self.context.sql(self.sql, self.base.file, self.inputs, list(self.outputs)) or []
+        known = {name.id for name in self.outputs if name not in wanted}
+        return [d for d in found if d.target not in known]
+
+
+def _blank(kind: str, file: str, sql: SqlText | None) -> Statement:
+    """A statement without times: its fingerprint is that of the SQL, else of the job itself."""
+    from hashlib import blake2b
+
+    own = blake2b(file.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+    return Statement(
+        fingerprint=sql.fingerprint if sql else own,
+        kind=kind,
+        dialect=sql.dialect if sql else "",
+        file=file,
+        how="openlineage",
+        text=sql.text if sql else "",
+    )
+
+
+def _lineage(
+    name: DatasetName, facets: Mapping[str, Value], entries: list[Any], context: Context, own: tuple[str, str]
+) -> Lineage:
+    lineage = Lineage()
+    column_lineage(load(facets, "columnLineage"), name, context.resolver, lineage)
+    for facet in (load(facets, "lineage"), *entries):
+        explicit_lineage(facet, name, context.resolver, lineage, own)
+    return lineage
+
+
+def _lifecycle(name: DatasetName, facets: Mapping[str, Value], base: Statement, context: Context) -> Derivation | None:
+    """A dataset dropped, emptied or renamed."""
+    facet = load(facets, "lifecycleStateChange")
+    change = facet.get("lifecycleStateChange") if isinstance(facet, Mapping) else None
+    kind = context.kinds.get(name.id, "table")
+    if change == "DROP":
+        return Derivation(name.id, kind, "drop", replace(base, kind="drop"), namespace=name.namespace)
+    if change == "TRUNCATE":
+        return Derivation(name.id, kind, "delete", replace(base, kind="truncate"), namespace=name.namespace)
+    if change != "RENAME" or not isinstance(facet, Mapping):
+        return None
+    previous = facet.get("previousIdentifier")
+    old = previous if isinstance(previous, Mapping) else {}
+    if not isinstance(old.get("name"), str) or not isinstance(old.get("namespace"), str):
+        return None
+    before = normalise(old["namespace"], old["name"])
+    if before == name:
+        return None
+    context.resolver.names[before.id] = before
+    schema = load(facets, "schema")
+    fields = Fields(schema.get("fields") if isinstance(schema, Mapping) else None)
+    columns = [path for path, _ in fields.columns]
+    return Derivation(
+        name.id,
+        kind,
+        "rename",
+        replace(base, kind="rename"),
+        tuple(OutputColumn(*column) for column in fields.columns),
+        bool(columns),
+        tuple(copied(before.id, columns, complete=bool(columns))),
+        "understood" if columns else "partial",
+        namespace=name.namespace,
+    )
+
+
+def copied(source: str, columns: list[str], *, complete: bool) -> list[Edge]:
+    """The edges of one dataset that is the same as another: every column, by whatever name."""
+    edges = [Edge(ColumnRef(source, path), path, EdgeKind.IDENTITY, star=True) for path in columns]
+    edges.append(Edge(ColumnRef(source, ROWS), ROWS, EdgeKind.READ))
+    if not complete:
+        edges.append(Edge(ColumnRef(source, HIDDEN), HIDDEN, EdgeKind.OPAQUE, reason="star-unresolved"))
+    return edges
+
+
+def _made(
+    name: DatasetName,
+    facets: Mapping[str, Value],
+    lineage: Lineage,
+    reads: set[str],
+    base: Statement,
+    mode: str,
+    context: Context,
+) -> Derivation:
+    """The derivation of an output by the lineage that is known of it."""
+    kind = context.kinds.get(name.id, "file" if name.is_path else "table")
+    schema = load(facets, "schema")
+    fields = Fields(schema.get("fields") if isinstance(schema, Mapping) else None)
+    columns = tuple(OutputColumn(*column) for column in fields.columns)
+    if not columns:
+        columns = tuple(OutputColumn(path) for path in dict.fromkeys(lineage.columns) if path not in (ROWS, HIDDEN))
+    # That its own columns are read says that its rows are.
+    edges = _with_reads(lineage.edges, reads - ({name.id} & lineage.named))
+    notes: tuple[Diagnostic, ...] = ()
+    unknown = not lineage.known and lineage.reads is None and bool(reads)
+    if unknown:
+        edges += [Edge(ColumnRef(d, ROWS), ROWS, EdgeKind.OPAQUE, reason=NO_COLUMNS) for d in sorted(reads)]
+        message = "the event names inputs and outputs and no columns"
+        notes = (Diagnostic(NO_COLUMNS, "warning", message, base.file, 1, target=name.id),)
+    return Derivation(
+        name.id,
+        kind,
+        _mode(facets, kind, mode),
+        base,
+        columns,
+        bool(fields.columns),
+        tuple(edges),
+        "partial" if unknown or lineage.partial else "understood",
+        notes,
+        name.namespace,
+    )
+
+
+def _mode(facets: Mapping[str, Value], kind: str, default: str) -> str:
+    facet = load(facets, "columnLineage")
+    extra = facet.get(EXTRA) if isinstance(facet, Mapping) else None
+    said = extra.get("mode") if isinstance(extra, Mapping) else None
+    if said in _MODES:
+        return str(said)
+    change = load(facets, "lifecycleStateChange")
+    state = change.get("lifecycleStateChange") if isinstance(change, Mapping) else None
+    if state in ("CREATE", "OVERWRITE") or kind in ("view", "materialized_view"):
+        return "replace"
+    return default
+
+
+def _with_reads(edges: list[Edge], reads: set[str]) -> list[Edge]:
+    """Edges without repetition, each dataset's rows read once, in a fixed order."""
+    read = [Edge(ColumnRef(dataset, ROWS), ROWS, EdgeKind.READ) for dataset in reads]
+    return sorted(dict.fromkeys((*edges, *read)), key=lambda e: (e.target_path, *e.source, int(e.kind), repr(e)))

@@ -1,0 +1,65 @@
+"""``govtool ingest openlineage``: read OpenLineage events into the graph and commit."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from govtool.cli.evidence import check_coverage
+from govtool.cli.options import AuthorOption, BranchOption, DialectOption, MinCoverageOption, StoreOption
+from govtool.cli.sqlargs import show_diagnostics
+from govtool.cli.ui import Ui
+from govtool.render.table import Table
+
+
+def ingest_openlineage(
+    ui: Ui,
+    paths: Annotated[list[str], typer.Argument(metavar="PATH…", help="Files, folders, or - for stdin.")],
+    source: Annotated[
+        str | None,
+        typer.Option(
+            "--source", metavar="NAME", help="What this ingest replaces. Default: the folder's or file's name."
+        ),
+    ] = None,
+    append: Annotated[
+        bool, typer.Option("--append", help="Merge with what the source said before instead of replacing it.")
+    ] = False,
+    dialect: DialectOption = None,
+    message: Annotated[str | None, typer.Option("--message", "-m", metavar="TEXT", help="What the log says.")] = None,
+    author: AuthorOption = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit with 3 unless everything was understood.")] = False,
+    min_coverage: MinCoverageOption = None,
+    branch: BranchOption = None,
+    store: StoreOption = None,
+) -> None:
+    """Read OpenLineage events into the graph and commit.
+
+      govtool ingest openlineage events.jsonl
+      kcat -C -t openlineage -e | govtool ingest openlineage - --source kafka --append
+
+    JSON or JSON lines, plain, gzip or zstd; run, job and dataset events in any order. The same events again make no
+    commit. SQL without column lineage is read as SQL; --dialect is for SQL whose event does not tell.
+    """
+    from govtool.app.openlineage import OpenLineageRequest
+    from govtool.app.openlineage import ingest_openlineage as ingest
+    from govtool.app.project import existing_branch, open_store
+    from govtool.render.commits import ingest_summary
+
+    opened = open_store(store)
+    ui.mark("start")
+    with ui.progressing("reading events") as progress:
+        result = ingest(
+            opened,
+            OpenLineageRequest(tuple(paths), source, dialect or "", append),
+            message=message,
+            author=author,
+            branch=existing_branch(opened, branch),
+            stdin=sys.stdin.buffer,
+            progress=progress,
+        )
+    ui.mark("read, merge and commit")
+    show_diagnostics(ui, result.diagnostics, result.text)
+    ui.table(Table(columns=(), rows=(), summary=ingest_summary(result)))
+    check_coverage(result.coverage, strict=strict, min_coverage=min_coverage, diagnostics=result.diagnostics)

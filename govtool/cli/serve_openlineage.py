@@ -1,0 +1,98 @@
+"""``govtool serve openlineage``: receive OpenLineage events over HTTP and commit them."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from govtool.cli.options import AuthorOption, BranchOption, DialectOption, StoreOption
+from govtool.cli.ui import Ui
+from govtool.errors import EXIT_OK, EXIT_STORE, GovtoolError, UsageError
+
+if TYPE_CHECKING:
+    from govtool.app.ingest import IngestResult
+
+
+def serve_openlineage(
+    ui: Ui,
+    port: Annotated[
+        int, typer.Option("--port", metavar="N", min=0, max=65535, help="The port; 0 takes a free one.")
+    ] = 5000,
+    host: Annotated[
+        str,
+        typer.Option("--host", metavar="ADDRESS", help="Where to listen. Anyone who reaches it can send."),
+    ] = "127.0.0.1",
+    source: Annotated[
+        str, typer.Option("--source", metavar="NAME", help="The source that events are added to.")
+    ] = "openlineage",
+    every: Annotated[
+        float, typer.Option("--every", metavar="SECONDS", min=0.05, max=3600, help="How often to commit.")
+    ] = 5.0,
+    spool: Annotated[
+        Path | None,
+        typer.Option(
+            "--spool", metavar="FOLDER", help="Where events wait for their commit. Default: below ~/.local/state."
+        ),
+    ] = None,
+    dialect: DialectOption = None,
+    author: AuthorOption = None,
+    branch: BranchOption = None,
+    store: StoreOption = None,
+) -> int:
+    """Receive OpenLineage events over HTTP and commit them.
+
+      govtool serve openlineage --port 5000
+      OPENLINEAGE_URL=http://127.0.0.1:5000 airflow tasks run …
+
+    POST /api/v1/lineage takes an event or a list of events, gzip or not. An accepted event is on disk before the answer
+    and committed within --every seconds; interrupted, the server commits what it has accepted and ends.
+    """
+    from govtool.app.project import existing_branch, open_store
+    from govtool.app.serve import PATH, Committer, LineageServer, Spool, Target, spool_folder
+    from govtool.app.sql import check_dialect
+    from govtool.render.commits import ingest_summary
+    from govtool.render.errors import error_lines
+
+    opened = open_store(store)
+    target = Target(opened, source, check_dialect(dialect or ""), existing_branch(opened, branch), author)
+
+    def report(said: IngestResult | GovtoolError) -> None:
+        if isinstance(said, GovtoolError):
+            for line in error_lines(said):
+                ui.say(line)
+        elif said.created:
+            ui.note(ingest_summary(said))
+
+    waiting = Spool(spool or spool_folder(opened, source))
+    committer = Committer(waiting, target, report, every)
+    try:
+        server = LineageServer((host, port), waiting, committer.notice)
+    except OSError as error:
+        waiting.close()
+        raise UsageError(
+            f"cannot listen there: {(error.strerror or str(error)).lower()}",
+            code="usage.address",
+            location=f"{host}:{port}",
+            hint="--port 0 takes a free port",
+        ) from error
+    ended = threading.Event()
+    before = {number: signal.signal(number, lambda *_: ended.set()) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        committer.start()
+        listening = threading.Thread(target=server.serve_forever, name="listener", daemon=True)
+        listening.start()
+        place = f"[{host}]" if ":" in host else host
+        ui.out.write(f"http://{place}:{server.server_address[1]}{PATH}\n")
+        ui.out.flush()
+        ended.wait()
+        server.stop()
+        committer.stop()
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        waiting.close()
+    return EXIT_STORE if committer.failed else EXIT_OK

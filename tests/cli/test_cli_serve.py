@@ -1,0 +1,250 @@
+"""``serve openlineage``: a real server in a process of its own, and its parts."""
+
+from __future__ import annotations
+
+import gzip
+import http.client
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from govtool.app.serve import Spool
+from govtool.errors import StoreError
+
+FIXTURES = Path(__file__).parents[2] / "fixtures" / "openlineage"
+LINES = (FIXTURES / "spark_orders.jsonl").read_bytes().splitlines()
+
+
+class Server:
+    """A running server; its commits are told on stderr."""
+
+    def __init__(self, folder: Path, every: str = "0.1") -> None:
+        self.process = subprocess.Popen(
+            [
+                sys.executable,
+                "-m",
+                "govtool",
+                "serve",
+                "openlineage",
+                "--port",
+                "0",
+                "--every",
+                every,
+                "--spool",
+                "spool",
+            ],
+            cwd=folder,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        assert self.process.stdout is not None
+        url = self.process.stdout.readline().decode().strip()
+        assert url.endswith("/api/v1/lineage"), self.process.stderr.read() if self.process.poll() else url
+        self.port = urlsplit(url).port
+
+    def post(self, body: bytes, path: str = "/api/v1/lineage", **headers: str) -> tuple[int, dict]:
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        connection.request("POST", path, body, {k.replace("_", "-"): v for k, v in headers.items()})
+        answer = connection.getresponse()
+        said = json.loads(answer.read() or b"{}")
+        connection.close()
+        return answer.status, said
+
+    def raw(self, data: bytes) -> bytes:
+        with socket.create_connection(("127.0.0.1", self.port), timeout=30) as plug:
+            plug.sendall(data)
+            plug.shutdown(socket.SHUT_WR)
+            return plug.recv(65536)
+
+    def stop(self, how: int = signal.SIGINT) -> tuple[int, str]:
+        self.process.send_signal(how)
+        _, err = self.process.communicate(timeout=60)
+        return self.process.returncode, err.decode()
+
+
+@pytest.fixture
+def start(govtool, project):
+    govtool("init")
+    running: list[Server] = []
+
+    def make(**arguments) -> Server:
+        running.append(Server(project, **arguments))
+        return running[-1]
+
+    yield make
+    for server in running:
+        if server.process.poll() is None:
+            server.process.kill()
+            server.process.communicate()
+
+
+def test_accepted_events_are_committed_when_it_ends(start, govtool):
+    server = start(every="3600")
+    for line in LINES:
+        assert server.post(line)[0] == 201
+    status, said = server.post(json.dumps([json.loads(line) for line in LINES]).encode())
+    assert (status, said) == (201, {"accepted": 4})
+    assert server.post(gzip.compress(LINES[0]), Content_Encoding="gzip")[0] == 201
+    assert len(govtool("log", "-f", "jsonl").out.splitlines()) == 0
+    code, err = server.stop()
+    assert code == 0
+    assert "commit 1" in err
+    assert len(govtool("log", "-f", "jsonl").out.splitlines()) == 1
+    assert govtool("explain", "s3://lake/shop/orders.amount").code == 0
+
+
+def test_it_commits_now_and_then(start, govtool):
+    server = start()
+    server.post(LINES[2])
+    deadline = time.monotonic() + 30
+    while not govtool("log", "-f", "jsonl").out and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert "ingest openlineage" in govtool("log").out
+    assert server.stop(signal.SIGTERM)[0] == 0
+
+
+def test_bad_requests_are_refused_and_survived(start):
+    server = start(every="3600")
+    many = json.dumps([{}] * 1001).encode()
+    cases = [
+        (b"rubbish", {}, 400),
+        (b"", {}, 400),
+        (b"[1]", {}, 400),
+        (b'{"job": 1}', {}, 400),
+        (b'{"a":' * 100_000, {}, 400),
+        (many, {}, 413),
+        (b"\xff\xfe", {}, 400),
+        (b"not gzip", {"Content_Encoding": "gzip"}, 400),
+        (gzip.compress(LINES[0])[:-9], {"Content_Encoding": "gzip"}, 400),
+        (gzip.compress(b" " * (17 << 20)), {"Content_Encoding": "gzip"}, 413),
+        (LINES[0], {"Content_Encoding": "br"}, 415),
+    ]
+    for body, headers, expected in cases:
+        status, said = server.post(body, **headers)
+        assert (status, "error" in said) == (expected, True), body[:40]
+    assert server.post(LINES[0], path="/elsewhere")[0] == 404
+    assert b" 413 " in server.raw(b"POST /api/v1/lineage HTTP/1.1\r\nContent-Length: 99999999999\r\n\r\n")
+    assert b" 400 " in server.raw(b"POST /api/v1/lineage HTTP/1.1\r\nContent-Length: -1\r\n\r\n")
+    assert b" 411 " in server.raw(b"POST /api/v1/lineage HTTP/1.1\r\n\r\n")
+    assert b" 400 " in server.raw(b"POST /api/v1/lineage HTTP/1.1\r\nContent-Length: 50\r\n\r\n{half")
+    assert b" 400 " in server.raw(b"POST /api/v1/lineage HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n")
+    server.raw(b"\x16\x03\x01 this is not HTTP\r\n\r\n")
+    chunked = b"%x\r\n%s\r\n0\r\n\r\n" % (len(LINES[0]), LINES[0])
+    assert b" 201 " in server.raw(b"POST /api/v1/lineage HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n" + chunked)
+    assert server.post(LINES[0])[0] == 201
+    code, err = server.stop()
+    assert code == 0
+    assert "Traceback" not in err
+
+
+def test_many_senders_at_once_lose_nothing(start, govtool):
+    server = start()
+    template = json.loads(LINES[3])
+
+    def send(number: int) -> None:
+        for step in range(5):
+            event = {**template, "run": {"runId": f"r{number}-{step}"}, "job": {"namespace": "n", "name": f"j{number}"}}
+            assert server.post(json.dumps(event).encode())[0] == 201
+
+    threads = [threading.Thread(target=send, args=(n,)) for n in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert server.stop()[0] == 0
+    commits = [json.loads(line) for line in govtool("log", "-f", "jsonl").out.splitlines()]
+    assert commits[0]["summary"]["runs"] == {"START": 40}
+
+
+def test_killed_it_goes_on_with_what_it_had_accepted(start, govtool, project):
+    server = start(every="3600")
+    for line in LINES:
+        server.post(line)
+    server.stop(signal.SIGKILL)
+    (spooled,) = (project / "spool").glob("*.jsonl")
+    with spooled.open("ab") as file:
+        file.write(b'{"half a li')
+    again = start(every="3600")
+    code, err = again.stop()
+    assert code == 0
+    assert "commit 1" in err
+    assert "not-json" not in govtool("coverage", "-v").out
+    assert list((project / "spool").glob("*.jsonl")) == []
+
+
+def test_two_servers_do_not_share_a_spool(start, project, govtool):
+    start(every="3600")
+    done = govtool("serve", "openlineage", "--port", "0", "--spool", "spool")
+    assert done.code == 4
+    assert "store.spool" in done.err
+
+
+def test_a_port_in_use_is_said(start, govtool):
+    server = start(every="3600")
+    done = govtool("serve", "openlineage", "--port", str(server.port), "--spool", "other")
+    assert done.code == 2
+    assert "usage.address" in done.err
+
+
+def test_a_store_that_is_gone_keeps_events_in_the_spool(start, project):
+    server = start(every="3600")
+    server.post(LINES[0])
+    (project / ".govtool").rename(project / "moved")
+    code, err = server.stop()
+    assert code == 4
+    assert "store." in err
+    assert len(list((project / "spool").glob("*.jsonl"))) == 1
+
+
+def test_a_full_disk_refuses_and_keeps_nothing_by_halves(tmp_path, monkeypatch):
+    spool = Spool(tmp_path / "spool")
+    spool.put([b"{}"])
+    monkeypatch.setattr(os, "fsync", lambda _: (_ for _ in ()).throw(OSError(28, "No space left on device")))
+    with pytest.raises(OSError, match="No space"):
+        spool.put([b'{"second": 1}'])
+    monkeypatch.undo()
+    spool.put([b'{"third": 1}'])
+    (file,) = spool.take()
+    assert file.read_bytes() == b'{}\n{"third": 1}\n'
+    spool.close()
+
+
+def test_a_spool_that_cannot_be_made(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreError, match="cannot be written"):
+        Spool(tmp_path / "file" / "below")
+
+
+def test_the_python_client_of_openlineage_can_send(start, govtool):
+    from openlineage.client import OpenLineageClient
+    from openlineage.client.event_v2 import Dataset, Job, Run, RunEvent, RunState
+    from openlineage.client.transport.http import HttpConfig, HttpTransport
+
+    server = start(every="3600")
+    transport = HttpTransport(HttpConfig(url=f"http://127.0.0.1:{server.port}"))
+    client = OpenLineageClient(transport=transport)
+    run = Run(runId="0193400a-0000-7000-8000-00000000abcd")
+    for state in (RunState.START, RunState.COMPLETE):
+        client.emit(
+            RunEvent(
+                eventType=state,
+                eventTime="2026-11-20T00:00:00Z",
+                run=run,
+                job=Job(namespace="n", name="j"),
+                inputs=[Dataset(namespace="file", name="/in")],
+                outputs=[Dataset(namespace="file", name="/out")],
+            )
+        )
+    client.close()
+    assert server.stop()[0] == 0
+    (commit,) = [json.loads(line) for line in govtool("log", "-f", "jsonl").out.splitlines()]
+    assert commit["summary"]["runs"] == {"COMPLETE": 1}
