@@ -233,7 +233,7 @@ def commit_events(
             derived.derivations,
             (*derived.diagnostics, *read.notes),
             counts={"runs": dict(derived.runs)},
-            more=tuple(_fragments(source, read.state)),
+            more=(*_fragments(source, read.state), *_facts(source, read.state)),
         )
         result = commit_said(
             store, said, "ingest openlineage", batch=batch, message=message, author=author, branch=branch
@@ -308,6 +308,15 @@ def _fragments(source: str, state: State) -> Iterator[Fragment]:
         split.setdefault(int.from_bytes(digest[:4], "big") % buckets, []).extend(rows[owner])
     for _, part in sorted(split.items()):
         yield Fragment(source, TABLE, _parquet(part), len(part))
+
+
+def _facts(source: str, state: State) -> Iterator[Fragment]:
+    from govtool.capture.openlineage.facts import facts_of
+    from govtool.model.fact import FACTS, encode_facts
+
+    facts = facts_of(state, source)
+    if facts:
+        yield Fragment(source, FACTS, encode_facts(facts), len(facts))
 
 
 def _parquet(rows: list[Row]) -> bytes:

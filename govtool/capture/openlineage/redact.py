@@ -14,7 +14,7 @@ MAX_FACET = 256 * 1024
 """Characters of one facet as JSON; of a larger one that carries no lineage a digest is kept."""
 
 LINEAGE_FACETS = frozenset({"schema", "columnLineage", "lineage", "symlinks", "lifecycleStateChange", "datasetType"})
-"""Facets of names, of which nothing is masked; descriptions, which quote expressions, are left out."""
+"""Facets of names, of which nothing is masked; descriptions of transformations, which quote them, are left out."""
 
 _DROPPED = frozenset({"sourceCode", "spark.logicalPlan", "spark_unknown", "debug"})
 """Facets that hold code, data or plans: a digest stands for their content."""
@@ -38,7 +38,7 @@ def clean(name: str, facet: Any) -> Any:
     """A facet without what must not be kept, as a JSON value."""
     if name in _DROPPED:
         return _digest(facet)
-    value = _names(facet, 0) if name in LINEAGE_FACETS else _clean(facet, 0)
+    value = _names(facet, name == "schema", 0) if name in LINEAGE_FACETS else _clean(facet, 0)
     if isinstance(value, dict):
         value = {key: item for key, item in value.items() if key not in ("_producer", "_schemaURL")}
     return value
@@ -78,17 +78,20 @@ def _clean(value: Any, depth: int) -> Any:
     return value if isinstance(value, (int, bool)) or value is None else str(value)
 
 
-def _names(value: Any, depth: int) -> Any:
+def _names(value: Any, described: bool, depth: int) -> Any:
+    """A facet of names; ``described``: what it describes are columns, not expressions."""
     if depth > MAX_DEPTH:
         return None
     if isinstance(value, dict):
         return {
-            str(key): _names(item, depth + 1)
+            str(key): clean_text(item)
+            if key in _DESCRIPTIONS and isinstance(item, str)
+            else _names(item, described, depth + 1)
             for key, item in value.items()
-            if key not in _DESCRIPTIONS or (isinstance(item, str) and FUNCTIONS.match(item))
+            if key not in _DESCRIPTIONS or (isinstance(item, str) and (described or FUNCTIONS.match(item)))
         }
     if isinstance(value, list):
-        return [_names(item, depth + 1) for item in value]
+        return [_names(item, described, depth + 1) for item in value]
     return value if isinstance(value, (str, int, bool)) or value is None else str(value)
 
 

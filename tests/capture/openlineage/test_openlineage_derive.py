@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from govtool.capture.openlineage.derive import Derived, derive
 from govtool.capture.openlineage.events import EventReader
+from govtool.capture.openlineage.facts import facts_of
 from govtool.capture.openlineage.merge import State
 from govtool.capture.openlineage.sql import attach
 
@@ -242,6 +243,19 @@ def test_figures_of_an_earlier_event_stay():
     assert said["outputStatistics/rowCount"] == "7"
 
 
+def test_owners_tags_versions_and_figures_are_facts():
+    found = {
+        (f.dataset.rpartition("/")[2], f.column, f.name, f.value) for f in facts_of(merged(fixture_events())[0], "s")
+    }
+    assert found == {
+        ("dw.crm.users", None, "owner", "team:growth"),
+        ("dw.crm.users", "email", "tag", "pii"),
+        ("dw.crm.users", None, "version", "7"),
+        ("orders", None, "written.rowCount", "1200"),
+        ("orders", None, "written.size", "8192"),
+    }
+
+
 # Merging.
 
 
@@ -330,18 +344,31 @@ junk = st.recursive(
 def test_no_event_breaks_the_reader(value):
     state, texts, _ = merged([value])
     derive(state, texts)
+    facts_of(state, "s")
 
 
 @settings(max_examples=200, deadline=None)
 @given(st.data())
 def test_no_facet_breaks_the_reader(data):
-    names = ["columnLineage", "lineage", "schema", "symlinks", "lifecycleStateChange", "datasetType", "sql", "tags"]
+    names = [
+        "columnLineage",
+        "lineage",
+        "schema",
+        "symlinks",
+        "lifecycleStateChange",
+        "datasetType",
+        "sql",
+        "tags",
+        "ownership",
+        "dataQualityMetrics",
+    ]
     facets = st.dictionaries(st.sampled_from(names), junk)
     event = run("j", "COMPLETE", "2026-11-01T00:00:00Z", inputs=[{**PG, "name": "a", "facets": data.draw(facets)}])
     event["outputs"] = [{**PG, "name": "b", "facets": data.draw(facets)}]
     event["job"]["facets"] = data.draw(facets)
     state, texts, _ = merged([event])
     found = derive(state, texts)
+    facts_of(state, "s")
     assert any(d.target == "postgres://dw:5432/b" for d in found.derivations)
 
 

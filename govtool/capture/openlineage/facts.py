@@ -1,0 +1,90 @@
+"""What events say of datasets and columns besides lineage, as facts: owners, tags, descriptions, versions, figures."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from govtool.capture.openlineage.events import DATASET, FIELDWISE, Part
+from govtool.capture.openlineage.identity import DatasetName, Fields
+from govtool.capture.openlineage.merge import State, Value, parts
+from govtool.model.fact import Fact
+
+_PREFIXES = {"dataQualityMetrics": "quality", "outputStatistics": "written", "inputStatistics": "read"}
+
+
+def facts_of(state: State, source: str) -> list[Fact]:
+    """The facts of a state, sorted; of what several events say, the newest."""
+    found: dict[DatasetName, dict[str, Value]] = {}
+    for key, registers in state.entities.items():
+        if key.kind == DATASET:
+            name = DatasetName(key.namespace, key.name)
+            _newest(found.setdefault(name, {}), parts(registers, "self").get(Part("self"), {}))
+        else:
+            for role in ("in", "out"):
+                for part, facets in parts(registers, role).items():
+                    _newest(found.setdefault(part.dataset, {}), facets)
+    facts: set[Fact] = set()
+    for name, facets in found.items():
+        for column, key_, value in _said({facet: value.load() for facet, value in facets.items()}):
+            text = value if isinstance(value, str) else json.dumps(value, sort_keys=True)
+            facts.add(Fact(name.id, column, key_, text, "openlineage", name.id, source))
+    return sorted(facts, key=lambda fact: tuple(part or "" for part in fact))
+
+
+def _newest(known: dict[str, Value], facets: Mapping[str, Value]) -> None:
+    for name, value in facets.items():
+        known[name] = max(known.get(name, value), value)
+
+
+def _said(facets: Mapping[str, Any]) -> Iterator[tuple[str | None, str, Any]]:
+    """Column or None, name, value."""
+    schema = facets.get("schema")
+    listed = schema.get("fields") if isinstance(schema, Mapping) else None
+    fields = Fields(listed)
+    for field in _objects(listed):
+        if isinstance(field.get("description"), str) and isinstance(field.get("name"), str) and field["description"]:
+            yield fields.path(field["name"]), "description", field["description"]
+    for owner in _objects(_get(facets, "ownership", "owners")):
+        if isinstance(owner.get("name"), str):
+            yield None, "owner", owner["name"]
+    for tag in _objects(_get(facets, "tags", "tags")):
+        key, value, of = tag.get("key"), tag.get("value"), tag.get("field")
+        if isinstance(key, str) and key:
+            plain = value is None or value == "" or str(value).lower() == "true"
+            column = fields.path(of) if isinstance(of, str) and of else None
+            yield column, "tag", key if plain else f"{key}={value}"
+    for facet, key, name in (
+        ("documentation", "description", "description"),
+        ("version", "datasetVersion", "version"),
+        ("storage", "fileFormat", "format"),
+    ):
+        text = _get(facets, facet, key)
+        if isinstance(text, str) and text:
+            yield None, name, text
+    for name, said in facets.items():
+        stem, _, figure = name.partition("/")
+        if stem not in FIELDWISE or not figure:
+            continue
+        prefix = _PREFIXES[stem]
+        if _is_number(said):
+            yield None, f"{prefix}.{figure}", said
+        elif figure == "columnMetrics" and isinstance(said, Mapping):
+            for named, figures in said.items():
+                for one, number in figures.items() if isinstance(figures, Mapping) else ():
+                    if _is_number(number):
+                        yield fields.path(str(named)), f"{prefix}.{one}", number
+
+
+def _get(facets: Mapping[str, Any], facet: str, key: str) -> Any:
+    value = facets.get(facet)
+    return value.get(key) if isinstance(value, Mapping) else None
+
+
+def _objects(value: object) -> Iterator[Mapping[str, Any]]:
+    yield from (item for item in value if isinstance(item, Mapping)) if isinstance(value, list) else ()
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
