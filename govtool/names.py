@@ -109,6 +109,20 @@ def join_name(parts: list[str] | tuple[str, ...]) -> str:
     return ".".join(parts)
 
 
+def fold_name(text: str, dialect: str = "") -> str:
+    """Return the canonical text of a dotted name as someone wrote it, such as a default schema; idempotent.
+
+    >>> fold_name('ANALYTICS."Odd Name"', "snowflake")
+    'analytics."Odd Name"'
+    """
+    parts = []
+    for part in split_name(text):
+        quoted = len(part) > 1 and part[0] in '"`' and part[-1] == part[0]
+        bare = unquote(part) if part.startswith('"') else part.strip("`") if quoted else part
+        parts.append(fold(bare, quoted=quoted, dialect=dialect, table=True))
+    return join_name(parts)
+
+
 def dataset_id(name: str, namespace: str = DEFAULT_NAMESPACE) -> str:
     """The graph's id of a dataset: its name, prefixed by ``namespace/`` unless the namespace is the default one."""
     return name if namespace == DEFAULT_NAMESPACE else f"{namespace}/{name}"

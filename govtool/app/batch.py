@@ -19,6 +19,11 @@ from govtool.model import Diagnostic
 MAX_LINE = 64 * 1024 * 1024
 """Bytes of the longest input line that is read; a longer one is answered with ``batch.too-large``."""
 
+_DATABASE_IS_SCHEMA = frozenset(
+    {"clickhouse", "doris", "hive", "mysql", "singlestore", "sqlite", "starrocks", "teradata"}
+)
+"""Dialects whose names have two parts: there a database is what others call a schema."""
+
 _KEYS = {
     "dialect": (str, "a string"),
     "schema": (dict, "an object or null"),
@@ -66,7 +71,7 @@ def _answer(raw: bytes, semantics: str, dialect: str) -> Lineage:
     """One answer for one line; no input makes it raise."""
     identity: object = None
     try:
-        value = json.loads(raw, parse_constant=_no_constant)
+        value = json.loads(raw.rstrip(b"\r\n").decode("utf-8-sig"), parse_constant=_no_constant)
         if not isinstance(value, dict):
             return _failed(None, "batch.invalid", f"the line is not an object but {_kind(value)}")
         identity = value.get("id")
@@ -102,13 +107,17 @@ def _checked(value: Mapping[str, object], dialect: str) -> _Input:
         found = value.get(key)
         if found is not None and not isinstance(found, expected):
             raise UsageError(f"{key} must be {words}, not {_kind(found)}", code="batch.invalid")
+    known = check_dialect(str(value.get("dialect") or dialect))
+    default_db, default_schema = value.get("default_db"), value.get("default_schema")
+    if default_db and not default_schema and known in _DATABASE_IS_SCHEMA:
+        default_db, default_schema = None, default_db
     return _Input(
         id=value.get("id"),
         sql=sql,
-        dialect=check_dialect(str(value.get("dialect") or dialect)),
+        dialect=known,
         schema=value.get("schema"),  # type: ignore[arg-type]
-        default_db=value.get("default_db"),  # type: ignore[arg-type]
-        default_schema=value.get("default_schema"),  # type: ignore[arg-type]
+        default_db=default_db,  # type: ignore[arg-type]
+        default_schema=default_schema,  # type: ignore[arg-type]
     )
 
 

@@ -26,6 +26,7 @@ COVERAGE_TABLE = "coverage"
 REASONS_TABLE = "reasons"
 DIAGNOSTICS_TABLE = "diagnostics"
 
+_UNREAD = ("unreadable", "not-sql")
 _REASONS = 100
 """Reasons of a source that are kept."""
 _NEAR = re.compile(r" near (['\"]).*\1\Z", re.DOTALL)
@@ -44,6 +45,8 @@ class Coverage:
     runs_partial: int = 0
     runs_opaque: int = 0
     """The same by weight: how often a log says that they were run; of files, once a statement."""
+    unread: int = 0
+    """Files of which nothing is known: gone, binary, unreadable, too large."""
 
     @classmethod
     def of(cls, extraction: Extraction) -> Coverage:
@@ -57,6 +60,7 @@ class Coverage:
             runs_understood=extraction.runs.get("understood", 0),
             runs_partial=extraction.runs.get("partial", 0),
             runs_opaque=extraction.runs.get("opaque", 0),
+            unread=sum(d.code in _UNREAD and d.severity == "error" for d in extraction.diagnostics),
         )
 
     @property
@@ -84,6 +88,7 @@ class Coverage:
             "runs_understood": self.runs_understood,
             "runs_partial": self.runs_partial,
             "runs_opaque": self.runs_opaque,
+            "unread": self.unread,
         }
 
     def __add__(self, other: Coverage) -> Coverage:
@@ -97,6 +102,7 @@ class Coverage:
             self.runs_understood + other.runs_understood,
             self.runs_partial + other.runs_partial,
             self.runs_opaque + other.runs_opaque,
+            self.unread + other.unread,
         )
 
 

@@ -9,7 +9,7 @@ import os
 import sys
 from collections.abc import Iterator, Mapping
 from importlib import import_module
-from typing import Annotated, Any, NamedTuple
+from typing import IO, Annotated, Any, NamedTuple
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -207,6 +207,7 @@ def _below() -> None:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run govtool and return its exit code; the console script's entry point."""
+    _open_streams()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
@@ -218,6 +219,10 @@ def main(arguments: list[str] | None = None) -> int:
         )
         sys.stdout.flush()
     except (BrokenPipeError, ReaderLeftError):
+        return _reader_left()
+    except SystemExit as done:  # typer's way of saying that the reader left while it printed help
+        if not isinstance(done.__context__, BrokenPipeError):
+            raise
         return _reader_left()
     except (KeyboardInterrupt, Abort):
         _note_interrupt()
@@ -241,15 +246,20 @@ def main(arguments: list[str] | None = None) -> int:
 def _report(lines: Iterator[list[Span]], code: int) -> int:
     """Write an error to stderr; with ``--debug`` the traceback goes before it."""
     ui = current[-1] if current else Ui()
-    with contextlib.suppress(BrokenPipeError):
-        with contextlib.suppress(OSError):
-            sys.stdout.flush()
+    try:
+        sys.stdout.flush()
+    except OSError:
+        _close(sys.stdout)
+    try:
         if ui.debug:
             import traceback
 
             traceback.print_exc()
         for line in lines:
             ui.say(line)
+        sys.stderr.flush()
+    except OSError:  # a full disk or a closed pipe behind stderr: the exit code says it
+        _close(sys.stderr)
     return code
 
 
@@ -265,15 +275,29 @@ def _as_usage_error(error: TyperException) -> UsageError:
 
 
 def _as_os_error(error: OSError) -> StoreError:
-    place = error.filename if isinstance(error.filename, str) else None
-    return StoreError((error.strerror or str(error)).lower(), code="store.io", location=place)
+    reason = (error.strerror or str(error)).lower()
+    if isinstance(error.filename, str):
+        return StoreError(reason, code="store.io", location=error.filename)
+    return StoreError(f"the output cannot be written: {reason}", code="output.io")
 
 
 def _reader_left() -> int:
     """Whoever read our output has closed it: stop without a word, and keep the interpreter from flushing into it."""
-    with contextlib.suppress(OSError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    _close(sys.stdout)
     return EXIT_OK
+
+
+def _close(stream: IO[str]) -> None:
+    """Send what is still in a stream's buffer nowhere, so that the interpreter's last flush does not fail."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def _open_streams() -> None:
+    """A stream that was closed before we started (``>&-``) is one that holds nothing."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115, PTH123
 
 
 def _note_interrupt() -> None:

@@ -49,14 +49,18 @@ class Counts(Protocol):
     def runs(self) -> int:
         """Runs of all relevant statements."""
 
+    @property
+    def unread(self) -> int:
+        """Files that could not be read at all."""
+
 
 def sentence(coverage: Counts) -> str:
-    """``coverage 96.4% (412/427 statements)``; of a log also by how often they were run."""
+    """``coverage 96.4% (412/427 statements), 1 file not read``; of a log also by how often they were run."""
     share = percent(coverage.understood, coverage.relevant)
     text = f"coverage {share} ({coverage.understood:,}/{count(coverage.relevant, 'statement')})"
-    if coverage.runs <= coverage.relevant:
-        return text
-    return f"{text}, {percent(coverage.runs_understood, coverage.runs)} of {count(coverage.runs, 'run')}"
+    if coverage.runs > coverage.relevant:
+        text += f", {percent(coverage.runs_understood, coverage.runs)} of {count(coverage.runs, 'run')}"
+    return f"{text}, {count(coverage.unread, 'file')} not read" if coverage.unread else text
 
 
 def shortfall(coverage: Counts, *, strict: bool, min_coverage: float | None, errors: int = 0) -> str | None:
@@ -83,7 +87,7 @@ def render(form: str, report: CoverageReport, header: dict[str, object]) -> Tabl
         return made if form == "table" else (plain if form == "plain" else markdown)(made)
     if form == "csv":
         return to_csv(
-            ("source", "dialect", "files", "statements", "understood", "partial", "opaque", "ignored"),
+            ("source", "dialect", "files", *report.total.counts()),
             [(s.source, s.dialect, s.files, *s.coverage.counts().values()) for s in report.sources],
         )
     sources: list[dict[str, object]] = [

@@ -161,3 +161,34 @@ def test_answers_are_flushed_one_by_one_and_a_reader_may_leave(project):
         process.stdin.close()
         assert process.stderr.read() == ""
         assert process.wait() == 0
+
+
+def test_defaults_fold_as_names_in_sql_do():
+    """``default_db: "DW"`` is what ``DW.S.T`` names in SQL; the supplied schema is found below it."""
+    line = {"id": 1, "sql": "select * from t", "schema": {"t": ["A"]}, "default_db": "DW", "default_schema": "S"}
+    assert [a["edges"] for a in answers({**line, "dialect": "snowflake"}, {**line, "dialect": "postgres"})] == [
+        [["dw.s.t.a", ".a"]],
+        [["dw.s.t.a", ".a"]],
+    ]
+    [answer] = answers({**line, "dialect": "bigquery", "default_db": "my-project"})
+    assert answer["edges"] == [['"my-project"."S".t.a', ".a"]]
+
+
+def test_a_database_is_the_schema_where_names_have_two_parts():
+    line = {"id": 1, "sql": "select a from t join o.u on t.i = u.i", "default_db": "shop", "schema": {"t": ["a", "i"]}}
+    mysql, postgres = answers({**line, "dialect": "mysql"}, {**line, "dialect": "postgres"})
+    assert mysql["tables"]["sources"] == ["o.u", "shop.t"]
+    assert postgres["tables"]["sources"] == ["shop.o.u", "t"]
+
+
+def test_lines_are_utf_8_and_nothing_else():
+    utf16, cut = answers(b"\xff\xfe{}", b'{"id": 1,')
+    assert utf16["error"]["message"] == "not UTF-8 at byte 1"
+    assert (cut["error"]["line"], cut["error"]["column"]) == (1, 10)
+
+
+def test_text_that_is_no_sql_is_an_error():
+    for sql in ("this is not sql", "selec a", "hello", "foo(bar)", "a = b"):
+        [answer] = answers({"id": 1, "dialect": "postgres", "sql": f"select x from t;\n {sql}"})
+        assert answer["edges"] == [["t.x", ".x"]]
+        assert answer["error"] == {"code": "parse-error", "message": "not a SQL statement", "line": 2, "column": 2}

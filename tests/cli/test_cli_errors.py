@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -102,3 +103,38 @@ def test_a_reader_that_leaves_early_is_no_error(project):
     )
     os.close(write)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+RUN = "import sys; from govtool.cli.main import main; sys.exit(main(sys.argv[1:]))"
+
+
+def shell(script: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run the command line as ``"$@"`` in a shell script."""
+    command = ["sh", "-c", script, "sh", sys.executable, "-c", RUN, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_a_reader_that_leaves_while_help_is_printed_is_no_error(project):
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run([sys.executable, "-c", RUN, "--help"], stdout=write, stderr=subprocess.PIPE, check=False)
+    os.close(write)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no full device here")
+def test_a_full_disk_behind_the_output(project):
+    done = shell('"$@" > /dev/full', "config", "show")
+    assert done.returncode == 4
+    assert done.stderr == "error[output.io] the output cannot be written: no space left on device\n"
+    assert shell('"$@" 2> /dev/full', "lineage", "nowhere.sql").returncode == 2
+
+
+@pytest.mark.parametrize(("script", "code"), [('"$@" >&-', 0), ('"$@" 2>&-', 0), ('"$@" <&-', 0)])
+def test_closed_streams_hold_nothing(project, script, code):
+    (project / "a.sql").write_text("select a from t")
+    for arguments in (["lineage", "a.sql"], ["lineage", "-"], ["lineage", "--batch"]):
+        done = shell(script + " < /dev/null" * ("<&-" not in script), *arguments)
+        assert done.returncode == code
+        assert "Traceback" not in done.stderr
+        assert "internal" not in done.stderr

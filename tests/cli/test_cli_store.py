@@ -118,7 +118,7 @@ def test_coverage_says_what_was_not_understood(govtool, etl):
     assert "coverage 75.0% (3/4 statements)" in done.out
     report = check(govtool("coverage", "-f", "json").out, "coverage-1")
     counts = {"statements": 4, "understood": 3, "partial": 0, "opaque": 1, "ignored": 0}
-    assert report["coverage"] == counts | {"runs_understood": 3, "runs_partial": 0, "runs_opaque": 1}
+    assert report["coverage"] == counts | {"runs_understood": 3, "runs_partial": 0, "runs_opaque": 1, "unread": 0}
     assert [(r["code"], r["runs"]) for r in report["reasons"]] == [("parse-error", 1)]
     assert [d["file"] for d in report["diagnostics"]] == ["bad.sql"]
     shown = govtool("coverage", "--details").out
@@ -126,6 +126,18 @@ def test_coverage_says_what_was_not_understood(govtool, etl):
     assert "etl: bad.sql:1" in shown
     assert govtool("coverage", "--strict").code == 3
     assert govtool("coverage", "--min-coverage", "70").code == 0
+
+
+def test_every_answer_says_that_files_were_not_read(govtool, etl):
+    govtool("init")
+    (etl / "binary.sql").write_bytes(bytes(range(256)) * 9)
+    (etl / "gone.sql").symlink_to("nowhere")
+    done = govtool("ingest", "sql", "etl", "-d", "postgres")
+    assert done.code == 0
+    assert "coverage 100.0% (3/3 statements), 2 files not read" in done.out
+    assert "2 files not read" in govtool("coverage").out
+    header, row = govtool("coverage", "-f", "csv").out.splitlines()
+    assert dict(zip(header.split(","), row.split(","), strict=True))["unread"] == "2"
 
 
 def test_an_empty_store(govtool):

@@ -26,12 +26,12 @@ SQL = (
 
 
 def on_a_terminal(*arguments: str, columns: int = 80, **environment: str) -> str:
-    """Everything that a run writes to a terminal, stdout and stderr together."""
+    """Everything that a run writes to a terminal, stdout and stderr together; no bar, however slow the machine."""
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     variables = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "NO_COLOR")}
     with subprocess.Popen(
-        [sys.executable, "-c", CODE, *arguments],
+        [sys.executable, "-c", CODE, *arguments, "--no-progress"],
         stdin=slave,
         stdout=slave,
         stderr=slave,

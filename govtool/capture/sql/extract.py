@@ -35,7 +35,7 @@ from govtool.capture.sql.script import ParsedStatement, parse_script
 from govtool.capture.sql.template import render
 from govtool.capture.sql.walk.writes import Write
 from govtool.model import Derivation, Diagnostic, Statement
-from govtool.names import DEFAULT_NAMESPACE, fold, join_name, split_name
+from govtool.names import DEFAULT_NAMESPACE, fold, fold_name, join_name
 
 MAX_TEXT = 4000
 """Characters of a statement that are kept as evidence."""
@@ -204,11 +204,7 @@ def _script_state(
 
 def _default(name: str | None, options: Options) -> str | None:
     """Return a default catalog or schema, as a user wrote it, in canonical text."""
-    if not name:
-        return None
-    return join_name(
-        [part if part.startswith('"') else fold(part, dialect=options.dialect, table=True) for part in split_name(name)]
-    )
+    return fold_name(name, options.dialect) if name else None
 
 
 def _walk_all(batch: Batch, progress: Callable[[int, int], None] | None) -> None:

@@ -41,7 +41,9 @@ MAX_BYTES = 64 * 1024 * 1024
 
 STDIN = "<stdin>"
 
-_SKIPPED = frozenset({"node_modules", "__pycache__", "target", "dbt_packages", "venv"})
+_SKIPPED = frozenset({"node_modules", "__pycache__", "dbt_packages", "venv"})
+_BUILT = "target"
+"""Where dbt puts what it has compiled: skipped beside a ``dbt_project.yml``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +177,7 @@ def _path(path: Path, root: Path | None) -> Iterator[Script | Diagnostic]:
             hint=f"files that end in {', '.join(SUFFIXES[:4])} are read; name other files one by one",
         )
     for file in files:
-        yield _read(file, _relative(file, root or path))
+        yield _read(file, _relative(file, root or path), found=True)
 
 
 def _walk(folder: Path, found: list[Path], seen: set[tuple[int, int]], depth: int) -> None:
@@ -197,16 +199,17 @@ def _walk(folder: Path, found: list[Path], seen: set[tuple[int, int]], depth: in
         except OSError:
             is_folder = False
         if is_folder:
-            if entry.name not in _SKIPPED:
+            if entry.name not in _SKIPPED and not (entry.name == _BUILT and (folder / "dbt_project.yml").exists()):
                 _walk(Path(entry.path), found, seen, depth + 1)
         elif is_sql(entry.name):
             found.append(Path(entry.path))
 
 
-def _read(path: Path, name: str) -> Script | Diagnostic:
+def _read(path: Path, name: str, *, found: bool = False) -> Script | Diagnostic:
+    """Read a file. One that was named may be a pipe; one found in a folder may not: it could block for ever."""
     try:
         mode = path.stat()
-        if not stat.S_ISREG(mode.st_mode) and not stat.S_ISFIFO(mode.st_mode):
+        if not stat.S_ISREG(mode.st_mode) and (found or not stat.S_ISFIFO(mode.st_mode)):
             return _unreadable(
                 name, "not a regular file" if not stat.S_ISDIR(mode.st_mode) else "the folder cannot be read"
             )

@@ -10,7 +10,7 @@ import csv
 import io
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -20,7 +20,7 @@ from govtool.capture.sql.files import decode, is_sql, read_scripts
 from govtool.capture.sql.script import parse_script
 from govtool.errors import UsageError
 from govtool.model.diagnostic import Diagnostic
-from govtool.names import fold, join_name, split_name
+from govtool.names import fold, fold_name, join_name, split_name
 
 Columns: TypeAlias = Mapping[str, str | None]
 """Column name to type (as written; None if unknown), in order."""
@@ -58,8 +58,8 @@ def load_schema(
             export
             of ``information_schema.columns``.
         dialect: A sqlglot dialect name: how names fold.
-        default_catalog: Catalog (canonical) of names that give none.
-        default_schema: Schema (canonical) of names that give none.
+        default_catalog: Catalog of names that give none, as written.
+        default_schema: Schema of names that give none, as written.
 
     Raises:
         UsageError: The file cannot be read or holds no schema.
@@ -68,11 +68,11 @@ def load_schema(
     if path.is_dir() or is_sql(path.name):
         return _from_ddl(path, dialect, default_catalog, default_schema)
     text = _text(path)
-    naming = _Naming(dialect, default_catalog, default_schema)
+    naming = _naming(dialect, default_catalog, default_schema)
     if path.suffix.lower() in (".csv", ".tsv"):
         return _from_csv(text, path, naming)
     stripped = text.lstrip()
-    if stripped[:1] in "[{":
+    if stripped[:1] in ("[", "{"):
         return _from_json(text, path, naming)
     raise UsageError(
         f"{path} is no schema that can be read",
@@ -91,16 +91,16 @@ def schema_from_mapping(
         obj: ``{table: [columns]}``, ``{table: {column: type}}`` with dotted or nested table names, a list of
             information_schema rows, or dbt's catalog or manifest; None is an empty schema.
         dialect: A sqlglot dialect name: how names fold.
-        default_catalog: Catalog (canonical) of names that give none.
-        default_schema: Schema (canonical) of names that give none.
+        default_catalog: Catalog of names that give none, as written.
+        default_schema: Schema of names that give none, as written.
 
     Raises:
         UsageError: It has none of these shapes (code ``usage.schema``).
     """
     if obj is None:
         return Schema()
-    naming = _Naming(dialect, default_catalog, default_schema)
-    stored = _Naming(dialect, default_catalog, default_schema, exact=dialect != "")
+    naming = _naming(dialect, default_catalog, default_schema)
+    stored = replace(naming, exact=dialect != "")
     if isinstance(obj, Mapping):
         if _is_dbt(obj):
             return _from_dbt(obj, stored)
@@ -139,7 +139,7 @@ class _Naming:
     def qualified(self, names: list[str]) -> str:
         """Canonical parts, filled up by the defaults."""
         if len(names) == 1 and self.schema:
-            names = [self.schema, *names]
+            names = [*split_name(self.schema), *names]
         if len(names) == 2 and self.catalog:
             names = [self.catalog, *names]
         return join_name(names)
@@ -153,6 +153,15 @@ class _Naming:
         """A column's name."""
         quoted = len(text) > 1 and text[0] in '"`[' and text[-1] in '"`]'
         return fold(text[1:-1] if quoted else text, quoted=quoted or self.exact, dialect=self.dialect)
+
+
+def _naming(dialect: str, default_catalog: str | None, default_schema: str | None) -> _Naming:
+    """How names become canonical, with defaults as a user wrote them."""
+    return _Naming(
+        dialect,
+        fold_name(default_catalog, dialect) if default_catalog else None,
+        fold_name(default_schema, dialect) if default_schema else None,
+    )
 
 
 def _text(path: Path) -> str:
@@ -328,7 +337,7 @@ def _from_ddl(path: Path, dialect: str, catalog: str | None, schema: str | None)
         if isinstance(script, Diagnostic):
             diagnostics.append(script)
             continue
-        naming = _Naming(dialect, catalog, schema)
+        naming = _naming(dialect, catalog, schema)
         for statement in parse_script(script.text, dialect, file=script.file):
             if statement.session is not None:
                 change = statement.session

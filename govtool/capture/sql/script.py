@@ -308,7 +308,19 @@ class ScriptReader:
         if tree.__class__ is exp.Command:
             rescue.command(self, tokens)
             return
+        if isinstance(tree, _EXPRESSIONS) and not self._may_be_call(tokens, tree):
+            self.add(tokens, None, "failed", self._diagnostic("parse-error", "error", "not a SQL statement", tokens[0]))
+            return
         self.add(tokens, tree, "parsed")
+
+    def _may_be_call(self, tokens: list[Token], tree: exp.Expr) -> bool:
+        """Whether text that reads as a bare expression (``selec a``, ``this is not sql``) can stand as a statement.
+
+        In blocks and routines procedures are called by their name alone, in T-SQL at the head of a batch, too.
+        """
+        if blocks.ignored(word(tokens[0])) or self.routine is not None or self.flow.inside or self.bodies:
+            return True
+        return self.lex.name in _UNSEPARATED and isinstance(tree, (exp.Column, exp.Dot, exp.Alias))
 
     def attempt(self, tokens: list[Token]) -> exp.Expr | None:
         """The tree of these tokens, or None if they do not parse to something better than a command."""
@@ -428,6 +440,8 @@ class ScriptReader:
 
 
 _UNSEPARATED = frozenset({"tsql", "fabric"})
+_EXPRESSIONS = (exp.Condition, exp.Alias, exp.Tuple, exp.Star, exp.Interval)
+"""What the parser makes of text that begins like no statement."""
 
 
 def _start(token: Token) -> int:

@@ -148,3 +148,19 @@ def test_nothing_to_read_is_a_usage_error(tmp_path: Path, make: bool, code: str)
 def test_standard_input():
     assert list(read_scripts(["-"], stdin=io.BytesIO("sélect".encode()))) == [Script(STDIN, "sélect")]
     assert list(read_scripts(["-"], stdin=io.StringIO("select"))) == [Script(STDIN, "select")]
+
+
+def test_a_pipe_in_a_folder_is_not_waited_for(tmp_path: Path):
+    write(tmp_path, "a.sql")
+    os.mkfifo(tmp_path / "b.sql")
+    _, pipe = read_scripts([tmp_path])
+    assert isinstance(pipe, Diagnostic)
+    assert pipe.message == "cannot be read: not a regular file"
+
+
+def test_only_the_target_folder_of_dbt_is_left_out(tmp_path: Path):
+    write(tmp_path, "target/a.sql")
+    assert [item.file for item in read_scripts([tmp_path])] == ["target/a.sql"]
+    write(tmp_path, "b.sql")
+    write(tmp_path, "dbt_project.yml", b"")
+    assert [item.file for item in read_scripts([tmp_path])] == ["b.sql"]

@@ -120,3 +120,16 @@ def test_what_is_no_schema_is_a_usage_error(tmp_path: Path, name: str, text: str
 def test_a_missing_file_is_a_usage_error(tmp_path: Path):
     with pytest.raises(UsageError):
         load_schema(tmp_path / "none.json")
+
+
+def test_defaults_are_taken_as_written(tmp_path: Path):
+    ddl = tmp_path / "ddl.sql"
+    ddl.write_text("create table T (A int); create table other.U (B int)")
+    assert set(load_schema(ddl, "snowflake", "DW", "PUBLIC").tables) == {"dw.public.t", "dw.other.u"}
+    assert set(load_schema(ddl, "snowflake", None, "DW.PUBLIC").tables) == {"dw.public.t", "other.u"}
+
+
+def test_an_empty_file_is_no_schema(tmp_path: Path):
+    (tmp_path / "s.json").write_text("")
+    with pytest.raises(UsageError, match="no schema"):
+        load_schema(tmp_path / "s.json")

@@ -459,3 +459,23 @@ def test_splitting_a_joined_script_gives_its_statements(parts: list[str]):
     statements = parse_script(";\n".join(parts), "")
     assert [s.text for s in statements] == parts
     assert [s.line for s in statements] == list(range(1, len(parts) + 1))
+
+
+@pytest.mark.parametrize("text", ["this is not sql", "selec a", "garbage", "(a, b)", "*", "x in (select y from z)"])
+def test_an_expression_is_no_statement(text: str):
+    statement = only(text, "postgres")
+    assert statement.status == "failed"
+    assert [d.message for d in statement.diagnostics] == ["not a SQL statement"]
+
+
+@pytest.mark.parametrize(
+    ("text", "dialect"),
+    [
+        ("checkpoint", "postgres"),
+        ("unlock tables", "mysql"),
+        ("sp_help t", "tsql"),
+        ("BEGIN\n  refresh_all(1);\n  pkg.go;\nEND;", "oracle"),
+    ],
+)
+def test_commands_and_calls_by_name_are_statements(text: str, dialect: str):
+    assert "failed" not in {s.status for s in parse_script(text, dialect)}
