@@ -67,6 +67,8 @@ COMMANDS: Mapping[str, _Entry | dict[str, _Entry]] = {
     "path": _Entry("path", "How one column reaches another.", _ASK),
     "explain": _Entry("explain", "Where a column comes from and who reads it.", _ASK),
     "coverage": _Entry("coverage", "How much was understood, and what was not.", _ASK),
+    "ls": _Entry("ls", "Datasets and columns, by selectors.", _ASK),
+    "classes": _Entry("classes", "The classes of columns, and why.", _ASK),
     "check": _Entry("check", "Whether the graph keeps to the policies.", _ASK),
     "policy": {
         "lint": _Entry("policy_lint", "Mistakes, and rules and patterns that match nothing."),

@@ -10,10 +10,10 @@ from govtool.policy.finding import Finding, Verdict
 from govtool.policy.judge import Approvals, tokens_of
 from govtool.policy.load import Placed
 from govtool.policy.model import ColumnChange, Rule
-from govtool.policy.patterns import Patterns
 from govtool.policy.places import Places, Truth
 from govtool.policy.propagate import Mode, Propagation
 from govtool.query.evidence import step
+from govtool.query.patterns import Patterns
 
 
 def judge_changes(
@@ -33,7 +33,7 @@ def judge_changes(
     old, new = before.index, after.index
     guarded = {True: _guarded(before, places[0], rule.value, body), False: _guarded(after, places[1], rule.value, body)}
     found = []
-    for kind, name, node, detail in _changes(old, new):
+    for kind, name, node, detail in column_changes(old, new):
         if kind not in body.kinds or node not in guarded[kind != "add"] or approved.cover(name):
             continue
         here = new.find(old.ref(node)) if kind in ("retype", "logic") else node if kind == "add" else None
@@ -81,7 +81,7 @@ def _guarded(spread: Propagation, places: Places, rule: Rule, body: ColumnChange
     return found or set()
 
 
-def _changes(old: Index, new: Index) -> Iterator[tuple[str, str, int, str]]:
+def column_changes(old: Index, new: Index) -> Iterator[tuple[str, str, int, str]]:
     """Kind of change, name, node (of the old version; for ``add`` of the new), and a detail; sorted by name."""
     for dataset in old.datasets():
         for node in old.columns(dataset):

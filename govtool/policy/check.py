@@ -15,10 +15,10 @@ from govtool.policy.joins import judge_joins
 from govtool.policy.judge import Approvals, Question, judge, tokens_of
 from govtool.policy.load import Placed, PolicySet
 from govtool.policy.model import Described, Metadata, Place, Purpose, Rule, days
-from govtool.policy.patterns import ColumnPaths, Patterns
 from govtool.policy.places import Places, Said, Truth
 from govtool.policy.propagate import Mode, Propagation, Token, propagate
 from govtool.policy.transfer import transfers
+from govtool.query.patterns import ColumnPaths, Patterns
 
 Seeds = dict[int, tuple[str, ...]]
 

@@ -12,8 +12,8 @@ from enum import IntEnum
 from govtool.names import split_name
 from govtool.policy.load import Placed, PolicySet
 from govtool.policy.model import Waiver
-from govtool.policy.patterns import Patterns
 from govtool.query.evidence import Evidence, Step
+from govtool.query.patterns import Patterns
 
 SOON = timedelta(days=30)
 """A waiver that expires within this is worth a note."""

@@ -21,10 +21,10 @@ from govtool.policy.finding import Finding, Verdict
 from govtool.policy.judge import Approvals, tokens_of
 from govtool.policy.load import Placed
 from govtool.policy.model import Join, Rule
-from govtool.policy.patterns import Patterns
 from govtool.policy.propagate import Mode, Propagation, Token
 from govtool.policy.trace import State, leading_to, ways
 from govtool.query.evidence import Step, step
+from govtool.query.patterns import Patterns
 
 Array = np.ndarray[Any, np.dtype[Any]]
 ARMS = 4096

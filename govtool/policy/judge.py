@@ -11,11 +11,11 @@ from govtool.policy.finding import Finding, Verdict
 from govtool.policy.load import Placed
 from govtool.policy.masking import keeps_a_value, named
 from govtool.policy.model import NONE, Declassify, Rule
-from govtool.policy.patterns import Patterns
 from govtool.policy.places import Truth
 from govtool.policy.propagate import Mode, Propagation, Token
 from govtool.policy.trace import Arrival, State, leading_to, ways
 from govtool.query.evidence import Step, step
+from govtool.query.patterns import Patterns
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,9 @@ from govtool.policy.judge import tokens_of
 from govtool.policy.load import PolicySet
 from govtool.policy.masking import is_unkeyed, keeps_a_value
 from govtool.policy.model import NONE
-from govtool.policy.patterns import Patterns
 from govtool.policy.places import Said
 from govtool.policy.propagate import Mode
+from govtool.query.patterns import Patterns
 
 
 def in_itself(policies: PolicySet, today: date) -> Iterator[Remark]:

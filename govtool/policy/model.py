@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from govtool.policy.patterns import Pattern
+from govtool.query.patterns import Pattern
 
 NONE = "none"
 """The class that is no class: what a declassifier with ``to: none`` leaves."""

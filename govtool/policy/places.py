@@ -10,7 +10,7 @@ from typing import NamedTuple
 from govtool.graph.index import Index
 from govtool.policy.load import PolicySet
 from govtool.policy.model import Metadata, Place, is_duration
-from govtool.policy.patterns import ColumnPaths, Patterns
+from govtool.query.patterns import ColumnPaths, Patterns
 
 
 class Truth(IntEnum):

@@ -13,7 +13,7 @@ from govtool.graph.index import Index
 from govtool.model.kinds import EdgeKind
 from govtool.names import split_name
 from govtool.policy.model import Declassify
-from govtool.policy.patterns import ColumnPaths, Patterns
+from govtool.query.patterns import ColumnPaths, Patterns
 
 
 class Thresholds:

@@ -19,8 +19,8 @@ from govtool.model.kinds import EdgeKind
 from govtool.policy.lattice import Lattice
 from govtool.policy.masking import is_unkeyed, keeps_a_value, named
 from govtool.policy.model import NONE, Declassify
-from govtool.policy.patterns import ColumnPaths, Patterns
 from govtool.policy.threshold import Thresholds
+from govtool.query.patterns import ColumnPaths, Patterns
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

@@ -260,3 +260,48 @@ def test_the_schema_is_one_and_the_packs_keep_to_it(govtool):
     for pack in (ROOT / "policies").glob("*.yml"):
         value = yaml.safe_load(pack.read_text())
         jsonschema.validate(json.loads(json.dumps(value, default=str)), schema)
+
+
+def test_classes_say_why(warehouse):
+    done = warehouse("classes", "mart.**", "-f", "json")
+    answer = json.loads(done.out)
+    jsonschema.validate(answer, json.loads((ROOT / "docs" / "schemas" / "classes-1.json").read_text()))
+    told = {(c["column"], c["mode"]): c for c in answer["columns"]}
+    found = told["mart.audience.who", "value"]
+    assert (found["classes"], found["source"], found["declassified"]) == (["personal.contact"], "crm.users.email", [])
+    assert [s["target"] for s in found["steps"]] == ["stg.users.address", "mart.audience.who"]
+    assert told["mart.hashed.who", "value"]["classes"] == ["personal"]
+    assert told["mart.hashed.who", "value"]["declassified"] == ["keyed"]
+    assert "lower()" in warehouse("classes", "stg.users.address").out
+
+
+def test_ls_selects_by_class_zone_and_change(warehouse, project):
+    assert warehouse("ls", "class:personal.contact", "-f", "csv").out.splitlines()[1:] == [
+        "crm.users.email,column,TEXT,",
+        "mart.audience.who,column,,",
+        "stg.users.address,column,,",
+    ]
+    assert [line.split(",")[0] for line in warehouse("ls", "zone:mart", "-f", "csv").out.splitlines()[1:]] == [
+        "mart.audience",
+        "mart.hashed",
+    ]
+    (project / "etl" / "new.sql").write_text("create table mart.more as select address as whom from stg.users;\n")
+    warehouse("ingest", "sql", "etl", "--dialect", "postgres")
+    assert "mart.more.whom" in warehouse("ls", "changed:HEAD~1..HEAD").out
+    assert "did you mean  personal" in warehouse("ls", "class:persnal").err
+    listed = json.loads(warehouse("ls", "-f", "json").out)
+    jsonschema.validate(listed, json.loads((ROOT / "docs" / "schemas" / "ls-1.json").read_text()))
+    assert warehouse("ls", "--columns", "crm.users", "--exclude", "**.id", "-f", "csv").out.splitlines()[1:] == [
+        "crm.users.email,column,TEXT,"
+    ]
+
+
+def test_owners_and_tags_come_from_the_policy(warehouse, project):
+    more = (
+        "metadata:\n  - {datasets: [crm.users], owner: growth, tags: [gold]}\n  - {columns: ['**.who'], tags: [pii]}\n"
+    )
+    (project / "policies" / "privacy.yml").write_text(POLICY + more)
+    assert "crm.users" in warehouse("ls", "owner:gr*").out
+    assert "crm.users" in warehouse("ls", "tag:gold").out
+    assert warehouse("ls", "tag:pii", "-f", "csv").out.count(",column,") == 2
+    assert "crm.users" not in warehouse("check").out.split("OWN1 warning")[1]

@@ -12,10 +12,10 @@ from policy_samples import MASKS, TODAY, policy, random_graph, random_seeds
 from govtool.app.index import index_of
 from govtool.graph.paths import ancestors
 from govtool.model import VALUE_FLOW, EdgeKind
-from govtool.policy.patterns import ColumnPaths
 from govtool.policy.propagate import Mode, propagate
 from govtool.policy.transfer import transfers
 from govtool.query.networkx import to_networkx
+from govtool.query.patterns import ColumnPaths
 
 POLICY = policy(MASKS)
 relaxed = settings(deadline=None, max_examples=150)

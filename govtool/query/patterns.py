@@ -1,4 +1,4 @@
-r"""Patterns of dataset and column names, as policies and selectors write them.
+r"""Patterns of dataset and column names, as selectors and policies write them.
 
 A glob is matched against the whole canonical name, part by part: ``*`` is anything within one part, ``**`` any number
 of parts (at the end: at least one). Text between slashes is a regular expression; it is searched in the name of the

@@ -1,0 +1,123 @@
+"""Selectors with everything that they can name: classes, tags, zones, owners, changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date
+from fnmatch import fnmatchcase
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from govtool.errors import UsageError
+from govtool.graph.index import Index
+from govtool.query.selectors import Method, Selection, select_many
+
+if TYPE_CHECKING:
+    from govtool.policy.check import Governed
+    from govtool.store import Commit, Reader
+
+
+class Selector:
+    """Selects from one version of a store; policies are read only when a selector needs them.
+
+    Args:
+        index: The graph.
+        reader: Where it is from.
+        commit: Which version it is.
+        policies: Policies as on the command line; without any, those of the working directory.
+        today: For what expires.
+    """
+
+    def __init__(
+        self, index: Index, reader: Reader, commit: Commit, policies: Sequence[str] | None, today: date
+    ) -> None:
+        self.index, self._reader, self._commit = index, reader, commit
+        self._wanted, self._today = policies, today
+
+    @cached_property
+    def governed(self) -> Governed:
+        """The graph as the policies see it.
+
+        Raises:
+            UsageError: There are no policies, or they are mistaken.
+        """
+        from govtool.app.policy import load_policies, said_of
+        from govtool.policy.check import govern
+
+        said = said_of(self._reader, self._commit)
+        return govern(self.index, load_policies(self._wanted), self._today, said=said)
+
+    @cached_property
+    def _known(self) -> Governed:
+        """What is known of datasets, with policies or without."""
+        from govtool.app.policy import said_of
+        from govtool.policy.check import govern
+        from govtool.policy.load import PolicySet
+
+        try:
+            return self.governed
+        except UsageError as error:
+            if error.code != "policy.none" or self._wanted:
+                raise
+        return govern(self.index, PolicySet(()), self._today, said=said_of(self._reader, self._commit))
+
+    def select(self, texts: Sequence[str], exclude: Sequence[str] = ()) -> Selection:
+        """See ``govtool.query.selectors.select_many``."""
+        return select_many(self.index, texts, exclude=exclude, methods=self._methods())
+
+    def _methods(self) -> Mapping[str, Method]:
+        return {
+            "class": self._class,
+            "tag": self._tag,
+            "zone": self._zone,
+            "owner": self._owner,
+            "changed": self._changed,
+        }
+
+    def _class(self, value: str) -> Iterable[int]:
+        """Columns with data of a class, of those below it, or by a glob."""
+        from govtool.policy.propagate import Mode
+
+        spread = self.governed.spread
+        name = value.removesuffix(".*") if value.endswith(".*") else value
+        if name not in spread.lattice.names and not any(fnmatchcase(c, value) for c in spread.lattice.names):
+            import difflib
+
+            from govtool.errors import UnknownNameError
+
+            near = tuple(difflib.get_close_matches(name, sorted(spread.lattice.names)))
+            raise UnknownNameError(f"no class {name}", code="usage.unknown-class", nearest=near)
+        wanted = {c for c in spread.lattice.names if fnmatchcase(c, value)} | {name}
+        tokens = [
+            t for t in spread.tokens if t.group == 0 and any(spread.lattice.is_a(c, wanted) for c in spread.lowered(t))
+        ]
+        return [int(node) for node in spread.having(Mode.VALUE, tokens)]
+
+    def _tag(self, value: str) -> Iterable[int]:
+        places = self._known.places
+        tags = {t for own in places.column_tags.values() for t in own} | {
+            t for about in places.known.values() for t in about.tags
+        }
+        whole = {d for d, about in places.known.items() if any(fnmatchcase(t, value) for t in about.tags)}
+        return {*places.tagged(t for t in tags if fnmatchcase(t, value)), *(self.index.rows(d) for d in whole)}
+
+    def _zone(self, value: str) -> Iterable[int]:
+        places = self.governed.places
+        return [self.index.rows(d) for d, a in places.known.items() if any(fnmatchcase(z, value) for z in a.zones)]
+
+    def _owner(self, value: str) -> Iterable[int]:
+        places = self._known.places
+        return [self.index.rows(d) for d, a in places.known.items() if a.owner and fnmatchcase(a.owner, value)]
+
+    def _changed(self, value: str) -> Iterable[int]:
+        """Columns of this version that are new or made otherwise: ``changed:main..HEAD``, ``changed:HEAD~1``."""
+        from govtool.app.index import open_index
+        from govtool.policy.changes import column_changes
+
+        start, _, end = value.partition("..")
+        if not start:
+            raise UsageError("changed: needs a version", code="usage.selector", hint="changed:HEAD~1..HEAD")
+        old = open_index(self._reader, self._reader.resolve(start))
+        new = open_index(self._reader, self._reader.resolve(end)) if end else self.index
+        names = {name for kind, name, _, _ in column_changes(old, new) if kind != "drop"}
+        return [n for n in range(self.index.node_count) if self.index.name(n) in names]

@@ -1,0 +1,99 @@
+"""Which classes columns have, and by which way they came."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from govtool.model.kinds import VALUE_FLOW
+from govtool.policy.propagate import Mode, Propagation, Token
+from govtool.policy.trace import State, leading_to, ways
+from govtool.query.evidence import Step, step
+
+
+@dataclass(frozen=True, slots=True)
+class Classed:
+    """A column (or the rows of a dataset) has a class."""
+
+    column: str
+    classes: tuple[str, ...]
+    """What its data counts as now: the class at its source, or what declassifiers made of it."""
+    origin: str
+    """The class at its source."""
+    mode: str
+    """``value``, ``influence`` or ``unknown``."""
+    passed: tuple[str, ...]
+    """Declassifiers passed on the way."""
+    source: str
+    """The first column that has the class by itself."""
+    steps: tuple[Step, ...]
+
+
+def why(spread: Propagation, nodes: Collection[int], *, direct_only: bool = False) -> list[Classed]:
+    """The classes of some nodes, each with its shortest way; sorted by column, mode and class.
+
+    Args:
+        spread: The fixpoint.
+        nodes: Columns and row sets.
+        direct_only: Leave out influences and what is unknown.
+    """
+    index, wanted = spread.index, frozenset(nodes)
+    if not wanted:
+        return []
+    useful = leading_to(index, wanted)
+    found: list[Classed] = []
+    for name in sorted({c for classes in spread.seeds.values() for c in classes}):
+        starts = [
+            State(n, Mode.VALUE, Token(name, 0, frozenset()))
+            for n, classes in spread.seeds.items()
+            if name in classes and useful[n]
+        ]
+        first = [s for s in starts if not _arrives(spread, s)]
+        arrivals = ways(spread, first, wanted, lambda s: not direct_only or s.mode is Mode.VALUE, useful)
+        # Columns of a circle have no first one.
+        told = {(a.state.node, a.state.mode) for a in arrivals}
+        rest = ways(spread, starts, wanted, lambda s: not direct_only or s.mode is Mode.VALUE, useful)
+        arrivals += [a for a in rest if (a.state.node, a.state.mode) not in told]
+        for arrival in arrivals:
+            node, mode, token = arrival.state
+            source = index.name(node)
+            if arrival.edges:
+                source = _start(spread, arrival.edges[0], name)
+            found.append(
+                Classed(
+                    column=index.name(node),
+                    classes=tuple(sorted(spread.lowered(token))),
+                    origin=name,
+                    mode=mode.name.lower(),
+                    passed=tuple(sorted(token.passed)),
+                    source=source,
+                    steps=tuple(step(index, e) for e in arrival.edges),
+                )
+            )
+    order = [m.name.lower() for m in Mode]
+    return sorted(found, key=lambda c: (c.column, order.index(c.mode), c.classes, c.origin))
+
+
+def _arrives(spread: Propagation, start: State) -> bool:
+    """Whether a classified column gets its class from another column as well."""
+    index, name = spread.index, start.token.name
+    family = [t for t in spread.tokens if t.name == name and t.group == 0]
+    for edge in index.in_edges(start.node):
+        source = index.edge_source[edge]
+        if index.kind(edge) not in VALUE_FLOW or source == start.node:
+            continue
+        around = (source, *index.containers(source), *index.fields(source))
+        if any(spread.has(n, Mode.VALUE, t) for n in around for t in family):
+            return True
+    return False
+
+
+def _start(spread: Propagation, edge: int, name: str) -> str:
+    """The classified column that a way's first edge leaves: the edge's source, or what it is part of."""
+    index = spread.index
+    source = index.edge_source[edge]
+    near = (source, *index.containers(source), *index.fields(source))
+    fit = [n for n in near if name in spread.seeds.get(n, ())]
+    if not fit and index.is_rows(source):
+        fit = [n for n in index.columns(index.node_dataset[source]) if name in spread.seeds.get(n, ())]
+    return index.name(fit[0] if fit else source)

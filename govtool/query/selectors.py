@@ -1,0 +1,244 @@
+"""Selectors: many columns and datasets by one text, after dbt's and extended to columns.
+
+    crm.users.email         by name; the shortest unambiguous end will do
+    mart.**  /(?i)mail$/    by pattern (see ``govtool.query.patterns``)
+    x+  2+x+1  +x           with what is made of it, two steps up and one down, with all it is made of
+    @x                      with all that is made of it, and all that *that* is made of
+    class:personal.*        by method: class, tag, zone, owner, job, kind, changed, opaque, unused
+    a b   a,b               union; intersection
+
+Columns spread over edges between columns; a dataset that is chosen as a whole also over reads of its rows.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from govtool.errors import UnknownNameError, UsageError
+from govtool.graph.index import Index
+from govtool.graph.walk import walk
+from govtool.model.kinds import CONTRIBUTED, EdgeKind
+from govtool.query.change import Change, rules, seed_states, upstream_rules
+from govtool.query.patterns import ColumnPaths, Pattern
+from govtool.query.select import select
+
+Method = Callable[[str], Iterable[int]]
+"""From the text behind ``method:`` to nodes; a row set stands for its whole dataset."""
+
+METHODS = ("class", "tag", "zone", "owner", "job", "kind", "changed", "opaque", "unused")
+_TERM = re.compile(r"(?P<at>@)?(?:(?P<up>\d{0,6})\+)?(?P<body>.+?)(?:\+(?P<down>\d{0,6}))?", re.DOTALL)
+_BETWEEN = frozenset({*CONTRIBUTED, EdgeKind.OPAQUE})
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What was selected, sorted by name; a dataset that is selected as a whole is not listed column by column."""
+
+    datasets: tuple[int, ...]
+    columns: tuple[int, ...]
+
+    def nodes(self, index: Index) -> tuple[int, ...]:
+        """All columns, those of whole datasets too."""
+        found = set(self.columns)
+        for dataset in self.datasets:
+            found.update(n for n in index.columns(dataset) if not index.is_unknown(n))
+        return tuple(sorted(found))
+
+    def __bool__(self) -> bool:
+        """Whether anything was."""
+        return bool(self.datasets or self.columns)
+
+
+def select_many(
+    index: Index, texts: Sequence[str], *, exclude: Sequence[str] = (), methods: Mapping[str, Method] | None = None
+) -> Selection:
+    """Select columns and datasets.
+
+    Args:
+        index: The graph.
+        texts: Selectors; several are a union. None at all selects every dataset.
+        exclude: Selectors of what to leave out.
+        methods: Methods that need more than the graph, by name.
+
+    Raises:
+        UnknownNameError: No such column, dataset or method.
+        AmbiguousNameError: Several.
+        UsageError: The text is no selector (``usage.selector``).
+    """
+    selector = _Selector(index, methods or {})
+    chosen = set(selector.everything()) if not texts else selector.union(texts)
+    left_out = selector.union(exclude) if exclude else set()
+    return _tidy(index, chosen - left_out, left_out)
+
+
+def _tidy(index: Index, nodes: set[int], left_out: set[int]) -> Selection:
+    """Whole datasets apart from columns; a dataset of which a column was left out is no longer whole."""
+    holed = {index.node_dataset[n] for n in left_out}
+    whole = {index.node_dataset[n] for n in nodes if index.is_rows(n) and index.node_dataset[n] not in holed}
+    columns = [n for n in nodes if not index.is_rows(n) and index.node_dataset[n] not in whole]
+    return Selection(tuple(sorted(whole)), tuple(sorted(columns)))
+
+
+class _Selector:
+    """Evaluates selectors over one graph; sets of nodes, a whole dataset with its row set and all its columns."""
+
+    def __init__(self, index: Index, methods: Mapping[str, Method]) -> None:
+        self.index = index
+        self._paths: ColumnPaths | None = None
+        own: dict[str, Method] = {"job": self._job, "kind": self._kind, "opaque": self._opaque, "unused": self._unused}
+        self.methods = {**own, **methods}
+
+    def everything(self) -> Iterable[int]:
+        """All visible datasets."""
+        return (n for d in self.index.datasets() for n in self._whole(d))
+
+    def union(self, texts: Iterable[str]) -> set[int]:
+        """The union of selectors."""
+        found: set[int] = set()
+        for text in texts:
+            for group in _split(text, " "):
+                found |= self._intersection(group)
+        return found
+
+    def _intersection(self, text: str) -> set[int]:
+        parts = [self._term(part) for part in _split(text, ",")]
+        if not parts:
+            raise UsageError(f"{text[:80]!r} is no selector", code="usage.selector", hint="govtool ls --help")
+        return set.intersection(*parts)
+
+    def _term(self, text: str) -> set[int]:
+        found = _TERM.fullmatch(text)
+        if found is None or (found["at"] and (found["up"] is not None or found["down"] is not None)):
+            raise UsageError(f"{text[:80]!r} is no selector", code="usage.selector", hint="govtool ls --help")
+        base = self._base(found["body"])
+        if found["at"]:
+            below = base | self._spread(base, down=True, depth=None)
+            return below | self._spread(below, down=False, depth=None)
+        out = set(base)
+        if found["up"] is not None:
+            out |= self._spread(base, down=False, depth=int(found["up"]) if found["up"] else None)
+        if found["down"] is not None:
+            out |= self._spread(base, down=True, depth=int(found["down"]) if found["down"] else None)
+        return out
+
+    def _base(self, text: str) -> set[int]:
+        name, colon, value = text.partition(":")
+        if colon and re.fullmatch(r"[a-z]+", name) and not value.startswith("//") and name not in ("query", "file"):
+            if name not in self.methods:
+                raise UnknownNameError(
+                    f"no method {name}",
+                    code="usage.unknown-method",
+                    nearest=tuple(difflib.get_close_matches(name, METHODS)),
+                    hint=f"one of {', '.join(METHODS)}",
+                )
+            return self._closed(self.methods[name](value))
+        is_regex = len(text) > 2 and text[0] == text[-1] == "/"
+        if is_regex or any(ch in re.sub(r'"[^"]*"', "", text) for ch in "*?"):
+            return self._pattern(text)
+        subject = select(self.index, text)
+        return set(self._whole(subject.dataset)) if subject.node is None else {subject.node}
+
+    def _pattern(self, text: str) -> set[int]:
+        try:
+            pattern = Pattern(text)
+        except ValueError as error:
+            raise UsageError(str(error), code="usage.selector") from error
+        index = self.index
+        whole = [] if pattern.is_regex else [d for d in index.datasets() if pattern.matches(index.dataset_name(d))]
+        found = {n for d in whole for n in self._whole(d)}
+        self._paths = self._paths or ColumnPaths(index)
+        return found | set(pattern.columns(index, self._paths))
+
+    def _whole(self, dataset: int) -> Iterable[int]:
+        yield self.index.rows(dataset)
+        yield from (n for n in self.index.columns(dataset) if not self.index.is_unknown(n))
+
+    def _closed(self, nodes: Iterable[int]) -> set[int]:
+        """Row sets with their columns; hidden datasets left out."""
+        index = self.index
+        found: set[int] = set()
+        for node in nodes:
+            dataset = index.node_dataset[node]
+            if not index.is_hidden(dataset):
+                found.update(self._whole(dataset) if index.is_rows(node) else (node,))
+        return found
+
+    def _spread(self, nodes: set[int], *, down: bool, depth: int | None) -> set[int]:
+        """What is made of some nodes, or what they are made of, without them."""
+        index, n = self.index, self.index.node_count
+        kinds = None if any(index.is_rows(node) for node in nodes) else _BETWEEN
+        if not nodes:
+            return set()
+        if down:
+            column, rows = (int(state) * n for state in seed_states(Change()))
+            seeds = [(rows if index.is_rows(node) else column) + node for node in nodes]
+            reach = walk(index, seeds, rules(Change(), kinds=kinds), depth=depth)
+        else:
+            reach = walk(index, nodes, upstream_rules(kinds=kinds), backward=True, depth=depth)
+        return self._closed(one.node for one in reach.ranking(nodes).shown)
+
+    # Methods that need the graph alone.
+
+    def _job(self, value: str) -> Iterable[int]:
+        """What statements of a file (by glob) write."""
+        index = self.index
+        for dataset in index.datasets():
+            for derivation in index.makers(dataset):
+                file = index.field(derivation, "file") or ""
+                if fnmatchcase(file, value) or fnmatchcase(file.rpartition("/")[2].partition(".")[0], value):
+                    yield from index.outputs(derivation)
+
+    def _kind(self, value: str) -> Iterable[int]:
+        index = self.index
+        return (index.rows(d) for d in index.datasets() if fnmatchcase(index.dataset_kind(d), value))
+
+    def _opaque(self, value: str) -> Iterable[int]:
+        """Columns and rows that an opaque edge enters; by a glob of the reason."""
+        index = self.index
+        for edge in range(index.edge_count):
+            if index.kind(edge) is EdgeKind.OPAQUE and (not value or fnmatchcase(index.reason(edge) or "", value)):
+                yield index.edge_target[edge]
+
+    def _unused(self, value: str) -> Iterable[int]:
+        """Columns that nothing is made of and nothing is decided by; ``unused:dataset``: datasets that nobody reads."""
+        index = self.index
+        for dataset in index.datasets():
+            read = [
+                e for e in index.out_edges(index.rows(dataset)) if index.node_dataset[index.edge_target[e]] != dataset
+            ]
+            if value == "dataset":
+                if not read:
+                    yield index.rows(dataset)
+                continue
+            if len(index.row_edges(dataset)):
+                continue
+            for node in index.columns(dataset):
+                around = (node, *index.containers(node), *index.fields(node))
+                if not index.is_unknown(node) and not any(len(index.out_edges(n)) for n in around):
+                    yield node
+
+
+def _split(text: str, separator: str) -> list[str]:
+    """Split outside quotes, brackets and regular expressions; empty pieces are dropped."""
+    pieces, start, quoted, depth, regex = [], 0, False, 0, False
+    for i, ch in enumerate(text):
+        if ch == '"':
+            quoted = not quoted
+        elif quoted:
+            continue
+        elif ch == "/" and (i == start or regex):
+            regex = not regex
+        elif regex:
+            continue
+        elif ch in "[(":
+            depth += 1
+        elif ch in "])":
+            depth -= 1
+        elif depth <= 0 and (ch.isspace() if separator == " " else ch == separator):
+            pieces.append(text[start:i])
+            start = i + 1
+    return [piece.strip() for piece in (*pieces, text[start:]) if piece.strip()]

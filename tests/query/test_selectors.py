@@ -1,0 +1,106 @@
+"""Selectors on a small warehouse."""
+
+from __future__ import annotations
+
+import pytest
+from graph_samples import graph, view
+
+from govtool.errors import UnknownNameError, UsageError
+from govtool.query.patterns import Pattern
+from govtool.query.selectors import select_many
+
+INDEX = graph(
+    view("a", "x y", target_kind="table", mode="declare"),
+    view("b", "p q", "a.x -> p identity", "a.y -> q transformation", "a.* -> * read", file="etl/b.sql"),
+    view("c", "r", "b.p -> r identity", "b.q -> * filter", "b.* -> * read", file="etl/c.sql"),
+    view("d", "s", "a.y -> s opaque", "a.* -> * read", file="job.py"),
+)
+
+
+def chosen(*texts, exclude=(), **methods):
+    found = select_many(INDEX, texts, exclude=exclude, methods=methods)
+    return [INDEX.dataset_name(d) for d in found.datasets] + [INDEX.name(n) for n in found.columns]
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("", ["a", "b", "c", "d"]),
+        ("a.x", ["a.x"]),
+        ("a", ["a"]),
+        ("a.x+", ["a.x", "b.p", "c.r"]),
+        ("a.x+1", ["a.x", "b.p"]),
+        ("+c.r", ["a.x", "b.p", "c.r"]),
+        ("1+c.r", ["b.p", "c.r"]),
+        ("1+b.p+1", ["a.x", "b.p", "c.r"]),
+        ("a+", ["a", "b", "c", "d"]),
+        ("+c", ["a", "b", "c"]),
+        ("@b.q", ["a.y", "b.q"]),
+        ("@a.y", ["a.y", "b.q", "d.s"]),
+        ("a.x b.q", ["a.x", "b.q"]),
+        ("a.x+,b.*", ["b.p"]),
+        ("*", ["a", "b", "c", "d"]),
+        ("**.p", ["b.p"]),
+        ("/^[pq]$/", ["b.p", "b.q"]),
+        ("a.x,b.q", []),
+        ("job:etl/*", ["b.p", "b.q", "c.r"]),
+        ("job:c", ["c.r"]),
+        ("kind:table", ["a"]),
+        ("opaque:", ["d.s"]),
+        ("unused:", ["c.r", "d.s"]),
+        ("unused:dataset", ["c", "d"]),
+    ],
+)
+def test_selects(text, names):
+    assert chosen(*([text] if text else [])) == names
+
+
+def test_exclusion_makes_holes_in_datasets():
+    assert chosen("b", exclude=["b.q"]) == ["b.p"]
+    assert chosen("a b", exclude=["b"]) == ["a"]
+    assert chosen("a.x+", exclude=["c"]) == ["a.x", "b.p"]
+
+
+def test_methods_from_outside():
+    assert chosen("tag:pii", tag=lambda value: [INDEX.rows(0)] if value == "pii" else []) == ["a"]
+
+
+def test_what_is_no_selector_says_so():
+    with pytest.raises(UnknownNameError) as wrong:
+        chosen("clas:x")
+    assert wrong.value.nearest == ("class",)
+    for text in ("@a.x+", ",", "+"):
+        with pytest.raises(UsageError):
+            chosen(text)
+    with pytest.raises(UnknownNameError):
+        chosen("nothing.of.that")
+    with pytest.raises(UsageError):
+        chosen("/(/")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "name", "matches"),
+    [
+        ("mart.**", "mart.t", True),
+        ("mart.**", "mart", False),
+        ("**.t", "t", True),
+        ("a.**.c", "a.c", True),
+        ("a.**.c", "a.b.b.c", True),
+        ("a_*.t", "a_b.t", True),
+        ("a_*.t", "a_b.c.t", False),
+        ("a.*", 'a."x.y"', True),
+        ("*.t", '"x.y".t', True),
+        ("a.?", "a.b", True),
+        ("a.b", "a.bc", False),
+        ("/b/", "a.bc", True),
+        ("a.items[].p*", "a.items[].price", True),
+    ],
+)
+def test_patterns(pattern, name, matches):
+    assert Pattern(pattern).matches(name) is matches
+
+
+def test_patterns_end_soon_on_hostile_names():
+    name = "a." * 200 + '"' + "x" * 2000
+    for text in ("**.*a*a*a*a.b", "*.*.*.*.**.z", "**.**.**.**.q"):
+        assert not Pattern(text).matches(name)
