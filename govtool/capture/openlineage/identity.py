@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple
 from urllib.parse import unquote as percent_decode
 
@@ -61,6 +62,7 @@ def scheme_of(namespace: str) -> str:
     return namespace.partition("://")[0].lower()
 
 
+@lru_cache(maxsize=65536)
 def normalise(namespace: str, name: str) -> DatasetName:
     """The dataset that an event means."""
     namespace = _namespace(namespace)
@@ -107,6 +109,7 @@ def _encode(match: re.Match[str]) -> str:
     return "".join(f"%{byte:02X}" for byte in match[0].encode())
 
 
+@lru_cache(maxsize=65536)
 def _text(namespace: str, name: str) -> str:
     """The canonical text of a name below its namespace."""
     if scheme_of(namespace) in FILE_SYSTEMS:

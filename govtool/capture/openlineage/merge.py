@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -56,7 +57,8 @@ class State:
         """Merge an event."""
         known = self.entities.setdefault(event.key, {})
         for register, text in event.registers.items():
-            _set(event.key, known, register, Value(event.time, text))
+            # Runs repeat themselves: one copy of what they say will do.
+            _set(event.key, known, register, Value(event.time, sys.intern(text)))
 
     def reject(self, note: Diagnostic) -> None:
         """Remember a piece of input that is no event, so that coverage counts it."""
