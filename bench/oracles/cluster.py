@@ -86,14 +86,23 @@ class Cluster:
         if made.returncode:
             raise Missing(f"initdb failed: {made.stderr.strip()}")
         settings = ["fsync=off", "max_connections=20", "shared_buffers=16MB", "autovacuum=off"]
-        command = [self.bin / "postgres", "-D", data, "-k", self.folder, "-h", "", *(f"-c{item}" for item in settings)]
+        command: list[str | Path] = [
+            self.bin / "postgres",
+            "-D",
+            data,
+            "-k",
+            self.folder,
+            "-h",
+            "",
+            *(f"-c{item}" for item in settings),
+        ]
         log = self.folder / "log"
         with log.open("wb") as out:
             self._server = subprocess.Popen(command, user=self._user, cwd=self.folder, stdout=out, stderr=out)
         for _ in range(600):
             if self._server.poll() is not None:
                 raise Missing(f"postgres did not start: {log.read_text(errors='replace').strip()}")
-            ready = [self.bin / "pg_isready", "-q", "-h", self.folder]
+            ready: list[str | Path] = [self.bin / "pg_isready", "-q", "-h", self.folder]
             if subprocess.run(ready, check=False).returncode == 0:
                 return
             time.sleep(0.05)
@@ -117,7 +126,18 @@ class Cluster:
         Raises:
             Refused: A statement failed; those after it did not run.
         """
-        command = [self.bin / "psql", "-XqAt", "-v", "ON_ERROR_STOP=1", "-F", FIELD, "-R", RECORD, "-h", self.folder]
+        command: list[str | Path] = [
+            self.bin / "psql",
+            "-XqAt",
+            "-v",
+            "ON_ERROR_STOP=1",
+            "-F",
+            FIELD,
+            "-R",
+            RECORD,
+            "-h",
+            self.folder,
+        ]
         environment = {**os.environ, "PGOPTIONS": "-c client_min_messages=warning", "PGCLIENTENCODING": "UTF8"}
         done = subprocess.run(
             [*command, "-U", "postgres", "-d", "postgres", "-f", "-"],
@@ -144,8 +164,8 @@ class Cluster:
         errors: list[str | None] = [None] * len(statements)
         for line in "\n".join(RECORD.join(FIELD.join(row) for row in answer).split(RECORD)).split("\n"):
             if line.startswith(mark):
-                _, number, text = line.split(" ", 2)
-                errors[int(number)] = text
+                _, position, text = line.split(" ", 2)
+                errors[int(position)] = text
         return errors
 
 

@@ -121,7 +121,7 @@ def _verdict(view: View, truth: ViewLineage, derivation: Derivation | None) -> V
     referenced: set[tuple[Column, str]] = set()
     everything: set[Column] = set()
     for edge in derivation.edges:
-        column = (edge.source.dataset, plain(edge.source.path))
+        column = (plain(edge.source.dataset), plain(edge.source.path))
         if edge.kind is EdgeKind.READ:
             continue
         if edge.kind is EdgeKind.UNION_ALL:  # removes no row

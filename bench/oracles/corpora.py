@@ -7,13 +7,16 @@ from sqlglot import exp
 
 from bench.corpora import Corpus, tpc_ds, tpc_h
 from bench.oracles.compare import View
-from bench.oracles.queries import INT, TABLES, TEXT, Generator
+from bench.oracles.expressions import INT, TABLES, TEXT
+from bench.oracles.queries import Generator
 
 _TYPES = {"bigint": "bigint", "int": "integer", "double": "numeric", "string": "text"}
+
 
 def tpc_views() -> dict[str, tuple[dict[str, dict[str, str]], list[View]]]:
     """Tables and views by corpus."""
     return {corpus.name: (_tables(corpus), _views(corpus)) for corpus in (tpc_ds(), tpc_h())}
+
 
 def _tables(corpus: Corpus) -> dict[str, dict[str, str]]:
     """The schema with PostgreSQL's types: sqlglot's has text for dates, and doubles, which do not round."""
@@ -24,12 +27,14 @@ def _tables(corpus: Corpus) -> dict[str, dict[str, str]]:
         for table, columns in corpus.schema.items()
     }
 
+
 def _views(corpus: Corpus) -> list[View]:
     prefix = corpus.name.replace("-", "").lower()
     return [
         View(f"{prefix}_{number}", _for_postgres(sqlglot.parse_one(text)).sql("postgres"))
         for number, text in enumerate(corpus.texts, 1)
     ]
+
 
 def _for_postgres(tree: exp.Expr) -> exp.Expr:
     """What PostgreSQL before 16 asks for and these texts leave out, and nothing else."""
@@ -47,6 +52,7 @@ def _for_postgres(tree: exp.Expr) -> exp.Expr:
                     column.replace(exp.paren(named[column.name].copy()))
     return tree
 
+
 ONE_WIDTH = """
 CREATE FUNCTION length(text) RETURNS bigint IMMUTABLE LANGUAGE sql AS 'SELECT pg_catalog.length($1)::bigint';
 
@@ -54,6 +60,7 @@ CREATE AGGREGATE sum(bigint) (SFUNC = int8pl, STYPE = bigint);
 """
 """Makes every integer of a generated query a bigint. Between columns of different types USING yields the column of the
 wider one, which is no matter of lineage: their values are equal."""
+
 
 def generated_views(seeds: range) -> tuple[dict[str, dict[str, str]], list[View]]:
     """Generated tables and views."""

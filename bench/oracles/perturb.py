@@ -1,20 +1,22 @@
 """Asks DuckDB whether an answer of the extractor can be true: by what a query does, not by how it is written.
 
 If a column of a table reaches neither an output column nor the rows, then changing its values must not change that
-output. So for every output column the values of *all* columns that the extractor leaves out are changed at once, twice,
-and the values of the output, as a bag, must stay what they were. The names of the output columns are compared on the way.
+output. So for every output column the values of *all* columns that the extractor leaves out are changed at once,
+twice, and the values of the output, as a bag, must stay what they were. The names of the outputs are compared too.
 """
 
 from __future__ import annotations
 
 import random
+import threading
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any
 
-from bench.oracles.queries import INT, TABLES, Generator
+from bench.oracles.expressions import INT, TABLES
+from bench.oracles.queries import Generator
 from govtool.capture.sql.extract import Extraction, Options, extract
 from govtool.capture.sql.files import Script
 from govtool.capture.sql.schema import schema_from_mapping
@@ -23,6 +25,9 @@ from govtool.model.kinds import CONTRIBUTED, ROW_SET
 from govtool.names import split_name
 
 Column = tuple[str, str]
+
+PATIENCE = 2.0
+"""Seconds after which a query is given up: a few generated ones multiply their tables too often."""
 
 VERSIONS = 3
 """The values as they are, and two changes of all of them."""
@@ -68,7 +73,7 @@ class Database:
         import duckdb
 
         self._refusals: tuple[type[Exception], ...] = (duckdb.Error,)
-        self.connection = duckdb.connect(config={"threads": 1})
+        self.connection = duckdb.connect(config={"threads": 1, "temp_directory": ""})
         chance = random.Random(seed)
         for table, columns in TABLES.items():
             defined = ", ".join(
@@ -100,12 +105,16 @@ class Database:
                 self._state[table] = state
 
     def run(self, sql: str) -> tuple[list[str], list[tuple[Any, ...]]] | None:
-        """Names and rows; None where DuckDB refuses."""
+        """Names and rows; None where DuckDB refuses, or takes too long."""
+        alarm = threading.Timer(PATIENCE, self.connection.interrupt)
+        alarm.start()
         try:
             answer = self.connection.execute(sql)
             return [item[0] for item in answer.description], answer.fetchall()
         except self._refusals:
             return None
+        finally:
+            alarm.cancel()
 
 
 def _value(chance: random.Random, kind: str) -> int | str | None:

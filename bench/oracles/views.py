@@ -80,7 +80,7 @@ def lineage_of(cluster: Cluster, schema: str) -> dict[str, ViewLineage]:
     ):
         reader = Reader(tables)
         contributed = reader.outputs(Level(read(action)[0], None))
-        found[name] = ViewLineage(columns[name], contributed, reader.referenced)
+        found[name] = ViewLineage(columns[name], contributed, reader.referenced, _whole(reader))
     for name, table, column in cluster.run(
         "SELECT DISTINCT v.relname, t.relname, a.attname FROM pg_depend d"
         " JOIN pg_rewrite r ON r.oid = d.objid AND d.classid = 'pg_rewrite'::regclass"
@@ -93,12 +93,19 @@ def lineage_of(cluster: Cluster, schema: str) -> dict[str, ViewLineage]:
     return found
 
 
+def _whole(reader: Reader) -> set[Column]:
+    """What pg_depend says of a whole row: that the table is needed."""
+    return {(table, column) for table, columns in reader.tables.values() if table in reader.whole for column in columns}
+
+
 class Reader:
     """Reads the tree of one view."""
 
     def __init__(self, tables: dict[int, tuple[str, list[str]]]) -> None:
         self.tables = tables
         self.referenced: set[tuple[Column, str]] = set()
+        self.whole: set[str] = set()
+        """Tables of which a whole row is used."""
         self._done: dict[int, list[Deps]] = {}
         self._working: dict[int, list[Deps]] = {}
 
@@ -262,6 +269,10 @@ class Reader:
         assert at is not None
         entry = self._entry(node.number("varno"), at)
         number = node.number("varattno")
+        if not number:
+            written = at.query.nodes("rtable")[node.number("varno") - 1]
+            if written.number("rtekind") == RELATION:
+                self.whole.add(self.tables[written.number("relid")][0])
         if number < 0:  # ctid and its like
             return frozenset()
         return entry[number - 1] if number else frozenset().union(*entry)  # 0 is the whole row

@@ -44,6 +44,9 @@ PSEUDO_COLUMNS = frozenset(
 )
 """Names that a dialect defines itself; unqualified and unknown to every source, they depend on nothing."""
 
+SYSTEM_COLUMNS = frozenset({"ctid", "xmin", "xmax", "cmin", "cmax", "tableoid", "rowid", "rownum"})
+"""Those of them that say where a row is, and nothing of what is in it."""
+
 
 class ColumnWalk(Walk):
     """Resolves names in scopes. See ``docs/architecture.md``, "How a name is resolved"."""
@@ -113,6 +116,8 @@ class ColumnWalk(Walk):
             return found
         if source.table is not None:
             bare = name.strip('"').lower()
+            if bare in SYSTEM_COLUMNS:
+                return ()
             if bare not in PSEUDO_COLUMNS and not bare.startswith(("metadata$", "_metadata")):
                 self.diagnose(
                     "unresolved",

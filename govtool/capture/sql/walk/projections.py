@@ -9,9 +9,9 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
+from govtool.capture.sql.walk import naming
 from govtool.capture.sql.walk.columns import ROW_KINDS
 from govtool.capture.sql.walk.dependencies import CHAIN_MASK, KIND_MASK, REF_SHIFT, bounded
-from govtool.capture.sql.walk.functions import function_name
 from govtool.capture.sql.walk.pivots import PivotWalk
 from govtool.capture.sql.walk.relation import ArrayElements, FunctionRows, OpenStar, Output, Source, starred
 from govtool.capture.sql.walk.scope import Environment, MergingJoin, Scope
@@ -76,6 +76,8 @@ class ProjectionWalk(PivotWalk):
             return self.name(item.args["alias"])
         if isinstance(item, exp.Column):
             return self.name(item.this)
+        if self.dialect in naming.DIALECTS:
+            return naming.column_name(item, self.name)
         if isinstance(item, exp.Dot):
             return self.name(item.expression) if isinstance(item.expression, exp.Identifier) else ""
         if isinstance(item, exp.Paren):
@@ -85,17 +87,8 @@ class ProjectionWalk(PivotWalk):
             if isinstance(inner, exp.Select) and len(inner.expressions) == 1:
                 return self.output_name(inner.expressions[0])
             return ""
-        if isinstance(item, exp.Cast) and self.dialect in (
-            "postgres",
-            "redshift",
-            "spark",
-            "databricks",
-            "hive",
-            "spark2",
-            "duckdb",
-            "bigquery",
-        ):
-            return self.output_name(item.this) if self.dialect != "bigquery" else ""
+        if isinstance(item, exp.Cast) and self.dialect in ("spark", "databricks", "hive", "spark2"):
+            return self.output_name(item.this)
         if (
             isinstance(item, exp.JSONExtract)
             and item.args.get("variant_extract")
@@ -103,18 +96,6 @@ class ProjectionWalk(PivotWalk):
         ):
             last = item.expression.expressions[-1]
             return self.name(str(last.this)) if isinstance(last, exp.JSONPathKey) else ""
-        if isinstance(item, exp.Anonymous) and self.dialect in ("postgres", "redshift"):
-            return self.name(item.name)
-        if (
-            isinstance(item, exp.Func)
-            and self.dialect in ("postgres", "redshift")
-            and not isinstance(item, (exp.Case, exp.Binary, exp.If))
-        ):
-            return _postgres_name(item)
-        if isinstance(item, exp.Window) and self.dialect in ("postgres", "redshift"):
-            return self.output_name(item.this)
-        if isinstance(item, exp.Case) and self.dialect in ("postgres", "redshift"):
-            return "case"
         if isinstance(item, (exp.Filter, exp.WithinGroup)):
             return self.output_name(item.this)
         return ""
@@ -305,9 +286,9 @@ class ProjectionWalk(PivotWalk):
         if isinstance(plain, exp.Column) and not plain.args.get("table"):
             name = self.name(plain.this)
             if kind == ROW_KINDS["sort"]:  # output columns come first, whether or not they are aliases
-                position = output.index().get(name)
-                if position is not None:
-                    self.refer(output.deps[position], kind)
+                named = output.index().get(name)
+                if named is not None:
+                    self.refer(output.deps[named], kind)
                     return
             alias = scope.aliases.get(name)
             if alias is not None and not any(s.get(name, self.interner) is not None for s in scope.sources):
@@ -370,10 +351,3 @@ def _like(pattern: exp.Expr, name: str) -> bool:
     return (
         re.fullmatch(re.escape(text).replace("%", ".*").replace("_", "."), name, re.IGNORECASE | re.DOTALL) is not None
     )
-
-
-def _postgres_name(item: exp.Expr) -> str:
-    """PostgreSQL names an unaliased column after its function (FigureColname in its parser)."""
-    names = {"currentdate": "current_date", "currenttimestamp": "current_timestamp"}
-    name = function_name(item)
-    return names.get(name, name)

@@ -35,7 +35,18 @@ class Scope:
             scope owns (lateral aliases yield to them), and (qualifier, name) pairs.
     """
 
-    __slots__ = ("aliases", "aliases_visible", "around", "by_alias", "joins", "merged", "parent", "seen", "sources", "windows")
+    __slots__ = (
+        "aliases",
+        "aliases_visible",
+        "around",
+        "by_alias",
+        "joins",
+        "merged",
+        "parent",
+        "seen",
+        "sources",
+        "windows",
+    )
 
     def __init__(self, parent: Scope | None) -> None:
         self.parent = parent

@@ -30,9 +30,16 @@ class SourceWalk(TableFunctionWalk):
             self.add_source(from_.this, scope, env)
         for lateral in select.args.get("laterals") or ():
             self.add_source(lateral, scope, env)
-        start = 0
-        for join in select.args.get("joins") or ():
-            if is_comma(join) and self.dialect != "bigquery":  # a comma binds last: what it ends is not joined below
+        joins = select.args.get("joins")
+        if joins:
+            self.add_joins(joins, scope, env, 0)
+
+    def add_joins(self, joins: list[exp.Join], scope: Scope, env: Environment | None, start: int) -> None:
+        """Add joins one after the other, to what is in the scope's sources from ``start`` on."""
+        for join in joins:
+            # A comma binds last, so what is before it is not on the left of the joins behind it. Where a dialect is
+            # different, the parser calls it a CROSS JOIN.
+            if is_comma(join):
                 start = len(scope.sources)
             self.add_join(join, scope, env, start)
 
@@ -159,8 +166,7 @@ class SourceWalk(TableFunctionWalk):
         for lateral in node.args.get("laterals") or ():
             self.add_source(lateral, scope, env)
         if node.__class__ is not exp.Subquery:
-            for join in node.args.get("joins") or ():
-                self.add_join(join, scope, env, start)
+            self.add_joins(node.args.get("joins") or [], scope, env, start)
 
     def _add_table(self, node: exp.Table, scope: Scope, env: Environment | None) -> None:
         args = node.args
@@ -259,8 +265,7 @@ class SourceWalk(TableFunctionWalk):
         start = len(scope.sources)
         if isinstance(inner, (exp.Table, exp.Subquery)) and not alias and not isinstance(inner.unnest(), exp.Query):
             self.add_source(inner, scope, env)  # (a JOIN b ON …): its tables stay visible
-            for join in node.args.get("joins") or ():
-                self.add_join(join, scope, env, start)
+            self.add_joins(node.args.get("joins") or [], scope, env, start)
             return
         if isinstance(inner, exp.Table):
             output = self._joined_output(inner, scope, env)
@@ -270,8 +275,7 @@ class SourceWalk(TableFunctionWalk):
             )
             self.modifiers(node, output, scope.parent, env)
         self._finish(node, output, scope, env)
-        for join in node.args.get("joins") or ():
-            self.add_join(join, scope, env, start)
+        self.add_joins(node.args.get("joins") or [], scope, env, start)
 
     def _joined_output(self, inner: exp.Table, scope: Scope, env: Environment | None) -> Output:
         """The output of an aliased parenthesised join: ``(a JOIN b ON …) AS j(p, q)``."""
@@ -310,7 +314,10 @@ class SourceWalk(TableFunctionWalk):
         self, node: exp.Expr, output: Output, scope: Scope, env: Environment | None, *, scalar: bool = False
     ) -> None:
         alias, columns = self._alias(node)
-        series = any(isinstance(star.table, FunctionRows) and star.table.id in SERIES for star in output.open)
+        typed = isinstance(node.args.get("alias"), exp.TableAlias) and any(
+            isinstance(c, exp.ColumnDef) and c.args.get("kind") for c in node.args["alias"].args.get("columns") or ()
+        )
+        series = typed or any(isinstance(star.table, FunctionRows) and star.table.id in SERIES for star in output.open)
         if columns:
             while len(output.names) < len(columns) and output.open:
                 output.add("", output.deps[0] if output.deps else ())
@@ -323,7 +330,7 @@ class SourceWalk(TableFunctionWalk):
             and any(isinstance(star.table, FunctionRows) for star in output.open)
         ):
             output = output.renamed([alias])  # PostgreSQL: the alias of a function names its only column too
-        if series:
+        if series:  # there is no column but these
             output = output.copy()
             output.open = []
         self._place(Source(alias, output=output), node, scope, env)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from sqlglot import exp
 
 from govtool.capture.sql.walk.dependencies import (
@@ -64,7 +66,7 @@ class TableFunctionWalk(ShapeWalk):
             output.names[0] = alias
         source = Source(alias, output=output)
         self._place(source, outer or node, scope, env)
-        if node.expressions:
+        if node.expressions and not _holds_scalars(node.expressions[0]):
             self._open_elements(source, elements[0])
 
     def _elements(self, item: exp.Expr, scope: Scope, env: Environment | None) -> Deps:
@@ -77,6 +79,9 @@ class TableFunctionWalk(ShapeWalk):
             return
         if len(deps) == 1 and not deps[0] & (KIND_MASK | CHAIN_MASK):
             ref = self.interner.refs[deps[0] >> REF_SHIFT]
+            type_ = self.lookup.table(ref.dataset).columns.get(ref.path.removesuffix("[]"))
+            if type_ and _SCALAR_ARRAY.fullmatch(type_):
+                return
             hidden: TableInfo = ArrayElements(ref.dataset, ref.path)
         else:
             hidden = FunctionRows("unnest", deps)
@@ -106,6 +111,10 @@ class TableFunctionWalk(ShapeWalk):
             if not output.names:
                 for fixed in ("key", "value", "type"):
                     output.add(fixed, deps)
+            return output
+        if isinstance(node, exp.XMLTable) and node.args.get("columns"):
+            for column in node.args["columns"]:
+                output.add(self.name(column.this), deps)
             return output
         if isinstance(node, exp.Explode) and self.dialect == "snowflake":
             for column_name in FLATTEN_COLUMNS:
@@ -171,6 +180,23 @@ class TableFunctionWalk(ShapeWalk):
 
     def _place(self, source: Source, node: exp.Expr, scope: Scope, env: Environment | None) -> None:
         raise NotImplementedError
+
+
+_SCALAR = (
+    r"(?:(?:big|small|tiny)?int(?:eger)?\d*|int64|text|string|(?:var|n|nvar|bp)?char|numeric|decimal|float\d*|double"
+    r"(?: precision)?|real|bool(?:ean)?|date|time\w*|datetime|uuid|bytes|bytea)(?:\([\d, ]*\))?"
+)
+_SCALAR_ARRAY = re.compile(rf"(?:{_SCALAR}\[\d*\]|array\s*[<(]\s*{_SCALAR}\s*[>)])", re.IGNORECASE)
+"""The type of an array whose elements have no fields."""
+
+_SCALAR_ARRAYS = (exp.GenerateSeries, exp.GenerateDateArray, exp.GenerateTimestampArray, exp.Split, exp.StringToArray)
+
+
+def _holds_scalars(item: exp.Expr) -> bool:
+    """Whether the elements of an array that is made in place are certain to have no fields."""
+    if isinstance(item, exp.Array):
+        return bool(item.expressions) and all(isinstance(value, (exp.Literal, exp.Neg)) for value in item.expressions)
+    return isinstance(item, _SCALAR_ARRAYS)
 
 
 def _with_offset(output: Output, offset: object, walk: Walk) -> Output:
