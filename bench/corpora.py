@@ -59,7 +59,7 @@ def shop() -> list[Corpus]:
 
 
 def sdist() -> Path:
-    """sqlglot's source distribution, downloaded by pip once.
+    """The source distribution of sqlglot, downloaded by pip once.
 
     Raises:
         subprocess.CalledProcessError: It cannot be downloaded.
