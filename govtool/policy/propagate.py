@@ -157,7 +157,7 @@ def propagate(
     Raises:
         UsageError: ``policy.too-many-declassifiers``: one class can pass too many different sets of them.
     """
-    every = [{n: tuple(sorted(set(c))) for n, c in one.items()} for one in (seeds, *groups)]
+    every = [{n: tuple(c) for n, c in one.items()} for one in (seeds, *groups)]
     families = _families(lattice, transfers, every)
     words = _packed(families)
     place = {token: (w, b) for w, word in enumerate(words) for b, token in enumerate(word)}
@@ -174,11 +174,15 @@ def _seed_bits(
 ) -> dict[int, int]:
     found: dict[int, int] = {}
     for group, one in enumerate(every):
+        # Columns are many and their combinations of classes few.
+        bits_of: dict[tuple[str, ...], int] = {}
         for node, classes in one.items():
-            for name in classes:
-                w, bit = place[Token(name, group, frozenset())]
-                if w == word:
-                    found[node] = found.get(node, 0) | 1 << bit
+            bits = bits_of.get(classes)
+            if bits is None:
+                places = [place[Token(name, group, frozenset())] for name in classes]
+                bits = bits_of[classes] = sum(1 << bit for w, bit in set(places) if w == word)
+            if bits:
+                found[node] = found.get(node, 0) | bits
     return found
 
 
@@ -293,9 +297,8 @@ class _Word:
 
     def run(self, seeds: Mapping[int, int]) -> list[Array]:
         """Run to the fixpoint."""
-        start = {node: bits for node, bits in seeds.items() if bits}
-        frontier = np.array(sorted(start), np.int64)
-        values = np.array([start[n] for n in frontier.tolist()], np.uint64)
+        frontier = np.fromiter(seeds.keys(), np.int64, len(seeds))
+        values = np.fromiter(seeds.values(), np.uint64, len(seeds))
         self.have[Mode.VALUE][frontier] = values
         self.fresh[Mode.VALUE][frontier] = values
         while len(frontier):
@@ -311,7 +314,7 @@ class _Word:
         return self.have
 
     def _united(self, touched: list[Array]) -> Array:
-        if sum(map(len, touched)) * 8 > self.n:
+        if sum(map(len, touched)) * 100 > self.n:
             some = np.zeros(self.n, bool)
             for nodes in touched:
                 some[nodes] = True
