@@ -14,6 +14,7 @@ from govtool.query.selectors import Method, Selection, select_many
 
 if TYPE_CHECKING:
     from govtool.policy.check import Governed
+    from govtool.policy.places import Said
     from govtool.store import Commit, Reader
 
 
@@ -35,22 +36,27 @@ class Selector:
         self._wanted, self._today = policies, today
 
     @cached_property
+    def said(self) -> list[Said]:
+        """What dbt and other tools say of the datasets."""
+        from govtool.app.policy import said_of
+
+        return said_of(self._reader, self._commit)
+
+    @cached_property
     def governed(self) -> Governed:
         """The graph as the policies see it.
 
         Raises:
             UsageError: There are no policies, or they are mistaken.
         """
-        from govtool.app.policy import load_policies, said_of
+        from govtool.app.policy import load_policies
         from govtool.policy.check import govern
 
-        said = said_of(self._reader, self._commit)
-        return govern(self.index, load_policies(self._wanted), self._today, said=said)
+        return govern(self.index, load_policies(self._wanted), self._today, said=self.said)
 
     @cached_property
     def _known(self) -> Governed:
         """What is known of datasets, with policies or without."""
-        from govtool.app.policy import said_of
         from govtool.policy.check import govern
         from govtool.policy.load import PolicySet
 
@@ -59,7 +65,7 @@ class Selector:
         except UsageError as error:
             if error.code != "policy.none" or self._wanted:
                 raise
-        return govern(self.index, PolicySet(()), self._today, said=said_of(self._reader, self._commit))
+        return govern(self.index, PolicySet(()), self._today, said=self.said)
 
     def select(self, texts: Sequence[str], exclude: Sequence[str] = ()) -> Selection:
         """See ``govtool.query.selectors.select_many``."""

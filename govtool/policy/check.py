@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 
@@ -85,6 +85,7 @@ def govern(
     metadata: Sequence[Metadata] = (),
     said: Iterable[Said] = (),
     need_zones: bool = False,
+    without: Collection[int] = (),
 ) -> Governed:
     """Classify the columns of a graph and propagate the classes.
 
@@ -94,6 +95,7 @@ def govern(
         today: For what expires.
         metadata: Facts besides those of the policies.
         said: Facts that are in the graph.
+        without: Columns and rows to treat as if no data were in them.
         need_zones: Whether a zone that matches nothing is an error.
 
     Raises:
@@ -108,7 +110,8 @@ def govern(
             location=policies.zones[name].place,
             hint="correct its datasets, or write optional: true",
         )
-    seeds = classified(index, policies, places)
+    gone = frozenset(without)
+    seeds = {n: c for n, c in classified(index, policies, places).items() if n not in gone}
     origins: list[Place] = []
     for rule in policies.rules:
         origin = getattr(rule.value.body, "from_", None)
@@ -120,7 +123,7 @@ def govern(
         for truth in (Truth.YES, Truth.UNKNOWN):
             every.append({n: c for n, c in seeds.items() if where.get(index.node_dataset[n]) is truth})
     moved = transfers(index, (d.value for d in policies.declassify), today, places.paths)
-    spread = propagate(index, policies.lattice, moved, seeds, every[1:])
+    spread = propagate(index, policies.lattice, moved, seeds, every[1:], blocked=gone)
     return Governed(policies, places, spread, tuple(every), tuple(origins))
 
 

@@ -23,7 +23,7 @@ A column with data carries it in its fields too, and data in a field is data in 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, NamedTuple
@@ -143,6 +143,7 @@ def propagate(
     groups: Sequence[Mapping[int, Iterable[str]]] = (),
     *,
     union_all: bool = False,
+    blocked: Collection[int] = (),
 ) -> Propagation:
     """Propagate classes from the columns that have them to the fixpoint.
 
@@ -153,17 +154,20 @@ def propagate(
         seeds: Columns and their classes.
         groups: Further sets of seeds, each propagated by itself as group 1, 2 …
         union_all: See ``becomes``.
+        blocked: Nodes that nothing reaches or leaves, as if they were gone.
 
     Raises:
         UsageError: ``policy.too-many-declassifiers``: one class can pass too many different sets of them.
     """
-    every = [{n: tuple(c) for n, c in one.items()} for one in (seeds, *groups)]
+    stopped = frozenset(blocked)
+    every = [{n: tuple(c) for n, c in one.items() if n not in stopped} for one in (seeds, *groups)]
     families = _families(lattice, transfers, every)
     words = _packed(families)
     place = {token: (w, b) for w, word in enumerate(words) for b, token in enumerate(word)}
     steps = _Steps(index, union_all)
     sets = [
-        _Word(index, steps, word, transfers, lattice).run(_seed_bits(every, place, w)) for w, word in enumerate(words)
+        _Word(index, steps, word, transfers, lattice, stopped).run(_seed_bits(every, place, w))
+        for w, word in enumerate(words)
     ]
     tokens = tuple(token for word in words for token in word)
     return Propagation(index, lattice, transfers, tokens, place, every[0], sets)
@@ -282,9 +286,16 @@ class _Word:
     """The fixpoint of up to 64 tokens."""
 
     def __init__(
-        self, index: Index, steps: _Steps, tokens: Sequence[Token], transfers: Transfers, lattice: Lattice
+        self,
+        index: Index,
+        steps: _Steps,
+        tokens: Sequence[Token],
+        transfers: Transfers,
+        lattice: Lattice,
+        blocked: Collection[int],
     ) -> None:
         self.steps = steps
+        self.blocked = np.fromiter(sorted(blocked), np.int64, len(blocked))
         a = index.arrays
         self.forward, self.target, self.tag = (np.asarray(a[n]) for n in ("forward", "edge_target", "edge_tag"))
         self.dataset, self.base = np.asarray(a["node_dataset"]), np.asarray(a["dataset_base"])
@@ -358,6 +369,8 @@ class _Word:
             if carried is None:
                 continue
             carried &= ~self.have[behind][target]
+            if len(self.blocked):
+                carried[np.isin(target, self.blocked)] = 0
             new = np.flatnonzero(carried)
             if len(new):
                 nodes, values = target[new], carried[new]

@@ -88,7 +88,7 @@ def ways(
             if state.node in wanted and (state.node, state.mode) not in found and accept(state):
                 found[state.node, state.mode] = state
             for reached, edge in moves(spread_, state):
-                if reached not in before and (useful is None or useful[reached.node]):
+                if reached not in before and spread_.has(*reached) and (useful is None or useful[reached.node]):
                     before[reached] = (state, edge)
                     following.append(reached)
         frontier = following

@@ -1,0 +1,45 @@
+"""``govtool whatif rename``."""
+
+from __future__ import annotations
+
+from govtool.cli.options import (
+    AllOption,
+    AtOption,
+    BranchOption,
+    FormatOption,
+    LimitOption,
+    OutputOption,
+    StoreOption,
+)
+from govtool.cli.policyargs import PolicyOption, TodayOption
+from govtool.cli.selecting import ExcludeOption
+from govtool.cli.ui import Ui
+from govtool.cli.whatif import Asked, FailOnOption, SubjectArgument, ToOption, answer
+
+
+def whatif_rename(
+    ui: Ui,
+    selector: SubjectArgument,
+    to: ToOption,
+    exclude: ExcludeOption = None,
+    policy: PolicyOption = None,
+    today: TodayOption = None,
+    fail_on: FailOnOption = "none",
+    limit: LimitOption = None,
+    all: AllOption = False,
+    format: FormatOption = None,
+    output: OutputOption = None,
+    at: AtOption = None,
+    branch: BranchOption = None,
+    store: StoreOption = None,
+) -> int:
+    """What breaks if a column or dataset is renamed.
+
+      govtool whatif rename crm.users.email --to mail
+      govtool whatif rename stg.users --to stg.people -f json
+
+    The first statement to name it breaks; beyond it everything passes.
+    Formats: table, plain, json, jsonl, csv, markdown.
+    """
+    asked = Asked(selector, exclude, to, policy, today, fail_on, limit, all, format, output, at, branch, store)
+    return answer(ui, "rename", asked)

@@ -1,0 +1,201 @@
+"""What would happen if columns or datasets were dropped, renamed, retyped, masked or deleted, several at once.
+
+drop, rename, retype    verdicts as ``impact`` gives them, the worst of all changes for each column
+mask                    the values change: what is made of them ``changes``, what they decide over is ``rows``
+delete                  the data goes: what loses its last source is ``lost`` (``govtool.query.support``)
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from govtool.errors import UsageError
+from govtool.graph.index import Index
+from govtool.model.kinds import EdgeKind
+from govtool.query.change import Change
+from govtool.query.evidence import Evidence, evidence
+from govtool.query.impact import Impacted, expand, impact
+from govtool.query.select import Subject
+from govtool.query.selectors import Selection
+from govtool.query.support import losses
+
+ACTIONS = ("drop", "rename", "retype", "mask", "delete")
+VERDICTS = ("lost", "breaks", "unknown", "changes", "rows", "passes")
+"""The worst first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Affected:
+    """A column, or the rows of a dataset, that a change reaches."""
+
+    column: str
+    dataset: str
+    dataset_kind: str
+    verdict: str
+    """One of ``VERDICTS``."""
+    cause: str
+    """Which of the changed columns or datasets; empty for what is lost only by all of them together."""
+    hops: int
+    path: tuple[str, ...]
+    via: tuple[str, ...]
+    evidence: tuple[Evidence, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WhatIf:
+    """The answer."""
+
+    action: str
+    to: str | None
+    subjects: tuple[str, ...]
+    affected: tuple[Affected, ...]
+    """By verdict, hops and name."""
+    unused: tuple[str, ...]
+    """Columns that only served what goes; for ``drop`` and ``delete``."""
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Columns per verdict, the worst first."""
+        found = Counter(a.verdict for a in self.affected if not a.column.endswith(".*"))
+        return {verdict: found[verdict] for verdict in VERDICTS}
+
+    @property
+    def datasets(self) -> tuple[str, ...]:
+        """Datasets with anything affected, sorted."""
+        return tuple(sorted({a.dataset for a in self.affected}))
+
+    @property
+    def jobs(self) -> tuple[str, ...]:
+        """The files and runs whose statements are concerned, sorted."""
+        return tuple(sorted({e.file for a in self.affected for e in a.evidence if e.file}))
+
+
+def whatif(index: Index, action: str, selection: Selection, to: str | None = None) -> WhatIf:
+    """Answer for one kind of change to everything that was selected.
+
+    Args:
+        index: The graph.
+        action: One of ``ACTIONS``.
+        selection: What is changed.
+        to: The new name or type.
+
+    Raises:
+        UsageError: Nothing is selected; a dataset is to be retyped; a new name or type is missing.
+    """
+    subjects = [Subject(d, None, index.dataset_name(d)) for d in selection.datasets]
+    subjects += [Subject(index.node_dataset[n], n, index.name(n)) for n in selection.columns]
+    if not subjects:
+        raise UsageError("nothing is selected", code="usage.nothing-selected", hint="govtool ls SELECTOR shows what is")
+    if action in ("rename", "retype") and not to:
+        raise UsageError(f"{action} to what?", code="usage.arguments", hint=f"govtool whatif {action} COLUMN --to NEW")
+    if action == "rename" and len(subjects) > 1:
+        raise UsageError(
+            "one name for several columns or datasets", code="usage.arguments", hint="rename one at a time"
+        )
+    names = tuple(sorted(s.text for s in subjects))
+    if action == "delete":
+        affected = _deleted(index, subjects)
+    else:
+        change = {"drop": Change("drop"), "mask": Change("logic")}.get(action) or Change(action, to)
+        affected = _impacted(index, subjects, change)
+    gone = {n for s in subjects for n in _nodes(index, s)} if action in ("drop", "delete") else set()
+    lost = {a.column for a in affected if a.verdict == "lost"}
+    if lost:
+        gone |= {n for n in range(index.node_count) if index.name(n) in lost}
+    order = {verdict: i for i, verdict in enumerate(VERDICTS)}
+    return WhatIf(
+        action=action,
+        to=to,
+        subjects=names,
+        affected=tuple(sorted(affected, key=lambda a: (order[a.verdict], a.hops, a.column))),
+        unused=tuple(sorted(index.name(n) for n in unused(index, gone))),
+    )
+
+
+def _nodes(index: Index, subject: Subject) -> Iterable[int]:
+    if subject.node is not None:
+        return (subject.node, *index.fields(subject.node))
+    return range(index.rows(subject.dataset), index.dataset_base[subject.dataset + 1])
+
+
+def _impacted(index: Index, subjects: list[Subject], change: Change) -> list[Affected]:
+    """The worst that any of the changes does to a column."""
+    own = {index.name(n) for s in subjects for n in _nodes(index, s)}
+    worst: dict[str, tuple[int, int, str, Impacted]] = {}
+    for subject in subjects:
+        result = impact(index, subject, change=change)
+        for entry in expand(index, result):
+            if entry.column in own or entry.verdict is None:
+                continue
+            rank = (int(entry.verdict), entry.hops, subject.text)
+            if entry.column not in worst or rank < worst[entry.column][:3]:
+                worst[entry.column] = (*rank, entry)
+    return [
+        Affected(
+            column=entry.column,
+            dataset=entry.dataset,
+            dataset_kind=entry.dataset_kind,
+            verdict=entry.verdict.label if entry.verdict is not None else "",
+            cause=cause,
+            hops=entry.hops,
+            path=entry.path,
+            via=entry.via,
+            evidence=entry.evidence,
+        )
+        for _, _, cause, entry in worst.values()
+    ]
+
+
+def _deleted(index: Index, subjects: list[Subject]) -> list[Affected]:
+    """What loses its last source."""
+    deleted = [index.rows(s.dataset) if s.node is None else s.node for s in subjects]
+    loss = losses(index, deleted)
+    cause = subjects[0].text if len(subjects) == 1 else ""
+    found = []
+    for verdict, nodes in (("lost", loss.lost), ("unknown", loss.unknown)):
+        for node in nodes:
+            dataset = index.node_dataset[node]
+            if index.is_elided(dataset) or index.is_unknown(node):
+                continue
+            said = {index.edge_derivation[e] for e in (*index.in_edges(node), *index.in_edges(index.rows(dataset)))}
+            proofs = sorted({evidence(index, d) for d in said}, key=lambda e: (e.file, e.line))
+            found.append(
+                Affected(
+                    column=index.name(node),
+                    dataset=index.dataset_name(dataset),
+                    dataset_kind=index.dataset_kind(dataset),
+                    verdict=verdict,
+                    cause=cause,
+                    hops=0,
+                    path=(),
+                    via=(),
+                    evidence=tuple(proofs),
+                )
+            )
+    return found
+
+
+def unused(index: Index, gone: set[int]) -> set[int]:
+    """Columns that served only what is gone, and what served only these; they themselves are not gone."""
+    found: set[int] = set()
+    stack = sorted(gone)
+    while stack:
+        for edge in index.in_edges(stack.pop()):
+            source = index.edge_source[edge]
+            if source in gone or source in found or index.is_rows(source) or index.is_unknown(source):
+                continue
+            if len(index.row_edges(index.node_dataset[source])):
+                continue
+            around = (source, *index.containers(source), *index.fields(source))
+            served = {
+                index.edge_target[e]
+                for n in around
+                for e in index.out_edges(n)
+                if index.kind(e) is not EdgeKind.UNION_ALL
+            }
+            if served <= gone | found:
+                found.add(source)
+                stack.append(source)
+    return {n for n in found if not index.is_hidden(index.node_dataset[n])}

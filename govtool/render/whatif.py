@@ -1,0 +1,131 @@
+"""``govtool whatif``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from govtool.render.answer import Version, evidence_object, places, tally
+from govtool.render.envelope import compact, envelope, json_lines
+from govtool.render.table import Column, Table, markdown, plain, to_csv
+from govtool.render.text import count
+
+if TYPE_CHECKING:
+    from govtool.app.whatif import PolicyEffect
+    from govtool.query.whatif import Affected, WhatIf
+
+FORMATS = ("table", "plain", "json", "jsonl", "csv", "markdown")
+_STYLES = {
+    "lost": "bold red",
+    "breaks": "bold red",
+    "unknown": "magenta",
+    "changes": "yellow",
+    "rows": "cyan",
+    "passes": "green",
+}
+_NOUNS = {
+    "lost": "lost",
+    "breaks": "break",
+    "unknown": "unknown",
+    "changes": "change",
+    "rows": "by rows only",
+    "passes": "pass",
+}
+
+
+def render(
+    form: str, answer: WhatIf, version: Version, limit: int | None, effect: PolicyEffect | None
+) -> Table | Iterable[str]:
+    """One of ``FORMATS``; ``effect`` is what the change does to the policies' findings, where there are policies."""
+    shown = answer.affected if limit is None else answer.affected[:limit]
+    left = len(answer.affected) - len(shown)
+    if form == "csv":
+        header = ("verdict", "column", "dataset", "hops", "via", "cause", "evidence")
+        return to_csv(
+            header,
+            [(a.verdict, a.column, a.dataset, a.hops, " → ".join(a.via), a.cause, places(a.evidence)) for a in shown],
+        )
+    if form == "jsonl":
+        return (compact(_object(a)) for a in shown)
+    if form == "json":
+        return json_lines(envelope("whatif/1", _body(answer, version, shown, left, effect)))
+    made = _table(answer, version, shown, left, effect)
+    return made if form == "table" else (plain if form == "plain" else markdown)(made)
+
+
+def _object(entry: Affected) -> dict[str, object]:
+    return {
+        "column": entry.column,
+        "dataset": entry.dataset,
+        "dataset_kind": entry.dataset_kind,
+        "verdict": entry.verdict,
+        "cause": entry.cause or None,
+        "hops": entry.hops,
+        "path": list(entry.path),
+        "via": list(entry.via),
+        "evidence": [evidence_object(e) for e in entry.evidence],
+    }
+
+
+def _body(
+    answer: WhatIf, version: Version, shown: tuple[Affected, ...], left: int, effect: PolicyEffect | None
+) -> dict[str, object]:
+    policies = None
+    if effect is not None:
+        ended = [{"rule": f.rule, "column": f.column, "source": f.source or None} for f in effect.ended]
+        policies = {"ended": ended, "left": effect.left}
+    return {
+        **version.header(),
+        "action": answer.action,
+        "to": answer.to,
+        "subjects": list(answer.subjects),
+        "columns": [_object(a) for a in shown],
+        **({"truncated": left} if left else {}),
+        "datasets": list(answer.datasets),
+        "jobs": list(answer.jobs),
+        "unused": list(answer.unused),
+        "policies": policies,
+        "summary": answer.counts,
+        "coverage": version.coverage.counts(),
+    }
+
+
+def _table(
+    answer: WhatIf, version: Version, shown: tuple[Affected, ...], left: int, effect: PolicyEffect | None
+) -> Table:
+    about = ", ".join(answer.subjects[:3]) + (
+        f" and {len(answer.subjects) - 3} more" if len(answer.subjects) > 3 else ""
+    )
+    action = answer.action + (f" to {answer.to}" if answer.to else "")
+    told = tally({_NOUNS[verdict]: number for verdict, number in answer.counts.items()}) or "nothing is affected"
+    parts = [told, f"{count(len(answer.datasets), 'dataset')}, {count(len(answer.jobs), 'file')}"]
+    if left:
+        parts.append(f"{count(left, 'more entry', 'more entries')} (--all)")
+    closing = [version.closing(*parts)]
+    if answer.unused:
+        names = ", ".join(answer.unused[:10]) + (
+            f" and {len(answer.unused) - 10} more" if len(answer.unused) > 10 else ""
+        )
+        closing.append(f"no longer used: {names}")
+    if effect is not None and effect.ended:
+        rules = ", ".join(dict.fromkeys(f.rule for f in effect.ended))
+        closing.append(
+            f"policies: {count(len(effect.ended), 'finding')} would end ({rules}), {effect.left:,} would stay"
+        )
+    return Table(
+        columns=(
+            Column("verdict"),
+            Column("column", style="bold"),
+            Column("hops", justify="right"),
+            Column("via"),
+            Column("cause"),
+            Column("evidence", style="dim"),
+        ),
+        rows=[
+            (a.verdict, a.column, str(a.hops) if a.hops else "", " → ".join(a.via), a.cause, places(a.evidence))
+            for a in shown
+        ],
+        heading=version.heading(about, f"what if: {action}"),
+        summary="\n".join(closing),
+        row_styles=[_STYLES[a.verdict] for a in shown],
+    )

@@ -1,0 +1,89 @@
+"""``whatif`` from the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "schemas" / "whatif-1.json").read_text())
+SQL = """create table crm.users (id int, email text, phone text);
+create table crm.old (id int, email text);
+create view stg.users as select id, lower(email) as address from crm.users union all select id, email from crm.old;
+create view stg.phones as select u.id, u.phone from crm.users u join crm.old o on o.id = u.id;
+create table mart.audience as select address as who from stg.users;
+"""
+POLICY = """version: 1
+name: p
+classes: {personal: {}}
+classify: [{class: personal, columns: ["crm.users.email"]}]
+rules: [{id: P, title: t, deny: {flow: {class: personal, to: {datasets: ["mart.**"]}}}}]
+"""
+
+
+@pytest.fixture
+def warehouse(govtool, project):
+    (project / "etl").mkdir()
+    (project / "etl" / "all.sql").write_text(SQL)
+    assert govtool("init").code == 0
+    assert govtool("ingest", "sql", "etl", "--dialect", "postgres").code == 0
+    return govtool
+
+
+def ask(govtool, *arguments: str) -> tuple[dict, dict[str, str]]:
+    answer = json.loads(govtool("whatif", *arguments, "-f", "json").out)
+    jsonschema.validate(answer, SCHEMA)
+    return answer, {c["column"]: c["verdict"] for c in answer["columns"]}
+
+
+def test_a_union_survives_the_loss_of_one_arm_and_a_join_does_not(warehouse):
+    answer, found = ask(warehouse, "delete", "crm.old")
+    assert found == {"stg.phones.*": "lost", "stg.phones.id": "lost", "stg.phones.phone": "lost"}
+    assert answer["unused"] == ["crm.users.phone"]
+    assert answer["jobs"] == ["all.sql"]
+    _, found = ask(warehouse, "delete", "crm.users", "crm.old")
+    assert {"stg.users.address", "mart.audience.who"} <= found.keys()
+
+
+def test_several_drops_at_once_give_the_worst_and_name_the_cause(warehouse):
+    answer, found = ask(warehouse, "drop", "crm.users.phone", "crm.old.email")
+    assert found["stg.phones.phone"] == found["mart.audience.who"] == "breaks"
+    causes = {c["column"]: c["cause"] for c in answer["columns"]}
+    assert causes["stg.phones.phone"] == "crm.users.phone"
+    assert causes["mart.audience.who"] == "crm.old.email"
+    assert answer["subjects"] == ["crm.old.email", "crm.users.phone"]
+    assert warehouse("whatif", "drop", "crm.users.phone", "--fail-on", "breaks").code == 1
+    assert warehouse("whatif", "drop", "mart.audience.who", "--fail-on", "breaks").code == 0
+
+
+def test_rename_retype_and_their_arguments(warehouse):
+    _, found = ask(warehouse, "rename", "crm.users.email", "--to", "mail")
+    assert (found["stg.users.address"], found["mart.audience.who"]) == ("breaks", "passes")
+    _, found = ask(warehouse, "retype", "crm.users.id", "crm.old.id", "--to", "bigint")
+    assert found["stg.users.id"] == "changes"
+    assert warehouse("whatif", "rename", "crm.users.*", "--to", "x").code == 2
+    assert warehouse("whatif", "drop", "**.nothing").code == 2
+    assert "did you mean  crm.users.email" in warehouse("whatif", "drop", "crm.users.emial").err
+
+
+def test_a_mask_ends_findings_of_policies(warehouse, project):
+    (project / "policies").mkdir()
+    (project / "policies" / "p.yml").write_text(POLICY)
+    answer, found = ask(warehouse, "mask", "class:personal", "--exclude", "mart.** stg.**")
+    assert answer["subjects"] == ["crm.users.email"]
+    assert found["mart.audience.who"] == "changes"
+    assert answer["policies"] == {
+        "ended": [{"rule": "P", "column": "mart.audience.who", "source": "crm.users.email"}],
+        "left": 0,
+    }
+    assert "policies: 1 finding would end (P)" in warehouse("whatif", "mask", "crm.users.email").out
+
+
+def test_the_table(warehouse):
+    lines = warehouse("whatif", "delete", "crm.old").out.splitlines()
+    assert lines[2].split() == ["verdict", "column", "hops", "via", "cause", "evidence"]
+    assert lines[3].split() == ["lost", "stg.phones.*", "crm.old", "all.sql:4"]
+    assert lines[-2].startswith("2 lost · 1 dataset, 1 file · coverage")
+    assert lines[-1] == "no longer used: crm.users.phone"
