@@ -70,11 +70,11 @@ declassify:
 
 @st.composite
 def random_edge(draw) -> Edge:
-    source, path, shape = draw(st.sampled_from(DATASETS)), draw(st.sampled_from(PATHS)), draw(st.integers(0, 9))
+    source, path, shape = draw(st.sampled_from(DATASETS)), draw(st.sampled_from(PATHS)), draw(st.integers(0, 10))
     if shape == 0:
         return Edge(ColumnRef(source, "*"), "*", EdgeKind.READ)
-    if shape == 1:
-        ends = draw(st.sampled_from([("*", "*"), (path, "*"), ("*", "x"), (path, "y")]))
+    if shape in (1, 10):
+        ends = draw(st.sampled_from([("*", "*"), (path, "*"), ("*", "x"), ("*", "y"), (path, "y")]))
         return Edge(ColumnRef(source, ends[0]), ends[1], EdgeKind.OPAQUE, reason="opaque")
     if shape == 2:
         kind = draw(st.sampled_from([EdgeKind.JOIN, EdgeKind.FILTER, EdgeKind.UNION_ALL]))
@@ -117,5 +117,5 @@ def random_seeds(draw, index: Index) -> dict[int, tuple[str, ...]]:
     columns = [n for n in range(index.node_count) if not index.is_rows(n)]
     if not columns:
         return {}
-    chosen = draw(st.lists(st.sampled_from(columns), max_size=4, unique=True))
+    chosen = draw(st.lists(st.sampled_from(columns), min_size=1, max_size=4, unique=True))
     return {n: tuple(draw(st.lists(st.sampled_from(CLASSES), min_size=1, unique=True))) for n in chosen}
