@@ -28,6 +28,8 @@ class CreateWalk(WriteWalk):
         if isinstance(query, (exp.Query, exp.Table, exp.Pivot, exp.Values)):
             env = self.environment(tree, None, None)
             output = self.query(query, None, env)
+            if self.dialect == "duckdb":
+                output = output.unique()
             if names:
                 if not output.open and len(names) != len(output.names) and kind == "VIEW":
                     self.diagnose("arity", f"{len(names)} names for {len(output.names)} columns", tree.this)
@@ -74,9 +76,10 @@ class CreateWalk(WriteWalk):
         found = False
         for item in node.expressions if isinstance(node, exp.Schema) else ():
             for constraint in item.args.get("constraints") or () if isinstance(item, exp.ColumnDef) else ():
-                if isinstance(constraint.kind, exp.ComputedColumnConstraint):
+                computed = constraint.args.get("kind")  # .kind raises where the parser put what it does not expect
+                if isinstance(computed, exp.ComputedColumnConstraint):
                     position = output.index()[self.name(item.this)]
-                    output.deps[position] = self.dependencies(constraint.kind.this, scope, None)
+                    output.deps[position] = self.dependencies(computed.this, scope, None)
                     found = True
         return found
 

@@ -38,6 +38,9 @@ Column = exp.Column
 COMPOSED_BITS = KIND_MASK | CHAIN_MASK
 UNSTARRED = ~STAR
 
+XML_METHODS = frozenset({"value", "query", "nodes", "exist"})
+"""Methods of T-SQL's xml columns."""
+
 Task = tuple[Any, int, int]
 """A node, the kind of the way from it to the output, and the chain of functions on that way."""
 
@@ -365,6 +368,9 @@ class ExpressionWalk(ColumnWalk):
             if self._inline(f"{name}.{function_name(right)}", right, kind, chain, at.scope, at.env, at.out):
                 return
             at.stack.append((right, kind, chain))
+            receiver = self._receiver(node.this, function_name(right), at.scope)
+            if receiver is not None:
+                at.stack.append((receiver, *self._through(function_name(right), kind, chain)))
             return
         base, path = self._path(node)
         self._descend(base, path, kind, chain, at)
@@ -435,6 +441,35 @@ class ExpressionWalk(ColumnWalk):
         for dep in deps:
             below = self.interner.field(dep & ~STAR, path) if path and dep & KIND_MASK != OPAQUE else dep
             at.out.append(compose(below, kind, chain, self.interner))
+
+    def _receiver(self, node: exp.Expr, function: str, scope: Scope) -> exp.Expr | None:
+        """Return what a method is called on (``column.upper()``, ``xml.value(…)``); None if it is a schema."""
+        parts: list[exp.Expr] = []
+        item: exp.Expr = node
+        while isinstance(item, exp.Dot):
+            if not isinstance(item.expression, exp.Identifier):
+                return node  # a call on the result of a call
+            parts.insert(0, item.expression)
+            item = item.this
+        if isinstance(item, exp.Column):
+            parts[:0] = item.parts
+        elif isinstance(item, exp.Identifier):
+            parts.insert(0, item)
+        else:
+            return node
+        names = self.qualifier(parts)
+        level: Scope | None = scope
+        while level is not None:
+            if len(names) == 1 and any(names[0] in source.known for source in level.sources):
+                return exp.Column(this=parts[0].copy())
+            level = level.parent
+        if len(names) == 1:
+            is_method = self.dialect == "tsql" and function in XML_METHODS
+            return exp.Column(this=parts[0].copy()) if is_method else None
+        if scope.find(names[:-1]) is None:
+            return None
+        qualifier = dict(zip(("table", "db", "catalog"), (p.copy() for p in reversed(parts[:-1])), strict=False))
+        return exp.Column(this=parts[-1].copy(), **qualifier)
 
     def _dotted(self, node: exp.Expr) -> str:
         if isinstance(node, exp.Dot):
@@ -561,6 +596,9 @@ class ExpressionWalk(ColumnWalk):
         at.stack.append((node.this, kind, chain))
 
     def _second_only(self, node: exp.Expr, kind: int, chain: int, at: Visit) -> None:
+        """name: value. A key of a map is a value too; the name of a field is not."""
+        if node.this.__class__ is Column and isinstance(node.parent, exp.Struct):
+            at.stack.append((node.this, kind, chain))
         at.stack.append((node.args["expression"], kind, chain))
 
     def _generic_special(self, node: exp.Expr, kind: int, chain: int, at: Visit) -> None:

@@ -120,6 +120,7 @@ AGGREGATE_NAMES = frozenset(
 SERIES = frozenset(
     [
         "generate_series",
+        "range",
         "generate_subscripts",
         "regexp_split_to_table",
         "string_to_table",

@@ -57,6 +57,8 @@ class ProjectionWalk(PivotWalk):
                 self._several(item, scope, env, output)
             elif cls is exp.Dot and isinstance(item.expression, exp.Star):
                 self._struct_star(item, scope, env, output)
+            elif self.dialect == "duckdb" and cls is exp.Explode and isinstance(item.args["this"], exp.Struct):
+                _extend(output, self._struct_fields(item.args["this"], scope, env))
             elif self.dialect == "duckdb" and (columns := item.find(exp.Columns)) is not None:
                 self._repeated(item, columns, scope, env, output)
             else:

@@ -110,6 +110,8 @@ class QueryWalk(SetOperationWalk):
                 output.add("", self.dependencies(node, cte.scope or Scope(None), cte.env))
         finally:
             cte.evaluating = False
+        if self.dialect == "duckdb":
+            output = output.unique()
         if cte.columns:
             output = output.renamed(cte.columns)
         cte.output = output

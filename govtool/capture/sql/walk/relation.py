@@ -87,6 +87,22 @@ class Output:
         """Return a copy whose lists can be changed."""
         return self.renamed(())
 
+    def unique(self) -> Output:
+        """Return the output with names that occur again numbered: ``id``, ``id_1``, as DuckDB does."""
+        if len(set(self.names)) == len(self.names):
+            return self
+        result = self.copy()
+        taken = set(self.names)
+        seen: set[str] = set()
+        for position, name in enumerate(self.names):
+            number, new = 0, name
+            while new in seen or (number and new in taken):
+                number += 1
+                new = f'{name[:-1]}_{number}"' if name.endswith('"') else f"{name}_{number}"
+            seen.add(new)
+            result.names[position] = new
+        return result
+
     def renamed(self, names: Iterable[str]) -> Output:
         """Return a copy whose first columns carry ``names`` (a column list of an alias, a CTE or a view)."""
         result = Output()

@@ -149,9 +149,16 @@ class SourceWalk(TableFunctionWalk):
             self._add_unnest(node, scope, env)
         elif isinstance(node, exp.Values):
             self._finish(node, self.values(node, scope, env), scope, env)
+        elif isinstance(node, exp.TableAlias):  # |> AS name, in pipe syntax: the CTE that the parser has made of it
+            self._add_table(exp.Table(this=node.this.copy()), scope, env)
+        elif isinstance(node, exp.TableFromRows) and isinstance(node.this, exp.Literal):  # Snowflake's TABLE('name')
+            named = exp.to_table(node.this.name, dialect=self.dialect)
+            for key in ("alias", "joins"):
+                named.set(key, node.args.get(key))
+            self._add_table(named, scope, env)
         elif isinstance(node, exp.TableFromRows):
             self._finish(node, self._function_output(node.this, scope, env), scope, env)
-        elif isinstance(node, (exp.Stream, exp.Paren)):  # Databricks' STREAM(table)
+        elif isinstance(node, (exp.Stream, exp.Final, exp.Paren)):  # Databricks' STREAM(table), ClickHouse's t FINAL
             self.add_source(node.this, scope, env)
             return
         elif isinstance(node, exp.Alias):
@@ -263,21 +270,22 @@ class SourceWalk(TableFunctionWalk):
         inner = node.this
         alias, _ = self._alias(node)
         start = len(scope.sources)
-        if isinstance(inner, (exp.Table, exp.Subquery)) and not alias and not isinstance(inner.unnest(), exp.Query):
+        plain = isinstance(inner, (exp.Table, exp.TableFromRows, exp.Subquery))
+        if plain and not alias and not isinstance(inner.unnest(), exp.Query):
             self.add_source(inner, scope, env)  # (a JOIN b ON …): its tables stay visible
             self.add_joins(node.args.get("joins") or [], scope, env, start)
             return
-        if isinstance(inner, exp.Table):
+        if isinstance(inner, (exp.Table, exp.TableFromRows)):
             output = self._joined_output(inner, scope, env)
         else:
             output = (
                 self.query(node, scope.parent, env) if node.args.get("with_") else self.query(inner, scope.parent, env)
             )
             self.modifiers(node, output, scope.parent, env)
-        self._finish(node, output, scope, env)
+        self._finish(node, output.unique() if self.dialect == "duckdb" else output, scope, env)
         self.add_joins(node.args.get("joins") or [], scope, env, start)
 
-    def _joined_output(self, inner: exp.Table, scope: Scope, env: Environment | None) -> Output:
+    def _joined_output(self, inner: exp.Expr, scope: Scope, env: Environment | None) -> Output:
         """The output of an aliased parenthesised join: ``(a JOIN b ON …) AS j(p, q)``."""
         joined = Scope(scope.parent)
         self.add_source(inner, joined, env)

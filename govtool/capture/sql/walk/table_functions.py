@@ -91,14 +91,15 @@ class TableFunctionWalk(ShapeWalk):
     def _function_output(self, node: exp.Expr, scope: Scope, env: Environment | None, schema: str = "") -> Output:
         """The output of a set-returning function: every column depends on all arguments."""
         output = Output()
-        name = function_name(node) if isinstance(node, exp.Func) else ""
+        whole = node
+        name = self._series_name(node) if isinstance(node, exp.Func) else ""
         if isinstance(node, exp.Dot) and isinstance(node.expression, exp.Func):
             name = f"{self._dotted(node.this)}.{function_name(node.expression)}"
             node = node.expression
         body = self.lookup.function(f"{schema}.{name}" if schema else name) if name else None
         if body is not None and body.is_table and name not in self.inlining:
             return self._inline_table(name, body, node, scope, env)
-        deps = bounded(self.collect(node, scope, env, IDENTITY, 0))
+        deps = bounded(self.collect(whole, scope, env, IDENTITY, 0))
         if isinstance(node, (exp.JSONTable, exp.OpenJSON)):
             definitions = (
                 node.args["schema"].expressions
@@ -129,6 +130,11 @@ class TableFunctionWalk(ShapeWalk):
         output.add(_default_column(name), deps)
         output.open.append(OpenStar(FunctionRows(name, deps)))
         return output
+
+    def _series_name(self, node: exp.Expr) -> str:
+        if self.dialect == "duckdb" and isinstance(node, exp.GenerateSeries) and node.args.get("is_end_exclusive"):
+            return "range"
+        return function_name(node)
 
     def _stack(self, node: exp.Stack, scope: Scope, env: Environment | None) -> Output:
         """stack(n, v1, v2, …): rows of k = ceil(len / n) columns, filled row by row."""
