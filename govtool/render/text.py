@@ -50,7 +50,7 @@ def fold(text: str, limit: int) -> list[str]:
     used = 0
     for ch in text:
         cells = _cells(ch)
-        if line and used + cells > limit:
+        while line and used + cells > limit:
             cut = _break_at(line, limit // 3)
             lines.append(line[:cut].rstrip(" "))
             line = line[cut:]
