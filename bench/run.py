@@ -3,6 +3,7 @@
     python -m bench                                     everything that needs no checkout
     python -m bench lineage peers                       two sections; the others stay as they are
     python -m bench warehouses --bigquery-etl PATH      extraction of a real warehouse
+    python -m bench accuracy                            docs/accuracy.md: against PostgreSQL and DuckDB
 
 Peers and texts are downloaded into ``bench/.peers`` and ``bench/data`` once.
 """
@@ -28,8 +29,16 @@ def main() -> None:
     parser.add_argument("--bigquery-etl", type=Path, help="a checkout of mozilla/bigquery-etl")
     parser.add_argument("--edges", type=int, action="append", help="sizes of the graphs (default: 1M and 10M)")
     parser.add_argument("--records", type=int, default=1_000_000, help="size of the query log (default: 1M)")
+    parser.add_argument("--queries", type=int, default=5000, help="accuracy: how many are generated (default: 5000)")
     parser.add_argument("--print", action="store_true", help="print the sections too")
     arguments = parser.parse_args()
+    if "accuracy" in arguments.sections:  # a page of its own
+        from bench.accuracy import write
+
+        write(arguments.queries)
+        arguments.sections.remove("accuracy")
+        if not arguments.sections:
+            return
     unknown = [name for name in arguments.sections if name not in SECTIONS]
     if unknown:
         parser.error(f"no section {', '.join(unknown)}; there are {', '.join(SECTIONS)}")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import sqlglot
 from sqlglot import exp
 
-from bench.corpora import Corpus, tpc_ds, tpc_h
+from bench.corpora import ROOT, Corpus, tpc_ds, tpc_h
 from bench.oracles.compare import View
 from bench.oracles.expressions import INT, TABLES, TEXT
 from bench.oracles.queries import Generator
@@ -31,7 +33,7 @@ def _tables(corpus: Corpus) -> dict[str, dict[str, str]]:
 def _views(corpus: Corpus) -> list[View]:
     prefix = corpus.name.replace("-", "").lower()
     return [
-        View(f"{prefix}_{number}", _for_postgres(sqlglot.parse_one(text)).sql("postgres"))
+        View(f"{prefix}_{number}", _for_postgres(sqlglot.parse_one(text, read="postgres")).sql("postgres"))
         for number, text in enumerate(corpus.texts, 1)
     ]
 
@@ -67,3 +69,41 @@ def generated_views(seeds: range) -> tuple[dict[str, dict[str, str]], list[View]
     types = {INT: "bigint", TEXT: "text"}
     tables = {table: {name: types[kind] for name, kind in columns.items()} for table, columns in TABLES.items()}
     return tables, [View(f"seed_{seed}", Generator(seed, "postgres").draw()) for seed in seeds]
+
+
+_FIXTURES = ROOT / "fixtures" / "oracles"
+_DECLARED = re.compile(r'-- (table|type|view) ("[^"]+"|\w+): (.*)')
+_COLUMN = re.compile(r'("[^"]+"|\w+) (.*)')
+
+
+def written_views() -> tuple[dict[str, dict[str, str]], list[View], str]:
+    """The statements of ``fixtures/oracles/postgres.sql``: tables, views, and the types that go before."""
+    tables: dict[str, dict[str, str]] = {}
+    views: list[View] = []
+    types: list[str] = []
+    for line in (_FIXTURES / "postgres.sql").read_text().splitlines():
+        declared = _DECLARED.match(line)
+        if declared is None:
+            if not line.startswith("--"):
+                views.append(View(f"line_{len(views)}", line))
+        elif declared[1] == "view":
+            views.append(View(declared[2], declared[3]))
+        elif declared[1] == "type":
+            types.append(f"CREATE TYPE {declared[2]} AS ({declared[3]});")
+        else:
+            columns = [_COLUMN.fullmatch(column) for column in declared[3].split(", ")]
+            tables[declared[2]] = {column[1]: column[2] for column in columns if column}
+    return tables, views, "".join(types)
+
+
+def written_queries() -> list[str]:
+    """The queries of ``fixtures/oracles/duckdb.sql``."""
+    lines = (_FIXTURES / "duckdb.sql").read_text().splitlines()
+    return [line for line in lines if line and not line.startswith("--")]
+
+
+EXPLAINED = {
+    "select (addr).* from p": "a composite type has its fields in CREATE TYPE, which is not read: `?` stands for them",
+    "select now() from t": "sqlglot reads now() as CURRENT_TIMESTAMP, whose column PostgreSQL calls current_timestamp",
+}
+"""Statements that may differ from PostgreSQL in names, and why."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 from sqlglot.expressions import Identifier
 
+from govtool.capture.sql.walk import naming
 from govtool.capture.sql.walk.columns import ROW_KINDS
 from govtool.capture.sql.walk.dependencies import (
     TRANSFORMATION,
@@ -334,7 +335,7 @@ class SourceWalk(TableFunctionWalk):
             scalar
             and alias
             and len(output.names) == 1
-            and not (series and self.dialect == "duckdb")
+            and not (series and self.dialect not in naming.DIALECTS)
             and any(isinstance(star.table, FunctionRows) for star in output.open)
         ):
             output = output.renamed([alias])  # PostgreSQL: the alias of a function names its only column too

@@ -127,7 +127,8 @@ class TableFunctionWalk(ShapeWalk):
             return output
         if isinstance(node, exp.Stack):
             return self._stack(node, scope, env)
-        output.add(_default_column(name), deps)
+        spark_range = name == "range" and self.dialect in ("spark", "databricks")
+        output.add("id" if spark_range else _default_column(name), deps)
         output.open.append(OpenStar(FunctionRows(name, deps)))
         return output
 

@@ -1,0 +1,57 @@
+"""The extractor against DuckDB: what a query puts out, and what may change without changing it."""
+
+from __future__ import annotations
+
+import pytest
+
+from bench.oracles import perturb
+from bench.oracles.corpora import written_queries
+from bench.oracles.queries import Generator
+from govtool.model import EdgeKind
+
+pytest.importorskip("duckdb")
+
+
+def test_generated_queries():
+    report = perturb.run(range(400))
+    assert [(f.seed, f.what, f.detail) for f in report.findings] == []
+    assert report.queries > 300  # the rest DuckDB does not take
+
+
+def test_hard_queries():
+    report = perturb.Report()
+    with perturb.Database() as database:
+        for sql in written_queries():
+            perturb.examine(database, sql, report)
+    assert [(f.sql, f.what, f.detail) for f in report.findings] == []
+    assert report.refused == 0
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        EdgeKind.IDENTITY,
+        EdgeKind.TRANSFORMATION,
+        EdgeKind.AGGREGATION,
+        EdgeKind.CONDITIONAL,
+        EdgeKind.WINDOW,
+        EdgeKind.JOIN,
+        EdgeKind.FILTER,
+        EdgeKind.GROUP_BY,
+        EdgeKind.SORT,
+        EdgeKind.DISTINCT,
+        EdgeKind.SET_OPERATION,
+    ],
+    ids=lambda kind: kind.label,
+)
+def test_a_kind_of_edge_that_is_left_out_is_noticed(monkeypatch, kind):
+    """The oracle can see every kind: an extractor without it is found out."""
+    monkeypatch.setattr(perturb, "ROW_SET", perturb.ROW_SET - {kind})
+    monkeypatch.setattr(perturb, "CONTRIBUTED", perturb.CONTRIBUTED - {kind})
+    report = perturb.Report()
+    with perturb.Database() as database:
+        for seed in range(2000):
+            perturb.examine(database, Generator(seed, "duckdb").draw(), report, seed)
+            if report.findings:
+                break
+    assert report.findings[0].what == "unsound"
