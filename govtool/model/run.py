@@ -1,0 +1,191 @@
+"""Runs: one execution of a job, what it read and wrote, with which software and settings, and what it hid from us.
+
+What the runs say of columns are `Derivation`s whose statement names the run; a `Run` holds the rest. The terms are
+those of OpenLineage (job, run, dataset, facet); software and its versions are what the "flawed software" case of
+Muniswamy-Reddy, Macko and Seltzer, "Making a Cloud Provenance-Aware" (TaPP 2009) asks for.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from govtool.errors import IntegrityError
+from govtool.model.diagnostic import Diagnostic
+from govtool.model.record import Identity
+
+RUNS = "runs"
+"""The store table of runs."""
+FORMAT = 1
+"""Version of the layout, in the Parquet metadata."""
+_FORMAT_KEY = b"govtool.runs"
+
+
+class Software(NamedTuple):
+    """A piece of software that a run used: ``("spark", "4.0.1")``, ``("script:etl.py", "<sha256>")``."""
+
+    name: str
+    """``spark``, ``python``, ``java``, a package's name in lower case, ``script:<name>``, ``git``."""
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunInput:
+    """A dataset that a run read."""
+
+    dataset: str
+    """Canonical dataset id."""
+    rows: int | None = None
+    bytes: int | None = None
+    files: int | None = None
+    identity: Identity | None = None
+    """Which content was read; None: not known."""
+    fields: tuple[tuple[str, str], ...] = ()
+    """Column paths and their types, as the run saw them."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunOutput:
+    """A dataset that a run wrote."""
+
+    dataset: str
+    mode: str = ""
+    """``overwrite``, ``append``, ``errorifexists``, ``ignore``, ``merge``, ``update``, ``delete``; empty: not known."""
+    rows: int | None = None
+    bytes: int | None = None
+    files: int | None = None
+    identity: Identity | None = None
+    """Which content was left behind; None: not known."""
+    fields: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One execution of a job."""
+
+    id: str
+    """Unique in the source: OpenLineage's run id, Spark's application id followed by ``/<execution>`` …"""
+    job: str
+    """The job's name, stable over its runs: script and target, a dbt node, a DAG's task."""
+    status: str
+    """``complete``, ``failed``, ``aborted``, ``running``, ``unknown``."""
+    how: str
+    """``plan``, ``plan-text``, ``openlineage``, ``declared``, ``prov``."""
+    source: str = ""
+    """The ingest's ``--source`` name: the unit of retraction."""
+    application: str = ""
+    """What the run was a part of: a Spark application, a DAG run; runs of one application share it."""
+    user: str = ""
+    started: str | None = None
+    """ISO 8601, UTC."""
+    ended: str | None = None
+    error: str = ""
+    """Why it failed, first line, redacted."""
+    software: tuple[Software, ...] = ()
+    """Sorted."""
+    config: Mapping[str, str] = field(default_factory=dict)
+    """Settings that may change results, secrets redacted; sorted by key."""
+    host: str = ""
+    """The class of machine (``Linux-x86_64``), never its name."""
+    inputs: tuple[RunInput, ...] = ()
+    """Sorted by dataset."""
+    outputs: tuple[RunOutput, ...] = ()
+    """Sorted by dataset."""
+    plan: str = ""
+    """The plan or statement, normalised: ids and literals removed, so that equal work reads equal."""
+    breaks: tuple[Diagnostic, ...] = ()
+    """Where lineage was lost: ``break.rdd``, ``break.foreach-batch`` …; never guessed over."""
+
+
+@lru_cache(maxsize=1)
+def schema() -> Any:
+    """The Arrow schema of a runs table: a row a run; what selectors look for in columns, the rest as JSON."""
+    import pyarrow as pa
+
+    text, texts = pa.string(), pa.list_(pa.string())
+    software = pa.list_(pa.struct([("name", text), ("version", text)]))
+    fields = [("id", text), ("job", text), ("status", text), ("how", text), ("source", text), ("application", text)]
+    fields += [("started", text), ("ended", text), ("inputs", texts), ("outputs", texts), ("software", software)]
+    return pa.schema([*fields, ("body", text)], metadata={_FORMAT_KEY: str(FORMAT).encode()})
+
+
+def encode_runs(runs: Iterable[Run]) -> bytes:
+    """Runs as Parquet, sorted; equal runs give equal bytes."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    rows = [
+        {
+            "id": run.id,
+            "job": run.job,
+            "status": run.status,
+            "how": run.how,
+            "source": run.source,
+            "application": run.application,
+            "started": run.started,
+            "ended": run.ended,
+            "inputs": [read.dataset for read in run.inputs],
+            "outputs": [written.dataset for written in run.outputs],
+            "software": [item._asdict() for item in run.software],
+            "body": json.dumps(_body(run), sort_keys=True),
+        }
+        for run in sorted(runs, key=lambda run: (run.started or "", run.id, run.job))
+    ]
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.Table.from_pylist(rows, schema()), sink, compression="zstd", write_statistics=False)
+    data: bytes = sink.getvalue().to_pybytes()
+    return data
+
+
+def decode_runs(data: bytes) -> list[Run]:
+    """Read what `encode_runs` wrote.
+
+    Raises:
+        IntegrityError: It is something else, or of a newer format.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        table = pq.read_table(pa.BufferReader(data), use_threads=False)
+        written = (table.schema.metadata or {}).get(_FORMAT_KEY)
+        if written is not None and written != str(FORMAT).encode():
+            raise IntegrityError(
+                f"runs have format {written.decode('ascii', 'replace')}; this version reads {FORMAT}",
+                code="store.format-fragment",
+                hint="pip install --upgrade govtool",
+            )
+        return [_run(row) for row in table.to_pylist()]
+    except (pa.ArrowException, OSError, ValueError, KeyError, TypeError) as error:
+        raise IntegrityError("a fragment holds no runs", code="store.corrupt-fragment") from error
+
+
+_IN_COLUMNS = ("id", "job", "status", "how", "source", "application", "started", "ended")
+
+
+def _body(run: Run) -> dict[str, Any]:
+    body = asdict(run)
+    for name in (*_IN_COLUMNS, "software"):
+        del body[name]
+    return body
+
+
+def _run(row: Mapping[str, Any]) -> Run:
+    body = json.loads(row["body"])
+    for side, kind in (("inputs", RunInput), ("outputs", RunOutput)):
+        body[side] = tuple(
+            kind(
+                **{
+                    **item,
+                    "identity": None if item["identity"] is None else Identity(**item["identity"]),
+                    "fields": tuple((name, type_) for name, type_ in item["fields"]),
+                }
+            )
+            for item in body[side]
+        )
+    body["breaks"] = tuple(Diagnostic(**{**note, "candidates": tuple(note["candidates"])}) for note in body["breaks"])
+    software = tuple(Software(item["name"], item["version"]) for item in row["software"])
+    return Run(**{name: row[name] for name in _IN_COLUMNS}, software=software, **body)
