@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+pyspark = pytest.importorskip("pyspark", reason="pyspark is not installed: pip install govtool[test]")
+
+
+@pytest.fixture(scope="session")
+def spark_home(tmp_path_factory):
+    """A folder for what the shared session leaves on disk: warehouse, event log, scratch files."""
+    return tmp_path_factory.mktemp("spark")
+
+
+@pytest.fixture(scope="session")
+def spark(spark_home):
+    """The one local Spark session of all tests: two threads, no UI, event log in ``spark_home / "events"``.
+
+    Settings of a test go through ``spark.conf.set`` and back, or through ``spark.newSession()``.
+    """
+    from pyspark.sql import SparkSession
+
+    # The workers import this very checkout, wherever pytest was started.
+    root = str(Path(__file__).parents[2])
+    os.environ["PYTHONPATH"] = os.pathsep.join(p for p in (root, os.environ.get("PYTHONPATH")) if p)
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    events = spark_home / "events"
+    events.mkdir()
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.default.parallelism": "2",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.memory": "1g",
+        "spark.driver.extraJavaOptions": f"-Dderby.system.home={spark_home}",
+        "spark.sql.warehouse.dir": str(spark_home / "warehouse"),
+        "spark.local.dir": str(spark_home / "local"),
+        "spark.sql.session.timeZone": "UTC",
+        "spark.eventLog.enabled": "true",
+        "spark.eventLog.dir": events.as_uri(),
+        "spark.eventLog.rolling.enabled": "false",
+        "spark.eventLog.compress": "false",
+    }
+    builder = SparkSession.builder.master("local[2]").appName("govtool-tests")
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("ERROR")
+    try:
+        yield session
+    finally:
+        session.stop()
