@@ -1,0 +1,63 @@
+"""What of a Spark application may be kept: settings that may change results, and never a secret.
+
+Spark redacts what matches ``spark.redaction.regex`` in its own logs, by default
+``(?i)secret|password|token|access[.]?key``
+(older ones without ``access.key``); what it missed, or was told to let through, is masked here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from govtool.capture.openlineage.redact import SECRET, clean_text
+
+_KEY = re.compile(
+    r"secret|password|passwd|passphrase|pwd|token|access[._-]?key|account[._-]?key|api[._-]?key|credential|private"
+    r"|signature|authorization|keytab|cookie|\bsas\b|fs\.azure\.sas",
+    re.IGNORECASE,
+)
+_REDACTED = re.compile(r"\*{4,}\(redacted\)|\*{5,}")
+_OF_ONE_RUN = re.compile(
+    r"spark\.(?:app\.(?:id|startTime|submitTime|attempt\.id|initial\.\S*)|driver\.(?:host|port|bindAddress)|ui\.\S*"
+    r"|eventLog\.\S*|history\.\S*|yarn\.app\.\S*|blockManager\.port|port\.maxRetries|repl\.\S*|executor\.id"
+    r"|sql\.execution\.(?:id|root\.id)|rdd\.scope\S*|jobGroup\.id|job\.\S*|rootExecution\.id|org\.apache\.\S*"
+    r"|redaction\.\S*|govtool\.\S*|extraListeners|sql\.queryExecutionListeners|kubernetes\.driver\.pod\.name"
+    r"|sql\.warehouse\.dir|local\.dir|sql\.artifact\.\S*|connect\.\S*session\S*|databricks\.(?:job|task)\S*\.runId)\Z",
+    re.IGNORECASE,
+)
+"""Settings that differ from run to run and change no result."""
+MAX_VALUE = 4000
+"""Characters of one setting that are kept."""
+
+
+def is_secret(key: str) -> bool:
+    """Whether a setting's name says that its value is a secret."""
+    return _KEY.search(key) is not None
+
+
+def clean_value(key: str, value: str) -> str:
+    """The value of a setting, without what must not be kept: of a secret all, of options and URLs the passwords."""
+    if is_secret(key) or _REDACTED.fullmatch(value.strip()):
+        return SECRET
+    return clean_text(_REDACTED.sub(SECRET, value))[:MAX_VALUE]
+
+
+def clean_config(settings: Mapping[str, str]) -> dict[str, str]:
+    """The settings of an application or execution that may change its results, redacted and sorted by key.
+
+    Left out is what is another in every run: ports, ids, start times, the places of logs.
+    """
+    return {
+        key: clean_value(key, str(value))
+        for key, value in sorted(settings.items())
+        if key.startswith("spark.") and not _OF_ONE_RUN.match(key)
+    }
+
+
+def first_line(message: str, limit: int = 500) -> str:
+    """An error as one line: its first that says something, without secrets."""
+    for line in message.splitlines():
+        if line.strip():
+            return clean_text(line.strip())[:limit]
+    return ""
