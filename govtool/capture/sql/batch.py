@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from govtool.capture.sql.inline import inline_function
+from govtool.capture.sql.knowledge import Knowledge, KnownTable, Usage
 from govtool.capture.sql.logged import LoggedStatement
 from govtool.capture.sql.script import ParsedStatement
 from govtool.capture.sql.walk.dependencies import Interner
@@ -24,6 +25,8 @@ from govtool.capture.sql.walk.statements import StatementWalk
 from govtool.capture.sql.walk.writes import Write
 from govtool.model import Diagnostic
 from govtool.names import fold, join_name, split_name
+
+_NOTHING = ParsedStatement(None, "", 1, 1, "ignored", "")
 
 FILE_FORMATS = frozenset({"parquet", "delta", "csv", "json", "orc", "avro", "text", "iceberg", "binaryfile"})
 
@@ -104,7 +107,9 @@ class StatementState:
 class Batch:
     """All scripts of one extraction, and what is known of every table."""
 
-    def __init__(self, schema: Mapping[str, Mapping[str, str | None]] | None) -> None:
+    def __init__(
+        self, schema: Mapping[str, Mapping[str, str | None]] | None, knowledge: Knowledge | None = None
+    ) -> None:
         self.schema = schema or {}
         self.interner = Interner()
         self.scripts: list[ScriptState] = []
@@ -115,7 +120,33 @@ class Batch:
         self._known: dict[str, TableInfo] = {}
         self._used: dict[str, set[str]] = {}
         self._names: dict[tuple[object, ...], str] = {}
+        self._known_names: frozenset[str] = frozenset()
         self.usage_seen = 0
+        if knowledge is not None:
+            self._learn(knowledge)
+
+    def _learn(self, knowledge: Knowledge) -> None:
+        """Begin with what another batch says."""
+        self._known_names = knowledge.defined
+        self.functions = dict(knowledge.functions)
+        self._used = {name: set(columns) for name, columns in knowledge.used.items()}
+        for name, known in knowledge.tables.items():
+            self._known[name] = self._info(name, dict(known.columns), complete=known.complete)
+
+    def knowledge(self) -> Knowledge:
+        """What this batch, all of it walked, says to statements of other scripts."""
+        outsider = StatementState(_NOTHING, ScriptState("", "", ""), 0, None, None, ())
+        names = {*self._definers, *self._fillers, *self._alters, *self._known} - set(self.schema)
+        tables = {}
+        for name in sorted(names):
+            info = self.table(name, outsider)
+            if info.columns or info.complete:
+                tables[name] = KnownTable(dict(info.columns), info.complete)
+        return Knowledge(tables, self._known_names | frozenset(self._definers), dict(self.functions), self.usage())
+
+    def usage(self) -> Usage:
+        """The columns that statements have named, by table."""
+        return {name: frozenset(columns) for name, columns in sorted(self._used.items()) if columns}
 
     # ---- before the walk ---------------------------------------------------------------------------
 
@@ -278,7 +309,7 @@ class Batch:
         if len(names) == 1:
             for schema in statement.path:
                 candidate = self._qualified([schema, names[0]], statement)
-                if candidate in self.schema or candidate in self._definers:
+                if candidate in self.schema or candidate in self._definers or candidate in self._known_names:
                     return candidate
             default = statement.schema or (statement.path[0] if statement.path else None)
             if default is not None:

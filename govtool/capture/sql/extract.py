@@ -26,6 +26,7 @@ from govtool.capture.sql.batch import Batch, ScriptState, StatementState
 from govtool.capture.sql.emit import Emitter, fold_script
 from govtool.capture.sql.files import Script
 from govtool.capture.sql.fingerprint import fingerprint, redact
+from govtool.capture.sql.knowledge import Knowledge, Usage
 from govtool.capture.sql.logged import LoggedScript
 from govtool.capture.sql.parameters import routine_of
 from govtool.capture.sql.rendering import MacroLibrary
@@ -138,11 +139,48 @@ def extract_in_turn(
         yield _extract_group(batch, group, options, progress)
 
 
+def extract_definitions(
+    scripts: Iterable[LoggedScript], options: Options, progress: Callable[[int, int], None] | None = None
+) -> tuple[Extraction, Knowledge]:
+    """Extract all that a log makes and fills, and what that says to its queries."""
+    batch = Batch(options.schema.tables if options.schema is not None else None)
+    extraction = _extract_group(batch, scripts, options, progress)
+    return extraction, batch.knowledge()
+
+
+class Queries(NamedTuple):
+    """What a group of queries says."""
+
+    extraction: Extraction
+    usage: Usage
+    """Columns that the group shows, and those that were known."""
+    unsettled: tuple[int, ...]
+    """Scripts that knowing more columns from usage could change, by their place in the group: not extracted."""
+
+
+def extract_queries(
+    scripts: Iterable[LoggedScript], options: Options, knowledge: Knowledge, *, final: bool = True
+) -> Queries:
+    """Extract a group of queries with what the definitions, and perhaps other queries, say.
+
+    Args:
+        scripts: They define nothing.
+        options: As for the definitions.
+        knowledge: What is known of tables.
+        final: Whether nothing more will be known; otherwise scripts that it could change are left out.
+    """
+    batch = Batch(options.schema.tables if options.schema is not None else None, knowledge)
+    left: list[int] = []
+    extraction = _extract_group(batch, scripts, options, None, None if final else left)
+    return Queries(extraction, batch.usage(), tuple(left))
+
+
 def _extract_group(
     batch: Batch,
     group: Iterable[Script | LoggedScript | Diagnostic],
     options: Options,
     progress: Callable[[int, int], None] | None,
+    unsettled: list[int] | None = None,
 ) -> Extraction:
     diagnostics: list[Diagnostic] = []
     with _uncollected():
@@ -163,6 +201,10 @@ def _extract_group(
                 if script.logged and not options.keep_literals:
                     hush(script)
             _garbage.statements += sum(len(script.statements) for script in batch.scripts)
+            if unsettled is not None:
+                open_ = [any(s.unsettled for s in script.statements) for script in batch.scripts]
+                unsettled.extend(number for number, is_open in enumerate(open_) if is_open)
+                batch.scripts = [s for s, is_open in zip(batch.scripts, open_, strict=True) if not is_open]
             return _emit(batch, options, diagnostics)
 
 

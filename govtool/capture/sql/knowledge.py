@@ -1,0 +1,91 @@
+"""What the definitions of a log say to all other statements, small enough to be sent to other processes.
+
+Queries define nothing. What they need of the definitions is the columns of tables, the bodies of SQL functions, which
+names exist, and which columns usage has shown: that, without any tree, is ``Knowledge``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import cast
+
+from sqlglot import exp, serde
+
+from govtool.capture.sql.walk.state import Inline
+
+Usage = Mapping[str, frozenset[str]]
+"""By table the columns that statements have named."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownTable:
+    """What is known of one table that the supplied schema does not describe."""
+
+    columns: Mapping[str, str | None]
+    """In order, with types where known."""
+    complete: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Knowledge:
+    """What a batch of definitions says to the statements of other batches."""
+
+    tables: Mapping[str, KnownTable] = field(default_factory=dict)
+    defined: frozenset[str] = frozenset()
+    """Names that some statement defines: what a search path finds."""
+    functions: Mapping[str, Inline] = field(default_factory=dict)
+    used: Usage = field(default_factory=dict)
+
+    def with_usage(self, used: Usage) -> Knowledge:
+        """The same with what other statements have shown."""
+        return replace(self, used=merge_usage([self.used, used]))
+
+    def to_json(self) -> str:
+        """As text; equal knowledge gives equal text."""
+        return json.dumps(
+            {
+                "tables": {name: [list(t.columns.items()), t.complete] for name, t in sorted(self.tables.items())},
+                "defined": sorted(self.defined),
+                "functions": {
+                    name: [f.name, f.parameters, serde.dump(f.body), f.is_table]
+                    for name, f in sorted(self.functions.items())
+                },
+                "used": usage_to_value(self.used),
+            },
+            separators=(",", ":"),
+        )
+
+    @classmethod
+    def from_json(cls, text: str) -> Knowledge:
+        """What ``to_json`` wrote."""
+        value = json.loads(text)
+        return cls(
+            {name: KnownTable(dict(columns), complete) for name, (columns, complete) in value["tables"].items()},
+            frozenset(value["defined"]),
+            {
+                key: Inline(name, tuple(parameters), cast(exp.Expr, serde.load(body)), is_table)
+                for key, (name, parameters, body, is_table) in value["functions"].items()
+            },
+            usage_of_value(value["used"]),
+        )
+
+
+def merge_usage(parts: Iterable[Usage]) -> dict[str, frozenset[str]]:
+    """All that several batches have shown; their order does not matter."""
+    merged: dict[str, set[str]] = {}
+    for part in parts:
+        for name, columns in part.items():
+            merged.setdefault(name, set()).update(columns)
+    return {name: frozenset(columns) for name, columns in sorted(merged.items())}
+
+
+def usage_to_value(used: Usage) -> dict[str, list[str]]:
+    """As a JSON value; equal usage gives an equal value."""
+    return {name: sorted(columns) for name, columns in sorted(used.items())}
+
+
+def usage_of_value(value: Mapping[str, list[str]]) -> dict[str, frozenset[str]]:
+    """What ``usage_to_value`` made."""
+    return {name: frozenset(columns) for name, columns in value.items()}
