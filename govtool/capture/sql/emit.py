@@ -23,10 +23,10 @@ from govtool.capture.sql.walk.dependencies import (
     STAR,
     Interner,
 )
-from govtool.capture.sql.walk.functions import is_masking
 from govtool.capture.sql.walk.relation import ArrayElements, FunctionRows
 from govtool.capture.sql.walk.writes import Write
 from govtool.model import HIDDEN, ROWS, ColumnRef, Derivation, Diagnostic, Edge, EdgeKind, OutputColumn, Statement
+from govtool.model.functions import is_masking
 from govtool.names import DEFAULT_NAMESPACE, dataset_id
 
 _KINDS = tuple(EdgeKind)

@@ -27,11 +27,12 @@ from govtool.capture.sql.walk.dependencies import (
     bounded,
     compose,
 )
-from govtool.capture.sql.walk.functions import AGGREGATE_NAMES, VALUE_WINDOW_FUNCTIONS, function_name
+from govtool.capture.sql.walk.functions import AGGREGATE_NAMES, function_name
 from govtool.capture.sql.walk.paths import joined_path, json_key, json_path
 from govtool.capture.sql.walk.relation import Output, Source
 from govtool.capture.sql.walk.scope import Environment, Scope
 from govtool.capture.sql.walk.state import ROW_OF, ROW_OF_OPAQUE, Inline
+from govtool.model.functions import VALUE_WINDOW_FUNCTIONS
 
 Column = exp.Column
 

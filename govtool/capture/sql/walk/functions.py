@@ -1,66 +1,10 @@
-"""Facts about SQL functions that lineage needs: which aggregate, which mask, which only carry a value along."""
+"""Facts about SQL functions that lineage needs: which aggregate, which make series."""
 
 from __future__ import annotations
 
 import re
 
 from sqlglot import exp
-
-VALUE_WINDOW_FUNCTIONS = frozenset(
-    {"lag", "lead", "first_value", "last_value", "nth_value", "first", "last", "any_value"}
-)
-"""Under OVER these hand on one row's value: a transformation, not an aggregation."""
-
-MASKING = frozenset(
-    [
-        "md5",
-        "md5_digest",
-        "md5_number_lower64",
-        "md5_number_upper64",
-        "sha",
-        "sha1",
-        "sha2",
-        "sha224",
-        "sha256",
-        "sha384",
-        "sha512",
-        "sha1_hex",
-        "sha2_hex",
-        "sha2_512",
-        "sha1_digest",
-        "sha2_digest",
-        "standard_hash",
-        "hmac",
-        "hmac_sha256",
-        "hmac_sha512",
-        "hash",
-        "hashbytes",
-        "farm_fingerprint",
-        "farmfingerprint",
-        "xxhash64",
-        "mask",
-        "mask_first_n",
-        "mask_last_n",
-        "mask_hash",
-        "mask_show_first_n",
-        "mask_show_last_n",
-        "tokenize",
-        "encrypt",
-        "aes_encrypt",
-        "pgp_sym_encrypt",
-        "digest",
-        "crypt",
-        "deterministic_encrypt",
-        "ora_hash",
-        "checksum",
-        "binary_checksum",
-        "murmur_hash",
-        "fnv_hash",
-    ]
-)
-"""Functions that OpenLineage's ``masking`` flag stands for: the value is hashed, encrypted or blotted out. What a
-policy
-accepts as declassification is the policy's to say."""
 
 AGGREGATE_NAMES = frozenset(
     [
@@ -178,8 +122,3 @@ def function_name(node: exp.Expr) -> str:
         text = name if isinstance(name, str) else getattr(name, "name", "") or ""
         return str(text).lower()
     return class_name(node.__class__)
-
-
-def is_masking(functions: tuple[str, ...]) -> bool:
-    """Whether any function on the way hides the value."""
-    return any(name.rsplit(".", 1)[-1] in MASKING for name in functions)

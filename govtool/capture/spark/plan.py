@@ -1,0 +1,526 @@
+"""A Spark plan as lineage needs it: relations and expressions, attributes by Spark's expression ids.
+
+The readers of plans (Catalyst's analyzed plan, plan text) say what they read in these terms, and ``flow`` says what
+follows for columns. What means nothing to lineage (limits, hints, aliases of relations, repartitioning) has no node:
+readers pass through it. What is no data but a value in a query, a literal, is `Constant` without its value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from govtool.model import EdgeKind
+from govtool.model.functions import VALUE_WINDOW_FUNCTIONS
+
+# ---- expressions ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """A column by its expression id: ``email#12``. Outer references of subqueries are no different."""
+
+    id: int
+    name: str = ""
+    """As written, for diagnostics."""
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A literal, ``current_date()``, a variable of a lambda: nothing flows from it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Apply:
+    """Something is computed from arguments."""
+
+    name: str
+    """The function in lower case; empty for operators, which leave no name behind."""
+    arguments: tuple[Expression, ...]
+    kind: EdgeKind = EdgeKind.TRANSFORMATION
+    """``IDENTITY`` hands the arguments through (an alias, a tuple), ``AGGREGATION`` is an aggregate."""
+
+
+@dataclass(frozen=True, slots=True)
+class Steered:
+    """A value that other expressions decide about: CASE and its conditions, a window function and its window."""
+
+    value: Expression
+    by: tuple[Expression, ...]
+    kind: EdgeKind = EdgeKind.CONDITIONAL
+    """``CONDITIONAL`` or ``WINDOW``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A part of a value: ``zip`` of a struct, ``[]`` of an array, ``['user']`` of a map or of JSON."""
+
+    base: Expression
+    step: str
+    """Canonical; see ``govtool.names`` and `key_step`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A struct that the query builds: a field of it depends on what went into that field."""
+
+    name: str
+    """The function: ``struct``, ``named_struct``."""
+    fields: tuple[tuple[str, Expression], ...]
+    """Canonical names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Elements:
+    """An array that the query builds, ``array(a, b)``; with ``kind`` ``AGGREGATION`` one of an aggregate
+    (``collect_list(a)``). What is known of the fields of its items is known of its elements.
+    """
+
+    name: str
+    items: tuple[Expression, ...]
+    kind: EdgeKind = EdgeKind.TRANSFORMATION
+
+
+@dataclass(frozen=True, slots=True)
+class Opaque:
+    """A function whose inside is not known: its arguments are, and may or may not reach the result."""
+
+    reason: str
+    """``code: detail``, such as ``python-udf: embed``."""
+    arguments: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A subquery as an expression. Its rows and what it reads count for the relation that it stands in."""
+
+    plan: Node
+    value: bool = True
+    """False: only whether there are rows is asked (EXISTS)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Let:
+    """Expressions that are computed once and named by id (Catalyst's ``With`` and ``CommonExpressionDef``)."""
+
+    bindings: tuple[tuple[int, Expression], ...]
+    body: Expression
+
+
+Expression = Attribute | Constant | Apply | Steered | Field | Record | Elements | Opaque | Query | Let
+
+# ---- relations ----------------------------------------------------------------------------------------
+
+
+class Named(NamedTuple):
+    """An output column of a relation."""
+
+    id: int
+    name: str
+
+
+class Output(NamedTuple):
+    """An output column that is computed."""
+
+    id: int
+    name: str
+    value: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """A dataset is read."""
+
+    dataset: str
+    """Canonical id; see ``identity``."""
+    outputs: tuple[Named, ...]
+    paths: tuple[str, ...] = ()
+    """Canonical column paths of the outputs; empty: their folded names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """Rows out of nothing: VALUES, range(), data of the driver."""
+
+    outputs: tuple[Named, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """The select list."""
+
+    child: Node
+    outputs: tuple[Output, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Extend:
+    """The child's columns and some more: window functions, Python functions, metadata."""
+
+    child: Node
+    outputs: tuple[Output, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """WHERE, HAVING, QUALIFY."""
+
+    child: Node
+    condition: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """A join; ``lateral`` where the right side may name columns of the left."""
+
+    left: Node
+    right: Node
+    condition: Expression | None = None
+    left_only: bool = False
+    """Semi and anti joins: the columns are the left ones."""
+    lateral: bool = False
+    outputs: tuple[Named, ...] = ()
+    """Columns that the join makes itself, after those of its sides: the mark of an existence join."""
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """GROUP BY; without keys one row of all."""
+
+    child: Node
+    keys: tuple[Expression, ...]
+    outputs: tuple[Output, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Sort:
+    """ORDER BY and what else places rows by keys."""
+
+    child: Node
+    keys: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Distinct:
+    """DISTINCT; with keys, one row for each value of them."""
+
+    child: Node
+    keys: tuple[Expression, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Union:
+    """UNION by position; see `union`, which flattens chains."""
+
+    children: tuple[Node, ...]
+    outputs: tuple[Named, ...] = ()
+    """Of the union; empty: those of the first child."""
+    distinct: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SetOperation:
+    """INTERSECT and EXCEPT: rows of the left, decided about by both."""
+
+    left: Node
+    right: Node
+    outputs: tuple[Named, ...] = ()
+    """Empty: those of the left."""
+
+
+@dataclass(frozen=True, slots=True)
+class Generate:
+    """LATERAL VIEW, explode() in a select list: rows out of a value."""
+
+    child: Node
+    name: str
+    """``explode``, ``posexplode``, ``inline``, ``stack``, ``json_tuple``, a Python table function …"""
+    arguments: tuple[Expression, ...]
+    outputs: tuple[Named, ...]
+    rows: int = 1
+    """For ``stack``: its first argument, which is not among ``arguments``."""
+    reason: str = ""
+    """Why the inside of the generator is not known; then its arguments are opaque."""
+    map: bool = False
+    """``explode`` of a map: key and value."""
+    kept: frozenset[int] | None = None
+    """Ids of the child's columns that are kept; None: all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Expand:
+    """CUBE, ROLLUP, GROUPING SETS, UNPIVOT: each row several times."""
+
+    child: Node
+    projections: tuple[tuple[Expression, ...], ...]
+    outputs: tuple[Named, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A view of the catalog with what it stands for."""
+
+    dataset: str
+    child: Node
+    outputs: tuple[Named, ...]
+    """By position of the child's columns."""
+
+
+@dataclass(frozen=True, slots=True)
+class With:
+    """Common table expressions by their ids, in order."""
+
+    definitions: tuple[tuple[int, Node], ...]
+    body: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A common table expression, or the loop that this stands in, is read."""
+
+    definition: int
+    outputs: tuple[Named, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """A recursive common table expression: the anchor, and the step over what there is so far (a `Reference`)."""
+
+    id: int
+    anchor: Node
+    step: Node
+    outputs: tuple[Named, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Renamed:
+    """The child's columns, by position, under other ids or names."""
+
+    child: Node
+    outputs: tuple[Named, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """Here lineage is lost, or coarse: any column of the children may have reached any output."""
+
+    children: tuple[Node, ...]
+    outputs: tuple[Named, ...]
+    code: str
+    """Of the break: ``break.rdd``, ``break.map-in-pandas`` …"""
+    message: str
+    keys: tuple[Expression, ...] = ()
+    """What is known to decide groups (applyInPandas)."""
+
+
+Node = (
+    Scan | Values | Project | Extend | Filter | Join | Aggregate | Sort | Distinct | Union | SetOperation | Generate
+    | Expand | View | With | Reference | Loop | Renamed | Lost
+)  # fmt: skip
+
+CONSTANT = Constant()
+
+# ---- shapes of plans ------------------------------------------------------------------------------------
+
+
+def walked_children(node: Node) -> tuple[Node, ...]:
+    """The children that are walked before their parent; what needs an environment of its own is left to the parent."""
+    match node:
+        case Join():
+            return (node.left,) if node.lateral else (node.left, node.right)
+        case SetOperation():
+            return (node.left, node.right)
+        case Union() | Lost():
+            return node.children
+        case Scan() | Values() | View() | With() | Reference() | Loop():
+            return ()
+        case _:
+            return (node.child,)
+
+
+def outputs_of(node: Node) -> tuple[Named, ...]:
+    """The columns of a relation, in order."""
+    match node:
+        case Filter() | Sort() | Distinct():
+            return outputs_of(node.child)
+        case Project() | Aggregate():
+            return tuple(Named(output.id, output.name) for output in node.outputs)
+        case Extend():
+            return (*outputs_of(node.child), *(Named(output.id, output.name) for output in node.outputs))
+        case Join():
+            right = () if node.left_only else outputs_of(node.right)
+            return (*outputs_of(node.left), *right, *node.outputs)
+        case Union():
+            return node.outputs or outputs_of(node.children[0])
+        case SetOperation():
+            return node.outputs or outputs_of(node.left)
+        case Generate():
+            kept = outputs_of(node.child)
+            return (*(o for o in kept if node.kept is None or o.id in node.kept), *node.outputs)
+        case With():
+            return outputs_of(node.body)
+        case _:
+            return node.outputs
+
+
+def union(children: Sequence[Node], outputs: tuple[Named, ...] = (), *, distinct: bool = False) -> Union:
+    """A union whose arms are no unions of the same sort: ``a UNION ALL b UNION ALL c`` has three arms."""
+    arms: list[Node] = []
+    for child in children:
+        plain = uncast(child)
+        inner = plain.child if isinstance(plain, Renamed) else plain
+        if isinstance(inner, Union) and inner.distinct == distinct:
+            arms.extend(inner.children)
+        else:
+            arms.append(plain)
+    return Union(tuple(arms), outputs or outputs_of(children[0]), distinct)
+
+
+def uncast(node: Node) -> Node:
+    """A select list that does nothing but cast the columns of a query, in order, is how analysis fits types: below
+    an INSERT, and in the arms of a union. It is taken off, as nobody wrote it.
+
+    Of a table it stays: there the query has no other select list, so this may well be written.
+    """
+    if not isinstance(node, Project) or isinstance(node.child, Scan | View | Values | Reference):
+        return node
+    below = outputs_of(node.child)
+    if len(below) != len(node.outputs):
+        return node
+    for column, output in zip(below, node.outputs, strict=True):
+        value = output.value
+        while isinstance(value, Apply) and value.name in _CASTS and len(value.arguments) == 1:
+            value = value.arguments[0]
+        if not isinstance(value, Attribute) or value.id != column.id:
+            return node
+    return Renamed(node.child, tuple(Named(output.id, output.name) for output in node.outputs))
+
+
+_CASTS = frozenset({"cast", "ansi_cast", "upcast", "checkoverflowintableinsert", ""})
+
+# ---- what functions mean, by name ---------------------------------------------------------------------
+
+
+RANKS = frozenset({"rank", "dense_rank", "percent_rank", "row_number", "cume_dist", "ntile"})
+"""Catalyst repeats the ORDER BY of the window as their arguments; they have none of their own."""
+
+COLLECTING = frozenset({"collect_list", "collect_set", "array_agg", "listagg", "string_agg"})
+
+AGGREGATES = COLLECTING | frozenset(
+    [
+        "any",
+        "any_value",
+        "approx_count_distinct",
+        "approx_percentile",
+        "approx_top_k",
+        "avg",
+        "bit_and",
+        "bit_or",
+        "bit_xor",
+        "bitmap_construct_agg",
+        "bitmap_or_agg",
+        "bool_and",
+        "bool_or",
+        "corr",
+        "count",
+        "count_if",
+        "count_min_sketch",
+        "covar_pop",
+        "covar_samp",
+        "every",
+        "first",
+        "first_value",
+        "grouping",
+        "grouping_id",
+        "histogram_numeric",
+        "hll_sketch_agg",
+        "hll_union_agg",
+        "kurtosis",
+        "last",
+        "last_value",
+        "max",
+        "max_by",
+        "mean",
+        "median",
+        "min",
+        "min_by",
+        "mode",
+        "percentile",
+        "percentile_approx",
+        "percentile_cont",
+        "percentile_disc",
+        "regr_avgx",
+        "regr_avgy",
+        "regr_count",
+        "regr_intercept",
+        "regr_r2",
+        "regr_slope",
+        "regr_sxx",
+        "regr_sxy",
+        "regr_syy",
+        "skewness",
+        "some",
+        "std",
+        "stddev",
+        "stddev_pop",
+        "stddev_samp",
+        "sum",
+        "theta_sketch_agg",
+        "theta_union_agg",
+        "try_avg",
+        "try_sum",
+        "var_pop",
+        "var_samp",
+        "variance",
+    ]
+)
+"""Spark's aggregate functions."""
+
+_CONDITIONS = {"if": 1, "nvl2": 1}
+_NO_VALUE = frozenset({"monotonically_increasing_id", "rand", "randn", "uuid", "input_file_name", "current_date"})
+
+
+def call(name: str, arguments: Sequence[Expression], *, kind: EdgeKind | None = None) -> Expression:
+    """A call by its SQL name, as far as the name alone tells: CASE's neighbours, arrays, aggregates, anything else.
+
+    Args:
+        name: In any case.
+        arguments: In order.
+        kind: ``AGGREGATION`` where the plan says that it is an aggregate; by default the name tells.
+    """
+    name = name.lower()
+    items = tuple(arguments)
+    if name in _CONDITIONS and len(items) == 3:
+        return choice(name, items[:1], items[1:])
+    if name in _NO_VALUE:
+        return CONSTANT
+    if kind is None:
+        kind = EdgeKind.AGGREGATION if name in AGGREGATES else EdgeKind.TRANSFORMATION
+    if name == "array" or name in COLLECTING:
+        return Elements(name, items, kind)
+    return Apply(name, items, kind)
+
+
+def choice(name: str, conditions: Sequence[Expression], values: Sequence[Expression]) -> Expression:
+    """CASE, IF and their like: values, steered by conditions."""
+    value = Apply(name, tuple(values))
+    return Steered(value, tuple(conditions)) if conditions else value
+
+
+def over(function: str, arguments: Sequence[Expression], window: Sequence[Expression]) -> Expression:
+    """A function over a window; ``window``: the expressions of PARTITION BY and ORDER BY."""
+    function = function.lower()
+    value: Expression
+    if function in RANKS:
+        value = CONSTANT
+    elif function in VALUE_WINDOW_FUNCTIONS:
+        value = Apply(function, tuple(arguments))
+    else:
+        value = call(function, arguments)
+    return Steered(value, tuple(window), EdgeKind.WINDOW) if window else value
+
+
+def key_step(key: str) -> str:
+    """The step to a key of a map or of a JSON value: ``['user']``."""
+    return "['" + key.replace("\\", "\\\\").replace("'", "\\'") + "']"
