@@ -27,6 +27,7 @@ LAYERS = {
     "app": 5,
     "render": 6,
     "cli": 7,
+    "spark": 7,
     "__main__": 8,
 }
 NEVER = {("capture", "store"), ("store", "capture"), ("query", "policy")}

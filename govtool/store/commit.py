@@ -49,11 +49,13 @@ class Changes(NamedTuple):
 
     retract: tuple[str, ...] = ()
     add: tuple[Fragment, ...] = ()
+    uploaded: tuple[FragmentRef, ...] = ()
+    """Added as well: what ``Store.upload`` put there before, perhaps from other processes."""
 
     @property
     def sources(self) -> tuple[str, ...]:
         """The sources that are touched, sorted."""
-        return tuple(sorted({*self.retract, *(fragment.source for fragment in self.add)}))
+        return tuple(sorted({*self.retract, *(f.source for f in self.add), *(ref.source for ref in self.uploaded)}))
 
 
 class Origin(NamedTuple):

@@ -21,7 +21,7 @@ from govtool import __version__, clock
 from govtool.errors import StoreError
 from govtool.store import log
 from govtool.store.codec import FORMAT, JsonValue, seal
-from govtool.store.commit import Changes, Commit, CommitResult
+from govtool.store.commit import Changes, Commit, CommitResult, Fragment, FragmentRef
 from govtool.store.files import LocalFiles
 from govtool.store.location import local_path, normalise, open_objects
 from govtool.store.names import DEFAULT_BRANCH, check_branch
@@ -111,6 +111,17 @@ class Store(Reader):
     def open_objects(cls, objects: Objects) -> Store:
         """`open` on objects that are open already."""
         return cls(objects, read_marker(objects))
+
+    def upload(self, fragment: Fragment) -> FragmentRef:
+        """Write a fragment now, for a later commit to add (``Changes.uploaded``), from this process or another one.
+
+        Until then nobody sees it, and ``store gc`` removes it after its grace period. Writing it again is safe.
+
+        Raises:
+            StoreError: it cannot be written.
+            UsageError: a bad source or table name.
+        """
+        return Writer(self.objects, DEFAULT_BRANCH).upload(fragment)
 
     def commit(
         self,

@@ -21,7 +21,17 @@ from govtool import __version__, clock
 from govtool.errors import ConflictError, StoreError, UnknownNameError, UsageError
 from govtool.store import log
 from govtool.store.codec import JsonValue, canonical, digest
-from govtool.store.commit import Changes, Commit, CommitResult, FragmentRef, Origin, decode_slot, encode_slot, slot_key
+from govtool.store.commit import (
+    Changes,
+    Commit,
+    CommitResult,
+    Fragment,
+    FragmentRef,
+    Origin,
+    decode_slot,
+    encode_slot,
+    slot_key,
+)
 from govtool.store.manifest import Entry, Live, Manifest, node_key
 from govtool.store.names import check_source, check_table
 from govtool.store.objects import Objects
@@ -98,7 +108,8 @@ class Writer:
             ref = FragmentRef(fragment.source, fragment.table, sha256, len(fragment.data), fragment.rows)
             data[ref.key] = fragment.data
             entries.append(Entry("~", ref.source, batch, ref.table, sha256, ref.size, ref.rows))
-        adding = {fragment.source for fragment in changes.add}
+        entries += [Entry("~", r.source, batch, r.table, r.sha256, r.size, r.rows) for r in changes.uploaded]
+        adding = {entry.source for entry in entries}
         entries += [Entry("=", source, batch) for source in dict.fromkeys(changes.retract) if source not in adding]
 
         live: Live | None = None
@@ -131,6 +142,15 @@ class Writer:
             merged=merged,
         )
         return self._land(draft, changes, entries, base, position.lag)
+
+    def upload(self, fragment: Fragment) -> FragmentRef:
+        """Write a fragment that no commit refers to yet; see `govtool.store.store.Store.upload`."""
+        check_source(fragment.source)
+        check_table(fragment.table)
+        data = fragment.data
+        ref = FragmentRef(fragment.source, fragment.table, digest(data), len(data), fragment.rows)
+        self._renew([(ref.key, data)], [self._objects.create(ref.key, data)])
+        return ref
 
     def land(self, draft: Commit, manifest: Manifest) -> Commit:
         """Commit ``draft`` with exactly this manifest on top of its parent; there is no rebase.
@@ -292,8 +312,8 @@ def _check(changes: Changes, message: str, author: str, batch: str, summary: Map
         raise UsageError("a commit must touch a source", code="usage.empty-commit")
     for source in changes.sources:
         check_source(source)
-    for fragment in changes.add:
-        check_table(fragment.table)
+    for table in (*(fragment.table for fragment in changes.add), *(ref.table for ref in changes.uploaded)):
+        check_table(table)
     for name, text in (("message", message), ("author", author), ("batch", batch)):
         if len(text) > TEXT_LIMIT:
             raise UsageError(f"the {name} is longer than {TEXT_LIMIT} characters", code=f"usage.{name}")

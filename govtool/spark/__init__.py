@@ -1,0 +1,27 @@
+"""govtool inside a Spark session.
+
+>>> import govtool.spark                                                            # doctest: +SKIP
+>>> govtool.spark.register(spark)                                                   # doctest: +SKIP
+>>> spark.read.format("govtool").option("table", "edges").load("s3://bucket/store") # doctest: +SKIP
+
+Names are imported from where they are made when they are first used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from govtool.app.spark_source import register as register
+
+_HOMES = {"register": "govtool.app.spark_source"}
+"""Public names and the modules that hold them."""
+__all__ = list(_HOMES)
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
