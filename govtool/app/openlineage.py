@@ -22,6 +22,7 @@ from govtool.app.ingest import IngestResult, Said, commit_said, known_batch, sai
 from govtool.app.sql import Progress, SourceText, check_dialect, root_of, source_name
 from govtool.errors import UsageError
 from govtool.model import Derivation, Diagnostic
+from govtool.model.run import RUNS
 from govtool.store import Fragment
 from govtool.store.names import DEFAULT_BRANCH
 
@@ -233,7 +234,7 @@ def commit_events(
             derived.derivations,
             (*derived.diagnostics, *read.notes),
             counts={"runs": dict(derived.runs)},
-            more=(*_fragments(source, read.state), *_facts(source, read.state)),
+            more=(*_fragments(source, read.state), *_facts(source, read.state), *_runs(source, read.state)),
         )
         result = commit_said(
             store, said, "ingest openlineage", batch=batch, message=message, author=author, branch=branch
@@ -317,6 +318,14 @@ def _facts(source: str, state: State) -> Iterator[Fragment]:
     facts = facts_of(state, source)
     if facts:
         yield Fragment(source, FACTS, encode_facts(facts), len(facts))
+
+
+def _runs(source: str, state: State) -> Iterator[Fragment]:
+    from govtool.capture.openlineage.runs import runs_of
+    from govtool.model.run import run_fragments
+
+    for data, count in run_fragments(runs_of(state, source)):
+        yield Fragment(source, RUNS, data, count)
 
 
 def _parquet(rows: list[Row]) -> bytes:

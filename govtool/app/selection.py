@@ -13,8 +13,11 @@ from govtool.graph.index import Index
 from govtool.query.selectors import Method, Selection, select_many
 
 if TYPE_CHECKING:
+    from govtool.model.run import Run
     from govtool.policy.check import Governed
     from govtool.policy.places import Said
+    from govtool.query.runs import History
+    from govtool.query.software import SoftwareSpec
     from govtool.store import Commit, Reader
 
 
@@ -78,11 +81,14 @@ class Selector:
             "zone": self._zone,
             "owner": self._owner,
             "changed": self._changed,
+            "job": self._job,
+            "run": self._run,
+            "software": self._software,
         }
 
     def _class(self, value: str) -> Iterable[int]:
         """Columns with data of a class, of those below it, or by a glob."""
-        from govtool.policy.propagate import Mode
+        from govtool.policy.tokens import Mode
 
         spread = self.governed.spread
         name = value.removesuffix(".*") if value.endswith(".*") else value
@@ -114,6 +120,61 @@ class Selector:
     def _owner(self, value: str) -> Iterable[int]:
         places = self._known.places
         return [self.index.rows(d) for d, a in places.known.items() if a.owner and fnmatchcase(a.owner, value)]
+
+    @cached_property
+    def _history(self) -> History:
+        from govtool.app.runs import read_history
+
+        return read_history(self._reader, self._commit)
+
+    def _job(self, value: str) -> Iterable[int]:
+        """What statements of a file write, or runs of a job (by glob) wrote and is still there."""
+        from govtool.query.selectors import written_in
+
+        runs = [run for run in self._history.runs if fnmatchcase(run.job, value)]
+        return {*written_in(self.index, value), *self._made_by(runs)}
+
+    def _run(self, value: str) -> Iterable[int]:
+        """What runs (by id, its beginning or end, or by glob) wrote and is still there, or was when it was read."""
+        from govtool.app.runs import find_run, matching_runs, runs_named
+
+        return self._made_by(
+            runs_named(self._history, [value])
+            or matching_runs(self._history, value)
+            or [find_run(self._history, value)]
+        )
+
+    def _software(self, value: str) -> Iterable[int]:
+        """What runs with a piece of software wrote and is still there, or was when it was read.
+
+        The flawed software of Muniswamy-Reddy, Macko and Seltzer, "Making a Cloud Provenance-Aware" (TaPP 2009).
+        """
+        from govtool.query.software import SoftwareSpec
+
+        spec = SoftwareSpec.parse(value)
+        used = [run for run in self._history.runs if spec.used_by(run)]
+        if not used:
+            self._no_software(value, spec)
+        return self._made_by(used)
+
+    def _no_software(self, value: str, spec: SoftwareSpec) -> None:
+        """A version that no run used selects nothing; software that no run used is a mistake."""
+        import difflib
+
+        from govtool.errors import UnknownNameError
+
+        known = sorted({item.name for run in self._history.runs for item in run.software})
+        if not any(fnmatchcase(name.lower().replace("_", "-"), spec.name) for name in known):
+            raise UnknownNameError(
+                f"no run is known to have used {value!r}",
+                code="usage.unknown-software",
+                nearest=tuple(difflib.get_close_matches(spec.name, known)),
+                hint="govtool runs; what ran comes from govtool ingest spark|openlineage|prov",
+            )
+
+    def _made_by(self, runs: Iterable[Run]) -> list[int]:
+        found = (self.index.find_dataset(name) for name in self._history.tainted(runs))
+        return [self.index.rows(dataset) for dataset in found if dataset is not None]
 
     def _changed(self, value: str) -> Iterable[int]:
         """Columns of this version that are new or made otherwise: ``changed:main..HEAD``, ``changed:HEAD~1``."""

@@ -56,7 +56,9 @@ COMMANDS: Mapping[str, _Entry | dict[str, _Entry]] = {
         "sql": _Entry("ingest_sql", "Read SQL files into the graph and commit.", _FEED),
         "dbt": _Entry("ingest_dbt", "Read a dbt project's artifacts into the graph and commit.", _FEED),
         "log": _Entry("ingest_log", "Read query logs into the graph and commit.", _FEED),
+        "catalog": _Entry("ingest_catalog", "Read the catalog of a database into the graph and commit.", _FEED),
         "openlineage": _Entry("ingest_openlineage", "Read OpenLineage events into the graph and commit.", _FEED),
+        "prov": _Entry("ingest_prov", "Read W3C PROV documents into the graph and commit.", _FEED),
     },
     "serve": {
         "openlineage": _Entry("serve_openlineage", "Receive OpenLineage events over HTTP and commit them.", _FEED)
@@ -83,11 +85,12 @@ COMMANDS: Mapping[str, _Entry | dict[str, _Entry]] = {
         "explain": _Entry("policy_explain", "Rules in words."),
         "schema": _Entry("policy_schema", "The JSON Schema of policy files."),
     },
-    "diff": _Entry("diff", "What changed between two versions.", _ASK),
+    "runs": _Entry("runs", "What ran, how it ended, what it read and wrote.", _ASK),
+    "diff": _Entry("diff", "What changed between two versions, or why two runs differ.", _ASK),
     "record": _Entry("record", "Tie data to its provenance.", _FEED),
     "verify": _Entry("verify", "Whether data still is what was recorded.", _ASK),
     "log": _Entry("log", "The commits of the store, newest first.", _KEEP),
-    "show": _Entry("show", "One commit: what it read and what it changed.", _KEEP),
+    "show": _Entry("show", "One commit, one run, or what a version of a dataset was made of.", _KEEP),
     "index": _Entry("index", "Build the local index of a commit ahead of time.", _KEEP),
     "branch": {
         "create": _Entry("branch_create", "Start a branch."),

@@ -39,14 +39,21 @@ class Identity:
     """What a dataset contains."""
 
     kind: str
-    """``listing``, ``delta`` or ``iceberg``."""
+    """``listing``, ``delta`` or ``iceberg``; ``stated``: what a run says, whatever that is made of."""
     version: int | None
     """Of a Delta or Iceberg table."""
     digest: str
-    """sha256 over the files that decide: all of them, or those of the table's log."""
+    """sha256 over the files that decide: all of them, or those of the table's log; what is stated is any text."""
     files: int
     size: int
     """Bytes of the files that decide."""
+
+    @property
+    def short(self) -> str:
+        """Enough of the digest to tell it: its beginning, or the last part of a name that somebody stated."""
+        if self.kind == "stated":
+            return re.split(r"[#/]", self.digest.rstrip("#/"))[-1] or self.digest
+        return self.digest[:12]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,9 @@ Muniswamy-Reddy, Macko and Seltzer, "Making a Cloud Provenance-Aware" (TaPP 2009
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -19,6 +20,8 @@ from govtool.model.record import Identity
 
 RUNS = "runs"
 """The store table of runs."""
+RUNS_PER_FRAGMENT = 512
+"""The target size of a fragment."""
 FORMAT = 1
 """Version of the layout, in the Parquet metadata."""
 _FORMAT_KEY = b"govtool.runs"
@@ -138,6 +141,18 @@ def encode_runs(runs: Iterable[Run]) -> bytes:
     pq.write_table(pa.Table.from_pylist(rows, schema()), sink, compression="zstd", write_statistics=False)
     data: bytes = sink.getvalue().to_pybytes()
     return data
+
+
+def run_fragments(runs: Iterable[Run]) -> Iterator[tuple[bytes, int]]:
+    """Runs as the contents of fragments, each with the number of its runs; by job, so that a run more changes one."""
+    split: dict[int, list[Run]] = {}
+    listed = list(runs)
+    buckets = 1 << max(0, (-(-len(listed) // RUNS_PER_FRAGMENT) - 1).bit_length())
+    for run in listed:
+        digest = hashlib.sha256(run.job.encode("utf-8", "surrogatepass")).digest()
+        split.setdefault(int.from_bytes(digest[:4], "big") % buckets, []).append(run)
+    for _, part in sorted(split.items()):
+        yield encode_runs(part), len(part)
 
 
 def decode_runs(data: bytes) -> list[Run]:

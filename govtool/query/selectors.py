@@ -4,7 +4,7 @@
     mart.**  /(?i)mail$/    by pattern (see ``govtool.query.patterns``)
     x+  2+x+1  +x           with what is made of it, two steps up and one down, with all it is made of
     @x                      with all that is made of it, and all that *that* is made of
-    class:personal.*        by method: class, tag, zone, owner, job, kind, changed, opaque, unused
+    class:personal.*        by method: class, tag, zone, owner, job, run, software, kind, changed, opaque, unused
     a b   a,b               union; intersection
 
 Columns spread over edges between columns; a dataset that is chosen as a whole also over reads of its rows.
@@ -29,7 +29,7 @@ from govtool.query.select import select
 Method = Callable[[str], Iterable[int]]
 """From the text behind ``method:`` to nodes; a row set stands for its whole dataset."""
 
-METHODS = ("class", "tag", "zone", "owner", "job", "kind", "changed", "opaque", "unused")
+METHODS = ("class", "tag", "zone", "owner", "job", "run", "software", "kind", "changed", "opaque", "unused")
 _TERM = re.compile(r"(?P<at>@)?(?:(?P<up>\d{0,6})\+)?(?P<body>.+?)(?:\+(?P<down>\d{0,6}))?", re.DOTALL)
 _BETWEEN = frozenset({*CONTRIBUTED, EdgeKind.OPAQUE})
 
@@ -184,13 +184,7 @@ class _Selector:
     # Methods that need the graph alone.
 
     def _job(self, value: str) -> Iterable[int]:
-        """What statements of a file (by glob) write."""
-        index = self.index
-        for dataset in index.datasets():
-            for derivation in index.makers(dataset):
-                file = index.field(derivation, "file") or ""
-                if fnmatchcase(file, value) or fnmatchcase(file.rpartition("/")[2].partition(".")[0], value):
-                    yield from index.outputs(derivation)
+        return written_in(self.index, value)
 
     def _kind(self, value: str) -> Iterable[int]:
         index = self.index
@@ -220,6 +214,15 @@ class _Selector:
                 around = (node, *index.containers(node), *index.fields(node))
                 if not index.is_unknown(node) and not any(len(index.out_edges(n)) for n in around):
                     yield node
+
+
+def written_in(index: Index, value: str) -> Iterable[int]:
+    """What statements of a file write; a glob of its path or of its name without the suffix."""
+    for dataset in index.datasets():
+        for derivation in index.makers(dataset):
+            file = index.field(derivation, "file") or ""
+            if fnmatchcase(file, value) or fnmatchcase(file.rpartition("/")[2].partition(".")[0], value):
+                yield from index.outputs(derivation)
 
 
 def _split(text: str, separator: str) -> list[str]:

@@ -1,0 +1,142 @@
+"""Reads W3C PROV documents into the graph."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+from govtool.app.coverage import Coverage
+from govtool.app.ingest import IngestResult, Said, commit_said, extractor_digest, known_batch, said_before
+from govtool.app.sql import Progress, SourceText, root_of, source_name
+from govtool.errors import UsageError
+from govtool.model import Diagnostic
+from govtool.store import Fragment
+from govtool.store.names import DEFAULT_BRANCH
+
+if TYPE_CHECKING:
+    from govtool.capture.prov.derive import Derived
+    from govtool.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class ProvRequest:
+    """What to read."""
+
+    paths: tuple[str, ...]
+    """Files and folders of PROV-JSON, PROV-N or PROV-JSONLD, or ``-`` for standard input (PROV-JSON)."""
+    source: str | None = None
+
+
+def ingest_prov(
+    store: Store,
+    request: ProvRequest,
+    *,
+    message: str | None = None,
+    author: str | None = None,
+    branch: str = DEFAULT_BRANCH,
+    stdin: IO[bytes] | None = None,
+    progress: Progress | None = None,
+) -> IngestResult:
+    """Read PROV documents, and commit the runs, datasets and lineage that they tell of.
+
+    What is no PROV document is reported in the result and counted as opaque; the rest is ingested.
+
+    Raises:
+        UsageError: nothing to read.
+        StoreError: the commit could not be written; the store is as it was.
+    """
+    from govtool.capture.prov.derive import derive
+    from govtool.capture.prov.document import Document, read_document
+
+    if not request.paths:
+        raise UsageError("nothing to read", code="usage.arguments", hint="govtool ingest prov document.json")
+    source = request.source or source_name(request.paths)
+    root = root_of(request.paths)
+    document = Document()
+    digest = hashlib.sha256(json.dumps([extractor_digest(), source]).encode())
+    files = good = 0
+    for name, form, data in _texts(request.paths, root, stdin, progress):
+        files += 1
+        digest.update(json.dumps([name, form]).encode())
+        if isinstance(data, Diagnostic):
+            document.notes.append(data)
+            continue
+        digest.update(hashlib.sha256(data).digest())
+        good += read_document(data, name, form, document)
+    text = SourceText(root)
+    batch = f"prov:{digest.hexdigest()}"
+    known = known_batch(store, branch, source, batch)
+    if known is not None:
+        coverage, diagnostics = said_before(store, known, source)
+        return IngestResult(known, False, source, files, coverage, diagnostics, text)
+    derived = derive(document, source)
+    coverage = Coverage(
+        statements=derived.understood + derived.partial + files - good,
+        understood=derived.understood,
+        partial=derived.partial,
+        opaque=files - good,
+        ignored=0,
+    )
+    said = Said(
+        source,
+        "",
+        files,
+        coverage,
+        derived.derivations,
+        derived.diagnostics,
+        counts={"runs": len(derived.runs)},
+        more=tuple(_more(source, derived)),
+    )
+    result = commit_said(store, said, "ingest prov", batch=batch, message=message, author=author, branch=branch)
+    return IngestResult(result.commit, result.created, source, files, coverage, said.diagnostics, text)
+
+
+def _texts(
+    paths: tuple[str, ...], root: Path, stdin: IO[bytes] | None, progress: Progress | None
+) -> Iterator[tuple[str, str, bytes | Diagnostic]]:
+    """Name, format, and content or why there is none."""
+    from govtool.capture.logs.read import find_logs
+    from govtool.capture.prov.document import FORMATS, MAX_BYTES
+
+    for number, path in enumerate(paths):
+        if progress is not None:
+            progress(number, len(paths))
+        if path == "-":
+            if stdin is None:
+                raise UsageError("standard input is not available here", code="usage.stdin")
+            yield "<stdin>", "json", _bounded(stdin, "<stdin>", MAX_BYTES)
+            continue
+        for file in find_logs(Path(path)):
+            try:
+                name = file.absolute().relative_to(root).as_posix()
+            except ValueError:
+                name = file.name
+            name = name.encode("utf-8", "backslashreplace").decode()
+            form = FORMATS.get(file.suffix.lower(), "json")
+            try:
+                with file.open("rb") as raw:
+                    yield name, form, _bounded(raw, name, MAX_BYTES)
+            except OSError as error:
+                said = f"cannot be read: {error.strerror or error}"
+                yield name, form, Diagnostic("unreadable", "error", said, name)
+
+
+def _bounded(raw: IO[bytes], name: str, most: int) -> bytes | Diagnostic:
+    data = raw.read(most + 1)
+    if len(data) <= most:
+        return data
+    return Diagnostic("too-large", "error", f"larger than {most // 1_000_000} MB", name)
+
+
+def _more(source: str, derived: Derived) -> Iterator[Fragment]:
+    from govtool.model.fact import FACTS, encode_facts
+    from govtool.model.run import RUNS, run_fragments
+
+    if derived.facts:
+        yield Fragment(source, FACTS, encode_facts(derived.facts), len(derived.facts))
+    for data, count in run_fragments(derived.runs):
+        yield Fragment(source, RUNS, data, count)

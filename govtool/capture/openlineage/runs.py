@@ -1,0 +1,152 @@
+"""The runs that events tell of: software, settings, figures and versions, out of OpenLineage's standard facets."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from govtool.capture.openlineage.events import RUN, Key, Part
+from govtool.capture.openlineage.identity import Fields, job_file
+from govtool.capture.openlineage.merge import Registers, State, Value, parts, run_state, span
+from govtool.capture.openlineage.sql import sql_of
+from govtool.model.record import Identity
+from govtool.model.run import Run, RunInput, RunOutput, Software
+
+_STATUS = {"COMPLETE": "complete", "FAIL": "failed", "ABORT": "aborted", "RUNNING": "running", "START": "running"}
+_MODES = {
+    "OVERWRITE": "overwrite",
+    "TRUNCATE": "truncate",
+    "CREATE": "create",
+    "DROP": "drop",
+    "ALTER": "alter",
+    "RENAME": "rename",
+}
+_FINISHED = frozenset({"complete", "failed", "aborted"})
+
+
+def runs_of(state: State, source: str) -> list[Run]:
+    """All runs of a state, by start."""
+    found = [_run(key, registers, source) for key, registers in state.entities.items() if key.kind == RUN]
+    return sorted(found, key=lambda run: (run.started or "", run.id, run.job))
+
+
+def _run(key: Key, registers: Registers, source: str) -> Run:
+    run = _loaded(parts(registers, "run"))
+    job = _loaded(parts(registers, "job"))
+    status = _STATUS.get(run_state(registers), "unknown")
+    first, last = span(registers)
+    sql = sql_of(job.get("sql"))
+    return Run(
+        id=key.run,
+        job=job_file(key.namespace, key.name),
+        status=status,
+        how="openlineage",
+        source=source,
+        application=_text(run, "parent", "root", "run", "runId") or _text(run, "parent", "run", "runId"),
+        user=_text(run, "spark_applicationDetails", "userName") or _text(run, "user", "name"),
+        started=first or None,
+        ended=(last or None) if status in _FINISHED else None,
+        error=_text(run, "errorMessage", "message").partition("\n")[0][:500],
+        software=tuple(sorted(set(_software(run, job)))),
+        config=_config(run),
+        inputs=tuple(sorted(_inputs(registers), key=lambda read: read.dataset)),
+        outputs=tuple(sorted(_outputs(registers), key=lambda written: written.dataset)),
+        plan=sql.text if sql is not None else "",
+    )
+
+
+def _loaded(found: Mapping[Part, Mapping[str, Value]]) -> dict[str, Any]:
+    return {name: value.load() for facets in found.values() for name, value in facets.items()}
+
+
+def _software(run: Mapping[str, Any], job: Mapping[str, Any]) -> Iterator[Software]:
+    """The engine, the integration that told of it, and the code: a commit, or a digest of its text."""
+    engine, version = _text(run, "processing_engine", "name"), _text(run, "processing_engine", "version")
+    if engine and version:
+        yield Software(engine.lower(), version)
+    adapter = _text(run, "processing_engine", "openlineageAdapterVersion")
+    if adapter:
+        yield Software("openlineage-adapter", adapter)
+    commit = _text(job, "sourceCodeLocation", "version")
+    if commit:
+        yield Software(_text(job, "sourceCodeLocation", "type").lower() or "git", commit)
+    code = _text(job, "sourceCode", "sourceCode")
+    if code:
+        digest = hashlib.sha256(code.encode("utf-8", "surrogatepass")).hexdigest()
+        yield Software(f"script:{_text(job, 'sourceCode', 'language').lower() or 'source'}", digest)
+    sql = sql_of(job.get("sql"))
+    if sql is not None:
+        yield Software("script:sql", sql.digest)
+
+
+def _config(run: Mapping[str, Any]) -> dict[str, str]:
+    properties = _get(run, "spark_properties", "properties")
+    if not isinstance(properties, Mapping):
+        return {}
+    return {str(name): _plain(properties[name]) for name in sorted(properties, key=str)}
+
+
+def _inputs(registers: Registers) -> Iterator[RunInput]:
+    for part, values in parts(registers, "in").items():
+        facets = {name: value.load() for name, value in values.items()}
+        yield RunInput(
+            part.dataset.id,
+            rows=_figure(facets, "inputStatistics/rowCount", "dataQualityMetrics/rowCount"),
+            bytes=_figure(facets, "inputStatistics/size", "dataQualityMetrics/bytes"),
+            files=_figure(facets, "inputStatistics/fileCount", "dataQualityMetrics/fileCount"),
+            identity=_identity(facets),
+            fields=_fields(facets),
+        )
+
+
+def _outputs(registers: Registers) -> Iterator[RunOutput]:
+    for part, values in parts(registers, "out").items():
+        facets = {name: value.load() for name, value in values.items()}
+        yield RunOutput(
+            part.dataset.id,
+            mode=_MODES.get(_text(facets, "lifecycleStateChange", "lifecycleStateChange").upper(), ""),
+            rows=_figure(facets, "outputStatistics/rowCount"),
+            bytes=_figure(facets, "outputStatistics/size"),
+            files=_figure(facets, "outputStatistics/fileCount"),
+            identity=_identity(facets),
+            fields=_fields(facets),
+        )
+
+
+def _identity(facets: Mapping[str, Any]) -> Identity | None:
+    """A version as the event states it: its number, where it is one, and its text for the digest."""
+    version = _text(facets, "version", "datasetVersion")
+    if not version:
+        return None
+    return Identity("stated", int(version) if version.isdecimal() and len(version) < 19 else None, version, 0, 0)
+
+
+def _fields(facets: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    return tuple((path, kind or "") for path, kind in Fields(_get(facets, "schema", "fields")).columns)
+
+
+def _figure(facets: Mapping[str, Any], *names: str) -> int | None:
+    for name in names:
+        value = facets.get(name)
+        if isinstance(value, int) and not isinstance(value, bool):
+            return value
+    return None
+
+
+def _get(value: Any, *keys: str) -> Any:
+    for key in keys:
+        if not isinstance(value, Mapping):
+            return None
+        value = value.get(key)
+    return value
+
+
+def _text(value: Any, *keys: str) -> str:
+    found = _get(value, *keys)
+    return found.strip() if isinstance(found, str) else ""
+
+
+def _plain(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, sort_keys=True)

@@ -1,0 +1,70 @@
+"""``govtool runs``: what ran, and when, with what."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from govtool.cli.formats import chosen
+from govtool.cli.graph import bound
+from govtool.cli.options import (
+    AllOption,
+    AtOption,
+    BranchOption,
+    FormatOption,
+    LimitOption,
+    OutputOption,
+    StoreOption,
+)
+from govtool.cli.ui import Ui
+
+
+def runs(
+    ui: Ui,
+    job: Annotated[str | None, typer.Argument(metavar="[JOB]", help="Only runs of this job; a glob.")] = None,
+    status: Annotated[
+        str | None, typer.Option("--status", metavar="STATUS", help="complete, failed, aborted, running or unknown.")
+    ] = None,
+    dataset: Annotated[
+        str | None, typer.Option("--dataset", metavar="NAME", help="Only runs that read or wrote it; a glob.")
+    ] = None,
+    software: Annotated[
+        str | None,
+        typer.Option("--software", metavar="SPEC", help="Only runs that used it: pandas, 'pandas<2.1', parser==1.4."),
+    ] = None,
+    since: Annotated[str | None, typer.Option("--since", metavar="DATE", help="Started then or later (UTC).")] = None,
+    limit: LimitOption = None,
+    all: AllOption = False,
+    format: FormatOption = None,
+    output: OutputOption = None,
+    at: AtOption = None,
+    branch: BranchOption = None,
+    store: StoreOption = None,
+) -> None:
+    """What ran: jobs, how they ended, what they read and wrote. The newest first.
+
+      govtool runs
+      govtool runs 'nightly_*' --status failed --software 'pandas<2.1'
+
+    Runs come from Spark, OpenLineage and W3C PROV: see govtool ingest. Formats: table, plain, json, jsonl, csv,
+    markdown.
+    """
+    from govtool.app.project import at_commit, commit_at, read_store
+    from govtool.app.runs import RunFilter, read_history
+    from govtool.render.runs import FORMATS, render_runs
+
+    outputs = chosen(format, output, FORMATS)
+    wanted = RunFilter(job, status, dataset, software, since)
+    wanted.check()
+    opened = read_store(store)
+    commit = commit_at(opened, at, branch)
+    history = read_history(opened, commit)
+    ui.mark("read the runs")
+    found = wanted.keep(history.runs)
+    for form, file in outputs:
+        most = bound(limit, all, form)
+        shown = found if most is None else found[:most]
+        ui.show(render_runs(form, shown, at_commit(opened, commit), len(found) - len(shown)), file)
+    if not history.runs:
+        ui.hint("no source tells of runs: govtool ingest spark|openlineage|prov PATH")
