@@ -11,7 +11,8 @@ from govtool.policy.judge import Approvals, tokens_of
 from govtool.policy.load import Placed
 from govtool.policy.model import ColumnChange, Rule
 from govtool.policy.places import Places, Truth
-from govtool.policy.propagate import Mode, Propagation
+from govtool.policy.propagate import Propagation
+from govtool.policy.tokens import Mode
 from govtool.query.evidence import step
 from govtool.query.patterns import Patterns
 

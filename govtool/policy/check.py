@@ -7,6 +7,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 
+import numpy as np
+
 from govtool.errors import UsageError
 from govtool.graph.index import Index
 from govtool.policy.changes import judge_changes
@@ -16,11 +18,11 @@ from govtool.policy.judge import Approvals, Question, judge, tokens_of
 from govtool.policy.load import Placed, PolicySet
 from govtool.policy.model import Described, Metadata, Place, Purpose, Rule, days
 from govtool.policy.places import Places, Said, Truth
-from govtool.policy.propagate import Mode, Propagation, Token, propagate
+from govtool.policy.propagate import Propagation, propagate
+from govtool.policy.seeds import Seeds
+from govtool.policy.tokens import Mode, Token
 from govtool.policy.transfer import transfers
 from govtool.query.patterns import ColumnPaths, Patterns
-
-Seeds = dict[int, tuple[str, ...]]
 
 
 @dataclass(slots=True)
@@ -111,17 +113,21 @@ def govern(
             hint="correct its datasets, or write optional: true",
         )
     gone = frozenset(without)
-    seeds = {n: c for n, c in classified(index, policies, places).items() if n not in gone}
+    seeds = classified(index, policies, places)
+    if gone:
+        seeds = seeds.chosen(~np.isin(seeds.nodes, np.array(sorted(gone), np.int64)))
     origins: list[Place] = []
     for rule in policies.rules:
         origin = getattr(rule.value.body, "from_", None)
         if origin is not None and origin not in origins:
             origins.append(origin)
     every: list[Seeds] = [seeds]
+    dataset = np.asarray(index.node_dataset)[seeds.nodes]
     for origin in origins:
-        where = places.where(origin)
-        for truth in (Truth.YES, Truth.UNKNOWN):
-            every.append({n: c for n, c in seeds.items() if where.get(index.node_dataset[n]) is truth})
+        truth = np.zeros(index.dataset_count, np.int8)
+        for number, value in places.where(origin).items():
+            truth[number] = value
+        every += (seeds.chosen(truth[dataset] == one) for one in (Truth.YES, Truth.UNKNOWN))
     moved = transfers(index, (d.value for d in policies.declassify), today, places.paths)
     spread = propagate(index, policies.lattice, moved, seeds, every[1:], blocked=gone)
     return Governed(policies, places, spread, tuple(every), tuple(origins))
@@ -129,17 +135,14 @@ def govern(
 
 def classified(index: Index, policies: PolicySet, places: Places) -> Seeds:
     """The columns that ``classify`` names, and their classes."""
-    found: dict[int, set[str]] = {}
     paths: ColumnPaths = places.paths
+    parts = []
     for item in policies.classify:
         one = item.value
         nodes = Patterns(one.columns).columns(index, paths) | places.tagged(one.tags)
-        without = Patterns(one.except_)
-        for node in nodes:
-            name = index.dataset_name(index.node_dataset[node])
-            if not (without and without.match_column(name, index.path(node))):
-                found.setdefault(node, set()).add(one.class_)
-    return {node: tuple(sorted(classes)) for node, classes in sorted(found.items())}
+        nodes -= Patterns(one.except_).columns(index, paths)
+        parts.append((one.class_, np.fromiter(nodes, np.int64, len(nodes))))
+    return Seeds.gathered(parts)
 
 
 def check(governed: Governed, today: date, base: Governed | None = None) -> CheckResult:

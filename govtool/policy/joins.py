@@ -21,7 +21,8 @@ from govtool.policy.finding import Finding, Verdict
 from govtool.policy.judge import Approvals, tokens_of
 from govtool.policy.load import Placed
 from govtool.policy.model import Join, Rule
-from govtool.policy.propagate import Mode, Propagation, Token
+from govtool.policy.propagate import Propagation
+from govtool.policy.tokens import Mode, Token
 from govtool.policy.trace import State, leading_to, ways
 from govtool.query.evidence import Step, step
 from govtool.query.patterns import Patterns
@@ -198,12 +199,11 @@ class _Joins:
         """From where the data comes to the statement, the statement included."""
         index, tokens = self.index, self.tokens[number]
         around = {side.node, *index.containers(side.node), *index.fields(side.node)}
-        useful = leading_to(index, around)
+        useful, seeds = leading_to(index, around), self.spread.seeds
         starts = [
             State(node, Mode.VALUE, Token(name, 0, frozenset()))
-            for node, names in sorted(self.spread.seeds.items())
-            if useful[node]
-            for name in names
+            for node in seeds.nodes[useful[seeds.nodes]].tolist()
+            for name in seeds[node]
         ]
         mode = Mode.VALUE if side.certain else Mode.UNKNOWN
         found = ways(self.spread, starts, around, lambda s: s.token in tokens and s.mode in (mode, Mode.VALUE), useful)

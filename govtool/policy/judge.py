@@ -12,7 +12,9 @@ from govtool.policy.load import Placed
 from govtool.policy.masking import keeps_a_value, named
 from govtool.policy.model import NONE, Declassify, Rule
 from govtool.policy.places import Truth
-from govtool.policy.propagate import Mode, Propagation, Token
+from govtool.policy.propagate import Propagation
+from govtool.policy.seeds import Seeds
+from govtool.policy.tokens import Mode, Token
 from govtool.policy.trace import Arrival, State, leading_to, ways
 from govtool.query.evidence import Step, step
 from govtool.query.patterns import Patterns
@@ -62,9 +64,7 @@ def tokens_of(spread: Propagation, rule: Rule, classes: Iterable[str], groups: I
     ]
 
 
-def judge(
-    spread: Propagation, question: Question, seeds: Sequence[Mapping[int, tuple[str, ...]]], today: date
-) -> list[Finding]:
+def judge(spread: Propagation, question: Question, seeds: Sequence[Seeds], today: date) -> list[Finding]:
     """Find where data of some classes gets to where it must not, with the way for each source and sink.
 
     Args:
@@ -79,9 +79,7 @@ def judge(
 class _Search:
     """The steps of one search."""
 
-    def __init__(
-        self, spread: Propagation, question: Question, seeds: Sequence[Mapping[int, tuple[str, ...]]], ok: Approvals
-    ) -> None:
+    def __init__(self, spread: Propagation, question: Question, seeds: Sequence[Seeds], ok: Approvals) -> None:
         self.spread = spread
         self.index = spread.index
         self.question = question
@@ -98,7 +96,9 @@ class _Search:
         useful = leading_to(self.index, sinks)
         found: dict[tuple[str, str], Finding] = {}
         covered: set[int] = set()
-        starts = [(g, n) for g in self.question.groups for n in sorted(self.seeds[g]) if useful[n]]
+        starts = [
+            (g, n) for g in self.question.groups for n in self.seeds[g].nodes[useful[self.seeds[g].nodes]].tolist()
+        ]
         starts = [(g, n) for g, n in starts if self._at_start(g, n)]
         roots = [(g, n) for g, n in starts if not self._arrives(g, n)]
         for group, node in roots:

@@ -13,7 +13,7 @@ from govtool.policy.load import PolicySet
 from govtool.policy.masking import is_unkeyed, keeps_a_value
 from govtool.policy.model import NONE
 from govtool.policy.places import Said
-from govtool.policy.propagate import Mode
+from govtool.policy.tokens import Mode
 from govtool.query.patterns import Patterns
 
 

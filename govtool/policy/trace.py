@@ -13,7 +13,8 @@ import numpy as np
 from govtool.graph.index import Index
 from govtool.graph.walk_large import spread
 from govtool.model.kinds import EdgeKind
-from govtool.policy.propagate import Mode, Propagation, Token, becomes
+from govtool.policy.propagate import Propagation
+from govtool.policy.tokens import Mode, Token, becomes
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

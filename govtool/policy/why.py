@@ -6,7 +6,8 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from govtool.model.kinds import VALUE_FLOW
-from govtool.policy.propagate import Mode, Propagation, Token
+from govtool.policy.propagate import Propagation
+from govtool.policy.tokens import Mode, Token
 from govtool.policy.trace import State, leading_to, ways
 from govtool.query.evidence import Step, step
 
@@ -42,11 +43,9 @@ def why(spread: Propagation, nodes: Collection[int], *, direct_only: bool = Fals
         return []
     useful = leading_to(index, wanted)
     found: list[Classed] = []
-    for name in sorted({c for classes in spread.seeds.values() for c in classes}):
+    for name in spread.seeds.names():
         starts = [
-            State(n, Mode.VALUE, Token(name, 0, frozenset()))
-            for n, classes in spread.seeds.items()
-            if name in classes and useful[n]
+            State(n, Mode.VALUE, Token(name, 0, frozenset())) for n in spread.seeds.having(name).tolist() if useful[n]
         ]
         first = [s for s in starts if not _arrives(spread, s)]
         arrivals = ways(spread, first, wanted, lambda s: not direct_only or s.mode is Mode.VALUE, useful)

@@ -12,7 +12,8 @@ from policy_samples import MASKS, TODAY, policy, random_graph, random_seeds
 from govtool.app.index import index_of
 from govtool.graph.paths import ancestors
 from govtool.model import VALUE_FLOW, EdgeKind
-from govtool.policy.propagate import Mode, propagate
+from govtool.policy.propagate import propagate
+from govtool.policy.tokens import Mode
 from govtool.policy.transfer import transfers
 from govtool.query.networkx import to_networkx
 from govtool.query.patterns import ColumnPaths

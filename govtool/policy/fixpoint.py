@@ -1,0 +1,275 @@
+"""The fixpoint of up to 64 tokens, one bit each, over numpy arrays: frontiers, and one sweep where they grow large."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import numpy as np
+
+from govtool.graph.codes import KIND_MASK, TAGS
+from govtool.graph.index import Index
+from govtool.graph.walk_large import spread
+from govtool.model.kinds import EdgeKind
+from govtool.policy.lattice import Lattice
+from govtool.policy.order import Level, Order, in_order
+from govtool.policy.tokens import ALL, Mode, Token, becomes, mapping
+from govtool.policy.transfer import Transfers
+
+Array = np.ndarray[Any, np.dtype[Any]]
+SWEEP = 4
+"""A sweep takes over when the frontiers have followed one of so many edges of the graph."""
+_NONE = np.empty(0, np.int64)
+
+
+class Steps:
+    """What is the same for every word: how tags turn modes, and which nodes lie within each other."""
+
+    def __init__(self, index: Index, union_all: bool) -> None:
+        self.index = index
+        used = _tags(index)
+        self.turns = _turns(used, union_all=union_all, any_column=False)
+        self.opens = _turns(used, union_all=union_all, any_column=True)
+        child, above = np.asarray(index.nested, np.int64), np.asarray(index.arrays["nested_parent"], np.int64)
+        pairs_from, pairs_to = [child], [above]
+        of = above
+        owner = child
+        while len(child):
+            at = np.minimum(np.searchsorted(child, of), len(child) - 1)
+            more = child[at] == of
+            if not more.any():
+                break
+            owner, of = owner[more], above[at[more]]
+            pairs_from.append(owner)
+            pairs_to.append(of)
+        start = np.concatenate([*pairs_from, *pairs_to])
+        end = np.concatenate([*pairs_to, *pairs_from])
+        order = np.argsort(start, kind="stable")
+        self.start, self.end = start[order], end[order]
+
+    def related(self, nodes: Array) -> tuple[Array, Array]:
+        """The columns that contain, or are fields of, some nodes; and for each the position of its node."""
+        if not len(self.start):
+            return _NONE, _NONE
+        low, high = np.searchsorted(self.start, nodes), np.searchsorted(self.start, nodes, side="right")
+        at, owner = spread(low, high)
+        return self.end[at], owner
+
+    @cached_property
+    def order(self) -> Order:
+        """The nodes of the graph in order."""
+        return in_order(self.index)
+
+    @cached_property
+    def around(self) -> Array:
+        """Nodes whose data leaves by other edges than their own."""
+        found = [self.start]
+        if self.index.meta["opaque_rows"]:
+            a = self.index.arrays
+            base, open_ = (
+                np.asarray(a["dataset_base"]).astype(np.int64),
+                np.flatnonzero(np.asarray(a["dataset_opaque"])),
+            )
+            found.append(spread(base[open_] + 1, base[open_ + 1])[0])
+        return np.unique(np.concatenate(found))
+
+
+def _tags(index: Index) -> list[int]:
+    """The tags that edges of the graph have: of most kinds there are few graphs that have all."""
+    found: set[int] = set()
+    tag = np.asarray(index.arrays["edge_tag"])
+    for low in range(0, len(tag), 1 << 20):
+        found.update(np.flatnonzero(np.bincount(tag[low : low + (1 << 20)], minlength=TAGS)).tolist())
+    return sorted(found)
+
+
+def _turns(tags: Sequence[int], *, union_all: bool, any_column: bool) -> dict[tuple[Mode, Mode], Array]:
+    """For a mode before and a mode behind uint64[tags]: all ones where a tag turns the one into the other."""
+    found: dict[tuple[Mode, Mode], Array] = {}
+    for tag in tags:
+        if tag & KIND_MASK > EdgeKind.OPAQUE:
+            continue
+        for mode in Mode:
+            behind = becomes(mode, EdgeKind(tag & KIND_MASK), any_column=any_column, union_all=union_all)
+            if behind is not None:
+                table = found.setdefault((mode, behind), np.zeros(TAGS, np.uint64))
+                table[tag] = np.uint64(ALL)
+    return found
+
+
+class Word:
+    """The fixpoint of up to 64 tokens."""
+
+    def __init__(
+        self,
+        index: Index,
+        steps: Steps,
+        tokens: Sequence[Token],
+        transfers: Transfers,
+        lattice: Lattice,
+        blocked: Collection[int],
+    ) -> None:
+        self.steps = steps
+        self.blocked = np.fromiter(sorted(blocked), np.int64, len(blocked))
+        a = index.arrays
+        self.forward, self.tag = np.asarray(a["forward"]), np.asarray(a["edge_tag"])
+        self.source, self.target = np.asarray(a["edge_source"]), np.asarray(a["edge_target"])
+        self.followed = 0
+        self.dataset, self.base = np.asarray(a["node_dataset"]), np.asarray(a["dataset_base"])
+        self.open = np.asarray(a["dataset_opaque"]) if index.meta["opaque_rows"] else None
+        self.n = index.node_count
+        self.edge_transfer = transfers.edge
+        self.maps = [mapping(tokens, transfers, lattice, i) for i in range(len(transfers.kinds))]
+        self.have = [np.zeros(self.n, np.uint64) for _ in Mode]
+        self.fresh = [np.zeros(self.n, np.uint64) for _ in Mode]
+
+    def run(self, seeds: tuple[Array, Array]) -> list[Array]:
+        """Run to the fixpoint from nodes and the bits of each."""
+        frontier, values = seeds
+        self.fresh[Mode.VALUE][frontier] = values
+        swept = False
+        while len(frontier):
+            if not swept and self._much(frontier):
+                frontier, swept = self._sweep(frontier), True
+            bits = self._taken(frontier)
+            touched = [self._along(frontier, bits)]
+            around, owner = self.steps.related(frontier)
+            if len(around):
+                touched.append(self._along(around, [b[owner] for b in bits]))
+            touched.append(self._out_of_rows(frontier, bits))
+            frontier = self._united(touched)
+        return self.have
+
+    def _much(self, frontier: Array) -> bool:
+        """Whether the frontiers, this one included, follow so many edges that a sweep is faster."""
+        ahead = int(self.forward[frontier + 1].sum(dtype=np.int64) - self.forward[frontier].sum(dtype=np.int64))
+        return (self.followed + ahead) * SWEEP > len(self.target)
+
+    def _taken(self, frontier: Array) -> list[Array]:
+        """What is new at some nodes, which from now on they have."""
+        bits = [fresh[frontier] for fresh in self.fresh]
+        for have, fresh, new in zip(self.have, self.fresh, bits, strict=True):
+            if new.any():
+                have[frontier] |= new
+                fresh[frontier] = 0
+        return bits
+
+    def _sweep(self, frontier: Array) -> Array:
+        """Go through the whole graph once in order; return what is left to do: circles, and what has other ways."""
+        self._taken(frontier)
+        order = self.steps.order
+        for level in order.levels:
+            self._pull(level)
+        for behind, brought in self._brought(order.late):
+            self.fresh[behind][order.late.node] |= brought & ~self.have[behind][order.late.node]
+        around = self.steps.around
+        for have, fresh in zip(self.have, self.fresh, strict=True):
+            fresh[around] |= have[around]
+        again = np.union1d(order.late.node, around)
+        return again[np.logical_or.reduce([fresh[again] != 0 for fresh in self.fresh])]
+
+    def _pull(self, level: Level) -> None:
+        """Give nodes what all edges into them bring."""
+        for behind, brought in self._brought(level):
+            self.have[behind][level.node] |= brought
+
+    def _brought(self, level: Level) -> Iterator[tuple[Mode, Array]]:
+        """What all edges into nodes bring them, by the mode behind."""
+        node, start, edge = level
+        if not len(edge):
+            return
+        source, tag = self.source[edge], self.tag[edge]
+        transfer = self.edge_transfer[edge] if len(self.edge_transfer) else None
+        stays = ~np.isin(node, self.blocked) if len(self.blocked) else None
+        bits = [have[source] for have in self.have]
+        for behind, carried in self._carried(bits, None, tag, transfer, self.steps.turns):
+            brought = np.bitwise_or.reduceat(carried, start)
+            if stays is not None:
+                brought[~stays] = 0
+            yield behind, brought
+
+    def _united(self, touched: list[Array]) -> Array:
+        if sum(map(len, touched)) * 100 > self.n:
+            some = np.zeros(self.n, bool)
+            for nodes in touched:
+                some[nodes] = True
+            return np.flatnonzero(some)
+        return np.unique(np.concatenate(touched))
+
+    def _along(self, nodes: Array, bits: list[Array]) -> Array:
+        """Follow the edges out of nodes."""
+        start, stop = self.forward[nodes].astype(np.int64), self.forward[nodes + 1].astype(np.int64)
+        return self._follow(start, stop, bits, self.steps.turns)
+
+    def _out_of_rows(self, nodes: Array, bits: list[Array]) -> Array:
+        """Follow the edges that stand for any column of the nodes' datasets."""
+        if self.open is None:
+            return _NONE
+        dataset = self.dataset[nodes]
+        rows = self.base[dataset].astype(np.int64)
+        some = np.flatnonzero((self.open[dataset] > 0) & (rows != nodes))
+        if not len(some):
+            return _NONE
+        start = self.forward[rows[some]].astype(np.int64)
+        return self._follow(start, start + self.open[dataset[some]], [b[some] for b in bits], self.steps.opens)
+
+    def _follow(self, start: Array, stop: Array, bits: list[Array], turns: Mapping[tuple[Mode, Mode], Array]) -> Array:
+        """Carry bits over ranges of edges; return the nodes that have something new."""
+        edge, owner = spread(start, stop)
+        self.followed += len(edge)
+        if not len(edge):
+            return _NONE
+        tag, target = self.tag[edge], self.target[edge]
+        transfer = self.edge_transfer[edge] if len(self.edge_transfer) else None
+        found = []
+        for behind, carried in self._carried(bits, owner, tag, transfer, turns):
+            carried &= ~self.have[behind][target]
+            if len(self.blocked):
+                carried[np.isin(target, self.blocked)] = 0
+            new = np.flatnonzero(carried)
+            if len(new):
+                nodes = target[new]
+                np.bitwise_or.at(self.fresh[behind], nodes, carried[new])
+                found.append(nodes.astype(np.int64))
+        return np.concatenate(found) if found else _NONE
+
+    def _carried(
+        self,
+        bits: list[Array],
+        owner: Array | None,
+        tag: Array,
+        transfer: Array | None,
+        turns: Mapping[tuple[Mode, Mode], Array],
+    ) -> Iterator[tuple[Mode, Array]]:
+        """What each edge makes of what is before it, by the mode behind; without owners the bits are those of edges."""
+        some = [bool(b.any()) for b in bits]
+        for behind in Mode:
+            carried: Array | None = None
+            for before in Mode:
+                table = turns.get((before, behind))
+                if table is None or not some[before]:
+                    continue
+                moved = (bits[before] if owner is None else bits[before][owner]) & table[tag]
+                if before is Mode.VALUE and behind is Mode.VALUE and transfer is not None:
+                    moved = self._lowered(moved, transfer)
+                carried = moved if carried is None else np.bitwise_or(carried, moved, out=carried)
+            if carried is not None:
+                yield behind, carried
+
+    def _lowered(self, bits: Array, transfer: Array) -> Array:
+        for number, (kept, moves) in enumerate(self.maps):
+            if not number or (not moves and kept == ALL):
+                continue
+            some = np.flatnonzero(transfer == number)
+            if not len(some):
+                continue
+            before = bits[some]
+            after = before & np.uint64(kept)
+            for bit, to in moves:
+                after |= ((before >> np.uint64(bit)) & np.uint64(1)) << np.uint64(to)
+            bits[some] = after
+        return bits

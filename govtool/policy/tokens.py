@@ -1,0 +1,124 @@
+"""Tokens: a class on its way, how a node has it, what an edge makes of it, and how tokens fit into bits.
+
+edge kind                                    value becomes            influence becomes   unknown becomes
+identity, transformation, aggregation        value, declassified      influence           unknown
+conditional, window                          influence                influence           unknown
+join, filter, group_by, sort, distinct …     influence (of the rows)  influence           unknown
+read (rows to rows)                          –                        influence           unknown
+opaque; out of a row set: any of its columns unknown                  unknown             unknown
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from enum import IntEnum
+from typing import NamedTuple
+
+from govtool.errors import UsageError
+from govtool.model.kinds import VALUE_FLOW, EdgeKind
+from govtool.policy.lattice import Lattice
+from govtool.policy.seeds import Seeds
+from govtool.policy.transfer import Transfers
+
+BITS = 64
+"""Tokens of a word."""
+ALL = (1 << BITS) - 1
+"""A word with every bit."""
+
+
+class Mode(IntEnum):
+    """How a node has a token."""
+
+    VALUE = 0
+    INFLUENCE = 1
+    UNKNOWN = 2
+
+
+class Token(NamedTuple):
+    """A class on its way."""
+
+    name: str
+    """The class at the source."""
+    group: int
+    """Which of several sets of sources it came from; 0 is any."""
+    passed: frozenset[str]
+    """Declassifiers passed on the way."""
+
+
+def becomes(mode: Mode, kind: EdgeKind, *, any_column: bool = False, union_all: bool = False) -> Mode | None:
+    """How a token is had behind an edge of a kind; None if the edge does not carry it.
+
+    Args:
+        mode: How it is had before.
+        kind: The edge's kind.
+        any_column: The edge leaves the row set of the column's dataset and stands for any column.
+        union_all: Whether the columns of UNION ALL arms count (LineageX's reading).
+    """
+    if kind is EdgeKind.UNION_ALL and not union_all:
+        return None
+    if kind is EdgeKind.OPAQUE or any_column:
+        return None if kind is EdgeKind.READ and any_column else Mode.UNKNOWN
+    if mode is Mode.VALUE:
+        return Mode.VALUE if kind in VALUE_FLOW else None if kind is EdgeKind.READ else Mode.INFLUENCE
+    return mode
+
+
+def families(lattice: Lattice, transfers: Transfers, every: Sequence[Seeds]) -> list[list[Token]]:
+    """For each class and group the tokens that its data may become."""
+    families = []
+    passable: dict[str, list[frozenset[str]]] = {}
+    for group, one in enumerate(every):
+        for name in one.names():
+            if name not in passable:
+                passable[name] = _passable(lattice, transfers, name)
+            families.append([Token(name, group, passed) for passed in passable[name]])
+    return families
+
+
+def _passable(lattice: Lattice, transfers: Transfers, name: str) -> list[frozenset[str]]:
+    """All sets of declassifiers that data of a class may have passed, the empty one first."""
+    found: dict[frozenset[str], None] = {frozenset(): None}
+    stack = [frozenset[str]()]
+    while stack:
+        before = stack.pop()
+        for transfer in transfers.kinds:
+            after = transfers.passed(lattice, name, before, transfer)
+            if after is not None and after not in found:
+                found[after] = None
+                stack.append(after)
+        if len(found) > BITS:
+            raise UsageError(
+                f"data of the class {name} can pass too many combinations of declassifiers",
+                code="policy.too-many-declassifiers",
+                hint="make one declassifier of several that lower to the same class",
+            )
+    return list(found)
+
+
+def packed(families: Iterable[list[Token]]) -> list[list[Token]]:
+    """Families in words of at most 64 tokens; a family is never torn, so that words do not depend on each other."""
+    words: list[list[Token]] = []
+    for family in families:
+        for word in words:
+            if len(word) + len(family) <= BITS:
+                word.extend(family)
+                break
+        else:
+            words.append(list(family))
+    return words
+
+
+def mapping(
+    tokens: Sequence[Token], transfers: Transfers, lattice: Lattice, number: int
+) -> tuple[int, list[tuple[int, int]]]:
+    """What a transfer does to a word: the bits that stay, and those that become others; the rest ends."""
+    bit_of = {token: bit for bit, token in enumerate(tokens)}
+    kept, moves = ALL, []
+    for token, bit in bit_of.items():
+        passed = transfers.passed(lattice, token.name, token.passed, transfers.kinds[number])
+        if passed == token.passed:
+            continue
+        kept &= ~(1 << bit)
+        if passed is not None:
+            moves.append((bit, bit_of[Token(token.name, token.group, passed)]))
+    return kept, moves
