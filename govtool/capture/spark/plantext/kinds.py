@@ -1,0 +1,169 @@
+"""Kinds of operators: what Spark, Photon and GPU plans call them, and what is the same to lineage."""
+
+from __future__ import annotations
+
+import re
+
+from govtool.capture.spark.plantext.tree import Operator
+
+THROUGH = frozenset(
+    {
+        "AQEShuffleRead",
+        "AdaptiveSparkPlan",
+        "BroadcastExchange",
+        "BroadcastQueryStage",
+        "Coalesce",
+        "CollectLimit",
+        "CollectMetrics",
+        "CollectTail",
+        "ColumnarToRow",
+        "CommandResult",
+        "CustomShuffleReader",
+        "DeltaInvariantChecker",
+        "EventTimeWatermark",
+        "Exchange",
+        "GlobalLimit",
+        "InMemoryRelation",
+        "InputAdapter",
+        "Limit",
+        "LocalLimit",
+        "Offset",
+        "RebalancePartitions",
+        "Repartition",
+        "RepartitionByExpression",
+        "ResolvedHint",
+        "ResultQueryStage",
+        "ReturnAnswer",
+        "ReusedSubquery",
+        "RowToColumnar",
+        "Sample",
+        "SessionWindowStateStoreRestore",
+        "SessionWindowStateStoreSave",
+        "ShuffleExchange",
+        "ShuffleMapStage",
+        "ShuffleQueryStage",
+        "StateStoreRestore",
+        "StateStoreSave",
+        "StreamingGlobalLimit",
+        "StreamingLocalLimit",
+        "Subquery",
+        "SubqueryAlias",
+        "SubqueryBroadcast",
+        "TableCacheQueryStage",
+        "UnresolvedHint",
+        "UpdateEventTimeWatermarkColumn",
+        "WholeStageCodegen",
+        "WindowGroupLimit",
+        "WriteFiles",
+    }
+)
+"""What changes neither columns nor which rows there are."""
+
+JOINS = frozenset(
+    {
+        "BroadcastHashJoin",
+        "BroadcastNestedLoopJoin",
+        "CartesianProduct",
+        "Join",
+        "ShuffledHashJoin",
+        "SortMergeJoin",
+        "StreamingSymmetricHashJoin",
+        "SymmetricHashJoin",
+    }
+)
+"""Joins of two inputs."""
+AGGREGATES = frozenset(
+    {
+        "Aggregate",
+        "GroupingAgg",
+        "HashAggregate",
+        "ObjectHashAggregate",
+        "SortAggregate",
+    }
+)
+"""Aggregates of one phase or of several."""
+PYTHON = frozenset(
+    {
+        "ArrowEvalPython",
+        "BatchEvalPython",
+    }
+)
+"""Python functions of a row or a batch of rows."""
+LOST = {
+    "MapInPandas": ("break.map-in-pandas", "mapInPandas"),
+    "MapInArrow": ("break.map-in-arrow", "mapInArrow"),
+    "PythonMapInArrow": ("break.map-in-arrow", "mapInArrow"),
+    "FlatMapGroupsInPandas": ("break.apply-in-pandas", "applyInPandas"),
+    "FlatMapGroupsInArrow": ("break.apply-in-arrow", "applyInArrow"),
+    "FlatMapCoGroupsInPandas": ("break.apply-in-pandas", "cogroup.applyInPandas"),
+    "FlatMapCoGroupsInArrow": ("break.apply-in-arrow", "cogroup.applyInArrow"),
+    "FlatMapGroupsInPandasWithState": ("break.apply-in-pandas", "applyInPandasWithState"),
+    "TransformWithStateInPandas": ("break.transform-with-state", "transformWithState"),
+    "TransformWithState": ("break.transform-with-state", "transformWithState"),
+    "FlatMapGroupsWithState": ("break.map-groups", "mapGroupsWithState"),
+}
+"""Python and JVM functions of whole relations: the break that each is, and its name."""
+TYPED = frozenset(
+    {
+        "AppendColumns",
+        "AppendColumnsWithObject",
+        "CoGroup",
+        "DeserializeToObject",
+        "ExternalRDD",
+        "FlatMapGroups",
+        "MapElements",
+        "MapGroups",
+        "MapPartitions",
+        "SerializeFromObject",
+        "TypedFilter",
+    }
+)
+"""Code of the JVM over objects."""
+ARROW_AGGREGATES = frozenset(
+    {
+        "AggregateInPandas",
+        "ArrowAggregatePython",
+    }
+)
+"""Aggregates in Python."""
+WINDOWS = frozenset(
+    {
+        "ArrowWindowPython",
+        "RunningWindow",
+        "Window",
+        "WindowInPandas",
+    }
+)
+"""Window functions."""
+_PREFIX = re.compile(r"(?:Photon|Gpu|Columnar|Velox|CH)(?=[A-Z])|(?:Native)(?=[A-Z][a-z]+(?:$| ))")
+_MAPPED = {
+    "ShuffledAsymmetricHashJoin": "ShuffledHashJoin",
+    "ShuffleExchangeSink": "Exchange",
+    "ShuffleExchangeSource": "Exchange",
+    "ResultStage": "ResultQueryStage",
+    "ShuffleMapStage": "Exchange",
+    "GroupingAgg": "HashAggregate",
+    "GroupingAggWithRollup": "HashAggregate",
+    "Agg": "HashAggregate",
+    "TopK": "TakeOrderedAndProject",
+    "TakeOrderedAndProjectExec": "TakeOrderedAndProject",
+    "ColumnarExchange": "Exchange",
+    "ColumnarBroadcastExchange": "BroadcastExchange",
+    "CoalesceBatches": "Coalesce",
+    "ShuffleCoalesce": "Coalesce",
+    "RowToColumnar": "RowToColumnar",
+    "ColumnarToRow": "ColumnarToRow",
+    "ShuffleQueryStage": "ShuffleQueryStage",
+    "UnionAll": "Union",
+    "SortExec": "Sort",
+}
+
+
+def plain_name(operator: Operator) -> str:
+    """The operator's kind by Spark's own name: ``PhotonProject`` is ``Project``."""
+    name = operator.name.split("\n", 1)[0]
+    name = name.removeprefix("Execute ").strip()
+    first = re.split(r"[\s\[(]", name, maxsplit=1)[0]
+    bare = _PREFIX.sub("", first)
+    bare = re.sub(r"(?:Exec|Transformer|ExecTransformer)\Z", "", bare) or bare
+    return _MAPPED.get(bare, bare)

@@ -1,0 +1,99 @@
+"""Plans an operator a line, as Spark 2 logs them and ``explain()`` prints them."""
+
+from __future__ import annotations
+
+import re
+
+from govtool.capture.spark.plantext.tree import MAX_OPERATORS, MAX_TEXT, Operator, PlanTextError, Tree
+
+_LINE = re.compile(r"((?:[ :]  )*(?:[:+]- )?)(\*(?:\(\d+\))? ?)?(\S.*)\Z", re.DOTALL)
+_NAME = re.compile(
+    r"(Execute \w+|(?:File)?Scan \w+(?: [\w.`$-]+)?(?=\[| \[)|Scan ExistingRDD"
+    r"|Scan JDBCRelation\(.*?\) \[numPartitions=\d+\]|Scan hive [\w.`]+|InMemoryTableScan|[A-Za-z]\w*)"
+)
+
+
+def parse(text: str) -> Tree:
+    """Take one-line plan text apart into the same tree as the formatted one.
+
+    Raises:
+        PlanTextError: It is no plan text, or too large.
+    """
+    if len(text) > MAX_TEXT:
+        raise PlanTextError(f"a plan of more than {MAX_TEXT >> 20} MiB")
+    marker = "== Physical Plan =="
+    found = text.find(marker)
+    body = text[found + len(marker) :] if found >= 0 else text
+    stack: list[tuple[int, Operator]] = []
+    operators: dict[int, Operator] = {}
+    subqueries: dict[int, Operator] = {}
+    root: Operator | None = None
+    for line in body.strip("\n").split("\n"):
+        drawn = _LINE.match(line)
+        if drawn is None:
+            if root is not None and not line.strip():
+                break
+            continue
+        offset = len(drawn[1])
+        if stack and not drawn[1].endswith("- ") and root is not None:
+            stack[-1][1].fields["Arguments"] = stack[-1][1].fields.get("Arguments", "") + "\n" + line
+            continue
+        if len(operators) >= MAX_OPERATORS:
+            raise PlanTextError(f"a plan of more than {MAX_OPERATORS} operators")
+        operator = _operator(len(operators) + 1, drawn[3])
+        operators[operator.id] = operator
+        while stack and stack[-1][0] >= offset:
+            stack.pop()
+        if stack:
+            parent = stack[-1][1]
+            query = re.match(r"Subquery (?:scalar-)?subquery#?(\d+)", drawn[3])
+            if query is not None:
+                subqueries[int(query[1])] = operator
+            else:
+                parent.children.append(operator)
+        elif root is None:
+            root = operator
+        stack.append((offset, operator))
+    if root is None or _NAME.match(root.name) is None:
+        raise PlanTextError("no plan")
+    for operator in operators.values():
+        _fields(operator)
+    return Tree(root, operators, subqueries)
+
+
+def _operator(number: int, text: str) -> Operator:
+    found = _NAME.match(text)
+    name = found[1] if found is not None else text.split(" ", 1)[0]
+    return Operator(number, name, fields={"Arguments": text[len(name) :].strip()})
+
+
+def _fields(operator: Operator) -> None:
+    """What the formatted notation says in fields of its own."""
+    text = operator.fields["Arguments"]
+    name = operator.name
+    fields = operator.fields
+    if name == "Filter":
+        fields["Condition"] = text
+    elif name in ("HashAggregate", "ObjectHashAggregate", "SortAggregate"):
+        found = re.match(r"\(key=(\[.*?\]), functions=(\[.*\])(?:, output=(\[.*\]))?\)\Z", text, re.DOTALL)
+        if found is not None:
+            fields["Keys"], fields["Functions"] = found[1], found[2]
+            if found[3]:
+                fields["Results"] = found[3]
+    elif name.endswith("Join") or name == "CartesianProduct":
+        found = re.match(r"(\[.*?\]), (\[.*?\]), (\w+(?:\([^)]*\))?)(?:, (.*))?\Z", text, re.DOTALL)
+        if found is not None:
+            fields["Left keys"], fields["Right keys"], fields["Join type"] = found[1], found[2], found[3]
+            rest = re.sub(r"(?:, )?(?:BuildLeft|BuildRight|false|true)\b", "", found[4] or "").strip(", ")
+            fields["Join condition"] = rest or "None"
+    elif name.startswith(("Scan", "FileScan", "LocalTableScan", "InMemoryTableScan")):
+        found = re.match(r"(\[[^\]]*\])(.*)\Z", text, re.DOTALL)
+        if found is not None:
+            fields["Output"] = found[1]
+            filters = re.search(r"PartitionFilters: (\[.*?\])(?:, PushedFilters|\Z)", found[2], re.DOTALL)
+            if filters is not None:
+                fields["PartitionFilters"] = filters[1]
+    elif name == "ReusedExchange":
+        found = re.match(r"(\[[^\]]*\])", text)
+        if found is not None:
+            fields["Output"] = found[1]

@@ -1,0 +1,106 @@
+"""Plan text to lineage: what a plan reads and writes, and what flows from one to the other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from govtool.capture.spark import plan as p
+from govtool.capture.spark.flow import Flow, flow_of
+from govtool.capture.spark.plantext import tree as trees
+from govtool.capture.spark.plantext.normal import normalised
+from govtool.capture.spark.plantext.operators import Builder
+from govtool.capture.spark.plantext.scans import Found, Names, source_of
+from govtool.capture.spark.plantext.tree import Operator, PlanTextError, Tree
+from govtool.capture.spark.plantext.writes import Write, is_command, write_of
+from govtool.model import Diagnostic
+
+
+@dataclass(frozen=True, slots=True)
+class PlanText:
+    """A plan, read."""
+
+    write: Write | None
+    """None: nothing is written."""
+    flow: Flow
+    sources: Mapping[str, Found]
+    """Datasets that are read, by id."""
+    scans: tuple[tuple[Operator, str], ...]
+    attributes: Mapping[int, tuple[str, str]]
+    """Dataset and column of the attributes of what is read, by id: other plans may name them."""
+    notes: tuple[Diagnostic, ...]
+    normal: str
+    """The plan without ids and literals: of equal work it is equal."""
+    uncertain: int = 0
+    """Expressions of which only the attributes could be read."""
+    command: bool = False
+    """The plan only does something to the catalog or the session."""
+
+
+def read_plan(
+    text: str,
+    names: Names | None = None,
+    *,
+    known: Mapping[int, tuple[str, str]] | None = None,
+    metadata: Mapping[str, list[dict[str, str]]] | None = None,
+) -> PlanText:
+    """Read plan text, as ``EXPLAIN FORMATTED`` prints it, or Spark 2's one-line operators.
+
+    Args:
+        text: The plan.
+        names: How names are read.
+        known: Dataset and column of attributes that other plans of the application read.
+        metadata: By name of an operator, what the execution's event says of it besides.
+
+    Raises:
+        PlanTextError: It is no plan text, or one beyond all measure.
+    """
+    names = names or Names()
+    tree = _tree(text)
+    left = {name: list(said) for name, said in (metadata or {}).items()}
+    told: dict[int, dict[str, str]] = {}
+    for operator in sorted(tree.operators.values(), key=lambda o: o.id):
+        waiting = left.get(operator.name.strip())
+        if waiting and not operator.children:
+            told[operator.id] = _matching(operator, waiting)
+
+    builder = Builder(tree, known or {}, lambda operator: source_of(operator, names, told.get(operator.id)))
+    write = write_of(tree, names)
+    command = write is None and is_command(tree)
+    root = None if command else write.query if write is not None else tree.root
+    try:
+        node = builder.node(root) if root is not None else p.Values(())
+        flow = flow_of(node, expand_views=True)
+    except RecursionError as error:
+        raise PlanTextError("a plan that is nested too deep") from error
+    meaning = builder.meaning
+    return PlanText(
+        write,
+        flow,
+        meaning.sources,
+        tuple(meaning.scans),
+        meaning.attributes,
+        tuple(dict.fromkeys(meaning.notes)),
+        normalised(tree),
+        builder.reader.uncertain,
+        command,
+    )
+
+
+def _tree(text: str) -> Tree:
+    if trees.is_formatted(text):
+        return trees.parse(text)
+    from govtool.capture.spark.plantext.oneline import parse
+
+    return parse(text)
+
+
+def _matching(operator: Operator, waiting: list[dict[str, str]]) -> dict[str, str]:
+    """Of what is said of operators of this name, what is said of this one: its first path is the same."""
+    location = operator.fields.get("Location", "")
+    start = location.find("[") + 1
+    first = location[start:].split(",")[0].rstrip("]")
+    for position, said in enumerate(waiting):
+        if not first or first in said.get("Location", ""):
+            return waiting.pop(position)
+    return {}

@@ -1,0 +1,219 @@
+"""What a leaf of a plan reads: files, tables, connections, or nothing that has a name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from govtool.capture.openlineage.identity import DatasetName
+from govtool.capture.spark.identity import DEFAULT_DATABASE, Place, path_name, table_name, topic_name
+from govtool.capture.spark.plantext import lists
+from govtool.capture.spark.plantext.tree import Operator
+from govtool.names import DEFAULT_NAMESPACE
+
+RDD = "break.rdd"
+EMPTY = "break.empty"
+PATHS = "break.truncated"
+
+_VALUES = ("Scan OneRowRelation", "OneRowRelation", "LocalTableScan", "LocalRelation", "Range", "Scan EmptyRelation")
+_RDDS = ("Scan ExistingRDD", "LogicalRDD", "Scan RDD", "ExternalRDD", "Scan ExternalRDD", "Scan[obj#")
+_PREFIX = re.compile(r"\A(?:Photon|Gpu|Columnar|Native)(?=[A-Z])|Transformer(?= )|Exec(?= )")
+_LOCATION = re.compile(r"(\w+)(?:\((\d+) paths\))?\s*\[(.*)\]?\Z", re.DOTALL)
+_ENTRIES = re.compile(r", \.\.\. (\d+) (?:entries|paths)\Z|(?:, )?\.\.\. (\d+) more fields\Z")
+_QUOTED = re.compile(r"`(?:[^`]|``)+`(?:\.`(?:[^`]|``)+`)+|(?<=\[)`(?:[^`]|``)+`|(?<= )`(?:[^`]|``)+`")
+_DOTTED = re.compile(r"[A-Za-z_][\w$-]*(?:\.[\w$-]+)+\Z")
+_JDBC = re.compile(r"JDBCRelation\((.*)\)(?: \[numPartitions=\d+\])?\s*\Z", re.DOTALL)
+_TOPICS = re.compile(r"Subscribe\[([^\]]+)\]")
+_DELTA = re.compile(r"Delta\[version=(\d+), ([^\]]+)\]")
+_URI = re.compile(r"[A-Za-z][\w+.-]*:/\S*|/\S+")
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """How names are read."""
+
+    database: str = DEFAULT_DATABASE
+    namespace: str = DEFAULT_NAMESPACE
+    """Of tables of the catalog."""
+    case_sensitive: bool = False
+
+    def table(self, text: str) -> DatasetName:
+        """The dataset of a table as plans print it."""
+        return table_name(text, database=self.database, namespace=self.namespace, case_sensitive=self.case_sensitive)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a leaf reads."""
+
+    place: Place
+    places: tuple[Place, ...] = ()
+    """Further ones: of a scan of several paths."""
+    nothing: bool = False
+    """No dataset at all: rows of the query itself, or, with a reason, of who knows where."""
+    reason: str = ""
+    message: str = ""
+    format: str = ""
+    version: int | None = None
+    """Of a Delta table."""
+
+
+_NOWHERE = Place(DatasetName(DEFAULT_NAMESPACE, ""), "query")
+
+
+def source_of(operator: Operator, names: Names, metadata: dict[str, str] | None = None) -> Found | None:
+    """What a leaf operator reads; None if its text does not tell.
+
+    Args:
+        operator: A leaf.
+        names: How names are read.
+        metadata: What the event of the execution says of the same operator; there paths are less often left out.
+    """
+    name = _PREFIX.sub("", operator.name.strip(), count=1)
+    arguments = operator.fields.get("Arguments", "")
+    if name.startswith(_RDDS):
+        return _nothing(RDD, "an RDD: what it was made of is not in the plan")
+    if name.startswith(_VALUES):
+        if "<empty>" in arguments or name.startswith("Scan EmptyRelation"):
+            return _nothing(
+                EMPTY, "the optimizer found that there are no rows, and left out where they would come from"
+            )
+        return Found(_NOWHERE, nothing=True)
+    location = operator.fields.get("Location", "") or _inline_location(arguments)
+    said = (metadata or {}).get("Location", "")
+    words = name.split()
+    table = _table_in(words, names)
+    relation = _JDBC.search(name)
+    if relation is not None:
+        return _connection(relation[1])
+    topics = _TOPICS.search(name) or _TOPICS.search(arguments)
+    if topics is not None and "afka" in name + arguments:
+        places = [Place(topic_name("", topic.strip()), "table") for topic in topics[1].split(",")]
+        return Found(places[0], tuple(places[1:]), format="kafka")
+    delta = _DELTA.search(arguments) or _DELTA.search(name)
+    version = int(delta[1]) if delta is not None else None
+    if location or said:
+        found = _files(location, said, table, words[1] if len(words) > 1 else "")
+        if found is not None:
+            return found if version is None else _versioned(found, version)
+    if delta is not None:
+        return Found(_place([path_name(delta[2])], table), format="delta", version=version)
+    if table is None:
+        quoted = _QUOTED.search(arguments)
+        if quoted is not None:
+            table = names.table(quoted[0])
+    if table is None and words[0] in ("RelationV2", "DataSourceV2Relation", "DataSourceV2ScanRelation", "BatchScan"):
+        table = next(
+            (
+                names.table(a.split()[0])
+                for a in lists.arguments(arguments)
+                if a.split() and _DOTTED.match(a.split()[0])
+            ),
+            None,
+        )
+    if table is None and len(words) > 1 and _URI.match(words[-1]):
+        return Found(Place(path_name(words[-1]), "file"))
+    return Found(Place(table, "table")) if table is not None else None
+
+
+def _nothing(reason: str, message: str) -> Found:
+    return Found(_NOWHERE, nothing=True, reason=reason, message=message)
+
+
+def _versioned(found: Found, version: int) -> Found:
+    return Found(
+        found.place, found.places, format=found.format, version=version, reason=found.reason, message=found.message
+    )
+
+
+def _table_in(words: list[str], names: Names) -> DatasetName | None:
+    """``Scan parquet spark_catalog.default.t``, ``Scan hive default.t``, ``BatchScan lake.db.t``."""
+    rest = (
+        words[2:]
+        if words and words[0] in ("Scan", "FileScan")
+        else words[1:]
+        if words and words[0] == "BatchScan"
+        else []
+    )
+    for word in rest:
+        if _URI.match(word) or word.startswith(("[", "(")):
+            return None
+        if _DOTTED.match(word) or _QUOTED.match(word):
+            return names.table(word)
+    if words and words[0] in ("Scan", "FileScan") and len(words) == 3 and re.fullmatch(r"[\w$-]+", words[2]):
+        return names.table(words[2])  # Spark 2 names a table without its database
+    return None
+
+
+def _inline_location(arguments: str) -> str:
+    """In one-line notation a location is one of many things: ``Location: InMemoryFileIndex[file:/a], Pushed…``."""
+    found = re.search(r"Location: (\w+(?:\(\d+ paths\))?\s*\[[^\]]*\]?)", arguments)
+    return found[1] if found is not None else ""
+
+
+def _files(location: str, said: str, table: DatasetName | None, format_: str) -> Found | None:
+    paths, hidden = _paths(location)
+    if hidden:
+        more, still = _paths(said)
+        if len(more) >= len(paths):
+            paths, hidden = more, still
+    if not paths:
+        return Found(Place(table, "table"), format=format_) if table is not None else None
+    found = list(dict.fromkeys(path_name(path) for path in paths))
+    if table is not None:
+        kept = found[0] if len(found) == 1 else _common(found)
+        return Found(Place(table, "table", (kept,) if kept is not None else ()), format=format_)
+    # Of partitions that are listed one by one, the rest is of the same place.
+    partitioned = (
+        len(found) == 1 and path_name(paths[0]).name != paths[0].split(":", 1)[-1].rstrip("/") and "=" in paths[0]
+    )
+    places = tuple(Place(name, "file") for name in found)
+    if hidden and not partitioned:
+        message = f"{hidden} more paths are read that the plan text leaves out"
+        return Found(places[0], places[1:], reason=PATHS, message=message, format=format_)
+    return Found(places[0], places[1:], format=format_)
+
+
+def _common(found: list[DatasetName]) -> DatasetName | None:
+    """The folder that several paths of one table share."""
+    if len({name.namespace for name in found}) != 1:
+        return None
+    parts = [name.name.split("/") for name in found]
+    shared = []
+    for level in zip(*parts, strict=False):
+        if len(set(level)) != 1:
+            break
+        shared.append(level[0])
+    text = "/".join(shared)
+    return DatasetName(found[0].namespace, text) if text.strip("/") else None
+
+
+def _paths(location: str) -> tuple[list[str], int]:
+    """The paths of a location, and how many more there are."""
+    found = _LOCATION.match(location.strip())
+    if found is None:
+        return [], 0
+    text = found[3].removesuffix("]")
+    cut = _ENTRIES.search(text)
+    hidden = int(cut[1] or cut[2]) if cut is not None else 0
+    if cut is not None:
+        text = text[: cut.start()]
+    paths = [part for part in re.split(r", (?=[A-Za-z][\w+.-]*:|/)", text) if part]
+    whole = int(found[2]) if found[2] else len(paths) + hidden
+    if text.endswith("..."):
+        paths = paths[:-1]
+    return paths, max(hidden, whole - len(paths))
+
+
+def _place(paths: Iterable[DatasetName], table: DatasetName | None) -> Place:
+    found = tuple(paths)
+    return Place(table, "table", found) if table is not None else Place(found[0], "file")
+
+
+def _connection(table: str) -> Found:
+    """A table behind JDBC: the plan tells its name, and not where."""
+    text = table.strip()
+    if text.startswith("(") or " " in text:
+        return _nothing("break.query", "a query that another database answers")
+    return Found(Place(DatasetName("jdbc", text.replace('"', "").replace("`", "")), "table"), format="jdbc")

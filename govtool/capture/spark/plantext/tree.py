@@ -1,0 +1,218 @@
+"""Formatted plan text as operators: the drawn tree gives children, the numbered paragraphs below it their details.
+
+    AdaptiveSparkPlan (3)
+    +- Project (2)
+       +- Scan parquet shop.orders (1)
+
+
+    (1) Scan parquet shop.orders
+    Output [1]: [id#7]
+    …
+
+Subqueries follow in the same form, each below a line that names the operator that holds it. The other notation, one
+line an operator (Spark 2, ``explain()``), has the same tree with everything on its lines.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+MAX_TEXT = 32 << 20
+"""Characters of one plan; the largest seen in the wild have 8 million."""
+MAX_OPERATORS = 50_000
+
+_NODE = re.compile(r"((?:[ :]  )*(?:[:+]- )?)(\*(?:\(\d+\))? ?)?(.*?) ?\((\d+)\)\Z", re.DOTALL)
+_LINE = re.compile(r"((?:[ :]  )*(?:[:+]- )?)(\*(?:\(\d+\))? ?)?(\S.*)\Z", re.DOTALL)
+_HEAD = re.compile(r"\((\d+)\) (.*?)(?: \[codegen id : \d+\])?\s*\Z", re.DOTALL)
+_FIELD = re.compile(
+    r"(Output|Input|Arguments|Condition|Keys|Functions|Aggregate Attributes|Results|Result|Left output|Right output"
+    r"|Left keys|Right keys|Join type|Join condition|Batched|Location|PartitionFilters|PushedFilters|DataFilters"
+    r"|ReadSchema|Loop id|Limit|Accumulated|Format|SelectedBucketsCount|OptionalBucketIds|Bucketed|RuntimeFilters"
+    r"|PushedAggregation|PushedGroupBy|DictionaryFilters|RequiredDataFilters|UnusedIndexes|Metadata)"
+    r"(?: \[(\d+)\])? ?:(?: (.*))?\Z",
+    re.DOTALL,
+)
+_SUBQUERY = re.compile(r"Subquery:\d+ Hosting operator id = (\d+) Hosting Expression = (.*)\Z", re.DOTALL)
+_SUBQUERY_ID = re.compile(r"(?:subquery|dynamicpruning|exists|list|lateral)#(\d+)")
+_REUSES = re.compile(r"Reuses operator id: (\d+)")
+_PLAN_ID = re.compile(r", \[id=#\d+\]")
+_PHASE = re.compile(r"== (\w[\w ]*) ==\Z")
+
+
+class PlanTextError(ValueError):
+    """This is no plan text, or one beyond all measure; the message says which."""
+
+
+@dataclass(slots=True)
+class Operator:
+    """One operator of a plan."""
+
+    id: int
+    name: str
+    """``Scan parquet shop.orders``, ``Execute InsertIntoHadoopFsRelationCommand``."""
+    children: list[Operator] = field(default_factory=list)
+    fields: dict[str, str] = field(default_factory=dict)
+    """``Output``, ``Arguments`` … as text. In one-line notation all that follows the name is ``Arguments``."""
+    counts: dict[str, int] = field(default_factory=dict)
+    """How many elements a field is said to have."""
+    reuses: int | None = None
+    """Of a reused exchange: the operator that it stands for."""
+
+    def walk(self) -> Iterator[Operator]:
+        """This operator and all below it, parents first."""
+        stack = [self]
+        while stack:
+            operator = stack.pop()
+            yield operator
+            stack.extend(reversed(operator.children))
+
+
+@dataclass(slots=True)
+class Tree:
+    """A whole plan."""
+
+    root: Operator
+    operators: dict[int, Operator]
+    subqueries: dict[int, Operator]
+    """Roots of subqueries by the number in ``subquery#12``."""
+
+
+def parse(text: str) -> Tree:
+    """Take formatted plan text apart.
+
+    Raises:
+        PlanTextError: It is none, or too large.
+    """
+    if len(text) > MAX_TEXT:
+        raise PlanTextError(f"a plan of more than {MAX_TEXT >> 20} MiB")
+    main, _, rest = text.partition("\n===== Subqueries =====\n")
+    main = _plan_of(main)
+    operators: dict[int, Operator] = {}
+    root = _part(main, operators)
+    subqueries: dict[int, Operator] = {}
+    for hosting, body in _subqueries(rest):
+        found = _SUBQUERY_ID.search(hosting)
+        if found is None or not body.strip():
+            continue
+        subqueries.setdefault(int(found[1]), _part(body, operators))
+    return Tree(root, operators, subqueries)
+
+
+def is_formatted(text: str) -> bool:
+    """Whether plan text is of the formatted kind: every operator numbered, with a paragraph of its own."""
+    main = _plan_of(text)
+    first = main.lstrip("\n").split("\n", 1)[0]
+    return _NODE.match(first) is not None and re.search(r"^\(\d+\) ", main, re.MULTILINE) is not None
+
+
+def _plan_of(text: str) -> str:
+    """The physical plan, where several follow each other."""
+    marker = "== Physical Plan =="
+    found = text.find(marker)
+    return text[found + len(marker) :].lstrip("\n") if found >= 0 else text.lstrip("\n")
+
+
+def _subqueries(text: str) -> Iterator[tuple[str, str]]:
+    hosting: str | None = None
+    body: list[str] = []
+    for line in text.split("\n"):
+        found = _SUBQUERY.match(line)
+        if found is None:
+            body.append(line)
+            continue
+        if hosting is not None:
+            yield hosting, "\n".join(body)
+        hosting, body = found[2], []
+    if hosting is not None:
+        yield hosting, "\n".join(body)
+
+
+def _part(text: str, operators: dict[int, Operator]) -> Operator:
+    lines = text.split("\n")
+    while lines and not lines[0].strip():
+        lines.pop(0)
+    drawn: list[str] = []
+    while lines and lines[0].strip():
+        drawn.append(lines.pop(0))
+    root = _draw(drawn, operators)
+    _detail(lines, operators)
+    return root
+
+
+def _draw(lines: list[str], operators: dict[int, Operator]) -> Operator:
+    """Operators and their children: a child stands further to the right."""
+    stack: list[tuple[int, Operator]] = []
+    root: Operator | None = None
+    phases: dict[int, str] = {}
+    pending = ""
+    for line in lines:
+        phase = _PHASE.search(line)
+        if phase is not None:
+            # An adaptive plan that has run shows its last plan and its first one: the first is the query's.
+            offset = _LINE.match(line)
+            phases[len(offset[1]) if offset else 0] = phase[1]
+            continue
+        whole = f"{pending}\n{line}" if pending else line
+        found = _NODE.match(whole)
+        if found is None:
+            pending = whole
+            continue
+        pending = ""
+        offset_ = len(found[1])
+        operator = Operator(int(found[4]), found[3].strip())
+        if len(operators) >= MAX_OPERATORS:
+            raise PlanTextError(f"a plan of more than {MAX_OPERATORS} operators")
+        operators.setdefault(operator.id, operator)
+        operator = operators[operator.id]
+        while stack and stack[-1][0] >= offset_:
+            stack.pop()
+        if stack:
+            parent = stack[-1][1]
+            if parent.name == "AdaptiveSparkPlan" and parent.children and parent.children[-1].name:
+                if phases.get(offset_) == "Initial Plan":
+                    parent.children = [operator]
+            else:
+                parent.children.append(operator)
+        elif root is None:
+            root = operator
+        stack.append((offset_, operator))
+    if root is None:
+        raise PlanTextError("no plan")
+    return root
+
+
+def _detail(lines: list[str], operators: dict[int, Operator]) -> None:
+    current: Operator | None = None
+    key = ""
+    for number, line in enumerate(lines):
+        if line.startswith("(") and (number == 0 or not lines[number - 1].strip()):
+            found = _HEAD.match(line)
+            known = operators.get(int(found[1])) if found is not None else None
+            if found is not None and known is not None and _same(known.name, found[2]):
+                current, key = known, ""
+                reuses = _REUSES.search(line)
+                if reuses is not None:
+                    current.reuses = int(reuses[1])
+                continue
+        if current is None:
+            continue
+        field_ = _FIELD.match(line)
+        if field_ is not None:
+            key = field_[1]
+            if key in current.fields:
+                continue
+            current.fields[key] = field_[3] or ""
+            if field_[2]:
+                current.counts[key] = int(field_[2])
+        elif key:
+            current.fields[key] += "\n" + line
+    for operator in operators.values():
+        for name, value in operator.fields.items():
+            operator.fields[name] = _PLAN_ID.sub("", value.rstrip("\n"))
+
+
+def _same(name: str, heading: str) -> bool:
+    heading = re.sub(r"\s*\[(?:codegen id : \d+|Reuses operator id: \d+)\]", "", heading).strip()
+    return heading.split("\n")[0].startswith(name.split("\n")[0][:40]) or name.startswith(heading[:40])

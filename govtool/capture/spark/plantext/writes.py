@@ -1,0 +1,312 @@
+"""What a plan writes: the commands of Spark's own sources, of Hive, of connectors, of Delta and Iceberg."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from govtool.capture.openlineage.identity import DatasetName
+from govtool.capture.spark.identity import Place, jdbc_name, path_name, topic_name
+from govtool.capture.spark.plantext import lists
+from govtool.capture.spark.plantext.scans import Names
+from govtool.capture.spark.plantext.tree import Operator, Tree
+
+_SAVE_MODES = {
+    "overwrite": ("overwrite", "replace"),
+    "append": ("append", "append"),
+    "errorifexists": ("errorifexists", "replace"),
+    "ignore": ("ignore", "replace"),
+}
+_PATHS = re.compile(r"[A-Za-z][\w+.-]*:/|/")
+_INSERT = re.compile(r"(.*?), (true|false)(?=, )", re.DOTALL)
+_TABLE = re.compile(r"`(?:[^`]|``)+`(?:\.`(?:[^`]|``)+`)*")
+_OPTION = re.compile(r"\b(url|dbtable|path|topic|kafka\.bootstrap\.servers|query)=([^,\]]*)", re.IGNORECASE)
+_STORAGE = re.compile(r"Location: ([^,)]+)")
+_VIEW_COLUMNS = re.compile(r"\A\s*\[(\(.*?\))\](?=, )", re.DOTALL)
+_DELTA_TABLE = re.compile(r"(?:Delta\[version=(\d+), ([^\]]+)\]|DeltaTableV2\(.*?,((?:\w+:)?/[^,]+),)")
+_DEFINITIONS = re.compile(
+    r"(?:CacheTable|CacheTableAsSelect|UncacheTable|Create|Drop|Alter|Rename|Truncate|Set|Show|Describe|Refresh|Add|Use"
+    r"|Replace(?:Table)?|Comment|Analyze|Reset|Declare|CommandResult$)\w*(?: |\Z)"
+)
+_DOTTED = re.compile(r"[A-Za-z_][\w$-]*(?:\.[\w$-]+)+\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """A dataset is written."""
+
+    place: Place
+    kind: str
+    """As in `Statement`: ``insert``, ``create_table_as``, ``create_view``, ``merge`` …"""
+    save_mode: str
+    """As in `RunOutput`."""
+    mode: str
+    """As in `Derivation`."""
+    query: Operator | None
+    """What is written; None where another execution of the same action has it, or it is not told."""
+    columns: tuple[str, ...] | None = None
+    """Names, by position; None: those of the query."""
+    hidden: int = 0
+    """Names at the end that the text leaves out."""
+    format: str = ""
+    partitions: tuple[str, ...] = ()
+    fixed: tuple[str, ...] = ()
+    """Partition columns that are given as constants."""
+    final: bool = True
+    """False: a command that starts further executions, which do the writing."""
+
+
+def write_of(tree: Tree, names: Names) -> Write | None:
+    """What a plan writes; None if it only reads."""
+    root = tree.root
+    while root.name.split()[0] in ("AdaptiveSparkPlan", "CommandResult", "ResultQueryStage", "CommandResultExec"):
+        if len(root.children) != 1:
+            return None
+        root = root.children[0]
+    name = root.name.removeprefix("Execute ").split()[0] if root.name.strip() else ""
+    inner = root.children[0] if len(root.children) == 1 and root.children[0].name.split()[0] == name else root
+    if root.name.startswith("Execute") and not inner.fields.get("Arguments") and root.fields.get("Arguments"):
+        inner.fields["Arguments"] = root.fields["Arguments"]
+    name = re.sub(r"^(?:Photon|Gpu|Optimized|Native)(?=[A-Z])", "", name)
+    method = _COMMANDS.get(name.removesuffix("Exec"))
+    return None if method is None else method(inner, name, names)
+
+
+def is_command(tree: Tree) -> bool:
+    """Whether a plan only does something to the catalog or the session, which says nothing of columns."""
+    name = tree.root.name.strip()
+    return name.startswith("Execute ") or bool(_DEFINITIONS.match(name))
+
+
+def _query(operator: Operator) -> Operator | None:
+    return operator.children[0] if operator.children else None
+
+
+def _files(operator: Operator, name: str, names: Names) -> Write | None:
+    """InsertIntoHadoopFsRelationCommand: path, static partitions, format, options, mode, table, columns."""
+    text = operator.fields.get("Arguments", "")
+    found = _INSERT.match(text)
+    if found is None:
+        return None
+    path = path_name(found[1])
+    parts = lists.arguments(text[found.end() + 2 :])
+    mode = next((part for part in parts if part.lower() in _SAVE_MODES), "")
+    at = parts.index(mode) if mode else 0
+    before = parts[:at]
+    table = next((names.table(part) for part in parts[at + 1 :] if _TABLE.fullmatch(part)), None)
+    columns, hidden = _columns(parts[-1])
+    save, change = _SAVE_MODES.get(mode.lower(), ("", "append"))
+    partitions: tuple[str, ...] = ()
+    format_ = ""
+    for part in before:
+        if part.startswith("[") and "#" in part:
+            partitions = tuple(item[1] for item in map(lists.attribute, lists.split(part).items) if item is not None)
+        elif part and not part.startswith(("[", "Map(")) and "=" not in part:
+            format_ = part
+    static = next((part for part in before if part.startswith("Map(") and "->" in part), "")
+    fixed = tuple(re.findall(r"([\w$]+) -> ", static))
+    if change == "replace" and fixed:
+        change = "append"  # only a partition of it
+    return Write(
+        Place(table, "table", (path,)) if table is not None else Place(path, "file"),
+        "insert", save, change, _query(operator), columns, hidden, format_, partitions, fixed,
+    )  # fmt: skip
+
+
+def _columns(text: str) -> tuple[tuple[str, ...] | None, int]:
+    if not text.startswith("["):
+        return None, 0
+    elements = lists.split(text)
+    return tuple(elements.items), elements.more
+
+
+def _create_as(operator: Operator, name: str, names: Names) -> Write | None:
+    """CREATE TABLE … AS and saveAsTable: table, mode, columns. The writing itself is an execution of its own."""
+    text = operator.fields.get("Arguments", "")
+    found = _TABLE.search(text)
+    if found is None:
+        return None
+    parts = lists.arguments(text)
+    mode = next((part for part in parts if part.lower() in _SAVE_MODES), "")
+    save, change = _SAVE_MODES.get(mode.lower(), ("", "replace"))
+    columns, hidden = next(((_columns(p)) for p in reversed(parts) if p.startswith("[") and "#" not in p), (None, 0))
+    if name.startswith("SaveAsV1Table"):
+        columns, hidden = None, 0
+    return Write(
+        Place(names.table(found[0]), "table"),
+        "create_table_as",
+        save,
+        change,
+        _query(operator),
+        columns,
+        hidden,
+        final=False,
+    )
+
+
+def _hive(operator: Operator, name: str, names: Names) -> Write | None:
+    """InsertIntoHiveTable: table, serde, partitions, overwrite, columns."""
+    text = operator.fields.get("Arguments", "")
+    found = _TABLE.search(text)
+    if found is None:
+        return None
+    parts = lists.arguments(text)
+    overwrite = next((part for part in parts if part in ("true", "false")), "false") == "true"
+    fixed = tuple(re.findall(r"([\w$]+)=Some\(", text))
+    columns, hidden = next(((_columns(p)) for p in reversed(parts) if p.startswith("[") and "=" not in p), (None, 0))
+    change = "replace" if overwrite and "=Some(" not in text and "=None" not in text else "append"
+    return Write(
+        Place(names.table(found[0]), "table"), "insert", "overwrite" if overwrite else "append", change,
+        _query(operator), columns, hidden, "hive", fixed=fixed,
+    )  # fmt: skip
+
+
+def _directory(operator: Operator, name: str, names: Names) -> Write | None:
+    text = operator.fields.get("Arguments", "")
+    found = _STORAGE.search(text) or re.search(r"((?:[A-Za-z][\w+.-]*:)?/[^,)]+)", text)
+    if found is None:
+        return None
+    overwrite = "true" in lists.arguments(text)[-2:]
+    return Write(
+        Place(path_name(found[1].strip()), "file"), "insert", "overwrite" if overwrite else "append",
+        "replace" if overwrite else "append", _query(operator), final=False,
+    )  # fmt: skip
+
+
+def _source(operator: Operator, name: str, names: Names) -> Write | None:
+    """SaveIntoDataSourceCommand: provider, options, mode."""
+    text = operator.fields.get("Arguments", "")
+    options = {key.lower(): value.strip() for key, value in _OPTION.findall(text)}
+    mode = next((word for word in re.findall(r"\b(Overwrite|Append|ErrorIfExists|Ignore)\b", text)), "Append")
+    save, change = _SAVE_MODES[mode.lower()]
+    if "dbtable" in options and "url" in options and "redacted" not in options["url"]:
+        place = Place(jdbc_name(options["url"], options["dbtable"]), "table")
+    elif "dbtable" in options:
+        place = Place(DatasetName("jdbc", options["dbtable"]), "table")
+    elif "topic" in options:
+        place = Place(topic_name(options.get("kafka.bootstrap.servers", ""), options["topic"]), "table")
+    elif "path" in options:
+        place = Place(path_name(options["path"]), "file")
+    else:
+        return None
+    return Write(
+        place, "insert", save, change, _query(operator), format=text.split(",", 1)[0].rsplit(".", 1)[-1].split("@")[0]
+    )
+
+
+def _table_v2(operator: Operator, name: str, names: Names) -> Write | None:
+    """AppendData and its neighbours of data source V2; CREATE and REPLACE TABLE AS of other catalogs."""
+    text = operator.fields.get("Arguments", "")
+    create = "AsSelect" in name
+    place = _v2_place(text, names, create=create)
+    query = operator.children[-1] if operator.children else None
+    if place is None and operator.children:
+        for child in operator.children:
+            place = place or (_v2_place(child.fields.get("Arguments", ""), names) if not child.children else None)
+    if place is None:
+        return None
+    if create:
+        replace = name.startswith(("Replace", "AtomicReplace"))
+        return Write(place, "create_table_as", "overwrite" if replace else "errorifexists", "replace", query)
+    if name.startswith("Append"):
+        return Write(place, "insert", "append", "append", query)
+    if name.startswith(("ReplaceData", "WriteDelta")):
+        return Write(place, "merge", "merge", "update", query)
+    whole = name.startswith("OverwriteByExpression") and (re.search(r"\btrue\b|AlwaysTrue", text) is not None)
+    return Write(place, "insert", "overwrite", "replace" if whole else "append", query)
+
+
+def _v2_place(text: str, names: Names, *, create: bool = False) -> Place | None:
+    delta = _DELTA_TABLE.search(text)
+    if delta is not None:
+        return Place(path_name(delta[2] or delta[3]), "file")
+    parts = lists.arguments(text)
+    for part in parts:
+        if _TABLE.fullmatch(part.strip()):
+            return Place(names.table(part.strip()), "table")
+    if create and len(parts) > 1 and re.search(r"Catalog", parts[0]):
+        catalog = re.search(r"\((\w+)\)|@", parts[0])
+        dotted = parts[1].strip()
+        if catalog is not None and catalog[1] and not dotted.startswith(f"{catalog[1]}."):
+            dotted = f"{catalog[1]}.{dotted}"
+        return Place(names.table(dotted), "table")
+    for part in parts:
+        for word in re.findall(r"[^\s(),\[\]@]+", part):
+            if _DOTTED.match(word) and not word.startswith(("org.", "com.", "io.", "java.")):
+                return Place(names.table(word), "table")
+    for part in parts:
+        found = _PATHS.search(part)
+        if found is not None and found.start() == 0:
+            return Place(path_name(part), "file")
+    return None
+
+
+def _view(operator: Operator, name: str, names: Names) -> Write | None:
+    """CREATE VIEW: name, names of columns, the query as text and as a plan. Temporary ones are seen through."""
+    text = operator.fields.get("Arguments", "")
+    found = _TABLE.match(text)
+    if found is None or "LocalTempView" in text or "GlobalTempView" in text:
+        return None
+    rest = text[found.end() + 2 :]
+    columns: tuple[str, ...] | None = None
+    hidden = 0
+    listed = _VIEW_COLUMNS.match(rest)
+    if listed is not None:
+        elements = lists.split(f"[{listed[1]}]")
+        columns = tuple(
+            re.sub(r"\A\((.*),(?:None|Some\(.*\))\)\Z", r"\1", item, flags=re.DOTALL) for item in elements.items
+        )
+        hidden = elements.more
+    return Write(
+        Place(names.table(found[0]), "view"), "create_view", "overwrite", "replace", _query(operator), columns, hidden
+    )
+
+
+def _dml(operator: Operator, name: str, names: Names) -> Write | None:
+    """MERGE, UPDATE and DELETE of Delta: the command names the table; jobs of its own do the work."""
+    place = _v2_place(operator.fields.get("Arguments", ""), names)
+    if place is None:
+        for below in operator.walk():
+            delta = _DELTA_TABLE.search(below.fields.get("Arguments", ""))
+            if delta is not None:
+                place = Place(path_name(delta[2] or delta[3]), "file")
+                break
+    if place is None:
+        return None
+    kind = "merge" if "Merge" in name else "update" if "Update" in name else "delete"
+    return Write(place, kind, kind, "delete" if kind == "delete" else "update", _query(operator), final=False)
+
+
+_COMMANDS = {
+    "InsertIntoHadoopFsRelationCommand": _files,
+    "CreateDataSourceTableAsSelectCommand": _create_as,
+    "CreateHiveTableAsSelectCommand": _create_as,
+    "OptimizedCreateHiveTableAsSelectCommand": _create_as,
+    "SaveAsV1TableCommand": _create_as,
+    "InsertIntoHiveTable": _hive,
+    "InsertIntoDataSourceDirCommand": _directory,
+    "InsertIntoHiveDirCommand": _directory,
+    "SaveIntoDataSourceCommand": _source,
+    "InsertIntoDataSourceCommand": _source,
+    "AppendData": _table_v2,
+    "AppendDataExecV1": _table_v2,
+    "AppendDataV1": _table_v2,
+    "OverwriteByExpression": _table_v2,
+    "OverwriteByExpressionExecV1": _table_v2,
+    "OverwriteByExpressionV1": _table_v2,
+    "OverwritePartitionsDynamic": _table_v2,
+    "ReplaceData": _table_v2,
+    "WriteDelta": _table_v2,
+    "CreateTableAsSelect": _table_v2,
+    "AtomicCreateTableAsSelect": _table_v2,
+    "ReplaceTableAsSelect": _table_v2,
+    "AtomicReplaceTableAsSelect": _table_v2,
+    "CreateViewCommand": _view,
+    "MergeIntoCommand": _dml,
+    "MergeIntoCommandEdge": _dml,
+    "UpdateCommand": _dml,
+    "UpdateCommandEdge": _dml,
+    "DeleteCommand": _dml,
+    "DeleteCommandEdge": _dml,
+    "DeleteFromTable": _dml,
+}
