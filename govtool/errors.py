@@ -5,6 +5,8 @@
     │   ├── UnknownNameError     2    usage.unknown-*     with the nearest names
     │   └── AmbiguousNameError   2    usage.ambiguous-*   with the candidates
     ├── EvidenceError            3    evidence.*   --strict, --min-coverage not met
+    ├── SourceError              4    source.*     a database that is read from: connection, credentials, driver
+    ├── EngineError              4    engine.*     a worker process died; Spark is missing or failed
     └── StoreError               4    store.*      store, credentials, network, integrity
         ├── IntegrityError       4    store.corrupt-*
         ├── FormatError          4    store.format-*      a newer or foreign store
@@ -81,6 +83,20 @@ class EvidenceError(GovtoolError):
 
     exit_code = EXIT_EVIDENCE
     default_code = "evidence.insufficient"
+
+
+class SourceError(GovtoolError):
+    """What is read from, such as a database, cannot be reached or read."""
+
+    exit_code = EXIT_STORE
+    default_code = "source.error"
+
+
+class EngineError(GovtoolError):
+    """What the work was given to, processes or Spark, failed; the store is as it was."""
+
+    exit_code = EXIT_STORE
+    default_code = "engine.error"
 
 
 class StoreError(GovtoolError):

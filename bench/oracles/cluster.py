@@ -70,7 +70,11 @@ class Cluster:
     @property
     def url(self) -> str:
         """The address for clients: ``postgresql://postgres@/postgres?host=/tmp/…``."""
-        return f"postgresql://postgres@/postgres?host={self.folder}"
+        return self.url_of("postgres")
+
+    def url_of(self, database: str) -> str:
+        """The address of one database."""
+        return f"postgresql://postgres@/{database}?host={self.folder}"
 
     def _start(self) -> None:
         data = self.folder / "data"
@@ -120,7 +124,7 @@ class Cluster:
             self._server = None
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def run(self, sql: str) -> list[list[str]]:
+    def run(self, sql: str, database: str = "postgres") -> list[list[str]]:
         """Run SQL in one session and return the rows of its answers; NULL is the empty text.
 
         Raises:
@@ -140,7 +144,7 @@ class Cluster:
         ]
         environment = {**os.environ, "PGOPTIONS": "-c client_min_messages=warning", "PGCLIENTENCODING": "UTF8"}
         done = subprocess.run(
-            [*command, "-U", "postgres", "-d", "postgres", "-f", "-"],
+            [*command, "-U", "postgres", "-d", database, "-f", "-"],
             input=sql,
             env=environment,
             capture_output=True,

@@ -82,13 +82,14 @@ def ingest_sql(
         StoreError: the commit could not be written; the store is as it was.
     """
     if not request.paths:
+        SourceError: the catalog cannot be read.
         raise UsageError("nothing to read", code="usage.arguments", hint="govtool ingest sql FOLDER")
     source = request.source or source_name(request.paths)
     root = root_of(request.paths)
     settings = options(request, source)
     found = list(scripts(request, root, stdin))
     read = [item for item in found if not isinstance(item, Diagnostic)]
-    batch = _batch(source, settings, found)
+    batch = _batch(source, settings, found, explain=request.explain)
     text = SourceText(root, {script.file: script.text for script in read if script.file == "<stdin>"})
     known = known_batch(store, branch, source, batch)
     if known is not None:
@@ -98,6 +99,10 @@ def ingest_sql(
     assumed = schema_diagnostics(settings) + unmatched_relations(found, settings)
     said = Said(
         source,
+    if request.explain and request.catalog is not None:
+        from govtool.app.explain import explained
+
+        extraction = explained(request.catalog, found, settings, extraction)
         settings.dialect,
         len(read),
         Coverage.of(extraction),
@@ -213,7 +218,7 @@ def _sizes(derivations: list[Derivation]) -> dict[str, int]:
     }
 
 
-def _batch(source: str, settings: Options, found: list[Script | Diagnostic]) -> str:
+def _batch(source: str, settings: Options, found: list[Script | Diagnostic], *, explain: bool = False) -> str:
     """A digest of what is read and how: the same again is the same batch."""
     digest = hashlib.sha256()
     how = [
@@ -234,6 +239,7 @@ def _batch(source: str, settings: Options, found: list[Script | Diagnostic]) -> 
             data = (part or "").encode("utf-8", "surrogatepass")
             digest.update(len(data).to_bytes(8, "big") + data)
     return f"sql:{digest.hexdigest()}"
+        *(["explain"] if explain else ()),
 
 
 def extractor_digest() -> str:

@@ -25,6 +25,7 @@ from govtool.app.sql import (
     unmatched_relations,
 )
 from govtool.model import CONTRIBUTED, ROW_SET, ROWS, STEERING, ColumnRef, Derivation, Diagnostic, EdgeKind
+from govtool.names import DEFAULT_NAMESPACE
 
 QUERY_TARGET = ""
 """The name of a bare SELECT's result, so that its columns read ``.name``."""
@@ -142,10 +143,16 @@ def lineage_of(
     Raises:
         UsageError: nothing to read, an unknown dialect, an unreadable schema.
     """
+    if request.catalog is not None:  # without a store there is nothing that names would have to be told apart from
+        request = replace(request, namespace=request.namespace or DEFAULT_NAMESPACE)
     settings = options(request, evidence=False)
     root = root_of(request.paths)
     found = list(scripts(request, root, stdin))
     extraction = extract_scripts(found, settings, progress)
+    if request.explain and request.catalog is not None:
+        from govtool.app.explain import explained
+
+        extraction = explained(request.catalog, found, settings, extraction)
     said: dict[str, list[Derivation]] = {item.file or "": [] for item in found}
     for derivation in extraction.derivations:
         said.setdefault(derivation.statement.file, []).append(derivation)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import difflib
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from govtool.errors import UnknownNameError
+from govtool.errors import UnknownNameError, UsageError
 from govtool.model import Diagnostic
 
 if TYPE_CHECKING:
@@ -48,6 +48,10 @@ class SqlRequest:
     source: str | None = None
     relation_from: str | None = None
     variables: Mapping[str, object] = field(default_factory=dict)
+    catalog: str | None = field(default=None, repr=False)
+    """The address of a database: its catalog is the schema, and its defaults are those of names."""
+    explain: bool = False
+    """Whether to ask that database, a PostgreSQL, about what the text leaves open."""
 
 
 def dialect_names() -> list[str]:
@@ -163,10 +167,19 @@ def options(request: SqlRequest, source: str = "", *, evidence: bool = True) -> 
 
     Raises:
         UnknownNameError: the dialect is unknown.
-        UsageError: a schema file cannot be read.
+        UsageError: a schema file cannot be read, or the address of the catalog is none.
+        SourceError: the catalog cannot be read.
     """
     from govtool.capture.sql.extract import Options
 
+    if request.explain and request.catalog is None:
+        raise UsageError("--explain needs a database", code="usage.arguments", hint="--catalog postgresql://host/db")
+    if request.catalog is not None:
+        if request.explain:
+            from govtool.app.explain import check_explainable
+
+            check_explainable(request.catalog)
+        return _with_catalog(request, source, evidence=evidence)
     dialect = check_dialect(request.dialect)
     return Options(
         dialect=dialect,
@@ -179,6 +192,30 @@ def options(request: SqlRequest, source: str = "", *, evidence: bool = True) -> 
         variables=request.variables,
         evidence=evidence,
     )
+
+
+def _with_catalog(request: SqlRequest, source: str, *, evidence: bool) -> Options:
+    """Options with a database's catalog as the schema; what is given otherwise goes before it."""
+    from govtool.capture.catalog.read import read_catalog
+    from govtool.capture.sql.schema import Schema
+
+    assert request.catalog is not None
+    catalog = read_catalog(request.catalog)
+    plain = options(
+        replace(
+            request,
+            catalog=None,
+            explain=False,
+            dialect=request.dialect or catalog.dialect,
+            default_catalog=request.default_catalog or catalog.default_catalog,
+            default_schema=request.default_schema or catalog.default_schema,
+            namespace=request.namespace or catalog.namespace,
+        ),
+        source,
+        evidence=evidence,
+    )
+    known = Schema(catalog.tables)
+    return replace(plain, schema=known if plain.schema is None else known.merged(plain.schema))
 
 
 class SourceText:

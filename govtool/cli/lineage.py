@@ -10,9 +10,11 @@ import typer
 from govtool.cli.evidence import check_coverage
 from govtool.cli.formats import chosen
 from govtool.cli.options import (
+    CatalogOption,
     DefaultCatalogOption,
     DefaultSchemaOption,
     DialectOption,
+    ExplainOption,
     FormatOption,
     MinCoverageOption,
     OutputOption,
@@ -30,6 +32,8 @@ def lineage(
     paths: Annotated[list[str] | None, typer.Argument(metavar="PATH…", help="Files, folders, or - for stdin.")] = None,
     dialect: DialectOption = None,
     schema: SchemaOption = None,
+    catalog: CatalogOption = None,
+    explain: ExplainOption = False,
     default_catalog: DefaultCatalogOption = None,
     default_schema: DefaultSchemaOption = None,
     relation_from: RelationFromOption = None,
@@ -57,7 +61,21 @@ def lineage(
     if batch:
         if paths:
             raise UsageError("--batch reads stdin and takes no PATH", code="usage.arguments")
-        if any((schema, default_catalog, default_schema, relation_from, var, format, output, strict, min_coverage)):
+        if any(
+            (
+                schema,
+                catalog,
+                explain,
+                default_catalog,
+                default_schema,
+                relation_from,
+                var,
+                format,
+                output,
+                strict,
+                min_coverage,
+            )
+        ):
             raise UsageError(
                 "--batch goes with --dialect and --semantics only",
                 code="usage.arguments",
@@ -75,6 +93,8 @@ def lineage(
         paths,
         dialect=dialect,
         schema=schema,
+        catalog=catalog,
+        explain=explain,
         default_catalog=default_catalog,
         default_schema=default_schema,
         relation_from=relation_from,

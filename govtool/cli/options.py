@@ -81,6 +81,23 @@ DefaultSchemaOption = Annotated[
     str | None,
     typer.Option("--default-schema", metavar="NAME", help="Schema of names without one.", rich_help_panel=_SQL),
 ]
+CatalogOption = Annotated[
+    str | None,
+    typer.Option(
+        "--catalog",
+        metavar="URL",
+        help="A database whose catalog is the schema: postgresql://user@host/db, duckdb:///file …",
+        rich_help_panel=_SQL,
+    ),
+]
+ExplainOption = Annotated[
+    bool,
+    typer.Option(
+        "--explain",
+        help="Ask that PostgreSQL about statements that the text leaves open: EXPLAIN, nothing is run or kept.",
+        rich_help_panel=_SQL,
+    ),
+]
 RelationFromOption = Annotated[
     str | None,
     typer.Option(

@@ -36,6 +36,8 @@ def build_request(
     var: Sequence[str] | None,
     namespace: str | None = None,
     source: str | None = None,
+    catalog: str | None = None,
+    explain: bool = False,
 ) -> SqlRequest:
     """Options over the defaults of ``govtool.toml``."""
     defaults = load_config(Path.cwd()).sql
@@ -49,6 +51,8 @@ def build_request(
         source=source or defaults.source,
         relation_from=relation_from or defaults.relation_from,
         variables={**defaults.variables, **dict(_variable(text) for text in var or ())},
+        catalog=catalog,
+        explain=explain,
     )
 
 

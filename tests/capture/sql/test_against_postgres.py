@@ -6,22 +6,12 @@ import subprocess
 
 import pytest
 
-from bench.oracles import cluster as clusters
 from bench.oracles import trees
 from bench.oracles.compare import ASPECTS, View, compare_views
 from bench.oracles.corpora import EXPLAINED, ONE_WIDTH, generated_views, tpc_views, written_views
 from govtool.capture.sql.files import Script
 
 TABLES = {"t": {"a": "int", "b": "int", "c": "text"}, "u": {"a": "int", "d": "int"}}
-
-
-@pytest.fixture(scope="module")
-def postgres():
-    try:
-        with clusters.Cluster() as cluster:
-            yield cluster
-    except clusters.Missing as error:
-        pytest.skip(str(error))
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,17 @@ from pathlib import Path
 
 import pytest
 
-pyspark = pytest.importorskip("pyspark", reason="pyspark is not installed: pip install govtool[test]")
+from bench.oracles import cluster as clusters
+
+
+@pytest.fixture(scope="session")
+def postgres():
+    """A running PostgreSQL of Debian's packages; without them, tests that need it are skipped."""
+    try:
+        with clusters.Cluster() as cluster:
+            yield cluster
+    except clusters.Missing as error:
+        pytest.skip(str(error))
 
 
 @pytest.fixture(scope="session")
@@ -21,10 +31,11 @@ def spark(spark_home):
 
     Settings of a test go through ``spark.conf.set`` and back, or through ``spark.newSession()``.
     """
+    pytest.importorskip("pyspark", reason="pyspark is not installed: pip install govtool[test]")
     from pyspark.sql import SparkSession
 
     # The workers import this very checkout, wherever pytest was started.
-    root = str(Path(__file__).parents[2])
+    root = str(Path(__file__).parents[1])
     os.environ["PYTHONPATH"] = os.pathsep.join(p for p in (root, os.environ.get("PYTHONPATH")) if p)
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")

@@ -1,0 +1,101 @@
+"""``govtool ingest catalog``: read the catalog of a database into the graph and commit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from govtool.cli.evidence import check_coverage
+from govtool.cli.options import (
+    BranchOption,
+    DialectOption,
+    ExplainFailuresOption,
+    MinCoverageOption,
+    StoreOption,
+)
+from govtool.cli.sqlargs import show_diagnostics, show_ingest
+from govtool.cli.ui import Ui
+
+
+def ingest_catalog(
+    ui: Ui,
+    url: Annotated[str, typer.Argument(metavar="URL", help="postgresql://user@host:5432/db, duckdb:///file …")],
+    sql: Annotated[
+        list[str] | None,
+        typer.Option("--sql", metavar="PATH", help="SQL that is read with it, the catalog as its schema. Repeatable."),
+    ] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option("--only", metavar="PATTERN", help="Only schemas that match, such as 'mart_*'. Repeatable."),
+    ] = None,
+    explain: Annotated[
+        bool,
+        typer.Option(
+            "--explain",
+            help="PostgreSQL: ask it about statements of --sql that the text leaves open. Nothing is run or kept.",
+        ),
+    ] = False,
+    dialect: DialectOption = None,
+    source: Annotated[
+        str | None,
+        typer.Option("--source", metavar="NAME", help="What this ingest replaces. Default: the database's name."),
+    ] = None,
+    namespace: Annotated[
+        str | None,
+        typer.Option("--namespace", metavar="URI", help="Default: the server's, as OpenLineage names it."),
+    ] = None,
+    keep_literals: Annotated[
+        bool,
+        typer.Option("--keep-literals", help="Store statements with their literals, which are often about people."),
+    ] = False,
+    message: Annotated[str | None, typer.Option("--message", "-m", metavar="TEXT", help="What the log says.")] = None,
+    author: Annotated[str | None, typer.Option("--author", metavar="NAME", help="Default: the user's name.")] = None,
+    explain_failures: ExplainFailuresOption = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit with 3 unless everything was understood.")] = False,
+    min_coverage: MinCoverageOption = None,
+    branch: BranchOption = None,
+    store: StoreOption = None,
+) -> None:
+    """Read the catalog of a database into the graph and commit.
+
+      govtool ingest catalog postgresql://reader@dw:5432/shop
+      govtool ingest catalog postgresql://reader@dw/shop --sql etl/ --explain
+
+    Tables, columns, types, definitions of views, owners, comments, grants. Nothing is written to the database. Also
+    duckdb:///FILE, sqlite:///FILE, spark:///WAREHOUSE, sc://HOST:15002 (Spark Connect), and what SQLAlchemy has a
+    dialect for. Keep passwords out of the address: PGPASSWORD, ~/.pgpass. SQL alone, with a catalog as its schema:
+    govtool ingest sql PATH --catalog URL.
+    """
+    from govtool.app.ingest_catalog import CatalogRequest
+    from govtool.app.ingest_catalog import ingest_catalog as ingest
+    from govtool.app.project import existing_branch, open_store
+    from govtool.config import load_config
+
+    defaults = load_config(Path.cwd()).sql
+    request = CatalogRequest(
+        url,
+        tuple(only or ()),
+        tuple(sql or ()),
+        explain,
+        dialect or "",
+        source,
+        namespace or defaults.namespace,
+        keep_literals=keep_literals,
+    )
+    opened = open_store(store)
+    ui.mark("start")
+    with ui.progressing("reading the catalog") as progress:
+        result = ingest(
+            opened,
+            request,
+            message=message,
+            author=author,
+            branch=existing_branch(opened, branch),
+            progress=progress,
+        )
+    ui.mark("read, extract and commit")
+    show_diagnostics(ui, result.diagnostics, result.text)
+    show_ingest(ui, result, explain_failures=explain_failures, keep_literals=keep_literals)
+    check_coverage(result.coverage, strict=strict, min_coverage=min_coverage)
