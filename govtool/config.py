@@ -16,6 +16,9 @@
 
     [sql.variables]                     # values for templates
     target = "prod"
+
+    [aliases]                           # names that are one dataset: what ingests say of the left goes to the right
+    "spark_catalog.sales.*" = "sales.*"
 """
 
 from __future__ import annotations
@@ -57,6 +60,8 @@ class Config:
     file: Path | None = None
     store: str | None = None
     sql: SqlDefaults = field(default_factory=SqlDefaults)
+    aliases: tuple[tuple[str, str], ...] = ()
+    """The ``[aliases]`` table: a pattern with ``*`` for any text, and the name with as many ``*`` to take instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +114,7 @@ def settings(store: str | None, config: Config, environ: Mapping[str, str] = os.
         *sql,
         Setting("sql.schema", files, origin if files else "default"),
         *(Setting(f"sql.variables.{name}", value, origin) for name, value in config.sql.variables.items()),
+        *(Setting(f"aliases.{pattern}", name, origin) for pattern, name in config.aliases),
     )
 
 
@@ -122,10 +128,11 @@ def _read(file: Path) -> Config:
     except OSError as error:
         raise UsageError(f"cannot read it: {error.strerror}", code="usage.config", location=str(file)) from error
     reader = _Table(table, file)
-    reader.only("store", "sql")
+    reader.only("store", "sql", "aliases")
     sql = reader.table("sql")
     sql.only("schema", "variables", *_SQL_TEXTS)
     store = reader.text("store")
+    aliases = reader.table("aliases")
     root = file.parent
     return Config(
         root=root,
@@ -136,6 +143,7 @@ def _read(file: Path) -> Config:
             schema=tuple(root / item for item in sql.texts("schema")),
             variables=sql.table("variables").values,
         ),
+        aliases=tuple(aliases.alias(pattern) for pattern in aliases.values),
     )
 
 
@@ -170,6 +178,17 @@ class _Table:
         if isinstance(items, list) and all(isinstance(item, str) for item in items):
             return items
         raise self._wrong(name, "a string or a list of strings")
+
+    def alias(self, pattern: str) -> tuple[str, str]:
+        name = self.text(pattern) or ""
+        if not name or not pattern or pattern.count("*") != name.count("*"):
+            raise UsageError(
+                f"{self._prefix}{pattern} must be a name with as many * as the pattern",
+                code="usage.config-alias",
+                location=str(self._file),
+                hint='"spark_catalog.sales.*" = "sales.*"',
+            )
+        return pattern, name
 
     def table(self, name: str) -> _Table:
         value = self.values.get(name, {})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import mmap
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -19,7 +20,9 @@ if TYPE_CHECKING:
 Progress = Callable[[int, int], None]
 
 
-def open_index(store: Reader, commit: Commit | None, progress: Progress | None = None) -> Index:
+def open_index(
+    store: Reader, commit: Commit | None, progress: Progress | None = None, *, evidence: Iterable[str] = ()
+) -> Index:
     """The index of a commit; of the empty graph for ``None``.
 
     The cache is a help, not a need: if it cannot be written the index is built in memory.
@@ -28,17 +31,19 @@ def open_index(store: Reader, commit: Commit | None, progress: Progress | None =
         store: Where the commit is (``Store`` is a ``Reader``).
         commit: A commit of that store.
         progress: Called with steps done and steps in all while the index is built.
+        evidence: How what is in the index is known (``sql``, ``plan`` …); by default everything.
 
     Raises:
         StoreError: A fragment cannot be read.
     """
     if commit is None:
         return index_of(())
-    found = cached_index(store, commit)
+    wanted = tuple(sorted(set(evidence)))
+    found = cached_index(store, commit, wanted)
     if found is not None:
         return found
-    directory = _directory(store, commit)
-    pieces = list(_build(store, commit, progress))
+    directory = _directory(store, commit, wanted)
+    pieces = list(_build(store, commit, progress, wanted))
 
     def write(folder: Path) -> None:
         with (folder / layout.FILE).open("wb") as file:
@@ -51,9 +56,9 @@ def open_index(store: Reader, commit: Commit | None, progress: Progress | None =
         return Index(b"".join(pieces))
 
 
-def cached_index(store: Reader, commit: Commit) -> Index | None:
+def cached_index(store: Reader, commit: Commit, evidence: tuple[str, ...] = ()) -> Index | None:
     """The index of a commit if the local cache has it."""
-    directory = _directory(store, commit)
+    directory = _directory(store, commit, evidence)
     if lookup(directory):
         try:
             return Index(_mapped(directory / layout.FILE))
@@ -62,8 +67,9 @@ def cached_index(store: Reader, commit: Commit) -> Index | None:
     return None
 
 
-def _directory(store: Reader, commit: Commit) -> Path:
-    return cache_dir(store.store_id, f"{commit.id}-{layout.FORMAT}")
+def _directory(store: Reader, commit: Commit, evidence: tuple[str, ...]) -> Path:
+    known = f"-{hashlib.sha256(repr(evidence).encode()).hexdigest()[:12]}" if evidence else ""
+    return cache_dir(store.store_id, f"{commit.id}-{layout.FORMAT}{known}")
 
 
 def index_of(derivations: Iterable[Derivation]) -> Index:
@@ -74,13 +80,23 @@ def index_of(derivations: Iterable[Derivation]) -> Index:
     return Index(b"".join(build([to_table(derivations)])))
 
 
-def _build(store: Reader, commit: Commit, progress: Progress | None) -> Iterator[Any]:
+def _build(store: Reader, commit: Commit, progress: Progress | None, evidence: tuple[str, ...]) -> Iterator[Any]:
     from govtool.graph.build import build
     from govtool.model.columnar import DERIVATIONS, read_table
 
     refs = sorted(ref for ref in store.fragments(commit) if ref.table == DERIVATIONS)
-    tables = (read_table(store.read(ref)) for ref in refs)
+    tables = (_known_by(read_table(store.read(ref)), evidence) for ref in refs)
     return build(tables, total=len(refs), progress=progress)
+
+
+def _known_by(table: Any, evidence: tuple[str, ...]) -> Any:
+    """The derivations of a table that are known in some ways; all for none."""
+    if not evidence:
+        return table
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    return table.filter(pc.is_in(table.column("how").cast(pa.string()), value_set=pa.array(evidence, pa.string())))
 
 
 def _mapped(path: Path) -> mmap.mmap:

@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from govtool import __version__
-from govtool.app.coverage import Coverage, coverage_fragments, read_coverage, reasons_of
+from govtool.app.aliases import configured
+from govtool.app.coverage import Coverage, Reason, coverage_fragments, read_coverage, reasons_of
 from govtool.app.sql import (
     Progress,
     SourceText,
@@ -61,6 +62,8 @@ class IngestResult:
     """Statements that were not fully understood; empty if nothing was read, as all was known."""
     counts: Mapping[str, Any] = field(default_factory=dict)
     """Of a log: records by what became of them."""
+    reasons: tuple[Reason, ...] = ()
+    """Of a log: what cost most of the coverage."""
 
 
 def ingest_sql(
@@ -79,10 +82,10 @@ def ingest_sql(
 
     Raises:
         UsageError: nothing to read, an unknown dialect, an unreadable schema.
+        SourceError: the catalog cannot be read.
         StoreError: the commit could not be written; the store is as it was.
     """
     if not request.paths:
-        SourceError: the catalog cannot be read.
         raise UsageError("nothing to read", code="usage.arguments", hint="govtool ingest sql FOLDER")
     source = request.source or source_name(request.paths)
     root = root_of(request.paths)
@@ -96,13 +99,13 @@ def ingest_sql(
         coverage, diagnostics = said_before(store, known, source)
         return IngestResult(known, False, source, len(read), coverage, diagnostics, text)
     extraction = extract_scripts(found, settings, progress)
-    assumed = schema_diagnostics(settings) + unmatched_relations(found, settings)
-    said = Said(
-        source,
     if request.explain and request.catalog is not None:
         from govtool.app.explain import explained
 
         extraction = explained(request.catalog, found, settings, extraction)
+    assumed = schema_diagnostics(settings) + unmatched_relations(found, settings)
+    said = Said(
+        source,
         settings.dialect,
         len(read),
         Coverage.of(extraction),
@@ -149,7 +152,12 @@ def commit_said(
         StoreError: the commit could not be written; the store is as it was.
     """
     source = said.source
+    aliases = configured()
     derivations = [_said_by(source, derivation) for derivation in said.derivations]
+    more = said.more
+    if aliases:
+        derivations = [aliases.derivation(derivation) for derivation in derivations]
+        more = tuple(aliases.fragments(source, more))
     reasons = reasons_of(source, said.shortfalls)
     summary: dict[str, Any] = {
         "command": command,
@@ -165,10 +173,10 @@ def commit_said(
         source, said.coverage, said.diagnostics, files=said.files, dialect=said.dialect, reasons=reasons
     )
     return store.commit(
-        Changes(retract=(source,), add=(*fragments(source, derivations), *counted, *said.more)),
+        Changes(retract=(source,), add=(*fragments(source, derivations), *counted, *more)),
         message=message or f"{command} {source}",
         author=author or user_name(),
-        batch=batch,
+        batch=aliases.batch(batch),
         summary=summary,
         branch=branch,
     )
@@ -177,7 +185,7 @@ def commit_said(
 def known_batch(store: Store, branch: str, source: str, batch: str) -> Commit | None:
     """The head, if what the source says there is this batch."""
     head = store.base(branch)
-    return head if head is not None and store.batches(head, source) == {batch} else None
+    return head if head is not None and store.batches(head, source) == {configured().batch(batch)} else None
 
 
 def said_before(store: Store, commit: Commit, source: str) -> tuple[Coverage, tuple[Diagnostic, ...]]:
@@ -231,6 +239,7 @@ def _batch(source: str, settings: Options, found: list[Script | Diagnostic], *, 
         settings.relation_from,
         sorted((key, repr(value)) for key, value in settings.variables.items()),
         None if settings.schema is None else repr(settings.schema),
+        *(["explain"] if explain else ()),
     ]
     digest.update(json.dumps(how).encode())
     for item in found:
@@ -239,7 +248,6 @@ def _batch(source: str, settings: Options, found: list[Script | Diagnostic], *, 
             data = (part or "").encode("utf-8", "surrogatepass")
             digest.update(len(data).to_bytes(8, "big") + data)
     return f"sql:{digest.hexdigest()}"
-        *(["explain"] if explain else ()),
 
 
 def extractor_digest() -> str:

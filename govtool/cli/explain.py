@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from govtool.cli.formats import chosen
-from govtool.cli.graph import ColumnArgument, bound, open_graph
+from govtool.cli.graph import ColumnArgument, EvidenceOption, bound, open_graph
 from govtool.cli.options import AllOption, AtOption, BranchOption, FormatOption, LimitOption, OutputOption, StoreOption
 from govtool.cli.ui import Ui
 
@@ -15,6 +15,7 @@ def explain(
     all: AllOption = False,
     format: FormatOption = None,
     output: OutputOption = None,
+    evidence: EvidenceOption = None,
     at: AtOption = None,
     branch: BranchOption = None,
     store: StoreOption = None,
@@ -31,7 +32,7 @@ def explain(
     from govtool.render.explain import FORMATS, render, statements
 
     outputs = chosen(format, output, FORMATS)
-    graph = open_graph(ui, store, at, branch)
+    graph = open_graph(ui, store, at, branch, evidence)
     for form, file in outputs:
         result = ask(graph.index, column, limit=bound(limit, all, form))
         facts = read_facts(graph.store, graph.commit, result.dataset)

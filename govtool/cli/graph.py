@@ -39,6 +39,15 @@ KindOption = Annotated[
     ),
 ]
 DepthOption = Annotated[int | None, typer.Option("--depth", metavar="N", min=0, help="Go at most N hops.")]
+EvidenceOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--evidence",
+        metavar="HOW",
+        help="Only what is known so: sql, catalog, declared, plan, plan-text, openlineage, prov; static or runtime for "
+        "all of texts or of runs. Repeatable.",
+    ),
+]
 SemanticsOption = Annotated[
     str, typer.Option("--semantics", metavar="precise|lineagex", help="Whether UNION ALL arms count as references.")
 ]
@@ -54,8 +63,15 @@ class Opened:
     commit: Commit
 
 
-def open_graph(ui: Ui, store: str | None, at: str | None, branch: str | None = None) -> Opened:
-    """Open the graph of a commit; its index is built if the cache has none."""
+def open_graph(
+    ui: Ui, store: str | None, at: str | None, branch: str | None = None, evidence: list[str] | None = None
+) -> Opened:
+    """Open the graph of a commit, or what is known of it in some ways; its index is built if the cache has none.
+
+    Raises:
+        UnknownNameError: nothing is known in one of these ways (``usage.unknown-evidence``).
+    """
+    from govtool.app.compare import chosen_evidence
     from govtool.app.coverage import total_coverage
     from govtool.app.index import open_index
     from govtool.app.project import commit_at, read_store
@@ -65,7 +81,8 @@ def open_graph(ui: Ui, store: str | None, at: str | None, branch: str | None = N
     commit = commit_at(opened, at, branch)
     ui.mark("open the store")
     with ui.progressing("building the index") as progress:
-        index = open_index(opened, commit, progress)
+        known = chosen_evidence(opened, commit, evidence) if evidence else ()
+        index = open_index(opened, commit, progress, evidence=known)
     version = Version(opened.uri, commit, total_coverage(opened, commit))
     ui.mark("open the index")
     return Opened(index, version, opened, commit)

@@ -10,7 +10,16 @@ import typer
 
 from govtool.cli.evidence import check_coverage
 from govtool.cli.formats import chosen
-from govtool.cli.graph import ColumnArgument, DepthOption, KindOption, SemanticsOption, bound, edge_kinds, open_graph
+from govtool.cli.graph import (
+    ColumnArgument,
+    DepthOption,
+    EvidenceOption,
+    KindOption,
+    SemanticsOption,
+    bound,
+    edge_kinds,
+    open_graph,
+)
 from govtool.cli.options import (
     AllOption,
     AtOption,
@@ -54,6 +63,7 @@ def impact(
     all: AllOption = False,
     format: FormatOption = None,
     output: OutputOption = None,
+    evidence: EvidenceOption = None,
     at: AtOption = None,
     branch: BranchOption = None,
     store: StoreOption = None,
@@ -81,7 +91,7 @@ def impact(
         raise UsageError("--upstream has no verdicts", code="usage.arguments", hint="leave out --change and --fail-on")
     wanted = Change.parse(change or "logic")
     kinds = edge_kinds(kind)
-    graph = open_graph(ui, store, at, branch)
+    graph = open_graph(ui, store, at, branch, evidence)
     asked: dict[int | None, ImpactResult] = {}
     for form, file in outputs:
         most = bound(limit, all, form)

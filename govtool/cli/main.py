@@ -68,6 +68,9 @@ COMMANDS: Mapping[str, _Entry | dict[str, _Entry]] = {
     "impact": _Entry("impact", "What depends on a column, and what a change would break.", _ASK),
     "path": _Entry("path", "How one column reaches another.", _ASK),
     "explain": _Entry("explain", "Where a column comes from and who reads it.", _ASK),
+    "compare": {
+        "static": _Entry("compare_static", "What the text says against what ran."),
+    },
     "coverage": _Entry("coverage", "How much was understood, and what was not.", _ASK),
     "whatif": {
         "drop": _Entry("whatif_drop", "What breaks if columns or datasets are dropped."),
@@ -118,6 +121,7 @@ _GROUPS = {
     "ingest": _Entry("", "Read evidence into the graph and commit.", _FEED),
     "serve": _Entry("", "Receive evidence and commit it.", _FEED),
     "export": _Entry("", "Write the graph for other tools.", _FEED),
+    "compare": _Entry("", "One kind of evidence against another.", _ASK),
     "whatif": _Entry("", "What a change would do, to many columns at once.", _ASK),
     "policy": _Entry("", "Policies: their mistakes, tests and meaning.", _KEEP),
     "branch": _Entry("", "Branches: lines of versions beside main.", _KEEP),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from govtool.cli.formats import chosen
-from govtool.cli.graph import ColumnArgument, KindOption, SemanticsOption, edge_kinds, open_graph
+from govtool.cli.graph import ColumnArgument, EvidenceOption, KindOption, SemanticsOption, edge_kinds, open_graph
 from govtool.cli.options import AtOption, BranchOption, FormatOption, LimitOption, OutputOption, StoreOption
 from govtool.cli.ui import Ui
 
@@ -19,6 +19,7 @@ def path(
     limit: LimitOption = None,
     format: FormatOption = None,
     output: OutputOption = None,
+    evidence: EvidenceOption = None,
     at: AtOption = None,
     branch: BranchOption = None,
     store: StoreOption = None,
@@ -33,7 +34,7 @@ def path(
 
     outputs = chosen(format, output, FORMATS)
     kinds = edge_kinds(kind)
-    graph = open_graph(ui, store, at, branch)
+    graph = open_graph(ui, store, at, branch, evidence)
     most = _SHOWN if limit is None else limit
     result = paths(graph.index, start, end, most, kinds=kinds, semantics=semantics)
     ui.mark("path")

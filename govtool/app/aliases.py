@@ -1,0 +1,100 @@
+"""Names that are one dataset, as ``[aliases]`` of ``govtool.toml`` says: what is ingested of one goes to the other.
+
+Two names are never taken for one on likeness alone: a person says so, and the graph keeps that as a fact of the
+dataset.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from govtool.config import CONFIG_FILE, load_config
+from govtool.model import ColumnRef, Derivation
+from govtool.model.fact import FACTS, Fact, decode_facts, encode_facts
+from govtool.model.run import RUNS, Run, decode_runs, encode_runs
+from govtool.store import Fragment
+
+
+@dataclass(slots=True)
+class Aliases:
+    """Renames datasets; the first pattern that matches counts. Remembers what it renamed."""
+
+    patterns: Sequence[tuple[str, str]]
+    renamed: dict[str, str] = field(default_factory=dict)
+    _rules: list[tuple[re.Pattern[str], str]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._rules = [
+            (re.compile("(.*)".join(map(re.escape, pattern.split("*"))), re.DOTALL), name)
+            for pattern, name in self.patterns
+        ]
+
+    def __bool__(self) -> bool:
+        """Whether there are any."""
+        return bool(self._rules)
+
+    def batch(self, batch: str) -> str:
+        """The name of a batch that is read under these names: under others it is another."""
+        if not self:
+            return batch
+        return f"{batch}:{hashlib.sha256(repr(self.patterns).encode()).hexdigest()[:16]}"
+
+    def dataset(self, name: str) -> str:
+        """The name that stands for a name."""
+        known = self.renamed.get(name)
+        if known is not None:
+            return known
+        for pattern, target in self._rules:
+            found = pattern.fullmatch(name)
+            if found is not None:
+                parts = iter(found.groups())
+                new = "".join(next(parts) if piece == "*" else piece for piece in re.split(r"(\*)", target))
+                if new != name:
+                    self.renamed[name] = new
+                return new
+        return name
+
+    def derivation(self, said: Derivation) -> Derivation:
+        """A derivation under the names that stand."""
+        edges = tuple(
+            edge._replace(source=ColumnRef(self.dataset(edge.source.dataset), edge.source.path)) for edge in said.edges
+        )
+        return replace(said, target=self.dataset(said.target), edges=edges)
+
+    def run(self, run: Run) -> Run:
+        """A run under the names that stand."""
+        return replace(
+            run,
+            inputs=tuple(replace(one, dataset=self.dataset(one.dataset)) for one in run.inputs),
+            outputs=tuple(replace(one, dataset=self.dataset(one.dataset)) for one in run.outputs),
+        )
+
+    def fragments(self, source: str, fragments: Iterable[Fragment]) -> list[Fragment]:
+        """Facts and runs under the names that stand, with a fact for each name that was replaced."""
+        found: list[Fragment] = []
+        facts: list[Fact] = []
+        for fragment in fragments:
+            if fragment.table == RUNS:
+                runs = [self.run(run) for run in decode_runs(fragment.data)]
+                found.append(Fragment(source, RUNS, encode_runs(runs), len(runs)))
+            elif fragment.table == FACTS:
+                facts += [fact._replace(dataset=self.dataset(fact.dataset)) for fact in decode_facts(fragment.data)]
+            else:
+                found.append(fragment)
+        facts += [Fact(new, None, "alias", old, "declared", CONFIG_FILE, source) for old, new in self.renamed.items()]
+        if facts:
+            found.append(Fragment(source, FACTS, encode_facts(facts), len(set(facts))))
+        return found
+
+
+def configured() -> Aliases:
+    """The aliases of the project.
+
+    Raises:
+        UsageError: ``govtool.toml`` is not valid.
+    """
+    return Aliases(load_config(Path.cwd()).aliases)
