@@ -121,25 +121,57 @@ class Reason:
     """Of one of them."""
 
 
-def reasons_of(source: str, shortfalls: Iterable[Shortfall]) -> tuple[Reason, ...]:
-    """What statements have in common that were not fully understood, costliest first."""
-    found: dict[tuple[str, str], list[Shortfall]] = {}
+@dataclass(slots=True)
+class Cost:
+    """What one reason costs: statements, their runs, and the place of the first of them."""
+
+    statements: int
+    runs: int
+    place: tuple[str, int]
+
+
+Costs = dict[tuple[str, str], Cost]
+"""By code and message. Those of parts of a source can be added up in any order."""
+
+
+def costs_of(shortfalls: Iterable[Shortfall]) -> Costs:
+    """What statements have in common that were not fully understood."""
+    costs: Costs = {}
     for shortfall in shortfalls:
         note = shortfall.diagnostic
-        found.setdefault((note.code, _NEAR.sub("", note.message)), []).append(shortfall)
+        cost = Cost(1, shortfall.runs, (note.file or "", note.line or 0))
+        _add(costs, (note.code, _NEAR.sub("", note.message)), cost)
+    return costs
+
+
+def add_costs(costs: Costs, more: Costs) -> None:
+    """Add the costs in another part of a source."""
+    for key, cost in more.items():
+        _add(costs, key, cost)
+
+
+def _add(costs: Costs, key: tuple[str, str], cost: Cost) -> None:
+    known = costs.get(key)
+    if known is None:
+        costs[key] = Cost(cost.statements, cost.runs, cost.place)
+    else:
+        known.statements += cost.statements
+        known.runs += cost.runs
+        known.place = min(known.place, cost.place)
+
+
+def ranked(source: str, costs: Costs) -> tuple[Reason, ...]:
+    """The reasons of a source, costliest first; those that are kept."""
     reasons = [
-        Reason(
-            source,
-            code,
-            message,
-            len(same),
-            sum(s.runs for s in same),
-            same[0].diagnostic.file,
-            same[0].diagnostic.line,
-        )
-        for (code, message), same in found.items()
+        Reason(source, code, message, cost.statements, cost.runs, cost.place[0] or None, cost.place[1] or None)
+        for (code, message), cost in costs.items()
     ]
     return tuple(sorted(reasons, key=_cost)[:_REASONS])
+
+
+def reasons_of(source: str, shortfalls: Iterable[Shortfall]) -> tuple[Reason, ...]:
+    """What statements have in common that were not fully understood, costliest first."""
+    return ranked(source, costs_of(shortfalls))
 
 
 def _cost(reason: Reason) -> tuple[object, ...]:

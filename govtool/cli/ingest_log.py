@@ -46,6 +46,17 @@ def ingest_log(
         bool,
         typer.Option("--keep-literals", help="Store statements with their literals, which are often about people."),
     ] = False,
+    engine: Annotated[
+        str, typer.Option("--engine", metavar="NAME", help="local, or spark for logs larger than a machine.")
+    ] = "local",
+    workers: Annotated[
+        int | None,
+        typer.Option("--workers", metavar="N", min=1, help="Processes of the local engine. Default: one a core."),
+    ] = None,
+    master: Annotated[
+        str | None,
+        typer.Option("--master", metavar="URL", help="Where Spark runs: local[4], spark://host:7077 …"),
+    ] = None,
     max_errors: Annotated[
         int | None,
         typer.Option("--max-errors", metavar="N", min=0, help="Give up after N records that cannot be read."),
@@ -76,11 +87,13 @@ def ingest_log(
       govtool ingest log queries.jsonl --map text=body.sql,started_at=ts --dialect trino
 
     Each distinct statement is parsed once, with how often, when and by whom it was run. Failed statements and what was
-    rolled back are counted and not used. Literals are redacted before anything is stored.
+    rolled back are counted and not used. Literals are redacted before anything is stored. The graph does not depend on
+    the engine or its workers; an ingest that was killed goes on where it was when it is run again.
     """
-    from govtool.app.ingest_log import LogRequest
-    from govtool.app.ingest_log import ingest_log as ingest
+    from govtool.app.logs.ingest import ingest_log as ingest
+    from govtool.app.logs.request import LogRequest
     from govtool.app.project import existing_branch, open_store
+    from govtool.render.progress import log_label
 
     request = LogRequest(
         build_request(
@@ -98,6 +111,9 @@ def ingest_log(
         map=read_map(map),
         keep_literals=keep_literals,
         max_errors=max_errors,
+        engine=engine,
+        workers=workers,
+        master=master,
     )
     opened = open_store(store)
     ui.mark("start")
@@ -109,7 +125,7 @@ def ingest_log(
             author=author,
             branch=existing_branch(opened, branch),
             stdin=sys.stdin.buffer,
-            progress=progress,
+            progress=lambda status: progress(status.done, status.total, log_label(status)),
         )
     ui.mark("read, extract and commit")
     show_diagnostics(ui, result.diagnostics, None)

@@ -92,7 +92,6 @@ def read_map(given: Sequence[str] | None) -> dict[str, str]:
 
 def show_ingest(ui: Ui, result: IngestResult, *, explain_failures: bool, keep_literals: bool = True) -> None:
     """The outcome of an ingest: what cost most of the coverage, the failures if asked for, and the summary."""
-    from govtool.app.coverage import reasons_of
     from govtool.render.commits import ingest_summary
     from govtool.render.coverage import costs
 
@@ -101,8 +100,8 @@ def show_ingest(ui: Ui, result: IngestResult, *, explain_failures: bool, keep_li
         from govtool.render.failures import explained
 
         ui.write(explained(failures(result.shortfalls, keep_literals=keep_literals)))
-    if result.counts and result.shortfalls:
-        ui.table(costs(reasons_of(result.source, result.shortfalls)))
+    if result.reasons:
+        ui.table(costs(result.reasons))
         ui.write([""])
     ui.table(Table(columns=(), rows=(), summary=ingest_summary(result)))
 

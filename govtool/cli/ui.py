@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Literal
+from typing import IO, TYPE_CHECKING, Literal, Protocol
 
 from govtool.errors import UsageError
 from govtool.render.table import Span, Table, lines, plain
@@ -18,7 +18,14 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 ColorMode = Literal["auto", "always", "never"]
-Progress = Callable[[int, int], None]
+
+
+class Progress(Protocol):
+    """Draws how far the work is."""
+
+    def __call__(self, done: int, total: int, label: str | None = None) -> None:
+        """So much of so much; a label takes the place of the one before it."""
+
 
 _SHOW_AFTER = 0.4
 """Seconds of work before a progress bar appears."""
@@ -148,7 +155,7 @@ class Ui:
         )
 
 
-def _no_progress(done: int, total: int) -> None:
+def _no_progress(done: int, total: int, label: str | None = None) -> None:
     """Draw nothing."""
 
 
@@ -162,7 +169,8 @@ class _Bar:
         self._close: Callable[[], None] | None = None
         self._draw: Progress = _no_progress
 
-    def update(self, done: int, total: int) -> None:
+    def update(self, done: int, total: int, label: str | None = None) -> None:
+        self._label = label or self._label
         now = time.monotonic()
         if self._close is None:
             if now - self._started < _SHOW_AFTER:
@@ -171,14 +179,14 @@ class _Bar:
         elif now - self._drawn < _REDRAW_EVERY and done < total:
             return
         self._drawn = now
-        self._draw(done, total)
+        self._draw(done, total, self._label)
 
     def _open(self, total: int) -> None:
         from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
         bar = Progress(
             TextColumn("{task.description}"),
-            BarColumn(),
+            BarColumn(20),
             TaskProgressColumn(),
             TimeRemainingColumn(),
             console=self._console,
@@ -186,7 +194,11 @@ class _Bar:
         )
         task = bar.add_task(self._label, total=total or None)
         bar.start()
-        self._draw = lambda done, of: bar.update(task, completed=done, total=of or None)
+
+        def draw(done: int, total: int, label: str | None = None) -> None:
+            bar.update(task, completed=done, total=total or None, description=label)
+
+        self._draw = draw
         self._close = bar.stop
 
     def close(self) -> None:

@@ -84,6 +84,8 @@ class Log:
     time: array[float] = field(default_factory=lambda: array("d"))
     """Seconds since 1970; minus infinity where the log has none."""
     spans: bytearray = field(default_factory=bytearray)
+    order: array[int] = field(default_factory=lambda: array("q"))
+    """Places of the records in a larger log that this one is a part of; empty: their indexes."""
     statements: list[Distinct] = field(default_factory=list)
     contexts: list[Context] = field(default_factory=list)
     sessions: list[str] = field(default_factory=list)
@@ -92,8 +94,8 @@ class Log:
     withheld: dict[tuple[str, str], Withheld] = field(default_factory=dict)
     """By reason (``truncated``, ``withheld``) and a digest of the text."""
     counts: Counts = field(default_factory=Counts)
-    scripts: dict[str, int] = field(default_factory=dict)
-    """Queries that may turn out to be scripts whose parts are in the log, by id; the value is the record's index."""
+    scripts: list[tuple[str, int]] = field(default_factory=list)
+    """Queries that may turn out to be scripts whose parts are in the log: id and the record's index."""
     parents: set[str] = field(default_factory=set)
 
 
@@ -114,7 +116,8 @@ class Collector:
         self._contexts: dict[tuple[object, ...], int] = {}
         self._context_numbers: dict[Context, int] = {}
         self._sessions: dict[tuple[str, ...], int] = {}
-        self._users: dict[str | None, int] = {}
+        self._names: dict[str, int] = {}
+        self._users: dict[str, int] = {}
         self._files: dict[str, int] = {}
 
     def add(self, record: QueryRecord) -> None:
@@ -152,8 +155,43 @@ class Collector:
                 self._texts[key] = known
             number = known
         if record.query_id is not None and record.session_id == record.query_id:
-            log.scripts[record.query_id] = len(log.statement)
+            log.scripts.append((record.query_id, len(log.statement)))
         self._append(record, number, dialect)
+
+    def absorb(self, part: Log) -> None:
+        """Add the records of a log that was collected elsewhere, behind those that are there.
+
+        Parts of a log that are absorbed in its order come to the same as its records added one by one.
+        """
+        log = self.log
+        base = len(log.statement)
+        statements = array("i", [self._absorbed(statement) for statement in part.statements] + [FAILED_STATEMENT])
+        _extend(log.statement, part.statement, statements)
+        _extend(log.context, part.context, array("i", [self.context_number(c) for c in part.contexts]))
+        _extend(log.session, part.session, array("i", [_number(self._names, log.sessions, s) for s in part.sessions]))
+        _extend(log.user, part.user, array("i", [_number(self._users, log.users, u) for u in part.users]))
+        _extend(log.file, part.file, array("i", [_number(self._files, log.files, f) for f in part.files]))
+        log.line.extend(part.line)
+        log.time.extend(part.time)
+        log.order.extend(part.order)
+        log.spans.extend(part.spans)
+        log.scripts.extend((query, base + index) for query, index in part.scripts)
+        log.parents |= part.parents
+        for key, item in part.withheld.items():
+            known = log.withheld.setdefault(key, Withheld(item.file, item.line, item.characters))
+            known.runs += item.runs
+        counts, more = log.counts, part.counts
+        counts.records += more.records
+        counts.failed += more.failed
+        counts.unfinished += more.unfinished
+
+    def _absorbed(self, statement: Distinct) -> int:
+        key = (statement.fingerprint, statement.dialect)
+        number = self._numbers.get(key)
+        if number is None:
+            number = self._numbers[key] = len(self.log.statements)
+            self.log.statements.append(statement)
+        return number
 
     def _append(self, record: QueryRecord, number: int, dialect: str) -> None:
         log = self.log
@@ -164,19 +202,11 @@ class Collector:
         )  # without sessions, what one user ran counts as one, in order of time
         known = self._sessions.get(session)
         if known is None:
-            known = self._sessions[session] = len(log.sessions)
-            log.sessions.append(session[0] if len(session) == 1 else ":".join(part for part in session if part))
+            name = session[0] if len(session) == 1 else ":".join(part for part in session if part)
+            known = self._sessions[session] = _number(self._names, log.sessions, name)
         log.session.append(known)
-        user = self._users.get(record.user)
-        if user is None:
-            user = self._users[record.user] = len(log.users)
-            log.users.append(record.user or "")
-        log.user.append(user)
-        file = self._files.get(record.file)
-        if file is None:
-            file = self._files[record.file] = len(log.files)
-            log.files.append(record.file)
-        log.file.append(file)
+        log.user.append(_number(self._users, log.users, record.user or ""))
+        log.file.append(_number(self._files, log.files, record.file))
         log.line.append(record.line)
         log.time.append(seconds(record.started_at))
         log.spans.append(record.spans)
@@ -215,6 +245,23 @@ class Collector:
         if found is None:
             found = self.log.withheld[reason, digest] = Withheld(record.file, record.line, len(record.text))
         found.runs += 1
+
+
+def _number(numbers: dict[str, int], names: list[str], name: str) -> int:
+    number = numbers.get(name)
+    if number is None:
+        number = numbers[name] = len(names)
+        names.append(name)
+    return number
+
+
+def _extend(mine: array[int], theirs: array[int], numbers: array[int]) -> None:
+    """Append what another log calls by its own numbers; -1 stays what it is."""
+    import numpy as np
+
+    if len(theirs):
+        found = np.frombuffer(numbers, dtype=np.int32)[np.frombuffer(theirs, dtype=np.int32)]
+        mine.frombytes(found.tobytes())
 
 
 def seconds(moment: datetime | None) -> float:

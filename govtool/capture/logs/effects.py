@@ -52,6 +52,10 @@ _CREATE_WORDS = _TEMPORARY | {
 }  # fmt: skip
 
 
+LIFE = frozenset({"temp", "create", "drop", "rename"})
+"""Kinds of effects by which tables come and go."""
+
+
 def reads_only(text: str) -> bool:
     """Whether a statement is a query that writes nothing."""
     return bool(_READS.match(text)) and not _WRITES.search(text)

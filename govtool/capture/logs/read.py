@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import difflib
 import json
@@ -16,8 +17,8 @@ from typing import IO, Any
 from govtool.capture.logs import bigquery, databricks, generic, postgres, snowflake
 from govtool.capture.logs.mapping import FIELDS, Mapper, Preset
 from govtool.capture.logs.record import Entry, QueryRecord, Reject
-from govtool.capture.logs.rows import Line, csv_rows, json_rows
-from govtool.capture.logs.stream import UnreadableError, chunks, lines, text_of
+from govtool.capture.logs.rows import Line, csv_rows, json_lines, json_rows, one_a_line
+from govtool.capture.logs.stream import UnreadableError, chunks, is_plain, lines, text_of
 from govtool.errors import UnknownNameError, UsageError
 
 PRESETS = (snowflake.PRESET, databricks.PRESET, bigquery.PRESET, generic.PRESET)
@@ -176,6 +177,28 @@ def reader_of(sample: bytes, file: str, options: LogOptions) -> Reader:
     preset = next((p for p in PRESETS if p.name == wanted), generic.PRESET).mapped(options.map)
     rows = json_rows if wanted == "jsonl" or (is_json and wanted != "csv") else csv_rows
     return partial(_rows, preset=preset, rows=rows, dialect=options.dialect or preset.dialect)
+
+
+LineReader = Callable[[Iterator[Line | Reject], str], Records]
+"""Reads any lines of one log, numbered as there; the second argument is the log's name."""
+
+
+def line_reader_of(sample: bytes, file: str, options: LogOptions) -> LineReader | None:
+    """The reader for the lines of a log that begins like this, in any portions; None if records may span lines, or
+    depend on each other.
+
+    Raises:
+        UsageError: ``auto`` cannot tell its format.
+    """
+    text = sample.removeprefix(codecs.BOM_UTF8).lstrip()
+    if not is_plain(sample) or text[:1] != b"{" or not one_a_line(text.partition(b"\n")[0]):
+        return None
+    wanted = options.format if options.format != "auto" else _recognised(sample, True, options)
+    if wanted not in ("jsonl", *(p.name for p in PRESETS)):
+        return None
+    preset = next((p for p in PRESETS if p.name == wanted), generic.PRESET).mapped(options.map)
+    dialect = options.dialect or preset.dialect
+    return lambda numbered, name: Mapper(preset, dialect, name).records(json_lines(numbered, name))
 
 
 def _rows(pieces: Iterator[bytes], file: str, *, preset: Preset, rows: Any, dialect: str) -> Records:

@@ -37,13 +37,13 @@ def json_rows(lines: Iterator[Line | Reject], file: str) -> Iterator[Row | Rejec
     if first is None:
         return
     rest = chain([first], lines)
-    if _whole(first[1]):
-        yield from _json_lines(rest, file)
+    if one_a_line(first[1]):
+        yield from json_lines(rest, file)
     else:
         yield from _json_values(rest, file)
 
 
-def _whole(line: bytes) -> bool:
+def one_a_line(line: bytes) -> bool:
     """Whether the first line says that there is one object a line: it holds one, or the beginning of a broken one."""
     text = line.strip()
     if text.startswith(b"["):
@@ -53,7 +53,8 @@ def _whole(line: bytes) -> bool:
     )
 
 
-def _json_lines(lines: Iterator[Line | Reject], file: str) -> Iterator[Row | Reject]:
+def json_lines(lines: Iterator[Line | Reject], file: str) -> Iterator[Row | Reject]:
+    """JSON objects, one a line."""
     loads = json.loads
     for line in lines:
         if isinstance(line, Reject):

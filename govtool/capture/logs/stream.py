@@ -42,9 +42,11 @@ def chunks(raw: IO[bytes]) -> Iterator[bytes]:
     yield from data
 
 
-def lines(pieces: Iterator[bytes], file: str) -> Iterator[tuple[int, bytes] | Reject]:
-    """Numbered lines without their ends; one that is too long is a reject, and so is the end of a broken stream."""
-    number = 1
+def lines(pieces: Iterator[bytes], file: str, first: int = 1) -> Iterator[tuple[int, bytes] | Reject]:
+    """Lines without their ends, numbered from ``first``; one that is too long is a reject, and so is the end of a
+    broken stream.
+    """
+    number = first
     tail = b""
     skipping = False
     try:
@@ -74,6 +76,11 @@ def lines(pieces: Iterator[bytes], file: str) -> Iterator[tuple[int, bytes] | Re
         return
     if tail and not skipping:
         yield number, tail
+
+
+def is_plain(head: bytes) -> bool:
+    """Whether a stream that begins like this is neither compressed nor UTF-16: its lines end at newline bytes."""
+    return not head.startswith((_GZIP, _ZSTD, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
 
 
 def text_of(line: bytes) -> str:

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from govtool.capture.logs.dedup import Collector
 from govtool.capture.logs.names import needs_schema
 from govtool.capture.logs.record import QueryRecord
-from govtool.capture.logs.sessions import MAX_EPISODE, MAX_USERS, fold
+from govtool.capture.logs.scripts import MAX_USERS, fold
+from govtool.capture.logs.sessions import MAX_EPISODE
 from govtool.capture.sql.extract import Options, extract_in_turn
 
 START = datetime(2026, 1, 1, tzinfo=UTC)

@@ -1,0 +1,317 @@
+"""Reads query logs into the graph: records, deduplicated and grouped by session, then what is distinct is parsed once.
+
+Memory is bounded by the distinct statements and by some forty bytes a record; trees are held for a group of statements
+at a time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import hashlib
+import io
+import json
+import shutil
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from govtool.app.coverage import coverage_fragments, ranked
+from govtool.app.ingest import IngestResult, extractor_digest, known_batch, said_before, user_name
+from govtool.app.logs.local import SMALL, Gathered, cores, gather, weight
+from govtool.app.logs.meter import Meter
+from govtool.app.logs.parts import costliest, worst
+from govtool.app.logs.pool import Pool, Setup
+from govtool.app.logs.request import ENGINES, LogRequest, Report
+from govtool.app.logs.spool import spooled
+from govtool.app.sql import SourceText, options, root_of, source_name
+from govtool.errors import EngineError, UnknownNameError, UsageError
+from govtool.store.names import DEFAULT_BRANCH
+
+if TYPE_CHECKING:
+    from govtool.capture.logs.pieces import Piece, Span, Survey
+    from govtool.capture.logs.read import LogOptions
+    from govtool.capture.sql.extract import Options
+    from govtool.store import Store
+
+_STDIN = "<stdin>"
+
+
+def ingest_log(
+    store: Store,
+    request: LogRequest,
+    *,
+    message: str | None = None,
+    author: str | None = None,
+    branch: str = DEFAULT_BRANCH,
+    stdin: IO[bytes] | None = None,
+    progress: Report | None = None,
+) -> IngestResult:
+    """Read logs, and commit what their statements say to the store.
+
+    Rejects, failed statements and what is not understood are counted and reported; the rest is ingested. The graph does
+    not depend on the engine, nor on how many processes it has. An ingest of a log that is not small keeps what it has
+    done until its commit: if it is killed, the same ingest goes on there.
+
+    Raises:
+        UsageError: nothing to read, an unknown format, dialect or engine, an unreadable schema.
+        EvidenceError: more than ``max_errors`` rejects (``evidence.max-errors``).
+        EngineError: a worker process died, the log changed while it was read, or Spark is missing or failed.
+        StoreError: the commit could not be written; the store is as it was.
+    """
+    from govtool.capture.logs.read import LogOptions, check_options
+
+    paths = request.sql.paths
+    if not paths:
+        raise UsageError("nothing to read", code="usage.arguments", hint="govtool ingest log FILE")
+    _check_engine(request)
+    source = request.sql.source or source_name(paths)
+    settings = replace(options(request.sql, source), keep_literals=request.keep_literals)
+    how = check_options(LogOptions(request.format, request.map, settings.dialect))
+    root = root_of(paths)
+    text = SourceText(root)
+    with _logs(paths, root, stdin) as files:
+        surveyed = _surveyed(files)
+        batch = _batch(source, settings, how, request, surveyed)
+        known = known_batch(store, branch, source, batch)
+        if known is not None:
+            coverage, diagnostics = said_before(store, known, source)
+            return IngestResult(known, False, source, len(files), coverage, diagnostics, text)
+        pieces = _pieces(surveyed, how)
+        gathered, read = _gathered(request, settings, how, pieces, surveyed, batch, progress)
+    return _commit(store, source, gathered, read, settings, batch, text, message, author, branch)
+
+
+def _check_engine(request: LogRequest) -> None:
+    if request.engine not in ENGINES:
+        raise UnknownNameError(
+            f"no engine {request.engine}",
+            code="usage.unknown-engine",
+            nearest=tuple(difflib.get_close_matches(request.engine, ENGINES)),
+            hint=f"--engine {'|'.join(ENGINES)}",
+        )
+    if request.engine == "spark" and request.workers is not None:
+        raise UsageError("--workers is of the local engine", code="usage.arguments", hint="--master local[4]")
+    if request.engine != "spark" and request.master is not None:
+        raise UsageError("--master is of the Spark engine", code="usage.arguments", hint="--engine spark")
+
+
+def _gathered(
+    request: LogRequest,
+    settings: Options,
+    how: LogOptions,
+    pieces: Sequence[Piece],
+    surveyed: Mapping[str, _Surveyed],
+    batch: str,
+    progress: Report | None,
+) -> tuple[Gathered, int]:
+    """What the logs say, and how many were read."""
+    amount = weight(pieces)
+    large = amount > SMALL
+    workers = request.workers or (cores() if large else 1)
+    meter = Meter(progress, amount)
+    key = hashlib.sha256(f"{batch} {_own_digest()}".encode()).hexdigest()[:32]
+    with spooled(key) if large or workers > 1 else nullcontext() as spool:
+        with Pool(Setup(how, settings, spool), workers) as pool:
+            gathered = gather(pool, pieces, len(surveyed), request.max_errors, meter)
+        _check_unchanged(surveyed)
+    return gathered, sum(not log.problem for log in surveyed.values())
+
+
+# -- what is read ------------------------------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def _logs(paths: tuple[str, ...], root: Path, stdin: IO[bytes] | None) -> Iterator[dict[str, Path]]:
+    """The logs by the names they are known under; standard input and pipes become files, as they are read twice."""
+    from govtool.capture.logs.read import find_logs
+
+    with contextlib.ExitStack() as stack:
+        found: dict[str, Path] = {}
+
+        def copied(stream: IO[bytes]) -> Path:
+            copy = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="govtool-")), "log")
+            with copy.open("wb") as file:
+                shutil.copyfileobj(stream, file)
+            return copy
+
+        for path in paths:
+            if path == "-":
+                found[_STDIN] = copied(stdin or io.BytesIO())
+                continue
+            for log in find_logs(Path(path)):
+                name = _name(log, root)
+                if log.is_file():
+                    found[name] = log.absolute()
+                else:
+                    with log.open("rb") as pipe:
+                        found[name] = copied(pipe)
+        yield found
+
+
+def _name(path: Path, root: Path) -> str:
+    try:
+        name = path.absolute().relative_to(root).as_posix()
+    except ValueError:
+        name = path.name
+    return name.encode("utf-8", "backslashreplace").decode()
+
+
+@dataclass(frozen=True, slots=True)
+class _Surveyed:
+    """A log as it was before it was read."""
+
+    path: Path
+    state: tuple[int, ...] = ()
+    """Size, time of the last change, file number."""
+    spans: tuple[tuple[Span, Survey], ...] = ()
+    problem: str = ""
+    """Why it cannot be read."""
+
+
+def _state(path: Path) -> tuple[int, ...]:
+    found = path.stat()
+    return found.st_size, found.st_mtime_ns, found.st_ino
+
+
+def _surveyed(files: Mapping[str, Path]) -> dict[str, _Surveyed]:
+    """The spans of each log and what they hold."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    from govtool.capture.logs.pieces import spans, survey
+
+    found: dict[str, _Surveyed] = {}
+    with ThreadPoolExecutor(min(8, cores())) as threads:
+        for name, path in files.items():
+            try:
+                state = _state(path)
+                parts = spans(name, path, state[0])
+                # Hashing lets other threads run.
+                found[name] = _Surveyed(path, state, tuple(zip(parts, threads.map(survey, parts), strict=True)))
+            except OSError as error:
+                found[name] = _Surveyed(path, problem=error.strerror or str(error))
+    return found
+
+
+def _pieces(surveyed: Mapping[str, _Surveyed], how: LogOptions) -> list[Piece]:
+    from govtool.capture.logs.pieces import Piece, Span, pieces
+
+    made: list[Piece] = []
+    for name, log in surveyed.items():
+        whole = Piece(Span(name, str(log.path), 0, log.state[0] if log.state else 1), 1, True, sum(log.state[:1]))
+        try:
+            made.extend(pieces(log.spans, how) if not log.problem else [whole])
+        except (OSError, UsageError):  # when it is read it is a reject, or an error if there is no other log
+            made.append(whole)
+    return made
+
+
+def _batch(
+    source: str, settings: Options, how: LogOptions, request: LogRequest, surveyed: Mapping[str, _Surveyed]
+) -> str:
+    """A digest of what is read and how: the same again is the same batch."""
+    said = [
+        extractor_digest(),
+        source,
+        settings.dialect,
+        settings.default_catalog,
+        settings.default_schema,
+        settings.namespace,
+        None if settings.schema is None else repr(settings.schema),
+        how.format,
+        sorted(how.map.items()),
+        request.keep_literals,
+        [[name, log.problem, [about.digest for _, about in log.spans]] for name, log in surveyed.items()],
+    ]
+    return f"log:{hashlib.sha256(json.dumps(said).encode()).hexdigest()}"
+
+
+def _own_digest() -> str:
+    """What identifies the form of the work that is kept until the commit."""
+    digest = hashlib.sha256()
+    for file in sorted([*Path(__file__).parent.glob("*.py"), Path(__file__).parents[1] / "coverage.py"]):
+        digest.update(file.read_bytes())
+    return digest.hexdigest()
+
+
+def _check_unchanged(surveyed: Mapping[str, _Surveyed]) -> None:
+    """Refuse to commit what is neither the log as it was nor as it is; lines that were added do no harm.
+
+    Raises:
+        EngineError: A log changed while it was read (``engine.log-changed``).
+    """
+    from govtool.capture.logs.pieces import survey
+
+    for name, log in surveyed.items():
+        try:
+            if log.problem or _state(log.path) == log.state or all(survey(span) == seen for span, seen in log.spans):
+                continue
+        except OSError:
+            pass
+        raise EngineError(
+            "the log changed while it was read; nothing was committed",
+            code="engine.log-changed",
+            location=name,
+            hint="run the command again, with a copy if it goes on changing",
+        )
+
+
+# -- what is committed -------------------------------------------------------------------------------------------------
+
+
+def _commit(
+    store: Store,
+    source: str,
+    gathered: Gathered,
+    files: int,
+    settings: Options,
+    batch: str,
+    text: SourceText,
+    message: str | None,
+    author: str | None,
+    branch: str,
+) -> IngestResult:
+    from govtool.model.columnar import DERIVATIONS
+    from govtool.store import Changes, Fragment
+
+    findings = gathered.findings
+    dialect = gathered.dialects[0] if len(gathered.dialects) == 1 else settings.dialect
+    schema = () if settings.schema is None else settings.schema.diagnostics
+    diagnostics = (*schema, *gathered.notes, *worst(findings.diagnostics))
+    reasons = ranked(source, findings.costs)
+    codes = findings.codes + Counter(d.code for d in (*schema, *gathered.notes))
+    summary: dict[str, Any] = {
+        "command": "ingest log",
+        "source": source,
+        "dialect": dialect,
+        "files": files,
+        "coverage": findings.coverage.counts(),
+        **gathered.counts,
+        "diagnostics": dict(sorted(codes.items())),
+    }
+    counted = coverage_fragments(source, findings.coverage, diagnostics, files=files, dialect=dialect, reasons=reasons)
+    fragments = [Fragment(source, DERIVATIONS, data, rows) for data, rows in gathered.fragments]
+    result = store.commit(
+        Changes(retract=(source,), add=(*fragments, *counted)),
+        message=message or f"ingest log {source}",
+        author=author or user_name(),
+        batch=batch,
+        summary=summary,
+        branch=branch,
+    )
+    return IngestResult(
+        result.commit,
+        result.created,
+        source,
+        files,
+        findings.coverage,
+        diagnostics,
+        text,
+        tuple(costliest(findings.failures)),
+        gathered.counts,
+        reasons,
+    )

@@ -1,0 +1,127 @@
+"""One session in order of time: what its names mean at each statement, and what its transactions took back."""
+
+from __future__ import annotations
+
+from govtool.capture.logs.dedup import ABORTING, FAILED_STATEMENT, Collector, Context
+from govtool.capture.logs.effects import LIFE, Effect, reads_only, words
+
+COMMITTING = frozenset({"mysql", "oracle", "snowflake", "doris", "starrocks", "singlestore"})
+"""Dialects in which a definition commits the transaction it is in."""
+
+IMPLICIT = frozenset({"oracle"})
+"""Dialects in which a transaction is always open."""
+
+
+class Replay:
+    """Transactions and names of one session."""
+
+    def __init__(self, collector: Collector, records: list[int]) -> None:
+        self.collector = collector
+        self.log = collector.log
+        self.records = records
+        self.contexts: dict[int, int] = {}
+        self.undone: set[int] = set()
+        self.now = Context()
+        self.begun: int | None = None
+        self.before = Context()
+        self.outside: Context | None = None
+        """What SET LOCAL hides until the transaction ends."""
+        self.savepoints: list[tuple[str, int, Context]] = []
+        self.aborted = False
+
+    def run(self) -> tuple[list[int], dict[int, int]]:
+        """The records that count, and the context of each."""
+        log = self.log
+        for place, record in enumerate(self.records):
+            number = log.statement[record]
+            if number == FAILED_STATEMENT:
+                self.aborted = self.begun is not None
+                continue
+            distinct = log.statements[number]
+            if self.begun is None and distinct.dialect in IMPLICIT:
+                self._begin(place)
+            self.contexts[record] = self._context(record)
+            for effect in distinct.effects:
+                self._apply(effect, place, distinct.dialect)
+        kept = [r for r in self.records if log.statement[r] >= 0 and r not in self.undone]
+        return kept, self.contexts
+
+    def _context(self, record: int) -> int:
+        """What the record says, and where it is silent what the session has set."""
+        number = self.log.context[record]
+        if self.now == Context():
+            return number
+        said = self.log.contexts[number]
+        if said.schema is not None or said.search_path:
+            return number
+        catalog = said.catalog if said.catalog is not None else self.now.catalog
+        return self.collector.context_number(Context(catalog, self.now.schema, self.now.search_path))
+
+    def _begin(self, place: int) -> None:
+        self.begun, self.before, self.savepoints, self.aborted = place, self.now, [], False
+
+    def _end(self) -> None:
+        if self.outside is not None:
+            self.now, self.outside = self.outside, None
+        self.begun, self.savepoints, self.aborted = None, [], False
+
+    def _apply(self, effect: Effect, place: int, dialect: str) -> None:
+        kind = effect.kind
+        if kind == "use" and effect.change is not None:
+            if effect.local and self.begun is None:
+                return
+            if effect.local and self.outside is None:
+                self.outside = self.now
+            change = effect.change
+            self.now = Context(
+                change.catalog if change.catalog is not None else self.now.catalog,
+                change.schema if change.schema is not None else self.now.schema,
+                change.search_path or (() if change.schema is not None else self.now.search_path),
+            )
+        elif kind == "begin":
+            if self.begun is None:
+                self._begin(place)
+        elif kind == "savepoint":
+            self.savepoints.append((effect.name, place, self.now))
+        elif kind == "commit":
+            if self.aborted and dialect in ABORTING:
+                self._undo(place, dialect)
+            self._end()
+        elif kind == "rollback":
+            self._undo(place, dialect)
+            self._end()
+        elif kind == "back":
+            for at in range(len(self.savepoints) - 1, -1, -1):
+                name, since, context = self.savepoints[at]
+                if name == effect.name:
+                    self._forget(since, place)
+                    self.now = context if dialect in ABORTING else self.now
+                    # What is behind it is undone for good: going back once more does not look at it again.
+                    self.savepoints[at:] = [(name, place + 1, self.now)]
+                    self.aborted = False
+                    return
+        elif kind in ("create", "drop", "rename") and dialect in COMMITTING:
+            self._end()
+
+    def _undo(self, place: int, dialect: str) -> None:
+        if self.begun is None:
+            return
+        self._forget(self.begun, place)
+        if dialect in ABORTING:
+            self.now, self.outside = self.before, None
+
+    def _forget(self, since: int, until: int) -> None:
+        """Take back what was written between two places; what was read was read, but for tables that never were."""
+        log = self.log
+        span = [r for r in self.records[since : until + 1] if log.statement[r] >= 0 and r not in self.undone]
+        made = {e.name for r in span for e in log.statements[log.statement[r]].effects if e.kind in ("temp", "create")}
+        for record in span:
+            distinct = log.statements[log.statement[record]]
+            of_session = distinct.effects and not does_more(distinct.effects)
+            if not of_session and (not reads_only(distinct.text) or made & words(distinct.text)):
+                self.undone.add(record)
+
+
+def does_more(effects: tuple[Effect, ...]) -> bool:
+    """Whether a statement with effects may do more than change its session."""
+    return any(e.kind in LIFE for e in effects) or len(effects) > 1
