@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,21 +31,6 @@ if TYPE_CHECKING:
 Progress = Callable[[int, int], None]
 
 _CHUNK = 1 << 20
-
-MATCH = "match"
-CHANGED = "data-changed"
-MISSING = "data-missing"
-UNRECORDED = "no-provenance"
-
-
-@dataclass(frozen=True, slots=True)
-class Verified:
-    """What ``verify`` found: one of ``match``, ``data-changed``, ``data-missing``, ``no-provenance``."""
-
-    dataset: str
-    state: str
-    found: Identity | None
-    record: Record | None
 
 
 def record_data(
@@ -113,23 +97,6 @@ def record_data(
         branch=target,
     )
     return result, record
-
-
-def verify_data(store: Reader, commit: Commit, place: str, name: str | None, progress: Progress | None) -> Verified:
-    """Compare what a dataset contains with what was recorded of it."""
-    dataset = dataset_name(place, name)
-    known = find_record(store, commit, dataset)
-    found = read_identity(place, progress)
-    if known is None:
-        if found is None:
-            raise UsageError(
-                f"there is no data in {place}, and nothing was recorded of it",
-                code="usage.no-data",
-                hint="govtool record PATH --run RUN",
-            )
-        return Verified(dataset, UNRECORDED, found, None)
-    state = MISSING if found is None else MATCH if found == known.identity else CHANGED
-    return Verified(dataset, state, found, known)
 
 
 def find_record(store: Reader, commit: Commit, dataset: str) -> Record | None:

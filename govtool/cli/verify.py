@@ -14,7 +14,13 @@ from govtool.errors import EXIT_FINDINGS, EXIT_OK
 
 def verify(
     ui: Ui,
-    place: Annotated[str, typer.Argument(metavar="PATH", help="A file, a folder, a Delta or Iceberg table, s3://…")],
+    place: Annotated[
+        str,
+        typer.Argument(
+            metavar="PATH|DATASET",
+            help="A file, a folder, a Delta or Iceberg table, s3://…, or a dataset of the graph.",
+        ),
+    ],
     name: Annotated[str | None, typer.Option("--name", metavar="DATASET", help="Its name in the graph.")] = None,
     at: AtOption = None,
     branch: BranchOption = None,
@@ -27,10 +33,11 @@ def verify(
       govtool verify data/orders
       govtool verify s3://lake/orders --name sales.orders --format json
 
-    States: match, data-changed (without provenance), data-missing (provenance without data), no-provenance.
+    What was recorded is what govtool record tied to the data, and what runs say they left. States: match, data-changed
+    (without provenance), data-missing (provenance without data), no-provenance.
     """
     from govtool.app.project import commit_at, read_store
-    from govtool.app.record import MATCH, verify_data
+    from govtool.app.verify import MATCH, verify_data
     from govtool.render.record import FORMATS, render_verified
 
     outputs = chosen(format, output, FORMATS)

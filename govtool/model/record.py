@@ -18,6 +18,8 @@ from govtool.errors import IntegrityError
 
 RECORDS = "records"
 """The store table of records: one fragment a dataset."""
+CONTENT = frozenset({"listing", "delta", "iceberg"})
+"""Kinds of identities that can be told again from the data."""
 FORMAT = 1
 """Version of the layout, in the Parquet metadata."""
 _FORMAT_KEY = b"govtool.records"

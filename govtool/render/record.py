@@ -10,7 +10,7 @@ from govtool.render.table import Column, Table, markdown, plain, to_csv
 from govtool.render.text import count, short
 
 if TYPE_CHECKING:
-    from govtool.app.record import Verified
+    from govtool.app.verify import Verified
     from govtool.model.record import Identity, Record
     from govtool.store import CommitResult
 

@@ -121,3 +121,37 @@ def test_what_cannot_be_recorded(govtool, data, tmp_path):
     assert "--name" in done.err
     assert govtool("record", outside, "--run", "r", "--name", "x.y").code == 0
     assert govtool("record", "data/raw", "--run", " ").code == 2
+
+
+def test_what_runs_left_is_verified_under_every_name_of_it(govtool, data):
+    """A run that says which content it left counts like `record`; a table is found by its alias's place."""
+    from govtool.app.places import path_id
+    from govtool.app.record import read_identity
+    from govtool.model import Derivation, Edge, EdgeKind, Statement
+    from govtool.model.columnar import encode
+    from govtool.model.derivation import ColumnRef
+    from govtool.model.run import RUNS, Run, RunInput, RunOutput, encode_runs
+    from govtool.store import Changes, Fragment, Store
+
+    place = path_id(str(data))
+    ran = Run(
+        "app-1/3", "load.py → sales.raw", "complete", "plan", ended="2026-11-20T01:00:00Z",
+        inputs=(RunInput("crm.users"),), outputs=(RunOutput("sales.raw", "overwrite", identity=read_identity(str(data))),),
+    )  # fmt: skip
+    alias = Derivation(
+        "sales.raw", "table", "update", Statement("alias", "alias", "", place, how="plan"),
+        edges=(Edge(ColumnRef(place, "*"), "*", EdgeKind.READ),),
+    )  # fmt: skip
+    Store.open(".govtool").commit(
+        Changes((), (Fragment("s", RUNS, encode_runs([ran]), 1), Fragment("s", "derivations", encode([alias]), 1))),
+        message="m", author="a", batch="b",
+    )  # fmt: skip
+    for name in ("sales.raw", "SALES.RAW"):
+        assert state(govtool, name) == "match"
+    assert state(govtool, "data/raw", "--name", "sales.raw") == "match"
+    answer = json.loads(govtool("verify", "sales.raw", "-f", "json").out)
+    assert (answer["run"], answer["ancestors"][0]["dataset"]) == ("app-1/3", "crm.users")
+    (data / "part-0.csv").write_text("id,email\n1,x@y\n")
+    assert state(govtool, "sales.raw") == "data-changed"
+    assert govtool("verify", "crm.users").code == 2
+    assert govtool("verify", "nothing").code == 2

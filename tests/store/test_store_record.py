@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from govtool.app.record import record_data, verify_data
+from govtool.app.record import record_data
+from govtool.app.verify import verify_data
 from govtool.errors import StoreError
 from govtool.store import Store
 from govtool.store.location import open_objects

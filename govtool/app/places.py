@@ -1,0 +1,82 @@
+"""Where a dataset of the graph lies, and what a place is called there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from govtool.errors import AmbiguousNameError, UnknownNameError, UsageError
+
+if TYPE_CHECKING:
+    from govtool.store import Commit, Reader
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A dataset, its other names, and its place."""
+
+    names: tuple[str, ...]
+    """Canonical ids, the one that was asked for first."""
+    path: str
+    """A local path or a URI."""
+
+
+def path_id(place: str) -> str:
+    """The name of a place in the graph, as Spark and OpenLineage name it: ``file//data/orders``, ``s3://lake/orders``."""
+    from govtool.capture.openlineage.identity import normalise
+    from govtool.store.location import local_path
+
+    path = local_path(place)
+    if path is not None:
+        return normalise("file", str(path.absolute())).id
+    scheme, _, rest = place.partition("://")
+    host, _, key = rest.partition("/")
+    return normalise(f"{scheme}://{host}", key).id
+
+
+def place_of(store: Reader, commit: Commit, dataset: str) -> Placed | None:
+    """The place of a dataset of the graph: its own name if that is a path, else that of an alias.
+
+    Returns:
+        None if the graph has no such dataset.
+
+    Raises:
+        UsageError: the dataset has no place that is known, ``usage.place``.
+        AmbiguousNameError: several are called so.
+    """
+    from govtool.app.index import open_index
+    from govtool.query.select import select
+
+    index = open_index(store, commit)
+    try:
+        subject = select(index, dataset)
+    except UnknownNameError as error:
+        if isinstance(error, AmbiguousNameError):
+            raise
+        return None
+    own = index.dataset_name(subject.dataset)
+    aliases = {
+        index.dataset_name(index.node_dataset[index.edge_source[edge]])
+        for derivation in index.makers(subject.dataset)
+        if index.field(derivation, "kind") == "alias"
+        for node in (index.rows(subject.dataset), *index.columns(subject.dataset))
+        for edge in index.in_edges(node)
+        if index.edge_derivation[edge] == derivation
+    }
+    for name in (own, *sorted(aliases)):
+        path = _path(name)
+        if path is not None:
+            return Placed((own, *sorted(aliases - {own})), path)
+    raise UsageError(
+        f"where the data of {own} lies is not known",
+        code="usage.place",
+        hint=f"govtool verify PATH --name {own}",
+    )
+
+
+def _path(name: str) -> str | None:
+    """The path or URI behind the id of a dataset, if it is one."""
+    if name.startswith("file//"):
+        return name.removeprefix("file/")
+    scheme, separator, _ = name.partition("://")
+    return name if separator and scheme in ("s3", "gs", "az", "abfs", "abfss") else None

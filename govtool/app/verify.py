@@ -1,0 +1,110 @@
+"""Whether the data under a path, or of a dataset, is what its provenance describes.
+
+Provenance of content comes from `govtool record` and from runs that say what they left. Where both speak of a dataset,
+the data may be what either says. Read correctness of Muniswamy-Reddy, Macko and Seltzer, "Making a Cloud
+Provenance-Aware" (TaPP 2009).
+"""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from govtool.app.record import Progress, dataset_name, find_record, read_identity
+from govtool.errors import UsageError
+from govtool.model.record import CONTENT, Ancestor, Identity, Record
+
+if TYPE_CHECKING:
+    from govtool.store import Commit, Reader
+
+MATCH = "match"
+CHANGED = "data-changed"
+MISSING = "data-missing"
+UNRECORDED = "no-provenance"
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """What ``verify`` found: one of ``match``, ``data-changed``, ``data-missing``, ``no-provenance``."""
+
+    dataset: str
+    state: str
+    found: Identity | None
+    record: Record | None
+
+
+def verify_data(
+    store: Reader, commit: Commit, place: str, name: str | None, progress: Progress | None = None
+) -> Verified:
+    """Compare what a path or dataset contains with what was recorded of it.
+
+    Args:
+        store: The store.
+        commit: As of this commit.
+        place: A file, a folder, ``s3://…``, or a dataset of the graph that has a place.
+        name: The dataset's name in the graph, where it is not that of its place.
+        progress: Called with (files read, files).
+
+    Raises:
+        UsageError: there is no data and nothing was recorded (``usage.no-data``), or a dataset has no place that is
+            known (``usage.place``).
+        StoreError: the data or the store cannot be read.
+    """
+    from govtool.app.places import place_of
+
+    names = [name] if name else _names(place)
+    path = place
+    if name is None and "://" not in place and not Path(place).expanduser().exists():
+        found_place = place_of(store, commit, place)
+        if found_place is not None:
+            names, path = [*found_place.names], found_place.path
+    known = _recorded(store, commit, names)
+    found = read_identity(path, progress)
+    dataset = known[0].dataset if known else names[0]
+    if not known:
+        if found is None:
+            raise UsageError(
+                f"there is no data in {place}, and nothing was recorded of it",
+                code="usage.no-data",
+                hint="govtool record PATH --run RUN",
+            )
+        return Verified(dataset, UNRECORDED, found, None)
+    if found is None:
+        return Verified(dataset, MISSING, None, known[0])
+    same = next((record for record in known if record.identity == found), None)
+    return Verified(dataset, CHANGED if same is None else MATCH, found, same or known[0])
+
+
+def _names(place: str) -> list[str]:
+    """The names that a place may have in the graph: as `record` calls it, and as Spark and OpenLineage do."""
+    from govtool.app.places import path_id
+
+    found: list[str] = []
+    with contextlib.suppress(UsageError):  # a folder elsewhere on this machine, which only runs name
+        found.append(dataset_name(place, None))
+    return [*found, path_id(place)]
+
+
+def _recorded(store: Reader, commit: Commit, names: list[str]) -> list[Record]:
+    """What is recorded of a dataset under any of its names: by runs, the newest first, and by `govtool record`."""
+    from govtool.app.runs import read_history
+
+    history = read_history(store, commit)
+    found: list[Record] = []
+    for name in dict.fromkeys(names):
+        last = history.before(name, None)
+        if last is not None:
+            writing = history.writing(last)
+            identity = writing.output.identity
+            if identity is not None and identity.kind in CONTENT:
+                ancestors = tuple(
+                    Ancestor(read.dataset, read.identity.digest if read.identity else None, None)
+                    for read in writing.run.inputs
+                )
+                found.append(Record(name, identity, writing.run.id, ancestors))
+        record = find_record(store, commit, name)
+        if record is not None:
+            found.append(record)
+    return found
