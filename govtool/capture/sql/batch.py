@@ -17,6 +17,7 @@ from govtool.capture.sql.inline import inline_function
 from govtool.capture.sql.knowledge import Knowledge, KnownTable, Usage
 from govtool.capture.sql.logged import LoggedStatement
 from govtool.capture.sql.script import ParsedStatement
+from govtool.capture.sql.trees import Shelf, parse_again, release
 from govtool.capture.sql.walk.dependencies import Interner
 from govtool.capture.sql.walk.functions import type_text
 from govtool.capture.sql.walk.relation import TableInfo, file_name, starred
@@ -93,14 +94,19 @@ class StatementState:
         return same[0] if same else self
 
     @property
+    def times(self) -> int:
+        """How often it was seen: in its script, and how often a log says that was run."""
+        return self.parsed.count * (1 if self.logged is None else self.logged.count)
+
+    @property
     def file(self) -> str:
         """The file that it stands in."""
         return self.script.file if self.logged is None else self.logged.file
 
     def line_of(self, line: int) -> int:
         """Return the line of the original file for a line as the tree's nodes count them."""
-        if self.line_map is not None and self.parsed.routine is None:
-            return self.line_map(line)
+        if self.line_map is not None:
+            return self.line_map(line + self.parsed.shift)
         return self.parsed.line + line - self.parsed.raw_line
 
 
@@ -112,6 +118,7 @@ class Batch:
     ) -> None:
         self.schema = schema or {}
         self.interner = Interner()
+        self.shelf = Shelf()
         self.scripts: list[ScriptState] = []
         self.functions: dict[str, Inline] = {}
         self._definers: dict[str, list[StatementState]] = {}
@@ -447,7 +454,10 @@ class Batch:
             return False
         statement.state = "walking"
         try:
-            self._walk(statement)
+            if statement.parsed.parked:
+                self._walk_parked(statement)
+            else:
+                self._walk(statement, statement.tree)
         except RecursionError:
             statement.writes = []
             statement.diagnostics.append(Diagnostic("nesting", "error", "nested too deeply to be understood"))
@@ -466,8 +476,16 @@ class Batch:
         statement.state = "waiting"
         self.settle(statement)
 
-    def _walk(self, statement: StatementState) -> None:
-        tree = statement.tree
+    def _walk_parked(self, statement: StatementState) -> None:
+        parsed = statement.parsed
+        tree = parse_again(parsed.text, parsed.column, statement.script.dialect)
+        try:
+            self._walk(statement, tree)
+        finally:
+            if tree is not None:
+                release(tree)
+
+    def _walk(self, statement: StatementState, tree: exp.Expr | None) -> None:
         if tree is None:
             return
         lookup = _Here(self, statement)

@@ -25,6 +25,7 @@ class Cleaned(NamedTuple):
     """``(offset, path)`` of scripts that it includes (``\\i``, ``@``, ``:r``, ``source``)."""
 
 
+_NO_BREAKS = re.compile(r"[^\r\n]+")
 _INVISIBLE = {0xFEFF: " ", 0x200B: " ", 0x200C: " ", 0x200D: " ", 0x2060: " ", 0x1A: " ", 0x00: " "}
 _COPY = re.compile(r"^[ \t]*COPY\b[^;]*?\bFROM\s+STDIN\b[^;\n]*(?:\n[^;\n]*)*?;[^\n]*\n", re.IGNORECASE | re.MULTILINE)
 _COPY_END = re.compile(r"^\\\.[ \t\r]*$", re.MULTILINE)
@@ -95,7 +96,7 @@ def clean(text: str, dialect: str) -> Cleaned:
 
 
 def _spaces(text: str) -> str:
-    return "".join(c if c in "\r\n" else " " for c in text)
+    return _NO_BREAKS.sub(lambda match: " " * (match.end() - match.start()), text)
 
 
 def _blank(match: re.Match[str]) -> str:

@@ -34,6 +34,7 @@ from govtool.capture.sql.replay import hush, logged_state
 from govtool.capture.sql.schema import Schema
 from govtool.capture.sql.script import ParsedStatement, parse_script
 from govtool.capture.sql.template import render
+from govtool.capture.sql.trees import Shelf
 from govtool.capture.sql.walk.writes import Write
 from govtool.model import Derivation, Diagnostic, Statement
 from govtool.names import DEFAULT_NAMESPACE, fold, fold_name, join_name
@@ -192,9 +193,9 @@ def _extract_group(
                 diagnostics.append(item)
             elif isinstance(item, LoggedScript):
                 catalog, schema = _default(options.default_catalog, options), _default(options.default_schema, options)
-                batch.add(logged_state(item, options.dialect, catalog, schema))
+                batch.add(logged_state(item, options.dialect, catalog, schema, batch.shelf))
             else:
-                batch.add(_script_state(item, options, macros, diagnostics))
+                batch.add(_script_state(item, options, macros, diagnostics, batch.shelf))
         with _deep_recursion():
             _walk_all(batch, progress)
             for script in batch.scripts:
@@ -209,7 +210,7 @@ def _extract_group(
 
 
 def _script_state(
-    script: Script, options: Options, macros: MacroLibrary | None, diagnostics: list[Diagnostic]
+    script: Script, options: Options, macros: MacroLibrary | None, diagnostics: list[Diagnostic], shelf: Shelf
 ) -> ScriptState:
     """Render and parse one script."""
     state = ScriptState(script.file, script.session or script.file, options.dialect)
@@ -220,7 +221,8 @@ def _script_state(
     for number, variant in enumerate(rendered.variants):
         catalog, schema = _default(options.default_catalog, options), _default(options.default_schema, options)
         path: tuple[str, ...] = ()
-        for parsed in parse_script(variant.text, options.dialect, file=script.file, line_of=variant.line_of):
+        found = parse_script(variant.text, options.dialect, file=script.file, line_of=variant.line_of, shelf=shelf)
+        for parsed in found:
             if parsed.session is not None:
                 change = parsed.session
                 catalog = change.catalog if change.catalog is not None else catalog
@@ -291,8 +293,8 @@ def _emit(batch: Batch, options: Options, diagnostics: list[Diagnostic]) -> Extr
     for script in batch.scripts:
         for statement in script.statements:
             outcome = _outcome(statement, status.get(id(statement)))
-            counts[outcome] += 1
-            times = 1 if statement.logged is None else statement.logged.count
+            counts[outcome] += statement.parsed.count
+            times = statement.times
             runs[outcome] += times
             if outcome in ("partial", "opaque"):
                 shortfalls.append(_shortfall(statement, outcome, times, said))
@@ -392,7 +394,7 @@ def _evidence(statement: StatementState, write: Write, options: Options) -> Stat
         principal=runs.principal if runs is not None else None,
         first_seen=runs.first_seen if runs is not None else None,
         last_seen=runs.last_seen if runs is not None else None,
-        count=runs.count if runs is not None else 1,
+        count=statement.times,
         min_group=write.min_group,
     )
 

@@ -11,6 +11,7 @@ from govtool.capture.sql.literals import scanner
 from govtool.capture.sql.logged import LoggedScript
 from govtool.capture.sql.parameters import routine_of
 from govtool.capture.sql.script import parse_script
+from govtool.capture.sql.trees import Shelf
 from govtool.model import Diagnostic
 
 _NEAR = re.compile(r" near (['\"])(.*)\1\Z", re.DOTALL)
@@ -18,7 +19,9 @@ _TELLING = 4
 """Characters from which on a literal tells something about someone."""
 
 
-def logged_state(script: LoggedScript, dialect: str, catalog: str | None, schema: str | None) -> ScriptState:
+def logged_state(
+    script: LoggedScript, dialect: str, catalog: str | None, schema: str | None, shelf: Shelf | None = None
+) -> ScriptState:
     """Parse the statements of one script.
 
     Args:
@@ -26,6 +29,7 @@ def logged_state(script: LoggedScript, dialect: str, catalog: str | None, schema
         dialect: Of a script that does not say.
         catalog: Canonical; of statements whose log does not say.
         schema: Likewise.
+        shelf: The room for trees; without one all are kept.
     """
     dialect = script.dialect or dialect
     state = ScriptState(script.statements[0].file, script.session, dialect, logged=True)
@@ -37,7 +41,7 @@ def logged_state(script: LoggedScript, dialect: str, catalog: str | None, schema
         def line_of(line: int, base: int = first, spans: bool = logged.spans) -> int:
             return base + (line if spans else 1)
 
-        for parsed in parse_script(logged.text, dialect, file=logged.file, line_of=line_of):
+        for parsed in parse_script(logged.text, dialect, file=logged.file, line_of=line_of, shelf=shelf):
             if parsed.session is not None:
                 change = parsed.session
                 here = (

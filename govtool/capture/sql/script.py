@@ -10,9 +10,9 @@ where a part of it carries lineage, and is reported otherwise. Nothing is droppe
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 from sqlglot.errors import ParseError, TokenError
@@ -20,17 +20,24 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from govtool.capture.sql import blocks, rescue, session
 from govtool.capture.sql.client import clean
+from govtool.capture.sql.constants import constant_insert
 from govtool.capture.sql.lexer import Lexer, NestingError, lexer, word
 from govtool.capture.sql.session import SessionChange
+from govtool.capture.sql.trees import Shelf, release, stub
 from govtool.capture.sql.tsql import split_statements
 from govtool.model.diagnostic import Diagnostic
 
 MAX_TEXT = 64 * 1024 * 1024
 """Scripts longer than this many characters are refused: no warehouse writes them by hand."""
 
+WINDOW = 1_000_000
+"""Characters of a long script that are tokenised at once: tokens take thirty times the memory of their text."""
+
 _MAX_BODIES = 16
 _ESCAPES = re.compile("\x1b\\[[0-9;?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _PIECE = re.compile(r";[ \t]*(?=\r?\n|$)")
+_BREAK = re.compile("\n")
+_LINE_END = re.compile(r";[ \t\r]*\n")
 
 DIRECT = frozenset(
     {"SELECT", "WITH", "INSERT", "UPDATE", "DELETE", "MERGE", "FROM", "VALUES", "ALTER", "DROP", "TRUNCATE", "("}
@@ -64,10 +71,21 @@ class ParsedStatement:
     """Why it is opaque or failed, and what was left out of it."""
     raw_line: int = 1
     """Line of the first token as the nodes of ``tree`` count lines."""
+    shift: int = 0
+    """What to add to a line of ``tree`` to have a line of the text that was read."""
+    count: int = 1
+    """How many statements it stands for: INSERTs in a row that differ only in the constants of their rows."""
+    parked: bool = False
+    """``tree`` is only a stub, and the whole is to be had by ``trees.parse_again``."""
 
 
 def parse_script(
-    text: str, dialect: str, *, file: str = "", line_of: Callable[[int], int] | None = None
+    text: str,
+    dialect: str,
+    *,
+    file: str = "",
+    line_of: Callable[[int], int] | None = None,
+    shelf: Shelf | None = None,
 ) -> list[ParsedStatement]:
     """Parse a script.
 
@@ -76,6 +94,7 @@ def parse_script(
         dialect: A sqlglot dialect name; empty for the base dialect.
         file: The file that diagnostics name.
         line_of: Maps a 1-based line of ``text`` to one of the original file; None if they are the same.
+        shelf: The room for trees; without one all are kept.
 
     Returns:
         Its statements in order of text. Never raises on any text.
@@ -83,7 +102,7 @@ def parse_script(
     Raises:
         UnknownNameError: There is no such dialect.
     """
-    reader = ScriptReader(lexer(dialect), file, line_of)
+    reader = ScriptReader(lexer(dialect), file, line_of, shelf)
     if len(text) > MAX_TEXT:
         return [reader.refused(f"the script has {len(text)} characters; at most {MAX_TEXT} are read")]
     cleaned = clean(text, dialect)
@@ -98,11 +117,12 @@ def parse_script(
 class ScriptReader:
     """Reads one script; collects its statements."""
 
-    def __init__(self, lex: Lexer, file: str, line_of: Callable[[int], int] | None) -> None:
+    def __init__(self, lex: Lexer, file: str, line_of: Callable[[int], int] | None, shelf: Shelf | None = None) -> None:
         """Start with no statements."""
         self.lex = lex
         self.file = file
         self.line_of = line_of
+        self.shelf = shelf
         self.statements: list[ParsedStatement] = []
         self.connections: list[tuple[int, str]] = []
         self.text = ""
@@ -111,11 +131,19 @@ class ScriptReader:
         self.routine: str | None = None
         self.bodies = 0
         self.flow = blocks.Flow()
+        self._runs: dict[tuple[object, ...], int] = {}
+        """INSERTs of constants since the last other statement, by what they say."""
+        self._measured: str | None = None
+        self._breaks: list[int] = []
+        """Offsets of the line breaks of the text that was measured, if its tokens may not know their lines."""
 
     # -- reading ----------------------------------------------------------------------------------------------------
 
     def read(self, text: str, batches: tuple[int, ...] = ()) -> None:
         """Read a whole text: tokenise, split at semicolons, parse each statement."""
+        if len(text) > WINDOW:
+            self._read_windows(text, batches)
+            return
         self.text = text
         try:
             tokens = self.lex.tokenize(text)
@@ -140,7 +168,7 @@ class ScriptReader:
             self.statements.append(self.refused("bodies are nested too deeply", code="nesting"))
             return
         outer = (self.text, self.first_line, self.first_column, self.routine, self.flow, self.connections)
-        line, column = self.place(offset)
+        line, column = self._raw_place(offset)
         self.bodies += 1
         self.connections = []
         self.first_line, self.first_column = line, column
@@ -152,6 +180,38 @@ class ScriptReader:
         finally:
             self.bodies -= 1
             self.text, self.first_line, self.first_column, self.routine, self.flow, self.connections = outer
+
+    def _read_windows(self, text: str, batches: tuple[int, ...]) -> None:
+        """Read a long text piece by piece, each up to a semicolon that ends a statement.
+
+        A piece is as good as the whole: a tokenizer goes from left to right, so if the last token of a piece is the
+        semicolon at its end, that is a token of the whole text, too.
+        """
+        connections = self.connections
+        start, size = 0, WINDOW
+        while start < len(text):
+            end = _window_end(text, start + size)
+            piece = text[start:end]
+            self.text = piece
+            try:
+                tokens = self.lex.tokenize(piece)
+            except (TokenError, RecursionError, MemoryError) as error:
+                if end < len(text):
+                    size *= 2
+                    continue
+                if isinstance(error, TokenError):
+                    self._read_pieces(piece, error)
+                else:
+                    self.statements.append(self.refused("nested too deeply to read", code="nesting"))
+                return
+            closed = piece.rstrip()
+            if end < len(text) and not (tokens and tokens[-1].start == len(closed) - 1 and closed[-1] == ";"):
+                size *= 2
+                continue
+            self.connections = [(offset - start, name) for offset, name in connections if start <= offset < end]
+            self._read_tokens(tokens, tuple([batch - start for batch in batches if start <= batch < end]))
+            self.first_line, self.first_column = self._raw_place(len(piece))
+            start, size = end, WINDOW
 
     def _read_tokens(self, tokens: list[Token], batches: tuple[int, ...]) -> None:
         ends = self._semicolons(tokens)
@@ -235,6 +295,13 @@ class ScriptReader:
             pieces.append((start, text[start : match.start()]))
             start = match.end()
         pieces.append((start, text[start:]))
+        breaks = [match.start() for match in _BREAK.finditer(text)]
+
+        def place(offset: int) -> tuple[int, int]:
+            lines = bisect_left(breaks, offset)
+            column = offset - (breaks[lines - 1] if lines else -1)
+            return outer_line + lines, column if lines else column + outer_column - 1
+
         pending: tuple[int, str] | None = None
         attempts = 0
         for offset, piece in pieces:
@@ -243,21 +310,21 @@ class ScriptReader:
                 attempts += 1
                 joined = text[pending[0] : offset + len(piece)]
                 if len(joined) < 100_000 and self._tokens_or_none(joined) is not None:
-                    self._read_at(text, pending[0], joined)
+                    self._read_at(place(pending[0]), joined)
                     pending = None
                     continue
             if self._tokens_or_none(piece) is not None:
                 if pending is not None:
-                    self._broken(text, *pending, error)
+                    self._broken(place, *pending, error)
                     pending = None
-                self._read_at(text, offset, piece)
+                self._read_at(place(offset), piece)
             elif pending is None:
                 pending = (offset, piece)
-            elif text[pending[0] : offset].count("\n") > 400:
-                self._broken(text, *pending, error)
+            elif text.count("\n", pending[0], offset) > 400:
+                self._broken(place, *pending, error)
                 pending = (offset, piece)
         if pending is not None:
-            self._broken(text, *pending, error)
+            self._broken(place, *pending, error)
         self.text, self.first_line, self.first_column = text, outer_line, outer_column
 
     def _tokens_or_none(self, text: str) -> list[Token] | None:
@@ -266,10 +333,8 @@ class ScriptReader:
         except (TokenError, RecursionError, MemoryError):
             return None
 
-    def _read_at(self, text: str, offset: int, piece: str) -> None:
+    def _read_at(self, place: tuple[int, int], piece: str) -> None:
         line, column = self.first_line, self.first_column
-        self.text = text
-        place = self._raw_place(offset)
         tokens = self._tokens_or_none(piece)
         self.first_line, self.first_column = place
         self.text = piece
@@ -277,11 +342,10 @@ class ScriptReader:
             self._read_tokens(tokens, ())
         self.first_line, self.first_column = line, column
 
-    def _broken(self, text: str, offset: int, piece: str, error: TokenError) -> None:
-        self.text = text
+    def _broken(self, place: Callable[[int], tuple[int, int]], offset: int, piece: str, error: TokenError) -> None:
         stripped = piece.lstrip()
-        offset += len(piece) - len(stripped)
-        line, column = self.place(offset)
+        line, column = place(offset + len(piece) - len(stripped))
+        line = self.line_of(line) if self.line_of else line
         message = "a quote, a comment or a bracket is not closed"
         cause = error.__cause__
         if cause is not None and str(cause):
@@ -298,6 +362,8 @@ class ScriptReader:
 
     def statement(self, tokens: list[Token]) -> None:
         """Parse one statement's tokens and add it."""
+        if tokens[0].token_type == TokenType.INSERT and self._constants(tokens):
+            return
         try:
             tree = self.lex.parse(tokens, self.text)
         except Exception as error:  # the parser raises many kinds on odd input; none may cost the rest of the script
@@ -312,6 +378,38 @@ class ScriptReader:
             self.add(tokens, None, "failed", self._diagnostic("parse-error", "error", "not a SQL statement", tokens[0]))
             return
         self.add(tokens, tree, "parsed")
+        if self.shelf is not None and not self.shelf.takes(tokens[-1].end - tokens[0].start):
+            self._park()
+
+    def _constants(self, tokens: list[Token]) -> bool:
+        """Add an INSERT of constants: to the run that it goes on, or by its first row."""
+        found = constant_insert(tokens)
+        if found is None:
+            return False
+        key = (*found.says, self.routine)
+        at = self._runs.get(key)
+        if at is not None:
+            statement = self.statements[at]
+            self.statements[at] = replace(statement, count=statement.count + 1)
+            return True
+        tree = self.attempt(tokens[: found.first_row])
+        if tree is None:
+            return False
+        runs = self._runs
+        self.add(tokens, tree, "parsed")
+        self._runs = runs
+        runs[key] = len(self.statements) - 1
+        return True
+
+    def _park(self) -> None:
+        """Keep no more than a stub of the last statement's tree."""
+        statement = self.statements[-1]
+        tree = statement.tree
+        kept = stub(tree) if tree is not None else None
+        if tree is not None and kept is not None:
+            shift = statement.shift + statement.raw_line - 1
+            self.statements[-1] = replace(statement, tree=kept, raw_line=1, shift=shift, parked=True)
+            release(tree)
 
     def _may_be_call(self, tokens: list[Token], tree: exp.Expr) -> bool:
         """Whether text that reads as a bare expression (``selec a``, ``this is not sql``) can stand as a statement.
@@ -343,16 +441,18 @@ class ScriptReader:
     ) -> None:
         """Add a statement that spans these tokens."""
         first = tokens[0]
-        line, column = self.token_place(first)
+        raw, column = self._raw_token_place(first)
         if head is None:
             head = printable(word(first).lower()) or first.text[:20]
         if change is None and head in session.HEADS:
             change = session.change(tokens, self.lex.name)
+        if tree is not None or change is not None:
+            self._runs = {}
         self.statements.append(
             ParsedStatement(
                 tree,
                 self.text[first.start : tokens[-1].end + 1],
-                line,
+                self.line_of(raw) if self.line_of else raw,
                 column,
                 status,
                 head,
@@ -360,12 +460,14 @@ class ScriptReader:
                 change,
                 diagnostics,
                 first.line,
+                raw - first.line,
             )
         )
 
     def _connect(self, name: str, token: Token) -> None:
         line, column = self.token_place(token)
         change = SessionChange(catalog=session.canonical(name, self.lex.name))
+        self._runs = {}
         self.statements.append(
             ParsedStatement(None, f"\\connect {name}", line, column, "ignored", "connect", None, change)
         )
@@ -375,17 +477,32 @@ class ScriptReader:
 
     def token_place(self, token: Token) -> tuple[int, int]:
         """Line and column of a token's first character in the original file."""
+        line, column = self._raw_token_place(token)
+        return (self.line_of(line) if self.line_of else line), column
+
+    def _raw_token_place(self, token: Token) -> tuple[int, int]:
         text = token.text
-        line = token.line
-        if self.first_line == 1 and self.first_column == 1 and token.end - token.start + 1 == len(text):
+        if self._measured is not self.text:
+            self._measure()
+        # The tokenizer loses count of the lines where it looks for the end of a dollar quote that is none (``$1``).
+        if not self._breaks and token.end - token.start + 1 == len(text):
             column = token.col - len(text) + 1
             if column > 0:
-                return (self.line_of(line) if self.line_of else line), column
-        return self.place(token.start)
+                line = token.line
+                return line + self.first_line - 1, column + self.first_column - 1 if line == 1 else column
+        return self._raw_place(token.start)
+
+    def _measure(self) -> None:
+        text = self._measured = self.text
+        self._breaks = [match.start() for match in _BREAK.finditer(text)] if "$" in text else []
 
     def _raw_place(self, offset: int) -> tuple[int, int]:
-        before = self.text.rfind("\n", 0, offset)
-        lines = self.text.count("\n", 0, offset)
+        if self._measured is self.text and self._breaks:
+            lines = bisect_left(self._breaks, offset)
+            before = self._breaks[lines - 1] if lines else -1
+        else:
+            before = self.text.rfind("\n", 0, offset)
+            lines = self.text.count("\n", 0, offset)
         column = offset - before
         if not lines:
             column += self.first_column - 1
@@ -446,6 +563,15 @@ _EXPRESSIONS = (exp.Condition, exp.Alias, exp.Tuple, exp.Star, exp.Interval)
 
 def _start(token: Token) -> int:
     return token.start
+
+
+def _window_end(text: str, at: int) -> int:
+    """Where a window may end at or behind an offset: behind a semicolon, better one at the end of a line."""
+    found = _LINE_END.search(text, at, at + WINDOW)
+    if found is not None:
+        return found.end()
+    end = text.find(";", at)
+    return end + 1 if end >= 0 else len(text)
 
 
 def printable(text: str) -> str:

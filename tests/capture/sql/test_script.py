@@ -479,3 +479,17 @@ def test_an_expression_is_no_statement(text: str):
 )
 def test_commands_and_calls_by_name_are_statements(text: str, dialect: str):
     assert "failed" not in {s.status for s in parse_script(text, dialect)}
+
+
+@pytest.mark.parametrize("dialect", ["postgres", "snowflake", "mysql", "tsql", ""])
+def test_a_parameter_does_not_shift_the_lines_below(dialect: str):
+    text = "select a\nfrom t where b = $1;\n\nselect c from t;\nselect\n  (d from t;"
+    statements = parse_script(text, dialect, file="f.sql")
+    assert [s.line for s in statements] == [1, 4, 5]
+    assert statements[-1].diagnostics[0].line in (5, 6)
+
+
+def test_lines_of_a_body_are_mapped_once():
+    text = "create function f() returns int as $$\nbegin\n  insert into t select a from u;\nend $$ language plpgsql"
+    (insert,) = [s for s in parse_script(text, "postgres", line_of=lambda line: line + 100) if s.status == "parsed"]
+    assert insert.line == 103

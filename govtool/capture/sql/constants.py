@@ -1,0 +1,69 @@
+"""INSERTs of constants: data, not lineage. Dumps hold millions of them.
+
+What such a statement says is its target, its columns and how many values a row has. So only its first row is parsed,
+and a run of statements that say the same is one statement that was seen so many times.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from sqlglot.tokenizer_core import Token, TokenType
+
+from govtool.capture.sql.lexer import STRING_TYPES
+
+_VALUES = STRING_TYPES | {
+    TokenType.NUMBER,
+    TokenType.NULL,
+    TokenType.TRUE,
+    TokenType.FALSE,
+    TokenType.DEFAULT,
+    TokenType.HEX_STRING,
+    TokenType.BIT_STRING,
+    TokenType.BYTE_STRING,
+    TokenType.DASH,
+    TokenType.PLUS,
+}
+_QUERIES = frozenset({TokenType.SELECT, TokenType.WITH, TokenType.FROM, TokenType.TABLE})
+
+
+class ConstantInsert(NamedTuple):
+    """What an INSERT of nothing but constants says."""
+
+    says: tuple[object, ...]
+    """Equal for statements that say the same."""
+    first_row: int
+    """The number of its tokens up to the end of the first row."""
+
+
+def constant_insert(tokens: list[Token]) -> ConstantInsert | None:
+    """Read ``INSERT INTO t (…) VALUES (1, 'a'), …`` from its tokens; None for anything else."""
+    size = len(tokens)
+    values = 1
+    while values < size:
+        kind = tokens[values].token_type
+        if kind == TokenType.VALUES:
+            break
+        if kind in _QUERIES and tokens[values - 1].token_type != TokenType.INTO:
+            return None
+        values += 1
+    start = values + 1
+    if start >= size or tokens[start].token_type != TokenType.L_PAREN or tokens[-1].token_type != TokenType.R_PAREN:
+        return None
+    row_ends = depth = width = 0
+    for index in range(start, size):
+        kind = tokens[index].token_type
+        if kind == TokenType.COMMA:
+            width += not row_ends and depth == 1
+        elif kind == TokenType.L_PAREN:
+            depth += 1
+        elif kind == TokenType.R_PAREN:
+            depth -= 1
+            if not depth and not row_ends:
+                row_ends = index + 1
+        elif kind not in _VALUES or not depth:
+            return None
+    if depth or not row_ends:
+        return None
+    head = tuple([(token.text, token.token_type) for token in tokens[:values]])
+    return ConstantInsert((*head, width), row_ends)

@@ -1,0 +1,175 @@
+"""What a long script keeps in memory: few trees, few tokens at once; and the answer is the same."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+
+import pytest
+from lineage_cases import Case, load_cases, run_case
+from sqlglot import exp
+from sqlglot.tokenizer_core import Token
+
+from govtool.capture.sql import script, trees
+from govtool.capture.sql.extract import Extraction, Options, extract
+from govtool.capture.sql.files import Script
+from govtool.capture.sql.lexer import Lexer
+from govtool.capture.sql.script import parse_script
+from govtool.capture.sql.trees import Shelf
+from govtool.model import Derivation
+
+CASES = load_cases()
+
+
+def run(text: str, dialect: str = "postgres") -> Extraction:
+    return extract([Script("f.sql", text)], Options(dialect=dialect))
+
+
+def live_nodes() -> int:
+    """Nodes that are alive without the help of the cyclic collector, as during a batch."""
+    return sum(isinstance(thing, exp.Expr) for thing in gc.get_objects())
+
+
+@pytest.fixture
+def uncollected() -> Iterator[None]:
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case.id for case in CASES])
+def test_trees_that_are_not_held_change_no_answer(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    held = run_case(case)
+    monkeypatch.setattr(trees, "ROOM", 0)
+    assert run_case(case) == held
+
+
+@pytest.mark.parametrize("dialect", sorted({case.dialect for case in CASES}))
+@pytest.mark.parametrize("window", [1, 100, 1000])
+def test_a_script_read_in_windows_says_the_same(dialect: str, window: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = ";\n".join(case.sql.rstrip().removesuffix(";") for case in CASES if case.dialect == dialect and _plain(case))
+
+    def said() -> list[tuple[object, ...]]:
+        return [
+            (
+                *(s.text, s.line, s.column, s.status, s.head, s.routine, s.count, s.raw_line + s.shift),
+                s.tree and [type(node) for node in s.tree.walk()],
+            )
+            for s in parse_script(text, dialect, file="f.sql")
+        ]
+
+    whole = said()
+    monkeypatch.setattr(script, "WINDOW", window)
+    assert said() == whole
+
+
+def _plain(case: Case) -> bool:
+    """Whether the text of a case is a script; templates are rendered first, some blocks go on past semicolons."""
+    return "{{" not in case.sql and "{%" not in case.sql and "with function" not in case.sql.lower()
+
+
+@pytest.mark.usefixtures("uncollected")
+def test_of_many_definitions_few_trees_are_kept() -> None:
+    text = "".join(
+        f"CREATE TABLE t{i} ({', '.join(f'c{j} int' for j in range(30))});\nCREATE VIEW v{i} AS SELECT c1 + c2 AS c FROM t{i};\n"
+        for i in range(200)
+    )
+    before = live_nodes()
+    statements = parse_script(text, "postgres", shelf=Shelf(room=2_000))
+    assert len(statements) == 400
+    per_statement = (live_nodes() - before) / len(statements)
+    assert per_statement < 10, "a tree of CREATE TABLE has more than a hundred nodes"
+
+
+@pytest.mark.usefixtures("uncollected")
+def test_a_tree_that_was_parsed_again_is_freed_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trees, "ROOM", 0)
+    text = "".join(f"CREATE VIEW v{i} AS SELECT {', '.join(f'a{j}' for j in range(50))} FROM t;\n" for i in range(50))
+    before = live_nodes()
+    extraction = run(text)
+    assert len(extraction.derivations) == 50
+    assert live_nodes() - before < 50 * 10
+
+
+def test_the_tokens_of_one_window_are_all_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes: list[int] = []
+    tokenize = Lexer.tokenize
+
+    def noted(self: Lexer, text: str) -> list[Token]:
+        sizes.append(len(text))
+        return tokenize(self, text)
+
+    monkeypatch.setattr(Lexer, "tokenize", noted)
+    monkeypatch.setattr(script, "WINDOW", 1_000)
+    found = parse_script("SELECT a FROM t;\n" * 1_000, "postgres")
+    assert len(found) == 1_000
+    assert [(s.line, s.column) for s in found] == [(i + 1, 1) for i in range(1_000)]
+    assert max(sizes) < 2_000
+
+
+@pytest.mark.parametrize(
+    "hidden", ["'a;\nb'", "3 /* a;\nb */", "$x$a;\nb$x$", '"a;\nb"'], ids=["string", "comment", "dollar", "name"]
+)
+def test_no_window_ends_inside_a_literal(hidden: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(script, "WINDOW", 10)
+    text = f"SELECT 1 AS a;\nSELECT 2, {hidden} AS b FROM t; SELECT 3;\nSELECT 4"
+    assert [(s.status, s.line, s.column) for s in parse_script(text, "postgres")] == [
+        ("parsed", 1, 1),
+        ("parsed", 2, 1),
+        ("parsed", 3, text.split("\n")[2].index("SELECT 3") + 1),
+        ("parsed", 4, 1),
+    ]
+
+
+def test_an_open_quote_in_a_long_script_costs_one_statement(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(script, "WINDOW", 20)
+    statements = parse_script("SELECT 1 AS one;\nSELECT 'a;\nSELECT 2;\nSELECT 3;", "postgres")
+    assert [(s.status, s.line) for s in statements] == [("parsed", 1), ("failed", 2), ("parsed", 3), ("parsed", 4)]
+
+
+# -- INSERTs of constants ---------------------------------------------------------------------------------------------
+
+
+def derivations(text: str, dialect: str = "postgres") -> list[Derivation]:
+    return list(run(text, dialect).derivations)
+
+
+@pytest.mark.usefixtures("uncollected")
+def test_a_dump_of_inserts_is_one_statement_a_table_seen_often() -> None:
+    text = "CREATE TABLE t (a int, b text);\nCREATE TABLE u (c int);\n"
+    text += "".join(
+        f"INSERT INTO t VALUES ({i}, 'it''s; {i}');\nINSERT INTO u VALUES (-{i}), (NULL);\n" for i in range(500)
+    )
+    before = live_nodes()
+    extraction = run(text)
+    assert live_nodes() - before < 500
+    inserts = [d for d in extraction.derivations if d.statement.kind == "insert"]
+    assert [(d.target, d.statement.line, d.statement.count) for d in inserts] == [("t", 3, 500), ("u", 4, 500)]
+    assert [[c.path for c in d.columns] for d in inserts] == [["a", "b"], ["c"]]
+    assert (extraction.statements, extraction.understood) == (1002, 1002)
+
+
+def test_statements_between_end_a_run() -> None:
+    text = "INSERT INTO t (a) VALUES (1);\nDROP TABLE t;\nINSERT INTO t (a) VALUES (1);\nINSERT INTO t (a) VALUES (2)"
+    found = derivations(text)
+    assert [(d.mode, d.statement.line, d.statement.count) for d in found] == [("append", 3, 2)]
+    text = "INSERT INTO t (a) VALUES (1);\nUSE other;\nINSERT INTO t (a) VALUES (1)"
+    assert [d.target for d in derivations(text, "mysql")] == ["t", "other.t"]
+
+
+@pytest.mark.parametrize(
+    "values",
+    ["(x)", "(now())", "((SELECT max(b) FROM u))", "(1) ON CONFLICT (a) DO UPDATE SET a = t.b", "(1) RETURNING a"],
+)
+def test_values_that_are_no_constants_are_read_whole(values: str) -> None:
+    found = derivations(f"INSERT INTO t (a) VALUES (0);\nINSERT INTO t (a) VALUES {values}")
+    assert [d.statement.line for d in found] == [1, 2]
+
+
+def test_only_the_first_row_of_constants_is_parsed() -> None:
+    rows = ", ".join(f"({i}, 'x{i}')" for i in range(1_000))
+    (statement,) = parse_script(f"INSERT INTO t VALUES {rows}", "postgres")
+    assert statement.tree is not None
+    assert len(list(statement.tree.walk())) < 20
+    assert statement.text.endswith("(999, 'x999')")
