@@ -20,12 +20,13 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from govtool.errors import IntegrityError
 from govtool.graph import layout
 from govtool.graph.codes import ELIDED, HIDDEN, KIND_MASK, MASKING_BIT, MODES, STAR_BIT
+from govtool.graph.suffix import places_ending
 from govtool.model.columnar import split_functions
 from govtool.model.derivation import ROWS, ColumnRef, Statement
 from govtool.model.diagnostic import Diagnostic
@@ -48,26 +49,41 @@ class Index:
     def __init__(self, buffer: Any) -> None:
         self.buffer = buffer
         self.arrays, self.meta = layout.view(buffer)
-        a = self.arrays
         try:
-            self._string, self._text = a["string"], a["text"]
-            self._node_path, self.node_dataset = a["node_path"], a["node_dataset"]
-            self.dataset_base, self.dataset_flags, self._dataset_name = (
-                a["dataset_base"],
-                a["dataset_flags"],
-                a["dataset_name"],
-            )
-            self.forward, self.backward, self.backward_edge = a["forward"], a["backward"], a["backward_edge"]
-            self.edge_source, self.edge_target, self.edge_tag = a["edge_source"], a["edge_target"], a["edge_tag"]
-            self.edge_derivation, self._edge_label = a["edge_derivation"], a["edge_label"]
-            self.nested, self._parent = a["nested"], a["nested_parent"]
-            self._container, self._child = a["container"], a["container_child"]
-            self._unknown = a["unknown"]
+            self._string, self._text = self.arrays["string"], self.arrays["text"]
+            self._name_arrays()
         except KeyError as error:
             raise IntegrityError(f"The index lacks {error}", code="store.corrupt-index") from error
         self.node_count = len(self._node_path)
         self.edge_count = len(self.edge_source)
         self.dataset_count = len(self._dataset_name)
+
+    def _name_arrays(self) -> None:
+        a = self.arrays
+        self._node_path, self.node_dataset = a["node_path"], a["node_dataset"]
+        self.dataset_base, self.dataset_flags, self._dataset_name = (
+            a["dataset_base"],
+            a["dataset_flags"],
+            a["dataset_name"],
+        )
+        self.forward, self.backward, self.backward_edge = a["forward"], a["backward"], a["backward_edge"]
+        self.edge_source, self.edge_target, self.edge_tag = a["edge_source"], a["edge_target"], a["edge_tag"]
+        self.edge_derivation, self._edge_label = a["edge_derivation"], a["edge_label"]
+        self.nested, self._parent = a["nested"], a["nested_parent"]
+        self._container, self._child = a["container"], a["container_child"]
+        self._unknown = a["unknown"]
+
+    @property
+    def is_paged(self) -> bool:
+        """Whether asking costs requests: then it pays to say beforehand what will be asked (`prefetch`)."""
+        return False
+
+    def resident(self) -> Index:
+        """The index with all of its arrays here: itself, save where ``govtool.graph.paged`` reads pages."""
+        return self
+
+    def prefetch(self, nodes: Iterable[int]) -> None:
+        """Told by walks where they go next; see ``govtool.graph.paged``."""
 
     def string(self, number: int) -> str | None:
         """The text of a string id."""
@@ -160,6 +176,33 @@ class Index:
         """The node of a reference."""
         dataset = self.find_dataset(ref.dataset)
         return None if dataset is None else self.find_column(dataset, ref.path)
+
+    def ending_datasets(self, parts: Sequence[str], limit: int) -> list[int]:
+        """Datasets whose name ends in the parts, in the order of their suffix keys."""
+        order = self.arrays["dataset_suffix"]
+        places = places_ending(len(order), lambda i: self.dataset_name(order[i]), parts)
+        return [order[i] for i, _ in zip(places, range(limit), strict=False)]
+
+    def ending_columns(self, parts: Sequence[str], limit: int) -> list[int]:
+        """Nodes whose column path ends in the parts, in the order of the paths' suffix keys."""
+        order, offsets, nodes = (self.arrays[name] for name in ("path_suffix", "path", "path_node"))
+        found: list[int] = []
+        for i in places_ending(len(order), lambda i: self.text(order[i]), parts):
+            found += nodes[offsets[i] : offsets[i + 1]][:limit].tolist()
+            if len(found) >= limit:
+                break
+        return found[:limit]
+
+    def name_pool(self, most: int) -> list[int]:
+        """Some visible datasets, spread over all of them: among their names one may be near a mistyped one."""
+        step = max(1, self.dataset_count // most)
+        return [d for d in range(0, self.dataset_count, step) if not self.is_hidden(d)]
+
+    def path_pool(self, most: int) -> dict[str, int]:
+        """Some column paths, each with its first node."""
+        order, offsets, nodes = (self.arrays[name] for name in ("path_suffix", "path", "path_node"))
+        step = max(1, len(order) // most)
+        return {self.text(order[i]): nodes[offsets[i]] for i in range(0, len(order), step)}
 
     def container(self, node: int) -> int | None:
         """The column or field that contains a field."""

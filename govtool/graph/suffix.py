@@ -6,7 +6,8 @@ from last to first. Names sorted by key are searched by bisection: all that end 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
 
 from govtool.names import split_name
 
@@ -26,3 +27,14 @@ def suffix_key(name: str) -> str:
 def is_suffix(short: Sequence[str], name: str) -> bool:
     """Whether the name ends in these parts."""
     return suffix_key(name).startswith("".join(part + "\0" for part in reversed(short)))
+
+
+def places_ending(count: int, name: Callable[[int], str], parts: Sequence[str]) -> Iterator[int]:
+    """Places in a list sorted by suffix key whose names end in the parts."""
+    if not parts or not all(parts):
+        return
+    key = "".join(part + "\0" for part in reversed(parts))
+    at = bisect_left(range(count), key, key=lambda i: suffix_key(name(i)))
+    while at < count and suffix_key(name(at)).startswith(key):
+        yield at
+        at += 1

@@ -140,7 +140,7 @@ def walk(
         return found
     from govtool.graph.walk_large import LargeWalk
 
-    return LargeWalk(index, rules, backward).run(start, depth)
+    return LargeWalk(index.resident(), rules, backward).run(start, depth)
 
 
 Candidate = tuple[int, int, int]
@@ -212,7 +212,12 @@ class SmallWalk:
         tags, targets = index.edge_tag, index.edge_target
         direct: list[Candidate] = []
         indirect: list[Candidate] = []
-        for node, edges in self._edges(state, relation, nodes):
+        related = self._edges(state, relation, nodes)
+        if index.is_paged:
+            related = iter(known := list(related))
+            self._spend(0 if sum(len(edges) for _, edges in known) <= self.left else self.left + 1)
+            index.prefetch(targets[edge] for _, edges in known for edge in edges)
+        for node, edges in related:
             self._spend(len(edges))
             before = state * n + node
             for edge in edges:
@@ -275,6 +280,9 @@ class SmallWalk:
     def _backward(self, frontier: list[int]) -> Iterator[Candidate]:
         index, n = self.index, self.n
         follow, tags, sources = self.rules.actions[0][0], index.edge_tag, index.edge_source
+        if index.is_paged:
+            entering = [edge for key in frontier for edge in index.in_edges(key % n)]
+            index.prefetch({sources[edge] for edge in entering if follow[tags[edge]]})
         for key in frontier:
             node = key % n
             dataset = index.node_dataset[node]

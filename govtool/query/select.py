@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 
 from govtool.errors import AmbiguousNameError, UnknownNameError
 from govtool.graph.index import Index
-from govtool.graph.suffix import parts_of, suffix_key
+from govtool.graph.suffix import parts_of
 from govtool.model.derivation import ROWS
 from govtool.names import join_name, quote, split_name, unquote
 
@@ -107,8 +106,7 @@ def nearest(index: Index, text: str, count: int = 3) -> tuple[str, ...]:
 
 def _near_datasets(index: Index, parts: list[str], count: int) -> list[str]:
     """Datasets with a similar name, and their column of that name if the last part is one."""
-    step = max(1, index.dataset_count // _POOL)
-    pool = [d for d in range(0, index.dataset_count, step) if not index.is_hidden(d)]
+    pool = index.name_pool(_POOL)
     last: dict[str, int] = {}
     for d in pool:
         last.setdefault(parts_of(index.dataset_name(d))[-1].lower(), d)
@@ -125,12 +123,8 @@ def _near_datasets(index: Index, parts: list[str], count: int) -> list[str]:
                     near = get_close_matches(path, [index.path(n) for n in index.columns(dataset)[:_POOL]], 1, 0.6)
                     column = index.find_column(dataset, near[0]) if near else None
                 found.append(index.name(column) if column is not None else index.dataset_name(dataset))
-    columns = index.arrays["path_suffix"]
-    step = max(1, len(columns) // _POOL)
-    paths = {index.text(columns[i]): i for i in range(0, len(columns), step)}
-    for close in get_close_matches(parts[-1], list(paths), count, 0.7) if len(parts) == 1 else ():
-        offsets = index.arrays["path"]
-        found.append(index.name(index.arrays["path_node"][offsets[paths[close]]]))
+    paths = index.path_pool(_POOL) if len(parts) == 1 else {}
+    found += [index.name(paths[close]) for close in get_close_matches(parts[-1], list(paths), count, 0.7)]
     return found
 
 
@@ -184,28 +178,9 @@ def _matches(index: Index, text: str) -> tuple[list[Subject], bool]:
 
 def _datasets(index: Index, text: str, limit: int) -> list[int]:
     """Datasets whose name ends in the text."""
-    order = index.arrays["dataset_suffix"]
-    places = _places(len(order), lambda i: index.dataset_name(order[i]), parts_of(text))
-    return [order[i] for i, _ in zip(places, range(limit), strict=False)]
+    return index.ending_datasets(parts_of(text), limit)
 
 
 def _columns(index: Index, text: str, limit: int) -> list[int]:
     """Columns whose path ends in the text."""
-    order, offsets = index.arrays["path_suffix"], index.arrays["path"]
-    found: list[int] = []
-    for i in _places(len(order), lambda i: index.text(order[i]), parts_of(text)):
-        found += index.arrays["path_node"][offsets[i] : offsets[i + 1]][:limit].tolist()
-        if len(found) >= limit:
-            break
-    return found[:limit]
-
-
-def _places(count: int, name: Callable[[int], str], parts: Sequence[str]) -> Iterator[int]:
-    """Places in a list sorted by suffix key whose names end in the parts."""
-    if not parts or not all(parts):
-        return
-    key = "".join(part + "\0" for part in reversed(parts))
-    at = bisect_left(range(count), key, key=lambda i: suffix_key(name(i)))
-    while at < count and suffix_key(name(at)).startswith(key):
-        yield at
-        at += 1
+    return index.ending_columns(parts_of(text), limit)

@@ -1,0 +1,230 @@
+"""An index cut into pages: what lies together in the graph lies together in a page, so that a question reads few.
+
+The arrays of an index (``govtool.graph.index``) that are about one dataset are far from each other in its file. Here
+they are cut along the order of the nodes instead: a page holds some datasets with their columns, the edges that leave
+them, the edges that enter them (a second copy, so that neither direction needs a page of the other end), the
+derivations that make them, and the texts of all that. Numbers are those of the index. A node with very many edges
+goes on in pages of its own.
+
+    graph pages    datasets, nodes, edges out, edges in, derivations; found by number through the root
+    detail pages   texts of statements and diagnostics, by place in ``maker_derivation``
+    name pages     names of datasets, and column paths with their nodes, sorted by ``suffix_key``
+
+The root is one small table: for each page its place, its digest and its first numbers; the first name of each page.
+It is read whole. Every page is verified against it, and the root against its own name (``govtool.store.published``).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import struct
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from govtool.errors import FormatError, IntegrityError
+
+FORMAT = 1
+"""Version of the pages' layout. It is part of the root's name: a reader looks for roots that it can read."""
+PAGE = 40_000
+"""Bytes of a page before compression, which makes it 4 to 16 KB."""
+NODES_OF_PATH = 128
+"""How many nodes of a column path a name page lists: more than ``govtool.query.select`` ever asks for."""
+DIGEST = 16
+"""Bytes of sha256 that the root keeps of a page."""
+AXES = ("dataset", "node", "edge", "back", "maker", "nested", "container", "unknown")
+"""What the arrays of graph pages are indexed with; along each, pages follow one another."""
+
+NESTED, HAS_FIELDS, IS_ROWS = 1, 2, 4
+"""What an edge in says of the node that it comes from, so that its page need not be read to know."""
+
+_CODES = "BHIQ"
+_WIDTH = {"B": 1, "H": 2, "I": 4, "Q": 8}
+_MAGIC = b"govtpgs\x01"
+
+ARRAYS: Mapping[str, tuple[str, ...]] = {
+    "dataset": ("dataset_name", "dataset_kind", "dataset_flags", "dataset_columns", "dataset_opaque"),
+    "node": ("node_path", "node_dataset", "node_type", "node_declared"),
+    "edge": ("edge_source", "edge_target", "edge_tag", "edge_label", "edge_arm", "edge_derivation"),
+    "back": ("backward_edge",),
+    "maker": ("maker_derivation",),
+    "nested": ("nested", "nested_parent"),
+    "container": ("container", "container_child"),
+    "unknown": ("unknown",),
+}
+"""The arrays that are cut along each axis."""
+OFFSETS: Mapping[str, tuple[str, ...]] = {"dataset": ("dataset_base", "maker"), "node": ("forward", "backward")}
+"""The same for arrays of offsets, of which a page also has the one after its last."""
+BACK = ("edge_source", "edge_target", "edge_tag", "edge_label", "edge_arm", "edge_derivation")
+"""What an edge in repeats of the edge; the names in a page begin with ``back_``."""
+DERIVATION_NUMBERS = ("statement", "target", "mode", "whole", "complete", "line", "count", "min_group")
+DERIVATION_TEXTS = (
+    "fingerprint", "kind", "dialect", "file", "source", "how", "session", "run", "principal", "first_seen",
+    "last_seen", "status",
+)  # fmt: skip
+"""The arrays of derivations (``derivation_…``) that graph pages have, by place in ``maker_derivation``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Root:
+    """The table of pages. Pages are numbered: graph pages first, then detail pages, then name pages."""
+
+    meta: Mapping[str, Any]
+    """That of the index, and what the publisher adds."""
+    counts: Mapping[str, int]
+    """The length of each axis."""
+    first: Mapping[str, Sequence[int]]
+    """Axis to the first number of each graph page, and the length at the end; ``detail`` likewise."""
+    offset: Sequence[int]
+    """Where each page begins, in bytes; one more than there are pages."""
+    digests: bytes
+    names: Sequence[str]
+    """The name of the first dataset that begins in a graph page or after it."""
+    keys: Mapping[str, Sequence[str]]
+    """``datasets`` and ``paths``: the first suffix key of each name page."""
+
+    @property
+    def graph(self) -> int:
+        """The number of graph pages."""
+        return len(self.first["node"]) - 1
+
+    @property
+    def detail(self) -> int:
+        """The number of detail pages."""
+        return len(self.first["detail"]) - 1
+
+    def name_page(self, kind: str, number: int) -> int:
+        """The number of a name page among all pages."""
+        return self.graph + self.detail + (len(self.keys["datasets"]) if kind == "paths" else 0) + number
+
+    def digest(self, page: int) -> bytes:
+        """What a page's digest must be."""
+        return self.digests[page * DIGEST : (page + 1) * DIGEST]
+
+
+def page_digest(data: bytes) -> bytes:
+    """The digest of a page's bytes as they are stored."""
+    return hashlib.sha256(data).digest()[:DIGEST]
+
+
+def pack(arrays: Mapping[str, tuple[int, Any]], text: bytes = b"") -> bytes:
+    """A page: named arrays of numbers, each less its smallest and as narrow as can be, and bytes.
+
+    Args:
+        arrays: Name to (smallest, numpy array of what is over it).
+        text: Anything.
+    """
+    head = []
+    body = []
+    for name, (low, values) in arrays.items():
+        top = int(values.max()) if len(values) else 0
+        code = next(code for code in _CODES if top < 1 << (8 * _WIDTH[code]))
+        head.append((name, code, len(values), low))
+        body.append(values.astype(f"<u{_WIDTH[code]}").tobytes())
+    # The widest first, so that each begins where its items may begin.
+    order = sorted(range(len(head)), key=lambda i: -_WIDTH[head[i][1]])
+    header = json.dumps([head[i] for i in order], separators=(",", ":")).encode()
+    header += b" " * (-(8 + len(header)) % 8)
+    whole = struct.pack("<II", len(header), len(text)) + header + b"".join(body[i] for i in order) + text
+    return zlib.compress(whole, 6)
+
+
+def unpack(data: bytes) -> tuple[dict[str, tuple[int, memoryview]], bytes]:
+    """Undo `pack`: name to (smallest, view), and the text.
+
+    Raises:
+        IntegrityError: It is no page.
+    """
+    try:
+        whole = memoryview(zlib.decompress(data))
+        header, size = struct.unpack_from("<II", whole)
+        at = 8 + header
+        arrays = {}
+        for name, code, count, low in json.loads(bytes(whole[8:at])):
+            end = at + count * _WIDTH[code]
+            arrays[name] = (low, whole[at:end].cast(code))
+            at = end
+        if at + size != len(whole):
+            raise ValueError("it has another length")
+    except (zlib.error, struct.error, ValueError, KeyError, TypeError) as error:
+        raise IntegrityError(f"a page of the index is damaged: {error}", code="store.corrupt-index") from error
+    return arrays, bytes(whole[at:])
+
+
+def pack_texts(texts: Sequence[str]) -> tuple[list[int], bytes]:
+    """Texts as offsets (one more than texts) and bytes."""
+    encoded = [text.encode("utf-8", "replace") for text in texts]
+    offsets = [0]
+    for item in encoded:
+        offsets.append(offsets[-1] + len(item))
+    return offsets, b"".join(encoded)
+
+
+def encode_root(root: Root) -> bytes:
+    """The bytes of a root."""
+    lists: dict[str, Any] = {"names": list(root.names), "meta": dict(root.meta), "counts": dict(root.counts)}
+    lists["keys"] = {name: list(keys) for name, keys in root.keys.items()}
+    numbers = {**{f"first.{axis}": values for axis, values in root.first.items()}, "offset": root.offset}
+    packed = b""
+    places = {}
+    for name, values in numbers.items():
+        # Differences are small and alike.
+        steps = [b - a for a, b in zip([0, *values], values, strict=False)]
+        code = next(code for code in _CODES if max(steps, default=0) < 1 << (8 * _WIDTH[code]))
+        places[name] = (code, len(steps))
+        packed += struct.pack(f"<{len(steps)}{code}", *steps)
+    header = json.dumps({"format": FORMAT, "numbers": places, **lists}, ensure_ascii=False).encode("utf-8", "replace")
+    return _MAGIC + zlib.compress(struct.pack("<I", len(header)) + header + packed, 6) + root.digests
+
+
+def decode_root(data: bytes) -> Root:
+    """Undo `encode_root`.
+
+    Raises:
+        IntegrityError: It is no root.
+        FormatError: Of a newer version.
+    """
+    if data[:8] != _MAGIC:
+        raise IntegrityError("this is not the root of an index", code="store.corrupt-index")
+    try:
+        inflate = zlib.decompressobj()
+        whole = inflate.decompress(data[8:])
+        if not inflate.eof:
+            raise ValueError("it is cut short")
+        (length,) = struct.unpack_from("<I", whole)
+        header = json.loads(whole[4 : 4 + length])
+        if header["format"] != FORMAT:
+            raise FormatError(f"the index has page format {header['format']}", code="store.format-index")
+        at = 4 + length
+        numbers: dict[str, list[int]] = {}
+        for name, (code, count) in header["numbers"].items():
+            total = 0
+            numbers[name] = []
+            for step in struct.unpack_from(f"<{count}{code}", whole, at):
+                total += step
+                numbers[name].append(total)
+            at += count * _WIDTH[code]
+        offset = numbers.pop("offset")
+        root = Root(
+            meta=header["meta"],
+            counts=header["counts"],
+            first={name.removeprefix("first."): values for name, values in numbers.items()},
+            offset=offset,
+            digests=inflate.unused_data,
+            names=header["names"],
+            keys=header["keys"],
+        )
+        if len(root.digests) != DIGEST * (len(offset) - 1):
+            raise ValueError("a digest a page is wanted")
+    except (zlib.error, struct.error, ValueError, KeyError, TypeError) as error:
+        raise IntegrityError(f"the root of the index is damaged: {error}", code="store.corrupt-index") from error
+    return root
+
+
+def in_order(offsets: Sequence[int], text: bytes) -> Iterator[str]:
+    """Undo `pack_texts`."""
+    for low, high in pairwise(offsets):
+        yield text[low:high].decode("utf-8")
