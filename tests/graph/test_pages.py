@@ -191,7 +191,7 @@ def test_a_damaged_root_is_refused(warehouse):
 def test_statements_and_diagnostics_come_from_their_own_pages():
     from govtool.model import Diagnostic
 
-    notes = (Diagnostic("ambiguous", "may be any of 2 columns", target="b.x", candidates=("a.x", "c.x")),)
+    notes = (Diagnostic("ambiguous", "warning", "may be any of 2 columns", target="b.x", candidates=("a.x", "c.x")),)
     index = graph(view("b", "x:int", "a.x -> x identity", diagnostics=notes), view("c", "y", edge("b.x -> y identity")))
     shelf = Shelf(index)
     for name in ("b.x", "b", "c.y", "a.x"):
