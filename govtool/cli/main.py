@@ -59,6 +59,7 @@ COMMANDS: Mapping[str, _Entry | dict[str, _Entry]] = {
         "catalog": _Entry("ingest_catalog", "Read the catalog of a database into the graph and commit.", _FEED),
         "openlineage": _Entry("ingest_openlineage", "Read OpenLineage events into the graph and commit.", _FEED),
         "prov": _Entry("ingest_prov", "Read W3C PROV documents into the graph and commit.", _FEED),
+        "spark": _Entry("ingest_spark", "Read event logs of Spark applications into the graph and commit.", _FEED),
     },
     "serve": {
         "openlineage": _Entry("serve_openlineage", "Receive OpenLineage events over HTTP and commit them.", _FEED)
@@ -113,6 +114,7 @@ COMMANDS: Mapping[str, _Entry | dict[str, _Entry]] = {
         "anchor": _Entry("store_anchor", "Print what a later fsck compares with."),
         "copy": _Entry("store_copy", "Copy the store to another place."),
     },
+    "doctor": _Entry("doctor", "Whether all is in order, and which names may be one dataset.", _KEEP),
     "config": {"show": _Entry("config_show", "The settings in effect and where each comes from.", _KEEP)},
 }
 """Every command; groups are dictionaries. Modules are below ``govtool.cli`` and hold a function of their own name."""

@@ -1,0 +1,73 @@
+"""``doctor``: what is in order, and which names may be one dataset."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "schemas" / "doctor-1.json").read_text())
+
+
+def asked(govtool, code=0):
+    done = govtool("doctor", "-f", "json")
+    assert done.code == code, done.err
+    body = json.loads(done.out)
+    jsonschema.validate(body, SCHEMA)
+    return body
+
+
+def states(body):
+    return {check["what"]: check["state"] for check in body["checks"]}
+
+
+def ingest(govtool, sql, namespace="default"):
+    assert govtool("ingest", "sql", "-", "--source", namespace, "--namespace", namespace, stdin=sql).code == 0
+
+
+def test_no_store_is_no_illness(govtool, project):
+    body = asked(govtool)
+    assert body["healthy"]
+    assert states(body)["store"] == "note"
+
+
+@pytest.mark.parametrize(("variable", "value"), [("GOVTOOL_CACHE_SIZE", "much"), ("GOVTOOL_STORE", "ftp://x/y")])
+def test_what_is_wrong_is_told(govtool, project, monkeypatch, variable, value):
+    monkeypatch.setenv(variable, value)
+    body = asked(govtool, code=1)
+    assert "wrong" in states(body).values()
+
+
+def test_mistaken_settings(govtool, project):
+    (project / "govtool.toml").write_text("storage = 1\n")
+    assert states(asked(govtool, code=1))["settings"] == "wrong"
+
+
+TABLES = b"create table crm.users(id int, email text); create table crm.orders(id int, total int, at date);"
+
+
+def test_names_that_may_be_one_are_proposed_as_settings_that_work(govtool, project):
+    govtool("init")
+    ingest(govtool, TABLES)
+    ingest(govtool, TABLES + b"create table crm.other(id int);", "postgres://dw:5432")
+    (proposal,) = asked(govtool)["aliases"]
+    assert {pair[1] for pair in proposal["datasets"]} == {"crm.users", "crm.orders"}
+    assert proposal["columns_agreeing"] == 1.0
+    lines = govtool("doctor").out
+    settings = tomllib.loads(lines[lines.index("\n[aliases]\n") :])
+    assert settings == {"aliases": {proposal["pattern"]: proposal["name"]}}
+    (project / "govtool.toml").write_text(lines[lines.index("\n[aliases]\n") :])
+    ingest(govtool, TABLES + b"create table crm.other(id int);", "postgres://dw:5432")
+    assert asked(govtool)["aliases"] == []
+
+
+def test_other_columns_or_several_candidates_are_no_proposal(govtool, project):
+    govtool("init")
+    ingest(govtool, b"create table crm.users(id int, email text)")
+    ingest(govtool, b"create table crm.users(a int, b text, c int)", "postgres://dw:5432")
+    assert asked(govtool)["aliases"] == []
+    ingest(govtool, b"create table users(id int, email text); create table x.users(id int, email text)", "mysql://h:1")
+    assert all("crm.users" not in pair[0] for p in asked(govtool)["aliases"] for pair in p["datasets"])
