@@ -15,6 +15,7 @@ from govtool.graph.codes import KIND_MASK, TAGS
 from govtool.graph.index import Index
 from govtool.graph.walk_large import spread
 from govtool.model.kinds import EdgeKind
+from govtool.policy.arrays import distinct, distinct_nodes
 from govtool.policy.lattice import Lattice
 from govtool.policy.order import Level, Order, in_order
 from govtool.policy.tokens import ALL, Mode, Token, becomes, mapping
@@ -75,7 +76,7 @@ class Steps:
                 np.flatnonzero(np.asarray(a["dataset_opaque"])),
             )
             found.append(spread(base[open_] + 1, base[open_ + 1])[0])
-        return np.unique(np.concatenate(found))
+        return distinct(np.concatenate(found))
 
 
 def _tags(index: Index) -> list[int]:
@@ -141,7 +142,7 @@ class Word:
             if len(around):
                 touched.append(self._along(around, [b[owner] for b in bits]))
             touched.append(self._out_of_rows(frontier, bits))
-            frontier = self._united(touched)
+            frontier = distinct_nodes(touched, self.n)
         return self.have
 
     def _much(self, frontier: Array) -> bool:
@@ -169,7 +170,7 @@ class Word:
         around = self.steps.around
         for have, fresh in zip(self.have, self.fresh, strict=True):
             fresh[around] |= have[around]
-        again = np.union1d(order.late.node, around)
+        again = distinct(np.concatenate([order.late.node, around]))
         return again[np.logical_or.reduce([fresh[again] != 0 for fresh in self.fresh])]
 
     def _pull(self, level: Level) -> None:
@@ -191,14 +192,6 @@ class Word:
             if stays is not None:
                 brought[~stays] = 0
             yield behind, brought
-
-    def _united(self, touched: list[Array]) -> Array:
-        if sum(map(len, touched)) * 100 > self.n:
-            some = np.zeros(self.n, bool)
-            for nodes in touched:
-                some[nodes] = True
-            return np.flatnonzero(some)
-        return np.unique(np.concatenate(touched))
 
     def _along(self, nodes: Array, bits: list[Array]) -> Array:
         """Follow the edges out of nodes."""

@@ -17,6 +17,7 @@ import numpy as np
 
 from govtool.graph.codes import KIND_MASK, UPDATE
 from govtool.model.kinds import EdgeKind
+from govtool.policy.arrays import distinct
 from govtool.policy.finding import Finding, Verdict
 from govtool.policy.judge import Approvals, tokens_of
 from govtool.policy.load import Placed
@@ -97,7 +98,7 @@ class _Joins:
             usable = held[self.source] & (self.kind != EdgeKind.UNION_ALL)
             mark = np.zeros(len(self.index.arrays["derivation_target"]), bool)
             mark[self.derivation[usable]] = True
-            for dataset in np.unique(np.asarray(self.index.node_dataset)[held]).tolist():
+            for dataset in distinct(np.asarray(self.index.node_dataset)[held]).tolist():
                 for maker in self.index.makers(dataset):
                     mark[maker] |= self.index.arrays["derivation_mode"][maker] == UPDATE
             both = mark if both is None else both & mark

@@ -19,6 +19,7 @@ import numpy as np
 
 from govtool.graph.index import Index
 from govtool.graph.walk_large import spread
+from govtool.policy.arrays import distinct
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -79,7 +80,7 @@ def _ranks(index: Index, base: Array) -> Array:
         rank[ready] = number
         into = after[spread(offsets[ready], offsets[ready + 1])[0]]
         np.subtract.at(waiting, into, 1)
-        ready = np.unique(into[waiting[into] == 0])
+        ready = distinct(into[waiting[into] == 0])
         number += 1
     rank[rank < 0] = number
     return rank
@@ -106,7 +107,7 @@ def _late(index: Index, rank: Array) -> Array:
         wrong = np.flatnonzero(np.repeat(rank[low:high], counts) >= rank[into])
         own = np.searchsorted(forward[low : high + 1], wrong + first, side="right") - 1 + low
         found.append(into[wrong[own != into[wrong]]])
-    return np.unique(np.concatenate(found)).astype(np.int64) if found else np.empty(0, np.int64)
+    return distinct(np.concatenate(found)).astype(np.int64) if found else np.empty(0, np.int64)
 
 
 def _pieces(forward: Array, size: int) -> Iterator[tuple[int, int]]:

@@ -65,8 +65,10 @@ class Places:
         self.known: dict[int, About] = {}
         self.column_tags: dict[int, set[str]] = {}
         self.empty_zones: list[str] = []
+        self.zones: dict[str, set[int]] = {}
+        """The datasets of each zone."""
         for name, zone in policies.zones.items():
-            members = Patterns(zone.value.datasets).datasets(index)
+            members = self.zones[name] = Patterns(zone.value.datasets).datasets(index)
             if not members and not zone.value.optional:
                 self.empty_zones.append(name)
             for dataset in members:
@@ -132,7 +134,9 @@ class Places:
         """Visible datasets that are, or may be, at a place; the others are not."""
         names = Patterns(place.datasets)
         found: dict[int, Truth] = {}
-        for dataset in self.index.datasets():
+        # Of a zone the members are known; anywhere else may be any dataset.
+        within = place.zone is not None and not place.zone.startswith("!")
+        for dataset in sorted(self.zones.get(place.zone or "", ())) if within else self.index.datasets():
             truth = self._at(place, dataset, names)
             if truth:
                 found[dataset] = truth

@@ -10,6 +10,8 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 
+from govtool.policy.arrays import distinct
+
 Array = np.ndarray[Any, np.dtype[Any]]
 Classes = tuple[str, ...]
 _KEY = np.int64
@@ -46,7 +48,7 @@ class Seeds(Mapping[int, Classes]):
         for name, nodes in parts:
             names.setdefault(name, []).append(nodes)
         order = sorted(names)
-        each = [np.unique(np.concatenate(names[name])) for name in order]
+        each = [distinct(np.concatenate(names[name])) for name in order]
         if not each:
             return cls(np.empty(0, _KEY), np.empty(0, np.int32), ())
         nodes, owner = np.unique(np.concatenate(each), return_inverse=True)
@@ -57,7 +59,7 @@ class Seeds(Mapping[int, Classes]):
         for name, own in zip(order, each, strict=True):
             at = owner[start : start + len(own)]
             start += len(own)
-            before = np.unique(combination[at])
+            before = distinct(combination[at])
             table = np.zeros(len(combinations) + 1, np.int32)
             for old in before.tolist():
                 table[old] = len(combinations)

@@ -13,6 +13,7 @@ import numpy as np
 from govtool.graph.index import Index
 from govtool.graph.walk_large import spread
 from govtool.model.kinds import EdgeKind
+from govtool.policy.arrays import distinct, distinct_nodes
 from govtool.policy.propagate import Propagation
 from govtool.policy.tokens import Mode, Token, becomes
 
@@ -111,16 +112,16 @@ def leading_to(index: Index, nodes: Iterable[int]) -> Array:
     source, tag = np.asarray(a["edge_source"]), np.asarray(a["edge_tag"])
     dataset, base = np.asarray(a["node_dataset"]), np.asarray(a["dataset_base"])
     mark = np.zeros(index.node_count, bool)
-    frontier = np.unique(np.fromiter(nodes, np.int64))
+    frontier = distinct(np.fromiter(nodes, np.int64))
     mark[frontier] = True
     while len(frontier):
         at, _ = spread(backward[frontier].astype(np.int64), backward[frontier + 1].astype(np.int64))
         edge = back_edge[at]
         start = source[edge].astype(np.int64)
         rows = base[dataset[start]] == start
-        of = np.unique(dataset[start[rows & ((tag[edge] & 15) != EdgeKind.READ)]])
+        of = distinct(dataset[start[rows & ((tag[edge] & 15) != EdgeKind.READ)]])
         columns, _ = spread(base[of].astype(np.int64), base[of + 1].astype(np.int64))
-        found = np.unique(np.concatenate([start, columns, *_around(index, start[~rows])]))
+        found = distinct_nodes([start, columns, *_around(index, start[~rows])], index.node_count)
         frontier = found[~mark[found]]
         mark[frontier] = True
     return mark
@@ -130,4 +131,4 @@ def _around(index: Index, nodes: Array) -> list[Array]:
     """What contains some columns and what they contain."""
     if not len(index.nested):
         return []
-    return [np.array([*index.containers(n), *index.fields(n)], np.int64) for n in np.unique(nodes).tolist()]
+    return [np.array([*index.containers(n), *index.fields(n)], np.int64) for n in distinct(nodes).tolist()]

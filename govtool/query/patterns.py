@@ -16,6 +16,7 @@ dataset, or in the path of the column *within* its dataset:
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -42,6 +43,8 @@ class Pattern:
     _regex: re.Pattern[str] = field(init=False, repr=False, compare=False)
     _last: re.Pattern[str] | None = field(init=False, repr=False, compare=False)
     """What the last part of a name must match, where the pattern says so."""
+    prefix: str = field(init=False, repr=False, compare=False)
+    """How every name that matches a glob begins; empty for a regular expression."""
     _rest: bool = field(init=False, repr=False, compare=False)
     """Whether the last part says less than the whole pattern."""
 
@@ -58,6 +61,7 @@ class Pattern:
         parts = split_name(text)
         last = None if is_regex or "**" in parts[-1] else re.compile(_segment(parts[-1]))
         object.__setattr__(self, "_regex", regex)
+        object.__setattr__(self, "prefix", "" if is_regex else _literal(parts))
         object.__setattr__(self, "_last", last)
         object.__setattr__(self, "_rest", parts[:-1] != ["**"])
 
@@ -74,6 +78,17 @@ class Pattern:
         if self.is_regex:
             return bool(self._regex.search(path))
         return self._last is None or bool(self._last.fullmatch(split_name(path)[-1]))
+
+    def datasets(self, index: Index) -> Iterable[int]:
+        """The visible datasets of a graph that match; they lie in the order of their names."""
+        name = index.dataset_name
+        first = bisect_left(range(index.dataset_count), self.prefix, key=name)
+        for dataset in range(first, index.dataset_count):
+            text = name(dataset)
+            if not text.startswith(self.prefix):
+                break
+            if self.matches(text) and not index.is_hidden(dataset):
+                yield dataset
 
     def columns(self, index: Index, paths: ColumnPaths) -> Iterable[int]:
         """The columns of a graph that match; only names that can match are put together."""
@@ -118,14 +133,22 @@ class Patterns:
 
     def datasets(self, index: Index) -> set[int]:
         """The visible datasets of a graph that match."""
-        if not self.items:
-            return set()
-        return {d for d in index.datasets() if self.match(index.dataset_name(d))}
+        return {dataset for item in self.items for dataset in item.datasets(index)}
 
     def columns(self, index: Index, paths: ColumnPaths | None = None) -> set[int]:
         """The visible columns of a graph that match."""
         known = paths or ColumnPaths(index)
         return {node for item in self.items for node in item.columns(index, known)}
+
+
+def _literal(parts: list[str]) -> str:
+    """The text that the names of a glob's parts begin with."""
+    text = ""
+    for number, part in enumerate(parts):
+        if not part.startswith('"') and re.search(r"[*?]", part):
+            return text + re.split(r"[*?]", part)[0]
+        text += part + ("." if number < len(parts) - 1 else "")
+    return text
 
 
 def _glob(parts: list[str]) -> str:

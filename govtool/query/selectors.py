@@ -148,7 +148,7 @@ class _Selector:
         except ValueError as error:
             raise UsageError(str(error), code="usage.selector") from error
         index = self.index
-        whole = [] if pattern.is_regex else [d for d in index.datasets() if pattern.matches(index.dataset_name(d))]
+        whole = [] if pattern.is_regex else pattern.datasets(index)
         found = {n for d in whole for n in self._whole(d)}
         self._paths = self._paths or ColumnPaths(index)
         return found | set(pattern.columns(index, self._paths))

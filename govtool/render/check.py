@@ -8,9 +8,6 @@ from typing import TYPE_CHECKING
 from govtool.render.answer import Version, step_object
 from govtool.render.envelope import compact, envelope, json_lines
 from govtool.render.findings import level, reason, summary, told_levels, way
-from govtool.render.github import workflow_commands
-from govtool.render.junit import junit
-from govtool.render.sarif import sarif
 from govtool.render.text import printable
 
 if TYPE_CHECKING:
@@ -40,10 +37,16 @@ def render(
         UsageError: A file of the evidence lies outside the repository.
     """
     if form == "sarif":
+        from govtool.render.sarif import sarif
+
         return json_lines(sarif(result, strict=strict, root=root))
     if form == "junit":
+        from govtool.render.junit import junit
+
         return junit(result, strict=strict)
     if form == "github":
+        from govtool.render.github import workflow_commands
+
         return workflow_commands(result, strict=strict, root=root)
     if form == "markdown":
         return markdown(result, version, strict=strict, limit=limit)

@@ -104,3 +104,23 @@ def test_patterns_end_soon_on_hostile_names():
     name = "a." * 200 + '"' + "x" * 2000
     for text in ("**.*a*a*a*a.b", "*.*.*.*.**.z", "**.**.**.**.q"):
         assert not Pattern(text).matches(name)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "names"),
+    [
+        ("mart.**", ["mart.a", "mart.a.b", "mart.b"]),
+        ("mart.*", ["mart.a", "mart.b"]),
+        ("mart*.a", ["mart.a", "mart2.a"]),
+        ("mart.a", ["mart.a"]),
+        ("m?rt.a", ["mart.a"]),
+        ("**.a", ["mart.a", "mart2.a", "z.mart.a"]),
+        ('"ma*".a', ['"ma*".a']),
+        ("/^mart\\./", ["mart.a", "mart.a.b", "mart.b"]),
+    ],
+)
+def test_patterns_of_datasets_find_what_each_name_alone_would_match(pattern, names):
+    made = ["mart.a", "mart.a.b", "mart.b", "mart2.a", "z.mart.a", '"ma*".a']
+    index = graph(*(view(n, "x", target_kind="table", mode="declare") for n in made))
+    found = sorted(index.dataset_name(d) for d in Pattern(pattern).datasets(index))
+    assert found == sorted(names) == sorted(n for n in made if Pattern(pattern).matches(n))

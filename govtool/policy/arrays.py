@@ -1,0 +1,36 @@
+"""Small helpers on arrays of nodes. The first call of ``numpy.unique`` imports ``numpy.ma``, a third of numpy."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import numpy as np
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+def distinct(values: Array) -> Array:
+    """The distinct values, sorted.
+
+    >>> distinct(np.array([3, 1, 3]))
+    array([1, 3])
+    """
+    if len(values) < 2:
+        return values
+    ordered = np.sort(values)
+    first = np.ones(len(ordered), bool)
+    np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
+    return ordered[first]
+
+
+def distinct_nodes(parts: list[Array], count: int) -> Array:
+    """The distinct nodes of several arrays, sorted; ``count`` is how many nodes there are."""
+    if sum(map(len, parts)) * 100 < count:
+        return distinct(np.concatenate(parts))
+    some = np.zeros(count, bool)
+    for nodes in parts:
+        some[nodes] = True
+    return np.flatnonzero(some)
