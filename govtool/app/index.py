@@ -1,10 +1,19 @@
-"""Opens the index of a commit: from the local cache, or built from the store's fragments and kept there."""
+"""Opens the index of a commit: from the local cache, or built from the store's fragments and kept there.
+
+What was cached may be damaged: by a disk, a full one, a copy. All of it is compared with its checksums where that costs
+nothing (small indexes), where the file is not the very file that was last compared (its size, times and inode are noted
+beside it), and once a week. In between, a bit that rots without a write can go unnoticed until a number leads out of an
+array; then a command asks `damaged_since` and starts again with a new index.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import mmap
+import os
+import time
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +27,24 @@ if TYPE_CHECKING:
     from govtool.store import Commit, Reader
 
 Progress = Callable[[int, int], None]
+
+VERIFIED = "verified"
+"""The file beside an index that says which file was compared with its checksums, and by its own time when."""
+ALWAYS_VERIFIED = 1 << 20
+"""Bytes up to which an index is compared each time: a quarter of a millisecond."""
+VERIFIED_FOR = 7 * 24 * 3600.0
+"""Seconds after which a larger one is compared again."""
+
+
+@dataclass(slots=True)
+class _Opened:
+    """The indexes that this process took from the cache, and those that it found damaged."""
+
+    cached: list[Path] = field(default_factory=list)
+    damaged: list[Path] = field(default_factory=list)
+
+
+_opened = _Opened()
 
 
 def open_index(
@@ -48,10 +75,14 @@ def open_index(
     def write(folder: Path) -> None:
         with (folder / layout.FILE).open("wb") as file:
             file.writelines(pieces)
+        _note_verified(folder)
 
     try:
         publish(directory, write)
-        return Index(_mapped(directory / layout.FILE))
+        index = Index(_mapped(directory / layout.FILE))
+        if not _is_verified(directory):
+            layout.verify(index.buffer)  # a damaged one that could not be taken away
+        return index
     except (StoreError, OSError, ValueError):
         return Index(b"".join(pieces))
 
@@ -61,10 +92,68 @@ def cached_index(store: Reader, commit: Commit, evidence: tuple[str, ...] = ()) 
     directory = _directory(store, commit, evidence)
     if lookup(directory):
         try:
-            return Index(_mapped(directory / layout.FILE))
+            index = Index(_mapped(directory / layout.FILE))
+            if not _is_verified(directory):
+                layout.verify(index.buffer)
+                _note_verified(directory)
         except (IntegrityError, FormatError, OSError, ValueError):
             _discard(directory)
+        else:
+            _opened.cached.append(directory)
+            return index
     return None
+
+
+def damaged_since() -> bool:
+    """Whether an index that this process took from the cache is damaged, all of it compared; it is discarded then.
+
+    To be asked when something went wrong that should not have: a damaged index explains it, and the next opening
+    builds a new one.
+    """
+    found = False
+    while _opened.cached:
+        directory = _opened.cached.pop()
+        try:
+            layout.verify(_mapped(directory / layout.FILE))
+        except (IntegrityError, FormatError, ValueError):
+            _discard(directory)
+            found = True
+        except OSError:
+            continue  # evicted meanwhile
+    return found
+
+
+def damaged_indexes() -> list[Path]:
+    """The damaged indexes that were discarded since this was last asked."""
+    found, _opened.damaged = _opened.damaged, []
+    return found
+
+
+def _is_verified(directory: Path) -> bool:
+    """Whether the file is as it was when it was compared, not long ago. Small ones are compared each time."""
+    try:
+        noted = (directory / VERIFIED).stat()
+        if (directory / layout.FILE).stat().st_size <= ALWAYS_VERIFIED or time.time() - noted.st_mtime > VERIFIED_FOR:
+            return False
+        return (directory / VERIFIED).read_text("ascii") == _identity(directory)
+    except (OSError, ValueError):
+        return False
+
+
+def _note_verified(directory: Path) -> None:
+    """Note which file was compared. In a cache that cannot be written it is compared each time."""
+    import contextlib
+
+    with contextlib.suppress(OSError):
+        building = directory / f".{VERIFIED}-{os.getpid()}"
+        building.write_text(_identity(directory), "ascii")
+        building.replace(directory / VERIFIED)
+
+
+def _identity(directory: Path) -> str:
+    """What changes whenever the file is written, replaced or copied."""
+    found = (directory / layout.FILE).stat()
+    return f"{found.st_size} {found.st_mtime_ns} {found.st_ctime_ns} {found.st_ino}"
 
 
 def _directory(store: Reader, commit: Commit, evidence: tuple[str, ...]) -> Path:
@@ -106,6 +195,7 @@ def _mapped(path: Path) -> mmap.mmap:
 
 def _discard(directory: Path) -> None:
     """Take a damaged index out of the way, so that a good one can take its place."""
+    _opened.damaged.append(directory)
     import shutil
 
     shutil.rmtree(directory, ignore_errors=True)

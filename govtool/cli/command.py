@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 from collections.abc import Callable
 from typing import Annotated, Any, get_type_hints
 
 import typer
 
 from govtool.cli.ui import ColorMode, Ui
+from govtool.errors import IntegrityError
 
 _PANEL = "Output"
 
@@ -61,7 +63,15 @@ def as_command(name: str, function: Callable[..., int | None]) -> Any:
         ui = Ui(**{key: arguments.pop(key) for key in _COMMON})
         current.append(ui)
         try:
-            code = function(ui, **arguments) or 0
+            try:
+                code = function(ui, **arguments) or 0
+            except (BrokenPipeError, typer.Exit, typer.Abort):
+                raise
+            except Exception:
+                if not _starts_again(ui):
+                    raise
+                code = function(ui, **arguments) or 0
+            _tell_damage(ui)
             ui.out.flush()
         except BrokenPipeError as error:
             raise ReaderLeftError from error
@@ -73,6 +83,30 @@ def as_command(name: str, function: Callable[..., int | None]) -> Any:
     app = typer.Typer(add_completion=False, rich_markup_mode="rich")
     app.command(name, help=_help(function), context_settings={"help_option_names": ["-h", "--help"]})(run)
     return typer.main.get_command(app)
+
+
+def _starts_again(ui: Ui) -> bool:
+    """Whether what failed may do so no more, since a damaged index of the cache was the cause and is now gone.
+
+    Raises:
+        IntegrityError: it was the cause, and a part of an answer is out already.
+    """
+    indexes = sys.modules.get("govtool.app.index")
+    if indexes is None or not indexes.damaged_since():
+        return False
+    if ui.wrote:
+        raise IntegrityError(
+            "the index in the cache was damaged: what was printed may be wrong",
+            code="store.corrupt-index",
+            hint="run it again: the index will be built anew",
+        )
+    return True
+
+
+def _tell_damage(ui: Ui) -> None:
+    indexes = sys.modules.get("govtool.app.index")
+    for directory in indexes.damaged_indexes() if indexes is not None else ():
+        ui.note(f"warning[store.corrupt-index] a damaged index was built again: {directory.name}")
 
 
 def _help(function: Callable[..., object]) -> str:

@@ -44,6 +44,8 @@ class Ui:
     timings: bool = False
     out: IO[str] = field(default_factory=lambda: sys.stdout)
     err: IO[str] = field(default_factory=lambda: sys.stderr)
+    wrote: bool = False
+    """Whether a part of the answer is on stdout."""
     _clock: list[tuple[str, float]] = field(default_factory=lambda: [("start", time.perf_counter())])
 
     # answers -----------------------------------------------------------------------------------------------------
@@ -60,6 +62,7 @@ class Ui:
         if file is not None:
             _write_file(file, text_lines)
             return
+        self.wrote = True
         write = self.out.write
         for line in text_lines:
             write(line)
@@ -73,6 +76,7 @@ class Ui:
             rows = plain(table) if width is None else ("".join(s.text for s in spans) for spans in lines(table, width))
             self.write(rows, file)
             return
+        self.wrote = True
         console = self._console(self.out)
         for spans in lines(table, console.width if self.out.isatty() else None):
             _paint(console, spans)

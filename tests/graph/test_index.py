@@ -133,7 +133,21 @@ def test_damaged_buffers_are_refused() -> None:
         with pytest.raises(IntegrityError):
             Index(bad)
     with pytest.raises(FormatError):
-        Index(packed.replace(b'"format":1', b'"format":9', 1))
+        Index(packed[:7] + b"\x01" + packed[8:])
+
+
+@given(st.data())
+def test_a_flipped_bit_is_found(data: st.DataObject) -> None:
+    packed = bytearray(b"".join(build([to_table([VIEW])])))
+    arrays, _ = layout.view(packed)
+    said = {name: values.tobytes() for name, values in arrays.items()}
+    arrays.clear()
+    packed[data.draw(st.integers(0, len(packed) - 1))] ^= 1 << data.draw(st.integers(0, 7))
+    try:
+        layout.verify(packed)
+    except (IntegrityError, FormatError):
+        return
+    assert {name: values.tobytes() for name, values in layout.view(packed)[0].items()} == said, "not padding"
 
 
 @pytest.mark.parametrize(
