@@ -217,3 +217,13 @@ def declarations(
             )
         )
     return made
+
+
+def job_name(script: str, target: str) -> str:
+    """A job's name, stable over its runs: the script, and what it wrote; never the name of an action.
+
+    Args:
+        script: The script's file name, a main class, or the application's name.
+        target: The id of the dataset that was written; empty: nothing was.
+    """
+    return f"{script or 'spark'}:{target}" if target else script or "spark"

@@ -37,6 +37,7 @@ _FIELD = re.compile(
 _SUBQUERY = re.compile(r"Subquery:\d+ Hosting operator id = (\d+) Hosting Expression = (.*)\Z", re.DOTALL)
 _SUBQUERY_ID = re.compile(r"(?:subquery|dynamicpruning|exists|list|lateral)#(\d+)")
 _REUSES = re.compile(r"Reuses operator id: (\d+)")
+_CATALOG_TABLE = re.compile(r"CatalogTable\(\n.*?\n\)", re.DOTALL)
 _PLAN_ID = re.compile(r", \[id=#\d+\]")
 _PHASE = re.compile(r"== (\w[\w ]*) ==\Z")
 
@@ -198,7 +199,9 @@ def _detail(lines: list[str], operators: dict[int, Operator]) -> None:
                 continue
         if current is None:
             continue
-        field_ = _FIELD.match(line)
+        # Spark up to 3.3 prints a table's whole description among the arguments, lines and all.
+        inside = "CatalogTable(" in current.fields.get(key, "") and line != ")"
+        field_ = None if inside and not _ended(current.fields[key]) else _FIELD.match(line)
         if field_ is not None:
             key = field_[1]
             if key in current.fields:
@@ -210,7 +213,21 @@ def _detail(lines: list[str], operators: dict[int, Operator]) -> None:
             current.fields[key] += "\n" + line
     for operator in operators.values():
         for name, value in operator.fields.items():
-            operator.fields[name] = _PLAN_ID.sub("", value.rstrip("\n"))
+            value = _PLAN_ID.sub("", value.rstrip("\n"))
+            operator.fields[name] = _CATALOG_TABLE.sub(_table, value) if "CatalogTable(" in value else value
+
+
+def _ended(text: str) -> bool:
+    """Whether the last description of a table has come to its end."""
+    return "\n)" in text[text.rindex("CatalogTable(") :]
+
+
+def _table(found: re.Match[str]) -> str:
+    """A table by its name, as later versions print it."""
+    parts = [
+        m[1] for key in ("Catalog", "Database", "Table") if (m := re.search(rf"^{key}: (.+)$", found[0], re.MULTILINE))
+    ]
+    return ".".join(f"`{part}`" for part in parts)
 
 
 def _same(name: str, heading: str) -> bool:

@@ -1,0 +1,441 @@
+"""From the executions of one action to a run, and to what it says of the dataset that it wrote."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from hashlib import blake2b
+
+from govtool.capture.spark.eventlog.application import Application, Execution
+from govtool.capture.spark.eventlog.metrics import Figures, ScanKey, figures_of, scan_ids, summed
+from govtool.capture.spark.flow import derivation as derivation_of
+from govtool.capture.spark.flow import output_paths
+from govtool.capture.spark.identity import Place, column_path, job_name
+from govtool.capture.spark.plantext.read import PlanText, read_plan
+from govtool.capture.spark.plantext.scans import Names
+from govtool.capture.spark.plantext.tree import Operator, PlanTextError
+from govtool.capture.spark.plantext.writes import Write
+from govtool.capture.spark.redact import clean_config
+from govtool.model import Derivation, Diagnostic, EdgeKind, Statement
+from govtool.model.record import Identity
+from govtool.model.run import Run, RunInput, RunOutput, Software
+
+HOW = "plan-text"
+MAX_TEXT = 4000
+MAX_KNOWN = 200_000
+"""Attributes of base relations that are remembered."""
+
+_INFERENCE = re.compile(r"DataFrameReader\.|DataStreamReader\.|FileStreamSource|InferSchema|getFileFormat")
+_INTERNAL = re.compile(r"/_delta_log(?:/|\Z)|/_spark_metadata(?:/|\Z)|/metadata/[^/]*\.avro\Z")
+_JAR = re.compile(r"(.+?)-(\d[\w.+-]*?)\.jar\Z")
+_PACKAGE = re.compile(r"([\w.-]+:[\w.-]+):([\w.+-]+)")
+_MACHINES = {"amd64": "x86_64", "aarch64": "arm64"}
+_READ_SCHEMA = re.compile(r"struct<(.*)>\Z", re.DOTALL)
+
+
+@dataclass(slots=True)
+class Executed:
+    """One action: what it did."""
+
+    run: Run
+    """Its job is not named yet: the log may tell the script later."""
+    target: str
+    derivation: Derivation | None
+    outcome: str
+    """``understood``, ``partial``, ``opaque`` or ``ignored``."""
+    places: dict[str, Place] = field(default_factory=dict)
+    columns: dict[str, dict[str, str | None]] = field(default_factory=dict)
+    views: tuple[Derivation, ...] = ()
+    """What views of the catalog that were read stand for."""
+
+
+@dataclass(slots=True)
+class Interpreter:
+    """Reads the plans of one application's executions, one action after the other."""
+
+    application: Application
+    names: Names = field(default_factory=Names)
+    _known: dict[int, tuple[str, str]] = field(default_factory=dict)
+
+    def actions(self, group: list[Execution]) -> Iterator[Executed]:
+        """What the executions of one root did."""
+        read = {execution.id: self._read(execution) for execution in group}
+        # Commands print logical plans, which name the attributes of files and not the files: others of the root do.
+        for execution in group:
+            plan = read[execution.id]
+            if isinstance(plan, PlanText) and any(d.code == "break.source" for d in (*plan.notes, *plan.flow.breaks)):
+                read[execution.id] = self._read(execution)
+        root = next((e for e in group if e.id == e.root), group[0])
+        main = read[root.id]
+        written = [e for e in group if isinstance(plan := read[e.id], PlanText) and plan.write is not None]
+        if isinstance(main, PlanText) and main.write is not None:
+            done = self._implementation(root, main.write, written, read)
+            yield self._action(root, group, read, done)
+            same = {done[1].place.name, *done[1].place.aliases}
+            for execution in written:
+                plan = read[execution.id]
+                if not isinstance(plan, PlanText) or plan.write is None or execution in (root, done[0]):
+                    continue
+                if plan.write.final and not same & {plan.write.place.name, *plan.write.place.aliases}:
+                    yield self._action(execution, [execution], read, (execution, plan.write))
+            return
+        for execution in written:
+            plan = read[execution.id]
+            if isinstance(plan, PlanText) and plan.write is not None and plan.write.final:
+                yield self._action(execution, [execution], read, (execution, plan.write))
+        yield self._action(root, group if not written else [root], read, None)
+
+    def _read(self, execution: Execution) -> PlanText | PlanTextError:
+        try:
+            plan = read_plan(execution.plan, self.names, known=self._known, metadata=execution.registered.metadata)
+        except PlanTextError as error:
+            return error
+        self._known.update(plan.attributes)
+        if len(self._known) > MAX_KNOWN:
+            for old in list(self._known)[: MAX_KNOWN // 2]:
+                del self._known[old]
+        return plan
+
+    def _implementation(
+        self, root: Execution, write: Write, written: list[Execution], read: Mapping[int, PlanText | PlanTextError]
+    ) -> tuple[Execution, Write]:
+        """The execution that does what a command says, and the write with what both tell of its target."""
+        for execution in reversed(written):
+            plan = read[execution.id]
+            if execution is root or not isinstance(plan, PlanText) or plan.write is None or not plan.write.final:
+                continue
+            inner = plan.write
+            if write.final or (inner.place.kind == "table" and inner.place.name != write.place.name):
+                continue
+            aliases = (*write.place.aliases, *inner.place.aliases)
+            if inner.place.name != write.place.name:
+                aliases = (*aliases, inner.place.name)
+            place = replace(write.place, aliases=tuple(dict.fromkeys(aliases)))
+            return execution, replace(
+                write,
+                place=place,
+                columns=write.columns or inner.columns,
+                hidden=write.hidden if write.columns else inner.hidden,
+                query=inner.query,
+                format=inner.format or write.format,
+                partitions=inner.partitions,
+            )
+        return root, write
+
+    def _action(
+        self,
+        root: Execution,
+        group: list[Execution],
+        read: Mapping[int, PlanText | PlanTextError],
+        done: tuple[Execution, Write] | None,
+    ) -> Executed:
+        execution, write = done if done is not None else (root, None)
+        plan = read[execution.id]
+        if isinstance(plan, PlanTextError):
+            return self._unread(root, plan)
+        writes = write is not None and write.final and write.kind == "insert"
+        status, error = self._status(root, group, writes=writes)
+        notes = list(dict.fromkeys((*plan.notes, *plan.flow.breaks)))
+        reads = [dataset for dataset in plan.flow.reads if not _INTERNAL.search(dataset)]
+        ignored = write is None and (plan.command or not reads or _is_inference(root))
+        if plan.uncertain:
+            text = f"{plan.uncertain} expressions whose structure could not be told: what they depend on is certain"
+            notes.append(Diagnostic("plan.expression", "info", text))
+        places = {identity: found.place for identity, found in plan.sources.items() if not _INTERNAL.search(identity)}
+        made: Derivation | None = None
+        target = ""
+        if write is not None:
+            target = write.place.id
+            places[target] = _joined(places.get(target), write.place)
+            made = self._derivation(write, plan, root, target, notes)
+        elif not ignored:
+            target = f"query:{_digest(plan.normal)}"
+            statement = self._statement("select", plan, root)
+            made = derivation_of(plan.flow, target, statement, target_kind="query", mode="replace")
+        if made is not None and status != "complete":
+            made = attempted(made, status)
+        inputs, outputs, columns = self._sides(group, read, plan, write, execution, ignored)
+        breaks = tuple(note for note in notes if note.severity != "info")
+        outcome = "ignored" if ignored else made.status if made is not None else "opaque"
+        if made is not None and made.edges and all(edge.kind is EdgeKind.OPAQUE for edge in made.edges):
+            outcome = "opaque"
+        run = Run(
+            id=f"{self.application.id or self.application.log}/{root.id}",
+            job="",
+            status=status,
+            how=HOW,
+            application=self.application.id,
+            user=self.application.user,
+            started=_time(root.started),
+            ended=_time(root.ended),
+            error=error,
+            software=_software(self.application),
+            config=clean_config({**self.application.config, **root.config}),
+            host=_host(self.application),
+            inputs=inputs,
+            outputs=outputs,
+            plan="" if ignored else plan.normal,
+            breaks=() if ignored else breaks,
+        )
+        return Executed(run, target, made, outcome, places, columns)
+
+    def _unread(self, root: Execution, error: PlanTextError) -> Executed:
+        status, message = self._status(root, [root])
+        note = Diagnostic("break.plan", "error", f"the plan of execution {root.id} could not be read: {error}")
+        run = Run(
+            id=f"{self.application.id or self.application.log}/{root.id}",
+            job="",
+            status=status,
+            how=HOW,
+            application=self.application.id,
+            user=self.application.user,
+            started=_time(root.started),
+            ended=_time(root.ended),
+            error=message,
+            software=_software(self.application),
+            config=clean_config({**self.application.config, **root.config}),
+            host=_host(self.application),
+            breaks=(note,),
+        )
+        return Executed(run, "", None, "opaque")
+
+    def _derivation(
+        self, write: Write, plan: PlanText, root: Execution, target: str, notes: list[Diagnostic]
+    ) -> Derivation:
+        columns: list[str] | None = None
+        names = [column.name for column in plan.flow.columns]
+        if write.columns is not None:
+            told = [column_path(name, case_sensitive=self.names.case_sensitive) for name in write.columns]
+            # Names that the text leaves out are those of what is written.
+            columns = (
+                told if len(told) >= len(names) or not write.hidden else [*told, *output_paths(names[len(told) :])]
+            )
+        statement = self._statement(write.kind, plan, root)
+        made = derivation_of(
+            plan.flow,
+            target,
+            statement,
+            target_kind=write.place.kind,
+            mode=write.mode,
+            columns=columns,
+            namespace=write.place.name.namespace,
+        )
+        extra = tuple(replace(n, target=n.target or target) for n in notes if n not in plan.flow.breaks)
+        worse = any(note.severity != "info" for note in extra)
+        if extra:
+            made = replace(
+                made,
+                diagnostics=tuple(dict.fromkeys((*made.diagnostics, *extra))),
+                status="partial" if worse else made.status,
+            )
+        if not plan.flow.columns and columns:
+            made = replace(made, columns_complete=False, status="partial")
+        return made
+
+    def _statement(self, kind: str, plan: PlanText, root: Execution) -> Statement:
+        return Statement(
+            fingerprint=_digest(plan.normal),
+            kind=kind,
+            dialect="spark",
+            file="",
+            how=HOW,
+            text=plan.normal[:MAX_TEXT],
+            run=f"{self.application.id or self.application.log}/{root.id}",
+            principal=self.application.user or None,
+            first_seen=_time(root.started),
+            last_seen=_time(root.started),
+        )
+
+    def _status(self, root: Execution, group: Iterable[Execution], *, writes: bool = False) -> tuple[str, str]:
+        """How it ended, and why. Sparks before 3.4 tell only of jobs that failed; a write without a job was none."""
+        failed = next((e for e in (root, *group) if e.failed), None)
+        if failed is not None and (failed is root or root.failed or self.application.version < "3.4"):
+            return "failed", failed.error
+        if root.ended is not None:
+            silent = self.application.version < "3.4" and writes and not any(e.jobs for e in group)
+            return ("unknown", "") if silent else ("complete", "")
+        if self.application.ended is not None:
+            return "aborted", "the application ended before it did"
+        return "running", ""
+
+    def _sides(
+        self,
+        group: list[Execution],
+        read: Mapping[int, PlanText | PlanTextError],
+        plan: PlanText,
+        write: Write | None,
+        execution: Execution,
+        ignored: bool,
+    ) -> tuple[tuple[RunInput, ...], tuple[RunOutput, ...], dict[str, dict[str, str | None]]]:
+        columns: dict[str, dict[str, str | None]] = {}
+        figures: dict[str, list[Figures]] = {}
+        for each in group:
+            text = read[each.id]
+            if not isinstance(text, PlanText):
+                continue
+            found: dict[str, list[Figures]] = {}
+            for operator, dataset in text.scans:
+                registered = _registered(operator, each.registered.scans)
+                if registered is not None:
+                    found.setdefault(dataset, []).append(figures_of(registered, self.application.values))
+                for name, type_ in _columns_of(operator).items():
+                    known = columns.setdefault(dataset, {})
+                    path = column_path(name, case_sensitive=self.names.case_sensitive)
+                    known[path] = type_ or known.get(path)
+            for dataset, rows in found.items():
+                figures.setdefault(dataset, []).append(summed(rows))
+        inputs = []
+        for dataset in plan.flow.reads:
+            if _INTERNAL.search(dataset):
+                continue
+            known_figures = _largest(figures.get(dataset, []))
+            source = plan.sources.get(dataset)
+            version = source.version if source is not None else None
+            inputs.append(
+                RunInput(
+                    dataset,
+                    known_figures.rows,
+                    known_figures.bytes,
+                    known_figures.files,
+                    Identity("delta", version, "", 0, 0) if version is not None else None,
+                    tuple((path, type_ or "") for path, type_ in sorted(columns.get(dataset, {}).items())),
+                )
+            )
+        outputs: tuple[RunOutput, ...] = ()
+        if write is not None:
+            written = figures_of(execution.registered.writes, self.application.values)
+            paths = [column_path(name) for name in write.columns or [c.name for c in plan.flow.columns]]
+            fields = tuple((path, "") for path in dict.fromkeys(paths))
+            outputs = (
+                RunOutput(write.place.id, write.save_mode, written.rows, written.bytes, written.files, fields=fields),
+            )
+        for each in group:
+            self.application.values.forget(each.registered.ids())
+        return tuple(sorted(inputs, key=lambda item: item.dataset)), outputs, {} if ignored else columns
+
+
+def named(executed: Executed, script: str, source: str) -> Executed:
+    """An action under the name of its job, which the log may have told only at its end."""
+    job = job_name(script, "" if executed.target.startswith("query:") else executed.target)
+    made = executed.derivation
+    if made is not None:
+        statement = replace(made.statement, file=script, source=source)
+        notes = tuple(replace(note, file=note.file or script, line=note.line or 1) for note in made.diagnostics)
+        made = replace(made, statement=statement, diagnostics=notes)
+    executed.run = replace(
+        executed.run,
+        job=job,
+        source=source,
+        breaks=tuple(
+            replace(n, file=n.file or script, target=n.target or executed.target or None) for n in executed.run.breaks
+        ),
+    )
+    executed.derivation = made
+    executed.views = tuple(
+        replace(view, statement=replace(view.statement, file=script, source=source)) for view in executed.views
+    )
+    return executed
+
+
+def attempted(made: Derivation, status: str) -> Derivation:
+    """What a run that did not succeed set out to do: it may have added to its target, and replaced nothing."""
+    told = {"failed": "the run failed", "aborted": "the application ended before the run did"}
+    code = "failed-run" if status in told else "unfinished-run"
+    text = told.get(status, "no event tells how the run ended")
+    note = Diagnostic(code, "warning", text, target=made.target)
+    return replace(
+        made,
+        mode="append" if made.mode == "replace" and made.target_kind != "query" else made.mode,
+        status="partial",
+        diagnostics=(*made.diagnostics, note),
+    )
+
+
+def _is_inference(execution: Execution) -> bool:
+    """Whether Spark only looks at a file's schema."""
+    return bool(_INFERENCE.search(execution.details.split("\n", 1)[0]))
+
+
+def _joined(known: Place | None, place: Place) -> Place:
+    if known is None:
+        return place
+    return replace(place, aliases=tuple(dict.fromkeys((*known.aliases, *place.aliases))))
+
+
+def _registered(operator: Operator, scans: Mapping[ScanKey, dict[str, set[int]]]) -> dict[str, set[int]] | None:
+    """The accumulators of a scan: its name is that of the node, and its first columns are."""
+    ids = scan_ids(operator.fields.get("Output", ""))
+    name = operator.name.strip()
+    for key, registered in scans.items():
+        size = min(len(key.ids), len(ids))
+        if key.name == name and key.ids[:size] == ids[:size] and (size or not ids or not key.ids):
+            return registered
+    return None
+
+
+def _largest(figures: list[Figures]) -> Figures:
+    """Of several executions of one action that scan the same, the one that read most."""
+    return max(figures, key=lambda f: (f.rows or 0, f.bytes or 0), default=Figures())
+
+
+def _columns_of(operator: Operator) -> dict[str, str | None]:
+    """Columns of a scan with their types, where its read schema tells them whole."""
+    from govtool.capture.spark.plantext import lists
+
+    found: dict[str, str | None] = {}
+    for item in lists.split(operator.fields.get("Output", "")).items:
+        attribute = lists.attribute(item)
+        if attribute is not None:
+            found[attribute[1]] = None
+    schema = _READ_SCHEMA.match(operator.fields.get("ReadSchema", ""))
+    for field_ in _fields(schema[1]) if schema is not None else ():
+        name, separator, type_ = field_.partition(":")
+        if separator and name in found and "..." not in type_:
+            found[name] = type_
+    return found
+
+
+def _fields(text: str) -> Iterator[str]:
+    depth = start = 0
+    for position, char in enumerate(text):
+        if char in "<(":
+            depth += 1
+        elif char in ">)":
+            depth -= 1
+        elif char == "," and not depth:
+            yield text[start:position]
+            start = position + 1
+    if text[start:]:
+        yield text[start:]
+
+
+def _software(application: Application) -> tuple[Software, ...]:
+    found = {
+        Software(name, version)
+        for name, version in (("spark", application.version), ("scala", application.scala), ("java", application.java))
+        if version
+    }
+    for jar in application.added:
+        named_ = _JAR.match(jar)
+        if named_ is not None:
+            found.add(Software(named_[1].lower(), named_[2]))
+    for package in _PACKAGE.finditer(application.config.get("spark.jars.packages", "")):
+        found.add(Software(package[1].lower(), package[2]))
+    return tuple(sorted(found))
+
+
+def _host(application: Application) -> str:
+    name, arch = application.system.get("os.name", ""), application.system.get("os.arch", "")
+    return f"{name}-{_MACHINES.get(arch, arch)}" if name and arch else name
+
+
+def _time(milliseconds: int | None) -> str | None:
+    if milliseconds is None or not 0 <= milliseconds < 253_402_300_800_000:
+        return None
+    return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _digest(text: str) -> str:
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()

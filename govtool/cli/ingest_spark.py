@@ -1,0 +1,66 @@
+"""``govtool ingest spark``: read event logs of Spark applications into the graph and commit."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from govtool.cli.evidence import check_coverage
+from govtool.cli.options import AuthorOption, BranchOption, MinCoverageOption, StoreOption
+from govtool.cli.sqlargs import show_diagnostics
+from govtool.cli.ui import Ui
+from govtool.render.table import Table
+
+
+def ingest_spark(
+    ui: Ui,
+    logs: Annotated[list[str], typer.Argument(metavar="LOG…", help="Event logs, rolling directories, or folders.")],
+    source: Annotated[
+        str | None,
+        typer.Option(
+            "--source", metavar="NAME", help="What this ingest replaces. Default: the folder's or file's name."
+        ),
+    ] = None,
+    database: Annotated[
+        str, typer.Option("--default-schema", metavar="NAME", help="Database of tables that are named without one.")
+    ] = "default",
+    namespace: Annotated[
+        str,
+        typer.Option("--namespace", metavar="NAME", help="Namespace of tables, to keep two metastores apart."),
+    ] = "default",
+    message: Annotated[str | None, typer.Option("--message", "-m", metavar="TEXT", help="What the log says.")] = None,
+    author: AuthorOption = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit with 3 unless everything was understood.")] = False,
+    min_coverage: MinCoverageOption = None,
+    branch: BranchOption = None,
+    store: StoreOption = None,
+) -> None:
+    """Read event logs of Spark applications into the graph and commit.
+
+      govtool ingest spark /var/log/spark-events
+      govtool ingest spark eventlog_v2_application_17_0042 --source nightly
+
+    Plain or compressed (gzip, zstd, lz4, snappy), single files or rolling directories, of finished, running or killed
+    applications. What executions did is read from their plans; runs, rows and bytes are kept with them.
+    """
+    from govtool.app.ingest_spark import SparkRequest
+    from govtool.app.ingest_spark import ingest_spark as ingest
+    from govtool.app.project import existing_branch, open_store
+    from govtool.render.spark import spark_summary
+
+    opened = open_store(store)
+    ui.mark("start")
+    with ui.progressing("reading event logs") as progress:
+        result = ingest(
+            opened,
+            SparkRequest(tuple(logs), source, database, namespace),
+            message=message,
+            author=author,
+            branch=existing_branch(opened, branch),
+            progress=progress,
+        )
+    ui.mark("read and commit")
+    show_diagnostics(ui, result.diagnostics, result.text)
+    ui.table(Table(columns=(), rows=(), summary=spark_summary(result)))
+    check_coverage(result.coverage, strict=strict, min_coverage=min_coverage, diagnostics=result.diagnostics)
