@@ -459,8 +459,6 @@ class _Walk:
         columns = {}
         for position, output in enumerate(node.outputs):
             merged = _merged([row[position] for row in rows if position < len(row)])
-            if len({row[position].deps for row in rows if position < len(row) and row[position].deps}) > 1:
-                merged = _mapped(merged, lambda dep: compose(dep, _TRANSFORMATION))
             columns[output.id] = merged
         return _Relation(node.outputs, columns, child.rows, child.reads)
 

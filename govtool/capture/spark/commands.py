@@ -1,0 +1,90 @@
+"""What commands of Catalyst's analyzed plan write, as a live session tells it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from govtool.capture.spark.analyzed import place_of
+from govtool.capture.spark.identity import Place
+
+SAVE_MODES = {
+    "overwrite": ("overwrite", "replace"),
+    "append": ("append", "append"),
+    "errorifexists": ("errorifexists", "replace"),
+    "ignore": ("ignore", "replace"),
+}
+"""Spark's save modes: as an output's mode, and as a derivation's."""
+
+_KINDS = {
+    "InsertIntoHadoopFsRelationCommand": "insert",
+    "InsertIntoHiveTable": "insert",
+    "InsertIntoDataSourceDirCommand": "insert",
+    "InsertIntoHiveDirCommand": "insert",
+    "InsertIntoDataSourceCommand": "insert",
+    "SaveIntoDataSourceCommand": "insert",
+    "CreateDataSourceTableAsSelectCommand": "create_table_as",
+    "CreateHiveTableAsSelectCommand": "create_table_as",
+    "SaveAsV1TableCommand": "create_table_as",
+    "CreateTableAsSelect": "create_table_as",
+    "ReplaceTableAsSelect": "create_table_as",
+    "AppendData": "insert",
+    "OverwriteByExpression": "insert",
+    "OverwritePartitionsDynamic": "insert",
+    "ReplaceData": "merge",
+    "WriteDelta": "merge",
+    "CreateViewCommand": "create_view",
+    "AlterViewAsCommand": "create_view",
+}
+_V2_MODES = {
+    "AppendData": ("append", "append"),
+    "OverwriteByExpression": ("overwrite", "replace"),
+    "OverwritePartitionsDynamic": ("overwrite", "append"),
+    "CreateTableAsSelect": ("errorifexists", "replace"),
+    "ReplaceTableAsSelect": ("overwrite", "replace"),
+    "ReplaceData": ("merge", "update"),
+    "WriteDelta": ("merge", "update"),
+    "CreateViewCommand": ("overwrite", "replace"),
+    "AlterViewAsCommand": ("overwrite", "replace"),
+}
+_TEMPORARY = frozenset({"LocalTempView", "GlobalTempView"})
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A dataset that a command writes."""
+
+    place: Place
+    kind: str
+    """As in `Statement`."""
+    save_mode: str
+    """As in `RunOutput`."""
+    mode: str
+    """As in `Derivation`."""
+    columns: tuple[str, ...] | None
+    """Names, by position; None: those of the query."""
+
+
+def written_by(record: Mapping[str, Any], command: str) -> Written | None:
+    """What a record's command writes; None if it writes no data, or a view of the session.
+
+    Args:
+        record: With the facts ``command``.
+        command: Its class.
+    """
+    kind = _KINDS.get(command)
+    facts = record.get("command")
+    if kind is None or not isinstance(facts, Mapping) or facts.get("kind") in _TEMPORARY:
+        return None
+    place = place_of(facts)
+    if place is None:
+        return None
+    if kind == "create_view":
+        place = Place(place.name, "view", place.aliases)
+    save, mode = _V2_MODES.get(command) or SAVE_MODES.get(str(facts.get("mode", "")).lower(), ("", "append"))
+    if mode == "replace" and (facts.get("static") or facts.get("dynamic")):
+        mode = "append"  # some partitions of it
+    names = facts.get("columns")
+    columns = tuple(str(name) for name in names) if isinstance(names, list) and names else None
+    return Written(place, kind, save, mode, columns)

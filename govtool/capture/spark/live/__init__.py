@@ -1,0 +1,1 @@
+"""What a live session wrote down of its executions (``govtool.spark.live``), as runs and derivations."""

@@ -1,0 +1,6 @@
+"""What runs inside a job to record its executions: imports the standard library only, and never breaks the job.
+
+``hook`` watches for sessions, ``listener`` hears of executions, ``catalyst`` and ``physical`` say what they were,
+``streams`` and ``connect`` cover what a listener does not hear, ``facts`` says what the job is, ``spool`` keeps it all
+in one file a process. Code here runs in the interpreter of the job, which may be older than govtool's own: Python 3.8.
+"""

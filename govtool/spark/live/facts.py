@@ -1,0 +1,104 @@
+"""What a job is: its script, its software, its settings."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import sys
+import time
+from typing import Any
+
+from govtool.spark.live.spool import FORMAT
+
+_MAX_SCRIPT = 16 << 20
+_SECRET = ("secret", "password", "passwd", "token", "credential", "private", "access.key", "accesskey", "account.key")
+
+
+def process_facts() -> dict[str, Any]:
+    """The first line of a spool: the process and its script."""
+    facts: dict[str, Any] = {
+        "e": "process",
+        "format": FORMAT,
+        "pid": os.getpid(),
+        "time": time.time(),
+        "python": platform.python_version(),
+        "implementation": platform.python_implementation(),
+        "host": f"{platform.system()}-{platform.machine()}",
+        "cwd": os.getcwd(),
+    }
+    facts.update(script_facts())
+    return facts
+
+
+def script_facts() -> dict[str, Any]:
+    """The main script: its path, its module with ``-m``, the digest of its text."""
+    main = sys.modules.get("__main__")
+    spec = getattr(main, "__spec__", None)
+    path = getattr(main, "__file__", None) or (sys.argv[0] if sys.argv and sys.argv[0] not in ("", "-c", "-m") else "")
+    facts: dict[str, Any] = {}
+    if spec is not None and getattr(spec, "name", "") not in ("", "__main__"):
+        facts["module"] = spec.name
+    if path:
+        facts["script"] = os.path.abspath(path)
+        try:
+            with open(path, "rb") as file:
+                facts["digest"] = hashlib.sha256(file.read(_MAX_SCRIPT)).hexdigest()
+        except OSError:
+            pass
+    return facts
+
+
+def session_facts(session: Any) -> dict[str, Any]:
+    """A session: its application, versions and settings; values of secrets are not kept."""
+    context = session.sparkContext
+    jvm = context._jvm
+    conf = {}
+    for pair in context.getConf().getAll():
+        conf[pair[0]] = pair[1]
+    current = session._jsparkSession.conf().getAll()
+    entries = current.iterator()
+    while entries.hasNext():
+        entry = entries.next()
+        conf[entry._1()] = entry._2()
+    return {
+        "e": "session",
+        "time": time.time(),
+        "session": session_id(session),
+        "application": context.applicationId,
+        "name": context.appName,
+        "user": context.sparkUser(),
+        "spark": session.version,
+        "java": jvm.java.lang.System.getProperty("java.version"),
+        "scala": jvm.scala.util.Properties.versionNumberString(),
+        "conf": {key: "***" if _is_secret(key) else value for key, value in sorted(conf.items())},
+    }
+
+
+def _is_secret(key: str) -> bool:
+    return any(word in key.lower() for word in _SECRET)
+
+
+def session_id(session: Any) -> str:
+    """Spark's id of a session; sessions of one application share everything else."""
+    return str(session._jsparkSession.sessionUUID())
+
+
+def imported_packages() -> dict[str, str]:
+    """Versions of the distributions of which the process has imported a module."""
+    from importlib import metadata
+
+    tops = {name.partition(".")[0] for name in list(sys.modules)}
+    builtin: frozenset[str] = getattr(sys, "stdlib_module_names", frozenset())
+    wanted = {name for name in tops if name not in builtin and not name.startswith("_")}
+    found: dict[str, str] = {}
+    owners: dict[str, list[str]] = {}
+    if hasattr(metadata, "packages_distributions"):
+        owners = dict(metadata.packages_distributions())
+    for name in wanted:
+        for owner in owners.get(name, [name]):
+            try:
+                found[owner.lower()] = metadata.version(owner)
+            except Exception:  # no distribution: a module of the script's own folder
+                continue
+    return dict(sorted(found.items()))

@@ -1,0 +1,236 @@
+"""Hears of executions and hands them to a thread that writes them down.
+
+Spark calls a listener on the thread of its listener bus, which everything else on the bus waits for. So a call only
+takes a note, and a thread of our own asks the plan for the rest. The queue is bounded: what does not fit is counted as
+lost, and nothing ever waits for us but the end of the process, for so many seconds.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from govtool.spark.live import catalyst, facts, physical
+from govtool.spark.live.spool import Spool
+
+MAX_WAITING = 1000
+"""Executions that wait to be written down."""
+
+_PLAN_TEXT = 8 << 20
+
+
+class Recorder:
+    """Writes what sessions execute into a spool, on a thread of its own."""
+
+    def __init__(self, spool: Spool) -> None:
+        self.spool = spool
+        self.lost = 0
+        self.sessions: dict[str, Any] = {}
+        self._applications: set[str] = set()
+        self._number = 0
+        self._ids: dict[str, Any] = {}
+        self._next_id: dict[str, int] = {}
+        self._queue: queue.Queue[Callable[[], None]] = queue.Queue(MAX_WAITING)
+        self._thread: threading.Thread | None = None
+        self._started = False
+
+    # ---- from any thread --------------------------------------------------------------------------------------
+
+    def put(self, job: Callable[[], None]) -> None:
+        """Have something done on the recorder's thread; never waits."""
+        try:
+            if self._thread is None or not self._thread.is_alive():
+                self._thread = threading.Thread(target=self._run, name="govtool-recorder", daemon=True)
+                self._thread.start()
+            self._queue.put_nowait(job)
+        except Exception:
+            self.lost += 1
+
+    def attach(self, session: Any) -> None:
+        """Listen to a classic session; a second time is none."""
+        key = facts.session_id(session)
+        if key in self.sessions:
+            return
+        from pyspark.java_gateway import ensure_callback_server_started
+
+        gateway = session.sparkContext._gateway
+        ensure_callback_server_started(gateway)  # type: ignore[no-untyped-call]
+        listener = Listener(self, key)
+        session._jsparkSession.listenerManager().register(listener)
+        self.sessions[key] = (session, listener, session.sparkContext.applicationId)
+        self.put(lambda: self._session(session))
+
+    def note(self, line: dict[str, Any]) -> None:
+        """Write a line that is ready."""
+        self.put(lambda: self._write(line))
+
+    def drain(self, timeout: float) -> bool:
+        """Wait until what was heard is written down; False if that takes too long."""
+        deadline = time.monotonic() + timeout
+        for context in {id(s.sparkContext): s.sparkContext for s, _, _ in self.sessions.values()}.values():
+            try:
+                if context._jsc is not None:
+                    context._jsc.sc().listenerBus().waitUntilEmpty(int(max(1, (deadline - time.monotonic()) * 1000)))
+            except Exception:
+                self.lost += 0  # a stopped context has drained its bus
+        done = threading.Event()
+        self.put(done.set)
+        return done.wait(max(0.0, deadline - time.monotonic()))
+
+    # ---- on the recorder's thread -------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        while True:
+            job = self._queue.get()
+            try:
+                job()
+            except Exception as error:
+                self.lost += 1
+                self.spool.write({"e": "trouble", "what": type(error).__name__})
+
+    def _write(self, line: dict[str, Any]) -> None:
+        if not self._started:
+            self._started = True
+            self.spool.write(facts.process_facts())
+        self.spool.write(line)
+
+    def _session(self, session: Any) -> None:
+        line = facts.session_facts(session)
+        if line["application"] in self._applications:  # a further session of the application: the rest is the same
+            line = {key: line[key] for key in ("e", "time", "session", "application")}
+        self._applications.add(line["application"])
+        self._write(line)
+
+    def executed(self, key: str, name: str, execution: Any, nanoseconds: int | None, error: str, ended: float) -> None:
+        """Write down an execution.
+
+        Args:
+            key: The session's id.
+            name: What Spark calls the action.
+            execution: The ``QueryExecution``.
+            nanoseconds: How long it took; None if it failed.
+            error: Why it failed.
+            ended: When we heard of it.
+        """
+        self._number += 1
+        session, _, application = self.sessions[key]
+        line: dict[str, Any] = {"e": "execution", "n": self._number, "name": name, "ok": not error, "session": key}
+        line["application"] = application
+        line["ended"] = ended
+        if nanoseconds is not None:
+            line["started"] = ended - nanoseconds / 1e9
+        if error:
+            line["error"] = error.strip().split("\n", 1)[0][:500]
+        try:
+            line.update(self._identified(session, application, execution))
+        except Exception:
+            line["unidentified"] = True  # Spark 3 has no query ids
+        if error and _is_unanalyzed(error):
+            # There is no plan, and asking for it again would have pyspark log the job's error a second time.
+            line["break"] = "plan-unanalyzed"
+            self._write(line)
+            return
+        try:
+            line.update(catalyst.captured(execution.analyzed()))
+        except Exception as failure:
+            line["break"] = "plan-too-large" if "plan-too-large" in str(failure) else "plan-unreadable"
+            self._as_text(execution, line)
+        try:
+            if not error:
+                line["metrics"] = physical.measured(execution.executedPlan())
+        except Exception:
+            line["unmeasured"] = True
+        self._write(line)
+
+    def _as_text(self, execution: Any, line: dict[str, Any]) -> None:
+        """Keep the formatted plan where the analyzed one cannot be had."""
+        try:
+            text = execution.toString() if line["break"] == "plan-unreadable" else ""
+            if text and len(text) <= _PLAN_TEXT:
+                line["text"] = text
+        except Exception:
+            line.pop("text", None)
+
+    def _identified(self, session: Any, application: str, execution: Any) -> dict[str, Any]:
+        """Spark's own number of an execution, and of the one that it is a part of, as event logs write them."""
+        query = str(execution.queryId().toString())
+        store = session._jsparkSession.sharedState().statusStore()
+        number = self._next_id.get(application, 0)
+        for _ in range(MAX_WAITING):
+            entry = store.execution(number)
+            if not entry.isDefined():
+                break
+            data = entry.get()
+            self._ids[str(data.queryId().toString())] = (data.executionId(), data.rootExecutionId())
+            number += 1
+        self._next_id[application] = number
+        found: dict[str, Any] = {"query": query}
+        if query in self._ids:
+            found["execution"], found["root"] = self._ids.pop(query)
+        return found
+
+    def finish(self, timeout: float) -> None:
+        """Write down what is still waiting, and that this is the end."""
+        drained = self.drain(timeout)
+        if not self._started:
+            return
+        packages: dict[str, str] = {}
+        try:
+            packages = facts.imported_packages()
+        except Exception:
+            self.lost += 1
+        line = {"e": "end", "time": time.time(), "packages": packages, "lost": self.lost + self.spool.lost}
+        if not drained:
+            line["undrained"] = True
+        self.spool.write(line)
+
+
+def _is_unanalyzed(error: str) -> bool:
+    return error.startswith(("AnalysisException", "ExtendedAnalysisException", "ParseException", "NoSuchTable"))
+
+
+class Listener:
+    """A ``QueryExecutionListener`` of one session."""
+
+    def __init__(self, recorder: Recorder, session: str) -> None:
+        self._recorder = recorder
+        self._session = session
+
+    def onSuccess(self, funcName: str, qe: Any, durationNs: int) -> None:
+        """Spark: an execution succeeded."""
+        ended = time.time()
+        self._recorder.put(lambda: self._recorder.executed(self._session, funcName, qe, int(durationNs), "", ended))
+
+    def onFailure(self, funcName: str, qe: Any, exception: Any) -> None:
+        """Spark: an execution failed."""
+        ended = time.time()
+
+        def write() -> None:
+            try:
+                kind = str(exception.getClass().getSimpleName())
+                message = f"{kind}: {exception.getMessage()}"
+            except Exception:
+                message = "failed"
+            self._recorder.executed(self._session, funcName, qe, None, message, ended)
+
+        self._recorder.put(write)
+
+    def equals(self, other: Any) -> bool:
+        """Java's equality of the proxy."""
+        return other is self
+
+    def hashCode(self) -> int:
+        """Java's hash of the proxy."""
+        return id(self) & 0x7FFFFFFF
+
+    def toString(self) -> str:
+        """Java's name of the proxy."""
+        return "govtool"
+
+    class Java:
+        """What py4j looks for."""
+
+        implements = ["org.apache.spark.sql.util.QueryExecutionListener"]  # noqa: RUF012

@@ -1,0 +1,59 @@
+"""The spool: one file a process, a JSON object a line, on disk before the next is written.
+
+A full disk, a folder that is gone, a file that cannot be made: lines are lost and counted, and nobody hears of it here.
+A line that was cut off, by a kill or a full disk, is the reader's to leave out.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+from typing import Any
+
+FORMAT = 1
+MAX_LINE = 8 << 20
+"""Bytes of one line; what is longer becomes a line that says so."""
+
+
+class Spool:
+    """A file of lines in a folder."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+        self.lost = 0
+        self._file: int | None = None
+        self._pid = -1
+        self._torn = False
+        self._lock = threading.Lock()
+
+    def write(self, line: dict[str, Any]) -> bool:
+        """Write a line; False if it is lost."""
+        try:
+            text = json.dumps(line, separators=(",", ":"), default=str)
+            if len(text) > MAX_LINE:
+                kept = {key: line.get(key) for key in ("e", "n", "name", "ok", "query", "started", "ended")}
+                text = json.dumps({**kept, "break": "plan-too-large", "size": len(text)}, default=str)
+            with self._lock:
+                self._append(text.encode("utf-8", "backslashreplace"))
+        except Exception:
+            self.lost += 1
+            return False
+        return True
+
+    def _append(self, data: bytes) -> None:
+        if self._pid != os.getpid():  # the first line of this process; after a fork the file is the parent's
+            name = f"{os.getpid()}-{time.time_ns()}.jsonl"
+            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_CLOEXEC", 0)
+            self._file = os.open(os.path.join(self.folder, name), flags, 0o600)
+            self._pid = os.getpid()
+            self._torn = False
+        # A torn line is ended first, so that it costs only itself.
+        data = (b"\n" if self._torn else b"") + data + b"\n"
+        assert self._file is not None
+        self._torn = True
+        while data:
+            data = data[os.write(self._file, data) :]
+        os.fsync(self._file)
+        self._torn = False
