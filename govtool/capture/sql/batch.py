@@ -10,9 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from sqlglot import exp
 
+from govtool.capture.sql import nodes
 from govtool.capture.sql.inline import inline_function
 from govtool.capture.sql.knowledge import Knowledge, KnownTable, Usage
 from govtool.capture.sql.logged import LoggedStatement
@@ -27,9 +29,9 @@ from govtool.capture.sql.walk.writes import Write
 from govtool.model import Diagnostic
 from govtool.names import fold, join_name, split_name
 
-_NOTHING = ParsedStatement(None, "", 1, 1, "ignored", "")
+_NOTHING: Final = ParsedStatement(None, "", 1, 1, "ignored", "")
 
-FILE_FORMATS = frozenset({"parquet", "delta", "csv", "json", "orc", "avro", "text", "iceberg", "binaryfile"})
+FILE_FORMATS: Final = frozenset({"parquet", "delta", "csv", "json", "orc", "avro", "text", "iceberg", "binaryfile"})
 
 
 @dataclass(slots=True)
@@ -89,7 +91,7 @@ class StatementState:
         """The statement itself, or the first of the variants that a template made of one place."""
         if not self.variant:
             return self
-        first = [s for s in self.script.statements if not s.variant and isinstance(s.tree, exp.Query)]
+        first = [s for s in self.script.statements if not s.variant and isinstance(s.tree, nodes.Query)]
         same = [s for s in first if s.parsed.line == self.parsed.line] or (first if len(first) == 1 else [])
         return same[0] if same else self
 
@@ -168,39 +170,39 @@ class Batch:
     def _find_temporary(self, statement: StatementState) -> None:
         tree = statement.tree
         table: exp.Expr | None = None
-        if isinstance(tree, exp.Create) and tree.args.get("properties"):
+        if isinstance(tree, nodes.Create) and tree.args.get("properties"):
             if any(
-                isinstance(p, (exp.TemporaryProperty, exp.VolatileProperty))
+                isinstance(p, (nodes.TemporaryProperty, nodes.VolatileProperty))
                 for p in tree.args["properties"].expressions
             ):
                 table = tree.this
         elif (
-            isinstance(tree, exp.Select)
+            isinstance(tree, nodes.Select)
             and tree.args.get("into") is not None
             and tree.args["into"].args.get("temporary")
         ):
             table = tree.args["into"].this
-        elif isinstance(tree, exp.Cache) and tree.args.get("expression") is not None:
+        elif isinstance(tree, nodes.Cache) and tree.args.get("expression") is not None:
             table = tree.this
-        elif isinstance(tree, exp.Declare):
+        elif isinstance(tree, nodes.Declare):
             for item in tree.expressions:
                 names = [
-                    n for n in (item.this if isinstance(item.this, list) else [item.this]) if isinstance(n, exp.Expr)
+                    n for n in (item.this if isinstance(item.this, list) else [item.this]) if isinstance(n, nodes.Expr)
                 ]
-                if isinstance(item.args.get("kind"), exp.Schema):
+                if isinstance(item.args.get("kind"), nodes.Schema):
                     statement.script.temporary.update(f"@{n.name.lower()}" for n in names)
                 else:
                     known = statement.script.variables.setdefault(statement.parsed.routine, set())
                     known.update(_column(n, statement.script.dialect) for n in names)
-        elif isinstance(tree, exp.Create) and str(tree.args.get("kind")).upper() == "TABLE":
-            named = tree.this.this if isinstance(tree.this, exp.Schema) else tree.this
-            if isinstance(named, exp.Table) and named.name.startswith(
+        elif isinstance(tree, nodes.Create) and str(tree.args.get("kind")).upper() == "TABLE":
+            named = tree.this.this if isinstance(tree.this, nodes.Schema) else tree.this
+            if isinstance(named, nodes.Table) and named.name.startswith(
                 "#"
             ):  # Redshift, and T-SQL read as another dialect
                 table = named
-        if isinstance(table, exp.Schema):
+        if isinstance(table, nodes.Schema):
             table = table.this
-        if isinstance(table, exp.Table) and isinstance(table.this, exp.Identifier):
+        if isinstance(table, nodes.Table) and isinstance(table.this, nodes.Identifier):
             statement.script.temporary.add(self._part(table.this, statement.script.dialect))
 
     def _find_definitions(self, statement: StatementState) -> None:
@@ -209,39 +211,41 @@ class Batch:
             return
         defines: list[str] = []
         fills: list[str] = []
-        if isinstance(tree, exp.Create):
+        if isinstance(tree, nodes.Create):
             function = inline_function(tree, statement.script.dialect)
             if function is not None:
                 self.functions[function.name] = function
             elif str(tree.args.get("kind") or "").upper() in ("TABLE", "VIEW"):
                 defines.append(self._target(tree.this, statement))
-        elif isinstance(tree, exp.Select) and tree.args.get("into") is not None:
+        elif isinstance(tree, nodes.Select) and tree.args.get("into") is not None:
             defines.append(self._target(tree.args["into"].this, statement))
-        elif isinstance(tree, exp.Query):
+        elif isinstance(tree, nodes.Query):
             if statement.relation is not None:
                 defines.append(statement.relation)
-        elif isinstance(tree, exp.Cache):
+        elif isinstance(tree, nodes.Cache):
             defines.append(self._target(tree.this, statement))
-        elif isinstance(tree, exp.Declare):
+        elif isinstance(tree, nodes.Declare):
             defines.extend(name for name in self._variables(tree, statement))
-        elif isinstance(tree, exp.Alter):
+        elif isinstance(tree, nodes.Alter):
             name = self._target(tree.this, statement)
             for action in tree.args.get("actions") or ():
-                if isinstance(action, (exp.AlterRename, exp.SwapTable)) and isinstance(action.this, exp.Table):
+                if isinstance(action, (nodes.AlterRename, nodes.SwapTable)) and isinstance(action.this, nodes.Table):
                     defines.append(self._renamed(tree.this, action.this, statement))
-                    if isinstance(action, exp.SwapTable):
+                    if isinstance(action, nodes.SwapTable):
                         defines.append(name)
-                elif isinstance(action, exp.Query):
+                elif isinstance(action, nodes.Query):
                     defines.append(name)
                 else:
                     statement.alters = name
                     self._alters.setdefault(name, []).append(statement)
-        elif isinstance(tree, (exp.Insert, exp.Merge, exp.Copy)) and isinstance(tree.this, (exp.Table, exp.Schema)):
-            if not isinstance(tree, exp.Copy) or tree.args.get("kind"):
+        elif isinstance(tree, (nodes.Insert, nodes.Merge, nodes.Copy)) and isinstance(
+            tree.this, (nodes.Table, nodes.Schema)
+        ):
+            if not isinstance(tree, nodes.Copy) or tree.args.get("kind"):
                 fills.append(self._target(tree.this, statement))
-        elif isinstance(tree, exp.MultitableInserts):
+        elif isinstance(tree, nodes.MultitableInserts):
             for item in tree.expressions:
-                insert = item.this if isinstance(item, exp.ConditionalInsert) else item
+                insert = item.this if isinstance(item, nodes.ConditionalInsert) else item
                 fills.append(self._target(insert.this, statement))
         statement.defines = tuple(name for name in defines if name)
         statement.fills = tuple(name for name in fills if name)
@@ -253,13 +257,13 @@ class Batch:
     def _variables(self, tree: exp.Declare, statement: StatementState) -> list[str]:
         found = []
         for item in tree.expressions:
-            if isinstance(item.args.get("kind"), exp.Schema):
+            if isinstance(item.args.get("kind"), nodes.Schema):
                 for name in item.this if isinstance(item.this, list) else [item.this]:
                     found.append(self._temporary(f"@{name.name.lower()}", statement.script))
         return found
 
     def _renamed(self, old: exp.Expr, new: exp.Table, statement: StatementState) -> str:
-        if isinstance(old, exp.Table) and old.args.get("db") and not new.args.get("db"):
+        if isinstance(old, nodes.Table) and old.args.get("db") and not new.args.get("db"):
             new = new.copy()
             new.set("db", old.args["db"].copy())
             if old.args.get("catalog"):
@@ -267,9 +271,9 @@ class Batch:
         return self.table_name(new, statement)
 
     def _target(self, node: exp.Expr, statement: StatementState) -> str:
-        if isinstance(node, exp.Schema):
+        if isinstance(node, nodes.Schema):
             node = node.this
-        return self.table_name(node, statement) if isinstance(node, exp.Table) else ""
+        return self.table_name(node, statement) if isinstance(node, nodes.Table) else ""
 
     # ---- names ---------------------------------------------------------------------------------------
 
@@ -285,19 +289,19 @@ class Batch:
         """Return the canonical id of a written table name at a statement; empty if it is not a plain name."""
         script = statement.script
         this = node.args.get("this")
-        if isinstance(this, exp.Parameter):
+        if isinstance(this, nodes.Parameter):
             name = f"@{this.name.lower()}"
             return self._temporary(name, script) if name in script.temporary else ""
-        if isinstance(this, exp.Var):
+        if isinstance(this, nodes.Var):
             return file_name(this.name)
-        parts: list[exp.Expr] = [this] if isinstance(this, exp.Identifier) and not node.args.get("db") else node.parts
-        if not parts or not all([isinstance(part, exp.Identifier) for part in parts]):  # noqa: C419
+        parts: list[exp.Expr] = [this] if isinstance(this, nodes.Identifier) and not node.args.get("db") else node.parts
+        if not parts or not all([isinstance(part, nodes.Identifier) for part in parts]):  # noqa: C419
             return ""
         written = tuple([(part.args["this"], bool(part.args.get("quoted"))) for part in parts])
         key = (written, statement.naming)
         found = self._names.get(key)
         if found is None:
-            temporary = bool(this.args.get("temporary")) if isinstance(this, exp.Identifier) else False
+            temporary = bool(this.args.get("temporary")) if isinstance(this, nodes.Identifier) else False
             found = self._names[key] = self._resolve_name(
                 [self._part(p, script.dialect) for p in parts], written, statement, temporary
             )
@@ -395,9 +399,9 @@ class Batch:
             for write in filler.writes:
                 if write.target == name:
                     columns.update(dict.fromkeys(write.output.names))
-                    lists_columns = isinstance(filler.tree, exp.Insert) and isinstance(filler.tree.this, exp.Schema)
+                    lists_columns = isinstance(filler.tree, nodes.Insert) and isinstance(filler.tree.this, nodes.Schema)
                     complete = complete or (
-                        isinstance(filler.tree, exp.Insert) and not lists_columns and not write.output.open
+                        isinstance(filler.tree, nodes.Insert) and not lists_columns and not write.output.open
                     )
         for alter in self._alters.get(name, ()):
             self._apply(alter, columns)
@@ -422,12 +426,12 @@ class Batch:
     def _apply(self, alter: StatementState, columns: dict[str, str | None], *, drops: bool = True) -> None:
         dialect = alter.script.dialect
         for action in alter.tree.args.get("actions") or () if alter.tree is not None else ():
-            if isinstance(action, (exp.ColumnDef, exp.Schema)):
-                for column in action.expressions if isinstance(action, exp.Schema) else [action]:
-                    if isinstance(column, exp.ColumnDef):
+            if isinstance(action, (nodes.ColumnDef, nodes.Schema)):
+                for column in action.expressions if isinstance(action, nodes.Schema) else [action]:
+                    if isinstance(column, nodes.ColumnDef):
                         kind = column.args.get("kind")
                         columns[_column(column.this, dialect)] = type_text(kind, dialect)
-            elif isinstance(action, exp.RenameColumn):
+            elif isinstance(action, nodes.RenameColumn):
                 old, new = _column(action.this, dialect), _column(action.args["to"], dialect)
                 if drops and old in columns:
                     items = [(new if name == old else name, type_) for name, type_ in columns.items()]
@@ -435,9 +439,9 @@ class Batch:
                     columns.update(items)
                 else:
                     columns[new] = columns.get(old)
-            elif isinstance(action, exp.Drop) and drops:
+            elif isinstance(action, nodes.Drop) and drops:
                 for column in action.args.get("tables") or ([action.this] if action.args.get("this") else []):
-                    if isinstance(column, exp.Expr):
+                    if isinstance(column, nodes.Expr):
                         columns.pop(_column(column, dialect), None)
 
     def usage_size(self) -> int:
@@ -495,7 +499,7 @@ class Batch:
             walk.parameters = frozenset(variables.get(None, ())) | frozenset(
                 variables.get(statement.parsed.routine, ())
             )
-        if isinstance(tree, exp.Declare):
+        if isinstance(tree, nodes.Declare):
             self._declared(tree, statement)
             return
         statement.writes = walk.statement(tree)
@@ -537,7 +541,7 @@ class Batch:
             columns: dict[str, str | None] = {
                 _column(column.this, statement.script.dialect): None
                 for column in item.args["kind"].expressions
-                if isinstance(column, exp.ColumnDef)
+                if isinstance(column, nodes.ColumnDef)
             }
             statement.infos[name] = self._info(name, columns, complete=True)
 
@@ -572,7 +576,7 @@ class _Here:
 
     def table_name(self, node: exp.Table) -> str:
         this = node.args.get("this")
-        if not isinstance(this, exp.Identifier) or node.args.get("db"):
+        if not isinstance(this, nodes.Identifier) or node.args.get("db"):
             return self.batch.table_name(node, self.statement)
         key = (this.args["this"], this.args.get("quoted"))
         found = self._names.get(key)
@@ -591,14 +595,14 @@ class _Here:
 
 
 def _column(node: exp.Expr, dialect: str) -> str:
-    identifier = node.this if isinstance(node, (exp.Column, exp.ColumnDef)) else node
+    identifier = node.this if isinstance(node, (nodes.Column, nodes.ColumnDef)) else node
     return fold(identifier.name, quoted=bool(identifier.args.get("quoted")), dialect=dialect)
 
 
 def _listed(filler: StatementState) -> list[str]:
     """Return the columns that an INSERT lists for its target."""
-    target = filler.tree.this if isinstance(filler.tree, exp.Insert) else None
-    items = target.expressions if isinstance(target, exp.Schema) else []
+    target = filler.tree.this if isinstance(filler.tree, nodes.Insert) else None
+    items = target.expressions if isinstance(target, nodes.Schema) else []
     return [_column(item, filler.script.dialect) for item in items]
 
 

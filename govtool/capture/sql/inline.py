@@ -6,35 +6,36 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
+from govtool.capture.sql import nodes
 from govtool.capture.sql.walk.state import Inline
 from govtool.names import fold
 
 
 def inline_function(tree: exp.Expr, dialect: str) -> Inline | None:
     """Return the body of a ``CREATE FUNCTION`` written in SQL; None if it is another language or not understood."""
-    if not isinstance(tree, exp.Create) or not isinstance(tree.this, exp.UserDefinedFunction):
+    if not isinstance(tree, nodes.Create) or not isinstance(tree.this, nodes.UserDefinedFunction):
         return None
     signature = tree.this
     name = (
         ".".join(_part(p, dialect) for p in signature.this.parts)
-        if isinstance(signature.this, exp.Table)
+        if isinstance(signature.this, nodes.Table)
         else signature.this.name.lower()
     )
     properties = tree.args["properties"].expressions if tree.args.get("properties") else []
-    language = next((p.this.name.lower() for p in properties if isinstance(p, exp.LanguageProperty)), "sql")
+    language = next((p.this.name.lower() for p in properties if isinstance(p, nodes.LanguageProperty)), "sql")
     if language != "sql":
         return None
-    parameters = tuple(_part(d, dialect) for d in signature.expressions if isinstance(d, exp.Identifier)) or tuple(
+    parameters = tuple(_part(d, dialect) for d in signature.expressions if isinstance(d, nodes.Identifier)) or tuple(
         fold(d.this.name, quoted=bool(d.this.args.get("quoted")), dialect=dialect)
         for d in signature.expressions
-        if isinstance(d, exp.ColumnDef)
+        if isinstance(d, nodes.ColumnDef)
     )
-    returns_table = any(isinstance(p, exp.ReturnsProperty) and p.args.get("is_table") for p in properties)
+    returns_table = any(isinstance(p, nodes.ReturnsProperty) and p.args.get("is_table") for p in properties)
     body = _body(tree.args.get("expression"), dialect)
     if body is None:
         return None
     is_table = returns_table or (
-        isinstance(body, exp.Query) and dialect == "bigquery" and not isinstance(tree.expression, exp.Paren)
+        isinstance(body, nodes.Query) and dialect == "bigquery" and not isinstance(tree.expression, nodes.Paren)
     )
     return Inline(name, parameters, body, is_table)
 
@@ -44,17 +45,17 @@ def _part(part: exp.Expr, dialect: str) -> str:
 
 
 def _body(node: exp.Expr | None, dialect: str) -> exp.Expr | None:
-    if isinstance(node, (exp.Heredoc, exp.RawString)) or (isinstance(node, exp.Literal) and node.is_string):
+    if isinstance(node, (nodes.Heredoc, nodes.RawString)) or (isinstance(node, nodes.Literal) and node.is_string):
         try:
             statements = [s for s in sqlglot.parse(node.name, read=dialect or None) if s is not None]
         except (SqlglotError, RecursionError):
             return None
         return _body(statements[-1], dialect) if len(statements) == 1 else None
-    if isinstance(node, exp.Return):
+    if isinstance(node, nodes.Return):
         return _body(node.this, dialect)
-    if isinstance(node, (exp.Paren, exp.Subquery)):
+    if isinstance(node, (nodes.Paren, nodes.Subquery)):
         inner: exp.Expr = node.this
         return inner
-    if isinstance(node, (exp.Command, exp.Block)) or node is None:
+    if isinstance(node, (nodes.Command, nodes.Block)) or node is None:
         return None
     return node

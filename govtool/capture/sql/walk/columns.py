@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from sqlglot import exp
 from sqlglot.expressions import Identifier
 
+from govtool.capture.sql import nodes
 from govtool.capture.sql.walk.dependencies import KIND_MASK, OPAQUE, REF_SHIFT, TRANSFORMATION, Deps, bounded, compose
 from govtool.capture.sql.walk.relation import Source
 from govtool.capture.sql.walk.scope import Scope
 from govtool.capture.sql.walk.state import Walk, position
 from govtool.model import HIDDEN, ROWS, EdgeKind
 
-PSEUDO_COLUMNS = frozenset(
+PSEUDO_COLUMNS: Final = frozenset(
     [
         "rowid",
         "_rowid_",
@@ -44,7 +47,7 @@ PSEUDO_COLUMNS = frozenset(
 )
 """Names that a dialect defines itself; unqualified and unknown to every source, they depend on nothing."""
 
-SYSTEM_COLUMNS = frozenset({"ctid", "xmin", "xmax", "cmin", "cmax", "tableoid", "rowid", "rownum"})
+SYSTEM_COLUMNS: Final = frozenset({"ctid", "xmin", "xmax", "cmin", "cmax", "tableoid", "rowid", "rownum"})
 """Those of them that say where a row is, and nothing of what is in it."""
 
 
@@ -243,10 +246,10 @@ class ColumnWalk(Walk):
         """Resolve a name of several parts: ``alias.column``, ``schema.table.column``, or fields below a column."""
         parts = node.parts
         last = parts[-1]
-        if last.__class__ is exp.Star:
+        if last.__class__ is nodes.Star:
             return self._unnamed(node, last, self.qualifier(parts[:-1]), scope)
         names = self.qualifier(parts)
-        if last.__class__ is not exp.Identifier:
+        if last.__class__ is not nodes.Identifier:
             return self._unnamed(node, last, names[:-1], scope)
         if names[-1] in ("nextval", "currval") and scope.find(names[:-1]) is None:  # of a sequence
             return ()
@@ -301,12 +304,12 @@ class ColumnWalk(Walk):
 
     def _unnamed(self, node: exp.Expr, this: exp.Expr, qualifier: tuple[str, ...] | None, scope: Scope) -> Deps:
         """Resolve ``t.*`` inside an expression and positional columns (``$1``, ``t.$1``) of staged files."""
-        if this.__class__ is exp.Star:
+        if this.__class__ is nodes.Star:
             source = scope.find(qualifier) if qualifier else None
             if source is not None:
                 return self.whole_row(source, node)
             return bounded(dep for item in scope.sources for dep in self.whole_row(item, node))
-        if isinstance(this, (exp.Parameter, exp.Placeholder)):
+        if isinstance(this, (nodes.Parameter, nodes.Placeholder)):
             return self.positional(this, qualifier, scope)
         text = this.name if hasattr(this, "name") else ""
         return self.unqualified(self.name(text), node, scope) if text else ()
@@ -339,7 +342,7 @@ class ColumnWalk(Walk):
         return bounded(found)
 
 
-ROW_KINDS = {
+ROW_KINDS: Final = {
     "join": int(EdgeKind.JOIN),
     "filter": int(EdgeKind.FILTER),
     "group": int(EdgeKind.GROUP_BY),

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from sqlglot import exp
 
+from govtool.capture.sql import nodes
 from govtool.capture.sql.walk.relation import OpenStar, Output, Source, TableInfo, file_name
 from govtool.capture.sql.walk.scope import Scope
 from govtool.capture.sql.walk.writes import WriteWalk
@@ -16,16 +17,16 @@ class CreateWalk(WriteWalk):
 
     def _create(self, tree: exp.Create) -> None:
         kind = str(tree.args.get("kind") or "").upper()
-        if kind not in ("TABLE", "VIEW", "FLOW") or isinstance(tree.this, exp.UserDefinedFunction):
+        if kind not in ("TABLE", "VIEW", "FLOW") or isinstance(tree.this, nodes.UserDefinedFunction):
             return
         properties = tree.args["properties"].expressions if tree.args.get("properties") else []
         target_kind = _target_kind(kind, properties)
-        named = tree.this.this if isinstance(tree.this, exp.Schema) else tree.this
-        if isinstance(named, exp.Table) and self.lookup.table_name(named).startswith("temp."):
+        named = tree.this.this if isinstance(tree.this, nodes.Schema) else tree.this
+        if isinstance(named, nodes.Table) and self.lookup.table_name(named).startswith("temp."):
             target_kind = "temporary"
         names, types = self._column_list(tree.this)
         query = tree.args.get("expression")
-        if isinstance(query, (exp.Query, exp.Table, exp.Pivot, exp.Values)):
+        if isinstance(query, (nodes.Query, nodes.Table, nodes.Pivot, nodes.Values)):
             env = self.environment(tree, None, None)
             output = self.query(query, None, env)
             if self.dialect == "duckdb":
@@ -41,14 +42,14 @@ class CreateWalk(WriteWalk):
             if target_kind == "materialized_view":
                 write_kind = "create_materialized_view"
             write = self._write(tree.this, output, write_kind, "replace", target_kind, query)
-            into = next((p.this for p in properties if isinstance(p, exp.ToTableProperty)), None)
+            into = next((p.this for p in properties if isinstance(p, nodes.ToTableProperty)), None)
             if into is not None:  # ClickHouse: the view is a trigger that fills another table
                 write.target = self._target(into)
                 write.mode, write.defines, write.kind = "append", False, "insert"
             return
         clone = tree.args.get("clone")
         like = next((p for p in self._likes(tree.this, properties)), None)
-        if clone is not None and isinstance(clone.this, exp.Table):
+        if clone is not None and isinstance(clone.this, nodes.Table):
             self._copied(tree.this, clone.this, target_kind, "create_table_as")
         elif like is not None:
             source = self.lookup.table(self.lookup.table_name(like))
@@ -56,16 +57,16 @@ class CreateWalk(WriteWalk):
             self._write(tree.this, output, "create_table", "declare", target_kind, None)
         else:
             output = _columns(names, types)
-            for partition in (p for p in properties if isinstance(p, exp.PartitionedByProperty)):
-                for column in partition.this.expressions if isinstance(partition.this, exp.Schema) else ():
-                    if isinstance(column, exp.ColumnDef) and self.name(column.this) not in output.index():
+            for partition in (p for p in properties if isinstance(p, nodes.PartitionedByProperty)):
+                for column in partition.this.expressions if isinstance(partition.this, nodes.Schema) else ():
+                    if isinstance(column, nodes.ColumnDef) and self.name(column.this) not in output.index():
                         output.add(self.name(column.this), ())
             generated = self._generated(tree.this, output)
             mode = "replace" if generated else "declare"
             write = self._write(tree.this, output, "create_table", mode, target_kind, None, defines=bool(output.names))
             write.reads.pop(write.target, None)
-            location = next((p for p in properties if isinstance(p, exp.LocationProperty)), None)
-            if location is not None and isinstance(location.this, exp.Literal):
+            location = next((p for p in properties if isinstance(p, nodes.LocationProperty)), None)
+            if location is not None and isinstance(location.this, nodes.Literal):
                 write.dataset_reads = (file_name(location.this.name),)
 
     def _generated(self, node: exp.Expr, output: Output) -> bool:
@@ -74,22 +75,24 @@ class CreateWalk(WriteWalk):
         scope = Scope(None)
         scope.add(Source("", table=TableInfo(target, dict.fromkeys(output.names), complete=True)))
         found = False
-        for item in node.expressions if isinstance(node, exp.Schema) else ():
-            for constraint in item.args.get("constraints") or () if isinstance(item, exp.ColumnDef) else ():
+        for item in node.expressions if isinstance(node, nodes.Schema) else ():
+            for constraint in item.args.get("constraints") or () if isinstance(item, nodes.ColumnDef) else ():
                 computed = constraint.args.get("kind")  # .kind raises where the parser put what it does not expect
-                if isinstance(computed, exp.ComputedColumnConstraint):
+                if isinstance(computed, nodes.ComputedColumnConstraint):
                     position = output.index()[self.name(item.this)]
                     output.deps[position] = self.dependencies(computed.this, scope, None)
                     found = True
         return found
 
     def _likes(self, node: exp.Expr, properties: Iterable[exp.Expr]) -> Iterable[exp.Table]:
-        inside = node.expressions if isinstance(node, exp.Schema) else []
+        inside = node.expressions if isinstance(node, nodes.Schema) else []
         for item in (*inside, *properties):
-            if isinstance(item, (exp.LikeProperty, exp.PartitionedOfProperty)) and isinstance(item.this, exp.Table):
+            if isinstance(item, (nodes.LikeProperty, nodes.PartitionedOfProperty)) and isinstance(
+                item.this, nodes.Table
+            ):
                 yield item.this
-            elif isinstance(item, exp.InheritsProperty):
-                yield from (t for t in item.expressions if isinstance(t, exp.Table))
+            elif isinstance(item, nodes.InheritsProperty):
+                yield from (t for t in item.expressions if isinstance(t, nodes.Table))
 
     def _copied(self, target: exp.Expr, source: exp.Table, target_kind: str, kind: str) -> None:
         inner = Scope(None)
@@ -111,15 +114,15 @@ class CreateWalk(WriteWalk):
 
     def _cache(self, tree: exp.Cache) -> None:
         query = tree.args.get("expression")
-        if isinstance(query, exp.Query):
+        if isinstance(query, nodes.Query):
             self._write(tree.this, self.query(query, None, None), "create_view", "replace", "temporary", query)
 
 
 def _target_kind(kind: str, properties: list[exp.Expr]) -> str:
-    if any(isinstance(p, (exp.TemporaryProperty, exp.VolatileProperty)) for p in properties):
+    if any(isinstance(p, (nodes.TemporaryProperty, nodes.VolatileProperty)) for p in properties):
         return "temporary"
     if kind == "VIEW":
-        return "materialized_view" if any(isinstance(p, exp.MaterializedProperty) for p in properties) else "view"
+        return "materialized_view" if any(isinstance(p, nodes.MaterializedProperty) for p in properties) else "view"
     return "table"
 
 

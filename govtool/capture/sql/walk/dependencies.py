@@ -13,31 +13,32 @@ them and composes them at every CTE and subquery, so they are integers and sets 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
 from govtool.model import ColumnRef, EdgeKind
 
-KIND_MASK = 0xF
-STAR = 1 << 4
-ARM_SHIFT = 5
-ARM_MASK = 0xFFFF << ARM_SHIFT
-CHAIN_SHIFT = 21
-CHAIN_LIMIT = 1 << 20
-CHAIN_MASK = (CHAIN_LIMIT - 1) << CHAIN_SHIFT
-REF_SHIFT = 41
+KIND_MASK: Final = 0xF
+STAR: Final = 1 << 4
+ARM_SHIFT: Final = 5
+ARM_MASK: Final = 0xFFFF << ARM_SHIFT
+CHAIN_SHIFT: Final = 21
+CHAIN_LIMIT: Final = 1 << 20
+CHAIN_MASK: Final = (CHAIN_LIMIT - 1) << CHAIN_SHIFT
+REF_SHIFT: Final = 41
 
-ARMS_PER_GROUP = 1 << 12
-GROUPS = 1 << 4
+ARMS_PER_GROUP: Final = 1 << 12
+GROUPS: Final = 1 << 4
 
-IDENTITY = int(EdgeKind.IDENTITY)
-TRANSFORMATION = int(EdgeKind.TRANSFORMATION)
-AGGREGATION = int(EdgeKind.AGGREGATION)
-CONDITIONAL = int(EdgeKind.CONDITIONAL)
-WINDOW = int(EdgeKind.WINDOW)
+IDENTITY: Final = int(EdgeKind.IDENTITY)
+TRANSFORMATION: Final = int(EdgeKind.TRANSFORMATION)
+AGGREGATION: Final = int(EdgeKind.AGGREGATION)
+CONDITIONAL: Final = int(EdgeKind.CONDITIONAL)
+WINDOW: Final = int(EdgeKind.WINDOW)
 
-OPAQUE = int(EdgeKind.OPAQUE)
+OPAQUE: Final = int(EdgeKind.OPAQUE)
 
-_NEVER = (OPAQUE,) * (OPAQUE - WINDOW)
-COMPOSED = (
+_NEVER: Final = (OPAQUE,) * (OPAQUE - WINDOW)
+COMPOSED: Final = (
     # inner:  identity         transformation  aggregation  conditional  window; opaque stays opaque         outer:
     (IDENTITY, TRANSFORMATION, AGGREGATION, CONDITIONAL, WINDOW, *_NEVER),  # identity
     (TRANSFORMATION, TRANSFORMATION, AGGREGATION, CONDITIONAL, WINDOW, *_NEVER),  # transformation
@@ -121,7 +122,7 @@ class Interner:
         return number
 
 
-MAX_CHAIN = 32
+MAX_CHAIN: Final = 32
 
 
 def _shortened(functions: tuple[str, ...]) -> tuple[str, ...]:
@@ -155,7 +156,7 @@ def with_arm(deps: Iterable[int], arm: int) -> Deps:
     return tuple(dict.fromkeys((dep & ~ARM_MASK) | arm for dep in deps))
 
 
-MAX_VARIANTS = 256
+MAX_VARIANTS: Final = 256
 
 
 def bounded(deps: Iterable[int]) -> Deps:

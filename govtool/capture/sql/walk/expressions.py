@@ -7,10 +7,11 @@ and for all what happens to its children (``_role``); the few that need more hav
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, cast
+from typing import Any, Final, NamedTuple, cast
 
 from sqlglot import exp
 
+from govtool.capture.sql import nodes
 from govtool.capture.sql.walk.columns import ColumnWalk
 from govtool.capture.sql.walk.dependencies import (
     AGGREGATION,
@@ -34,12 +35,12 @@ from govtool.capture.sql.walk.scope import Environment, Scope
 from govtool.capture.sql.walk.state import ROW_OF, ROW_OF_OPAQUE, Inline
 from govtool.model.functions import VALUE_WINDOW_FUNCTIONS
 
-Column = exp.Column
+Column = nodes.Column
 
-COMPOSED_BITS = KIND_MASK | CHAIN_MASK
-UNSTARRED = ~STAR
+COMPOSED_BITS: Final = KIND_MASK | CHAIN_MASK
+UNSTARRED: Final = ~STAR
 
-XML_METHODS = frozenset({"value", "query", "nodes", "exist"})
+XML_METHODS: Final = frozenset({"value", "query", "nodes", "exist"})
 """Methods of T-SQL's xml columns."""
 
 Task = tuple[Any, int, int]
@@ -57,47 +58,48 @@ class Visit(NamedTuple):
 
 LEAF, PASS, GENERIC, FUNCTION, AGGREGATE, COLUMN, SPECIAL = range(7)
 
-_LEAVES = (
-    exp.Literal, exp.Identifier, exp.DataType, exp.Null, exp.Boolean, exp.Star, exp.Var, exp.Placeholder,
-    exp.JSONPath, exp.National, exp.RawString, exp.HexString, exp.BitString, exp.ByteString, exp.UnicodeString,
-    exp.CurrentDate, exp.CurrentTimestamp, exp.CurrentTime, exp.CurrentUser, exp.SessionParameter, exp.WindowSpec,
-    exp.Heredoc, exp.Hint,
+_LEAVES: Final = (
+    nodes.Literal, nodes.Identifier, nodes.DataType, nodes.Null, nodes.Boolean, nodes.Star, nodes.Var,
+    nodes.Placeholder, nodes.JSONPath, nodes.National, nodes.RawString, nodes.HexString, nodes.BitString,
+    nodes.ByteString, nodes.UnicodeString, nodes.CurrentDate, nodes.CurrentTimestamp, nodes.CurrentTime,
+    nodes.CurrentUser, nodes.SessionParameter, nodes.WindowSpec, nodes.Heredoc, nodes.Hint,
 )  # fmt: skip
-_PASSING = (
-    exp.Paren, exp.Alias, exp.Ordered, exp.Distinct, exp.IgnoreNulls, exp.RespectNulls, exp.Tuple, exp.Prior,
-    exp.Final, exp.Kwarg, exp.Where, exp.Having, exp.Qualify, exp.Group, exp.Order, exp.Aliases,
+_PASSING: Final = (
+    nodes.Paren, nodes.Alias, nodes.Ordered, nodes.Distinct, nodes.IgnoreNulls, nodes.RespectNulls, nodes.Tuple,
+    nodes.Prior, nodes.Final, nodes.Kwarg, nodes.Where, nodes.Having, nodes.Qualify, nodes.Group, nodes.Order,
+    nodes.Aliases,
 )  # fmt: skip
 
-_roles: dict[type, int] = {**dict.fromkeys(_LEAVES, LEAF), **dict.fromkeys(_PASSING, PASS), exp.Column: COLUMN}
-_handlers: dict[type, str] = {
-    exp.Case: "_case",
-    exp.If: "_if",
-    exp.Nvl2: "_nvl2",
-    exp.DecodeCase: "_decode",
-    exp.Window: "_window",
-    exp.Filter: "_filter",
-    exp.WithinGroup: "_within_group",
-    exp.Order: "_ordered_argument",
-    exp.Dot: "_dot",
-    exp.Bracket: "_bracket",
-    exp.Subquery: "_subquery",
-    exp.Select: "_subquery",
-    exp.Union: "_subquery",
-    exp.Intersect: "_subquery",
-    exp.Except: "_subquery",
-    exp.Exists: "_exists",
-    exp.In: "_in",
-    exp.Anonymous: "_anonymous",
-    exp.Collate: "_first_only",
-    exp.PropertyEQ: "_second_only",
-    exp.Slice: "_generic_special",
-    exp.Parameter: "_parameter",
-    exp.Columns: "_columns",
-    exp.Comprehension: "_comprehension",
-    exp.HavingMax: "_having_max",
-    exp.DPipe: "_concat",
-    exp.ArrayAgg: "_array_agg",
-    exp.Table: "_table_leaf",
+_roles: Final[dict[type, int]] = {**dict.fromkeys(_LEAVES, LEAF), **dict.fromkeys(_PASSING, PASS), nodes.Column: COLUMN}
+_handlers: Final[dict[type, str]] = {
+    nodes.Case: "_case",
+    nodes.If: "_if",
+    nodes.Nvl2: "_nvl2",
+    nodes.DecodeCase: "_decode",
+    nodes.Window: "_window",
+    nodes.Filter: "_filter",
+    nodes.WithinGroup: "_within_group",
+    nodes.Order: "_ordered_argument",
+    nodes.Dot: "_dot",
+    nodes.Bracket: "_bracket",
+    nodes.Subquery: "_subquery",
+    nodes.Select: "_subquery",
+    nodes.Union: "_subquery",
+    nodes.Intersect: "_subquery",
+    nodes.Except: "_subquery",
+    nodes.Exists: "_exists",
+    nodes.In: "_in",
+    nodes.Anonymous: "_anonymous",
+    nodes.Collate: "_first_only",
+    nodes.PropertyEQ: "_second_only",
+    nodes.Slice: "_generic_special",
+    nodes.Parameter: "_parameter",
+    nodes.Columns: "_columns",
+    nodes.Comprehension: "_comprehension",
+    nodes.HavingMax: "_having_max",
+    nodes.DPipe: "_concat",
+    nodes.ArrayAgg: "_array_agg",
+    nodes.Table: "_table_leaf",
 }
 for _cls in _handlers:
     _roles[_cls] = SPECIAL
@@ -106,13 +108,13 @@ for _name in ("JSONExtract", "JSONExtractScalar", "JSONBExtract", "JSONBExtractS
     _handlers[getattr(exp, _name)] = "_json"
 
 
-_skipped: set[type] = {type(None), str, bool, int, float, tuple, dict, *_LEAVES}
+_skipped: Final[set[type]] = {type(None), str, bool, int, float, tuple, dict, *_LEAVES}
 """Classes of argument values that hold no columns."""
 
 
 def _role(cls: type) -> int:
     """Decide once what a class of node does to its children."""
-    if not issubclass(cls, exp.Expr):
+    if not issubclass(cls, nodes.Expr):
         _skipped.add(cls)
         return LEAF
     for base, handler in list(_handlers.items()):
@@ -120,14 +122,14 @@ def _role(cls: type) -> int:
             _handlers[cls] = handler
             _roles[cls] = SPECIAL
             return SPECIAL
-    if issubclass(cls, exp.AggFunc):
+    if issubclass(cls, nodes.AggFunc):
         role = AGGREGATE
     elif issubclass(cls, _LEAVES):
         role = LEAF
         _skipped.add(cls)
-    elif issubclass(cls, exp.Connector | exp.Binary | exp.Unary):
+    elif issubclass(cls, nodes.Connector | nodes.Binary | nodes.Unary):
         role = GENERIC
-    elif issubclass(cls, exp.Func):
+    elif issubclass(cls, nodes.Func):
         role = FUNCTION
     else:
         role = GENERIC
@@ -270,8 +272,8 @@ class ExpressionWalk(ColumnWalk):
         value, chain = self._through(name, kind, chain)
         condition = node.args["this"]
         if not (
-            isinstance(condition, exp.Is)
-            and isinstance(condition.expression, exp.Null)
+            isinstance(condition, nodes.Is)
+            and isinstance(condition.expression, nodes.Null)
             and condition.this == node.args.get("false")
         ):
             # IF(x IS NULL, 0, x) is what the parser makes of ZEROIFNULL and its like: x steers nothing but itself.
@@ -295,14 +297,14 @@ class ExpressionWalk(ColumnWalk):
         function = node.args["this"]
         window = WINDOW if kind < CONDITIONAL else kind
         inner = function
-        while isinstance(inner, (exp.IgnoreNulls, exp.RespectNulls)):
+        while isinstance(inner, (nodes.IgnoreNulls, nodes.RespectNulls)):
             inner = inner.this
-        name = function_name(inner) if isinstance(inner, exp.Func) else ""
+        name = function_name(inner) if isinstance(inner, nodes.Func) else ""
         if kind < CONDITIONAL and name in VALUE_WINDOW_FUNCTIONS:
             chain = self.interner.prepend(name, chain)
             for value in inner.args.values():
                 for item in value if isinstance(value, list) else [value]:
-                    if isinstance(item, exp.Expr):
+                    if isinstance(item, nodes.Expr):
                         at.stack.append((item, max(kind, TRANSFORMATION), chain))
         else:
             at.stack.append((function, kind, chain))
@@ -317,7 +319,7 @@ class ExpressionWalk(ColumnWalk):
             stack.extend((item, kind, 0) for item in order.expressions)
         for key in ("alias", "this"):
             base = node.args.get(key)
-            if isinstance(base, exp.Identifier) and self.name(base) not in seen:
+            if isinstance(base, nodes.Identifier) and self.name(base) not in seen:
                 seen.add(self.name(base))
                 named = scope.windows.get(self.name(base))
                 if named is not None:
@@ -333,7 +335,7 @@ class ExpressionWalk(ColumnWalk):
         """
         function = node.this
         at.stack.append((function, kind, chain))
-        has_argument = any(True for _ in function.find_all(exp.Column))
+        has_argument = any(True for _ in function.find_all(nodes.Column))
         for item in node.expression.expressions if node.expression else ():
             if has_argument:
                 at.stack.append((item, WINDOW if kind < CONDITIONAL else kind, 0))
@@ -364,7 +366,7 @@ class ExpressionWalk(ColumnWalk):
 
     def _dot(self, node: exp.Dot, kind: int, chain: int, at: Visit) -> None:
         right = node.args.get("expression")
-        if isinstance(right, exp.Func):  # schema.function(…)
+        if isinstance(right, nodes.Func):  # schema.function(…)
             name = self._dotted(node.this)
             if self._inline(f"{name}.{function_name(right)}", right, kind, chain, at.scope, at.env, at.out):
                 return
@@ -378,14 +380,14 @@ class ExpressionWalk(ColumnWalk):
 
     def _bracket(self, node: exp.Bracket, kind: int, chain: int, at: Visit) -> None:
         for index in node.expressions:
-            if not isinstance(index, exp.Literal):
+            if not isinstance(index, nodes.Literal):
                 at.stack.append((index, CONDITIONAL if kind < CONDITIONAL else kind, 0))
         base, path = self._path(node)
         self._descend(base, path, kind, chain, at)
 
     def _json(self, node: exp.Expr, kind: int, chain: int, at: Visit) -> None:
         key = node.args.get("expression")
-        if isinstance(key, exp.Expr) and not isinstance(key, (exp.JSONPath, exp.Literal)):
+        if isinstance(key, nodes.Expr) and not isinstance(key, (nodes.JSONPath, nodes.Literal)):
             at.stack.append((key, CONDITIONAL if kind < CONDITIONAL else kind, 0))
         value = kind
         if not node.args.get("variant_extract"):  # v:a.b is a path, json_extract(v, '$.a.b') a function
@@ -397,13 +399,13 @@ class ExpressionWalk(ColumnWalk):
         """Split ``x.a[0].b`` into ``x`` and the canonical path ``a[].b``."""
         parts: list[str] = []
         while True:
-            if isinstance(node, exp.Dot) and not isinstance(node.expression, exp.Func):
+            if isinstance(node, nodes.Dot) and not isinstance(node.expression, nodes.Func):
                 right = node.expression
-                parts.append("[]" if isinstance(right, exp.Star) else self.name(right))
+                parts.append("[]" if isinstance(right, nodes.Star) else self.name(right))
                 node = node.this
-            elif isinstance(node, exp.Bracket):
+            elif isinstance(node, nodes.Bracket):
                 keys = node.expressions
-                if len(keys) == 1 and isinstance(keys[0], exp.Literal) and keys[0].is_string:
+                if len(keys) == 1 and isinstance(keys[0], nodes.Literal) and keys[0].is_string:
                     parts.append(json_key(keys[0].this))
                 else:
                     parts.append("[]")
@@ -411,7 +413,7 @@ class ExpressionWalk(ColumnWalk):
             elif _handlers.get(node.__class__) == "_json":
                 parts.extend(reversed(json_path(node.args.get("expression") or node.args.get("path"))))
                 node = node.this
-            elif isinstance(node, exp.Paren):
+            elif isinstance(node, nodes.Paren):
                 node = node.this
             else:
                 break
@@ -419,7 +421,7 @@ class ExpressionWalk(ColumnWalk):
 
     def _descend(self, base: exp.Expr, path: str, kind: int, chain: int, at: Visit) -> None:
         """Collect ``base`` with ``path`` below its columns, if it is a column; else just ``base``."""
-        if not isinstance(base, exp.Column):
+        if not isinstance(base, nodes.Column):
             built = self.field_of(base, path, at.scope, at.env)
             if built is None:
                 at.stack.append((base, max(kind, TRANSFORMATION), chain))
@@ -447,14 +449,14 @@ class ExpressionWalk(ColumnWalk):
         """Return what a method is called on (``column.upper()``, ``xml.value(…)``); None if it is a schema."""
         parts: list[exp.Expr] = []
         item: exp.Expr = node
-        while isinstance(item, exp.Dot):
-            if not isinstance(item.expression, exp.Identifier):
+        while isinstance(item, nodes.Dot):
+            if not isinstance(item.expression, nodes.Identifier):
                 return node  # a call on the result of a call
             parts.insert(0, item.expression)
             item = item.this
-        if isinstance(item, exp.Column):
+        if isinstance(item, nodes.Column):
             parts[:0] = item.parts
-        elif isinstance(item, exp.Identifier):
+        elif isinstance(item, nodes.Identifier):
             parts.insert(0, item)
         else:
             return node
@@ -462,22 +464,22 @@ class ExpressionWalk(ColumnWalk):
         level: Scope | None = scope
         while level is not None:
             if len(names) == 1 and any(names[0] in source.known for source in level.sources):
-                return exp.Column(this=parts[0].copy())
+                return nodes.Column(this=parts[0].copy())
             level = level.parent
         if len(names) == 1:
             is_method = self.dialect == "tsql" and function in XML_METHODS
-            return exp.Column(this=parts[0].copy()) if is_method else None
+            return nodes.Column(this=parts[0].copy()) if is_method else None
         if scope.find(names[:-1]) is None:
             return None
         qualifier = dict(zip(("table", "db", "catalog"), (p.copy() for p in reversed(parts[:-1])), strict=False))
-        return exp.Column(this=parts[-1].copy(), **qualifier)
+        return nodes.Column(this=parts[-1].copy(), **qualifier)
 
     def _dotted(self, node: exp.Expr) -> str:
-        if isinstance(node, exp.Dot):
+        if isinstance(node, nodes.Dot):
             return f"{self._dotted(node.this)}.{self._dotted(node.expression)}"
-        if isinstance(node, exp.Column):
+        if isinstance(node, nodes.Column):
             return ".".join(self.name(part) for part in node.parts)
-        return self.name(node) if isinstance(node, exp.Identifier) else node.name.lower()
+        return self.name(node) if isinstance(node, nodes.Identifier) else node.name.lower()
 
     # ---- subqueries ------------------------------------------------------------------------------
 
@@ -488,11 +490,11 @@ class ExpressionWalk(ColumnWalk):
 
     def _exists(self, node: exp.Exists, kind: int, chain: int, at: Visit) -> None:
         inner = node.this
-        if isinstance(inner, exp.Query):
+        if isinstance(inner, nodes.Query):
             self.query(inner, at.scope, at.env)  # contributes nothing; what it references is recorded
         else:  # exists(array, lambda)
             for value in node.args.values():
-                if isinstance(value, exp.Expr):
+                if isinstance(value, nodes.Expr):
                     at.stack.append((value, max(kind, TRANSFORMATION), chain))
 
     def _in(self, node: exp.In, kind: int, chain: int, at: Visit) -> None:
@@ -500,7 +502,7 @@ class ExpressionWalk(ColumnWalk):
         at.stack.append((node.this, kind, chain))
         for key in ("query", "unnest", "field"):
             value = node.args.get(key)
-            if isinstance(value, exp.Expr):
+            if isinstance(value, nodes.Expr):
                 at.stack.append((value, kind, chain))
         at.stack.extend((item, kind, chain) for item in node.expressions)
 
@@ -519,7 +521,7 @@ class ExpressionWalk(ColumnWalk):
         if kind < CONDITIONAL:
             chain = self.interner.prepend(name, chain)
             kind = AGGREGATION if name in AGGREGATE_NAMES else max(kind, TRANSFORMATION)
-        at.stack.extend((item, kind, chain) for item in node.expressions if isinstance(item, exp.Expr))
+        at.stack.extend((item, kind, chain) for item in node.expressions if isinstance(item, nodes.Expr))
 
     def _inline(
         self, name: str, call: exp.Expr, kind: int, chain: int, scope: Scope, env: Environment | None, out: list[int]
@@ -531,7 +533,7 @@ class ExpressionWalk(ColumnWalk):
         inner = self.bound_arguments(body, call, scope, env)
         self.inlining.append(name)
         try:
-            if isinstance(body.body, exp.Query):
+            if isinstance(body.body, nodes.Query):
                 for deps in self.query(body.body, inner, None).deps:
                     out.extend(compose(dep, max(kind, TRANSFORMATION), chain, self.interner) for dep in deps)
             else:
@@ -590,7 +592,7 @@ class ExpressionWalk(ColumnWalk):
         inner.add(source)
         at.out.extend(iterated)
         for part in (node.this, node.args.get("condition")):
-            if isinstance(part, exp.Expr):
+            if isinstance(part, nodes.Expr):
                 at.out.extend(self.collect(part, inner, at.env, kind, chain))
 
     def _first_only(self, node: exp.Expr, kind: int, chain: int, at: Visit) -> None:
@@ -598,13 +600,13 @@ class ExpressionWalk(ColumnWalk):
 
     def _second_only(self, node: exp.Expr, kind: int, chain: int, at: Visit) -> None:
         """name: value. A key of a map is a value too; the name of a field is not."""
-        if node.this.__class__ is Column and isinstance(node.parent, exp.Struct):
+        if node.this.__class__ is Column and isinstance(node.parent, nodes.Struct):
             at.stack.append((node.this, kind, chain))
         at.stack.append((node.args["expression"], kind, chain))
 
     def _generic_special(self, node: exp.Expr, kind: int, chain: int, at: Visit) -> None:
         for value in node.args.values():
-            if isinstance(value, exp.Expr):
+            if isinstance(value, nodes.Expr):
                 at.stack.append((value, max(kind, CONDITIONAL), 0))
 
     def _table_leaf(self, node: exp.Expr, kind: int, chain: int, at: Visit) -> None:

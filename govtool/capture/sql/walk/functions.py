@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+from typing import Final
 
 from sqlglot import exp
 
-AGGREGATE_NAMES = frozenset(
+from govtool.capture.sql import nodes
+
+AGGREGATE_NAMES: Final = frozenset(
     [
         "listagg",
         "string_agg",
@@ -61,7 +64,7 @@ AGGREGATE_NAMES = frozenset(
 )
 """Aggregates that the parser may leave as anonymous functions."""
 
-SERIES = frozenset(
+SERIES: Final = frozenset(
     [
         "generate_series",
         "range",
@@ -75,17 +78,17 @@ SERIES = frozenset(
 """Set-returning functions of one column, which is named after the function or its alias."""
 
 
-_type_texts: dict[tuple[object, ...], str] = {}
+_type_texts: Final[dict[tuple[object, ...], str]] = {}
 
 
 def type_text(node: exp.Expr | None, dialect: str) -> str | None:
     """Return a column's type as it is written in ``dialect``; None where there is none."""
-    if not isinstance(node, exp.DataType):
+    if not isinstance(node, nodes.DataType):
         return None
     parameters = tuple(
-        getattr(p.this, "name", None) if isinstance(p, exp.DataTypeParam) else None for p in node.expressions
+        getattr(p.this, "name", None) if isinstance(p, nodes.DataTypeParam) else None for p in node.expressions
     )
-    if None in parameters or node.args.get("values") or not isinstance(node.this, exp.DType):
+    if None in parameters or node.args.get("values") or not isinstance(node.this, nodes.DType):
         return node.sql(dialect=dialect or None)
     # Generating text takes longer than walking most statements; the types of a warehouse are few.
     key = (node.this, parameters, dialect)
@@ -95,7 +98,7 @@ def type_text(node: exp.Expr | None, dialect: str) -> str | None:
     return found
 
 
-_class_names: dict[type, str] = {}
+_class_names: Final[dict[type, str]] = {}
 
 
 def class_name(cls: type[exp.Expr]) -> str:
@@ -107,9 +110,9 @@ def class_name(cls: type[exp.Expr]) -> str:
 
 
 def _class_name(cls: type[exp.Expr]) -> str:
-    if cls is exp.ExplodingGenerateSeries:  # the parser's own name for PostgreSQL's function in FROM
+    if cls is nodes.ExplodingGenerateSeries:  # the parser's own name for PostgreSQL's function in FROM
         return "generate_series"
-    if issubclass(cls, exp.Func):
+    if issubclass(cls, nodes.Func):
         name = str(cls.sql_name()).lower()
         return re.sub(r"^(?:[a-z]_)+[a-z](?=_|$)", lambda m: m.group().replace("_", ""), name)  # j_s_o_n_table
     return cls.__name__.lower()
@@ -117,7 +120,7 @@ def _class_name(cls: type[exp.Expr]) -> str:
 
 def function_name(node: exp.Expr) -> str:
     """Return the lower-case name under which a call was written or is known."""
-    if isinstance(node, (exp.Anonymous, exp.AnonymousAggFunc)):
+    if isinstance(node, (nodes.Anonymous, nodes.AnonymousAggFunc)):
         name = node.args.get("this")
         text = name if isinstance(name, str) else getattr(name, "name", "") or ""
         return str(text).lower()

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from sqlglot import exp
 
+from govtool.capture.sql import nodes
 from govtool.capture.sql.walk.columns import ROW_KINDS
 from govtool.capture.sql.walk.dependencies import CONDITIONAL, Deps, arm_of, with_arm
 from govtool.capture.sql.walk.modify import ModifyWalk
@@ -11,7 +14,7 @@ from govtool.capture.sql.walk.relation import OpenStar, Output, Source
 from govtool.capture.sql.walk.scope import Environment, Scope
 from govtool.capture.sql.walk.writes import Write
 
-FILTER = ROW_KINDS["filter"]
+FILTER: Final = ROW_KINDS["filter"]
 
 
 class InsertWalk(ModifyWalk):
@@ -24,27 +27,27 @@ class InsertWalk(ModifyWalk):
         """Walk one INSERT; ``source`` is the FROM of Hive's multi-insert."""
         query = tree.args.get("expression")
         target = tree.this
-        if not isinstance(target, (exp.Table, exp.Schema, exp.Directory)):
+        if not isinstance(target, (nodes.Table, nodes.Schema, nodes.Directory)):
             self.diagnose("opaque", "the target of an INSERT is not a table", tree)
             return None
         if (
-            isinstance(query, exp.Expr)
-            and not isinstance(query, exp.DML)
+            isinstance(query, nodes.Expr)
+            and not isinstance(query, nodes.DML)
             and source is not None
-            and isinstance(query, exp.Select)
+            and isinstance(query, nodes.Select)
         ):
             if query.args.get("from_") is None:
-                query.set("from_", exp.From(this=source.copy()))
+                query.set("from_", nodes.From(this=source.copy()))
             output = self.query(query, None, env)
-        elif isinstance(query, (exp.Query, exp.Table, exp.Values, exp.Pivot)):
+        elif isinstance(query, (nodes.Query, nodes.Table, nodes.Values, nodes.Pivot)):
             output = self.query(query, None, env)
         else:
             output = Output()
         overwrite = bool(tree.args.get("overwrite"))
-        if isinstance(target, exp.Directory):
+        if isinstance(target, nodes.Directory):
             return self._write(target, output, "insert", "replace", "file", query)
         columns, _ = self._column_list(target)
-        table = target.this if isinstance(target, exp.Schema) else target
+        table = target.this if isinstance(target, nodes.Schema) else target
         partition = table.args.get("partition") or tree.args.get("partition")
         static, dynamic = self._partition(partition)
         output = self._by_target(
@@ -65,12 +68,12 @@ class InsertWalk(ModifyWalk):
         """Split PARTITION (a = 'x', b) into static columns and dynamic ones."""
         static: dict[str, Deps] = {}
         dynamic: list[str] = []
-        for item in node.expressions if isinstance(node, exp.Expr) else ():
-            if isinstance(item, exp.EQ):
+        for item in node.expressions if isinstance(node, nodes.Expr) else ():
+            if isinstance(item, nodes.EQ):
                 left = item.this
-                static[self.name(left.this if isinstance(left, exp.Column) else left)] = ()
+                static[self.name(left.this if isinstance(left, nodes.Column) else left)] = ()
             else:
-                dynamic.append(self.name(item.this if isinstance(item, exp.Column) else item))
+                dynamic.append(self.name(item.this if isinstance(item, nodes.Column) else item))
         return static, dynamic
 
     def _by_target(
@@ -97,7 +100,7 @@ class InsertWalk(ModifyWalk):
         if not names and dynamic and not output.open:
             names = [*output.names[: max(0, len(output.names) - len(dynamic))], *dynamic]
         if not names:
-            if output.names and target and not isinstance(query, exp.Values):
+            if output.names and target and not isinstance(query, nodes.Values):
                 self.diagnose(
                     "assumed",
                     f"the columns of {target} are not known: taken from the names of the query",
@@ -142,7 +145,7 @@ class InsertWalk(ModifyWalk):
         inserted.hidden = True
         for alias in ("values", "new"):
             scope.by_alias.setdefault(alias, inserted)
-        sets = [item for item in node.expressions if isinstance(item, exp.EQ)]
+        sets = [item for item in node.expressions if isinstance(item, nodes.EQ)]
         if not sets:
             return
         group = self.number()
@@ -159,7 +162,7 @@ class InsertWalk(ModifyWalk):
         """Hive's FROM … INSERT … INSERT …, and Oracle's and Snowflake's INSERT ALL / FIRST."""
         source = tree.args["source"]
         env = self.environment(tree, None, None)
-        hive = [item for item in tree.expressions if isinstance(item, exp.Insert)]
+        hive = [item for item in tree.expressions if isinstance(item, nodes.Insert)]
         if hive:
             for item in hive:
                 self.insert(item, env, source)
@@ -169,21 +172,21 @@ class InsertWalk(ModifyWalk):
         conditions: list[exp.Expr] = []
         for item in tree.expressions:
             insert = item.this
-            if not isinstance(insert, exp.Insert):
+            if not isinstance(insert, nodes.Insert):
                 continue
             scope = Scope(None)
             scope.add(Source("", output=output))
             values = insert.args.get("expression")
-            row = values.expressions[0] if isinstance(values, exp.Values) and values.expressions else None
+            row = values.expressions[0] if isinstance(values, nodes.Values) and values.expressions else None
             written = Output()
             if row is None:
                 for name, deps in zip(output.names, output.deps, strict=True):
                     written.add(name, deps)
             else:
-                for value in row.expressions if isinstance(row, exp.Tuple) else [row]:
+                for value in row.expressions if isinstance(row, nodes.Tuple) else [row]:
                     written.add(self.output_name(value), self.dependencies(value, scope, env))
             columns, _ = self._column_list(insert.this)
-            table = insert.this.this if isinstance(insert.this, exp.Schema) else insert.this
+            table = insert.this.this if isinstance(insert.this, nodes.Schema) else insert.this
             written = self._by_target(written, self._target(table), columns, {}, [], False, insert, None)
             own = item.args.get("expression")
             # ELSE, and with FIRST every later branch, is reached by what the earlier conditions let through.

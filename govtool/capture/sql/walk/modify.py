@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
 from sqlglot import exp
 
+from govtool.capture.sql import nodes
 from govtool.capture.sql.walk.columns import ROW_KINDS
 from govtool.capture.sql.walk.create import CreateWalk
 from govtool.capture.sql.walk.dependencies import CONDITIONAL, KIND_MASK, Deps, arm_of, bounded, compose, with_arm
@@ -13,7 +15,7 @@ from govtool.capture.sql.walk.relation import Output, Source, starred
 from govtool.capture.sql.walk.scope import Environment, Scope
 from govtool.capture.sql.walk.writes import Write
 
-FILTER = ROW_KINDS["filter"]
+FILTER: Final = ROW_KINDS["filter"]
 
 
 class ModifyWalk(CreateWalk):
@@ -40,7 +42,7 @@ class ModifyWalk(CreateWalk):
             self.add_source(from_.this, scope, env)
         for key in ("joins", "laterals"):
             for item in tree.args.get(key) or ():
-                if isinstance(item, exp.Join):
+                if isinstance(item, nodes.Join):
                     self.add_join(item, scope, env)
         where = tree.args.get("where")
         if where is not None:
@@ -64,14 +66,14 @@ class ModifyWalk(CreateWalk):
 
     def _aliased_target(self, table: exp.Expr, from_: exp.Expr | None) -> exp.Table | None:
         """T-SQL's UPDATE u … FROM t u: the target is the table behind the alias."""
-        if from_ is None or not isinstance(table, exp.Table) or table.args.get("db"):
+        if from_ is None or not isinstance(table, nodes.Table) or table.args.get("db"):
             return None
         stack = [from_.this, *(from_.parent.args.get("joins") or [] if from_.parent is not None else [])]
         while stack:
             item = stack.pop()
-            if isinstance(item, exp.Join):
+            if isinstance(item, nodes.Join):
                 item = item.this
-            if isinstance(item, exp.Table):
+            if isinstance(item, nodes.Table):
                 alias, _ = self._alias(item)
                 if (alias or self.name(item.this)) == self.name(table.this) and (
                     alias or self.dialect in ("tsql", "fabric")
@@ -84,12 +86,12 @@ class ModifyWalk(CreateWalk):
         """Return the columns that SET assigns, with what flows into each; rows of subqueries steer their column."""
         found: list[tuple[str, Deps]] = []
         for item in items:
-            if not isinstance(item, (exp.EQ, exp.PropertyEQ)):
+            if not isinstance(item, (nodes.EQ, nodes.PropertyEQ)):
                 self.diagnose("opaque", "an assignment of SET is not understood", item)
                 continue
             left, right = item.this, item.expression
             saved, self.rows = self.rows, {}
-            if isinstance(left, exp.Tuple):
+            if isinstance(left, nodes.Tuple):
                 names = [self._assigned(part) for part in left.expressions]
                 values = self._tuple_values(right, len(names), scope, env)
             else:
@@ -101,23 +103,23 @@ class ModifyWalk(CreateWalk):
         return found
 
     def _tuple_values(self, right: exp.Expr, count: int, scope: Scope, env: Environment | None) -> list[Deps]:
-        plain = right.unnest() if isinstance(right, (exp.Subquery, exp.Paren)) else right
-        if isinstance(plain, exp.Query):
+        plain = right.unnest() if isinstance(right, (nodes.Subquery, nodes.Paren)) else right
+        if isinstance(plain, nodes.Query):
             return self.query(plain, scope, env).deps
-        if isinstance(plain, exp.Tuple):
+        if isinstance(plain, nodes.Tuple):
             return [self.dependencies(value, scope, env) for value in plain.expressions]
         return [self.dependencies(right, scope, env)] * count
 
     def _assigned(self, node: exp.Expr) -> str:
         """Return the column (or field path) that an assignment names, without the table's alias."""
-        if isinstance(node, exp.Column):
+        if isinstance(node, nodes.Column):
             parts = self.qualifier(node.parts)
             return (
                 parts[-1]
                 if len(parts) < 2 or self.dialect not in ("bigquery", "spark", "databricks")
                 else self._assigned_path(parts)
             )
-        if isinstance(node, (exp.Dot, exp.Bracket)):
+        if isinstance(node, (nodes.Dot, nodes.Bracket)):
             base, path = self._path(node)
             return f"{self._assigned(base)}.{path}" if not path.startswith("[") else f"{self._assigned(base)}{path}"
         return self.name(node)
@@ -136,7 +138,7 @@ class ModifyWalk(CreateWalk):
         """Walk a DELETE: what decides which rows go is referenced by the target's row set."""
         scope = Scope(None)
         several = tree.args.get("tables")
-        table = tree.this if isinstance(tree.this, exp.Table) else several[0] if several else None
+        table = tree.this if isinstance(tree.this, nodes.Table) else several[0] if several else None
         if table is None:
             return self._write(tree, Output(), "delete", "delete", "table", None, defines=False)
         self.add_source(table, scope, env)
@@ -176,11 +178,11 @@ class ModifyWalk(CreateWalk):
             arm = arm_of(group, number)
             then = when.args["then"]
             # Oracle writes the condition of a branch behind it: UPDATE SET … WHERE …, INSERT … WHERE ….
-            where = then.args.get("where") if isinstance(then, exp.DML) else None
-            conditions = [c for c in (when.args.get("condition"), where) if isinstance(c, exp.Expr)]
+            where = then.args.get("where") if isinstance(then, nodes.DML) else None
+            conditions = [c for c in (when.args.get("condition"), where) if isinstance(c, nodes.Expr)]
             deciding = [dep for c in conditions for dep in self.collect(c, scope, env, CONDITIONAL, 0)]
             deciding_rows, self.rows = self.rows, {}
-            if isinstance(then, exp.Update):
+            if isinstance(then, nodes.Update):
                 steering = [
                     compose(dep & ~KIND_MASK, CONDITIONAL, 0, self.interner)
                     for dep in (*on, *deciding, *on_rows, *deciding_rows)
@@ -188,7 +190,7 @@ class ModifyWalk(CreateWalk):
                 for name, deps in self._branch_values(then, scope, env, source, target):
                     self._add_to(output, name, with_arm((*deps, *steering), arm))
                 continue
-            if isinstance(then, exp.Insert):
+            if isinstance(then, nodes.Insert):
                 for name, deps in self._branch_insert(then, scope, env, source, target):
                     self._add_to(output, name, with_arm(deps, arm))
             self.refer(on, ROW_KINDS["join"])
@@ -206,7 +208,7 @@ class ModifyWalk(CreateWalk):
         self, then: exp.Update, scope: Scope, env: Environment | None, source: Source | None, target: str
     ) -> list[tuple[str, Deps]]:
         assigned = then.args.get("expressions")
-        if isinstance(assigned, exp.Star) or any(isinstance(item, exp.Star) for item in assigned or ()):
+        if isinstance(assigned, nodes.Star) or any(isinstance(item, nodes.Star) for item in assigned or ()):
             return self._same_names(source, target, then)
         saved, self._targets = self._targets, frozenset({scope.sources[0].alias})
         try:
@@ -236,28 +238,32 @@ class ModifyWalk(CreateWalk):
     ) -> list[tuple[str, Deps]]:
         columns = then.this
         values = then.args.get("expression")
-        if not isinstance(values, exp.Expr) and isinstance(columns, exp.Tuple) and len(columns.expressions) == 1:
+        if not isinstance(values, nodes.Expr) and isinstance(columns, nodes.Tuple) and len(columns.expressions) == 1:
             call = columns.expressions[0]
-            if isinstance(call, exp.Anonymous) and call.name.upper() == "VALUES":  # INSERT VALUES (…) without a list
-                columns, values = None, exp.Tuple(expressions=call.expressions)
-        if isinstance(columns, (exp.Star, exp.Var)) and not isinstance(values, exp.Expr):
-            if isinstance(columns, exp.Var) and source is not None:  # BigQuery's INSERT ROW: by position
+            if isinstance(call, nodes.Anonymous) and call.name.upper() == "VALUES":  # INSERT VALUES (…) without a list
+                columns, values = None, nodes.Tuple(expressions=call.expressions)
+        if isinstance(columns, (nodes.Star, nodes.Var)) and not isinstance(values, nodes.Expr):
+            if isinstance(columns, nodes.Var) and source is not None:  # BigQuery's INSERT ROW: by position
                 output = self.source_star(source)
                 known = self.lookup.table(target)
                 if known.complete and not output.open:
                     return list(zip(known.columns, output.deps, strict=False))
             return self._same_names(source, target, then)
         items = (
-            values.expressions if isinstance(values, exp.Tuple) else [values] if isinstance(values, exp.Expr) else []
+            values.expressions
+            if isinstance(values, nodes.Tuple)
+            else [values]
+            if isinstance(values, nodes.Expr)
+            else []
         )
-        if isinstance(columns, exp.Tuple):
+        if isinstance(columns, nodes.Tuple):
             names = [self._assigned(c) for c in columns.expressions]
-        elif isinstance(columns, (exp.Column, exp.Identifier, exp.Paren)):
-            inner = columns.this if isinstance(columns, exp.Paren) else columns
+        elif isinstance(columns, (nodes.Column, nodes.Identifier, nodes.Paren)):
+            inner = columns.this if isinstance(columns, nodes.Paren) else columns
             names = [self._assigned(inner)]
         else:
             known = self.lookup.table(target)
-            if isinstance(values, exp.Var) or not items:
+            if isinstance(values, nodes.Var) or not items:
                 return self._same_names(source, target, then)
             if not known.complete:
                 names = [self.output_name(item) for item in items]
@@ -269,5 +275,5 @@ class ModifyWalk(CreateWalk):
                 self.diagnose("assumed", text, then, severity="info")
                 return [(name, self.dependencies(item, scope, env)) for name, item in zip(names, items, strict=True)]
             names = list(known.columns)
-        items = [item.this if isinstance(item, exp.Paren) else item for item in items]
+        items = [item.this if isinstance(item, nodes.Paren) else item for item in items]
         return [(name, self.dependencies(item, scope, env)) for name, item in zip(names, items, strict=False)]

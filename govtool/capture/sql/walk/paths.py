@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlglot import exp
+from govtool.capture.sql import nodes
 
 
 def joined_path(parts: list[str]) -> str:
@@ -28,16 +28,16 @@ def json_key(key: str) -> str:
 def json_path(path: object) -> list[str]:
     """Return the steps of a JSON path: ``['user']`` first, plain keys below as names, elements as ``[]``."""
     steps: list[str] = []
-    if isinstance(path, exp.JSONPath):
+    if isinstance(path, nodes.JSONPath):
         for part in path.expressions:
-            if isinstance(part, exp.JSONPathKey) and isinstance(part.this, str):
+            if isinstance(part, nodes.JSONPathKey) and isinstance(part.this, str):
                 plain = steps and part.this.isidentifier() and part.this == part.this.lower()
                 steps.append(part.this if plain else json_key(part.this))
-            elif isinstance(part, exp.JSONPathRoot):
+            elif isinstance(part, nodes.JSONPathRoot):
                 continue
             else:
                 steps.append("[]")
-    elif isinstance(path, exp.Literal) and path.is_string:
+    elif isinstance(path, nodes.Literal) and path.is_string:
         text = str(path.this)
         if text.startswith("{") and text.endswith("}"):  # PostgreSQL's #> '{a,b}'
             steps.extend(
@@ -47,6 +47,6 @@ def json_path(path: object) -> list[str]:
             )
         elif text.isidentifier():
             steps.append(json_key(text))
-    elif isinstance(path, exp.Literal):
+    elif isinstance(path, nodes.Literal):
         steps.append("[]")
     return steps

@@ -9,6 +9,7 @@ from itertools import product
 
 from sqlglot import exp
 
+from govtool.capture.sql import nodes
 from govtool.capture.sql.walk.columns import ROW_KINDS
 from govtool.capture.sql.walk.dependencies import CONDITIONAL, IDENTITY, Deps, bounded
 from govtool.capture.sql.walk.relation import FunctionRows, OpenStar, Output, Source
@@ -34,22 +35,22 @@ class PivotWalk(SourceWalk):
         source = inner.sources[0]
         consumed: set[str] = set()
         field_deps: list[int] = []
-        aggregates = [item for item in node.expressions if isinstance(item, exp.Expr)]
+        aggregates = [item for item in node.expressions if isinstance(item, nodes.Expr)]
         fields = node.args.get("fields") or ()
         if node.args.get("using"):  # DuckDB's PIVOT t ON m USING sum(x): the columns depend on the data
             fields, aggregates = aggregates, node.args["using"]
         for field in fields:
-            named = field.this if isinstance(field, exp.In) else field
-            consumed.update(self.name(column.this) for column in named.find_all(exp.Column))
+            named = field.this if isinstance(field, nodes.In) else field
+            consumed.update(self.name(column.this) for column in named.find_all(nodes.Column))
             field_deps.extend(self.collect(named, inner, env, CONDITIONAL, 0))
         values: list[Deps] = []
         for item in aggregates:
-            consumed.update(self.name(column.this) for column in item.find_all(exp.Column))
+            consumed.update(self.name(column.this) for column in item.find_all(nodes.Column))
             values.append(bounded([*self.collect(item, inner, env, IDENTITY, 0), *field_deps]))
         output = Output()
         group = node.args.get("group")
         star = self.star(inner)
-        kept = [self.name(c.this) for c in group.find_all(exp.Column)] if group is not None else star.names
+        kept = [self.name(c.this) for c in group.find_all(nodes.Column)] if group is not None else star.names
         for name in kept:
             if name not in consumed or group is not None:
                 deps = source.get(name, self.interner) or source.assume(name, self.interner) or ()
@@ -72,7 +73,7 @@ class PivotWalk(SourceWalk):
 
     def _pivot_names(self, node: exp.Pivot, fields: Sequence[exp.Expr], aggregates: Sequence[exp.Expr]) -> list[str]:
         """The columns of DuckDB's PIVOT statement where IN lists the values; none where the data decide."""
-        if not node.args.get("using") or not fields or not all(isinstance(field, exp.In) for field in fields):
+        if not node.args.get("using") or not fields or not all(isinstance(field, nodes.In) for field in fields):
             return []
         values = [
             [fold(v.alias_or_name, quoted=True, dialect=self.dialect) for v in field.expressions] for field in fields
@@ -97,15 +98,17 @@ class PivotWalk(SourceWalk):
             entries = []
             value_names = []
             for item in node.expressions:
-                value_names.extend(self.name(i) for i in (item.expressions if isinstance(item, exp.Tuple) else [item]))
+                value_names.extend(
+                    self.name(i) for i in (item.expressions if isinstance(item, nodes.Tuple) else [item])
+                )
             for field in node.args.get("fields") or ():
                 names.append(self.name(field.this))
                 entries.extend(field.expressions)
         for entry in entries:
-            plain = entry.this if isinstance(entry, (exp.PivotAlias, exp.Alias)) else entry
-            columns = list(plain.expressions) if isinstance(plain, exp.Tuple) else [plain]
+            plain = entry.this if isinstance(entry, (nodes.PivotAlias, nodes.Alias)) else entry
+            columns = list(plain.expressions) if isinstance(plain, nodes.Tuple) else [plain]
             for i, column in enumerate(columns):
-                consumed.update(self.name(c.this) for c in column.find_all(exp.Column))
+                consumed.update(self.name(c.this) for c in column.find_all(nodes.Column))
                 target = value_names[i] if i < len(value_names) else value_names[-1] if value_names else "value"
                 values.setdefault(target, []).extend(self.collect(column, inner, env, IDENTITY, 0))
         output = Output()
@@ -135,14 +138,14 @@ class PivotWalk(SourceWalk):
         output = Output()
         for item in node.args.get("partition_by") or ():
             deps = self.dependencies(item, inner, env)
-            output.add(self.name(item.this) if isinstance(item, exp.Column) else "", deps)
+            output.add(self.name(item.this) if isinstance(item, nodes.Column) else "", deps)
             self.refer(deps, ROW_KINDS["group"])
         order = node.args.get("order")
         self.refer_to(order, inner, env, ROW_KINDS["sort"])
         if "ALL ROWS" in str(node.args.get("rows") or "").upper():
             output = self.star(inner)
         for measure in node.args.get("measures") or ():
-            item = measure.this if isinstance(measure, exp.MatchRecognizeMeasure) else measure
+            item = measure.this if isinstance(measure, nodes.MatchRecognizeMeasure) else measure
             output.add(self.name(item.args.get("alias")), self.dependencies(item, inner, env))
         for definition in node.args.get("define") or ():
             self.refer_to(definition.this, inner, env, ROW_KINDS["filter"])

@@ -6,9 +6,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from typing import Final
 
 from sqlglot import exp
 
+from govtool.capture.sql import nodes
 from govtool.capture.sql.walk import naming
 from govtool.capture.sql.walk.columns import ROW_KINDS
 from govtool.capture.sql.walk.dependencies import CHAIN_MASK, KIND_MASK, REF_SHIFT, bounded
@@ -17,9 +19,9 @@ from govtool.capture.sql.walk.relation import ArrayElements, FunctionRows, OpenS
 from govtool.capture.sql.walk.scope import Environment, MergingJoin, Scope
 from govtool.capture.sql.walk.shapes import SHAPED
 
-_SHAPED = frozenset(SHAPED)
+_SHAPED: Final = frozenset(SHAPED)
 
-MERGED_IN_PLACE = frozenset({"duckdb", "sqlite", "clickhouse"})
+MERGED_IN_PLACE: Final = frozenset({"duckdb", "sqlite", "clickhouse"})
 """Dialects whose ``*`` leaves the columns of USING where the left side has them; elsewhere they come first."""
 
 
@@ -31,10 +33,10 @@ class ProjectionWalk(PivotWalk):
         aliases = scope.aliases
         for item in node.args["expressions"]:
             cls = item.__class__
-            if cls is exp.Alias:
+            if cls is nodes.Alias:
                 value = item.args["this"]
                 name = self.name(item.args["alias"])
-                if value.__class__ is exp.Columns:
+                if value.__class__ is nodes.Columns:
                     self._columns_item(value, name, scope, env, output)
                     continue
                 deps = self.dependencies(value, scope, env)
@@ -42,24 +44,24 @@ class ProjectionWalk(PivotWalk):
                 if value.__class__ in _SHAPED or self.has_shapes:
                     self.remember_shape(value, output, scope, env)
                 aliases.setdefault(name, deps)
-            elif cls is exp.Column:
-                if item.args["this"].__class__ is exp.Star:
+            elif cls is nodes.Column:
+                if item.args["this"].__class__ is nodes.Star:
                     self._qualified_star(item, scope, env, output)
                 else:
                     output.add(self.name(item.args["this"]), self.dependencies(item, scope, env))
                     if self.has_shapes:
                         self.remember_shape(item, output, scope, env)
-            elif cls is exp.Star:
+            elif cls is nodes.Star:
                 _extend(output, self.starred_columns(item, scope, env))
-            elif cls is exp.Columns:
+            elif cls is nodes.Columns:
                 self._columns_item(item, "", scope, env, output)
-            elif cls is exp.Aliases:
+            elif cls is nodes.Aliases:
                 self._several(item, scope, env, output)
-            elif cls is exp.Dot and isinstance(item.expression, exp.Star):
+            elif cls is nodes.Dot and isinstance(item.expression, nodes.Star):
                 self._struct_star(item, scope, env, output)
-            elif self.dialect == "duckdb" and cls is exp.Explode and isinstance(item.args["this"], exp.Struct):
+            elif self.dialect == "duckdb" and cls is nodes.Explode and isinstance(item.args["this"], nodes.Struct):
                 _extend(output, self._struct_fields(item.args["this"], scope, env))
-            elif self.dialect == "duckdb" and (columns := item.find(exp.Columns)) is not None:
+            elif self.dialect == "duckdb" and (columns := item.find(nodes.Columns)) is not None:
                 self._repeated(item, columns, scope, env, output)
             else:
                 output.add(self.output_name(item), self.dependencies(item, scope, env))
@@ -68,37 +70,37 @@ class ProjectionWalk(PivotWalk):
                 output.names[position] = f"_c{position}"
         exclude = node.args.get("exclude")
         if exclude:
-            dropped = {self.name(column.this if isinstance(column, exp.Column) else column) for column in exclude}
+            dropped = {self.name(column.this if isinstance(column, nodes.Column) else column) for column in exclude}
             output = _without(output, dropped)
         return output
 
     def output_name(self, item: exp.Expr) -> str:
         """Return the name a projection gives its column without an alias; empty where it gives none."""
-        if isinstance(item, exp.Alias):
+        if isinstance(item, nodes.Alias):
             return self.name(item.args["alias"])
-        if isinstance(item, exp.Column):
+        if isinstance(item, nodes.Column):
             return self.name(item.this)
         if self.dialect in naming.DIALECTS:
             return naming.column_name(item, self.name)
-        if isinstance(item, exp.Dot):
-            return self.name(item.expression) if isinstance(item.expression, exp.Identifier) else ""
-        if isinstance(item, exp.Paren):
+        if isinstance(item, nodes.Dot):
+            return self.name(item.expression) if isinstance(item.expression, nodes.Identifier) else ""
+        if isinstance(item, nodes.Paren):
             return self.output_name(item.this)
-        if isinstance(item, exp.Subquery):
+        if isinstance(item, nodes.Subquery):
             inner = item.unnest()
-            if isinstance(inner, exp.Select) and len(inner.expressions) == 1:
+            if isinstance(inner, nodes.Select) and len(inner.expressions) == 1:
                 return self.output_name(inner.expressions[0])
             return ""
-        if isinstance(item, exp.Cast) and self.dialect in ("spark", "databricks", "hive", "spark2"):
+        if isinstance(item, nodes.Cast) and self.dialect in ("spark", "databricks", "hive", "spark2"):
             return self.output_name(item.this)
         if (
-            isinstance(item, exp.JSONExtract)
+            isinstance(item, nodes.JSONExtract)
             and item.args.get("variant_extract")
-            and isinstance(item.expression, exp.JSONPath)
+            and isinstance(item.expression, nodes.JSONPath)
         ):
             last = item.expression.expressions[-1]
-            return self.name(str(last.this)) if isinstance(last, exp.JSONPathKey) else ""
-        if isinstance(item, (exp.Filter, exp.WithinGroup)):
+            return self.name(str(last.this)) if isinstance(last, nodes.JSONPathKey) else ""
+        if isinstance(item, (nodes.Filter, nodes.WithinGroup)):
             return self.output_name(item.this)
         return ""
 
@@ -155,9 +157,9 @@ class ProjectionWalk(PivotWalk):
         pattern = args.get("ilike")
         if not (except_ or replace or rename or pattern):
             return output
-        dropped = {self.name(c.this if isinstance(c, exp.Column) else c) for c in except_ or ()}
+        dropped = {self.name(c.this if isinstance(c, nodes.Column) else c) for c in except_ or ()}
         renamed = {
-            self.name(a.this.this if isinstance(a.this, exp.Column) else a.this): self.name(a.args["alias"])
+            self.name(a.this.this if isinstance(a.this, nodes.Column) else a.this): self.name(a.args["alias"])
             for a in rename or ()
         }
         replaced = {self.name(a.args["alias"]): self.dependencies(a.this, scope, env) for a in replace or ()}
@@ -181,7 +183,7 @@ class ProjectionWalk(PivotWalk):
             return
         # Not a source: the fields of a struct column.
         parts = item.parts[:-1]
-        column = exp.Column(
+        column = nodes.Column(
             this=parts[-1].copy(),
             **dict(zip(("table", "db", "catalog"), (p.copy() for p in reversed(parts[:-1])), strict=False)),
         )
@@ -209,15 +211,15 @@ class ProjectionWalk(PivotWalk):
     ) -> None:
         """DuckDB's COLUMNS(*), COLUMNS('pattern')."""
         inner = node.this
-        every = self.starred_columns(inner, scope, env) if isinstance(inner, exp.Star) else self.star(scope)
-        if isinstance(inner, exp.Literal):
+        every = self.starred_columns(inner, scope, env) if isinstance(inner, nodes.Star) else self.star(scope)
+        if isinstance(inner, nodes.Literal):
             try:
                 pattern = re.compile(inner.name)
             except re.error:
                 self.diagnose("opaque", "COLUMNS has a pattern that is not a regular expression", node)
                 return
             every = _kept(every, lambda name: bool(pattern.search(name)))
-        elif not isinstance(inner, exp.Star):
+        elif not isinstance(inner, nodes.Star):
             self.diagnose("opaque", "COLUMNS with a computed argument", node)
         _extend(output, every)
 
@@ -236,7 +238,7 @@ class ProjectionWalk(PivotWalk):
     def _several(self, node: exp.Aliases, scope: Scope, env: Environment | None, output: Output) -> None:
         """A generator with several columns: stack(…) AS (k, v), posexplode(…) AS (pos, col)."""
         names = [self.name(alias) for alias in node.expressions]
-        inner = self._function_output(node.this, scope, env) if isinstance(node.this, exp.Func) else Output()
+        inner = self._function_output(node.this, scope, env) if isinstance(node.this, nodes.Func) else Output()
         spread = len(inner.names) == len(names) and not inner.open
         everything = bounded(dep for deps in inner.deps for dep in deps)
         for position, name in enumerate(names):
@@ -246,10 +248,10 @@ class ProjectionWalk(PivotWalk):
         items: list[exp.Expr] = list(group.expressions)
         for key in ("grouping_sets", "cube", "rollup"):
             for part in group.args.get(key) or ():
-                items.extend(part.expressions if isinstance(part, exp.Expr) and part.expressions else [])
+                items.extend(part.expressions if isinstance(part, nodes.Expr) and part.expressions else [])
         if group.args.get("all"):
             for item, deps in zip(node.expressions, output.deps, strict=False):
-                if not isinstance(item, exp.Star) and not any(item.find_all(exp.AggFunc)):
+                if not isinstance(item, nodes.Star) and not any(item.find_all(nodes.AggFunc)):
                     self.refer(deps, ROW_KINDS["group"])
         self._refer_items(items, output, scope, env, ROW_KINDS["group"])
 
@@ -261,31 +263,31 @@ class ProjectionWalk(PivotWalk):
 
     def _refer_item(self, item: exp.Expr, output: Output, scope: Scope, env: Environment | None, kind: int) -> None:
         """Reference an item of GROUP BY or ORDER BY: a position, an alias of the output, or an expression."""
-        if isinstance(item, (exp.Cube, exp.Rollup, exp.GroupingSets, exp.Tuple)):
+        if isinstance(item, (nodes.Cube, nodes.Rollup, nodes.GroupingSets, nodes.Tuple)):
             self._refer_items(list(item.expressions), output, scope, env, kind)
             return
         plain = item
-        while isinstance(plain, (exp.Ordered, exp.Paren)):
+        while isinstance(plain, (nodes.Ordered, nodes.Paren)):
             plain = plain.this
-        if isinstance(plain, exp.Tuple):
+        if isinstance(plain, nodes.Tuple):
             self._refer_items(list(plain.expressions), output, scope, env, kind)
             return
-        if isinstance(plain, exp.Literal) and not plain.is_string and plain.name.isdigit():
+        if isinstance(plain, nodes.Literal) and not plain.is_string and plain.name.isdigit():
             position = int(plain.name) - 1
             if 0 <= position < len(output.deps):
                 self.refer(output.deps[position], kind)
             return
-        if not isinstance(plain, (exp.Column, exp.Var)):
+        if not isinstance(plain, (nodes.Column, nodes.Var)):
             self.refer_to(item, scope, env, kind)
             return
-        everything = isinstance(plain, exp.Var) and plain.name.upper() == "ALL"
+        everything = isinstance(plain, nodes.Var) and plain.name.upper() == "ALL"
         if everything or (
-            isinstance(plain, exp.Column) and self.name(plain.this) == "all" and "all" not in output.index()
+            isinstance(plain, nodes.Column) and self.name(plain.this) == "all" and "all" not in output.index()
         ):
             for deps in output.deps:
                 self.refer(deps, kind)
             return
-        if isinstance(plain, exp.Column) and not plain.args.get("table"):
+        if isinstance(plain, nodes.Column) and not plain.args.get("table"):
             name = self.name(plain.this)
             if kind == ROW_KINDS["sort"]:  # output columns come first, whether or not they are aliases
                 named = output.index().get(name)
@@ -349,7 +351,7 @@ def _kept(output: Output, keep: Callable[[str], bool]) -> Output:
 
 
 def _like(pattern: exp.Expr, name: str) -> bool:
-    text = pattern.name if isinstance(pattern, exp.Expr) else str(pattern)
+    text = pattern.name if isinstance(pattern, nodes.Expr) else str(pattern)
     return (
         re.fullmatch(re.escape(text).replace("%", ".*").replace("_", "."), name, re.IGNORECASE | re.DOTALL) is not None
     )

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import cast
+from typing import Final, cast
 
 from sqlglot import exp
 
+from govtool.capture.sql import nodes
 from govtool.capture.sql.walk.columns import ROW_KINDS
 from govtool.capture.sql.walk.relation import FunctionRows, OpenStar, Output
 from govtool.capture.sql.walk.scope import CommonTable, Environment, Scope
@@ -13,7 +14,7 @@ from govtool.capture.sql.walk.set_operations import SetOperationWalk, reads_itse
 
 FILTER, JOIN, DISTINCT, SORT = (ROW_KINDS[key] for key in ("filter", "join", "distinct", "sort"))
 
-NO_ALIASES_IN_HAVING = frozenset({"postgres", "oracle", "tsql", "fabric", "trino", "presto", "athena"})
+NO_ALIASES_IN_HAVING: Final = frozenset({"postgres", "oracle", "tsql", "fabric", "trino", "presto", "athena"})
 
 
 class QueryWalk(SetOperationWalk):
@@ -21,13 +22,13 @@ class QueryWalk(SetOperationWalk):
 
     def query(self, node: exp.Expr, scope: Scope | None, env: Environment | None) -> Output:
         """Return the output of a query expression; ``scope`` is what it may be correlated with."""
-        if isinstance(node, exp.Select):
+        if isinstance(node, nodes.Select):
             return self.select(node, scope, env)
-        if isinstance(node, exp.SetOperation):
+        if isinstance(node, nodes.SetOperation):
             return self.set_operation(node, scope, env)
-        if isinstance(node, exp.Subquery):
+        if isinstance(node, nodes.Subquery):
             env = self.environment(node, scope, env)
-            if isinstance(node.this, exp.Table):
+            if isinstance(node.this, nodes.Table):
                 inner = Scope(scope)
                 self.add_source(node.this, inner, env)
                 output = self.star(inner)
@@ -35,22 +36,22 @@ class QueryWalk(SetOperationWalk):
                 output = self.query(node.this, scope, env)
             self.modifiers(node, output, scope, env)
             return output
-        if isinstance(node, exp.Values):
+        if isinstance(node, nodes.Values):
             return self.values(node, scope, env)
-        if isinstance(node, exp.Table):
+        if isinstance(node, nodes.Table):
             inner = Scope(scope)
             self.add_source(node, inner, env)
             return self.star(inner)
-        if isinstance(node, exp.Pivot) and node.args.get("this") is not None:  # DuckDB's PIVOT statement
+        if isinstance(node, nodes.Pivot) and node.args.get("this") is not None:  # DuckDB's PIVOT statement
             inner = Scope(scope)
             self.add_source(node.this, inner, self.environment(node, scope, env))
             source = self.pivot(inner.sources[0], node, inner, env)
             return source.output or Output()
-        if isinstance(node, (exp.Insert, exp.Update, exp.Delete, exp.Merge)):
+        if isinstance(node, (nodes.Insert, nodes.Update, nodes.Delete, nodes.Merge)):
             return self.modifying(node, env)
-        if isinstance(node, exp.Paren):
+        if isinstance(node, nodes.Paren):
             return self.query(node.this, scope, env)
-        if isinstance(node, exp.Tuple):
+        if isinstance(node, nodes.Tuple):
             output = Output()
             for item in node.expressions:
                 output.add(self.output_name(item), self.dependencies(item, scope or Scope(None), env))
@@ -67,13 +68,13 @@ class QueryWalk(SetOperationWalk):
             return env
         recursive = bool(with_.args.get("recursive"))
         for cte in with_.expressions:
-            if not isinstance(cte, exp.CTE):
+            if not isinstance(cte, nodes.CTE):
                 continue
             alias = cte.args.get("alias")
-            identifier = alias.this if isinstance(alias, exp.TableAlias) else alias
+            identifier = alias.this if isinstance(alias, nodes.TableAlias) else alias
             columns = (
                 [self.name(column) for column in alias.args.get("columns") or ()]
-                if isinstance(alias, exp.TableAlias)
+                if isinstance(alias, nodes.TableAlias)
                 else []
             )
             name = self.name(identifier)
@@ -100,10 +101,10 @@ class QueryWalk(SetOperationWalk):
         cte.evaluating = True
         try:
             node = cte.node
-            body = node.unnest() if isinstance(node, exp.Subquery) else node
-            if cte.recursive and isinstance(body, exp.Union) and reads_itself(body, cte, self.dialect):
+            body = node.unnest() if isinstance(node, nodes.Subquery) else node
+            if cte.recursive and isinstance(body, nodes.Union) and reads_itself(body, cte, self.dialect):
                 output = self._recursive(body, cte)
-            elif isinstance(node, (exp.Query, exp.DML)):
+            elif isinstance(node, (nodes.Query, nodes.DML)):
                 output = self.query(node, cte.scope, cte.env)
             else:  # ClickHouse's WITH expression AS name
                 output = Output()
@@ -152,7 +153,7 @@ class QueryWalk(SetOperationWalk):
         if distinct is not None:
             on = distinct.args.get("on")
             if on is not None:
-                self._refer_items(on.expressions if isinstance(on, exp.Tuple) else [on], output, scope, env, DISTINCT)
+                self._refer_items(on.expressions if isinstance(on, nodes.Tuple) else [on], output, scope, env, DISTINCT)
             else:
                 for deps in output.deps:
                     self.refer(deps, DISTINCT)

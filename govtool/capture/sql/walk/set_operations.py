@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from sqlglot import exp
 
+from govtool.capture.sql import nodes
 from govtool.capture.sql.walk.columns import ROW_KINDS
 from govtool.capture.sql.walk.dependencies import OPAQUE, REF_SHIFT, Deps, arm_of, bounded, with_arm
 from govtool.capture.sql.walk.projections import ProjectionWalk
@@ -11,7 +14,7 @@ from govtool.capture.sql.walk.relation import OpenStar, Output
 from govtool.capture.sql.walk.scope import CommonTable, Environment, Scope
 from govtool.names import fold
 
-MAX_ROUNDS = 50
+MAX_ROUNDS: Final = 50
 """Rounds of a recursive CTE before its dependencies are taken as they stand; each adds at least one or ends it."""
 
 
@@ -21,8 +24,8 @@ class SetOperationWalk(ProjectionWalk):
     def set_operation(self, node: exp.SetOperation, scope: Scope | None, env: Environment | None) -> Output:
         """UNION, INTERSECT, EXCEPT: by position, or BY NAME."""
         env = self.environment(node, scope, env)
-        kind = exp.Union if isinstance(node, exp.Union) else None
-        arms = _arms(node, exp.Union) if kind else [node.this, node.expression]
+        kind = nodes.Union if isinstance(node, nodes.Union) else None
+        arms = _arms(node, nodes.Union) if kind else [node.this, node.expression]
         by_name = bool(node.args.get("by_name"))
         group = self.number()
         outputs: list[Output] = []
@@ -105,7 +108,7 @@ class SetOperationWalk(ProjectionWalk):
         far.
         """
         env = self.environment(body, cte.scope, cte.env)
-        arms = _arms(body, exp.Union)
+        arms = _arms(body, nodes.Union)
         anchors = [arm for arm in arms if not reads_itself(arm, cte, self.dialect)]
         if not anchors:
             self.diagnose("cycle", "a recursive CTE has no anchor", body)
@@ -142,7 +145,7 @@ def _arms(node: exp.Expr, kind: type[exp.SetOperation]) -> list[exp.Expr]:
     while stack:
         item = stack.pop()
         plain = item
-        while isinstance(plain, exp.Subquery) and plain.is_wrapper and not plain.args.get("with_"):
+        while isinstance(plain, nodes.Subquery) and plain.is_wrapper and not plain.args.get("with_"):
             plain = plain.this
         same = (
             isinstance(plain, kind)
@@ -157,7 +160,7 @@ def _arms(node: exp.Expr, kind: type[exp.SetOperation]) -> list[exp.Expr]:
         elif item is node:
             stack.append(node.args["expression"])
             stack.append(node.args["this"])
-            node = exp.Null()
+            node = nodes.Null()
         else:
             arms.append(item)
     return arms
@@ -172,7 +175,7 @@ def reads_itself(arm: exp.Expr, cte: CommonTable, dialect: str) -> bool:
     names = {name for name, table in cte.env.tables.items() if table is cte}
     return any(
         fold(table.name, quoted=bool(getattr(table.this, "args", {}).get("quoted")), dialect=dialect) in names
-        for table in arm.find_all(exp.Table)
+        for table in arm.find_all(nodes.Table)
         if not table.args.get("db")
     )
 

@@ -6,31 +6,34 @@ shape of its elements. What has no known shape is treated as a whole.
 
 from __future__ import annotations
 
+from typing import Final
+
 from sqlglot import exp
 
+from govtool.capture.sql import nodes
 from govtool.capture.sql.walk.dependencies import CONDITIONAL, Deps, bounded
 from govtool.capture.sql.walk.expressions import ExpressionWalk
 from govtool.capture.sql.walk.functions import function_name
 from govtool.capture.sql.walk.relation import Output, Source
 from govtool.capture.sql.walk.scope import Environment, Scope
 
-MAX_DEPTH = 24
+MAX_DEPTH: Final = 24
 
-_WRAPPERS = (
-    exp.Paren,
-    exp.Alias,
-    exp.Bracket,
-    exp.ArrayAgg,
-    exp.Order,
-    exp.Limit,
-    exp.AnyValue,
-    exp.Distinct,
-    exp.IgnoreNulls,
-    exp.ArrayConcatAgg,
+_WRAPPERS: Final = (
+    nodes.Paren,
+    nodes.Alias,
+    nodes.Bracket,
+    nodes.ArrayAgg,
+    nodes.Order,
+    nodes.Limit,
+    nodes.AnyValue,
+    nodes.Distinct,
+    nodes.IgnoreNulls,
+    nodes.ArrayConcatAgg,
 )
-SHAPED = (
-    exp.Struct, exp.Array, exp.ArrayConcat, exp.If, exp.Case, exp.Coalesce, exp.Anonymous, exp.Subquery, exp.Dot,
-    exp.Cast, *_WRAPPERS,
+SHAPED: Final = (
+    nodes.Struct, nodes.Array, nodes.ArrayConcat, nodes.If, nodes.Case, nodes.Coalesce, nodes.Anonymous,
+    nodes.Subquery, nodes.Dot, nodes.Cast, *_WRAPPERS,
 )  # fmt: skip
 
 
@@ -41,48 +44,48 @@ class ShapeWalk(ExpressionWalk):
         """Return the fields of a struct (or of an array's elements), or None where they are not known."""
         if depth > MAX_DEPTH:
             return None
-        if isinstance(node, exp.Column):
+        if isinstance(node, nodes.Column):
             return self._column_shape(node, scope)
-        if isinstance(node, (exp.Struct, exp.Tuple)):
+        if isinstance(node, (nodes.Struct, nodes.Tuple)):
             return self._struct_shape(node, scope, env, depth)
-        if isinstance(node, exp.Cast):
+        if isinstance(node, nodes.Cast):
             return self._typed(self.shape(node.this, scope, env, depth + 1), node.args.get("to"))
         if isinstance(node, _WRAPPERS):
-            return self.shape(node.this, scope, env, depth + 1) if isinstance(node.this, exp.Expr) else None
-        if isinstance(node, exp.Array):
+            return self.shape(node.this, scope, env, depth + 1) if isinstance(node.this, nodes.Expr) else None
+        if isinstance(node, nodes.Array):
             items = node.expressions
-            if len(items) == 1 and isinstance(items[0], exp.Query):
+            if len(items) == 1 and isinstance(items[0], nodes.Query):
                 return self._query_shape(items[0], scope, env)
             return self._merged([self.shape(item, scope, env, depth + 1) for item in items])
-        if isinstance(node, (exp.Coalesce, exp.ArrayConcat)):
+        if isinstance(node, (nodes.Coalesce, nodes.ArrayConcat)):
             return self._merged([self.shape(item, scope, env, depth + 1) for item in (node.this, *node.expressions)])
-        if isinstance(node, exp.If):
+        if isinstance(node, nodes.If):
             branches = [value for key in ("true", "false") if (value := node.args.get(key)) is not None]
             return self._chosen([node.this], branches, scope, env, depth)
-        if isinstance(node, exp.Case):
+        if isinstance(node, nodes.Case):
             conditions = [branch.this for branch in node.args.get("ifs") or ()]
             values = [branch.args["true"] for branch in node.args.get("ifs") or ()]
             if node.args.get("default") is not None:
                 values.append(node.args["default"])
             return self._chosen(conditions, values, scope, env, depth)
-        if isinstance(node, exp.Dot):
+        if isinstance(node, nodes.Dot):
             return self._dotted_shape(node, scope, env, depth)
-        if isinstance(node, exp.Anonymous):
+        if isinstance(node, nodes.Anonymous):
             return self._inlined_shape(function_name(node), node, scope, env, depth)
-        if isinstance(node, exp.Query):
+        if isinstance(node, nodes.Query):
             return self._query_shape(node, scope, env)
         return None
 
     def remember_shape(self, node: exp.Expr, output: Output, scope: Scope, env: Environment | None) -> None:
         """Attach the shape of ``node``, if it has one, to the last column of ``output``."""
-        if isinstance(node, SHAPED) or (self.has_shapes and isinstance(node, exp.Column)):
+        if isinstance(node, SHAPED) or (self.has_shapes and isinstance(node, nodes.Column)):
             shape = self.aside(lambda: self.shape(node, scope, env))
             if shape is not None and shape.names:
                 output.fields[len(output.names) - 1] = shape
                 self.has_shapes = True
 
     def _column_shape(self, node: exp.Column, scope: Scope) -> Output | None:
-        names = self.qualifier(node.parts) if isinstance(node.this, exp.Identifier) else ()
+        names = self.qualifier(node.parts) if isinstance(node.this, nodes.Identifier) else ()
         if not names:
             return None
         level: Scope | None = scope
@@ -108,16 +111,16 @@ class ShapeWalk(ExpressionWalk):
         for item in node.expressions:
             value = (
                 item.expression
-                if isinstance(item, exp.PropertyEQ)
+                if isinstance(item, nodes.PropertyEQ)
                 else item.this
-                if isinstance(item, exp.Alias)
+                if isinstance(item, nodes.Alias)
                 else item
             )
-            if isinstance(item, (exp.PropertyEQ, exp.Alias)):
-                name = self.name(item.this if isinstance(item, exp.PropertyEQ) else item.args["alias"])
-            elif isinstance(value, exp.Column) and isinstance(value.this, exp.Identifier):
+            if isinstance(item, (nodes.PropertyEQ, nodes.Alias)):
+                name = self.name(item.this if isinstance(item, nodes.PropertyEQ) else item.args["alias"])
+            elif isinstance(value, nodes.Column) and isinstance(value.this, nodes.Identifier):
                 name = self.name(value.this)
-            elif isinstance(value, exp.Dot) and isinstance(value.expression, exp.Identifier):
+            elif isinstance(value, nodes.Dot) and isinstance(value.expression, nodes.Identifier):
                 name = self.name(value.expression)
             else:
                 name = f"_{len(shape.names)}"
@@ -129,11 +132,11 @@ class ShapeWalk(ExpressionWalk):
 
     def _typed(self, shape: Output | None, type_: exp.Expr | None) -> Output | None:
         """Name the fields of a shape after a type such as ``ARRAY<STRUCT<a INT64, b STRING>>``, by position."""
-        while isinstance(type_, exp.DataType) and type_.this == exp.DType.ARRAY and type_.expressions:
+        while isinstance(type_, nodes.DataType) and type_.this == nodes.DType.ARRAY and type_.expressions:
             type_ = type_.expressions[0]
-        if shape is None or not isinstance(type_, exp.DataType):
+        if shape is None or not isinstance(type_, nodes.DataType):
             return shape
-        fields = [item for item in type_.expressions if isinstance(item, exp.ColumnDef)]
+        fields = [item for item in type_.expressions if isinstance(item, nodes.ColumnDef)]
         if len(fields) != len(shape.names):
             return shape
         result = shape.renamed(self.name(item.this) for item in fields)
@@ -153,7 +156,7 @@ class ShapeWalk(ExpressionWalk):
         self, conditions: list[exp.Expr], values: list[exp.Expr], scope: Scope, env: Environment | None, depth: int
     ) -> Output | None:
         merged = self._merged(
-            [self.shape(value, scope, env, depth + 1) for value in values if not isinstance(value, exp.Null)]
+            [self.shape(value, scope, env, depth + 1) for value in values if not isinstance(value, nodes.Null)]
         )
         if merged is None:
             return None
@@ -174,10 +177,10 @@ class ShapeWalk(ExpressionWalk):
 
     def _dotted_shape(self, node: exp.Dot, scope: Scope, env: Environment | None, depth: int) -> Output | None:
         right = node.expression
-        if isinstance(right, exp.Func):
+        if isinstance(right, nodes.Func):
             return self._inlined_shape(f"{self._dotted(node.this)}.{function_name(right)}", right, scope, env, depth)
         shape = self.shape(node.this, scope, env, depth + 1)
-        if shape is None or not isinstance(right, exp.Identifier):
+        if shape is None or not isinstance(right, nodes.Identifier):
             return None
         position = shape.index().get(self.name(right))
         return shape.fields.get(position) if position is not None else None

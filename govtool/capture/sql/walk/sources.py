@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from sqlglot import exp
 from sqlglot.expressions import Identifier
 
+from govtool.capture.sql import nodes
 from govtool.capture.sql.walk import naming
 from govtool.capture.sql.walk.columns import ROW_KINDS
 from govtool.capture.sql.walk.dependencies import (
@@ -18,7 +21,7 @@ from govtool.capture.sql.walk.relation import FunctionRows, OpenStar, Output, So
 from govtool.capture.sql.walk.scope import CommonTable, Environment, MergingJoin, Scope
 from govtool.capture.sql.walk.table_functions import TableFunctionWalk
 
-JOIN = ROW_KINDS["join"]
+JOIN: Final = ROW_KINDS["join"]
 
 
 class SourceWalk(TableFunctionWalk):
@@ -55,11 +58,11 @@ class SourceWalk(TableFunctionWalk):
         """
         before = len(scope.sources)
         right = join.this
-        if isinstance(right, exp.Alias) and join.kind == "ARRAY":  # ClickHouse ARRAY JOIN
+        if isinstance(right, nodes.Alias) and join.kind == "ARRAY":  # ClickHouse ARRAY JOIN
             output = Output()
             output.add(self.name(right.args["alias"]), self.dependencies(right.this, scope, env))
             scope.add(Source(self.name(right.args["alias"]), output=output))
-        elif join.kind == "ARRAY" and isinstance(right, exp.Column | exp.Table):
+        elif join.kind == "ARRAY" and isinstance(right, nodes.Column | nodes.Table):
             return
         else:
             self.add_source(right, scope, env)
@@ -140,40 +143,44 @@ class SourceWalk(TableFunctionWalk):
     def add_source(self, node: exp.Expr, scope: Scope, env: Environment | None) -> None:
         """Add one FROM item, with the joins and pivots that hang on it."""
         start = len(scope.sources)
-        if isinstance(node, exp.Table):
+        if isinstance(node, nodes.Table):
             self._add_table(node, scope, env)
-        elif isinstance(node, exp.Subquery):
+        elif isinstance(node, nodes.Subquery):
             self._add_subquery(node, scope, env)
-        elif isinstance(node, exp.Lateral):
+        elif isinstance(node, nodes.Lateral):
             self._add_lateral(node, scope, env)
-        elif isinstance(node, exp.Unnest):
+        elif isinstance(node, nodes.Unnest):
             self._add_unnest(node, scope, env)
-        elif isinstance(node, exp.Values):
+        elif isinstance(node, nodes.Values):
             self._finish(node, self.values(node, scope, env), scope, env)
-        elif isinstance(node, exp.TableAlias):  # |> AS name, in pipe syntax: the CTE that the parser has made of it
-            self._add_table(exp.Table(this=node.this.copy()), scope, env)
-        elif isinstance(node, exp.TableFromRows) and isinstance(node.this, exp.Literal):  # Snowflake's TABLE('name')
+        elif isinstance(node, nodes.TableAlias):  # |> AS name, in pipe syntax: the CTE that the parser has made of it
+            self._add_table(nodes.Table(this=node.this.copy()), scope, env)
+        elif isinstance(node, nodes.TableFromRows) and isinstance(
+            node.this, nodes.Literal
+        ):  # Snowflake's TABLE('name')
             named = exp.to_table(node.this.name, dialect=self.dialect)
             for key in ("alias", "joins"):
                 named.set(key, node.args.get(key))
             self._add_table(named, scope, env)
-        elif isinstance(node, exp.TableFromRows):
+        elif isinstance(node, nodes.TableFromRows):
             self._finish(node, self._function_output(node.this, scope, env), scope, env)
-        elif isinstance(node, (exp.Stream, exp.Final, exp.Paren)):  # Databricks' STREAM(table), ClickHouse's t FINAL
+        elif isinstance(
+            node, (nodes.Stream, nodes.Final, nodes.Paren)
+        ):  # Databricks' STREAM(table), ClickHouse's t FINAL
             self.add_source(node.this, scope, env)
             return
-        elif isinstance(node, exp.Alias):
+        elif isinstance(node, nodes.Alias):
             self._finish(node, self._function_output(node.this, scope, env), scope, env)
-        elif isinstance(node, exp.Query):
+        elif isinstance(node, nodes.Query):
             self._finish(node, self.query(node, scope.parent, env), scope, env)
-        elif isinstance(node, exp.Func):
+        elif isinstance(node, nodes.Func):
             self._finish(node, self._function_output(node, scope, env), scope, env)
         else:
             self.diagnose("opaque", f"FROM item {node.key.upper()} is not understood", node)
             return
         for lateral in node.args.get("laterals") or ():
             self.add_source(lateral, scope, env)
-        if node.__class__ is not exp.Subquery:
+        if node.__class__ is not nodes.Subquery:
             self.add_joins(node.args.get("joins") or [], scope, env, start)
 
     def _add_table(self, node: exp.Table, scope: Scope, env: Environment | None) -> None:
@@ -184,7 +191,7 @@ class SourceWalk(TableFunctionWalk):
             if alias is None or not alias.args.get("columns"):
                 self._add_plain_table(node, this, alias, scope, env)
                 return
-        if isinstance(this, exp.Func) and not isinstance(this, exp.DynamicIdentifier):
+        if isinstance(this, nodes.Func) and not isinstance(this, nodes.DynamicIdentifier):
             files = _files_read(this)
             if files:
                 self._add_files(files, node, scope, env)
@@ -196,14 +203,14 @@ class SourceWalk(TableFunctionWalk):
             output = Output()
             for item in node.args["rows_from"]:
                 inner = self._function_output(
-                    item.this if isinstance(item, (exp.Table, exp.Alias)) else item, scope, env
+                    item.this if isinstance(item, (nodes.Table, nodes.Alias)) else item, scope, env
                 )
                 for name, deps in zip(inner.names, inner.deps, strict=True):
                     output.add(name, deps)
             self._finish(node, output, scope, env)
             return
         alias, columns = self._alias(node)
-        plain = isinstance(this, exp.Identifier) and not node.args.get("db")
+        plain = isinstance(this, nodes.Identifier) and not node.args.get("db")
         cte = env.find(self.name(this)) if env is not None and plain else None
         if cte is not None:
             output = self.common_table(cte)
@@ -271,12 +278,12 @@ class SourceWalk(TableFunctionWalk):
         inner = node.this
         alias, _ = self._alias(node)
         start = len(scope.sources)
-        plain = isinstance(inner, (exp.Table, exp.TableFromRows, exp.Subquery))
-        if plain and not alias and not isinstance(inner.unnest(), exp.Query):
+        plain = isinstance(inner, (nodes.Table, nodes.TableFromRows, nodes.Subquery))
+        if plain and not alias and not isinstance(inner.unnest(), nodes.Query):
             self.add_source(inner, scope, env)  # (a JOIN b ON …): its tables stay visible
             self.add_joins(node.args.get("joins") or [], scope, env, start)
             return
-        if isinstance(inner, (exp.Table, exp.TableFromRows)):
+        if isinstance(inner, (nodes.Table, nodes.TableFromRows)):
             output = self._joined_output(inner, scope, env)
         else:
             output = (
@@ -294,9 +301,9 @@ class SourceWalk(TableFunctionWalk):
 
     def _add_lateral(self, node: exp.Lateral, scope: Scope, env: Environment | None) -> None:
         inner = node.this
-        if isinstance(inner, exp.Subquery):
+        if isinstance(inner, nodes.Subquery):
             output = self.query(inner, scope, env)  # a lateral subquery sees the items before it
-        elif isinstance(inner, exp.Unnest):
+        elif isinstance(inner, nodes.Unnest):
             self._add_unnest(inner, scope, env, node)
             return
         else:
@@ -312,19 +319,19 @@ class SourceWalk(TableFunctionWalk):
 
     def _alias(self, node: exp.Expr) -> tuple[str, list[str]]:
         alias = node.args.get("alias")
-        if isinstance(alias, exp.TableAlias):
+        if isinstance(alias, nodes.TableAlias):
             columns = [
-                self.name(c.this if isinstance(c, exp.ColumnDef) else c) for c in alias.args.get("columns") or ()
+                self.name(c.this if isinstance(c, nodes.ColumnDef) else c) for c in alias.args.get("columns") or ()
             ]
             return self.name(alias.args.get("this")), columns
-        return self.name(alias) if isinstance(alias, exp.Identifier) else "", []
+        return self.name(alias) if isinstance(alias, nodes.Identifier) else "", []
 
     def _finish(
         self, node: exp.Expr, output: Output, scope: Scope, env: Environment | None, *, scalar: bool = False
     ) -> None:
         alias, columns = self._alias(node)
-        typed = isinstance(node.args.get("alias"), exp.TableAlias) and any(
-            isinstance(c, exp.ColumnDef) and c.args.get("kind") for c in node.args["alias"].args.get("columns") or ()
+        typed = isinstance(node.args.get("alias"), nodes.TableAlias) and any(
+            isinstance(c, nodes.ColumnDef) and c.args.get("kind") for c in node.args["alias"].args.get("columns") or ()
         )
         series = typed or any(isinstance(star.table, FunctionRows) and star.table.id in SERIES for star in output.open)
         if columns:
@@ -386,10 +393,10 @@ def is_comma(join: exp.Join) -> bool:
 
 
 def _using_name(item: exp.Expr) -> exp.Expr:
-    return item.this if isinstance(item, exp.Column) else item
+    return item.this if isinstance(item, nodes.Column) else item
 
 
-_READERS = frozenset(
+_READERS: Final = frozenset(
     {
         "read_csv",
         "read_csv_auto",
@@ -408,6 +415,8 @@ def _files_read(node: exp.Expr) -> list[str]:
     """Return the constant file names that a reading function is given; none for another function."""
     if function_name(node) not in _READERS:
         return []
-    first = node.args.get("this") if isinstance(node.args.get("this"), exp.Expr) else next(iter(node.expressions), None)
-    items = first.expressions if isinstance(first, exp.Array) else [first]
-    return [item.name for item in items if isinstance(item, exp.Literal) and item.is_string]
+    first = (
+        node.args.get("this") if isinstance(node.args.get("this"), nodes.Expr) else next(iter(node.expressions), None)
+    )
+    items = first.expressions if isinstance(first, nodes.Array) else [first]
+    return [item.name for item in items if isinstance(item, nodes.Literal) and item.is_string]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import Final, Protocol, TypeVar
 
 from sqlglot import exp
 
+from govtool.capture.sql import nodes
 from govtool.capture.sql.walk.dependencies import CHAIN_MASK, KIND_MASK, OPAQUE, STAR, Interner
 from govtool.capture.sql.walk.relation import Output, TableInfo
 from govtool.capture.sql.walk.scope import CommonTable, Environment, Scope
@@ -16,12 +17,12 @@ from govtool.names import fold, join_name
 
 T = TypeVar("T")
 
-ROW_OF = ~(KIND_MASK | CHAIN_MASK | STAR)
+ROW_OF: Final = ~(KIND_MASK | CHAIN_MASK | STAR)
 """What is left of a dependency when it is referenced by a row set: the column and the arm."""
 
-ROW_OF_OPAQUE = ~(CHAIN_MASK | STAR)
+ROW_OF_OPAQUE: Final = ~(CHAIN_MASK | STAR)
 
-LATERAL_ALIAS_DIALECTS = frozenset(
+LATERAL_ALIAS_DIALECTS: Final = frozenset(
     [
         "redshift",
         "snowflake",
@@ -62,7 +63,7 @@ class Lookup(Protocol):
         """Return the SQL function of that name, if its body is known."""
 
 
-_plain_names: dict[str, dict[str, str]] = {}
+_plain_names: Final[dict[str, dict[str, str]]] = {}
 """Folded unquoted identifiers by dialect, shared by all walks of the process."""
 
 
@@ -97,7 +98,7 @@ class Walk:
 
     def name(self, identifier: exp.Expr | str | None) -> str:
         """Return the canonical text of a column or alias identifier."""
-        if identifier.__class__ is exp.Identifier:
+        if identifier.__class__ is nodes.Identifier:
             args = identifier.args
             text = args["this"]
             if not args.get("quoted"):
@@ -111,7 +112,7 @@ class Walk:
         if isinstance(identifier, str):
             return fold(identifier, dialect=self.dialect)
         this = identifier.args.get("this")
-        if isinstance(this, exp.Expr):
+        if isinstance(this, nodes.Expr):
             return self.name(this)
         return (
             fold(this, quoted=bool(identifier.args.get("quoted")), dialect=self.dialect)
@@ -189,7 +190,7 @@ class Walk:
 
 def position(node: exp.Expr | None) -> tuple[int | None, int | None]:
     """Return the 1-based line and column of the first positioned token of ``node``, relative to the parsed text."""
-    if not isinstance(node, exp.Expr):
+    if not isinstance(node, nodes.Expr):
         return None, None
     seen = 0
     stack = [node]
@@ -202,10 +203,10 @@ def position(node: exp.Expr | None) -> tuple[int | None, int | None]:
             length = (meta.get("end") or 0) - (meta.get("start") or 0)
             return int(meta["line"]), max(1, int(end) - int(length))
         for value in reversed(list(item.args.values())):
-            if isinstance(value, exp.Expr):
+            if isinstance(value, nodes.Expr):
                 stack.append(value)
             elif isinstance(value, list):
-                stack.extend(v for v in reversed(value) if isinstance(v, exp.Expr))
+                stack.extend(v for v in reversed(value) if isinstance(v, nodes.Expr))
     return None, None
 
 

@@ -5,8 +5,11 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from sqlglot import exp
 
+from govtool.capture.sql import nodes
 from govtool.capture.sql.walk.functions import type_text
 from govtool.capture.sql.walk.relation import Output
 from govtool.capture.sql.walk.scope import Environment, Scope
@@ -21,13 +24,13 @@ class StatementWalk(TransferWalk):
         """Return the writes of a statement; none if it carries no lineage."""
         method = _METHODS.get(tree.__class__)
         if method is None:
-            if isinstance(tree, exp.Query):
+            if isinstance(tree, nodes.Query):
                 method = "_select"
             else:
                 return self.writes
         getattr(self, method)(tree)
         for name, common in self.common_tables:
-            if not common.used and isinstance(common.node, exp.DML):
+            if not common.used and isinstance(common.node, nodes.DML):
                 self.separately(lambda common=common: self.common_table(common))  # type: ignore[misc]
             elif not common.used:
                 self.diagnose("unused-cte", f"the CTE {name} is not read by anything", common.node, severity="info")
@@ -40,7 +43,7 @@ class StatementWalk(TransferWalk):
         if self.dialect in ("tsql", "fabric") and _assigns_variables(tree):
             return
         into = tree.args.get("into")
-        if into is not None and isinstance(into.this, exp.Table):
+        if into is not None and isinstance(into.this, nodes.Table):
             temporary = bool(into.args.get("temporary"))
             self._write(into.this, output, "create_table_as", "replace", "temporary" if temporary else "table", tree)
             return
@@ -54,11 +57,11 @@ class StatementWalk(TransferWalk):
         saved_reads, self.reads = self.reads, {}
         env = self.environment(node, None, env)
         write: Write | None = None
-        if isinstance(node, exp.Insert):
+        if isinstance(node, nodes.Insert):
             write = self.insert(node, env)
-        elif isinstance(node, exp.Update):
+        elif isinstance(node, nodes.Update):
             write = self.update(node, env)
-        elif isinstance(node, exp.Delete):
+        elif isinstance(node, nodes.Delete):
             write = self.delete(node, env)
         else:
             self.diagnose("opaque", f"{node.key.upper()} inside WITH is not understood", node)
@@ -75,7 +78,7 @@ class StatementWalk(TransferWalk):
         for source in node.args.get("using") or ():
             self.add_source(source, scope, env)
         for item in returning.expressions:
-            if isinstance(item, exp.Star):
+            if isinstance(item, nodes.Star):
                 star = self.star(scope)
                 for name, deps in zip(star.names, star.deps, strict=True):
                     output.add(name, deps)
@@ -88,25 +91,25 @@ class StatementWalk(TransferWalk):
 
     def _alter(self, tree: exp.Alter) -> None:
         table = tree.this
-        if not isinstance(table, exp.Table):
+        if not isinstance(table, nodes.Table):
             return
         for action in tree.args.get("actions") or ():
-            if isinstance(action, exp.AlterRename):
+            if isinstance(action, nodes.AlterRename):
                 self._rename(table, action.this)
-            elif isinstance(action, exp.SwapTable):
+            elif isinstance(action, nodes.SwapTable):
                 self._rename(table, action.this, swap=True)
-            elif isinstance(action, exp.Query):
+            elif isinstance(action, nodes.Query):
                 self._write(table, self.query(action, None, None), "create_view", "replace", "view", action)
-            elif isinstance(action, exp.RenameColumn):
+            elif isinstance(action, nodes.RenameColumn):
                 output = Output()
                 name = self.lookup.table_name(table)
                 old, new = self.name(_column_of(action.this)), self.name(_column_of(action.args["to"]))
                 output.add(new, self.lookup.table(name).deps(old, self.interner) if name else ())
                 self._write(table, output, "alter", "update", self._kind_of(table), None, defines=False)
-            elif isinstance(action, (exp.ColumnDef, exp.Schema)):
+            elif isinstance(action, (nodes.ColumnDef, nodes.Schema)):
                 output = Output()
-                for column in action.expressions if isinstance(action, exp.Schema) else [action]:
-                    if isinstance(column, exp.ColumnDef):
+                for column in action.expressions if isinstance(action, nodes.Schema) else [action]:
+                    if isinstance(column, nodes.ColumnDef):
                         output.add(self.name(column.this), ())
                         kind = column.args.get("kind")
                         if kind is not None:
@@ -115,7 +118,7 @@ class StatementWalk(TransferWalk):
                     self._write(table, output, "alter", "declare", self._kind_of(table), None, defines=False)
 
     def _rename(self, old: exp.Table, new: exp.Expr, *, swap: bool = False) -> None:
-        if not isinstance(new, exp.Table):
+        if not isinstance(new, nodes.Table):
             return
         source = self.lookup.table_name(old)
         if not new.args.get("db") and old.args.get("db"):
@@ -132,40 +135,40 @@ class StatementWalk(TransferWalk):
         kind = str(tree.args.get("kind") or "").upper()
         if kind not in ("TABLE", "VIEW"):
             return
-        for table in tree.args.get("tables") or ([tree.this] if isinstance(tree.this, exp.Table) else []):
-            if isinstance(table, exp.Table):
+        for table in tree.args.get("tables") or ([tree.this] if isinstance(tree.this, nodes.Table) else []):
+            if isinstance(table, nodes.Table):
                 self.writes.append(Write(self.lookup.table_name(table), "drop", "drop", kind.lower(), defines=False))
 
     def _truncate(self, tree: exp.TruncateTable) -> None:
         for table in tree.expressions:
-            if isinstance(table, exp.Table):
+            if isinstance(table, nodes.Table):
                 self.writes.append(Write(self.lookup.table_name(table), "truncate", "truncate", defines=False))
 
 
 def _assigns_variables(tree: exp.Expr) -> bool:
     """Whether a SELECT only sets variables: ``SELECT @n = count(*) FROM t``."""
-    items = tree.expressions if isinstance(tree, exp.Select) else []
-    return bool(items) and all(isinstance(i, exp.EQ) and isinstance(i.this, exp.Parameter) for i in items)
+    items = tree.expressions if isinstance(tree, nodes.Select) else []
+    return bool(items) and all(isinstance(i, nodes.EQ) and isinstance(i.this, nodes.Parameter) for i in items)
 
 
-_METHODS: dict[type, str] = {
-    exp.Create: "_create",
-    exp.Cache: "_cache",
-    exp.Insert: "_insert",
-    exp.MultitableInserts: "_multi_insert",
-    exp.Update: "_update",
-    exp.Delete: "_delete",
-    exp.Merge: "_merge",
-    exp.Copy: "_copy",
-    exp.LoadData: "_load",
-    exp.Export: "_export",
-    exp.Alter: "_alter",
-    exp.Drop: "_drop",
-    exp.TruncateTable: "_truncate",
-    exp.Pivot: "_select",
-    exp.Values: "_select",
+_METHODS: Final[dict[type, str]] = {
+    nodes.Create: "_create",
+    nodes.Cache: "_cache",
+    nodes.Insert: "_insert",
+    nodes.MultitableInserts: "_multi_insert",
+    nodes.Update: "_update",
+    nodes.Delete: "_delete",
+    nodes.Merge: "_merge",
+    nodes.Copy: "_copy",
+    nodes.LoadData: "_load",
+    nodes.Export: "_export",
+    nodes.Alter: "_alter",
+    nodes.Drop: "_drop",
+    nodes.TruncateTable: "_truncate",
+    nodes.Pivot: "_select",
+    nodes.Values: "_select",
 }
 
 
 def _column_of(node: exp.Expr) -> exp.Expr:
-    return node.this if isinstance(node, exp.Column) else node
+    return node.this if isinstance(node, nodes.Column) else node

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from typing import Final
 
 from sqlglot import exp
 
+from govtool.capture.sql import nodes
 from govtool.capture.sql.walk.dependencies import (
     CHAIN_MASK,
     IDENTITY,
@@ -22,7 +24,7 @@ from govtool.capture.sql.walk.scope import Environment, Scope
 from govtool.capture.sql.walk.shapes import ShapeWalk
 from govtool.capture.sql.walk.state import Inline, Walk
 
-FLATTEN_COLUMNS = ("seq", "key", "path", "index", "value", "this")
+FLATTEN_COLUMNS: Final = ("seq", "key", "path", "index", "value", "this")
 """Output of Snowflake's FLATTEN, in order."""
 
 
@@ -92,40 +94,40 @@ class TableFunctionWalk(ShapeWalk):
         """The output of a set-returning function: every column depends on all arguments."""
         output = Output()
         whole = node
-        name = self._series_name(node) if isinstance(node, exp.Func) else ""
-        if isinstance(node, exp.Dot) and isinstance(node.expression, exp.Func):
+        name = self._series_name(node) if isinstance(node, nodes.Func) else ""
+        if isinstance(node, nodes.Dot) and isinstance(node.expression, nodes.Func):
             name = f"{self._dotted(node.this)}.{function_name(node.expression)}"
             node = node.expression
         body = self.lookup.function(f"{schema}.{name}" if schema else name) if name else None
         if body is not None and body.is_table and name not in self.inlining:
             return self._inline_table(name, body, node, scope, env)
         deps = bounded(self.collect(whole, scope, env, IDENTITY, 0))
-        if isinstance(node, (exp.JSONTable, exp.OpenJSON)):
+        if isinstance(node, (nodes.JSONTable, nodes.OpenJSON)):
             definitions = (
                 node.args["schema"].expressions
-                if isinstance(node, exp.JSONTable) and node.args.get("schema")
+                if isinstance(node, nodes.JSONTable) and node.args.get("schema")
                 else node.expressions
             )
             for column in definitions or ():
-                if isinstance(column, (exp.JSONColumnDef, exp.OpenJSONColumnDef)) and column.this is not None:
+                if isinstance(column, (nodes.JSONColumnDef, nodes.OpenJSONColumnDef)) and column.this is not None:
                     output.add(self.name(column.this), () if column.args.get("ordinality") else deps)
             if not output.names:
                 for fixed in ("key", "value", "type"):
                     output.add(fixed, deps)
             return output
-        if isinstance(node, exp.XMLTable) and node.args.get("columns"):
+        if isinstance(node, nodes.XMLTable) and node.args.get("columns"):
             for column in node.args["columns"]:
                 output.add(self.name(column.this), deps)
             return output
-        if isinstance(node, exp.Explode) and self.dialect == "snowflake":
+        if isinstance(node, nodes.Explode) and self.dialect == "snowflake":
             for column_name in FLATTEN_COLUMNS:
                 output.add(column_name, deps if column_name in ("key", "value", "this") else ())
             return output
-        if isinstance(node, (exp.Posexplode,)):
+        if isinstance(node, (nodes.Posexplode,)):
             output.add("pos", ())
             output.add("col", deps)
             return output
-        if isinstance(node, exp.Stack):
+        if isinstance(node, nodes.Stack):
             return self._stack(node, scope, env)
         spark_range = name == "range" and self.dialect in ("spark", "databricks")
         output.add("id" if spark_range else _default_column(name), deps)
@@ -133,7 +135,7 @@ class TableFunctionWalk(ShapeWalk):
         return output
 
     def _series_name(self, node: exp.Expr) -> str:
-        if self.dialect == "duckdb" and isinstance(node, exp.GenerateSeries) and node.args.get("is_end_exclusive"):
+        if self.dialect == "duckdb" and isinstance(node, nodes.GenerateSeries) and node.args.get("is_end_exclusive"):
             return "range"
         return function_name(node)
 
@@ -163,11 +165,11 @@ class TableFunctionWalk(ShapeWalk):
         inner = scope if scope is not None else Scope(None)
         cells: list[list[int]] = []
         for row in node.expressions:
-            items = row.expressions if isinstance(row, exp.Tuple) else [row]
+            items = row.expressions if isinstance(row, nodes.Tuple) else [row]
             while len(cells) < len(items):
                 cells.append([])
             for i, item in enumerate(items):
-                if not isinstance(item, exp.Literal):
+                if not isinstance(item, nodes.Literal):
                     cells[i].extend(self.dependencies(item, inner, env))
         for i, deps in enumerate(cells):
             output.add(
@@ -189,26 +191,34 @@ class TableFunctionWalk(ShapeWalk):
         raise NotImplementedError
 
 
-_SCALAR = (
+_SCALAR: Final = (
     r"(?:(?:big|small|tiny)?int(?:eger)?\d*|int64|text|string|(?:var|n|nvar|bp)?char|numeric|decimal|float\d*|double"
     r"(?: precision)?|real|bool(?:ean)?|date|time\w*|datetime|uuid|bytes|bytea)(?:\([\d, ]*\))?"
 )
-_SCALAR_ARRAY = re.compile(rf"(?:{_SCALAR}\[\d*\]|array\s*[<(]\s*{_SCALAR}\s*[>)])", re.IGNORECASE)
+_SCALAR_ARRAY: Final = re.compile(rf"(?:{_SCALAR}\[\d*\]|array\s*[<(]\s*{_SCALAR}\s*[>)])", re.IGNORECASE)
 """The type of an array whose elements have no fields."""
 
-_SCALAR_ARRAYS = (exp.GenerateSeries, exp.GenerateDateArray, exp.GenerateTimestampArray, exp.Split, exp.StringToArray)
+_SCALAR_ARRAYS: Final = (
+    nodes.GenerateSeries,
+    nodes.GenerateDateArray,
+    nodes.GenerateTimestampArray,
+    nodes.Split,
+    nodes.StringToArray,
+)
 
 
 def _holds_scalars(item: exp.Expr) -> bool:
     """Whether the elements of an array that is made in place are certain to have no fields."""
-    if isinstance(item, exp.Array):
-        return bool(item.expressions) and all(isinstance(value, (exp.Literal, exp.Neg)) for value in item.expressions)
+    if isinstance(item, nodes.Array):
+        return bool(item.expressions) and all(
+            isinstance(value, (nodes.Literal, nodes.Neg)) for value in item.expressions
+        )
     return isinstance(item, _SCALAR_ARRAYS)
 
 
 def _with_offset(output: Output, offset: object, walk: Walk) -> Output:
     """Add the column of WITH OFFSET or WITH ORDINALITY: a position, which no column contributes to."""
-    if isinstance(offset, exp.Identifier):
+    if isinstance(offset, nodes.Identifier):
         output.add(walk.name(offset), ())
     elif offset:
         output.add("offset" if walk.dialect == "bigquery" else "ordinality", ())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from govtool.capture.sql import nodes
 from govtool.capture.sql.walk.insert import InsertWalk
 from govtool.capture.sql.walk.relation import Output, file_name
 from govtool.capture.sql.walk.scope import Scope
@@ -20,8 +21,8 @@ class TransferWalk(InsertWalk):
         if tree.args.get("kind"):  # into a table
             columns, _ = self._column_list(this)
             output = Output()
-            query = next((f for f in files if isinstance(f, exp.Subquery)), None)
-            table = this.this if isinstance(this, exp.Schema) else this
+            query = next((f for f in files if isinstance(f, nodes.Subquery)), None)
+            table = this.this if isinstance(this, nodes.Schema) else this
             if query is not None:
                 output = self._by_target(
                     self.query(query, None, None), self._target(table), columns, {}, [], False, tree, query
@@ -32,8 +33,8 @@ class TransferWalk(InsertWalk):
             write = self._write(table, output, "copy", "append", self._kind_of(table), query, defines=False)
             write.dataset_reads = tuple(file_name(name) for f in files if (name := _location(f)))
             return
-        inner = this.this if isinstance(this, exp.Schema) else this
-        if isinstance(inner, exp.Query):
+        inner = this.this if isinstance(this, nodes.Schema) else this
+        if isinstance(inner, nodes.Query):
             output = self.query(inner, None, None)
         else:
             scope = Scope(None)
@@ -57,9 +58,9 @@ class TransferWalk(InsertWalk):
         files = tree.args.get("files")
         mode = "replace" if tree.args.get("overwrite") else "append"
         write = self._write(table, Output(), "load", mode, self._kind_of(table), None, defines=False)
-        found = [path] if isinstance(path, exp.Expr) else []
-        for option in files.expressions if isinstance(files, exp.Properties) else ():
-            if option.name.lower() == "uris" and isinstance(option.args.get("value"), exp.Array):
+        found = [path] if isinstance(path, nodes.Expr) else []
+        for option in files.expressions if isinstance(files, nodes.Properties) else ():
+            if option.name.lower() == "uris" and isinstance(option.args.get("value"), nodes.Array):
                 found.extend(option.args["value"].expressions)
         write.dataset_reads = tuple(file_name(name) for item in found if (name := _location(item)))
 
@@ -78,11 +79,11 @@ class TransferWalk(InsertWalk):
 
 
 def _location(node: exp.Expr) -> str:
-    if isinstance(node, exp.Literal):
+    if isinstance(node, nodes.Literal):
         return str(node.name)
-    if isinstance(node, exp.Table):
+    if isinstance(node, nodes.Table):
         this = node.this
-        return this.name if isinstance(this, (exp.Var, exp.Identifier)) else ""
-    if isinstance(node, exp.Var):
+        return this.name if isinstance(this, (nodes.Var, nodes.Identifier)) else ""
+    if isinstance(node, nodes.Var):
         return node.name
     return ""

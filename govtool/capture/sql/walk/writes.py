@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
+from govtool.capture.sql import nodes
 from govtool.capture.sql.walk.dependencies import Deps, Interner, bounded
 from govtool.capture.sql.walk.functions import type_text
 from govtool.capture.sql.walk.query import QueryWalk
@@ -64,13 +65,13 @@ class WriteWalk(QueryWalk):
         return write
 
     def _target(self, node: exp.Expr) -> str:
-        if isinstance(node, exp.Schema):
+        if isinstance(node, nodes.Schema):
             node = node.this
-        if isinstance(node, exp.Table):
+        if isinstance(node, nodes.Table):
             name = self.lookup.table_name(node)
             if name:
                 return name
-        if isinstance(node, exp.Directory):
+        if isinstance(node, nodes.Directory):
             return file_name(node.this.name)
         self.diagnose("opaque", "the target is named by an expression or parameter", node)
         return ""
@@ -78,25 +79,25 @@ class WriteWalk(QueryWalk):
     def _column_list(self, node: exp.Expr) -> tuple[list[str], list[str | None]]:
         names: list[str] = []
         types: list[str | None] = []
-        for item in node.expressions if isinstance(node, exp.Schema) else ():
-            if isinstance(item, exp.ColumnDef):
+        for item in node.expressions if isinstance(node, nodes.Schema) else ():
+            if isinstance(item, nodes.ColumnDef):
                 kind = item.args.get("kind")
                 names.append(self.name(item.this))
                 types.append(type_text(kind, self.dialect))
-            elif isinstance(item, (exp.Identifier, exp.Column)):
-                names.append(self.name(item.this if isinstance(item, exp.Column) else item))
+            elif isinstance(item, (nodes.Identifier, nodes.Column)):
+                names.append(self.name(item.this if isinstance(item, nodes.Column) else item))
                 types.append(None)
         return names, types
 
     def _kind_of(self, table: exp.Expr) -> str:
-        name = self.lookup.table_name(table) if isinstance(table, exp.Table) else ""
+        name = self.lookup.table_name(table) if isinstance(table, nodes.Table) else ""
         return "temporary" if name.startswith("temp.") else "table"
 
     def _target_source(self, table: exp.Expr) -> Source:
-        node = table.this if isinstance(table, exp.Schema) else table
+        node = table.this if isinstance(table, nodes.Schema) else table
         alias, _ = self._alias(node)
-        name = self.lookup.table_name(node) if isinstance(node, exp.Table) else ""
-        if not name or not isinstance(node, exp.Table):
+        name = self.lookup.table_name(node) if isinstance(node, nodes.Table) else ""
+        if not name or not isinstance(node, nodes.Table):
             return Source(alias, output=Output())
         info = self.lookup.table(name)
         return Source(alias or self.name(node.parts[-1]), table=info, full_name=".".join(self.qualifier(node.parts)))
@@ -111,35 +112,35 @@ class WriteWalk(QueryWalk):
 
 def min_group(query: exp.Expr, walk: QueryWalk) -> int | None:
     """Return k where the outermost SELECT has ``HAVING COUNT(…) >= k`` among its conjuncts, else None."""
-    body = query.unnest() if isinstance(query, exp.Subquery) else query
-    having = body.args.get("having") if isinstance(body, exp.Select) else None
+    body = query.unnest() if isinstance(query, nodes.Subquery) else query
+    having = body.args.get("having") if isinstance(body, nodes.Select) else None
     if having is None:
         return None
     best: int | None = None
     stack = [having.this]
     while stack:
         item = stack.pop()
-        if isinstance(item, (exp.And, exp.Paren)):
+        if isinstance(item, (nodes.And, nodes.Paren)):
             stack.extend(
-                value for value in (item.args.get("this"), item.args.get("expression")) if isinstance(value, exp.Expr)
+                value for value in (item.args.get("this"), item.args.get("expression")) if isinstance(value, nodes.Expr)
             )
             continue
         left, right = item.args.get("this"), item.args.get("expression")
         bound: int | None = None
         if (
-            isinstance(item, (exp.GTE, exp.GT))
-            and isinstance(left, exp.Count)
-            and isinstance(right, exp.Literal)
+            isinstance(item, (nodes.GTE, nodes.GT))
+            and isinstance(left, nodes.Count)
+            and isinstance(right, nodes.Literal)
             and right.name.isdigit()
         ):
-            bound = int(right.name) + isinstance(item, exp.GT)
+            bound = int(right.name) + isinstance(item, nodes.GT)
         elif (
-            isinstance(item, (exp.LTE, exp.LT))
-            and isinstance(right, exp.Count)
-            and isinstance(left, exp.Literal)
+            isinstance(item, (nodes.LTE, nodes.LT))
+            and isinstance(right, nodes.Count)
+            and isinstance(left, nodes.Literal)
             and left.name.isdigit()
         ):
-            bound = int(left.name) + isinstance(item, exp.LT)
+            bound = int(left.name) + isinstance(item, nodes.LT)
         if bound is not None:
             best = bound if best is None else max(best, bound)
     return best
