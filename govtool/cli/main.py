@@ -61,6 +61,7 @@ COMMANDS: Mapping[str, _Entry | dict[str, _Entry]] = {
         "prov": _Entry("ingest_prov", "Read W3C PROV documents into the graph and commit.", _FEED),
         "spark": _Entry("ingest_spark", "Read event logs of Spark applications into the graph and commit.", _FEED),
     },
+    "run": _Entry("run", "Run a PySpark job as it is, and commit what it did.", _FEED),
     "serve": {
         "openlineage": _Entry("serve_openlineage", "Receive OpenLineage events over HTTP and commit them.", _FEED)
     },

@@ -8,6 +8,7 @@ lost, and nothing ever waits for us but the end of the process, for so many seco
 from __future__ import annotations
 
 import queue
+import re
 import threading
 import time
 from collections.abc import Callable
@@ -20,6 +21,8 @@ MAX_WAITING = 1000
 """Executions that wait to be written down."""
 
 _PLAN_TEXT = 8 << 20
+_INFERENCE = re.compile(r"DataFrameReader\.|DataStreamReader\.|FileStreamSource|InferSchema")
+"""Where Spark only looks at files to tell their schema."""
 
 
 class Recorder:
@@ -164,12 +167,15 @@ class Recorder:
             if not entry.isDefined():
                 break
             data = entry.get()
-            self._ids[str(data.queryId().toString())] = (data.executionId(), data.rootExecutionId())
+            inference = bool(_INFERENCE.search(str(data.details()).split("\n", 1)[0]))
+            self._ids[str(data.queryId().toString())] = (data.executionId(), data.rootExecutionId(), inference)
             number += 1
         self._next_id[application] = number
         found: dict[str, Any] = {"query": query}
         if query in self._ids:
-            found["execution"], found["root"] = self._ids.pop(query)
+            found["execution"], found["root"], inference = self._ids.pop(query)
+            if inference:
+                found["inference"] = True
         return found
 
     def finish(self, timeout: float) -> None:

@@ -183,6 +183,28 @@ class Gathered:
                 known.last, known.run = statement.last_seen or known.last, statement.run
         self._standing[place] = known
 
+    def resume(self, derivations: Iterable[Derivation], runs: Iterable[Run]) -> None:
+        """Take in what the source said before: what is said again is counted on."""
+        for run in runs:
+            if run.id not in self._ids:
+                self._ids.add(run.id)
+                self.runs.append(run)
+        for derivation in derivations:
+            statement = derivation.statement
+            if statement.kind in ("alias", "dataset"):
+                for column in derivation.columns:
+                    self.columns.setdefault(derivation.target, {})[column.path] = column.type
+                continue
+            plain = replace(
+                derivation, statement=replace(statement, run=None, first_seen=None, last_seen=None, count=1)
+            )
+            seen = Seen(
+                plain, statement.first_seen or "", statement.last_seen or "", statement.run, max(1, statement.count)
+            )
+            self._seen[plain] = seen
+            self._standing[derivation.target, statement.file] = seen
+            self._all.append(seen)
+
     def derivations(self) -> list[Derivation]:
         """All derivations: of what ran, of names that are one dataset, of columns that were seen."""
         found = []

@@ -149,7 +149,8 @@ class Interpreter:
             return self._unread(root, run_id, status)
         normal = drawn(main.plan.root)
         flow = main.flow
-        ignored = written is None and (bool(root.plan is not None and root.plan.command) or not flow.reads)
+        asked = root.plan is not None and not root.plan.command and bool(flow.reads) and not line.get("inference")
+        ignored = written is None and not asked
         places = {place.id: place for each in group if each.plan is not None for place in each.plan.places}
         made: Derivation | None = None
         target = ""

@@ -1,0 +1,368 @@
+"""Runs a job as it is, and commits what its Spark sessions did.
+
+The job gets our streams, our environment and our signals; what it wrote down is read when it is over. Whatever goes
+wrong on our side is a warning: the job runs, and its exit code is the answer.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+from govtool.app.coverage import Coverage
+from govtool.app.ingest import IngestResult, Said, commit_said
+from govtool.app.sql import SourceText
+from govtool.errors import GovtoolError, UsageError
+from govtool.store import Fragment
+from govtool.store.names import DEFAULT_BRANCH
+
+if TYPE_CHECKING:
+    from govtool.capture.spark.eventlog.read import Gathered
+    from govtool.capture.spark.identity import Place
+    from govtool.capture.spark.live.spool import Process
+    from govtool.model import Derivation
+    from govtool.model.record import Identity
+    from govtool.model.run import Run
+    from govtool.store import Commit, Reader, Store
+
+IDENTIFIED = 1 << 30
+"""Bytes of one dataset up to which its content is read to identify it, by default."""
+_TRIES = 8
+_FORWARDED = ("SIGTERM", "SIGHUP", "SIGINT", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGWINCH", "SIGCONT")
+_TERMINAL = ("SIGINT", "SIGQUIT", "SIGWINCH", "SIGCONT")
+"""Signals that a terminal sends to the job by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A job that is over."""
+
+    code: int
+    """As `subprocess` has it: negative if a signal ended it."""
+    spool: Path
+    commit: str
+    """The state of its repository: a commit, ``+`` behind it if there were changes; empty if there is none."""
+
+
+@dataclass(slots=True)
+class Captured:
+    """What a spool says."""
+
+    gathered: Gathered
+    processes: int
+    warnings: list[str] = field(default_factory=list)
+
+
+def command_of(words: Sequence[str]) -> list[str]:
+    """The command line of a job: a script is run by this Python, anything else is run as it stands.
+
+    Raises:
+        UsageError: There is none.
+    """
+    if not words:
+        raise UsageError("no job to run", code="usage.arguments", hint="govtool run -- script.py")
+    if words[0].endswith((".py", ".pyw")) or words[0] in ("-m", "-c"):
+        return [sys.executable, *words]
+    return list(words)
+
+
+def environment(spool: Path) -> dict[str, str]:
+    """The environment of a job whose sessions are to be recorded."""
+    from govtool.spark.live.hook import SPOOL
+
+    site = Path(__file__).parents[1] / "spark" / "live" / "site"
+    paths = [str(site), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(dict.fromkeys(paths)), SPOOL: str(spool)}
+
+
+def run_job(words: Sequence[str], spool: Path | None = None) -> Finished:
+    """Run a job to its end.
+
+    Raises:
+        UsageError: There is no such command (``usage.command``).
+    """
+    command = command_of(words)
+    folder = spool if spool is not None else Path(tempfile.mkdtemp(prefix="govtool-run-"))
+    state = repository_state(_folder_of(command))
+    try:
+        job = subprocess.Popen(command, env=environment(folder))
+    except OSError as error:
+        raise UsageError(
+            f"cannot run {command[0]}: {error.strerror or error}", code="usage.command", hint="govtool run -- script.py"
+        ) from error
+    with _forwarding(job):
+        code = job.wait()
+    return Finished(code, folder, state)
+
+
+@contextmanager
+def _forwarding(job: subprocess.Popen[bytes]) -> Iterator[None]:
+    """Hand signals on to a job, but for those that the terminal sends to both of us."""
+
+    def forward(number: int, frame: FrameType | None) -> None:
+        if signal.Signals(number).name in _TERMINAL and _in_foreground():
+            return
+        if job.poll() is None:
+            job.send_signal(number)
+
+    previous: dict[int, Any] = {}
+    for name in _FORWARDED:
+        number = getattr(signal, name, None)
+        if number is not None:
+            try:
+                previous[number] = signal.signal(number, forward)
+            except (OSError, ValueError):  # not the main thread
+                continue
+    try:
+        yield
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+
+
+def _in_foreground() -> bool:
+    try:
+        return os.tcgetpgrp(sys.__stdin__.fileno() if sys.__stdin__ is not None else 0) == os.getpgrp()
+    except (OSError, ValueError, AttributeError):
+        return False
+
+
+def exit_as(code: int) -> int:
+    """The exit code for our own end; if a signal ended the job, the same signal ends us."""
+    if code >= 0:
+        return code
+    try:
+        signal.signal(-code, signal.SIG_DFL)
+        os.kill(os.getpid(), -code)
+    except (OSError, ValueError):
+        pass
+    return 128 - code
+
+
+def repository_state(folder: Path) -> str:
+    """The commit that is checked out in a folder, with ``+`` behind it if files were changed since; or nothing."""
+
+    def git(*words: str) -> str | None:
+        try:
+            said = subprocess.run(
+                ["git", "-C", str(folder), *words], capture_output=True, text=True, timeout=20, check=False
+            )
+        except (OSError, subprocess.SubprocessError):
+            return None
+        return said.stdout.strip() if said.returncode == 0 else None
+
+    commit = git("rev-parse", "HEAD")
+    if not commit:
+        return ""
+    return f"{commit}+" if git("status", "--porcelain", "--untracked-files=no") else commit
+
+
+def _folder_of(command: Sequence[str]) -> Path:
+    """Where the script of a command line is."""
+    for word in command:
+        if word.endswith((".py", ".pyw")) and Path(word).is_file():
+            return Path(word).resolve().parent
+    return Path.cwd()
+
+
+# ---- what it did --------------------------------------------------------------------------------------------------
+
+
+def read_captured(spool: Path, source: str | None = None, commit: str = "") -> Captured:
+    """Read what a job's processes wrote down.
+
+    Args:
+        spool: Its folder.
+        source: The name of the source; default: ``run:`` and the script's name.
+        commit: The state of the script's repository.
+    """
+    from govtool.capture.spark.eventlog.read import Gathered
+    from govtool.capture.spark.live.executions import HOW, Interpreter, script_name
+    from govtool.capture.spark.live.spool import read_spool
+
+    processes = [process for process in read_spool(spool) if process.sessions or process.executions or process.streams]
+    name = source or f"run:{script_name(processes[0]) if processes else 'spark'}"
+    gathered = Gathered(name, how=HOW)
+    warnings = []
+    for process in processes:
+        gathered.applications += len({s.get("application") for s in process.sessions})
+        for executed in Interpreter(process, name, commit).actions():
+            gathered.take(executed)
+        warnings += _warnings(process)
+    return Captured(gathered, len(processes), warnings)
+
+
+def _warnings(process: Process) -> list[str]:
+    found = [f"while it ran: {trouble}" for trouble in dict.fromkeys(process.troubles)]
+    if process.torn:
+        found.append(f"{process.torn} records were cut off")
+    if process.end is None:
+        found.append("the job's process was killed, or could not write to the spool: its last records may be missing")
+    elif process.end.get("lost"):
+        found.append(f"{process.end['lost']} records were lost while it ran")
+    elif process.end.get("undrained"):
+        found.append("the job ended before all of its records were written down")
+    return found
+
+
+def commit_captured(
+    store: Store,
+    captured: Captured,
+    *,
+    identified: int = IDENTIFIED,
+    message: str | None = None,
+    author: str | None = None,
+    branch: str = DEFAULT_BRANCH,
+) -> IngestResult:
+    """Commit what a job did, beside what earlier runs of it did.
+
+    Args:
+        store: The store.
+        captured: What its spool says.
+        identified: Bytes of a dataset up to which its content is read, so that it can be told again; 0: of none.
+        message: What the log says.
+        author: By default the user.
+        branch: Where to commit.
+
+    Raises:
+        StoreError: the commit could not be written; the store is as it was.
+    """
+    from govtool.model.run import RUNS, encode_runs
+
+    gathered = captured.gathered
+    source = gathered.source
+    if identified:
+        gathered.runs = _identified(gathered.runs, gathered.places, identified)
+    base = store.head(branch)
+    opaque = gathered.outcomes["opaque"]
+    counts = {
+        "applications": gathered.applications,
+        "executions": sum(gathered.outcomes.values()),
+        "runs": dict(sorted(gathered.statuses.items())),
+        "breaks": dict(sorted(gathered.breaks.items())),
+    }
+    for _ in range(_TRIES):
+        if base is not None:
+            gathered.resume(*_said_by(store, base, source))
+        derivations = gathered.derivations()
+        said_of = [d for d in derivations if d.statement.kind not in ("alias", "dataset")]
+        understood = sum(d.status == "understood" for d in said_of)
+        coverage = Coverage(
+            statements=len(said_of) + opaque,
+            understood=understood,
+            partial=len(said_of) - understood,
+            opaque=opaque,
+            runs_understood=understood,
+            runs_partial=len(said_of) - understood,
+            runs_opaque=opaque,
+        )
+        diagnostics = tuple(dict.fromkeys((*gathered.notes, *(n for d in said_of for n in d.diagnostics))))
+        more = (Fragment(source, RUNS, encode_runs(gathered.runs), len(gathered.runs)),) if gathered.runs else ()
+        said = Said(source, "spark", captured.processes, coverage, derivations, diagnostics, counts=counts, more=more)
+        ids = json.dumps([source, sorted(run.id for run in gathered.runs)])
+        batch = f"run:{hashlib.sha256(ids.encode()).hexdigest()}"
+        result = commit_said(store, said, "run", batch=batch, message=message, author=author, branch=branch)
+        if not result.created or result.commit.parent == (base.id if base is not None else None):
+            break
+        # Others committed meanwhile; if it was another run of this job, what it said must not be lost.
+        base = store.resolve(str(result.commit.seq - 1), branch)
+    return IngestResult(
+        result.commit,
+        result.created,
+        source,
+        captured.processes,
+        coverage,
+        diagnostics,
+        SourceText(Path.cwd()),
+        counts=counts,
+    )
+
+
+def _said_by(store: Reader, commit: Commit, source: str) -> tuple[list[Derivation], list[Run]]:
+    """What a source says at a commit."""
+    from govtool.model.columnar import DERIVATIONS, decode
+    from govtool.model.run import RUNS, decode_runs
+
+    derivations: list[Derivation] = []
+    runs: list[Run] = []
+    for ref in store.fragments(commit):
+        if ref.source == source and ref.table == DERIVATIONS:
+            derivations += decode(store.read(ref))
+        elif ref.source == source and ref.table == RUNS:
+            runs += decode_runs(store.read(ref))
+    return derivations, runs
+
+
+def _identified(runs: list[Run], places: dict[str, Place], limit: int) -> list[Run]:
+    """The runs with what their outputs contain now, and their inputs if no later run of the job wrote them."""
+    written = {output.dataset: number for number, run in enumerate(runs) for output in run.outputs}
+    known: dict[str, Identity | None] = {}
+
+    def identity(dataset: str) -> Identity | None:
+        if dataset not in known:
+            known[dataset] = identify_place(places.get(dataset), limit)
+        return known[dataset]
+
+    made = []
+    for number, run in enumerate(runs):
+        inputs = tuple(
+            read
+            if read.identity is not None or written.get(read.dataset, -1) >= number
+            else replace(read, identity=identity(read.dataset))
+            for read in run.inputs
+        )
+        outputs = tuple(
+            replace(output, identity=identity(output.dataset)) if written[output.dataset] == number else output
+            for output in run.outputs
+        )
+        made.append(replace(run, inputs=inputs, outputs=outputs))
+    return made
+
+
+def identify_place(place: Place | None, limit: int) -> Identity | None:
+    """What a dataset of files contains; None if it is none, is larger than ``limit`` bytes, or cannot be read."""
+    from govtool.app.record import read_identity
+
+    names = [name for name in (place.name, *place.aliases) if name.is_path] if place is not None else []
+    for name in names:
+        try:
+            if name.namespace == "file":
+                path = Path(name.name)
+                if not path.exists() or _size_of(path) > limit:
+                    continue
+                found = read_identity(str(path))
+            elif name.namespace.startswith("s3://"):
+                found = read_identity(f"{name.namespace}/{name.name}")
+            else:
+                continue
+        except (GovtoolError, OSError):
+            continue
+        if found is not None:
+            return found
+    return None
+
+
+def _size_of(path: Path) -> int:
+    if path.is_file():
+        return path.stat().st_size
+    return sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
+
+
+def remove_spool(spool: Path) -> None:
+    """Remove what was committed, and the folder if nothing else is in it."""
+    with contextlib.suppress(OSError):
+        for file in spool.glob("*.jsonl"):
+            file.unlink()
+        spool.rmdir()

@@ -1,0 +1,101 @@
+"""``govtool run``: run a PySpark job as it is, and commit what it did."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from govtool.cli.options import AuthorOption, BranchOption, StoreOption
+from govtool.cli.ui import Ui
+from govtool.errors import GovtoolError
+
+
+def run(
+    ui: Ui,
+    command: Annotated[
+        list[str] | None, typer.Argument(metavar="-- COMMAND…", help="A script with its arguments, or any command.")
+    ] = None,
+    source: Annotated[
+        str | None, typer.Option("--source", metavar="NAME", help="Default: run: and the name of the script.")
+    ] = None,
+    spool: Annotated[
+        Path | None,
+        typer.Option("--spool", metavar="DIR", help="Where the job writes down what it does. Default: a new folder."),
+    ] = None,
+    commit_only: Annotated[
+        Path | None,
+        typer.Option("--commit", metavar="DIR", help="Run nothing: commit what an earlier job left in this folder."),
+    ] = None,
+    identify: Annotated[
+        int,
+        typer.Option(
+            "--identify", metavar="BYTES", help="Read datasets of up to so many bytes to identify them. 0: none."
+        ),
+    ] = 1 << 30,
+    message: Annotated[str | None, typer.Option("--message", "-m", metavar="TEXT", help="What the log says.")] = None,
+    author: AuthorOption = None,
+    branch: BranchOption = None,
+    store: StoreOption = None,
+) -> int:
+    """Run a PySpark job as it is, and commit what it did.
+
+      govtool run -- etl.py --day 2026-11-20
+      govtool run -- spark-submit --master yarn etl.py
+
+    The job keeps its streams, signals and exit code, which is also ours. No jar and no change of its code: its sessions
+    write down what they execute, and it is read and committed when the job is over. What fails on our side is a
+    warning; records that could not be committed are kept.
+    """
+    from govtool.app.run import Finished, command_of, exit_as, run_job
+
+    if commit_only is not None:
+        _commit(ui, Finished(0, commit_only, ""), source, identify, message, author, branch, store)
+        return 0
+    finished = run_job(command_of(command or ()), spool)
+    try:
+        _commit(ui, finished, source, identify, message, author, branch, store)
+    except Exception as error:  # a bug of ours is no failure of the job
+        if ui.debug:
+            raise
+        what = str(error) if isinstance(error, GovtoolError) else f"{type(error).__name__}: {error}"
+        ui.note(f"warning: {what}: what the job did is not in the graph")
+        ui.hint(f"govtool run --commit {finished.spool}")
+    return exit_as(finished.code)
+
+
+def _commit(
+    ui: Ui,
+    finished: object,
+    source: str | None,
+    identify: int,
+    message: str | None,
+    author: str | None,
+    branch: str | None,
+    store: str | None,
+) -> None:
+    from govtool.app.project import existing_branch, open_store
+    from govtool.app.run import Finished, commit_captured, read_captured, remove_spool
+    from govtool.cli.sqlargs import show_diagnostics
+    from govtool.render.spark import spark_summary
+
+    assert isinstance(finished, Finished)
+    captured = read_captured(finished.spool, source, finished.commit)
+    for warning in captured.warnings:
+        ui.note(f"warning: {warning}")
+    if not captured.processes:
+        ui.note("warning: no Spark session was seen: nothing to commit")
+        return
+    opened = open_store(store)
+    result = commit_captured(
+        opened,
+        captured,
+        identified=identify,
+        message=message,
+        author=author,
+        branch=existing_branch(opened, branch),
+    )
+    show_diagnostics(ui, result.diagnostics, None)
+    ui.note(spark_summary(result))
+    remove_spool(finished.spool)
