@@ -33,11 +33,37 @@ def diff_commits(store: Reader, old: Commit, new: Commit) -> Difference:
     removed = [ref for ref in changed.removed if ref.table == DERIVATIONS]
     added = [ref for ref in changed.added if ref.table == DERIVATIONS]
     sides = list(_tables(store, removed)), list(_tables(store, added))
-    partial = facts(_index(sides[0])), facts(_index(sides[1]))
-    names = concerned(*partial)
+    left, right, touched = _unequal(*sides)
+    names = touched | concerned(facts(_index(left)), facts(_index(right)))
     if not names:
         return Difference(())
-    return difference(*_whole(store, old, new, names, sides, partial, set(added)))
+    return difference(*_whole(store, old, new, names, sides, set(added)))
+
+
+def _unequal(old: list[Any], new: list[Any]) -> tuple[list[Any], list[Any], set[str]]:
+    """Of two sides the rows that only one of them has, and the datasets that these make or take away."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    from govtool.model.signatures import signatures
+
+    if not old or not new:
+        return old, new, set()
+    table = pa.concat_tables([*old, *new])
+    count = sum(part.num_rows for part in old)
+    told = signatures(table).tolist()
+    before, after = set(told[:count]), set(told[count:])
+    sides = (
+        table.slice(0, count).filter(pa.array([s not in after for s in told[:count]], pa.bool_())),
+        table.slice(count).filter(pa.array([s not in before for s in told[count:]], pa.bool_())),
+    )
+    names: set[str] = set()
+    for side in sides:
+        names.update(side.column("target").to_pylist())
+        # What is renamed is made no longer, and only the edge says what it was.
+        renaming = side.filter(pc.equal(side.column("mode"), "rename"))
+        names.update(e["source_dataset"] for edges in renaming.column("edges").to_pylist() for e in edges)
+    return [sides[0]], [sides[1]], names
 
 
 def _whole(
@@ -46,7 +72,6 @@ def _whole(
     new: Commit,
     names: set[str],
     sides: tuple[list[Any], list[Any]],
-    partial: tuple[Facts, Facts],
     added: set[FragmentRef],
 ) -> tuple[Facts, Facts]:
     """What the whole of each version says of the datasets in question."""
@@ -57,8 +82,6 @@ def _whole(
         return facts(indexes[0], names), facts(indexes[1], names)
     rest = [ref for ref in store.fragments(new) if ref.table == DERIVATIONS and ref not in added]
     speaking = [table for table in _tables(store, sorted(rest)) if _mentions(table, names)]
-    if not speaking:
-        return partial
     left, right = _index([*sides[0], *speaking]), _index([*sides[1], *speaking])
     return facts(left, names), facts(right, names)
 
