@@ -6,19 +6,31 @@ number of (column, class, mode) facts, and the number of edges added and removed
 
 from __future__ import annotations
 
+import os
 import statistics
+import sys
+import tempfile
+import textwrap
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bench.graph import Cost, Generated, interleaved, subjects, write_store
+from bench.page import table
 from govtool.graph.codes import KIND_MASK
 from govtool.graph.index import Index
+from govtool.model.columnar import DERIVATIONS, write_table
 from govtool.model.kinds import VALUE_FLOW, EdgeKind
 from govtool.policy.seeds import Seeds
 from govtool.query.patterns import ColumnPaths
+
+if TYPE_CHECKING:
+    from govtool.store import Commit
 
 TITLE = "## Policies on large graphs"
 CLASSES = 50
@@ -83,7 +95,7 @@ def propagation(index: Index, rounds: int) -> dict[str, Any]:
 
     seeds = seeds_of(index)
     lattice = Lattice({f"c{n}": () for n in range(CLASSES)})
-    none = transfers(index, (), _today(), ColumnPaths(index))
+    none = transfers(index, (), date(2026, 11, 21), ColumnPaths(index))
     connection = duckdb.connect()
     _load(connection, index, seeds)
 
@@ -102,13 +114,7 @@ def propagation(index: Index, rounds: int) -> dict[str, Any]:
     figures = {name: median(spent) for name, spent in taken.items()}
     if len({f.found for f in figures.values()}) != 1:
         raise RuntimeError(f"they disagree: {figures}")
-    return {"edges": index.edge_count, "seeds": len(seeds), "duckdb": duckdb.__version__, **figures}
-
-
-def _today() -> Any:
-    from datetime import date
-
-    return date(2026, 11, 21)
+    return {"edges": index.edge_count, "seeds": len(seeds), "duckdb_version": duckdb.__version__, **figures}
 
 
 def _load(connection: Any, index: Index, seeds: Seeds) -> None:
@@ -135,3 +141,204 @@ def _load(connection: Any, index: Index, seeds: Seeds) -> None:
     connection.register("seeds_arrow", starts)
     connection.execute("CREATE TABLE edges AS SELECT * FROM edges_arrow ORDER BY source")
     connection.execute("CREATE TABLE seeds AS SELECT * FROM seeds_arrow")
+
+
+# Check beside impact.
+
+POLICY = textwrap.dedent(
+    """
+    version: 1
+    name: bench
+    classes: {personal: {}, personal.contact: {}, personal.id: {}, pseudonymous: {}}
+    classify:
+      - {class: personal.contact, columns: ["layer0.domain7.**.name_3"]}
+      - {class: personal.id, columns: ["layer0.domain7.**.id_1*"]}
+    declassify:
+      - {name: rounded, kind: mask, functions: [round], from: [personal.id], to: pseudonymous}
+    zones:
+      marketing: {datasets: ["layer9.domain13.**"], region: us}
+    rules:
+      - id: PII001
+        title: Contact data must not reach marketing
+        deny: {flow: {class: personal.contact, to: {zone: marketing}}}
+      - id: PII002
+        title: Ids must not reach marketing in clear
+        deny: {flow: {class: personal.id, to: {zone: marketing}, via: any}}
+        unless: [{declassified: [rounded]}]
+    """
+)
+
+
+def checking(uri: str, environment: dict[str, str], rounds: int) -> dict[str, Cost]:
+    """Whole processes of check, and of impact on a small and a large closure, in turn."""
+    command = [sys.executable, "-c", "from govtool.cli.main import main; main()"]
+    with tempfile.TemporaryDirectory() as folder:
+        policy = Path(folder, "policy.yml")
+        policy.write_text(POLICY)
+        asked = ["check", "--store", uri, "--policy", str(policy), "--today", "2026-11-21", "--fail-on", "none"]
+        commands = {"check": [*command, *asked]}
+        for size, (column, _) in subjects(uri).items():
+            commands[size] = [*command, "impact", "--store", uri, column, "--limit", "20"]
+        return interleaved(commands, environment, rounds)
+
+
+# Diff beside set difference.
+
+EXCEPT = "SELECT (SELECT count(*) FROM ({0} EXCEPT {1})) + (SELECT count(*) FROM ({1} EXCEPT {0}))"
+CHANGES = (("25 datasets, one fragment", 160, 1), ("250 datasets, a tenth of the fragments", 100, 6))
+"""What is changed: a name, every so many datasets, of so many fragments."""
+
+
+def differing(uri: str, made: Generated, rounds: int) -> list[dict[str, Any]]:
+    """Versions of one store that differ a little: what changed in the edges, by ``govtool diff`` and by SQL."""
+    import duckdb
+
+    from govtool.app.diff import diff_commits
+    from govtool.app.index import open_index
+    from govtool.store import Changes, Fragment, Store
+
+    store = Store.open(uri)
+    first = store.head()
+    if first is None:
+        raise RuntimeError("the store is empty")
+    connection = duckdb.connect()
+    _edge_table(connection, "old", made.tables)
+    rows = []
+    for what, stride, count in CHANGES:
+        tables = [*(_changed(t, stride) for t in made.tables[:count]), *made.tables[count:]]
+        fragments = tuple(Fragment("bench", DERIVATIONS, write_table(t), t.num_rows) for t in tables)
+        changes = Changes(retract=("bench",), add=fragments)
+        store.commit(changes, message=what, author="bench", batch=what, summary={})
+        second = store.head()
+        if second is None:
+            raise RuntimeError("the commit is not there")
+        open_index(store, second)
+        _edge_table(connection, "new", tables)
+
+        def own(second: Commit = second) -> int:
+            found = diff_commits(store, first, second)
+            # SQL tells a changed edge as one that is gone and one that is new.
+            return sum(1 + (c.change == "changed") for c in found.changes if c.what == "edge")
+
+        def sql() -> int:
+            text = EXCEPT.format("(SELECT * FROM old)", "(SELECT * FROM new)")
+            return int(connection.execute(text).fetchall()[0][0])
+
+        ways = {"govtool": own, "duckdb": sql}
+        taken: dict[str, list[Spent]] = {name: [] for name in ways}
+        for _ in range(rounds):
+            for name, run in ways.items():
+                taken[name].append(timed(run))
+        rows.append({"what": what, **{name: median(spent) for name, spent in taken.items()}})
+    return rows
+
+
+def _changed(made: Any, stride: int) -> Any:
+    """A table in which every so many derivations lose an edge."""
+    import pyarrow as pa
+
+    picked = list(range(0, made.num_rows, stride))
+    some = made.take(picked).to_pylist()
+    for row in some:
+        row["edges"] = row["edges"][1:]
+    left = made.take([i for i in range(made.num_rows) if i % stride])
+    return pa.concat_tables([left, pa.Table.from_pylist(some, schema=made.schema)]).combine_chunks()
+
+
+def _edge_table(connection: Any, name: str, tables: list[Any]) -> None:
+    """The edges of derivations as rows of text: what a set difference by hand would be over."""
+    connection.execute(f"DROP TABLE IF EXISTS {name}")
+    for number, made in enumerate(tables):
+        connection.register("part", made)
+        text = (
+            "SELECT DISTINCT target, e.source_dataset, e.source_path, e.target_path, e.kind, e.functions "
+            "FROM (SELECT target, unnest(edges) AS e FROM part)"
+        )
+        connection.execute(f"CREATE TABLE {name} AS {text}" if not number else f"INSERT INTO {name} {text}")
+        connection.unregister("part")
+
+
+def section(sizes: tuple[int, int] = (1_000_000, 10_000_000)) -> str:
+    """Measure, and write the section."""
+    from govtool.app.index import open_index
+    from govtool.store import Store
+
+    small, large = sizes
+    with tempfile.TemporaryDirectory() as folder:
+        environment = {**os.environ, "GOVTOOL_CACHE": f"{folder}/cache", "COLUMNS": "120"}
+        os.environ["GOVTOOL_CACHE"] = environment["GOVTOOL_CACHE"]
+        uris = f"{folder}/small", f"{folder}/large"
+        write_store(uris[0], small)
+        made = write_store(uris[1], large)
+        for uri in uris:
+            store = Store.open(uri)
+            open_index(store, store.head())
+        costs = checking(uris[0], environment, ROUNDS)
+        store = Store.open(uris[1])
+        spread = propagation(open_index(store, store.head()), ROUNDS)
+        differences = differing(uris[1], made, ROUNDS)
+    own, sql = spread["govtool"], spread["duckdb"]
+    propagated = [
+        [
+            f"{spread['edges']:,}",
+            f"{spread['seeds']:,}",
+            f"{own.found:,}",
+            _seconds(own),
+            _seconds(sql),
+            _times(sql, own),
+        ]
+    ]
+    checked = [
+        [
+            f"impact, {size} closure",
+            _cost(costs[size]),
+            _cost(costs["check"]),
+            f"**{costs['check'].cpu / costs[size].cpu:.2f}**",
+        ]
+        for size in ("small", "large")
+        if size in costs
+    ]
+    compared = [
+        [
+            d["what"],
+            f"{d['govtool'].found:,}",
+            _seconds(d["govtool"]),
+            _seconds(d["duckdb"]),
+            _times(d["duckdb"], d["govtool"]),
+        ]
+        for d in differences
+    ]
+    head = ["edges", "classified columns", "facts", "govtool", "DuckDB", "DuckDB / govtool"]
+    return f"""{TITLE}
+
+Generated warehouses (`bench/graph.py`); medians of {ROUNDS} rounds in turn, wall (CPU). DuckDB
+{spread["duckdb_version"]} has its tables in memory and all cores, govtool its index mapped and one core; both must find
+the same.
+
+Propagation of {CLASSES} classes, each of {NAMES} names of columns, to their fixpoint; a fact is a column, a class, and
+whether it is there as a value or as an influence. In SQL: one recursive query with UNION, a row a fact. Goal: 20 times.
+
+{table(head, propagated)}
+
+`govtool check` of two flow rules on {small:,} edges, whole processes, beside `govtool impact` (wall, CPU; the
+ratio is of CPU). Goal: at most twice.
+
+{table(["beside", "impact", "check", "check / impact"], checked)}
+
+Two versions of {large:,} edges, by `govtool diff` from the store (fragments are read, both indexes
+are there) and by EXCEPT in both directions. Goal: 6 times.
+
+{table(["changed", "edges that differ", "govtool", "DuckDB", "DuckDB / govtool"], compared)}
+"""
+
+
+def _seconds(spent: Spent) -> str:
+    return f"{spent.wall:.2f} s ({spent.cpu:.2f})"
+
+
+def _cost(cost: Cost) -> str:
+    return f"{cost.wall * 1000:.0f} ms ({cost.cpu * 1000:.0f})"
+
+
+def _times(slow: Spent, fast: Spent) -> str:
+    return f"**{slow.wall / fast.wall:.1f}**"

@@ -139,12 +139,19 @@ def _logs(arguments: argparse.Namespace) -> str:
     return section(arguments.records)
 
 
+def _governance(_: argparse.Namespace) -> str:
+    from bench.governance import section
+
+    return section()
+
+
 SECTIONS: dict[str, Callable[[argparse.Namespace], str]] = {
     "lineage": _lineage,
     "peers": _peers,
     "logs": _logs,
     "startup": _startup,
     "graph": _graph,
+    "governance": _governance,
     "store": _store,
     "provenance": _provenance,
     "warehouses": _warehouses,
