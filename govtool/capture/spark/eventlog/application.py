@@ -143,6 +143,12 @@ class Application:
                 pass
         yield from self._handed_on()
 
+    @property
+    def is_old(self) -> bool:
+        """Whether this is a Spark that does not tell how executions end: one before 3.4."""
+        found = re.match(r"(\d+)\.(\d+)", self.version)
+        return found is not None and (int(found[1]), int(found[2])) < (3, 4)
+
     def rest(self) -> Iterator[list[Execution]]:
         """What is left at the end of the log."""
         for root in sorted(self._open):
@@ -172,8 +178,6 @@ class Application:
             part=part,
         )
         register(line.data, execution.registered, first=True)
-        if root in self._done:
-            root = execution.root = number  # its root was handed on long ago
         self._open.setdefault(root, {})[number] = execution
         self._roots[number] = root
         if not self.script:

@@ -67,10 +67,10 @@ class Interpreter:
             plan = read[execution.id]
             if isinstance(plan, PlanText) and any(d.code == "break.source" for d in (*plan.notes, *plan.flow.breaks)):
                 read[execution.id] = self._read(execution)
-        root = next((e for e in group if e.id == e.root), group[0])
-        main = read[root.id]
+        root = next((e for e in group if e.id == e.root), None)
+        main = read[root.id] if root is not None else None
         written = [e for e in group if isinstance(plan := read[e.id], PlanText) and plan.write is not None]
-        if isinstance(main, PlanText) and main.write is not None:
+        if root is not None and isinstance(main, PlanText) and main.write is not None:
             done = self._implementation(root, main.write, written, read)
             yield self._action(root, group, read, done)
             same = {done[1].place.name, *done[1].place.aliases}
@@ -85,7 +85,8 @@ class Interpreter:
             plan = read[execution.id]
             if isinstance(plan, PlanText) and plan.write is not None and plan.write.final:
                 yield self._action(execution, [execution], read, (execution, plan.write))
-        yield self._action(root, group if not written else [root], read, None)
+        if root is not None:  # else these came after all others of their action
+            yield self._action(root, group if not written else [root], read, None)
 
     def _read(self, execution: Execution) -> PlanText | PlanTextError:
         try:
@@ -251,10 +252,10 @@ class Interpreter:
     def _status(self, root: Execution, group: Iterable[Execution], *, writes: bool = False) -> tuple[str, str]:
         """How it ended, and why. Sparks before 3.4 tell only of jobs that failed; a write without a job was none."""
         failed = next((e for e in (root, *group) if e.failed), None)
-        if failed is not None and (failed is root or root.failed or self.application.version < "3.4"):
+        if failed is not None and (failed is root or root.failed or self.application.is_old):
             return "failed", failed.error
         if root.ended is not None:
-            silent = self.application.version < "3.4" and writes and not any(e.jobs for e in group)
+            silent = self.application.is_old and writes and not any(e.jobs for e in group)
             return ("unknown", "") if silent else ("complete", "")
         if self.application.ended is not None:
             return "aborted", "the application ended before it did"

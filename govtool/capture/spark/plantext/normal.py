@@ -4,32 +4,39 @@ from __future__ import annotations
 
 import re
 
+from govtool.capture.spark.plantext.expressions import Reader
 from govtool.capture.spark.plantext.tree import Operator, Tree
 
-_ID = re.compile(r"#\d+L?\b")
-_PLAN_ID = re.compile(r"\[(?:plan_)?id=#?\d+\]")
-_NUMBER = re.compile(r"(?<![\w.#])-?\d+(?:\.\d+)?(?:[eE]-?\d+)?(?![\w.])")
-_COMPARED = re.compile(r"( (?:=|<=>|<|>|<=|>=|LIKE|RLIKE) )(?![^()]*#\d)([^()]*?)(?=\)|\Z)")
-_ARGUMENT = re.compile(r"(?<=, )(?![^,()]*#\d)[^,()\[\]]+(?=[,)])")
+_PLAN_ID = re.compile(r",? ?\[(?:plan_)?id=#?\d+\]")
+_TOKEN = re.compile(
+    r"(?P<attribute>[^\s,()\[\]{}#]+#\d+L?(?!\w))|(?P<call>[A-Za-z_$<][\w$.<>]*(?=\())|(?P<type>(?<= as )[a-z]\w*)"
+    r"|(?P<word>AND|OR|NOT|CASE|WHEN|THEN|ELSE|END|AS|as|IN|LIKE|RLIKE|ASC|DESC|NULLS FIRST|NULLS LAST|FILTER|WHERE|if"
+    r"|else|distinct|Inner|Cross|LeftOuter|RightOuter|FullOuter|LeftSemi|LeftAnti|true|false|null)(?![\w#])"
+    r"|(?P<sign><=>|>=|<=|>>>|>>|<<|[=<>+*/%&|^,()\[\]]|(?<= )-(?= ))|(?P<space>\s+)|(?P<other>.[^\s,()\[\]#=<>]*)",
+    re.DOTALL,
+)
+_LITERALS = re.compile(r"\?(?:[\s?]+|(?:, \?)+(?=[,)\]]))*\?")
 _SHOWN = ("Condition", "Keys", "Functions", "Join type", "Join condition", "Left keys", "Right keys", "Results")
 _LISTS = ("Project", "Window", "Generate", "Expand", "TakeOrderedAndProject", "Sort")
 _SKIPPED = frozenset({"AdaptiveSparkPlan", "ColumnarToRow", "WriteFiles", "WholeStageCodegen", "InputAdapter"})
+_OWN = ("Scan JDBCRelation", "Scan ExistingRDD", "Scan KafkaRelation")
 MAX_PLAN = 64 * 1024
 """Characters that are kept."""
 
 
-def normalised(tree: Tree) -> str:
+def normalised(tree: Tree, reader: Reader) -> str:
     """A plan as a drawn tree, an operator a line, with what it does and without what differs from run to run."""
     lines: list[str] = []
-    _draw(tree.root, 0, lines, set())
+    _draw(tree.root, 0, lines, reader)
     for number in sorted(tree.subqueries):
         lines.append("subquery")
-        _draw(tree.subqueries[number], 1, lines, set())
+        _draw(tree.subqueries[number], 1, lines, reader)
     text = "\n".join(lines)
     return text if len(text) <= MAX_PLAN else text[:MAX_PLAN] + "\n…"
 
 
-def _draw(root: Operator, level: int, lines: list[str], seen: set[int]) -> None:
+def _draw(root: Operator, level: int, lines: list[str], reader: Reader) -> None:
+    seen: set[int] = set()
     stack = [(root, level)]
     while stack:
         operator, depth = stack.pop()
@@ -37,28 +44,37 @@ def _draw(root: Operator, level: int, lines: list[str], seen: set[int]) -> None:
             continue
         seen.add(operator.id)
         name = operator.name.split("\n")[0].strip()
-        shown = name.split("(")[0].strip() if name.startswith("Scan ExistingRDD") else name
-        if shown.split()[0] in _SKIPPED if shown else True:
+        if not name or name.split()[0] in _SKIPPED:
             stack.extend((child, depth) for child in reversed(operator.children))
             continue
-        lines.append(f"{'  ' * depth}{plain(shown)}{_detail(operator)}")
+        own = next((known for known in _OWN if name.startswith(known)), None)
+        lines.append(f"{'  ' * depth}{own or name}{_detail(operator, reader)}")
         stack.extend((child, depth + 1) for child in reversed(operator.children))
 
 
-def _detail(operator: Operator) -> str:
-    parts = [f"{key}: {plain(operator.fields[key])}" for key in _SHOWN if operator.fields.get(key)]
+def _detail(operator: Operator, reader: Reader) -> str:
     kind = operator.name.split()[0] if operator.name.strip() else ""
+    fields = operator.fields
+    parts = [f"{key}: {without_literals(fields[key], reader)}" for key in _SHOWN if fields.get(key)]
     if kind == "Project" or kind.startswith(("Scan", "BatchScan", "FileScan")):
-        parts.append(plain(operator.fields.get("Output", "")))
+        parts.append(without_literals(fields.get("Output", ""), reader))
     elif kind in _LISTS:
-        parts.append(plain(operator.fields.get("Arguments", "")))
+        parts.append(without_literals(fields.get("Arguments", ""), reader))
     return f" {'; '.join(filter(None, parts))}" if any(parts) else ""
 
 
-def plain(text: str) -> str:
-    """An expression without ids and literals."""
-    text = _PLAN_ID.sub("", text)
-    text = _COMPARED.sub(r"\1?", text)
-    text = _ARGUMENT.sub("?", text)
-    text = _ID.sub("", text)
-    return _NUMBER.sub("?", text)
+def without_literals(text: str, reader: Reader) -> str:
+    """An expression of columns, functions and operators; all else, which may be anybody's data, is ``?``."""
+    out: list[str] = []
+    for found in _TOKEN.finditer(reader.plain(_PLAN_ID.sub("", text))):
+        token = found[0]
+        if found.lastgroup == "attribute":
+            name, _, number = token.rpartition("#")
+            known = reader.known.get(int(number.rstrip("L")), set())
+            told = reader.name(int(number.rstrip("L")), name) if name in known or "" in known else "?"
+            out.append(told if "#" not in told else "_")  # named after an expression, literals and all
+        elif found.lastgroup == "other":
+            out.append("?")
+        else:
+            out.append(token)
+    return _LITERALS.sub("?", "".join(out))

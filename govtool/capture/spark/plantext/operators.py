@@ -26,6 +26,9 @@ _GENERATE = re.compile(r"(.*?)(?:, (\[.*?\]))?, (true|false)(?:, ([\w`.]+))?, (\
 _CALL = re.compile(r"\s*([\w$.<>]+)\((.*)\)\Z", re.DOTALL)
 _UDF = re.compile(r"([\w<>$. -]*)\((.*)\)(?:#\d+L?)?\Z", re.DOTALL)
 _NULL_SAFE = re.compile(r"coalesce\((.*#\d+L?), .*\)\Z", re.DOTALL)
+_JOIN_TYPE = re.compile(
+    r" (Inner|Cross|LeftOuter|RightOuter|FullOuter|LeftSemi|LeftAnti|LeftSingle|ExistenceJoin\([^)]*\))(?: |\Z)"
+)
 _MARK = re.compile(r"ExistenceJoin\((.*)#(\d+)\)")
 _DEFINING = frozenset(
     {"Project", "Aggregate", "Window", "Generate", "Expand", "InMemoryRelation", "TakeOrderedAndProject"}
@@ -357,7 +360,8 @@ class Builder:
 
     def _join(self, operator: Operator) -> p.Node:
         left, right = self._child(operator), self._child(operator, 1)
-        join_type = operator.fields.get("Join type", "")
+        drawn = _JOIN_TYPE.search(operator.name)  # the details tell it since Spark 3.4
+        join_type = operator.fields.get("Join type", "") or (drawn[1] if drawn is not None else "")
         parts: list[p.Expression] = []
         arguments = operator.fields.get("Arguments", "")
         if not join_type:

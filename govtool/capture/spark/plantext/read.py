@@ -81,7 +81,7 @@ def read_plan(
         tuple(meaning.scans),
         meaning.attributes,
         tuple(dict.fromkeys(meaning.notes)),
-        normalised(tree),
+        normalised(tree, builder.reader),
         builder.reader.uncertain,
         command,
     )
