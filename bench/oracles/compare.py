@@ -107,13 +107,19 @@ def _width(cluster: Cluster, path: str, view: View) -> int:
 
 
 def _verdict(view: View, truth: ViewLineage, derivation: Derivation | None) -> Verdict:
-    verdict = Verdict(view)
-    differences = verdict.differences
     if derivation is None:
-        differences.update(dict.fromkeys(ASPECTS, "nothing was extracted"))
+        verdict = Verdict(view)
+        verdict.differences.update(dict.fromkeys(ASPECTS, "nothing was extracted"))
         return verdict
     # What PostgreSQL calls ?column? has no name; ours is written by position.
     truth.names = [f"_c{n}" if name == "?column?" else name for n, name in enumerate(truth.names)]
+    return judge(view, truth, derivation)
+
+
+def judge(view: View, truth: ViewLineage, derivation: Derivation) -> Verdict:
+    """Compare one derivation with what is true of it."""
+    verdict = Verdict(view)
+    differences = verdict.differences
     names = [plain(column.path) for column in derivation.columns]
     if names != truth.names:
         differences["names"] = f"{names} instead of {truth.names}"

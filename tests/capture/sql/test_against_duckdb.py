@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
+
 import pytest
 
 from bench.oracles import perturb
 from bench.oracles.corpora import written_queries
 from bench.oracles.queries import Generator
+from bench.oracles.schemas import compare_names
 from govtool.model import EdgeKind
 
 pytest.importorskip("duckdb")
@@ -16,6 +19,15 @@ def test_generated_queries():
     report = perturb.run(range(400))
     assert [(f.seed, f.what, f.detail) for f in report.findings] == []
     assert report.queries > 300  # the rest DuckDB does not take
+
+
+def test_output_columns_of_tpc():
+    try:
+        found = compare_names()
+    except subprocess.CalledProcessError:
+        pytest.skip("sqlglot's source distribution, which holds the queries, cannot be downloaded")
+    assert {name: names.queries for name, names in found.items()} == {"TPC-DS": 99, "TPC-H": 22}
+    assert {name: names.different for name, names in found.items()} == {"TPC-DS": {}, "TPC-H": {}}
 
 
 def test_hard_queries():

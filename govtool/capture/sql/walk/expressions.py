@@ -93,6 +93,7 @@ _handlers: Final[dict[type, str]] = {
     nodes.Collate: "_first_only",
     nodes.PropertyEQ: "_second_only",
     nodes.Slice: "_generic_special",
+    nodes.Struct: "_struct",
     nodes.Parameter: "_parameter",
     nodes.Columns: "_columns",
     nodes.Comprehension: "_comprehension",
@@ -297,6 +298,16 @@ class ExpressionWalk(ColumnWalk):
         function = node.args["this"]
         window = WINDOW if kind < CONDITIONAL else kind
         inner = function
+    def _struct(self, node: exp.Struct, kind: int, chain: int, at: Visit) -> None:
+        """Push the fields; those of ``struct(*)`` are all columns there are."""
+        value, chain = self._through("struct", kind, chain)
+        for item in node.expressions:
+            if isinstance(item, nodes.Star):
+                for source in at.scope.sources:
+                    at.out.extend(compose(dep, value, chain, self.interner) for dep in self.whole_row(source, item))
+            else:
+                at.stack.append((item, value, chain))
+
         while isinstance(inner, (nodes.IgnoreNulls, nodes.RespectNulls)):
             inner = inner.this
         name = function_name(inner) if isinstance(inner, nodes.Func) else ""

@@ -111,6 +111,9 @@ class PivotWalk(SourceWalk):
                 consumed.update(self.name(c.this) for c in column.find_all(nodes.Column))
                 target = value_names[i] if i < len(value_names) else value_names[-1] if value_names else "value"
                 values.setdefault(target, []).extend(self.collect(column, inner, env, IDENTITY, 0))
+        if not node.args.get("include_nulls"):  # a row whose values are all NULL is left out
+            for deps in values.values():
+                self.refer(bounded(deps), ROW_KINDS["filter"])
         output = Output()
         star = self.star(inner)
         for name in star.names:

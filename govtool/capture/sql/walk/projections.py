@@ -13,13 +13,16 @@ from sqlglot import exp
 from govtool.capture.sql import nodes
 from govtool.capture.sql.walk import naming
 from govtool.capture.sql.walk.columns import ROW_KINDS
-from govtool.capture.sql.walk.dependencies import CHAIN_MASK, KIND_MASK, REF_SHIFT, bounded
+from govtool.capture.sql.walk.dependencies import CHAIN_MASK, KIND_MASK, REF_SHIFT, TRANSFORMATION, bounded
 from govtool.capture.sql.walk.pivots import PivotWalk
 from govtool.capture.sql.walk.relation import ArrayElements, FunctionRows, OpenStar, Output, Source, starred
 from govtool.capture.sql.walk.scope import Environment, MergingJoin, Scope
 from govtool.capture.sql.walk.shapes import SHAPED
+from govtool.capture.sql.walk.types import fields_of
 
 _SHAPED: Final = frozenset(SHAPED)
+
+SPARK: Final = frozenset({"spark", "databricks", "spark2"})
 
 MERGED_IN_PLACE: Final = frozenset({"duckdb", "sqlite", "clickhouse"})
 """Dialects whose ``*`` leaves the columns of USING where the left side has them; elsewhere they come first."""
@@ -59,6 +62,10 @@ class ProjectionWalk(PivotWalk):
                 self._several(item, scope, env, output)
             elif cls is nodes.Dot and isinstance(item.expression, nodes.Star):
                 self._struct_star(item, scope, env, output)
+            elif cls is nodes.Inline:
+                _extend(output, self._struct_fields(item.args["this"], scope, env))
+            elif cls is nodes.QueryTransform:
+                self._transformed(item, scope, env, output)
             elif self.dialect == "duckdb" and cls is nodes.Explode and isinstance(item.args["this"], nodes.Struct):
                 _extend(output, self._struct_fields(item.args["this"], scope, env))
             elif self.dialect == "duckdb" and (columns := item.find(nodes.Columns)) is not None:
@@ -83,6 +90,8 @@ class ProjectionWalk(PivotWalk):
         if self.dialect in naming.DIALECTS:
             return naming.column_name(item, self.name)
         if isinstance(item, nodes.Dot):
+            if isinstance(item.this, nodes.Struct) and self.dialect in SPARK:  # named by its text
+                return ""
             return self.name(item.expression) if isinstance(item.expression, nodes.Identifier) else ""
         if isinstance(item, nodes.Paren):
             return self.output_name(item.this)
@@ -201,10 +210,33 @@ class ProjectionWalk(PivotWalk):
         output = Output()
         if len(deps) == 1 and not deps[0] & (KIND_MASK | CHAIN_MASK):
             ref = self.interner.refs[deps[0] >> REF_SHIFT]
-            output.open.append(OpenStar(ArrayElements(ref.dataset, ref.path)))
+            inside, names = self._typed_fields(ref.dataset, ref.path)
+            for name in names:
+                whole = self.interner.field(deps[0], inside) if inside else deps[0]
+                output.add(name, (self.interner.field(whole, name),))
+            if not names:
+                output.open.append(OpenStar(ArrayElements(ref.dataset, ref.path)))
         else:
             output.open.append(OpenStar(FunctionRows("a struct", deps)))
         return output
+
+    def _typed_fields(self, dataset: str, path: str) -> tuple[str, tuple[str, ...]]:
+        """The fields that a struct below a column has by its type; see ``fields_of``."""
+        columns = self.lookup.table(dataset).columns
+        name = max((n for n in columns if path == n or path.startswith((f"{n}.", f"{n}["))), key=len, default="")
+        type_ = columns.get(name) if name else None
+        return fields_of(type_, path[len(name) :], self.dialect) if type_ else ("", ())
+
+    def _transformed(self, item: exp.Expr, scope: Scope, env: Environment | None, output: Output) -> None:
+        """TRANSFORM (a, b) USING 'script' AS (x, y): what the script makes of its input is its own affair."""
+        chain = self.interner.prepend("transform", 0)
+        deps = bounded(
+            dep for value in item.expressions for dep in self.collect(value, scope, env, TRANSFORMATION, chain)
+        )
+        schema = item.args.get("schema")
+        given = schema.expressions if isinstance(schema, nodes.Schema) else ()
+        for name in [self.name(c.this if isinstance(c, nodes.ColumnDef) else c) for c in given] or ["key", "value"]:
+            output.add(name, deps)
 
     def _columns_item(
         self, node: exp.Columns, alias: str, scope: Scope, env: Environment | None, output: Output

@@ -109,6 +109,13 @@ class ShapeWalk(ExpressionWalk):
     def _struct_shape(self, node: exp.Struct | exp.Tuple, scope: Scope, env: Environment | None, depth: int) -> Output:
         shape = Output()
         for item in node.expressions:
+            if isinstance(item, nodes.Star):  # struct(*)
+                for source in scope.sources:
+                    every = self.source_star(source)
+                    shape.names.extend(every.names)
+                    shape.deps.extend(every.deps)
+                    shape.open.extend(every.open)
+                continue
             value = (
                 item.expression
                 if isinstance(item, nodes.PropertyEQ)

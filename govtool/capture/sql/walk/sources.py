@@ -346,7 +346,7 @@ class SourceWalk(TableFunctionWalk):
             and any(isinstance(star.table, FunctionRows) for star in output.open)
         ):
             output = output.renamed([alias])  # PostgreSQL: the alias of a function names its only column too
-        if series:  # there is no column but these
+        if series or (columns and node.args.get("view")):  # there is no column but these
             output = output.copy()
             output.open = []
         self._place(Source(alias, output=output), node, scope, env)
