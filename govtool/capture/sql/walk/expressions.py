@@ -292,12 +292,6 @@ class ExpressionWalk(ColumnWalk):
             is_result = i >= 2 and (i % 2 == 0 or i == len(items) - 1)
             at.stack.append((item, value, chain) if is_result else (item, condition, 0))
 
-    # ---- aggregates and windows ------------------------------------------------------------------
-
-    def _window(self, node: exp.Window, kind: int, chain: int, at: Visit) -> None:
-        function = node.args["this"]
-        window = WINDOW if kind < CONDITIONAL else kind
-        inner = function
     def _struct(self, node: exp.Struct, kind: int, chain: int, at: Visit) -> None:
         """Push the fields; those of ``struct(*)`` are all columns there are."""
         value, chain = self._through("struct", kind, chain)
@@ -308,6 +302,12 @@ class ExpressionWalk(ColumnWalk):
             else:
                 at.stack.append((item, value, chain))
 
+    # ---- aggregates and windows ------------------------------------------------------------------
+
+    def _window(self, node: exp.Window, kind: int, chain: int, at: Visit) -> None:
+        function = node.args["this"]
+        window = WINDOW if kind < CONDITIONAL else kind
+        inner = function
         while isinstance(inner, (nodes.IgnoreNulls, nodes.RespectNulls)):
             inner = inner.this
         name = function_name(inner) if isinstance(inner, nodes.Func) else ""
