@@ -9,6 +9,9 @@ from govtool.graph.index import Index
 from govtool.model.kinds import EdgeKind
 
 
+_RAN = frozenset({"plan", "plan-text", "openlineage", "prov"})
+
+
 @dataclass(frozen=True, slots=True)
 class Evidence:
     """Where an edge was said. ``kind`` is the statement's; see ``govtool.model.Statement`` for the rest."""
@@ -25,7 +28,9 @@ class Evidence:
 
     @property
     def place(self) -> str:
-        """``file:line``."""
+        """``file:line``; of what ran, the job and its run."""
+        if self.how in _RAN:
+            return f"{self.file} · {self.run}" if self.run and self.run != self.file else self.file
         return f"{self.file}:{self.line}"
 
 
