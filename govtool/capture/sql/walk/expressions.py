@@ -7,7 +7,7 @@ and for all what happens to its children (``_role``); the few that need more hav
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, cast
 
 from sqlglot import exp
 
@@ -47,13 +47,16 @@ Task = tuple[Any, int, int]
 """A node, the kind of the way from it to the output, and the chain of functions on that way."""
 
 
-class Visit(NamedTuple):
+class Visit:
     """What a handler of one class of nodes needs of the pass that calls it."""
 
-    scope: Scope
-    env: Environment | None
-    stack: list[Task]
-    out: list[int]
+    __slots__ = ("env", "out", "scope", "stack")
+
+    def __init__(self, scope: Scope, env: Environment | None, stack: list[Task], out: list[int]) -> None:
+        self.scope = scope
+        self.env = env
+        self.stack = stack
+        self.out = out
 
 
 LEAF, PASS, GENERIC, FUNCTION, AGGREGATE, COLUMN, SPECIAL = range(7)
@@ -90,10 +93,10 @@ _handlers: Final[dict[type, str]] = {
     nodes.Exists: "_exists",
     nodes.In: "_in",
     nodes.Anonymous: "_anonymous",
+    nodes.Struct: "_struct",
     nodes.Collate: "_first_only",
     nodes.PropertyEQ: "_second_only",
     nodes.Slice: "_generic_special",
-    nodes.Struct: "_struct",
     nodes.Parameter: "_parameter",
     nodes.Columns: "_columns",
     nodes.Comprehension: "_comprehension",
@@ -198,6 +201,7 @@ class ExpressionWalk(ColumnWalk):
         """Return the dependencies inside ``node``, seen through ``kind`` and ``chain``; may repeat."""
         out: list[int] = []
         stack: list[Task] = [(node, kind, chain)]
+        at: Visit | None = None
         pop = stack.pop
         push = stack.append
         roles = _roles
@@ -222,8 +226,10 @@ class ExpressionWalk(ColumnWalk):
             if role == LEAF:
                 continue
             if role == SPECIAL:
+                if at is None:
+                    at = Visit(scope, env, stack, out)
                 handler: Callable[..., None] = getattr(self, _handlers[cls])
-                handler(item, kind, chain, Visit(scope, env, stack, out))
+                handler(item, kind, chain, at)
                 continue
             if role == GENERIC:
                 if kind == IDENTITY:

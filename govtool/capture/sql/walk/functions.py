@@ -85,13 +85,16 @@ def type_text(node: exp.Expr | None, dialect: str) -> str | None:
     """Return a column's type as it is written in ``dialect``; None where there is none."""
     if not isinstance(node, nodes.DataType):
         return None
-    parameters = tuple(
-        getattr(p.this, "name", None) if isinstance(p, nodes.DataTypeParam) else None for p in node.expressions
-    )
-    if None in parameters or node.args.get("values") or not isinstance(node.this, nodes.DType):
+    args = node.args
+    parameters: tuple[str | None, ...] = ()
+    if args.get("expressions"):
+        parameters = tuple(
+            [getattr(p.this, "name", None) if isinstance(p, nodes.DataTypeParam) else None for p in args["expressions"]]
+        )
+    if None in parameters or args.get("values") or not isinstance(args["this"], nodes.DType):
         return node.sql(dialect=dialect or None)
     # Generating text takes longer than walking most statements; the types of a warehouse are few.
-    key = (node.this, parameters, dialect)
+    key = (args["this"], parameters, dialect)
     found = _type_texts.get(key)
     if found is None:
         found = _type_texts[key] = node.sql(dialect=dialect or None)

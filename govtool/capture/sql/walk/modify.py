@@ -10,9 +10,19 @@ from sqlglot import exp
 from govtool.capture.sql import nodes
 from govtool.capture.sql.walk.columns import ROW_KINDS
 from govtool.capture.sql.walk.create import CreateWalk
-from govtool.capture.sql.walk.dependencies import CONDITIONAL, KIND_MASK, Deps, arm_of, bounded, compose, with_arm
+from govtool.capture.sql.walk.dependencies import (
+    CONDITIONAL,
+    KIND_MASK,
+    Deps,
+    Interner,
+    arm_of,
+    bounded,
+    compose,
+    with_arm,
+)
 from govtool.capture.sql.walk.relation import Output, Source, starred
 from govtool.capture.sql.walk.scope import Environment, Scope
+from govtool.capture.sql.walk.state import Lookup
 from govtool.capture.sql.walk.writes import Write
 
 FILTER: Final = ROW_KINDS["filter"]
@@ -21,7 +31,9 @@ FILTER: Final = ROW_KINDS["filter"]
 class ModifyWalk(CreateWalk):
     """Walks statements that change rows in place."""
 
-    _targets: frozenset[str] = frozenset()
+    def __init__(self, dialect: str, interner: Interner, lookup: Lookup) -> None:
+        super().__init__(dialect, interner, lookup)
+        self._targets: frozenset[str] = frozenset()
 
     def _update(self, tree: exp.Update) -> None:
         self.update(tree, self.environment(tree, None, None))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from sqlglot import exp
@@ -95,28 +94,34 @@ class Scope:
         return None
 
 
-@dataclass(slots=True)
 class CommonTable:
     """A CTE, evaluated when first read."""
 
-    node: exp.Expr
-    columns: list[str]
-    env: Environment
-    scope: Scope | None
-    recursive: bool
-    output: Output | None = None
-    working: Output | None = None
-    """While a recursive CTE is iterated: what its own name means."""
-    evaluating: bool = False
-    used: bool = False
+    __slots__ = ("columns", "env", "evaluating", "node", "output", "recursive", "scope", "used", "working")
+
+    def __init__(
+        self, node: exp.Expr, columns: list[str], env: Environment, scope: Scope | None, recursive: bool
+    ) -> None:
+        self.node = node
+        self.columns = columns
+        self.env = env
+        self.scope = scope
+        self.recursive = recursive
+        self.output: Output | None = None
+        self.working: Output | None = None
+        """While a recursive CTE is iterated: what its own name means."""
+        self.evaluating = False
+        self.used = False
 
 
-@dataclass(slots=True)
 class Environment:
     """The CTEs that are visible at one place, innermost first."""
 
-    parent: Environment | None = None
-    tables: dict[str, CommonTable] = field(default_factory=dict)
+    __slots__ = ("parent", "tables")
+
+    def __init__(self, parent: Environment | None = None) -> None:
+        self.parent = parent
+        self.tables: dict[str, CommonTable] = {}
 
     def find(self, name: str) -> CommonTable | None:
         """Return the CTE of that name."""

@@ -202,11 +202,11 @@ def position(node: exp.Expr | None) -> tuple[int | None, int | None]:
             end = meta.get("col") or 1
             length = (meta.get("end") or 0) - (meta.get("start") or 0)
             return int(meta["line"]), max(1, int(end) - int(length))
-        for value in reversed(list(item.args.values())):
+        for value in list(item.args.values())[::-1]:
             if isinstance(value, nodes.Expr):
                 stack.append(value)
             elif isinstance(value, list):
-                stack.extend(v for v in reversed(value) if isinstance(v, nodes.Expr))
+                stack.extend([v for v in value[::-1] if isinstance(v, nodes.Expr)])
     return None, None
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from sqlglot import exp
 
 from govtool.capture.sql import nodes
@@ -14,24 +12,60 @@ from govtool.capture.sql.walk.relation import Output, Source, file_name
 from govtool.capture.sql.walk.state import Lookup
 
 
-@dataclass(slots=True)
 class Write:
-    """What one statement does to one dataset."""
+    """What one statement does to one dataset.
 
-    target: str
-    kind: str
-    """The statement's kind: ``create_view``, ``insert`` …"""
-    mode: str
-    target_kind: str = "table"
-    output: Output = field(default_factory=Output)
-    rows: dict[int, None] = field(default_factory=dict)
-    reads: dict[str, None] = field(default_factory=dict)
-    dataset_reads: tuple[str, ...] = ()
-    """Files and stages that are read whole."""
-    defines: bool = True
-    """Whether ``output`` says what columns the target has (a definition), and not just which were written."""
-    min_group: int | None = None
-    renamed_to: str | None = None
+    Attributes:
+        target: The dataset; empty for a bare SELECT.
+        kind: The statement's kind: ``create_view``, ``insert`` …
+        mode: See ``Derivation.mode``.
+        target_kind: See ``Derivation.target_kind``.
+        output: What is written.
+        rows: What decides which rows there are: dependencies of the row-set kinds.
+        reads: Datasets whose rows flow.
+        dataset_reads: Files and stages that are read whole.
+        defines: Whether ``output`` says what columns the target has (a definition), and not just which were written.
+        min_group: The k of ``HAVING COUNT(…) >= k``.
+        renamed_to: Of a rename.
+    """
+
+    __slots__ = (
+        "dataset_reads",
+        "defines",
+        "kind",
+        "min_group",
+        "mode",
+        "output",
+        "reads",
+        "renamed_to",
+        "rows",
+        "target",
+        "target_kind",
+    )
+
+    def __init__(
+        self,
+        target: str,
+        kind: str,
+        mode: str,
+        target_kind: str = "table",
+        output: Output | None = None,
+        *,
+        defines: bool = True,
+        min_group: int | None = None,
+        renamed_to: str | None = None,
+    ) -> None:
+        self.target = target
+        self.kind = kind
+        self.mode = mode
+        self.target_kind = target_kind
+        self.output = output if output is not None else Output()
+        self.rows: dict[int, None] = {}
+        self.reads: dict[str, None] = {}
+        self.dataset_reads: tuple[str, ...] = ()
+        self.defines = defines
+        self.min_group = min_group
+        self.renamed_to = renamed_to
 
 
 class WriteWalk(QueryWalk):
