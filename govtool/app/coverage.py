@@ -289,7 +289,7 @@ def total_coverage(store: Reader, commit: Commit) -> Coverage:
     """The sum over all live sources of a commit, kept in the local cache: queries show it with every answer."""
     from govtool.store import cache
 
-    directory = cache.cache_dir(store.store_id, f"{commit.id}-coverage")
+    directory = coverage_dir(store, commit)
     file = directory / "total.json"
     if cache.lookup(directory):
         try:
@@ -300,6 +300,13 @@ def total_coverage(store: Reader, commit: Commit) -> Coverage:
     with contextlib.suppress(GovtoolError):  # a cache that cannot be written serves nobody, and harms nobody
         cache.publish(directory, lambda folder: _write_total(folder / file.name, total))
     return total
+
+
+def coverage_dir(store: Reader, commit: Commit) -> Path:
+    """Where the local cache keeps the sum, in ``total.json``."""
+    from govtool.store import cache
+
+    return cache.cache_dir(store.cache_id, f"{commit.id}-coverage")
 
 
 def _write_total(file: Path, total: Coverage) -> None:

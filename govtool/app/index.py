@@ -23,6 +23,7 @@ from govtool.graph.index import Index
 from govtool.store.cache import cache_dir, lookup, publish
 
 if TYPE_CHECKING:
+    from govtool.app.published import Published
     from govtool.model import Derivation
     from govtool.store import Commit, Reader
 
@@ -52,7 +53,8 @@ def open_index(
 ) -> Index:
     """The index of a commit; of the empty graph for ``None``.
 
-    The cache is a help, not a need: if it cannot be written the index is built in memory.
+    Where the store is remote and has the index published, it is asked page by page (``govtool.graph.paged``). The cache
+    is a help, not a need: if it cannot be written the index is built in memory.
 
     Args:
         store: Where the commit is (``Store`` is a ``Reader``).
@@ -69,8 +71,29 @@ def open_index(
     found = cached_index(store, commit, wanted)
     if found is not None:
         return found
+    if not wanted and store.is_remote:
+        from govtool.app.published import find_published
+
+        remote = find_published(store, commit)
+        if remote is not None:
+            return remote.open(lambda: _kept(store, commit, wanted, lambda: _downloaded(remote, progress)))
+    return _kept(store, commit, wanted, lambda: list(_build(store, commit, progress, wanted)))
+
+
+def _downloaded(remote: Published, progress: Progress | None) -> list[Any]:
+    """The pieces of a published index; if it turns out to be damaged, of one that is built instead."""
+    try:
+        pieces: list[Any] = remote.pieces()
+        layout.verify(memoryview(b"".join(pieces)))
+    except (IntegrityError, FormatError):
+        return list(_build(remote.store, remote.commit, progress, ()))
+    return pieces
+
+
+def _kept(store: Reader, commit: Commit, wanted: tuple[str, ...], make: Callable[[], list[Any]]) -> Index:
+    """The index that is made of pieces, kept in the cache if it can be written."""
     directory = _directory(store, commit, wanted)
-    pieces = list(_build(store, commit, progress, wanted))
+    pieces = make()
 
     def write(folder: Path) -> None:
         with (folder / layout.FILE).open("wb") as file:
@@ -158,7 +181,7 @@ def _identity(directory: Path) -> str:
 
 def _directory(store: Reader, commit: Commit, evidence: tuple[str, ...]) -> Path:
     known = f"-{hashlib.sha256(repr(evidence).encode()).hexdigest()[:12]}" if evidence else ""
-    return cache_dir(store.store_id, f"{commit.id}-{layout.FORMAT}{known}")
+    return cache_dir(store.cache_id, f"{commit.id}-{layout.FORMAT}{known}")
 
 
 def index_of(derivations: Iterable[Derivation]) -> Index:

@@ -165,6 +165,7 @@ class PagedIndex(Index):
         root: The table of pages.
         read: Gives pages. What it raises is passed on, save an IntegrityError, which brings the whole index.
         whole: Gives the whole index's buffer.
+        most: Pages to read before that is asked for.
     """
 
     @property
@@ -172,8 +173,9 @@ class PagedIndex(Index):
         """See ``Index``."""
         return not self.is_whole
 
-    def __init__(self, root: Root, read: Read, whole: Callable[[], Any]) -> None:
+    def __init__(self, root: Root, read: Read, whole: Callable[[], Any], most: int = MOST) -> None:
         self.root = root
+        self._most = most
         self.meta = dict(root.meta)
         self._read = read
         self._bring = whole
@@ -232,7 +234,7 @@ class PagedIndex(Index):
         missing = sorted(set(numbers) - self._pages.keys())
         if self.is_whole or not missing:
             return
-        if len(missing) + len(self._pages) + len(self._others) > MOST:
+        if len(missing) + len(self._pages) + len(self._others) > self._most:
             self.resident()
             return
         try:
@@ -257,7 +259,7 @@ class PagedIndex(Index):
     def _other(self, number: int) -> tuple[dict[str, tuple[int, memoryview]], bytes] | None:
         """A detail or name page; ``None`` if the index is whole (now)."""
         if not self.is_whole and number not in self._others:
-            if len(self._pages) + len(self._others) >= MOST:
+            if len(self._pages) + len(self._others) >= self._most:
                 self.resident()
                 return None
             try:

@@ -78,6 +78,11 @@ def count(number: int, singular: str, plural: str | None = None) -> str:
     return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
 
 
+def size(number: int) -> str:
+    """Bytes for people: ``12,345 bytes``, ``1.2 MB``."""
+    return f"{number / 1e6:,.1f} MB" if number >= 100_000 else f"{number:,} bytes"
+
+
 def percent(part: int, whole: int) -> str:
     """A share with one decimal, never rounded up to 100.0%: ``96.4%``; ``n/a`` of nothing."""
     if whole == 0:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from govtool.render.envelope import compact, envelope, json_lines
 from govtool.render.table import Column, Table, markdown, plain, to_csv
-from govtool.render.text import count
+from govtool.render.text import count, size
 
 if TYPE_CHECKING:
     from govtool.model.record import Ancestor
@@ -25,7 +25,7 @@ def render_gc(form: str, result: Collection, store: str, *, dry_run: bool) -> Ta
     ]
     verb = "would be removed" if dry_run else "removed"
     sentence = (
-        f"{count(len(removed), 'object')} {verb}, {_size(result.size)} · {result.kept:,} in use"
+        f"{count(len(removed), 'object')} {verb}, {size(result.size)} · {result.kept:,} in use"
         f" · {result.young:,} too young"
     )
     body = {
@@ -47,7 +47,7 @@ def render_fsck(
     counts = {"commits": result.commits, "nodes": result.nodes, "fragments": result.fragments}
     sentence = (
         f"{count(result.commits, 'commit')}, {count(result.nodes, 'manifest node')}, "
-        f"{count(result.fragments, 'fragment')} checked, {_size(result.bytes_read)} read · "
+        f"{count(result.fragments, 'fragment')} checked, {size(result.bytes_read)} read · "
         + (count(len(problems), "problem") if problems else "no problem")
         + (f" · {count(len(unknown), 'unknown ancestor')}" if unknown else "")
     )
@@ -75,7 +75,7 @@ def render_fsck(
 def copy_sentence(result: Copied, target: str) -> str:
     """One sentence on a copy."""
     return (
-        f"{target}: {count(result.objects, 'object')} written, {_size(result.size)} · {result.present:,} there already"
+        f"{target}: {count(result.objects, 'object')} written, {size(result.size)} · {result.present:,} there already"
     )
 
 
@@ -101,7 +101,3 @@ def _render(
         summary=sentence,
     )
     return table if form == "table" else (plain if form == "plain" else markdown)(table)
-
-
-def _size(number: int) -> str:
-    return f"{number / 1e6:,.1f} MB" if number >= 100_000 else f"{number:,} bytes"

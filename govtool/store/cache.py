@@ -23,6 +23,8 @@ SIZE_VARIABLE = "GOVTOOL_CACHE_SIZE"
 """The environment variable with the bound: bytes, or a number with K, M, G or T (powers of 1024)."""
 DEFAULT_SIZE = 4 * 1024**3
 """The bound in bytes where the environment names none."""
+BLOBS = "blobs"
+"""The folder of `govtool.store.blobs`, beside that of commits: the bound is for both together."""
 _STALE = 24 * 3600.0
 """Seconds after which a half-made folder is taken to be abandoned."""
 _SAFE = re.compile(r"[A-Za-z0-9_-]{1,128}")
@@ -87,31 +89,29 @@ def evict(parent: Path, limit: int, *, keep: Path | None = None) -> int:
     """Remove what was used longest ago until the cache has at most ``limit`` bytes, and what killed builders left.
 
     Args:
-        parent: The folder that holds the folders of commits.
+        parent: The folder that holds the folders of commits; the files of `BLOBS` are beside it.
         limit: In bytes.
         keep: A folder to leave alone.
 
     Returns:
         The number of folders of commits that were removed.
     """
-    try:
-        found = [Path(entry.path) for entry in os.scandir(parent) if entry.is_dir(follow_symlinks=False)]
-    except FileNotFoundError:
-        return 0
-    complete = []
-    for path in found:
-        used = _used(path)
-        if path.name.startswith("."):
-            if time.time() - used > _STALE:
-                shutil.rmtree(path, ignore_errors=True)
-        else:
-            complete.append((used, path, tree_size(path)))
-    total = sum(size for _, _, size in complete)
+    folders = _folders(parent)
+    blobs = _blobs(parent.parent / BLOBS)
+    total = sum(size for _, _, size in (*folders, *blobs))
     removed = 0
-    for _, path, size in sorted(complete):
+    whole = {path for _, path, _ in folders}
+    for _, path, size in sorted([*folders, *blobs]):
         if total <= limit:
             break
         if path == keep:
+            continue
+        if path not in whole:
+            try:
+                path.unlink(missing_ok=True)
+            except OSError:
+                continue
+            total -= size
             continue
         grave = parent / f".evicted-{uuid.uuid4().hex}"
         try:
@@ -122,6 +122,45 @@ def evict(parent: Path, limit: int, *, keep: Path | None = None) -> int:
         total -= size
         removed += 1
     return removed
+
+
+_Entry = tuple[float, Path, int]
+"""When it was used, where it is, how many bytes it has."""
+
+
+def _folders(parent: Path) -> list[_Entry]:
+    """The complete folders of commits; what is left of builders that were killed long ago is removed."""
+    try:
+        found = [Path(entry.path) for entry in os.scandir(parent) if entry.is_dir(follow_symlinks=False)]
+    except FileNotFoundError:
+        return []
+    complete = []
+    for path in found:
+        used = _used(path)
+        if not path.name.startswith("."):
+            complete.append((used, path, tree_size(path)))
+        elif time.time() - used > _STALE:
+            shutil.rmtree(path, ignore_errors=True)
+    return complete
+
+
+def _blobs(folder: Path) -> list[_Entry]:
+    """The files of `govtool.store.blobs`; what killed writers left long ago is removed."""
+    found = []
+    for inner, _, names in os.walk(folder):
+        if inner == str(folder):
+            continue
+        for name in names:
+            path = Path(inner, name)
+            try:
+                stat = path.stat()
+                if not name.startswith("."):
+                    found.append((stat.st_mtime, path, stat.st_size))
+                elif time.time() - stat.st_mtime > _STALE:
+                    path.unlink(missing_ok=True)
+            except OSError:
+                continue
+    return found
 
 
 def size_limit() -> int:

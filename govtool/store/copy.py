@@ -49,6 +49,7 @@ def copy_store(source: Store, target: Objects, *, progress: Callable[[int, int],
             location=target.uri,
             hint="copy to an empty place, or to an older copy of this store",
         )
+    # Published indexes are not copied: whoever needs one makes it again.
     # Slots are listed before what they refer to: all that they refer to is then there to be listed.
     slots = [info.key for info in source.objects.scan("log")]
     tags = [info.key for info in source.objects.scan("tags")]
@@ -77,7 +78,7 @@ def copy_store(source: Store, target: Objects, *, progress: Callable[[int, int],
     return Copied(written, size, present=len(keys) - written)
 
 
-_SKIPPED = ("tmp/", "log/", "tags/", "hint/")
+_SKIPPED = ("index/", "tmp/", "log/", "tags/", "hint/")
 
 
 def _read(source: Store, keys: list[str]) -> Iterable[tuple[str, bytes]]:

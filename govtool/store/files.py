@@ -35,6 +35,11 @@ class LocalFiles:
         """See `ReadableObjects.get_many`."""
         return [self.get(key) for key in keys]
 
+    def get_range(self, key: str, start: int, end: int) -> bytes | None:
+        """See `ReadableObjects.get_range`."""
+        data = self.get(key)
+        return None if data is None else data[start:end]
+
     def scan(self, prefix: str, after: str = "") -> Iterator[ObjectInfo]:
         """See `ReadableObjects.scan`."""
 

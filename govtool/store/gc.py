@@ -1,7 +1,8 @@
 """Garbage collection: what killed and beaten writers left behind.
 
 Slots are never freed, and whatever any slot refers to stays. What nothing refers to goes once it is older than a grace
-period, for a writer creates fragments before the slot that refers to them.
+period, for a writer creates fragments before the slot that refers to them. Published indexes stay for commits that have
+a name: the newest of a branch, and those that are tagged.
 """
 
 from __future__ import annotations
@@ -12,13 +13,14 @@ from datetime import datetime, timedelta
 
 from govtool import clock
 from govtool.errors import UsageError
+from govtool.store import published
 from govtool.store.objects import ObjectInfo
-from govtool.store.reachable import all_commits, reachable_keys
+from govtool.store.reachable import all_commits, named_commits, reachable_keys
 from govtool.store.store import Store
 
 GRACE = timedelta(days=1)
 """How old garbage must be; more than the longest commit can take."""
-_SWEPT = ("frag", "manifest", "tmp")
+_SWEPT = ("frag", "manifest", "tmp", published.FOLDER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +67,9 @@ def collect(
     # First list, then mark: what a commit refers to that happens in between is seen.
     listed = [info for prefix in _SWEPT for info in _scan(store, prefix)]
     used = reachable_keys(objects, all_commits(objects))
+    indexes = [info.key for info in listed if info.key.startswith(f"{published.FOLDER}/")]
+    if indexes:
+        used |= published.needed_keys(objects, indexes, named_commits(objects))
     unused = [info for info in listed if info.key not in used]
     old = {info.key for info in unused if now() - info.modified > grace}
     if old and not dry_run:

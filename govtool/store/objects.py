@@ -37,6 +37,9 @@ class ReadableObjects(Protocol):
     def get_many(self, keys: Sequence[str]) -> list[bytes | None]:
         """`get` for several keys, in parallel where that helps."""
 
+    def get_range(self, key: str, start: int, end: int) -> bytes | None:
+        """The bytes of an object from ``start`` up to ``end``, or ``None`` if there is none."""
+
     def scan(self, prefix: str, after: str = "") -> Iterator[ObjectInfo]:
         """The objects below the folder ``prefix`` (no trailing slash) with keys after ``after``, in any order."""
 
@@ -57,7 +60,8 @@ class Objects(ReadableObjects, Protocol):
         """Remove an object; nothing happens if there is none."""
 
 
-def _in_parallel(function: Callable[[_A], _R], items: Sequence[_A]) -> list[_R]:
+def in_parallel(function: Callable[[_A], _R], items: Sequence[_A]) -> list[_R]:
+    """The results of requests that are made at once, in order."""
     from concurrent.futures import ThreadPoolExecutor
 
     with ThreadPoolExecutor(min(_PARALLEL, len(items))) as pool:
@@ -114,7 +118,20 @@ class ObstoreObjects:
         """See `ReadableObjects.get_many`."""
         if len(keys) < 2:
             return [self.get(key) for key in keys]
-        return _in_parallel(self.get, keys)
+        return in_parallel(self.get, keys)
+
+    def get_range(self, key: str, start: int, end: int) -> bytes | None:
+        """See `ReadableObjects.get_range`."""
+
+        def request() -> bytes | None:
+            try:
+                return bytes(self._api.get_range(self._store, key, start=start, end=end))
+            except FileNotFoundError as error:
+                if is_absent(error):
+                    return None
+                raise
+
+        return self._run(f"read {key}", request)
 
     def scan(self, prefix: str, after: str = "") -> Iterator[ObjectInfo]:
         """See `ReadableObjects.scan`."""
@@ -155,7 +172,7 @@ class ObstoreObjects:
         """See `Objects.create_many`."""
         if len(items) < 2:
             return [self.create(key, data) for key, data in items]
-        return _in_parallel(lambda item: self.create(*item), items)
+        return in_parallel(lambda item: self.create(*item), items)
 
     def put(self, key: str, data: bytes) -> None:
         """See `Objects.put`."""

@@ -29,6 +29,17 @@ def all_commits(objects: ReadableObjects) -> Iterator[Commit]:
                 yield commit
 
 
+def named_commits(objects: ReadableObjects) -> set[str]:
+    """The ids of the commits that have a name: the newest of each branch, and those that are tagged.
+
+    Raises:
+        IntegrityError: if one of them is damaged.
+    """
+    heads = (log.read_position(objects, branch).head for branch in refs.branch_names(objects))
+    tagged = (refs.read_tag(objects, tag) for tag in refs.tag_names(objects))
+    return {commit.id for commit in (*heads, *tagged) if commit is not None and not commit.closed}
+
+
 def reachable_keys(objects: ReadableObjects, commits: Iterable[Commit]) -> set[str]:
     """The keys of the manifest nodes and fragments that the commits refer to, dead ones included.
 

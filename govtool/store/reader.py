@@ -37,6 +37,16 @@ class Reader:
             self._store_id = read_marker(self.objects)
         return self._store_id
 
+    @property
+    def is_remote(self) -> bool:
+        """Whether a request is worth saving."""
+        return bool(getattr(self.objects, "is_remote", False))
+
+    @property
+    def cache_id(self) -> str:
+        """What the store is called in the local cache. For a remote one this costs no request."""
+        return digest(self.uri.encode())[:32] if self.is_remote else self.store_id
+
     def head(self, branch: str = DEFAULT_BRANCH) -> Commit | None:
         """The newest commit of a branch, or ``None`` if it has none."""
         head = log.read_position(self.objects, check_branch(branch)).head
@@ -86,7 +96,7 @@ class Reader:
     def read_many(self, refs: Sequence[FragmentRef]) -> list[bytes]:
         """`read` for several fragments, in parallel where that helps."""
         result: list[bytes] = []
-        for ref, data in zip(refs, self.objects.get_many([ref.key for ref in refs]), strict=True):
+        for ref, data in zip(refs, self._contents(refs), strict=True):
             if data is None or digest(data) != ref.sha256:
                 state = "missing" if data is None else "damaged"
                 raise IntegrityError(
@@ -97,6 +107,16 @@ class Reader:
                 )
             result.append(data)
         return result
+
+    def _contents(self, refs: Sequence[FragmentRef]) -> Sequence[bytes | None]:
+        """The bytes of fragments, unverified; those of a remote store by way of the local cache."""
+        if not self.is_remote:
+            return self.objects.get_many([ref.key for ref in refs])
+        from govtool.store import blobs
+
+        return blobs.through(
+            [ref.sha256 for ref in refs], lambda missing: self.objects.get_many([refs[place].key for place in missing])
+        )
 
 
 def read_marker(objects: ReadableObjects) -> str:

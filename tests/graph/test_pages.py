@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from bench.graph import generate
 from govtool.errors import GovtoolError, IntegrityError
 from govtool.graph import cut as cut_module
-from govtool.graph import paged as paged_module
 from govtool.graph import pages
 from govtool.graph.build import build
 from govtool.graph.cut import cut
@@ -37,8 +36,8 @@ class Shelf:
         self.read: list[int] = []
         self.brought = 0
 
-    def open(self) -> PagedIndex:
-        return PagedIndex(self.root, self._read, self._whole)
+    def open(self, most: int = 96) -> PagedIndex:
+        return PagedIndex(self.root, self._read, self._whole, most)
 
     def _read(self, numbers):
         self.read += numbers
@@ -125,15 +124,14 @@ def test_a_question_reads_few_pages(warehouse):
         assert size * 4 < len(warehouse.index.buffer)
 
 
-def test_a_page_is_small_and_a_hub_is_cut_through(warehouse, monkeypatch):
+def test_a_page_is_small_and_a_hub_is_cut_through(warehouse):
     sizes = [len(data) for data in warehouse.pages]
     assert max(sizes) <= 40_000
     hub = graph(*(view(f"v{i:04}", "x", "hub.x -> x identity") for i in range(4000)))
     shelf = Shelf(hub)
     assert max(map(len, shelf.pages)) <= 40_000
     assert shelf.root.graph > 8
-    monkeypatch.setattr(paged_module, "MOST", 4)
-    paged = shelf.open()
+    paged = shelf.open(most=4)
     assert impact(paged, "hub.x") == impact(hub, "hub.x")
     assert paged.is_whole
     assert len(shelf.read) <= 4

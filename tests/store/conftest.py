@@ -11,6 +11,12 @@ from bench.proxy import Proxy
 from govtool.store import Store
 
 
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path, monkeypatch):
+    """What is read from a remote store is cached: each test has a cache of its own."""
+    monkeypatch.setenv("GOVTOOL_CACHE", str(tmp_path / "cache"))
+
+
 @pytest.fixture(scope="session")
 def start_server():
     """``start_server("moto")``: the one server of that name; all are stopped at the end."""

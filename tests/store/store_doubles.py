@@ -47,6 +47,9 @@ class Wrapped:
     def get_many(self, keys):
         return [self.get(key) for key in keys]
 
+    def get_range(self, key, start, end):
+        return self._request("get_range", key, start, end)
+
     def scan(self, prefix, after=""):
         return iter(self._request("scan", prefix, after))
 

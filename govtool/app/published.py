@@ -1,0 +1,156 @@
+"""Indexes that are published in a store: made by `publish_index`, asked page by page by who has no index of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from govtool.errors import FormatError, GovtoolError, IntegrityError, StoreError
+from govtool.graph import layout, pages
+from govtool.graph.index import Index
+from govtool.store import published
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from govtool.store import Commit, Reader, Store
+
+Progress = Callable[[int, int], None]
+
+FORMATS = f"{pages.FORMAT}.{layout.FORMAT}"
+"""The formats of pages and of what they are cut from, in a root's name: others' are not looked at."""
+SMALL = 256 * 1024
+"""Bytes of an index, compressed, up to which it is fetched whole at once: fewer requests than a few pages."""
+A_REQUEST = 128 * 1024
+"""Bytes that take about as long as a request: when pages have cost as much as the whole would, the whole is fetched."""
+_FEWEST = 12
+_CHUNK = 8 * 1024**2
+
+
+@dataclass(frozen=True, slots=True)
+class Publication:
+    """What `publish_index` did."""
+
+    created: bool
+    """False: the index was there already."""
+    pages: int
+    size: int
+    """Bytes of the pages."""
+    whole: int
+    """Bytes of the whole index, compressed."""
+
+
+def publish_index(store: Store, commit: Commit, index: Index, progress: Progress | None = None) -> Publication:
+    """Put the index of a commit into the store, so that others need not build it: cut into pages, and whole.
+
+    Args:
+        store: Where the commit is.
+        commit: The commit.
+        index: Its index.
+        progress: Called with pages done and pages in all.
+
+    Raises:
+        StoreError: it cannot be written. What was written already is not seen, and gc removes it.
+    """
+    from govtool.app.coverage import total_coverage
+    from govtool.graph.cut import cut
+
+    found = published.find_root(store.objects, commit.id, FORMATS)
+    if found is not None:
+        with contextlib.suppress(IntegrityError, FormatError):
+            return _told(pages.decode_root(found), created=False)
+    index = index.resident()
+    cuts = published.PartWriter(store.objects, commit.id)
+    root = cut(index, {"coverage": total_coverage(store, commit).counts()}, cuts.add, progress)
+    cuts.end()
+    whole = published.PartWriter(store.objects, commit.id, compress=True)
+    buffer = memoryview(index.buffer)
+    for start in range(0, len(buffer), _CHUNK):
+        whole.add(bytes(buffer[start : start + _CHUNK]))
+    whole.end()
+    parts = {"pages": published.to_json(cuts.parts), "whole": published.to_json(whole.parts)}
+    root = replace(root, meta={**root.meta, "parts": parts})
+    published.put_root(store.objects, commit.id, FORMATS, pages.encode_root(root))
+    return _told(root, created=True)
+
+
+def _told(root: pages.Root, *, created: bool) -> Publication:
+    whole = sum(part.size for part in published.from_json(root.meta["parts"]["whole"]))
+    return Publication(created, len(root.offset) - 1, root.offset[-1], whole)
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """The published index of a commit."""
+
+    store: Reader
+    commit: Commit
+    root: pages.Root
+
+    def open(self, bring: Callable[[], Index]) -> Index:
+        """The index: read page by page if it is large, else (and when much of it is asked) what ``bring`` brings."""
+        from govtool.graph.paged import MOST, PagedIndex
+
+        whole = _told(self.root, created=False).whole
+        if whole <= SMALL:
+            return bring()
+        most = min(MOST, max(_FEWEST, whole // A_REQUEST))
+        return PagedIndex(self.root, self._read, lambda: bring().buffer, most)
+
+    def pieces(self) -> list[bytes]:
+        """The whole index, downloaded.
+
+        Raises:
+            IntegrityError: it is gone or damaged: build the index.
+        """
+        parts = published.from_json(self.root.meta["parts"]["whole"])
+        return list(published.read_whole(self.store.objects, self.commit.id, parts))
+
+    def _read(self, numbers: Sequence[int]) -> Mapping[int, bytes]:
+        root = self.root
+        parts = published.from_json(root.meta["parts"]["pages"])
+        wanted = [published.Page(root.offset[n], root.offset[n + 1], root.digest(n).hex()) for n in numbers]
+        return dict(zip(numbers, published.read_pages(self.store.objects, self.commit.id, parts, wanted), strict=True))
+
+
+def find_published(store: Reader, commit: Commit) -> Published | None:
+    """The published index of a commit of a remote store, if there is a sound one.
+
+    Raises:
+        StoreError: the store cannot be read.
+    """
+    if not store.is_remote:
+        return None
+    try:
+        data = published.find_root(store.objects, commit.id, FORMATS)
+    except StoreError as error:
+        if error.code != "store.denied":
+            raise
+        data = None  # Whoever may not list may read all the same.
+    if data is None:
+        return None
+    try:
+        root = pages.decode_root(data)
+        published.parts_of(data)
+        _keep_coverage(store, commit, root.meta["coverage"])
+    except (IntegrityError, FormatError, KeyError):
+        return None
+    return Published(store, commit, root)
+
+
+def _keep_coverage(store: Reader, commit: Commit, counts: Any) -> None:
+    """Every answer shows the coverage: it came with the root, and the fragments that say so need not be read."""
+    from govtool.app.coverage import coverage_dir
+    from govtool.store import cache
+
+    directory = coverage_dir(store, commit)
+
+    def write(folder: Path) -> None:
+        (folder / "total.json").write_text(json.dumps(counts), encoding="utf-8")
+
+    if not cache.lookup(directory):
+        with contextlib.suppress(GovtoolError):
+            cache.publish(directory, write)
