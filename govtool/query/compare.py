@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from govtool.graph.index import Index
 from govtool.model.kinds import EdgeKind
+from govtool.query.evidence import evidence
 
 RUNTIME = frozenset({"plan", "plan-text", "openlineage", "prov"})
 """How what ran is known; anything else is what texts and people say."""
@@ -39,8 +40,8 @@ class Only:
     side: str
     flow: Flow
     reason: str
-    """``differs``; ``partial: CODE`` where the other side says that it does not know all of the target; ``rows not told``
-    where it never says which columns decide on the rows of the target."""
+    """``differs``; ``partial: CODE`` where the other side says that it does not know all of the target; ``rows not
+    told`` where it never says which columns decide on the rows of the target."""
     place: str
     """Where the side that has it says so."""
 
@@ -200,7 +201,7 @@ class _Side:
         return self.index.field(self.index.edge_derivation[edge], "kind") == "alias"
 
     def _place(self, derivation: int) -> str:
-        return f"{self.index.field(derivation, 'file')}:{self.index.arrays['derivation_line'][derivation]}"
+        return evidence(self.index, derivation).place
 
     def size(self, name: str) -> tuple[int, str]:
         """How many edges enter a dataset, and the first place that says so."""

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from govtool.graph.index import Index
 from govtool.model.kinds import EdgeKind
 
-
 _RAN = frozenset({"plan", "plan-text", "openlineage", "prov"})
 
 

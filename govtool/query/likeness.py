@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from govtool.graph.index import Index
 from govtool.names import split_name, unquote
 
+_PLACE = re.compile(r"file/|(?:s3|gs|az|abfss?|hdfs|wasbs?|dbfs)://")
+
 ENOUGH = 0.5
 """Share of the smaller table's columns that the other must have, too."""
 
@@ -56,9 +58,9 @@ def propose(index: Index) -> tuple[Proposal, ...]:
 
 def _parts(name: str) -> tuple[str, ...]:
     """The parts of a name without its namespace, folded: letter case and quotes tell nothing across systems."""
-    text = name
-    if re.match(r"[A-Za-z][\w+.-]*:", name) or name.startswith("file/"):
-        text = name.rpartition("/")[2]
+    if _PLACE.match(name):  # a path: its folders are the parts
+        return tuple(part.lower() for part in name.split("/")[1:] if part) or (name,)
+    text = name.rpartition("/")[2] if re.match(r"[A-Za-z][\w+.-]*:", name) else name
     return tuple(unquote(part).lower() for part in split_name(text) if part) or (name,)
 
 
@@ -89,9 +91,8 @@ def _fronts(long: str, short: str) -> tuple[str, str]:
     same = 0
     while same < min(len(long), len(short)) and long[-1 - same] == short[-1 - same]:
         same += 1
-    cut = max((m.end() for m in re.finditer(r"[./]", long) if m.end() >= len(long) - same), default=None)
     # From the first separator inside what is shared, so that the rest can be a star.
-    first = next((m.end() for m in re.finditer(r"[./]", long) if m.end() >= len(long) - same), cut)
+    first = next((m.end() for m in re.finditer(r"[./]", long) if m.end() >= len(long) - same), None)
     if first is None or long[first:] == "" or not short.endswith(long[first:]):
         return long, short
     return f"{long[:first]}*", f"{short[: len(short) - len(long) + first]}*"
