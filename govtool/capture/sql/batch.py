@@ -15,6 +15,7 @@ from typing import Final
 from sqlglot import exp
 
 from govtool.capture.sql import nodes
+from govtool.capture.sql.branches import exclusive
 from govtool.capture.sql.inline import inline_function
 from govtool.capture.sql.knowledge import Knowledge, KnownTable, Usage
 from govtool.capture.sql.logged import LoggedStatement
@@ -345,6 +346,9 @@ class Batch:
         if name in self.schema:
             return self._supplied(name)
         own = [d for d in definers if d.script is statement.script and d is not statement]
+        branch = statement.parsed.branch
+        if branch:  # what another arm defines is not there
+            own = [d for d in own if not exclusive(branch, d.parsed.branch)]
         before = [d for d in own if d.index < statement.index]
         chosen = (
             before[-1]
@@ -366,7 +370,17 @@ class Batch:
         info = chosen.infos.get(name)
         if info is None:
             return self._unknown(name)
+        if before and chosen.parsed.branch:
+            info = self._of_any_arm(name, info, [d for d in before if exclusive(chosen.parsed.branch, d.parsed.branch)])
         return self._altered(name, info, chosen, statement)
+
+    def _of_any_arm(self, name: str, info: TableInfo, others: list[StatementState]) -> TableInfo:
+        """A table that other arms of a branch define, too, has the columns of each."""
+        found = [d.infos[name] for d in others if self.settle(d) and name in d.infos]
+        if all(list(other.columns) == list(info.columns) and other.complete for other in found):
+            return info
+        columns = {column: type_ for known in (*found, info) for column, type_ in known.columns.items()}
+        return self._info(name, columns, complete=info.complete and all(other.complete for other in found))
 
     def _supplied(self, name: str) -> TableInfo:
         info = self._known.get(name)

@@ -3,18 +3,19 @@
 A piece between two semicolons may begin with any amount of control flow (``ELSE BEGIN IF x THEN INSERT …``).
 ``flatten``
 strips it word by word and hands the statement behind it to the reader. Conditions are dropped: they decide whether a
-statement runs, not what it writes.
+statement runs, not what it writes. Which arm of which branch a statement stands in is kept (``branches``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from sqlglot.tokenizer_core import Token, TokenType
 
 from govtool.capture.sql import dynamic, routines
+from govtool.capture.sql.branches import Branches
 from govtool.capture.sql.lexer import STRING_TYPES, closing, find_word, word, word_set
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ _TRANSACTION = frozenset(
     {"TRANSACTION", "TRAN", "WORK", "ISOLATION", "DEFERRED", "IMMEDIATE", "EXCLUSIVE", "READ", "CONCURRENT", "NAME"}
 )
 _BLOCKS = frozenset({"IF", "LOOP", "WHILE", "CASE", "FOR", "REPEAT", "TRY", "CATCH"})
+_CONTROL = frozenset({"IF", "ELSE", "WHILE", "BEGIN", "END"})
 _QUERY = frozenset({"SELECT", "WITH"})
 _STATEMENTS = word_set(
     """SELECT WITH INSERT UPDATE DELETE MERGE SET RETURN BEGIN IF CASE CALL EXECUTE EXEC CREATE DROP ALTER TRUNCATE
@@ -61,6 +63,7 @@ class Flow:
     """The routine began in this text, and ends when its block closes."""
     package: bool = False
     """In a package: after a routine's block comes the next declaration."""
+    branches: Branches = field(default_factory=Branches)
 
 
 def ignored(head: str) -> bool:
@@ -71,13 +74,21 @@ def ignored(head: str) -> bool:
 def flatten(reader: ScriptReader, tokens: list[Token]) -> None:
     """Strip the control flow from one piece, and read the statement behind it."""
     while tokens:
+        head = word(tokens[0])
+        reader.flow.branches.follows(head)
         rest = _strip(reader, tokens)
-        if rest is None:
-            return
         if rest is tokens:
             _statement(reader, tokens)
+        if rest is tokens or (rest is None and head not in _CONTROL):
+            reader.flow.branches.passed()
+        if rest is None or rest is tokens:
             return
         tokens = rest
+
+
+def _branch(reader: ScriptReader, kind: str, *, always: bool = False, waits: bool = False) -> None:
+    reader.branches += 1
+    reader.flow.branches.begin(kind, reader.branches, reader.flow.depth, always=always, waits=waits)
 
 
 def _strip(reader: ScriptReader, tokens: list[Token]) -> list[Token] | None:
@@ -116,6 +127,9 @@ def _begin(reader: ScriptReader, tokens: list[Token]) -> list[Token] | None:
     flow.inside = True
     flow.declarations = False
     flow.depth += 1
+    flow.branches.block(flow.depth)
+    if second == "CATCH":
+        _branch(reader, "handler")
     skip = 1
     if second == "NOT":
         skip = 3
@@ -133,7 +147,16 @@ def _end(reader: ScriptReader, tokens: list[Token]) -> list[Token] | None:
         index = 2
     elif len(tokens) > 1 and word(tokens[1]) in ("TRANSACTION", "WORK"):
         index = 2
+    unseparated = reader.lex.name in ("tsql", "fabric")
+    if block in _ENDED:
+        flow.branches.end(_ENDED[block])
+    elif not block and not unseparated and flow.branches.ends_case(flow.depth):
+        return None
     if block in ("", "TRY", "CATCH") and flow.depth:
+        if unseparated:
+            flow.branches.block_passed(flow.depth)
+        else:
+            flow.branches.end_block(flow.depth)
         flow.depth -= 1
         if flow.depth == 0 and flow.package:
             flow.declarations = True
@@ -141,20 +164,34 @@ def _end(reader: ScriptReader, tokens: list[Token]) -> list[Token] | None:
             reader.routine = None
             reader.flow = Flow()
         elif flow.depth == 0 and not reader.bodies and reader.routine is None:
-            reader.flow = Flow()
-    if reader.lex.name in ("tsql", "fabric"):
+            reader.flow = Flow(branches=flow.branches)
+    if unseparated:
         return tokens[index:] or None
     return None
 
 
-def _drop_word(reader: ScriptReader, tokens: list[Token]) -> list[Token] | None:
+_ENDED = {
+    "IF": ("if",),
+    "CASE": ("case",),
+    "CATCH": ("handler",),
+    "LOOP": ("loop",),
+    "WHILE": ("loop",),
+    "FOR": ("loop",),
+    "REPEAT": ("loop",),
+}
+"""The branches that an END with a word behind it may end."""
+
+
+def _loop(reader: ScriptReader, tokens: list[Token]) -> list[Token] | None:
+    """LOOP, REPEAT: a body that runs at least once."""
     reader.flow.inside = True
+    _branch(reader, "loop", always=True)
     return tokens[1:] or None
 
 
 def _else(reader: ScriptReader, tokens: list[Token]) -> list[Token] | None:
-    if len(tokens) > 1 and word(tokens[1]) == "IF" and reader.lex.name not in ("tsql", "fabric"):
-        return tokens[1:]
+    if reader.lex.name not in ("tsql", "fabric"):
+        reader.flow.branches.next(("if", "case"), rest=True)
     return tokens[1:] or None
 
 
@@ -162,6 +199,7 @@ def _to_then(reader: ScriptReader, tokens: list[Token]) -> list[Token] | None:
     """IF, ELSEIF, CASE, WHEN, EXCEPTION: what follows THEN."""
     if len(tokens) > 1 and word(tokens[0]) == "IF" and reader.lex.name in ("tsql", "fabric"):
         # The condition is a piece of its own there, unless a call opens it: see ``tsql.split_statements``.
+        _branch(reader, "if", waits=True)
         return None
     index = find_word(tokens, {"THEN"}, 1)
     if index > 0 and word(tokens[0]) == "CASE" and not _begins_statement(tokens, index + 1):
@@ -171,7 +209,15 @@ def _to_then(reader: ScriptReader, tokens: list[Token]) -> list[Token] | None:
             return tokens[1:] or None
         return tokens if word(tokens[0]) in ("IF", "CASE", "WHEN") else None
     reader.flow.inside = True
+    head = word(tokens[0])
+    if head in _OPENED:
+        _branch(reader, _OPENED[head])
+    else:
+        reader.flow.branches.next(("case", "handler") if head == "WHEN" else ("if",))
     return tokens[index + 1 :] or None
+
+
+_OPENED = {"IF": "if", "CASE": "case", "EXCEPTION": "handler"}
 
 
 def _begins_statement(tokens: list[Token], index: int) -> bool:
@@ -185,11 +231,13 @@ def _begins_statement(tokens: list[Token], index: int) -> bool:
 
 def _while(reader: ScriptReader, tokens: list[Token]) -> list[Token] | None:
     if reader.lex.name in ("tsql", "fabric"):
+        _branch(reader, "loop", waits=True)
         return None
     index = find_word(tokens, {"DO", "LOOP"}, 1)
     if index < 0:
         return tokens
     reader.flow.inside = True
+    _branch(reader, "loop")
     return tokens[index + 1 :] or None
 
 
@@ -202,10 +250,13 @@ def _for(reader: ScriptReader, tokens: list[Token]) -> list[Token] | None:
     if start >= 0:
         _query(reader, tokens[start + 1 : index])
     reader.flow.inside = True
+    _branch(reader, "loop")
     return tokens[index + 1 :] or None
 
 
 def _until(reader: ScriptReader, tokens: list[Token]) -> list[Token] | None:
+    """``UNTIL condition END REPEAT``."""
+    reader.flow.branches.end(("loop",))
     return None
 
 
@@ -215,7 +266,11 @@ def _declare(reader: ScriptReader, tokens: list[Token]) -> list[Token] | None:
     handler = find_word(tokens, {"HANDLER"}, 1)
     if handler > 0:
         index = find_word(tokens, {"BEGIN"}, handler)
-        return tokens[index:] if index > 0 else None
+        if index < 0:
+            return None
+        flow.depth += 1
+        _branch(reader, "handler")
+        return tokens[index + 1 :] or None
     if name in SECTION_DIALECTS and (flow.inside or name in ("snowflake", "oracle")):
         flow.inside = flow.declarations = True
         return tokens[1:] or None
@@ -260,8 +315,8 @@ _STRIPPERS = {
     "BEGIN": _begin,
     "END": _end,
     "ELSE": _else,
-    "LOOP": _drop_word,
-    "REPEAT": _drop_word,
+    "LOOP": _loop,
+    "REPEAT": _loop,
     "DO": routines.do_block,
     "IF": _to_then,
     "ELSEIF": _to_then,

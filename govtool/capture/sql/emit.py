@@ -1,18 +1,13 @@
-"""From writes to derivations: packed dependencies become edges, and a script's statements fold to what they leave
-behind.
-
-Inside one script (a session) order counts: a definition replaces what came before, INSERTs add up, TRUNCATE empties,
-DROP ends, RENAME moves. A table that was created, read and dropped again stays as a temporary one, so that what
-passed through it is not lost.
-"""
+"""From what a script's statements leave behind (``fold``) to derivations: packed dependencies become edges."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
-from govtool.capture.sql.batch import Batch, ScriptState, StatementState
+from govtool.capture.sql.batch import Batch, StatementState
+from govtool.capture.sql.fold import Draft
 from govtool.capture.sql.walk.dependencies import (
     ARM_MASK,
     ARM_SHIFT,
@@ -32,88 +27,6 @@ from govtool.names import DEFAULT_NAMESPACE, dataset_id
 
 _KINDS: Final = tuple(EdgeKind)
 _new: Callable[..., Edge] = tuple.__new__  # a third of the time of the constructor, for the bulk of all edges
-
-
-@dataclass(slots=True)
-class Draft:
-    """A write with the statement that made it, while the fold of its script may still move it."""
-
-    write: Write
-    statement: StatementState
-    target: str
-    target_kind: str
-
-
-def fold_script(script: ScriptState, read_names: set[str]) -> list[Draft]:
-    """Return what the statements of one script leave behind, in order of text.
-
-    Args:
-        script: A script whose statements are walked.
-        read_names: Datasets that any statement of the batch reads.
-    """
-    live: dict[str, list[Draft]] = {}
-    kept: list[Draft] = []
-    for statement in script.statements:
-        for write in statement.writes:
-            draft = Draft(write, statement, write.target, write.target_kind)
-            if not write.target:
-                if write.mode == "replace":  # a bare SELECT replaces nothing
-                    kept.append(draft)
-            elif write.mode == "rename":
-                _rename(draft, live, kept)
-            elif write.mode == "drop":
-                _drop(draft, live, kept, read_names)
-            elif write.mode == "truncate":
-                live[write.target] = [d for d in live.get(write.target, []) if d.write.defines]
-            elif write.mode == "replace":
-                live[write.target] = [*_kept_by(draft, live.get(write.target, [])), draft]
-            else:
-                live.setdefault(write.target, []).append(draft)
-    for drafts in live.values():
-        kept.extend(drafts)
-    kept.sort(key=lambda d: d.statement.index)
-    return kept
-
-
-def _drop(draft: Draft, live: dict[str, list[Draft]], kept: list[Draft], read_names: set[str]) -> None:
-    gone = live.pop(draft.target, [])
-    survivors = [d for d in gone if d.target in read_names and d.target_kind in ("table", "view", "temporary")]
-    for survivor in survivors:
-        survivor.target_kind = "temporary"
-    kept.extend(survivors)
-    if not gone:
-        kept.append(draft)
-
-
-def _kept_by(draft: Draft, before: list[Draft]) -> list[Draft]:
-    """What of a dataset outlives a replacement: its declaration, and what another variant of the template says."""
-    statement = draft.statement
-    declared = [d for d in before if d.write.mode == "declare"] if not draft.write.defines else []
-    variants = [d for d in before if d.statement.variant != statement.variant]
-    return [*declared, *(d for d in variants if d not in declared)]
-
-
-def _rename(draft: Draft, live: dict[str, list[Draft]], kept: list[Draft]) -> None:
-    old, new = draft.write.target, draft.write.renamed_to or ""
-    moved = live.pop(old, [])
-    displaced = live.pop(new, []) if draft.write.kind == "swap" else []
-    for item in moved:
-        item.target = new
-    for item in displaced:
-        item.target = old
-    if moved:
-        live[new] = moved
-    else:
-        kept.append(draft)
-    if displaced:
-        live[old] = displaced
-    elif draft.write.kind == "swap":
-        kept.append(Draft(replace_target(draft.write, new, old), draft.statement, old, "table"))
-
-
-def replace_target(write: Write, source: str, target: str) -> Write:
-    """Return a rename in the other direction (the second half of a swap)."""
-    return Write(source, write.kind, "rename", renamed_to=target, defines=False)
 
 
 class Emitter:
@@ -137,7 +50,7 @@ class Emitter:
         """Return the derivation of one draft."""
         write = draft.write
         evidence = self.evidence(draft.statement, write)
-        if write.mode == "rename":
+        if draft.mode == "rename":
             return self._renamed(draft, evidence)
         target = draft.target
         if not target:
@@ -177,7 +90,7 @@ class Emitter:
         return Derivation(
             target=self.dataset(target),
             target_kind=draft.target_kind,
-            mode=write.mode,
+            mode=draft.mode,
             statement=evidence,
             columns=tuple([OutputColumn(name, types.get(position)) for position, name in enumerate(names)]),
             columns_complete=complete,

@@ -23,9 +23,10 @@ from hashlib import blake2b
 from typing import NamedTuple
 
 from govtool.capture.sql.batch import Batch, ScriptState, StatementState
-from govtool.capture.sql.emit import Emitter, fold_script
+from govtool.capture.sql.emit import Emitter
 from govtool.capture.sql.files import Script
 from govtool.capture.sql.fingerprint import fingerprint, redact
+from govtool.capture.sql.fold import fold_script
 from govtool.capture.sql.knowledge import Knowledge, Usage
 from govtool.capture.sql.logged import LoggedScript
 from govtool.capture.sql.parameters import routine_of

@@ -19,6 +19,7 @@ from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from govtool.capture.sql import blocks, rescue, session
+from govtool.capture.sql.branches import Branches, Path
 from govtool.capture.sql.client import clean
 from govtool.capture.sql.constants import constant_insert
 from govtool.capture.sql.lexer import Lexer, NestingError, lexer, word
@@ -75,6 +76,8 @@ class ParsedStatement:
     """What to add to a line of ``tree`` to have a line of the text that was read."""
     count: int = 1
     """How many statements it stands for: INSERTs in a row that differ only in the constants of their rows."""
+    branch: Path = ()
+    """The arms of the branches of control flow that it stands in."""
     parked: bool = False
     """``tree`` is only a stub, and the whole is to be had by ``trees.parse_again``."""
 
@@ -130,6 +133,8 @@ class ScriptReader:
         self.first_column = 1
         self.routine: str | None = None
         self.bodies = 0
+        self.branches = 0
+        """Branches of control flow so far."""
         self.flow = blocks.Flow()
         self._runs: dict[tuple[object, ...], int] = {}
         """INSERTs of constants since the last other statement, by what they say."""
@@ -172,7 +177,7 @@ class ScriptReader:
         self.bodies += 1
         self.connections = []
         self.first_line, self.first_column = line, column
-        self.flow = blocks.Flow(inside=True)
+        self.flow = blocks.Flow(inside=True, branches=Branches(self.flow.branches.path))
         if routine is not None:
             self.routine = routine
         try:
@@ -386,7 +391,7 @@ class ScriptReader:
         found = constant_insert(tokens)
         if found is None:
             return False
-        key = (*found.says, self.routine)
+        key = (*found.says, self.routine, self.flow.branches.path)
         at = self._runs.get(key)
         if at is not None:
             statement = self.statements[at]
@@ -461,6 +466,7 @@ class ScriptReader:
                 diagnostics,
                 first.line,
                 raw - first.line,
+                branch=self.flow.branches.path,
             )
         )
 
