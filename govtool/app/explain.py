@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from govtool.capture.sql.extract import Extraction, Options
     from govtool.capture.sql.files import Script
 
-HOW = "plan"
+HOW = "explain"
 """How an answer of PostgreSQL is known, among the evidence of a derivation."""
 
 

@@ -71,6 +71,7 @@ COMMANDS: Mapping[str, _Entry | dict[str, _Entry]] = {
     "path": _Entry("path", "How one column reaches another.", _ASK),
     "explain": _Entry("explain", "Where a column comes from and who reads it.", _ASK),
     "compare": {
+        "oracle": _Entry("compare_oracle", "The graph against what a warehouse recorded itself."),
         "static": _Entry("compare_static", "What the text says against what ran."),
     },
     "coverage": _Entry("coverage", "How much was understood, and what was not.", _ASK),

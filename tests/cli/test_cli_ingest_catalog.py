@@ -85,10 +85,10 @@ def test_postgres_explains_what_the_text_leaves_open(govtool, project, shop, pos
     assert postgres.run("SELECT relname FROM pg_class ORDER BY 1", "shop_cli") == before
     columns = json.loads(govtool("explain", "everything", "-f", "json").out)["columns"]
     assert {column["path"] for column in columns} == {"who", '"E mail"', "again", "n", "label"}
-    assert edges(govtool, 'everything."E mail"') == ({'shop_cli.public.later."E mail"'}, {"plan"})
+    assert edges(govtool, 'everything."E mail"') == ({'shop_cli.public.later."E mail"'}, {"explain"})
     assert edges(govtool, "later.again")[1] == {"sql"}
     assert edges(govtool, "target.n")[0] == {"shop_cli.public.orders.total"}
-    assert edges(govtool, "zips.zip") == ({"shop_cli.public.people.home.zip"}, {"plan"})
+    assert edges(govtool, "zips.zip") == ({"shop_cli.public.people.home.zip"}, {"explain"})
     assert json.loads(govtool("explain", "wrong", "-f", "json").out)["definitions"][0]["how"] == "sql"
 
 

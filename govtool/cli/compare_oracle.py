@@ -1,0 +1,60 @@
+"""``govtool compare oracle``: the graph beside what a warehouse recorded itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from govtool.cli.formats import chosen
+from govtool.cli.graph import bound, open_graph
+from govtool.cli.options import AllOption, AtOption, BranchOption, FormatOption, LimitOption, OutputOption, StoreOption
+from govtool.cli.ui import Ui
+from govtool.errors import EXIT_FINDINGS, EXIT_OK
+
+
+def compare_oracle(
+    ui: Ui,
+    files: Annotated[list[Path], typer.Argument(metavar="FILE…", help="Exports: JSON, JSON lines, CSV or Parquet.")],
+    oracle: Annotated[
+        str, typer.Option("--oracle", metavar="NAME", help="auto, snowflake or databricks. Default: by content.")
+    ] = "auto",
+    differences: Annotated[bool, typer.Option("--differences", help="Leave out what agrees.")] = False,
+    fail_under: Annotated[
+        float | None,
+        typer.Option("--fail-under", metavar="PERCENT", min=0, max=100, help="Exit with 1 if fewer edges agree."),
+    ] = None,
+    limit: LimitOption = None,
+    all: AllOption = False,
+    format: FormatOption = None,
+    output: OutputOption = None,
+    at: AtOption = None,
+    branch: BranchOption = None,
+    store: StoreOption = None,
+) -> int:
+    """The graph beside what a warehouse recorded itself: edges that agree, and those that only one has.
+
+      govtool compare oracle access_history.json --differences
+      govtool compare oracle column_lineage.parquet --fail-under 95 -f json
+
+    Reads exports of Snowflake's ACCESS_HISTORY (query_id, objects_modified) and of Databricks'
+    system.access.column_lineage. Compared is what flows into columns of the datasets that both know. Each difference
+    has its reason. Exit 3 if they have no dataset in common.
+    """
+    from govtool.app.compare_oracle import compare_oracle as compare
+    from govtool.render.compare_oracle import FORMATS, reasons, render
+
+    outputs = chosen(format, output, FORMATS)
+    graph = open_graph(ui, store, at, branch)
+    result = compare(graph.index, files, oracle)
+    ui.mark("compare")
+    for form, file in outputs:
+        ui.show(render(form, result, graph.version, bound(limit, all, form), differences=differences), file)
+        if form == "table" and file is None and result.agreement.rate != 1:
+            ui.write([""])
+            ui.table(reasons(result))
+    rate = result.agreement.rate
+    if fail_under is not None and (rate is None or rate * 100 < fail_under):
+        return EXIT_FINDINGS
+    return EXIT_OK
