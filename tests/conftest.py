@@ -49,6 +49,7 @@ def spark(spark_home):
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.memory": "1g",
+        "spark.driver.maxResultSize": "64m",
         "spark.driver.extraJavaOptions": f"-Dderby.system.home={spark_home}",
         "spark.sql.warehouse.dir": str(spark_home / "warehouse"),
         "spark.local.dir": str(spark_home / "local"),

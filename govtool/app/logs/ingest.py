@@ -15,19 +15,20 @@ import shutil
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, Protocol
 
 from govtool.app.coverage import coverage_fragments, ranked
 from govtool.app.ingest import IngestResult, extractor_digest, known_batch, said_before, user_name
-from govtool.app.logs.local import SMALL, Gathered, cores, gather, weight
+from govtool.app.logs import local
+from govtool.app.logs.local import Gathered, cores, gather, weight
 from govtool.app.logs.meter import Meter
 from govtool.app.logs.parts import costliest, worst
 from govtool.app.logs.pool import Pool, Setup
 from govtool.app.logs.request import ENGINES, LogRequest, Report
 from govtool.app.logs.spool import spooled
+from govtool.app.logs.steps import survey_or_problem
 from govtool.app.sql import SourceText, options, root_of, source_name
 from govtool.errors import EngineError, UnknownNameError, UsageError
 from govtool.store.names import DEFAULT_BRANCH
@@ -74,16 +75,70 @@ def ingest_log(
     how = check_options(LogOptions(request.format, request.map, settings.dialect))
     root = root_of(paths)
     text = SourceText(root)
-    with _logs(paths, root, stdin) as files:
-        surveyed = _surveyed(files)
+    with contextlib.ExitStack() as stack:
+        files = stack.enter_context(_logs(paths, root, stdin))
+        engine: _Engine
+        if request.engine == "spark":
+            from govtool.app.logs import spark
+
+            engine = spark.Engine(stack.enter_context(spark.session(request.master)), how, settings, store, source)
+        else:
+            engine = _Local(stack, how, settings, request.workers)
+        surveyed = _surveyed(files, engine)
         batch = _batch(source, settings, how, request, surveyed)
         known = known_batch(store, branch, source, batch)
         if known is not None:
             coverage, diagnostics = said_before(store, known, source)
             return IngestResult(known, False, source, len(files), coverage, diagnostics, text)
         pieces = _pieces(surveyed, how)
-        gathered, read = _gathered(request, settings, how, pieces, surveyed, batch, progress)
-    return _commit(store, source, gathered, read, settings, batch, text, message, author, branch)
+        gathered = engine.gather(pieces, len(surveyed), request.max_errors, Meter(progress, weight(pieces)), batch)
+        _check_unchanged(surveyed, engine)
+        read = sum(not log.problem for log in surveyed.values())
+        return _commit(store, source, gathered, read, settings, batch, text, message, author, branch)
+
+
+class _Engine(Protocol):
+    """Who does the work."""
+
+    def surveys(self, spans: Sequence[Span]) -> list[Survey | str]:
+        """What spans hold, in their order; of one that cannot be read, why."""
+
+    def gather(self, pieces: Sequence[Piece], logs: int, max_errors: int | None, meter: Meter, batch: str) -> Gathered:
+        """Read logs and understand what is in them.
+
+        Args:
+            pieces: Of all logs, in order.
+            logs: How many logs there are.
+            max_errors: Rejects beyond which it is given up.
+            meter: Is told how far it is.
+            batch: What identifies all this.
+        """
+
+
+class _Local:
+    """This machine; processes and what they keep on disk last until a stack is closed."""
+
+    def __init__(self, stack: contextlib.ExitStack, how: LogOptions, settings: Options, workers: int | None) -> None:
+        self._stack = stack
+        self._how = how
+        self._settings = settings
+        self._workers = workers
+
+    def surveys(self, spans: Sequence[Span]) -> list[Survey | str]:
+        from concurrent.futures import ThreadPoolExecutor
+
+        with ThreadPoolExecutor(min(8, cores())) as threads:  # hashing lets other threads run
+            return list(threads.map(survey_or_problem, spans))
+
+    def gather(self, pieces: Sequence[Piece], logs: int, max_errors: int | None, meter: Meter, batch: str) -> Gathered:
+        large = weight(pieces) > local.SMALL
+        workers = self._workers or (cores() if large else 1)
+        spool = None
+        if large or workers > 1:
+            key = hashlib.sha256(f"{batch} {_own_digest()}".encode()).hexdigest()[:32]
+            spool = self._stack.enter_context(spooled(key))
+        pool = self._stack.enter_context(Pool(Setup(self._how, self._settings, spool), workers))
+        return gather(pool, pieces, logs, max_errors, meter)
 
 
 def _check_engine(request: LogRequest) -> None:
@@ -98,28 +153,6 @@ def _check_engine(request: LogRequest) -> None:
         raise UsageError("--workers is of the local engine", code="usage.arguments", hint="--master local[4]")
     if request.engine != "spark" and request.master is not None:
         raise UsageError("--master is of the Spark engine", code="usage.arguments", hint="--engine spark")
-
-
-def _gathered(
-    request: LogRequest,
-    settings: Options,
-    how: LogOptions,
-    pieces: Sequence[Piece],
-    surveyed: Mapping[str, _Surveyed],
-    batch: str,
-    progress: Report | None,
-) -> tuple[Gathered, int]:
-    """What the logs say, and how many were read."""
-    amount = weight(pieces)
-    large = amount > SMALL
-    workers = request.workers or (cores() if large else 1)
-    meter = Meter(progress, amount)
-    key = hashlib.sha256(f"{batch} {_own_digest()}".encode()).hexdigest()[:32]
-    with spooled(key) if large or workers > 1 else nullcontext() as spool:
-        with Pool(Setup(how, settings, spool), workers) as pool:
-            gathered = gather(pool, pieces, len(surveyed), request.max_errors, meter)
-        _check_unchanged(surveyed)
-    return gathered, sum(not log.problem for log in surveyed.values())
 
 
 # -- what is read ------------------------------------------------------------------------------------------------------
@@ -178,23 +211,31 @@ def _state(path: Path) -> tuple[int, ...]:
     return found.st_size, found.st_mtime_ns, found.st_ino
 
 
-def _surveyed(files: Mapping[str, Path]) -> dict[str, _Surveyed]:
+def _surveyed(files: Mapping[str, Path], engine: _Engine) -> dict[str, _Surveyed]:
     """The spans of each log and what they hold."""
-    from concurrent.futures import ThreadPoolExecutor
+    from govtool.capture.logs.pieces import spans
 
-    from govtool.capture.logs.pieces import spans, survey
-
-    found: dict[str, _Surveyed] = {}
-    with ThreadPoolExecutor(min(8, cores())) as threads:
-        for name, path in files.items():
-            try:
-                state = _state(path)
-                parts = spans(name, path, state[0])
-                # Hashing lets other threads run.
-                found[name] = _Surveyed(path, state, tuple(zip(parts, threads.map(survey, parts), strict=True)))
-            except OSError as error:
-                found[name] = _Surveyed(path, problem=error.strerror or str(error))
-    return found
+    states: dict[str, tuple[int, ...]] = {}
+    problems: dict[str, str] = {}
+    wanted: list[Span] = []
+    for name, path in files.items():
+        try:
+            states[name] = _state(path)
+            wanted.extend(spans(name, path, states[name][0]))
+        except OSError as error:
+            problems[name] = error.strerror or str(error)
+    held: dict[str, list[tuple[Span, Survey]]] = {}
+    for span, about in zip(wanted, engine.surveys(wanted), strict=True):
+        if isinstance(about, str):
+            problems[span.name] = about
+        else:
+            held.setdefault(span.name, []).append((span, about))
+    return {
+        name: _Surveyed(path, problem=problems[name])
+        if name in problems
+        else _Surveyed(path, states[name], tuple(held.get(name, ())))
+        for name, path in files.items()
+    }
 
 
 def _pieces(surveyed: Mapping[str, _Surveyed], how: LogOptions) -> list[Piece]:
@@ -238,20 +279,18 @@ def _own_digest() -> str:
     return digest.hexdigest()
 
 
-def _check_unchanged(surveyed: Mapping[str, _Surveyed]) -> None:
+def _check_unchanged(surveyed: Mapping[str, _Surveyed], engine: _Engine) -> None:
     """Refuse to commit what is neither the log as it was nor as it is; lines that were added do no harm.
 
     Raises:
         EngineError: A log changed while it was read (``engine.log-changed``).
     """
-    from govtool.capture.logs.pieces import survey
-
     for name, log in surveyed.items():
-        try:
-            if log.problem or _state(log.path) == log.state or all(survey(span) == seen for span, seen in log.spans):
+        with contextlib.suppress(OSError):
+            if log.problem or _state(log.path) == log.state:
                 continue
-        except OSError:
-            pass
+            if engine.surveys([span for span, _ in log.spans]) == [seen for _, seen in log.spans]:
+                continue
         raise EngineError(
             "the log changed while it was read; nothing was committed",
             code="engine.log-changed",
@@ -296,7 +335,7 @@ def _commit(
     counted = coverage_fragments(source, findings.coverage, diagnostics, files=files, dialect=dialect, reasons=reasons)
     fragments = [Fragment(source, DERIVATIONS, data, rows) for data, rows in gathered.fragments]
     result = store.commit(
-        Changes(retract=(source,), add=(*fragments, *counted)),
+        Changes(retract=(source,), add=(*fragments, *counted), uploaded=tuple(gathered.uploaded)),
         message=message or f"ingest log {source}",
         author=author or user_name(),
         batch=batch,

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from govtool.capture.sql.extract import Options
     from govtool.capture.sql.knowledge import Knowledge
     from govtool.capture.sql.logged import LoggedScript
+    from govtool.store import FragmentRef
 
 BATCH = 10_000
 """Records that are sent to another process at a time, where one process has to read them in turn."""
@@ -53,6 +54,8 @@ class Gathered:
     dialects: list[str]
     fragments: list[tuple[bytes, int]] = field(default_factory=list)
     """Parquet bytes of derivations, and their rows."""
+    uploaded: list[FragmentRef] = field(default_factory=list)
+    """Fragments of derivations that are in the store already."""
 
 
 def weight(pieces: Sequence[Piece]) -> int:
@@ -104,7 +107,7 @@ def gather(pool: Pool, pieces: Sequence[Piece], logs: int, max_errors: int | Non
     for job, data in pool.results(_reading(pieces, pool.setup, logs, meter)):
         part = load(data)
         steps.absorb(collector, whole, part)
-        _check(whole, max_errors)
+        check_rejects(whole, max_errors)
         meter.read(_weight_of(job), whole)
     log = collector.log
     folded = fold(collector)
@@ -187,7 +190,12 @@ def _weight_of(job: Job) -> int:
     return 0 if isinstance(first, list) else _weight(first)
 
 
-def _check(whole: Collected, max_errors: int | None) -> None:
+def check_rejects(whole: Collected, max_errors: int | None) -> None:
+    """Give up if there are too many rejects.
+
+    Raises:
+        EvidenceError: there are (``evidence.max-errors``).
+    """
     if max_errors is None or whole.rejected <= max_errors:
         return
     last = whole.rejects[min(max_errors, len(whole.rejects) - 1)]
@@ -220,7 +228,7 @@ def _resolve(
         names.append(job.name)
     meter.resolved(len(definitions), findings)
     groups = _grouped(queries)
-    several = len(groups) > 1
+    several = steps.groups_for(len(queries)) > 1
     shown: list[dict[str, list[str]]] = []
     again: list[LoggedScript] = []
     jobs = (
@@ -236,11 +244,12 @@ def _resolve(
         again.extend(group[place] for place in more["again"])
         meter.resolved(len(group) - len(more["again"]), findings)
     if again:
+        order = {script.session: place for place, script in enumerate(queries)}
         for _ in pool.results([Job(_USAGE, _usage, (shown,))]):
             pass
         jobs = (
             Job(f"again-{number:06}", _queries, (group, catalog, True, True))
-            for number, group in enumerate(_grouped(again))
+            for number, group in enumerate(_grouped(sorted(again, key=lambda script: order[script.session])))
         )
         for job, data in pool.results(jobs):
             found, _ = parts.findings_in(data)

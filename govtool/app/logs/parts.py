@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from heapq import nsmallest
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +25,9 @@ MAX_DIAGNOSTICS = 10_000
 """Diagnostics of a log that are kept, the worst of them; all are counted."""
 MAX_FAILURES = 1_000
 """Statements whose text is kept to explain why they were not understood: those that were run most."""
+
+LONGEST = 20_000
+"""Characters that are kept of such a statement."""
 
 PLACE, SEQ = "place", "seq"
 _ALIGNED = 64
@@ -84,6 +87,11 @@ def findings_of(extraction: Extraction) -> Findings:
     )
 
 
+def kept(findings: Findings) -> Findings:
+    """Findings with only the diagnostics and failures that are kept."""
+    return replace(findings, diagnostics=worst(findings.diagnostics), failures=costliest(findings.failures))
+
+
 def worst(diagnostics: Sequence[Diagnostic]) -> list[Diagnostic]:
     """The worst diagnostics, as many as are kept, in an order that depends on them alone."""
     if len(diagnostics) <= MAX_DIAGNOSTICS:
@@ -99,7 +107,7 @@ def _weight(note: Diagnostic) -> tuple[object, ...]:
 
 def costliest(shortfalls: Sequence[Shortfall]) -> list[Shortfall]:
     """The statements that were run most of those of which nothing was understood, as many as are kept."""
-    opaque = [s for s in shortfalls if s.status == "opaque"]
+    opaque = [s._replace(text=s.text[:LONGEST]) for s in shortfalls if s.status == "opaque"]
     return nsmallest(MAX_FAILURES, opaque, key=lambda s: (-s.runs, *_weight(s.diagnostic), s.text, s.dialect))
 
 
@@ -189,8 +197,8 @@ def _note(note: Diagnostic) -> list[Any]:
 
 
 def _noted(value: list[Any]) -> Diagnostic:
-    *plain, candidates = value
-    return Diagnostic(*plain, tuple(candidates))
+    code, severity, message, file, line, column, target, candidates = value
+    return Diagnostic(code, severity, message, file, line, column, target, tuple(candidates))
 
 
 def buckets_for(derivations: int, size: int) -> int:

@@ -17,7 +17,7 @@ from govtool.names import join_name, split_name
 if TYPE_CHECKING:
     from govtool.capture.logs.dedup import Collector, Withheld
     from govtool.capture.logs.form import Collected
-    from govtool.capture.logs.pieces import Piece
+    from govtool.capture.logs.pieces import Piece, Span, Survey
     from govtool.capture.logs.read import LogOptions
     from govtool.capture.logs.record import Entry
     from govtool.capture.sql.extract import Options
@@ -29,6 +29,16 @@ GROUP = 1_000
 
 MAX_LISTED = 1_000
 """Rejects that are listed; the rest is counted."""
+
+
+def survey_or_problem(span: Span) -> Survey | str:
+    """What a span holds; of one that cannot be read, why."""
+    from govtool.capture.logs.pieces import survey
+
+    try:
+        return survey(span)
+    except OSError as error:
+        return error.strerror or str(error)
 
 
 def collect_piece(piece: Piece, how: LogOptions, *, only: bool) -> Collected:

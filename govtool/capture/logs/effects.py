@@ -13,7 +13,7 @@ from sqlglot.errors import TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from govtool.capture.sql.lexer import lexer, word
-from govtool.capture.sql.session import SessionChange, change
+from govtool.capture.sql.scripts.session import SessionChange, change
 
 
 class Effect(NamedTuple):

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from govtool.capture.logs.dedup import Context, Counts, Distinct, Log, Withheld
-from govtool.capture.logs.effects import effects
+from govtool.capture.logs.effects import Effect, effects
 from govtool.capture.logs.record import Reject
 
 _ARRAYS = (("statement", "i"), ("context", "i"), ("session", "i"), ("user", "i"), ("file", "i"), ("line", "q"),
-           ("time", "d"))  # fmt: skip
+           ("time", "d"), ("order", "q"))  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -42,7 +42,7 @@ def dump(collected: Collected) -> bytes:
         "counts": [log.counts.records, log.counts.failed, log.counts.unfinished],
         "scripts": log.scripts,
         "parents": sorted(log.parents),
-        "size": len(log.statement),
+        "sizes": [len(getattr(log, name)) for name, _ in _ARRAYS],
     }
     head = json.dumps(value, separators=(",", ":")).encode()
     body = [getattr(log, name).tobytes() for name, _ in _ARRAYS]
@@ -54,7 +54,7 @@ def load(data: bytes) -> Collected:
     end = 8 + int.from_bytes(data[:8], "little")
     value: dict[str, Any] = json.loads(data[8:end])
     log = Log(
-        statements=[Distinct(t, f, d, effects(t, d) if acts else ()) for t, f, d, acts in value["statements"]],
+        statements=[Distinct(t, f, d, _effects(t, d) if acts else ()) for t, f, d, acts in value["statements"]],
         contexts=[Context(catalog, schema, tuple(path)) for catalog, schema, path in value["contexts"]],
         withheld={(reason, digest): Withheld(*about) for reason, digest, *about in value["withheld"]},
         counts=Counts(*value["counts"]),
@@ -62,11 +62,16 @@ def load(data: bytes) -> Collected:
         parents=set(value["parents"]),
     )
     log.sessions, log.users, log.files = value["names"]
-    for name, kind in _ARRAYS:
+    for (name, kind), count in zip(_ARRAYS, value["sizes"], strict=True):
         found = array(kind)
-        size = value["size"] * found.itemsize
+        size = count * found.itemsize
         found.frombytes(data[end : end + size])
         setattr(log, name, found)
         end += size
     log.spans = bytearray(data[end:])
     return Collected(log, [Reject(*reject) for reject in value["rejects"]], value["rejected"], value["unknown"])
+
+
+def _effects(text: str, dialect: str) -> tuple[Effect, ...]:
+    """What a statement does to its session; of one whose text was left out, that it does something."""
+    return effects(text, dialect) if text else (Effect("unknown"),)
