@@ -67,9 +67,14 @@ _new: Final[Callable[..., ColumnRef]] = tuple.__new__  # a third of the time of 
 
 
 class Interner:
-    """Tables of column references and function chains, shared by all statements of one extraction."""
+    """Tables of column references and function chains, shared by all statements of one extraction.
+
+    Attributes:
+        depth: How many queries are being walked, one for the sake of the other.
+    """
 
     def __init__(self) -> None:
+        self.depth = 0
         self.refs: list[ColumnRef] = []
         self.chains: list[tuple[str, ...]] = [()]
         self._ref_ids: dict[tuple[str, str], int] = {}

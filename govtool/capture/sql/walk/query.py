@@ -12,7 +12,13 @@ from govtool.capture.sql.walk.relation import FunctionRows, OpenStar, Output
 from govtool.capture.sql.walk.scope import CommonTable, Environment, Scope
 from govtool.capture.sql.walk.set_operations import SetOperationWalk, reads_itself
 
-FILTER, JOIN, DISTINCT, SORT = (ROW_KINDS[key] for key in ("filter", "join", "distinct", "sort"))
+MAX_DEPTH: Final = 1_500
+"""Queries that may be walked one for the sake of the other: once compiled they take the C stack, which nobody guards."""
+
+FILTER: Final = ROW_KINDS["filter"]
+JOIN: Final = ROW_KINDS["join"]
+DISTINCT: Final = ROW_KINDS["distinct"]
+SORT: Final = ROW_KINDS["sort"]
 
 NO_ALIASES_IN_HAVING: Final = frozenset({"postgres", "oracle", "tsql", "fabric", "trino", "presto", "athena"})
 
@@ -21,7 +27,23 @@ class QueryWalk(SetOperationWalk):
     """Walks query expressions."""
 
     def query(self, node: exp.Expr, scope: Scope | None, env: Environment | None) -> Output:
-        """Return the output of a query expression; ``scope`` is what it may be correlated with."""
+        """Return the output of a query expression; ``scope`` is what it may be correlated with.
+
+        Raises:
+            RecursionError: Subqueries, CTEs and views nest too deeply.
+        """
+        interner = self.interner
+        if interner.depth >= MAX_DEPTH:
+            raise RecursionError
+        interner.depth += 1
+        try:
+            if node.__class__ is nodes.Select:
+                return self.select(cast(exp.Select, node), scope, env)
+            return self._query(node, scope, env)
+        finally:
+            interner.depth -= 1
+
+    def _query(self, node: exp.Expr, scope: Scope | None, env: Environment | None) -> Output:
         if isinstance(node, nodes.Select):
             return self.select(node, scope, env)
         if isinstance(node, nodes.SetOperation):
@@ -81,9 +103,7 @@ class QueryWalk(SetOperationWalk):
             # Each CTE sees the ones before it, and itself where that makes it recursive.
             env = Environment(env)
             may_recurse = recursive or self.dialect in ("tsql", "oracle", "fabric", "snowflake")
-            common = CommonTable(
-                cte.this, columns, env if may_recurse else cast(Environment, env.parent), scope, may_recurse
-            )
+            common = CommonTable(cte.this, columns, env if may_recurse else env.parent, scope, may_recurse)
             env.tables[name] = common
             self.common_tables.append((name, common))
         return env

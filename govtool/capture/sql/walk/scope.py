@@ -100,7 +100,7 @@ class CommonTable:
     __slots__ = ("columns", "env", "evaluating", "node", "output", "recursive", "scope", "used", "working")
 
     def __init__(
-        self, node: exp.Expr, columns: list[str], env: Environment, scope: Scope | None, recursive: bool
+        self, node: exp.Expr, columns: list[str], env: Environment | None, scope: Scope | None, recursive: bool
     ) -> None:
         self.node = node
         self.columns = columns
