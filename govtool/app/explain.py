@@ -95,9 +95,9 @@ class _Written:
 def _statements(scripts: Sequence[Script | Diagnostic], settings: Options) -> Iterator[_Written]:
     """The statements of all scripts in order, templates rendered; none that stands in a routine's body."""
     from govtool.capture.sql.extract import relation_of
-    from govtool.capture.sql.rendering import MacroLibrary
-    from govtool.capture.sql.script import parse_script
-    from govtool.capture.sql.template import render
+    from govtool.capture.sql.scripts.script import parse_script
+    from govtool.capture.sql.templates.rendering import MacroLibrary
+    from govtool.capture.sql.templates.template import render
     from govtool.names import fold_name
 
     read = [item for item in scripts if not isinstance(item, Diagnostic)]

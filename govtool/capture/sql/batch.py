@@ -15,12 +15,12 @@ from typing import Final
 from sqlglot import exp
 
 from govtool.capture.sql import nodes
-from govtool.capture.sql.branches import exclusive
 from govtool.capture.sql.inline import inline_function
 from govtool.capture.sql.knowledge import Knowledge, KnownTable, Usage
 from govtool.capture.sql.logged import LoggedStatement
-from govtool.capture.sql.script import ParsedStatement
-from govtool.capture.sql.trees import Shelf, parse_again, release
+from govtool.capture.sql.scripts.branches import exclusive
+from govtool.capture.sql.scripts.script import ParsedStatement
+from govtool.capture.sql.scripts.trees import Shelf, parse_again, release
 from govtool.capture.sql.walk.dependencies import Interner
 from govtool.capture.sql.walk.functions import type_text
 from govtool.capture.sql.walk.relation import TableInfo, file_name, starred

@@ -30,12 +30,12 @@ from govtool.capture.sql.fold import fold_script
 from govtool.capture.sql.knowledge import Knowledge, Usage
 from govtool.capture.sql.logged import LoggedScript
 from govtool.capture.sql.parameters import routine_of
-from govtool.capture.sql.rendering import MacroLibrary
 from govtool.capture.sql.replay import hush, logged_state
 from govtool.capture.sql.schema import Schema
-from govtool.capture.sql.script import ParsedStatement, parse_script
-from govtool.capture.sql.template import render
-from govtool.capture.sql.trees import Shelf
+from govtool.capture.sql.scripts.script import ParsedStatement, parse_script
+from govtool.capture.sql.scripts.trees import Shelf
+from govtool.capture.sql.templates.rendering import MacroLibrary
+from govtool.capture.sql.templates.template import render
 from govtool.capture.sql.walk.writes import Write
 from govtool.model import Derivation, Diagnostic, Statement
 from govtool.names import DEFAULT_NAMESPACE, fold, fold_name, join_name

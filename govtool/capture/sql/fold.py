@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from govtool.capture.sql.batch import ScriptState, StatementState
-from govtool.capture.sql.branches import Arm, Path
+from govtool.capture.sql.scripts.branches import Arm, Path
 from govtool.capture.sql.walk.writes import Write
 
 

@@ -10,8 +10,8 @@ from govtool.capture.sql.fingerprint import redact
 from govtool.capture.sql.literals import scanner
 from govtool.capture.sql.logged import LoggedScript
 from govtool.capture.sql.parameters import routine_of
-from govtool.capture.sql.script import parse_script
-from govtool.capture.sql.trees import Shelf
+from govtool.capture.sql.scripts.script import parse_script
+from govtool.capture.sql.scripts.trees import Shelf
 from govtool.model import Diagnostic
 
 _NEAR = re.compile(r" near (['\"])(.*)\1\Z", re.DOTALL)

@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 from sqlglot import exp
 
 from govtool.capture.sql.files import decode, is_sql, read_scripts
-from govtool.capture.sql.script import parse_script
+from govtool.capture.sql.scripts.script import parse_script
 from govtool.errors import UsageError
 from govtool.model.diagnostic import Diagnostic
 from govtool.names import fold, fold_name, join_name, split_name

@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from govtool.app.index import index_of
-from govtool.capture.sql.branches import Arm, exclusive
 from govtool.capture.sql.extract import Options, extract
 from govtool.capture.sql.files import Script
-from govtool.capture.sql.script import parse_script
+from govtool.capture.sql.scripts.branches import Arm, exclusive
+from govtool.capture.sql.scripts.script import parse_script
 from govtool.query.impact import impact
 
 

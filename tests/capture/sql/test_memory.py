@@ -10,12 +10,12 @@ from lineage_cases import Case, load_cases, run_case
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token
 
-from govtool.capture.sql import script, trees
 from govtool.capture.sql.extract import Extraction, Options, extract
 from govtool.capture.sql.files import Script
 from govtool.capture.sql.lexer import Lexer
-from govtool.capture.sql.script import parse_script
-from govtool.capture.sql.trees import Shelf
+from govtool.capture.sql.scripts import script, trees
+from govtool.capture.sql.scripts.script import parse_script
+from govtool.capture.sql.scripts.trees import Shelf
 from govtool.model import Derivation
 
 CASES = load_cases()

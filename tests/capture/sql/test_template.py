@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from govtool.capture.sql.lexer import word_set
-from govtool.capture.sql.placeholders import fill
-from govtool.capture.sql.rendering import MacroLibrary
-from govtool.capture.sql.template import MAX_VARIANTS, Rendered, render
+from govtool.capture.sql.templates.placeholders import fill
+from govtool.capture.sql.templates.rendering import MacroLibrary
+from govtool.capture.sql.templates.template import MAX_VARIANTS, Rendered, render
 
 
 def texts(template: str, variables: dict[str, object] | None = None, **options: object) -> list[str]:

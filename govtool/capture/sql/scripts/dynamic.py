@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from sqlglot.tokenizer_core import Token, TokenType
 
 from govtool.capture.sql.lexer import STRING_TYPES, closing, word
-from govtool.capture.sql.rewrites import renamed
+from govtool.capture.sql.scripts.rewrites import renamed
 
 if TYPE_CHECKING:
-    from govtool.capture.sql.script import ScriptReader
+    from govtool.capture.sql.scripts.script import ScriptReader
 
 _JOINS = frozenset({TokenType.DPIPE, TokenType.PLUS})
 

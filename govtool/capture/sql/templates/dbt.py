@@ -13,7 +13,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from govtool.capture.sql.rendering import Run
+    from govtool.capture.sql.templates.rendering import Run
 
 _TYPES = {
     "string": "varchar",

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
 from typing import Any
 
-from govtool.capture.sql import dbt
-from govtool.capture.sql.unknown import Limit, Unknown, bounded_text, plain
+from govtool.capture.sql.templates import dbt
+from govtool.capture.sql.templates.unknown import Limit, Unknown, bounded_text, plain
 
 MAX_ITERATIONS = 20_000
 MAX_CALLS = 20_000

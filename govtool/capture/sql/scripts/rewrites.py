@@ -11,7 +11,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from govtool.capture.sql.lexer import STRING_TYPES, closing, find_word, word, word_set
 
 if TYPE_CHECKING:
-    from govtool.capture.sql.script import ScriptReader
+    from govtool.capture.sql.scripts.script import ScriptReader
 
 Rewrite: TypeAlias = Callable[["ScriptReader", list[Token]], bool]
 """Adds the statement in a form that parses, or returns False and adds nothing."""

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 
 from sqlglot.tokenizer_core import Token, TokenType
 
-from govtool.capture.sql import dynamic, routines
-from govtool.capture.sql.branches import Branches
 from govtool.capture.sql.lexer import STRING_TYPES, closing, find_word, word, word_set
+from govtool.capture.sql.scripts import dynamic, routines
+from govtool.capture.sql.scripts.branches import Branches
 
 if TYPE_CHECKING:
-    from govtool.capture.sql.script import ScriptReader
+    from govtool.capture.sql.scripts.script import ScriptReader
 
 SECTION_DIALECTS = frozenset({"", "postgres", "redshift", "snowflake", "oracle", "materialize", "risingwave"})
 """Dialects whose blocks declare variables in a section before BEGIN, without a keyword on each."""

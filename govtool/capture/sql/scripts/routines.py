@@ -11,7 +11,7 @@ from govtool.capture.sql.lexer import STRING_TYPES, closing, find_word, word
 from govtool.names import fold, join_name
 
 if TYPE_CHECKING:
-    from govtool.capture.sql.script import ScriptReader
+    from govtool.capture.sql.scripts.script import ScriptReader
 
 _KINDS = frozenset({"FUNCTION", "PROCEDURE", "PROC", "TRIGGER", "TASK", "EVENT", "PACKAGE", "MACRO", "AGGREGATE"})
 _SQL_LANGUAGES = frozenset({"", "SQL", "PLPGSQL", "PLSQL", "TSQL", "SPL", "STORED"})

@@ -13,9 +13,9 @@ from jinja2.exceptions import SecurityError
 from jinja2.runtime import Context, Macro
 from jinja2.sandbox import SandboxedEnvironment
 
-from govtool.capture.sql import dbt
-from govtool.capture.sql.rendering import current
-from govtool.capture.sql.unknown import MAX_VALUE, Limit, Unknown, bounded_text, plain
+from govtool.capture.sql.templates import dbt
+from govtool.capture.sql.templates.rendering import current
+from govtool.capture.sql.templates.unknown import MAX_VALUE, Limit, Unknown, bounded_text, plain
 
 _WIDE = re.compile(r"\d{4,}")
 

@@ -15,10 +15,10 @@ from jinja2.ext import Extension
 from jinja2.parser import Parser
 from jinja2.runtime import Context
 
-from govtool.capture.sql import dbt
-from govtool.capture.sql.rendering import Run, current
-from govtool.capture.sql.sandbox import SandboxedTemplates, guarded, tested
-from govtool.capture.sql.unknown import Limit, Unknown, plain
+from govtool.capture.sql.templates import dbt
+from govtool.capture.sql.templates.rendering import Run, current
+from govtool.capture.sql.templates.sandbox import SandboxedTemplates, guarded, tested
+from govtool.capture.sql.templates.unknown import Limit, Unknown, plain
 
 MAX_SOURCE = 4_000_000
 """Characters of a template."""

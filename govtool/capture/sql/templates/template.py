@@ -13,11 +13,11 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from govtool.capture.sql.jinja import compile_template
 from govtool.capture.sql.lexer import word_set
-from govtool.capture.sql.placeholders import fill
-from govtool.capture.sql.rendering import MacroLibrary, Run
-from govtool.capture.sql.unknown import Limit
+from govtool.capture.sql.templates.jinja import compile_template
+from govtool.capture.sql.templates.placeholders import fill
+from govtool.capture.sql.templates.rendering import MacroLibrary, Run
+from govtool.capture.sql.templates.unknown import Limit
 from govtool.model.diagnostic import Diagnostic
 
 MAX_VARIANTS = 12

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
-from govtool.capture.sql.blocks import ignored
 from govtool.capture.sql.lexer import NestingError, word, word_set
-from govtool.capture.sql.rewrites import REWRITES, dropped
+from govtool.capture.sql.scripts.blocks import ignored
+from govtool.capture.sql.scripts.rewrites import REWRITES, dropped
 
 if TYPE_CHECKING:
-    from govtool.capture.sql.script import ScriptReader
+    from govtool.capture.sql.scripts.script import ScriptReader
 
 _QUERY_WORDS = frozenset(
     {
@@ -125,7 +125,7 @@ def _harmless_alter(tokens: list[Token]) -> bool:
 
 def _without_tail(reader: ScriptReader, tokens: list[Token], error: Exception) -> bool:
     """Parse up to the token that the parser stopped at, if nothing behind it reads or writes a relation."""
-    from govtool.capture.sql.script import error_token
+    from govtool.capture.sql.scripts.script import error_token
 
     stop = error_token(error, tokens)
     index = next((i for i, t in enumerate(tokens) if t is stop), 0)

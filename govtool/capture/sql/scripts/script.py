@@ -18,14 +18,14 @@ from sqlglot import exp
 from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from govtool.capture.sql import blocks, rescue, session
-from govtool.capture.sql.branches import Branches, Path
-from govtool.capture.sql.client import clean
-from govtool.capture.sql.constants import constant_insert
 from govtool.capture.sql.lexer import Lexer, NestingError, lexer, word
-from govtool.capture.sql.session import SessionChange
-from govtool.capture.sql.trees import Shelf, release, stub
-from govtool.capture.sql.tsql import split_statements
+from govtool.capture.sql.scripts import blocks, rescue, session
+from govtool.capture.sql.scripts.branches import Branches, Path
+from govtool.capture.sql.scripts.client import clean
+from govtool.capture.sql.scripts.constants import constant_insert
+from govtool.capture.sql.scripts.session import SessionChange
+from govtool.capture.sql.scripts.trees import Shelf, release, stub
+from govtool.capture.sql.scripts.tsql import split_statements
 from govtool.model.diagnostic import Diagnostic
 
 MAX_TEXT = 64 * 1024 * 1024
