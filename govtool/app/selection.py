@@ -58,7 +58,7 @@ class Selector:
         return govern(self.index, load_policies(self._wanted), self._today, said=self.said)
 
     @cached_property
-    def _known(self) -> Governed:
+    def known(self) -> Governed:
         """What is known of datasets, with policies or without."""
         from govtool.policy.check import govern
         from govtool.policy.load import PolicySet
@@ -106,7 +106,7 @@ class Selector:
         return [int(node) for node in spread.having(Mode.VALUE, tokens)]
 
     def _tag(self, value: str) -> Iterable[int]:
-        places = self._known.places
+        places = self.known.places
         tags = {t for own in places.column_tags.values() for t in own} | {
             t for about in places.known.values() for t in about.tags
         }
@@ -118,7 +118,7 @@ class Selector:
         return [self.index.rows(d) for d, a in places.known.items() if any(fnmatchcase(z, value) for z in a.zones)]
 
     def _owner(self, value: str) -> Iterable[int]:
-        places = self._known.places
+        places = self.known.places
         return [self.index.rows(d) for d, a in places.known.items() if a.owner and fnmatchcase(a.owner, value)]
 
     @cached_property

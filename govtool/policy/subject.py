@@ -1,0 +1,184 @@
+"""Where a data subject's key is: the column that was named, where it came from, its copies, and what is joined on it.
+
+A column is a *key* if it holds the subject's identifier as it is, so that the subject's rows can be picked by it:
+
+    copies      along identity edges, downwards from any key
+    origins     along identity edges, upwards from the named column and what is joined on it, where there is one source
+    partners    ``JOIN … ON u.id = o.user_id``: what a statement compares a key with, read from its text, or, where the
+                text does not tell, from its join columns if there are but two
+
+What may be a key, because a column has several sources or a join does not tell, is kept apart with the reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from govtool.graph.index import Index
+from govtool.model.kinds import VALUE_FLOW, EdgeKind
+from govtool.names import fold, split_name
+
+
+@dataclass(slots=True)
+class Keys:
+    """The keys of a subject in a graph."""
+
+    named: tuple[int, ...]
+    exact: dict[int, str] = field(default_factory=dict)
+    """Keys, and in a few words how each is known."""
+    holders: set[int] = field(default_factory=set)
+    """Datasets whose rows are about the subject by a key of their own: named, an origin, or joined on."""
+    perhaps: dict[int, str] = field(default_factory=dict)
+    """Datasets that may hold rows about the subject, and why that could not be told."""
+
+
+def keys_of(index: Index, named: Iterable[int], also: Iterable[int] = ()) -> Keys:
+    """Look for a subject's keys.
+
+    Args:
+        index: The graph.
+        named: The columns that identify the subject.
+        also: Further columns that someone says hold the same identifier.
+    """
+    keys = Keys(tuple(named))
+    for node in keys.named:
+        _own(index, keys, node, "the subject")
+    for node in also:
+        _own(index, keys, node, "said to hold the key")
+    waiting = list(keys.exact)
+    while waiting:
+        node = waiting.pop()
+        known = set(keys.exact)
+        if index.node_dataset[node] in keys.holders:
+            _upwards(index, keys, node)
+        for edge in index.out_edges(node):
+            if _copies(index, edge):
+                keys.exact.setdefault(index.edge_target[edge], f"copied from {index.name(node)}")
+        _partners(index, keys, node)
+        waiting += keys.exact.keys() - known
+    keys.perhaps = {d: why for d, why in keys.perhaps.items() if d not in keys.holders}
+    return keys
+
+
+def _own(index: Index, keys: Keys, node: int, why: str) -> None:
+    keys.exact.setdefault(node, why)
+    keys.holders.add(index.node_dataset[node])
+
+
+def _copies(index: Index, edge: int) -> bool:
+    return index.kind(edge) is EdgeKind.IDENTITY and not index.functions(edge)
+
+
+def _upwards(index: Index, keys: Keys, node: int) -> None:
+    """Where the values of a key come from."""
+    edges = [e for e in index.in_edges(node) if index.kind(e) in VALUE_FLOW or index.kind(e) is EdgeKind.OPAQUE]
+    sources = {index.edge_source[e] for e in edges} - {node}
+    for edge in edges:
+        source = index.edge_source[edge]
+        if source == node or source in keys.exact:
+            continue
+        if len(sources) == 1 and _copies(index, edge) and not index.is_rows(source):
+            _own(index, keys, source, f"{index.name(node)} is a copy of it")
+        else:
+            several = f"one of several sources of {index.name(node)}"
+            how = several if len(sources) > 1 else f"{index.name(node)} is made of it, and not copied"
+            keys.perhaps.setdefault(index.node_dataset[source], how)
+
+
+def _partners(index: Index, keys: Keys, node: int) -> None:
+    """What statements compare a key with."""
+    for edge in index.out_edges(node):
+        # Of an old-style join the condition is a filter, which only its text can tell from others.
+        if index.kind(edge) not in (EdgeKind.JOIN, EdgeKind.FILTER):
+            continue
+        derivation, target = index.edge_derivation[edge], index.edge_target[edge]
+        others: dict[int, EdgeKind] = {}
+        for e in index.in_edges(target):
+            if index.edge_derivation[e] == derivation and index.kind(e) in (EdgeKind.JOIN, EdgeKind.FILTER):
+                others.setdefault(index.edge_source[e], index.kind(e))
+        others.pop(node, None)
+        place = f"{index.field(derivation, 'file')}:{index.arrays['derivation_line'][derivation]}"
+        found = compared(index, derivation, node, set(others))
+        if found is None and index.kind(edge) is EdgeKind.JOIN:
+            joined = {n for n, kind in others.items() if kind is EdgeKind.JOIN}
+            found = joined if len(joined) == 1 else None
+            if found is None:
+                for dataset in {index.node_dataset[n] for n in joined} - {index.node_dataset[node]}:
+                    keys.perhaps.setdefault(dataset, f"joined with {index.name(node)} in {place}; on what is not told")
+        for other in found or ():
+            if other not in keys.exact:
+                _own(index, keys, other, f"joined on {index.name(node)} in {place}")
+
+
+def compared(index: Index, derivation: int, node: int, others: set[int]) -> set[int] | None:
+    """The join columns that a statement says are equal to a column; None if its text does not tell."""
+    pairs = _equalities(index.field(derivation, "text") or "", index.field(derivation, "dialect") or "")
+    if pairs is None:
+        return None
+    found: set[int] = set()
+    for left, right in pairs:
+        ends = [_meant(index, one, {node, *others}) for one in (left, right)]
+        if node in ends[0] | ends[1] and any(len(end) != 1 for end in ends):
+            return None
+        for one, other in (ends, ends[::-1]):
+            if one == {node}:
+                found |= other - {node}
+    return found
+
+
+_Term = tuple[str, str]
+"""The table that a column is of, as the statement has it (or nothing), and the column's name."""
+
+
+def _meant(index: Index, term: _Term, among: set[int]) -> set[int]:
+    """The columns that a term of a comparison may mean."""
+    table, name = term
+    fit = {n for n in among if split_name(index.path(n))[-1] == name}
+    if not table:
+        return fit
+    dataset = {n: index.dataset_name(index.node_dataset[n]) for n in fit}
+    return {n for n, text in dataset.items() if text == table or text.endswith(f".{table}")}
+
+
+@lru_cache(maxsize=4096)
+def _equalities(text: str, dialect: str) -> tuple[tuple[_Term, _Term], ...] | None:
+    """Pairs of columns that the joins of a statement say are equal; None where that cannot be read from it.
+
+    A column of a subquery or a CTE is taken by its name alone.
+    """
+    from sqlglot import exp, parse_one
+    from sqlglot.errors import SqlglotError
+
+    try:
+        tree = parse_one(text, dialect=dialect or None)
+    except (SqlglotError, RecursionError, ValueError):
+        return None
+    tables: dict[str, set[str]] = {}
+    named = {cte.alias_or_name.lower() for cte in tree.find_all(exp.CTE)}
+    for table in tree.find_all(exp.Table):
+        parts = [fold(p.name, quoted=bool(p.args.get("quoted")), dialect=dialect, table=True) for p in table.parts]
+        whole = "" if len(parts) == 1 and parts[0].lower() in named else ".".join(parts)
+        tables.setdefault(table.alias_or_name.lower(), set()).add(whole)
+
+    def term(column: exp.Column) -> _Term:
+        known = tables.get(column.table.lower(), {""}) if column.table else {""}
+        quoted = isinstance(column.this, exp.Identifier) and bool(column.this.quoted)
+        return (next(iter(known)) if len(known) == 1 else "", fold(column.name, quoted=quoted, dialect=dialect))
+
+    found = [pair for join in tree.find_all(exp.Join) for pair in _using(join)]
+    for equal in tree.find_all(exp.EQ, exp.NullSafeEQ):
+        ends = equal.this.unnest(), equal.expression.unnest()
+        if all(isinstance(e, exp.Column) for e in ends):
+            found.append((term(ends[0]), term(ends[1])))
+    return tuple(found)
+
+
+def _using(join: object) -> Iterator[tuple[_Term, _Term]]:
+    """``USING`` and ``NATURAL`` name no sides: no pair of them can be told by name, which is said by naming none."""
+    from sqlglot import exp
+
+    if isinstance(join, exp.Join):
+        for column in join.args.get("using") or ():
+            yield ("", column.name.lower()), ("", column.name.lower())
