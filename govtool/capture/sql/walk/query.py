@@ -13,7 +13,7 @@ from govtool.capture.sql.walk.scope import CommonTable, Environment, Scope
 from govtool.capture.sql.walk.set_operations import SetOperationWalk, reads_itself
 
 MAX_DEPTH: Final = 1_500
-"""Queries that may be walked one for the sake of the other: once compiled they take the C stack, which nobody guards."""
+"""Queries that may be walked one for the sake of the other. Compiled, they take the C stack, which nobody guards."""
 
 FILTER: Final = ROW_KINDS["filter"]
 JOIN: Final = ROW_KINDS["join"]
