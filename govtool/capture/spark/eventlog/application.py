@@ -22,8 +22,8 @@ LINGER = 16
 MAX_OPEN = 10_000
 """Executions that are waited for; beyond, the oldest are taken as never ended."""
 
-_SCRIPT_AT = re.compile(r" at (\S+\.(?:py|ipynb|scala|java|R|kt)):\d+\Z")
-_NO_SCRIPT = re.compile(r"(?:Native|Direct|Delegating|Generated)Method\w*\.java|PythonRDD\.scala|Thread\w*\.java")
+_SCRIPT_AT = re.compile(r" at (\S+\.(?:py|ipynb|R)):\d+\Z")
+_SCRIPT = re.compile(r"\.(?:py|jar|R|sql|ipynb|scala)\Z")
 _STARTS_OTHERS = re.compile(
     r"Execute (?:Optimized)?(?:InsertInto(?:DataSource|Hive)Dir|Create(?:DataSource|Hive)TableAsSelect"
     r"|SaveIntoDataSource|SaveAsV1Table|(?:MergeInto|Update|Delete)\w*)Command|Atomic\w+TableAsSelect|(?:Create|Replace)TableAsSelect"
@@ -182,8 +182,7 @@ class Application:
         self._roots[number] = root
         if not self.script:
             said = _SCRIPT_AT.search(execution.description)
-            found = said[1].rsplit("/", 1)[-1] if said is not None else ""
-            self.script = "" if _NO_SCRIPT.match(found) else found
+            self.script = said[1].rsplit("/", 1)[-1] if said is not None else ""
         if number in self._ends:
             self._ended(number, *self._ends.pop(number))
 
@@ -298,8 +297,10 @@ def script_of(command: str) -> str:
         elif word.startswith("--"):
             position += 1
         else:
-            return "" if word.endswith(("-shell", "spark-internal")) and not main else main or word.rsplit("/", 1)[-1]
-    return main
+            break
+    # Settings with spaces in them are not quoted here: what follows need not be the script.
+    script = next((w for w in words[position:] if _SCRIPT.search(w)), "")
+    return main or script.rsplit("/", 1)[-1]
 
 
 def _said(event: dict[str, Any]) -> str | None:

@@ -31,6 +31,9 @@ _INFERENCE = re.compile(r"DataFrameReader\.|DataStreamReader\.|FileStreamSource|
 _INTERNAL = re.compile(r"/_delta_log(?:/|\Z)|/_spark_metadata(?:/|\Z)|/metadata/[^/]*\.avro\Z")
 _JAR = re.compile(r"(.+?)-(\d[\w.+-]*?)\.jar\Z")
 _PACKAGE = re.compile(r"([\w.-]+:[\w.-]+):([\w.+-]+)")
+_LATER = frozenset({"break.source", "unresolved"})
+"""What another execution of the same action may tell."""
+_METADATA = frozenset({"_metadata", "_file", "_pos", "_deleted", "_spec_id", "_partition", "_tmp_metadata_row_index"})
 _MACHINES = {"amd64": "x86_64", "aarch64": "arm64"}
 _READ_SCHEMA = re.compile(r"struct<(.*)>\Z", re.DOTALL)
 
@@ -58,14 +61,16 @@ class Interpreter:
     application: Application
     names: Names = field(default_factory=Names)
     _known: dict[int, tuple[str, str]] = field(default_factory=dict)
+    _group: list[Execution] = field(default_factory=list)
 
     def actions(self, group: list[Execution]) -> Iterator[Executed]:
         """What the executions of one root did."""
+        self._group = group
         read = {execution.id: self._read(execution) for execution in group}
         # Commands print logical plans, which name the attributes of files and not the files: others of the root do.
         for execution in group:
             plan = read[execution.id]
-            if isinstance(plan, PlanText) and any(d.code == "break.source" for d in (*plan.notes, *plan.flow.breaks)):
+            if isinstance(plan, PlanText) and any(d.code in _LATER for d in (*plan.notes, *plan.flow.breaks)):
                 read[execution.id] = self._read(execution)
         root = next((e for e in group if e.id == e.root), None)
         main = read[root.id] if root is not None else None
@@ -90,7 +95,9 @@ class Interpreter:
 
     def _read(self, execution: Execution) -> PlanText | PlanTextError:
         try:
-            plan = read_plan(execution.plan, self.names, known=self._known, metadata=execution.registered.metadata)
+            plan = read_plan(
+                execution.plan, self._names(execution), known=self._known, metadata=execution.registered.metadata
+            )
         except PlanTextError as error:
             return error
         self._known.update(plan.attributes)
@@ -98,6 +105,18 @@ class Interpreter:
             for old in list(self._known)[: MAX_KNOWN // 2]:
                 del self._known[old]
         return plan
+
+    def _names(self, execution: Execution) -> Names:
+        """How names are read: with the catalogs and the settings of the session."""
+        found: dict[str, list[str]] = {}
+        settings = {**self.application.config, **execution.config}
+        for key, value in settings.items():
+            catalog = re.fullmatch(r"spark\.sql\.catalog\.([^.]+)", key)
+            if catalog is not None:
+                found.setdefault(value, []).append(catalog[1])
+        catalogs = {class_: tuple(names) for class_, names in found.items()}
+        sensitive = settings.get("spark.sql.caseSensitive", "").lower() == "true"
+        return replace(self.names, catalogs=catalogs, case_sensitive=sensitive)
 
     def _implementation(
         self, root: Execution, write: Write, written: list[Execution], read: Mapping[int, PlanText | PlanTextError]
@@ -108,10 +127,12 @@ class Interpreter:
             if execution is root or not isinstance(plan, PlanText) or plan.write is None or not plan.write.final:
                 continue
             inner = plan.write
-            if write.final or (inner.place.kind == "table" and inner.place.name != write.place.name):
+            own = inner.place.kind != "table" or inner.place.name == write.place.name
+            # A catalog may name its new table without itself.
+            if write.final or not (own or write.place.name.name.endswith(f".{inner.place.name.name}")):
                 continue
             aliases = (*write.place.aliases, *inner.place.aliases)
-            if inner.place.name != write.place.name:
+            if inner.place.name != write.place.name and inner.place.kind != "table":
                 aliases = (*aliases, inner.place.name)
             place = replace(write.place, aliases=tuple(dict.fromkeys(aliases)))
             return execution, replace(
@@ -123,7 +144,26 @@ class Interpreter:
                 format=inner.format or write.format,
                 partitions=inner.partitions,
             )
-        return root, write
+        return self._query_of(root, write, read), write
+
+    def _query_of(self, root: Execution, write: Write, read: Mapping[int, PlanText | PlanTextError]) -> Execution:
+        """Where a connector computes what is written as a query of its own: the one with the expected columns."""
+        if write.final or not write.expects:
+            return root
+        wanted = [name.lower() for name in write.expects]
+        for number, plan in read.items():
+            if (
+                number == root.id
+                or not isinstance(plan, PlanText)
+                or plan.write is not None
+                or plan.command
+                or plan.unplaced
+            ):
+                continue
+            internal = any(note.code == "break.rdd" for note in (*plan.notes, *plan.flow.breaks))
+            if not internal and [column.name.lower() for column in plan.flow.columns] == wanted:
+                return next(e for e in self._group if e.id == number)
+        return root
 
     def _action(
         self,
@@ -140,7 +180,7 @@ class Interpreter:
         status, error = self._status(root, group, writes=writes)
         notes = list(dict.fromkeys((*plan.notes, *plan.flow.breaks)))
         reads = [dataset for dataset in plan.flow.reads if not _INTERNAL.search(dataset)]
-        ignored = write is None and (plan.command or not reads or _is_inference(root))
+        ignored = write is None and not plan.unplaced and (plan.command or not reads or _is_inference(root))
         if plan.uncertain:
             text = f"{plan.uncertain} expressions whose structure could not be told: what they depend on is certain"
             notes.append(Diagnostic("plan.expression", "info", text))
@@ -150,7 +190,10 @@ class Interpreter:
         if write is not None:
             target = write.place.id
             places[target] = _joined(places.get(target), write.place)
-            made = self._derivation(write, plan, root, target, notes)
+            made = _without_itself(self._derivation(write, plan, root, target, notes))
+        elif plan.unplaced:
+            note = Diagnostic("break.target", "warning", "the plan does not tell where it writes to")
+            notes.append(note)
         elif not ignored:
             target = f"query:{_digest(plan.normal)}"
             statement = self._statement("select", plan, root)
@@ -294,6 +337,8 @@ class Interpreter:
             known_figures = _largest(figures.get(dataset, []))
             source = plan.sources.get(dataset)
             version = source.version if source is not None else None
+            if write is not None and write.place.id == dataset:
+                version = write.version if version is None else version
             inputs.append(
                 RunInput(
                     dataset,
@@ -354,6 +399,20 @@ def attempted(made: Derivation, status: str) -> Derivation:
     )
 
 
+def _without_itself(made: Derivation) -> Derivation:
+    """An UPDATE or MERGE without what stays as it is: rows and columns that are copied from the table into itself."""
+    if made.mode not in ("update", "delete"):
+        return made
+    kept = tuple(
+        edge
+        for edge in made.edges
+        if edge.source.dataset != made.target
+        or edge.kind not in (EdgeKind.IDENTITY, EdgeKind.READ)
+        or (edge.kind is EdgeKind.IDENTITY and edge.source.path != edge.target_path)
+    )
+    return replace(made, edges=kept)
+
+
 def _is_inference(execution: Execution) -> bool:
     """Whether Spark only looks at a file's schema."""
     return bool(_INFERENCE.search(execution.details.split("\n", 1)[0]))
@@ -388,7 +447,7 @@ def _columns_of(operator: Operator) -> dict[str, str | None]:
     found: dict[str, str | None] = {}
     for item in lists.split(operator.fields.get("Output", "")).items:
         attribute = lists.attribute(item)
-        if attribute is not None:
+        if attribute is not None and attribute[1] not in _METADATA:
             found[attribute[1]] = None
     schema = _READ_SCHEMA.match(operator.fields.get("ReadSchema", ""))
     for field_ in _fields(schema[1]) if schema is not None else ():

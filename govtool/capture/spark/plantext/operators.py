@@ -192,7 +192,9 @@ class Builder:
             return p.Reference(int(found[0]) if found else -1, outputs)
         found_ = self.locate(operator)
         if found_ is None:
-            known = [self.known.get(output.id) for output in outputs]
+            # One relation is one dataset: whichever of its columns another plan has read tells which.
+            is_relation = plain_name(operator) in ("LogicalRelation", "Relation")
+            known = [self.known.get(output.id) for output in outputs] if is_relation else []
             datasets = {item[0] for item in known if item is not None}
             if len(datasets) == 1:
                 return self._scan(operator, datasets.pop(), outputs)
@@ -630,6 +632,34 @@ class Builder:
             self._note(TRUNCATED, "Expand: projections that the plan text leaves out")
         return p.Project(child, tuple(made))
 
+    def _merge_rows(self, operator: Operator) -> p.Node:
+        """MergeRows: for each row the instructions of its case, ``keep(condition, value, value …)``."""
+        child = self._child(operator)
+        listed = [part for part in lists.arguments(operator.fields.get("Arguments", "")) if part.startswith("[")]
+        named = [_named(item) for item in lists.split(listed[-1]).items] if listed else []
+        outputs = [p.Named(*item) for item in named if item is not None]
+        values: list[list[p.Expression]] = [[] for _ in outputs]
+        by: list[p.Expression] = []
+        for part in listed[:-1]:
+            elements = lists.split(part)
+            for item in elements.items:
+                call = _CALL.match(item)
+                told = lists.arguments(call[2]) if call is not None else []
+                if elements.more or call is None or (call[1].lower() == "keep" and len(told) <= len(outputs)):
+                    return self._unknown(operator, "MergeRows")
+                by += self.reader.attributes(told[0]) if told else []
+                if call[1].lower() in ("keep", "split"):
+                    for start in range(len(told) - len(outputs), 0, -len(outputs)):
+                        for at, text in enumerate(told[start : start + len(outputs)]):
+                            values[at].append(self.reader.expression(text))
+        made = []
+        for output, found in zip(outputs, values, strict=True):
+            different = list(dict.fromkeys(found))
+            value = different[0] if len(different) == 1 else p.Apply("", tuple(different), EdgeKind.IDENTITY)
+            steered = p.Steered(value, tuple(dict.fromkeys(by))) if by else value
+            made.append(p.Output(output.id, output.name, steered))
+        return p.Project(child, tuple(made))
+
     def _loop(self, operator: Operator) -> p.Node:
         found = re.search(r"\d+", operator.fields.get("Loop id", ""))
         outputs = self._listed(operator, "Output")
@@ -715,6 +745,7 @@ _METHODS: dict[str, Callable[[Builder, Operator], p.Node]] = {
     "Generate": Builder._generate,
     "Expand": Builder._expand,
     "UnionLoop": Builder._loop,
+    "MergeRows": Builder._merge_rows,
     "InMemoryRelation": Builder._in_memory,
     "Except": Builder._set_operation,
     "Intersect": Builder._set_operation,

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from govtool.capture.spark import plan as p
 from govtool.capture.spark.flow import Flow, flow_of
 from govtool.capture.spark.plantext import tree as trees
+from govtool.capture.spark.plantext.dml import relation
 from govtool.capture.spark.plantext.normal import normalised
 from govtool.capture.spark.plantext.operators import Builder
 from govtool.capture.spark.plantext.scans import Found, Names, source_of
 from govtool.capture.spark.plantext.tree import Operator, PlanTextError, Tree
-from govtool.capture.spark.plantext.writes import Write, is_command, write_of
+from govtool.capture.spark.plantext.writes import Write, has_target, is_command, write_of
 from govtool.model import Diagnostic
 
 
@@ -35,6 +36,8 @@ class PlanText:
     """Expressions of which only the attributes could be read."""
     command: bool = False
     """The plan only does something to the catalog or the session."""
+    unplaced: bool = False
+    """The plan writes, and does not tell where to."""
 
 
 def read_plan(
@@ -66,10 +69,18 @@ def read_plan(
 
     builder = Builder(tree, known or {}, lambda operator: source_of(operator, names, told.get(operator.id)))
     write = write_of(tree, names)
-    command = write is None and is_command(tree)
+    unplaced = write is None and has_target(tree) and "TempView" not in text
+    command = write is None and not unplaced and is_command(tree)
     root = None if command else write.query if write is not None else tree.root
     try:
-        node = builder.node(root) if root is not None else p.Values(())
+        node: p.Node | None = None
+        if write is not None and write.command is not None:
+            builder.node(write.query or write.command)
+            attributes = {**(known or {}), **builder.meaning.attributes}
+            builder.reader.learn((number, column) for number, (_, column) in attributes.items())
+            node = relation(write.command, write.kind, builder.reader, attributes)
+        if node is None:
+            node = builder.node(root) if root is not None else p.Values(())
         flow = flow_of(node, expand_views=True)
     except RecursionError as error:
         raise PlanTextError("a plan that is nested too deep") from error
@@ -84,6 +95,7 @@ def read_plan(
         normalised(tree, builder.reader),
         builder.reader.uncertain,
         command,
+        unplaced,
     )
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
 from govtool.capture.openlineage.identity import DatasetName
 from govtool.capture.spark.identity import DEFAULT_DATABASE, Place, path_name, table_name, topic_name
@@ -37,6 +37,15 @@ class Names:
     namespace: str = DEFAULT_NAMESPACE
     """Of tables of the catalog."""
     case_sensitive: bool = False
+    catalogs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Names of catalogs by their class, as the application's settings have them."""
+
+    def in_catalog(self, class_: str, table: str) -> DatasetName:
+        """A table of the catalog of a class: plans print the class, and not the catalog's name."""
+        known = self.catalogs.get(class_, ())
+        if len(known) == 1 and not table.startswith(f"{known[0]}."):
+            table = f"{known[0]}.{table}"
+        return self.table(table)
 
     def table(self, text: str) -> DatasetName:
         """The dataset of a table as plans print it."""

@@ -34,6 +34,7 @@ _FIELD = re.compile(
     r"(?: \[(\d+)\])? ?:(?: (.*))?\Z",
     re.DOTALL,
 )
+_LISTS = frozenset({"Output", "Input", "Keys", "Functions", "Results", "Aggregate Attributes"})
 _SUBQUERY = re.compile(r"Subquery:\d+ Hosting operator id = (\d+) Hosting Expression = (.*)\Z", re.DOTALL)
 _SUBQUERY_ID = re.compile(r"(?:subquery|dynamicpruning|exists|list|lateral)#(\d+)")
 _REUSES = re.compile(r"Reuses operator id: (\d+)")
@@ -209,6 +210,8 @@ def _detail(lines: list[str], operators: dict[int, Operator]) -> None:
             current.fields[key] = field_[3] or ""
             if field_[2]:
                 current.counts[key] = int(field_[2])
+        elif key in _LISTS and current.fields[key].endswith("]"):
+            current.fields["Text"] = (current.fields.get("Text", "") + "\n" + line).strip("\n")
         elif key:
             current.fields[key] += "\n" + line
     for operator in operators.values():

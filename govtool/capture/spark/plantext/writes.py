@@ -24,6 +24,10 @@ _OPTION = re.compile(r"\b(url|dbtable|path|topic|kafka\.bootstrap\.servers|query
 _STORAGE = re.compile(r"Location: ([^,)]+)")
 _VIEW_COLUMNS = re.compile(r"\A\s*\[(\(.*?\))\](?=, )", re.DOTALL)
 _DELTA_TABLE = re.compile(r"(?:Delta\[version=(\d+), ([^\]]+)\]|DeltaTableV2\(.*?,((?:\w+:)?/[^,]+),)")
+_WRITE_OF = re.compile(r"\w+Write\(table=([\w.`$-]+)")
+_DESCRIBED = re.compile(r"(?:Catalog: (\S+)\s+)?Database: (\S+)\s+Table: (\S+)")
+_QUALIFIED = re.compile(r"`(?:[^`]|``)+`(?:\.`(?:[^`]|``)+`)+")
+_LOGICAL = re.compile(r"\b(?:Project|Aggregate|Relation\w*|Union|Join|Filter|Sort|Window|Generate)\b")
 _DEFINITIONS = re.compile(
     r"(?:CacheTable|CacheTableAsSelect|UncacheTable|Create|Drop|Alter|Rename|Truncate|Set|Show|Describe|Refresh|Add|Use"
     r"|Replace(?:Table)?|Comment|Analyze|Reset|Declare|CommandResult$)\w*(?: |\Z)"
@@ -54,6 +58,12 @@ class Write:
     """Partition columns that are given as constants."""
     final: bool = True
     """False: a command that starts further executions, which do the writing."""
+    expects: tuple[str, ...] = ()
+    """Names of the columns of what is written, where only another execution has its plan."""
+    version: int | None = None
+    """Of the Delta table before it was changed."""
+    command: Operator | None = None
+    """UPDATE, DELETE or MERGE: the operator whose text says what is set to what."""
 
 
 def write_of(tree: Tree, names: Names) -> Write | None:
@@ -207,29 +217,73 @@ def _table_v2(operator: Operator, name: str, names: Names) -> Write | None:
         return None
     if create:
         replace = name.startswith(("Replace", "AtomicReplace"))
-        return Write(place, "create_table_as", "overwrite" if replace else "errorifexists", "replace", query)
+        save = "overwrite" if replace else "errorifexists"
+        expects = _expected(text)
+        return Write(
+            place,
+            "create_table_as",
+            save,
+            "replace",
+            query,
+            final=query is not None,
+            expects=expects,
+            columns=expects or None,
+        )
     if name.startswith("Append"):
-        return Write(place, "insert", "append", "append", query)
+        return Write(place, "insert", "append", "append", query, final=query is not None, expects=_expected(text))
     if name.startswith(("ReplaceData", "WriteDelta")):
         return Write(place, "merge", "merge", "update", query)
+    # Which rows go, some or all, is seldom told; what is not known to be gone stays.
     whole = name.startswith("OverwriteByExpression") and (re.search(r"\btrue\b|AlwaysTrue", text) is not None)
-    return Write(place, "insert", "overwrite", "replace" if whole else "append", query)
+    return Write(
+        place,
+        "insert",
+        "overwrite",
+        "replace" if whole else "append",
+        query,
+        final=query is not None,
+        expects=_expected(text),
+    )
+
+
+def _expected(text: str) -> tuple[str, ...]:
+    """The columns of a logical plan that stands, by its first line, among the arguments."""
+    listed = [part for part in lists.arguments(text) if re.search(r"#\d+", part)]
+    if not listed or not (_LOGICAL.match(listed[0].strip()) or listed[0].startswith("[")):
+        return ()
+    last = listed[-1]
+    start, end = last.find("["), last.rfind("]")
+    if start < 0 or end < start:
+        return ()
+    body = last[start + 1 : end]
+    elements = lists.split(body if ", " in body or "," not in body else body.replace(",", ", "))
+    named = [lists.alias(item) for item in elements.items]
+    plain = [lists.attribute(item) for item in elements.items]
+    found = [
+        made[2] if made is not None else own[1] if own is not None else ""
+        for made, own in zip(named, plain, strict=True)
+    ]
+    return () if elements.more or not all(found) else tuple(found)
 
 
 def _v2_place(text: str, names: Names, *, create: bool = False) -> Place | None:
     delta = _DELTA_TABLE.search(text)
     if delta is not None:
-        return Place(path_name(delta[2] or delta[3]), "file")
+        path = path_name(delta[2] or delta[3])
+        described = _DESCRIBED.search(text)
+        quoted = _QUALIFIED.search(text)
+        if described is not None:
+            return Place(names.table(".".join(f"`{part}`" for part in described.groups() if part)), "table", (path,))
+        return Place(names.table(quoted[0]), "table", (path,)) if quoted is not None else Place(path, "file")
     parts = lists.arguments(text)
     for part in parts:
-        if _TABLE.fullmatch(part.strip()):
+        if _QUALIFIED.fullmatch(part.strip()) or (create and _TABLE.fullmatch(part.strip())):
             return Place(names.table(part.strip()), "table")
-    if create and len(parts) > 1 and re.search(r"Catalog", parts[0]):
-        catalog = re.search(r"\((\w+)\)|@", parts[0])
-        dotted = parts[1].strip()
-        if catalog is not None and catalog[1] and not dotted.startswith(f"{catalog[1]}."):
-            dotted = f"{catalog[1]}.{dotted}"
-        return Place(names.table(dotted), "table")
+    told = _WRITE_OF.search(text)
+    if told is not None:
+        return Place(names.table(told[1]), "table")
+    if create and len(parts) > 1 and "@" in parts[0]:
+        return Place(names.in_catalog(parts[0].split("@", 1)[0].strip(), parts[1].strip()), "table")
     for part in parts:
         for word in re.findall(r"[^\s(),\[\]@]+", part):
             if _DOTTED.match(word) and not word.startswith(("org.", "com.", "io.", "java.")):
@@ -274,7 +328,17 @@ def _dml(operator: Operator, name: str, names: Names) -> Write | None:
     if place is None:
         return None
     kind = "merge" if "Merge" in name else "update" if "Update" in name else "delete"
-    return Write(place, kind, kind, "delete" if kind == "delete" else "update", _query(operator), final=False)
+    version = _DELTA_TABLE.search(operator.fields.get("Arguments", ""))
+    return Write(
+        place, kind, kind, "delete" if kind == "delete" else "update", _query(operator), final=False, command=operator,
+        version=int(version[1]) if version is not None and version[1] else None,
+    )  # fmt: skip
+
+
+def has_target(tree: Tree) -> bool:
+    """Whether a plan writes, be it that its text does not tell where to."""
+    name = tree.root.name.strip().removeprefix("Execute ").split(" ", 1)[0]
+    return name in _COMMANDS or name.removesuffix("Exec") in _COMMANDS
 
 
 _COMMANDS = {
