@@ -31,6 +31,9 @@ _INFERENCE = re.compile(r"DataFrameReader\.|DataStreamReader\.|FileStreamSource|
 _INTERNAL = re.compile(r"/_delta_log(?:/|\Z)|/_spark_metadata(?:/|\Z)|/metadata/[^/]*\.avro\Z")
 _JAR = re.compile(r"(.+?)-(\d[\w.+-]*?)\.jar\Z")
 _PACKAGE = re.compile(r"([\w.-]+:[\w.-]+):([\w.+-]+)")
+_BATCH = re.compile(r"\brunId = [0-9a-f-]{36}")
+_FOREACH = Diagnostic("break.foreach-batch", "warning", "foreachBatch: what a batch was made of is not in the plan")
+_SINK = Diagnostic("break.streaming-sink", "warning", "where a streaming query writes to is not in its plan")
 _LATER = frozenset({"break.source", "unresolved"})
 """What another execution of the same action may tell."""
 _METADATA = frozenset({"_metadata", "_file", "_pos", "_deleted", "_spec_id", "_partition", "_tmp_metadata_row_index"})
@@ -116,7 +119,8 @@ class Interpreter:
                 found.setdefault(value, []).append(catalog[1])
         catalogs = {class_: tuple(names) for class_, names in found.items()}
         sensitive = settings.get("spark.sql.caseSensitive", "").lower() == "true"
-        return replace(self.names, catalogs=catalogs, case_sensitive=sensitive)
+        streaming = _is_batch(execution)
+        return replace(self.names, catalogs=catalogs, case_sensitive=sensitive, streaming=streaming)
 
     def _implementation(
         self, root: Execution, write: Write, written: list[Execution], read: Mapping[int, PlanText | PlanTextError]
@@ -179,6 +183,10 @@ class Interpreter:
         writes = write is not None and write.final and write.kind == "insert"
         status, error = self._status(root, group, writes=writes)
         notes = list(dict.fromkeys((*plan.notes, *plan.flow.breaks)))
+        if _is_batch(execution):
+            notes = [_FOREACH if note.code == "break.rdd" else note for note in notes]
+            if write is None and plan.flow.columns:
+                notes.append(_SINK)
         reads = [dataset for dataset in plan.flow.reads if not _INTERNAL.search(dataset)]
         ignored = write is None and not plan.unplaced and (plan.command or not reads or _is_inference(root))
         if plan.uncertain:
@@ -198,6 +206,7 @@ class Interpreter:
             target = f"query:{_digest(plan.normal)}"
             statement = self._statement("select", plan, root)
             made = derivation_of(plan.flow, target, statement, target_kind="query", mode="replace")
+            made = _noted(made, [note for note in notes if note not in plan.flow.breaks])
         if made is not None and status != "complete":
             made = attempted(made, status)
         inputs, outputs, columns = self._sides(group, read, plan, write, execution, ignored)
@@ -266,14 +275,7 @@ class Interpreter:
             columns=columns,
             namespace=write.place.name.namespace,
         )
-        extra = tuple(replace(n, target=n.target or target) for n in notes if n not in plan.flow.breaks)
-        worse = any(note.severity != "info" for note in extra)
-        if extra:
-            made = replace(
-                made,
-                diagnostics=tuple(dict.fromkeys((*made.diagnostics, *extra))),
-                status="partial" if worse else made.status,
-            )
+        made = _noted(made, [note for note in notes if note not in plan.flow.breaks])
         if not plan.flow.columns and columns:
             made = replace(made, columns_complete=False, status="partial")
         return made
@@ -397,6 +399,21 @@ def attempted(made: Derivation, status: str) -> Derivation:
         status="partial",
         diagnostics=(*made.diagnostics, note),
     )
+
+
+def _is_batch(execution: Execution) -> bool:
+    """Whether this is one batch of a streaming query: then its description names the query's run."""
+    return bool(_BATCH.search(execution.description))
+
+
+def _noted(made: Derivation, notes: list[Diagnostic]) -> Derivation:
+    """A derivation with more notes."""
+    if not notes:
+        return made
+    extra = tuple(replace(note, target=note.target or made.target) for note in notes)
+    worse = any(note.severity != "info" for note in extra)
+    diagnostics = tuple(dict.fromkeys((*made.diagnostics, *extra)))
+    return replace(made, diagnostics=diagnostics, status="partial" if worse else made.status)
 
 
 def _without_itself(made: Derivation) -> Derivation:

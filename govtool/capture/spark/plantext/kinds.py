@@ -53,8 +53,11 @@ THROUGH = frozenset(
         "UnresolvedHint",
         "UpdateEventTimeWatermarkColumn",
         "WholeStageCodegen",
+        "View",
         "WindowGroupLimit",
         "WriteFiles",
+        "WriteToContinuousDataSource",
+        "WriteToDataSourceV2",
     }
 )
 """What changes neither columns nor which rows there are."""

@@ -208,9 +208,24 @@ class Builder:
             self._note(found_.reason, found_.message)
         node = self._scan(operator, found_.place.id, outputs)
         if found_.places:
-            arms = [node, *(self._scan(operator, place.id, outputs) for place in found_.places)]
-            node = p.union(arms, outputs)
+            node = self._several(operator, node, [place.id for place in found_.places], outputs)
         return self._pushed(operator, node, found_.place.id, outputs)
+
+    def _several(self, operator: Operator, first: p.Node, datasets: list[str], outputs: tuple[p.Named, ...]) -> p.Node:
+        """Several places that one scan reads as if they were one."""
+        node = first
+        values: list[list[p.Expression]] = [[p.Attribute(o.id, o.name)] for o in outputs]
+        for number, dataset in enumerate(datasets):
+            own = tuple(p.Named(-1 - number * len(outputs) - i, o.name) for i, o in enumerate(outputs))
+            node = p.Join(node, p.Scan(dataset, own))
+            self.meaning.scans.append((operator, dataset))
+            for value, named in zip(values, own, strict=True):
+                value.append(p.Attribute(named.id, named.name))
+        made = (
+            p.Output(o.id, o.name, p.Apply("", tuple(value), EdgeKind.IDENTITY))
+            for o, value in zip(outputs, values, strict=True)
+        )
+        return p.Project(node, tuple(made))
 
     def _scan(self, operator: Operator, dataset: str, outputs: tuple[p.Named, ...]) -> p.Node:
         self.meaning.scans.append((operator, dataset))
@@ -224,6 +239,11 @@ class Builder:
             kept = written_conditions(condition, self.compared)
             if kept:
                 node = p.Filter(node, p.Apply("", tuple(self.reader.condition(part) for part in kept)))
+        arguments = lists.arguments(operator.fields.get("Arguments", ""))
+        if operator.name.startswith("Scan hive") and len(arguments) > 2 and arguments[-1].startswith("["):
+            for condition in lists.split(arguments[-1]).items:
+                kept = written_conditions(condition, self.compared)
+                node = p.Filter(node, p.Apply("", tuple(map(self.reader.condition, kept)))) if kept else node
         handled = [f for f in lists.split(operator.fields.get("PushedFilters", "")).items if f.startswith("*")]
         names = {
             name for item in handled for name in re.findall(r"\(([\w`. ]+?)[,)]", item) if "*IsNotNull" not in item
@@ -394,7 +414,7 @@ class Builder:
 
     def _aggregate(self, operator: Operator, *, python: bool = False) -> p.Node:
         if "Results" not in operator.fields and "Functions" not in operator.fields:
-            return self._logical_aggregate(operator)
+            return self._python_aggregate(operator) if python else self._logical_aggregate(operator)
         functions = list(lists.split(operator.fields.get("Functions", ""), operator.counts.get("Functions")).items)
         attributes = self._listed(operator, "Aggregate Attributes")
         results = lists.split(operator.fields.get("Results", ""), operator.counts.get("Results"))
@@ -497,6 +517,25 @@ class Builder:
             and all(f.startswith("first(") for f in functions)
             and all(named.name.endswith(")()") for named in attributes)
         )
+
+    def _python_aggregate(self, operator: Operator) -> p.Node:
+        """An aggregate in Python: its keys and arguments are exact."""
+        parts = [part for part in lists.arguments(operator.fields.get("Arguments", "")) if part.startswith("[")]
+        node = self._logical_aggregate(operator)
+        if len(parts) < 3 or not isinstance(node, p.Aggregate):
+            return node
+        bound: dict[int, p.Expression] = {}
+        for item in lists.split(parts[1]).items:
+            call, named = _UDF.match(item), lists.attribute(item)
+            if call is not None and named is not None:
+                udf = p.Opaque(f"python-udf: {call[1].strip() or 'lambda'}", self.reader.attributes(call[2]))
+                bound[named[0]] = udf
+        outputs = []
+        for item, output in zip(lists.split(parts[2]).items, node.outputs, strict=True):
+            ids = [number for number in _ids(item) if number in bound]
+            value = bound[ids[0]] if len(ids) == 1 and lists.alias(item) is not None else output.value
+            outputs.append(p.Output(output.id, output.name, value))
+        return p.Aggregate(node.child, node.keys, tuple(outputs))
 
     def _logical_aggregate(self, operator: Operator) -> p.Node:
         parts = [part for part in lists.arguments(operator.fields.get("Arguments", "")) if part.startswith("[")]

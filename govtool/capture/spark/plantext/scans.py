@@ -37,6 +37,8 @@ class Names:
     namespace: str = DEFAULT_NAMESPACE
     """Of tables of the catalog."""
     case_sensitive: bool = False
+    streaming: bool = False
+    """The plan is of one batch of a stream: the files that it reads are the latest of a folder."""
     catalogs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Names of catalogs by their class, as the application's settings have them."""
 
@@ -103,7 +105,7 @@ def source_of(operator: Operator, names: Names, metadata: dict[str, str] | None 
     delta = _DELTA.search(arguments) or _DELTA.search(name)
     version = int(delta[1]) if delta is not None else None
     if location or said:
-        found = _files(location, said, table, words[1] if len(words) > 1 else "")
+        found = _files(location, said, table, words[1] if len(words) > 1 else "", streaming=names.streaming)
         if found is not None:
             return found if version is None else _versioned(found, version)
     if delta is not None:
@@ -161,7 +163,9 @@ def _inline_location(arguments: str) -> str:
     return found[1] if found is not None else ""
 
 
-def _files(location: str, said: str, table: DatasetName | None, format_: str) -> Found | None:
+def _files(
+    location: str, said: str, table: DatasetName | None, format_: str, *, streaming: bool = False
+) -> Found | None:
     paths, hidden = _paths(location)
     if hidden:
         more, still = _paths(said)
@@ -170,6 +174,9 @@ def _files(location: str, said: str, table: DatasetName | None, format_: str) ->
     if not paths:
         return Found(Place(table, "table"), format=format_) if table is not None else None
     found = list(dict.fromkeys(path_name(path) for path in paths))
+    if streaming:
+        found = list(dict.fromkeys(path_name(path.rstrip("/").rpartition("/")[0] or path) for path in paths))
+        hidden = 0 if len(found) == 1 else hidden
     if table is not None:
         kept = found[0] if len(found) == 1 else _common(found)
         return Found(Place(table, "table", (kept,) if kept is not None else ()), format=format_)

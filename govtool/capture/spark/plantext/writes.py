@@ -134,16 +134,19 @@ def _create_as(operator: Operator, name: str, names: Names) -> Write | None:
     """CREATE TABLE … AS and saveAsTable: table, mode, columns. The writing itself is an execution of its own."""
     text = operator.fields.get("Arguments", "")
     found = _TABLE.search(text)
-    if found is None:
+    listed = re.search(r"Database: ([^,\]]+), TableName: ([^,\]]+)", text)
+    if found is None and listed is None:
         return None
+    table = found[0] if found is not None else ".".join(listed.groups()) if listed is not None else ""
     parts = lists.arguments(text)
     mode = next((part for part in parts if part.lower() in _SAVE_MODES), "")
     save, change = _SAVE_MODES.get(mode.lower(), ("", "replace"))
-    columns, hidden = next(((_columns(p)) for p in reversed(parts) if p.startswith("[") and "#" not in p), (None, 0))
+    lists_ = [p for p in parts if p.startswith("[") and "#" not in p and not p.startswith("[Database: ")]
+    columns, hidden = _columns(lists_[-1]) if lists_ else (None, 0)
     if name.startswith("SaveAsV1Table"):
         columns, hidden = None, 0
     return Write(
-        Place(names.table(found[0]), "table"),
+        Place(names.table(table), "table"),
         "create_table_as",
         save,
         change,
