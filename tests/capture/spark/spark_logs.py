@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import struct
 from pathlib import Path
 from typing import Any
@@ -31,13 +32,17 @@ def edges_of(found: Gathered) -> dict[str, list[str]]:
     for d in found.derivations():
         if d.mode == "declare" or d.statement.kind == "alias":
             continue
-        target = "query" if d.target.startswith("query:") else d.target.replace("file//tmp/shop/", "/")
+        target = "query" if d.target.startswith("query:") else _short(d.target)
         head = f"{target} {d.statement.kind} {d.mode}"
         said.setdefault(head, []).extend(
-            f"{e.target_path} <- {e.source.text.replace('file//tmp/shop/', '/')} {e.kind.label} {'.'.join(e.functions)}".rstrip()
+            f"{e.target_path} <- {_short(e.source.text)} {e.kind.label} {'.'.join(e.functions)}".rstrip()
             for e in d.edges
         )
     return {head: sorted(edges) for head, edges in said.items()}
+
+
+def _short(name: str) -> str:
+    return re.sub(r"file//tmp/shop\d?/", "/", name)
 
 
 def expected(path: Path) -> dict[str, list[str]]:

@@ -62,6 +62,30 @@ def test_the_same_job_says_the_same_on_every_spark(log: str) -> None:
     assert said == {head: edges for head, edges in EXPECTED.items() if head not in NOT_RUN.get(log, ())}
 
 
+@pytest.mark.parametrize("log", ["delta-3.3.2", "iceberg-1.9.2", "sources-4.3.0"])
+def test_connectors_streams_and_python(log: str) -> None:
+    assert edges_of(gathered(LOGS / f"{log}.gz")) == expected(LOGS / f"{log}.expected")
+
+
+def test_a_delta_table_is_known_by_its_name_its_path_and_its_version() -> None:
+    found = gathered(LOGS / "delta-3.3.2.gz")
+    (merged,) = [r for r in found.runs if r.outputs and r.outputs[0].mode == "update"]
+    assert merged.outputs[0].dataset == "default.dt"
+    assert [(i.dataset, i.identity.version if i.identity else None) for i in merged.inputs] == [("default.dt", 1)]
+    assert "file//tmp/shop3/warehouse/dt" in {alias.id for alias in found.places["default.dt"].aliases}
+
+
+def test_breaks_are_counted_by_kind() -> None:
+    found = gathered(LOGS / "sources-4.3.0.gz")
+    assert {
+        "break.foreach-batch",
+        "break.streaming-sink",
+        "break.map-in-pandas",
+        "break.apply-in-pandas",
+        "break.rdd",
+    } <= set(found.breaks)
+
+
 def run_of(found: Gathered, target: str) -> object:
     (run,) = [r for r in found.runs if r.outputs and r.outputs[0].dataset == target]
     return run

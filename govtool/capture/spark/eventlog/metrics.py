@@ -19,7 +19,6 @@ _SCAN = re.compile(
     rb'"nodeName":"((?:Photon|Gpu)?(?:Scan |BatchScan |FileScan )(?:[^"\\]|\\.)*)","simpleString":' + _TEXT
     + rb',"children":\[\],"metadata":(\{(?:[^"{}]|"(?:[^"\\]|\\.)*")*\}),"metrics":\[([^\]]*)\]'
 )  # fmt: skip
-_WRITE = re.compile(rb'"metrics":\[([^\]]*"number of written files"[^\]]*)\]')
 _METRIC = re.compile(rb'"name":' + _TEXT + rb',"accumulatorId":(\d+)')
 _TOTAL = re.compile(
     rb'"ID":(\d+),"Name":"(?:number of output rows|number of files read|size of files read|number of written files'
@@ -74,8 +73,10 @@ def register(line: bytes, into: Registered, *, first: bool) -> None:
             except ValueError:
                 continue
             into.metadata.setdefault(name, []).append({str(k): str(v) for k, v in metadata.items()})
-    for found in _WRITE.finditer(line, at):
-        for metric, number in _METRIC.findall(found[1]):
+    while (at := line.find(b'"number of written files"', at)) >= 0:
+        start, end = line.rfind(b"[", 0, at), line.find(b"]", at)
+        at += 1
+        for metric, number in _METRIC.findall(line, start, end if end >= 0 else len(line)):
             if metric in _WRITE_NAMES:
                 into.writes.setdefault(_WRITE_NAMES[metric], set()).add(int(number))
 

@@ -9,6 +9,9 @@ _MORE = re.compile(r"(?:, )?\.\.\. (\d+) more fields\Z")
 _ID = re.compile(r"(.*)#(\d+)L?\Z", re.DOTALL)
 _ENDS = re.compile(r"#\d+L?(?=, |\Z)")
 _NAMED = re.compile(r"(?:\A| AS )[^()]*#\d+L?\Z", re.DOTALL)
+_BRACKET = re.compile(r"[(\[{)\]}]")
+_SPLITTING = re.compile(r"[(\[{)\]}]|, ")
+_ALIASING = re.compile(r"[(\[{)\]}]| AS ")
 _OPEN, _CLOSE = "([{", ")]}"
 
 
@@ -47,16 +50,19 @@ def split(text: str, count: int | None = None) -> Elements:
 
 
 def _by_depth(text: str) -> list[str]:
+    if not _BRACKET.search(text):
+        return text.split(", ")
     items: list[str] = []
     depth = start = 0
-    for position, char in enumerate(text):
-        if char in _OPEN:
+    for found in _SPLITTING.finditer(text):
+        token = found[0]
+        if token in _OPEN:
             depth += 1
-        elif char in _CLOSE:
+        elif token in _CLOSE:
             depth = max(0, depth - 1)
-        elif char == "," and depth == 0 and text[position + 1 : position + 2] == " ":
-            items.append(text[start:position])
-            start = position + 2
+        elif not depth:
+            items.append(text[start : found.start()])
+            start = found.end()
     items.append(text[start:])
     return items
 
@@ -101,14 +107,18 @@ def alias(text: str) -> tuple[str, int, str] | None:
 
 
 def _top_level_as(text: str) -> int:
+    first = text.find(" AS ")
+    if first < 0 or not _BRACKET.search(text, 0, first):
+        return first
     depth = 0
-    for position, char in enumerate(text):
-        if char in _OPEN:
+    for found in _ALIASING.finditer(text):
+        token = found[0]
+        if token in _OPEN:
             depth += 1
-        elif char in _CLOSE:
+        elif token in _CLOSE:
             depth -= 1
-        elif char == " " and depth == 0 and text.startswith(" AS ", position):
-            return position
+        elif not depth:
+            return found.start()
     return -1
 
 

@@ -98,7 +98,8 @@ def _files(operator: Operator, name: str, names: Names) -> Write | None:
     found = _INSERT.match(text)
     if found is None:
         return None
-    path = path_name(found[1])
+    place, _, static = found[1].partition(", [")
+    path = path_name(place)
     parts = lists.arguments(text[found.end() + 2 :])
     mode = next((part for part in parts if part.lower() in _SAVE_MODES), "")
     at = parts.index(mode) if mode else 0
@@ -113,8 +114,8 @@ def _files(operator: Operator, name: str, names: Names) -> Write | None:
             partitions = tuple(item[1] for item in map(lists.attribute, lists.split(part).items) if item is not None)
         elif part and not part.startswith(("[", "Map(")) and "=" not in part:
             format_ = part
-    static = next((part for part in before if part.startswith("Map(") and "->" in part), "")
-    fixed = tuple(re.findall(r"([\w$]+) -> ", static))
+    static = static or next((part for part in before if part.startswith("Map(") and "->" in part), "")
+    fixed = tuple(re.findall(r"([\w$]+)(?: -> |=)", static))
     if change == "replace" and fixed:
         change = "append"  # only a partition of it
     return Write(
