@@ -31,7 +31,8 @@ def ingest_log(
             "--format",
             "-f",
             metavar="FORMAT",
-            help="auto, jsonl, csv, postgres-csv, postgres-json, snowflake, bigquery, databricks, sql.",
+            help="auto, jsonl, csv, postgres-csv, postgres-json, snowflake, bigquery, databricks, redshift, "
+            "redshift-text, trino, mysql, thrift, sql.",
         ),
     ] = "auto",
     map: Annotated[

@@ -39,7 +39,7 @@ GENERIC: Mapping[str, tuple[str, ...]] = {
 """Names that logs without a format of their own use; the first that a row has counts."""
 
 _OK = re.compile(r"\s*(?:ok|success\w*|succeeded|done|finished|complete\w*|true|t|yes|0+|200)\s*\Z", re.IGNORECASE)
-_UNFINISHED = re.compile(r"running|queued|pending|blocked|started|compiling|resuming", re.IGNORECASE)
+_UNFINISHED = re.compile(r"running|queued|pending|blocked|started|compiling|resuming|planning|returning", re.IGNORECASE)
 _TRUE = frozenset({"true", "t", "yes", "y", "1"})
 
 Adjust = Callable[[dict[str, Any], dict[str, Any]], str | None]

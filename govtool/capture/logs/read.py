@@ -14,23 +14,35 @@ from itertools import chain
 from pathlib import Path
 from typing import IO, Any
 
-from govtool.capture.logs import bigquery, databricks, generic, postgres, snowflake
+from govtool.capture.logs import bigquery, databricks, generic, mysql, postgres, redshift, snowflake, thrift, trino
 from govtool.capture.logs.mapping import FIELDS, Mapper, Preset
 from govtool.capture.logs.record import Entry, QueryRecord, Reject
 from govtool.capture.logs.rows import Line, csv_rows, json_lines, json_rows, one_a_line
 from govtool.capture.logs.stream import UnreadableError, chunks, is_plain, lines, text_of
 from govtool.errors import UnknownNameError, UsageError
 
-PRESETS = (snowflake.PRESET, databricks.PRESET, bigquery.PRESET, generic.PRESET)
+PRESETS = (
+    redshift.PRESET,
+    redshift.TEXT_PRESET,
+    snowflake.PRESET,
+    databricks.PRESET,
+    bigquery.PRESET,
+    trino.PRESET,
+    generic.PRESET,
+)
 """Formats of rows, in the order in which ``--format auto`` tries them."""
 
-NAMES = ("auto", "jsonl", "csv", "postgres-csv", "postgres-json", "snowflake", "bigquery", "databricks", "sql")
+NAMES = (
+    "auto", "jsonl", "csv", "postgres-csv", "postgres-json", "snowflake", "bigquery", "databricks", "redshift",
+    "redshift-text", "trino", "mysql", "thrift", "sql",
+)  # fmt: skip
 """What ``--format`` takes."""
 
 _ALIASES = {
     "json": "jsonl", "postgres": "postgres-csv", "csvlog": "postgres-csv", "jsonlog": "postgres-json",
     "postgres-csvlog": "postgres-csv", "postgres-jsonlog": "postgres-json", "query_history": "snowflake",
-    "jobs": "bigquery",
+    "jobs": "bigquery", "mariadb": "mysql", "general-log": "mysql", "hive": "thrift", "spark": "thrift",
+    "sys_query_history": "redshift", "sys_query_text": "redshift-text", "stl_querytext": "redshift-text",
 }  # fmt: skip
 
 SAMPLE = 256 * 1024
@@ -174,6 +186,10 @@ def reader_of(sample: bytes, file: str, options: LogOptions) -> Reader:
         return lambda pieces, name: postgres.csvlog(lines(pieces, name), name)
     if wanted == "postgres-json":
         return lambda pieces, name: postgres.jsonlog(lines(pieces, name), name)
+    if wanted == "mysql":
+        return lambda pieces, name: mysql.general_log(lines(pieces, name), name)
+    if wanted == "thrift":
+        return lambda pieces, name: thrift.thrift_log(lines(pieces, name), name, dialect=options.dialect)
     preset = next((p for p in PRESETS if p.name == wanted), generic.PRESET).mapped(options.map)
     rows = json_rows if wanted == "jsonl" or (is_json and wanted != "csv") else csv_rows
     return partial(_rows, preset=preset, rows=rows, dialect=options.dialect or preset.dialect)
@@ -194,7 +210,7 @@ def line_reader_of(sample: bytes, file: str, options: LogOptions) -> LineReader 
     if not is_plain(sample) or text[:1] != b"{" or not one_a_line(text.partition(b"\n")[0]):
         return None
     wanted = options.format if options.format != "auto" else _recognised(sample, True, options)
-    if wanted not in ("jsonl", *(p.name for p in PRESETS)):
+    if wanted not in ("jsonl", *(p.name for p in PRESETS)) or wanted == redshift.TEXT_PRESET.name:
         return None
     preset = next((p for p in PRESETS if p.name == wanted), generic.PRESET).mapped(options.map)
     dialect = options.dialect or preset.dialect
@@ -202,7 +218,8 @@ def line_reader_of(sample: bytes, file: str, options: LogOptions) -> LineReader 
 
 
 def _rows(pieces: Iterator[bytes], file: str, *, preset: Preset, rows: Any, dialect: str) -> Records:
-    return Mapper(preset, dialect, file).records(rows(lines(pieces, file), file))
+    mapper = (redshift.TextMapper if preset.name == redshift.TEXT_PRESET.name else Mapper)(preset, dialect, file)
+    return mapper.records(rows(lines(pieces, file), file))
 
 
 def _sql(pieces: Iterator[bytes], file: str, *, dialect: str) -> Records:
@@ -231,6 +248,11 @@ def _recognised(sample: bytes, is_json: bool, options: LogOptions) -> str:
         if not names:
             names = _names_of_half(sample)
     else:
+        text = text_of(sample)
+        if mysql.looks_like_general_log(text):
+            return "mysql"
+        if thrift.looks_like_thrift_log(text):
+            return "thrift"
         first = next((line for line in known if not isinstance(line, Reject) and line[1].strip()), (1, b""))
         fields = next(csv.reader([text_of(first[1])]), [])
         more = next(csv.reader(_texts(chain([first], known))), [])

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from govtool.capture.logs import rows, stream
+from govtool.capture.logs import redshift, rows, stream, thrift
 from govtool.capture.logs.mapping import FIELDS
 from govtool.capture.logs.read import NAMES, LogOptions, check_options, find_logs, read_log
 from govtool.capture.logs.record import QueryRecord, Reject
@@ -242,6 +242,11 @@ _NAMES = [
     "session_id",
     "error_result",
     "job_id",
+    "metadata",
+    "context",
+    "createTime",
+    "sequence",
+    "xid",
     *FIELDS,
 ]
 
@@ -249,9 +254,52 @@ _NAMES = [
 @settings(max_examples=200, deadline=None)
 @given(
     st.lists(st.dictionaries(st.sampled_from(_NAMES), _VALUES, max_size=6), max_size=4),
-    st.sampled_from(["jsonl", "postgres-json", "snowflake", "bigquery", "databricks"]),
+    st.sampled_from(
+        ["jsonl", "postgres-json", "snowflake", "bigquery", "databricks", "redshift", "redshift-text", "trino"]
+    ),
 )
 def test_no_types_raise(objects, format):
     for entry in read("\n".join(json.dumps(o) for o in objects).encode(), format):
         if isinstance(entry, QueryRecord):
             assert all(value is None or isinstance(value, str) for value in (entry.text, entry.user, entry.session_id))
+
+
+def test_pieces_of_a_statement_are_held_within_bounds(monkeypatch):
+    monkeypatch.setattr(redshift, "HELD", 1000)
+    rows = [f'{{"query": {n}, "xid": 1, "sequence": 0, "text": "select {n} {"x" * 90}"}}' for n in range(1, 30)]
+    late = '{"query": 1, "xid": 1, "sequence": 1, "text": " from t"}'
+    found = records("\n".join([*rows, late]).encode())
+    assert len(found) == 30
+    assert [r.text for r in found if r.truncated] == [" from t"]
+
+
+def test_a_piece_that_comes_twice_is_said():
+    row = '{"query": 1, "xid": 1, "sequence": 0, "text": "select 1"}\n'
+    found = read((row + row).encode())
+    assert found[0] == Reject("x.log", 2, "piece 0 of a statement comes twice")
+    assert found[1].text == "select 1"
+
+
+def test_a_query_that_is_held_for_its_outcome_comes_out_at_the_end(monkeypatch):
+    monkeypatch.setattr(thrift, "MAX_HELD", 2)
+    lines = [f"26/03/01 10:00:0{n} INFO X: Submitting query 'SELECT {n}' with id{n}" for n in range(5)]
+    lines.append("26/03/01 10:00:09 ERROR X: Error executing query with id4, currentState RUNNING,")
+    found = records("\n".join(lines).encode())
+    assert {(r.text, r.status) for r in found} == {(f"SELECT {n}", "failed" if n == 4 else "ok") for n in range(5)}
+    assert len({r.session_id for r in found}) == 5
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"\t\t    4 Query\t",
+        b"2026-03-01T10:00:00Z\t    4 Connect\t",
+        b"2026-99-01T10:00:00Z\t    4 Query\tSELECT 1",
+        b"x",
+    ],
+)
+def test_odd_lines_of_a_general_log(line):
+    head = b"Time                 Id Command    Argument\n"
+    good = b"2026-03-01T10:00:00Z\t    7 Query\tSELECT 7\n"
+    found = read(head + line + b"\n" + good)
+    assert found[-1].text == "SELECT 7"
