@@ -273,3 +273,23 @@ def test_parameters(text: str, filled: str):
 
 def test_parameters_take_their_value():
     assert fill("select * from ${db}.t where a = {n}", {"db": "prod", "n": 5}) == "select * from prod.t where a = 5"
+
+
+def test_adapter_dispatch_finds_the_macro_of_the_dialect():
+    macros = MacroLibrary(
+        [
+            "{% macro cents(c) %}{{ return(adapter.dispatch('cents')(c)) }}{% endmacro %}"
+            "{% macro default__cents(c) %}({{ c }} / 100){% endmacro %}"
+            "{% macro snowflake__cents(c) %}div0({{ c }}, 100){% endmacro %}"
+        ]
+    )
+    template = "select {{ cents('price') }} as price from t"
+    assert texts(template, macros=macros, dialect="postgres") == ["select (price / 100) as price from t"]
+    assert texts(template, macros=macros, dialect="snowflake") == ["select div0(price, 100) as price from t"]
+
+
+def test_an_unknown_macro_that_is_a_whole_query():
+    template = "with d as ( -- not 'BQ'\n {{ dates.spine(10) }}\n) select * from d where x in ({{ more() }})"
+    assert texts(template) == [
+        "with d as ( -- not 'BQ' SELECT * FROM dates_spine() ) select * from d where x in (more())"
+    ]

@@ -104,6 +104,10 @@ FILTERS: dict[str, Callable[..., Any]] = {
 """Filters of dbt, Airflow and JinjaSQL."""
 
 
+_ADAPTERS = {"tsql": "sqlserver"}
+"""Adapters of dbt that are not called as the dialect is."""
+
+
 def names(run: Run, unknown: Callable[..., Any]) -> dict[str, object]:
     """The names a template sees.
 
@@ -165,6 +169,7 @@ def names(run: Run, unknown: Callable[..., Any]) -> dict[str, object]:
         "should_full_refresh": lambda: unknown("should_full_refresh"),
         "execute": True,
         "return": give_back,
+        "adapter": _Adapter(run, unknown),
         "log": nothing,
         "print": nothing,
         "set": lambda value=(), *_: list(dict.fromkeys(_listed(value))),
@@ -223,6 +228,29 @@ class _Config:
     def set(self, *_: object, **__: object) -> str:
         """Does nothing."""
         return ""
+
+
+class _Adapter:
+    """``adapter``: it dispatches to the macros of the project; anything else it would ask the warehouse."""
+
+    def __init__(self, run: Run, unknown: Callable[..., Any]) -> None:
+        self._run = run
+        self._unknown = unknown
+
+    def dispatch(self, name: object = "", *_: object, **__: object) -> Any:
+        """The macro ``<adapter>__name`` of the project, else ``default__name``, else an unknown one."""
+        plain = str(name).rpartition(".")[2]
+        kind = _ADAPTERS.get(self._run.dialect, self._run.dialect)
+        for prefix in dict.fromkeys((kind, "default")):
+            found = self._run.macro(f"{prefix}__{plain}") if prefix else None
+            if found is not None:
+                return found
+        return cross_database(plain) or self._unknown(plain)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return self._unknown(f"adapter_{name}")
 
 
 class _Macros:

@@ -74,6 +74,7 @@ class Run:
     ) -> None:
         """Start with everything at zero."""
         self.quote = "`" if dialect in _BACKTICKS else '"'
+        self.dialect = dialect
         self.file = file
         self.compile: Callable[[str, str, dict[str, object]], Any] = lambda source, name, context: None
         self.choices = choices

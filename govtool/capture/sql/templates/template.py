@@ -227,9 +227,12 @@ def _place(match: re.Match[str]) -> str:
     name = match.group(1)
     if name[:1] == "=":
         return _value(match, name[1:])
-    before = _MARK.sub("", match.string[max(0, match.start() - 200) : match.start()]).rstrip()
+    before = _MARK.sub("", match.string[max(0, match.start() - 400) : match.start()])
+    before = _COMMENTS.sub(" ", before).rstrip()
     if not before:
         return " " if not name else f"/* {name} */"
+    if _QUERY_PLACE.search(before) and _CLOSING.match(match.string, match.end()):
+        return f"SELECT * FROM {name}()"
     last = before[-1]
     if last in ",(=<>+-*/|.%":
         return f"{name}()"
@@ -241,6 +244,11 @@ def _place(match: re.Match[str]) -> str:
             return f"{name}()"
     return f"/* {name} */"
 
+
+_COMMENTS = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
+_QUERY_PLACE = re.compile(r"\b(?:AS|FROM|JOIN)\s*\(\Z", re.IGNORECASE)
+_CLOSING = re.compile("(?:\\s|\ue000\\d+\ue001)*\\)")
+"""``AS ({{ macro() }})``: what the macro makes is a query."""
 
 _COMPARED = re.compile(
     r"(?:(?<![=:<>!@|-])(?:=|<>|!=|<=|>=|<|>)\s*|\s[+-]\s+|\bIN\s*\(\s*|\b(?:LIKE|ILIKE|BETWEEN|LIMIT|OFFSET|INTERVAL)\s+"

@@ -102,7 +102,11 @@ class QueryWalk(SetOperationWalk):
             name = self.name(identifier)
             # Each CTE sees the ones before it, and itself where that makes it recursive.
             env = Environment(env)
-            may_recurse = recursive or self.dialect in ("tsql", "oracle", "fabric", "snowflake")
+            body = cte.this.unnest() if isinstance(cte.this, nodes.Subquery) else cte.this
+            # Where RECURSIVE need not be said, only a UNION can be: WITH t AS (SELECT … FROM t) reads the table.
+            may_recurse = recursive or (
+                self.dialect in ("tsql", "oracle", "fabric", "snowflake") and isinstance(body, nodes.Union)
+            )
             common = CommonTable(cte.this, columns, env if may_recurse else env.parent, scope, may_recurse)
             env.tables[name] = common
             self.common_tables.append((name, common))
