@@ -10,6 +10,8 @@ VALUE_WINDOW_FUNCTIONS = frozenset(
 MASKING = frozenset(
     [
         "md5",
+        "md5_hex",
+        "md5_binary",
         "md5_digest",
         "md5_number_lower64",
         "md5_number_upper64",
@@ -23,6 +25,8 @@ MASKING = frozenset(
         "sha1_hex",
         "sha2_hex",
         "sha2_512",
+        "sha1_binary",
+        "sha2_binary",
         "sha1_digest",
         "sha2_digest",
         "standard_hash",

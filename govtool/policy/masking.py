@@ -50,7 +50,17 @@ NEVER = VALUE_AGGREGATES | _words(
 )
 """Keep a real value, whole or in part."""
 
-_SAME = {"approxcountdistinct": "approxdistinct", "stddevsamp": "stddev", "varsamp": "variance"}
+_SAME = {
+    "approxcountdistinct": "approxdistinct",
+    "stddevsamp": "stddev",
+    "varsamp": "variance",
+    "sha": "sha1",
+    "sha1hex": "sha1",
+    "sha2hex": "sha2",
+    "md5hex": "md5",
+    "md5digest": "md5",
+}
+"""Functions with two names, of which parsers keep one."""
 
 
 def _squashed(name: str) -> str:

@@ -40,6 +40,9 @@ Column = nodes.Column
 COMPOSED_BITS: Final = KIND_MASK | CHAIN_MASK
 UNSTARRED: Final = ~STAR
 
+PACKAGES: Final = frozenset({"aead", "dbms_crypto"})
+"""Packages of built-in functions, whose names are part of the functions' names."""
+
 XML_METHODS: Final = frozenset({"value", "query", "nodes", "exist"})
 """Methods of T-SQL's xml columns."""
 
@@ -236,11 +239,11 @@ class ExpressionWalk(ColumnWalk):
                     kind = TRANSFORMATION
             elif role == FUNCTION:
                 if kind < CONDITIONAL:
-                    chain = interner.prepend(function_name(item), chain)
+                    chain = interner.prepend(function_name(item, self.dialect), chain)
                     if kind == IDENTITY:
                         kind = TRANSFORMATION
             elif role == AGGREGATE and kind < CONDITIONAL:
-                chain = interner.prepend(function_name(item), chain)
+                chain = interner.prepend(function_name(item, self.dialect), chain)
                 kind = AGGREGATION
             for value in item.args.values():
                 cls = value.__class__
@@ -316,7 +319,7 @@ class ExpressionWalk(ColumnWalk):
         inner = function
         while isinstance(inner, (nodes.IgnoreNulls, nodes.RespectNulls)):
             inner = inner.this
-        name = function_name(inner) if isinstance(inner, nodes.Func) else ""
+        name = function_name(inner, self.dialect) if isinstance(inner, nodes.Func) else ""
         if kind < CONDITIONAL and name in VALUE_WINDOW_FUNCTIONS:
             chain = self.interner.prepend(name, chain)
             for value in inner.args.values():
@@ -357,7 +360,9 @@ class ExpressionWalk(ColumnWalk):
             if has_argument:
                 at.stack.append((item, WINDOW if kind < CONDITIONAL else kind, 0))
             elif kind < CONDITIONAL:
-                at.stack.append((item, AGGREGATION, self.interner.prepend(function_name(function), chain)))
+                at.stack.append(
+                    (item, AGGREGATION, self.interner.prepend(function_name(function, self.dialect), chain))
+                )
             else:
                 at.stack.append((item, kind, 0))
 
@@ -384,13 +389,17 @@ class ExpressionWalk(ColumnWalk):
     def _dot(self, node: exp.Dot, kind: int, chain: int, at: Visit) -> None:
         right = node.args.get("expression")
         if isinstance(right, nodes.Func):  # schema.function(…)
-            name = self._dotted(node.this)
-            if self._inline(f"{name}.{function_name(right)}", right, kind, chain, at.scope, at.env, at.out):
+            package, function = self._dotted(node.this), function_name(right, self.dialect)
+            if self._inline(f"{package}.{function}", right, kind, chain, at.scope, at.env, at.out):
+                return
+            if package in PACKAGES and isinstance(right, nodes.Anonymous):
+                through = self._through(f"{package}.{function}", kind, chain)
+                at.stack.extend([(item, *through) for item in right.expressions if isinstance(item, nodes.Expr)])
                 return
             at.stack.append((right, kind, chain))
-            receiver = self._receiver(node.this, function_name(right), at.scope)
+            receiver = self._receiver(node.this, function, at.scope)
             if receiver is not None:
-                at.stack.append((receiver, *self._through(function_name(right), kind, chain)))
+                at.stack.append((receiver, *self._through(function, kind, chain)))
             return
         base, path = self._path(node)
         self._descend(base, path, kind, chain, at)
@@ -408,7 +417,7 @@ class ExpressionWalk(ColumnWalk):
             at.stack.append((key, CONDITIONAL if kind < CONDITIONAL else kind, 0))
         value = kind
         if not node.args.get("variant_extract"):  # v:a.b is a path, json_extract(v, '$.a.b') a function
-            value, chain = self._through(function_name(node), kind, chain)
+            value, chain = self._through(function_name(node, self.dialect), kind, chain)
         base, path = self._path(node)
         self._descend(base, path, value, chain, at)
 
@@ -526,7 +535,7 @@ class ExpressionWalk(ColumnWalk):
     # ---- calls -----------------------------------------------------------------------------------
 
     def _anonymous(self, node: exp.Anonymous, kind: int, chain: int, at: Visit) -> None:
-        name = function_name(node)
+        name = function_name(node, self.dialect)
         if self._inline(name, node, kind, chain, at.scope, at.env, at.out):
             return
         inserted = at.scope.by_alias.get("values") if name == "values" else None

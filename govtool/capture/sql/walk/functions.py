@@ -115,16 +115,45 @@ def class_name(cls: type[exp.Expr]) -> str:
 def _class_name(cls: type[exp.Expr]) -> str:
     if cls is nodes.ExplodingGenerateSeries:  # the parser's own name for PostgreSQL's function in FROM
         return "generate_series"
-    if issubclass(cls, nodes.Func):
-        name = str(cls.sql_name()).lower()
-        return re.sub(r"^(?:[a-z]_)+[a-z](?=_|$)", lambda m: m.group().replace("_", ""), name)  # j_s_o_n_table
-    return cls.__name__.lower()
+    if not issubclass(cls, nodes.Func):
+        return cls.__name__.lower()
+    if "_sql_names" in cls.__dict__:
+        return str(cls.sql_name()).lower()
+    return _WORD.sub("_", cls.__name__).lower()
 
 
-def function_name(node: exp.Expr) -> str:
-    """Return the lower-case name under which a call was written or is known."""
+_WORD: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+"""Where a word begins in a name such as ``SHA2Digest``; sqlglot's own ``sql_name`` says SH_A2_DIGEST."""
+
+_DIGESTS: Final[dict[type, dict[str, str]]] = {
+    nodes.MD5: {"tsql": "hashbytes", "fabric": "hashbytes"},
+    nodes.MD5Digest: {"snowflake": "md5_binary", "": "md5"},
+    nodes.SHA: {"tsql": "hashbytes", "fabric": "hashbytes", "": "sha1"},
+    nodes.SHA1Digest: {"snowflake": "sha1_binary", "": "sha1"},
+    nodes.SHA2: {"tsql": "hashbytes", "fabric": "hashbytes", "duckdb": "sha256"},
+    nodes.SHA2Digest: {"snowflake": "sha2_binary"},
+}
+"""Classes that stand for one function in one dialect and for another in the next: what it is called there, or
+elsewhere.
+"""
+
+
+def function_name(node: exp.Expr, dialect: str = "") -> str:
+    """Return the lower-case name under which a call was written, as far as the tree tells, or is known."""
+    cls = node.__class__
+    if cls in _DIGESTS:
+        return _digest_name(node, dialect)
     if isinstance(node, (nodes.Anonymous, nodes.AnonymousAggFunc)):
         name = node.args.get("this")
         text = name if isinstance(name, str) else getattr(name, "name", "") or ""
         return str(text).lower()
-    return class_name(node.__class__)
+    return class_name(cls)
+
+
+def _digest_name(node: exp.Expr, dialect: str) -> str:
+    named = _DIGESTS[node.__class__]
+    found = named.get(dialect) or named.get("")
+    if found is None and node.__class__ is nodes.SHA2Digest:  # PostgreSQL, Redshift, BigQuery, Trino: sha256, sha512 …
+        length = node.args.get("length")
+        found = f"sha{length.name}" if isinstance(length, nodes.Literal) else None
+    return found or class_name(node.__class__)

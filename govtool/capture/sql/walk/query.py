@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final, cast
+from typing import Final
 
 from sqlglot import exp
 
@@ -38,7 +38,7 @@ class QueryWalk(SetOperationWalk):
         interner.depth += 1
         try:
             if node.__class__ is nodes.Select:
-                return self.select(cast(exp.Select, node), scope, env)
+                return self.select(node, scope, env)
             return self._query(node, scope, env)
         finally:
             interner.depth -= 1
