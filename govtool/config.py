@@ -90,7 +90,17 @@ def load_config(start: Path) -> Config:
 
 
 def store_setting(option: str | None, config: Config, environ: Mapping[str, str] = os.environ) -> Setting:
-    """The store's path or URI: the option, ``GOVTOOL_STORE``, the file's ``store``, or ``.govtool`` in the root."""
+    """The store's path or URI: the option, ``GOVTOOL_STORE``, the file's ``store``, or ``.govtool`` in the root.
+
+    Raises:
+        UsageError: the option is empty, as a variable of a shell is that was never set (``usage.store``).
+    """
+    if option is not None and not option.strip():
+        raise UsageError(
+            "--store is empty",
+            code="usage.store",
+            hint="name a path or a URI, or leave the option out: govtool config show",
+        )
     if option:
         return Setting("store", option, "--store")
     if environ.get("GOVTOOL_STORE"):

@@ -30,6 +30,14 @@ def complete_names(store_option: str | None, typed: str) -> list[str]:
     return names_for(open_index(store, commit), typed)
 
 
+def complete_refs(store_option: str | None, typed: str) -> list[str]:
+    """``HEAD``, the commits before it by number of steps, and the tags of the store."""
+    from govtool.store.refs import tag_names
+
+    names = ["HEAD", "HEAD~1", *tag_names(read_store(store_option).objects)]
+    return [name for name in names if name.startswith(typed)][:MOST_NAMES]
+
+
 def names_for(index: Index, typed: str) -> list[str]:
     """Sorted candidates, at most ``MOST_NAMES``: ``us`` gives ``users``, ``users.e`` gives ``users.email``."""
     from govtool.query.select import complete

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from govtool.config import load_config, store_setting
-from govtool.errors import UnknownNameError, UsageError
+from govtool.errors import FormatError, StoreError, UnknownNameError, UsageError
 from govtool.store.names import DEFAULT_BRANCH
 
 if TYPE_CHECKING:
@@ -23,13 +25,20 @@ def create_store(option: str | None) -> Store:
 
     Raises:
         StoreError: there is one already (``store.exists``), or it cannot be written.
+        FormatError: there is one already, and a newer version made it.
     """
     from govtool.config import STORE_DIRECTORY
     from govtool.store import Store
 
     setting = store_setting(option, load_config(Path.cwd()))
     uri = str(Path.cwd() / STORE_DIRECTORY) if setting.origin == "default" else str(setting.value)
-    return Store.init(uri)
+    try:
+        return Store.init(uri)
+    except StoreError as error:
+        if error.code == "store.exists":
+            with _naming(uri):
+                Store.open(uri)  # of a newer format: that is what there is to say
+        raise
 
 
 def open_store(option: str | None) -> Store:
@@ -40,7 +49,9 @@ def open_store(option: str | None) -> Store:
     """
     from govtool.store import Store
 
-    return Store.open(store_uri(option))
+    uri = store_uri(option)
+    with _naming(uri):
+        return Store.open(uri)
 
 
 def read_store(option: str | None) -> Reader:
@@ -51,7 +62,19 @@ def read_store(option: str | None) -> Reader:
     """
     from govtool.store.quick import open_reader
 
-    return open_reader(store_uri(option))
+    uri = store_uri(option)
+    with _naming(uri):
+        return open_reader(uri)
+
+
+@contextlib.contextmanager
+def _naming(uri: str) -> Iterator[None]:
+    """Let the error about a newer format say of which store."""
+    try:
+        yield
+    except FormatError as error:
+        error.location = uri
+        raise
 
 
 def existing_branch(store: Reader, branch: str | None) -> str:

@@ -1,10 +1,16 @@
-"""Shell completion of dialects, datasets and columns. Never fails, never writes: at worst it offers nothing."""
+"""Shell completion of names and of the values of options. Never fails, never writes: at worst it offers nothing."""
 
 from __future__ import annotations
 
 import contextlib
+import inspect
+import sys
+from collections.abc import Iterable
+from importlib import import_module
 
 import typer
+
+_CHANGES = ("drop", "logic", "rename:", "retype:")
 
 
 def complete_dialect(incomplete: str) -> list[str]:
@@ -12,7 +18,7 @@ def complete_dialect(incomplete: str) -> list[str]:
     with contextlib.suppress(Exception):
         from govtool.app.sql import dialect_names
 
-        return [name for name in dialect_names() if name.startswith(incomplete.lower())]
+        return _starting(incomplete.lower(), dialect_names())
     return []
 
 
@@ -23,3 +29,59 @@ def complete_name(ctx: typer.Context, incomplete: str) -> list[str]:
 
         return complete_names(ctx.params.get("store"), incomplete)
     return []
+
+
+def complete_kind(incomplete: str) -> list[str]:
+    """Kinds of edges."""
+    with contextlib.suppress(Exception):
+        from govtool.model import KIND_BY_LABEL
+
+        return _starting(incomplete.lower(), KIND_BY_LABEL)
+    return []
+
+
+def complete_change(incomplete: str) -> list[str]:
+    """What may happen to a column."""
+    return _starting(incomplete.lower(), _CHANGES)
+
+
+def complete_commit(ctx: typer.Context, incomplete: str) -> list[str]:
+    """HEAD and the tags of the store."""
+    with contextlib.suppress(Exception):
+        from govtool.app.completion import complete_refs
+
+        return complete_refs(ctx.params.get("store"), incomplete)
+    return []
+
+
+def complete_format(ctx: typer.Context, incomplete: str) -> list[str]:
+    """The formats of the command."""
+    with contextlib.suppress(Exception):
+        return _starting(incomplete.lower(), formats_of(inspect.unwrap(ctx.command.callback).__module__))  # type: ignore[arg-type]
+    return []
+
+
+def formats_of(module: str) -> tuple[str, ...]:
+    """The ``FORMATS`` that a command's module has, or takes from ``govtool.render``, or a helper of several commands.
+
+    Commands import their renderers when they run; so what they would import is read from their code.
+    """
+    found = getattr(sys.modules.get(module) or import_module(module), "FORMATS", None)
+    if found is not None:
+        return tuple(found)
+    for function in vars(sys.modules[module]).values():
+        if not inspect.isfunction(function):
+            continue
+        names = function.__code__.co_names
+        if "FORMATS" in names:
+            return formats_of([name for name in names[: names.index("FORMATS")] if name.startswith("govtool.")][-1])
+    helpers = {f.__module__ for f in vars(sys.modules[module]).values() if inspect.isfunction(f)} - {module, __name__}
+    for helper in sorted(h for h in helpers if h.startswith("govtool.cli.") and h != "govtool.cli.formats"):
+        formats = formats_of(helper)
+        if formats:
+            return formats
+    return ()
+
+
+def _starting(incomplete: str, values: Iterable[str]) -> list[str]:
+    return [value for value in values if value.startswith(incomplete)]

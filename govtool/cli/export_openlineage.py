@@ -12,6 +12,8 @@ from govtool.cli.options import AtOption, BranchOption, FormatOption, OutputOpti
 from govtool.cli.ui import Ui
 from govtool.render.text import count
 
+FORMATS = ("jsonl", "json")
+
 
 def export_openlineage(
     ui: Ui,
@@ -36,7 +38,7 @@ def export_openlineage(
     from govtool.app.openlineage import export_openlineage as export
     from govtool.app.project import commit_at, read_store
 
-    outputs = chosen(format, output, ("jsonl", "json"))
+    outputs = chosen(format, output, FORMATS)
     opened = read_store(store)
     exported = export(opened, commit_at(opened, at, branch), source=source, queries=queries)
     for form, file in outputs:

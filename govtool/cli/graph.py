@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from govtool.cli.complete import complete_name
+from govtool.cli.complete import complete_kind, complete_name
 from govtool.cli.ui import Ui
 from govtool.errors import UnknownNameError
 from govtool.model import KIND_BY_LABEL, EdgeKind
@@ -35,6 +35,7 @@ KindOption = Annotated[
     typer.Option(
         "--kind",
         metavar="KIND",
+        autocompletion=complete_kind,
         help="Follow only edges of this kind: identity, transformation, aggregation, conditional, join … Repeatable.",
     ),
 ]

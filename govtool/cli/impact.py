@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from govtool.cli.complete import complete_change
 from govtool.cli.evidence import check_coverage
 from govtool.cli.formats import chosen
 from govtool.cli.graph import (
@@ -48,6 +49,7 @@ def impact(
         typer.Option(
             "--change",
             metavar="CHANGE",
+            autocompletion=complete_change,
             help="What happens to it: drop, rename:NEW, retype:TYPE or logic (the default).",
         ),
     ] = None,

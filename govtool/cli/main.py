@@ -9,7 +9,7 @@ import os
 import sys
 from collections.abc import Iterator, Mapping
 from importlib import import_module
-from typing import IO, Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -17,7 +17,7 @@ from typer.exceptions import Abort, TyperException
 
 from govtool import __version__
 from govtool.cli.command import ReaderLeftError, as_command, current
-from govtool.cli.ui import Ui
+from govtool.cli.ui import Ui, silence
 from govtool.errors import (
     EXIT_INTERNAL,
     EXIT_INTERRUPTED,
@@ -272,7 +272,7 @@ def _report(lines: Iterator[list[Span]], code: int) -> int:
     try:
         sys.stdout.flush()
     except OSError:
-        _close(sys.stdout)
+        silence(sys.stdout)
     try:
         if ui.debug:
             import traceback
@@ -282,7 +282,7 @@ def _report(lines: Iterator[list[Span]], code: int) -> int:
             ui.say(line)
         sys.stderr.flush()
     except OSError:  # a full disk or a closed pipe behind stderr: the exit code says it
-        _close(sys.stderr)
+        silence(sys.stderr)
     return code
 
 
@@ -306,14 +306,8 @@ def _as_os_error(error: OSError) -> StoreError:
 
 def _reader_left() -> int:
     """Whoever read our output has closed it: stop without a word, and keep the interpreter from flushing into it."""
-    _close(sys.stdout)
+    silence(sys.stdout)
     return EXIT_OK
-
-
-def _close(stream: IO[str]) -> None:
-    """Send what is still in a stream's buffer nowhere, so that the interpreter's last flush does not fail."""
-    with contextlib.suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _open_streams() -> None:

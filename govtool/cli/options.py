@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from govtool.cli.complete import complete_dialect
+from govtool.cli.complete import complete_commit, complete_dialect, complete_format
 
 _SQL = "Reading SQL"
 
@@ -20,6 +20,7 @@ AtOption = Annotated[
     typer.Option(
         "--at",
         metavar="REF|DATE",
+        autocompletion=complete_commit,
         help="As of a commit: HEAD~2, a number, an id, a tag, or a date (UTC). Default: HEAD.",
     ),
 ]
@@ -30,7 +31,13 @@ BranchOption = Annotated[
 AuthorOption = Annotated[str | None, typer.Option("--author", metavar="NAME", help="Default: the user's name.")]
 FormatOption = Annotated[
     list[str] | None,
-    typer.Option("--format", "-f", metavar="FORMAT", help="How to show it; repeat together with -o."),
+    typer.Option(
+        "--format",
+        "-f",
+        metavar="FORMAT",
+        autocompletion=complete_format,
+        help="How to show it; repeat together with -o.",
+    ),
 ]
 OutputOption = Annotated[
     list[Path] | None,

@@ -12,6 +12,8 @@ from govtool.cli.policyargs import PolicyOption, TodayOption, today_of
 from govtool.cli.ui import Ui
 from govtool.errors import EXIT_FINDINGS, EXIT_OK, UsageError
 
+FORMATS = ("table", "plain", "json")
+
 
 def policy_test(
     ui: Ui,
@@ -31,7 +33,7 @@ def policy_test(
     from govtool.app.policy import load_policies, run_tests
     from govtool.render.policy import tests
 
-    outputs = chosen(format, output, ("table", "plain", "json"))
+    outputs = chosen(format, output, FORMATS)
     policies = load_policies(policy)
     outcomes = run_tests(policies, today_of(today), match)
     if not outcomes:

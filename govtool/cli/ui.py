@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import time
@@ -86,10 +87,13 @@ class Ui:
     def say(self, spans: Iterable[Span]) -> None:
         """Write one line to stderr, in colour where that is wanted."""
         line = list(spans)
-        if self._styled(self.err):
-            _paint(self._console(self.err), line, wrap=True)
-        else:
-            self.err.write("".join(span.text for span in line) + "\n")
+        try:
+            if self._styled(self.err):
+                _paint(self._console(self.err), line, wrap=True)
+            else:
+                self.err.write("".join(span.text for span in line) + "\n")
+        except BrokenPipeError:
+            silence(self.err)  # nobody reads the remarks: that says nothing about the answer
 
     def remark_width(self) -> int | None:
         """The cells of a line on stderr; None off a terminal."""
@@ -157,6 +161,12 @@ class Ui:
             markup=False,
             legacy_windows=None if stream.isatty() else False,
         )
+
+
+def silence(stream: IO[str]) -> None:
+    """Send what is still in a stream's buffer, and all to come, nowhere: the interpreter's last flush must not fail."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _no_progress(done: int, total: int, label: str | None = None) -> None:

@@ -26,7 +26,7 @@ from typing import Any
 from govtool.errors import IntegrityError
 from govtool.graph import layout
 from govtool.graph.codes import ELIDED, HIDDEN, KIND_MASK, MASKING_BIT, MODES, STAR_BIT
-from govtool.graph.suffix import places_ending
+from govtool.graph.suffix import alike, places_ending
 from govtool.model.columnar import split_functions
 from govtool.model.derivation import ROWS, ColumnRef, Statement
 from govtool.model.diagnostic import Diagnostic
@@ -193,16 +193,18 @@ class Index:
                 break
         return found[:limit]
 
-    def name_pool(self, most: int) -> list[int]:
-        """Some visible datasets, spread over all of them: among their names one may be near a mistyped one."""
-        step = max(1, self.dataset_count // most)
-        return [d for d in range(0, self.dataset_count, step) if not self.is_hidden(d)]
+    def name_pool(self, most: int, like: Sequence[str] = ()) -> list[int]:
+        """The visible datasets, or those whose names have most in common with what may have been meant."""
+        found = [d for d in range(self.dataset_count) if not self.is_hidden(d)]
+        return found if len(found) <= most else alike(found, self.dataset_name, like, most)
 
-    def path_pool(self, most: int) -> dict[str, int]:
-        """Some column paths, each with its first node."""
+    def path_pool(self, most: int, like: Sequence[str] = ()) -> dict[str, int]:
+        """Column paths, each with its first node; likewise."""
         order, offsets, nodes = (self.arrays[name] for name in ("path_suffix", "path", "path_node"))
-        step = max(1, len(order) // most)
-        return {self.text(order[i]): nodes[offsets[i]] for i in range(0, len(order), step)}
+        found: Sequence[int] = range(len(order))
+        if len(found) > most:
+            found = alike(found, lambda i: self.text(order[i]), like, most)
+        return {self.text(order[i]): nodes[offsets[i]] for i in found}
 
     def container(self, node: int) -> int | None:
         """The column or field that contains a field."""

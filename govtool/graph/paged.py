@@ -397,7 +397,7 @@ class PagedIndex(Index):
             for i, name in enumerate(pages.in_order(offsets.tolist(), text))
         ]
 
-    def name_pool(self, most: int) -> list[int]:
+    def name_pool(self, most: int, like: Sequence[str] = ()) -> list[int]:
         """See ``Index``: of the pages that are here."""
         found = [d for page in self._pages.values() for d in self._starting(page) if not self.is_hidden(d)]
         return sorted(found)[:most]
@@ -406,7 +406,7 @@ class PagedIndex(Index):
         first = page.first["dataset"]
         return range(first, first + len(page.arrays["dataset_name"][1]))
 
-    def path_pool(self, most: int) -> dict[str, int]:
+    def path_pool(self, most: int, like: Sequence[str] = ()) -> dict[str, int]:
         """See ``Index``: of the name pages that are here."""
         start = self.root.name_page("paths", 0)
         here = [number - start for number in self._others if number >= start]

@@ -6,8 +6,9 @@ from last to first. Names sorted by key are searched by bisection: all that end 
 
 from __future__ import annotations
 
+import heapq
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from govtool.names import split_name
 
@@ -22,6 +23,23 @@ def parts_of(name: str) -> list[str]:
 def suffix_key(name: str) -> str:
     """The sort key of a name: its parts from last to first, each ended by U+0000."""
     return "".join(part + "\0" for part in reversed(parts_of(name)))
+
+
+def alike(numbers: Iterable[int], name: Callable[[int], str], like: Sequence[str], most: int) -> list[int]:
+    """The numbers whose names share most sequences of three letters (two, if a wanted name is short) with any of the
+    wanted names, in order. A name with one wrong letter shares all but three of its own.
+    """
+    pieces: set[str] = set()
+    for wanted in like:
+        size = 3 if len(wanted) > 5 else 2
+        pieces |= {wanted[i : i + size] for i in range(max(1, len(wanted) - size + 1))}
+    scored: list[tuple[int, int]] = []
+    for number in numbers:
+        text = name(number).lower()
+        shared = sum([piece in text for piece in pieces])
+        if shared:
+            scored.append((-shared, number))
+    return sorted(number for _, number in heapq.nsmallest(most, scored))
 
 
 def is_suffix(short: Sequence[str], name: str) -> bool:

@@ -15,7 +15,7 @@ from govtool.names import join_name, quote, split_name, unquote
 CANDIDATES = 20
 """Candidates of an ambiguous name that are listed."""
 _POOL = 2000
-"""Names that nearness is looked for among."""
+"""Names whose nearness is measured: of more, those that share most of their letters with what was written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ def complete(index: Index, typed: str, limit: int = 200) -> list[str]:
 
 
 def nearest(index: Index, text: str, count: int = 3) -> tuple[str, ...]:
-    """Names that may have been meant, best first; looked for among a bounded number of names."""
+    """Names that may have been meant, best first."""
     parts = split_name(text)
     found: list[str] = []
     for cut in (len(parts) - 1, len(parts)):
@@ -106,15 +106,15 @@ def nearest(index: Index, text: str, count: int = 3) -> tuple[str, ...]:
 
 def _near_datasets(index: Index, parts: list[str], count: int) -> list[str]:
     """Datasets with a similar name, and their column of that name if the last part is one."""
-    pool = index.name_pool(_POOL)
+    cuts = [cut for cut in (len(parts) - 1, len(parts)) if cut]
+    like = [wanted.lower() for cut in cuts for wanted in (join_name(parts[:cut]), parts[cut - 1])]
+    pool = index.name_pool(_POOL, like)
     last: dict[str, int] = {}
     for d in pool:
         last.setdefault(parts_of(index.dataset_name(d))[-1].lower(), d)
         last.setdefault(index.dataset_name(d).lower(), d)
     found: list[str] = []
-    for cut in (len(parts) - 1, len(parts)):
-        if not cut:
-            continue
+    for cut in cuts:
         for wanted in (join_name(parts[:cut]).lower(), parts[cut - 1].lower()):
             for close in get_close_matches(wanted, list(last), count, 0.6):
                 dataset, path = last[close], join_name(parts[cut:])
@@ -123,7 +123,7 @@ def _near_datasets(index: Index, parts: list[str], count: int) -> list[str]:
                     near = get_close_matches(path, [index.path(n) for n in index.columns(dataset)[:_POOL]], 1, 0.6)
                     column = index.find_column(dataset, near[0]) if near else None
                 found.append(index.name(column) if column is not None else index.dataset_name(dataset))
-    paths = index.path_pool(_POOL) if len(parts) == 1 else {}
+    paths = index.path_pool(_POOL, [parts[-1].lower()]) if len(parts) == 1 else {}
     found += [index.name(paths[close]) for close in get_close_matches(parts[-1], list(paths), count, 0.7)]
     return found
 

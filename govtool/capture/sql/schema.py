@@ -116,7 +116,7 @@ def schema_from_mapping(
     if isinstance(obj, list) and not obj:
         return Schema()
     raise UsageError(
-        f"a schema is an object of tables, not {type(obj).__name__}",
+        f"a schema is an object of tables, not {_in_words(obj)}",
         code="usage.schema",
         hint='for example {"shop.orders": ["id", "customer_id"]}',
     )
@@ -259,6 +259,8 @@ def _nested(
 ) -> None:
     """``{table: columns}`` or the same below schema and catalog."""
     for key, value in obj.items():
+        if not str(key).strip():
+            raise UsageError("a table has an empty name", code="usage.schema")
         parts = (*prefix, *split_name(str(key)))
         if len(parts) > 8:
             raise UsageError("the schema is nested too deeply", code="usage.schema")
@@ -269,7 +271,7 @@ def _nested(
             _nested(value, parts, out, naming)
         else:
             raise UsageError(
-                f"the columns of {key!s} are a list or an object, not {type(value).__name__}",
+                f"the columns of {key!s} are a list or an object, not {_in_words(value)}",
                 code="usage.schema",
                 hint='for example {"shop.orders": ["id", "customer_id"]}',
             )
@@ -281,6 +283,8 @@ def _columns(value: object, naming: _Naming) -> dict[str, str | None] | None:
         columns: dict[str, str | None] = {}
         for item in value:
             if isinstance(item, str):
+                if not item.strip():
+                    raise UsageError("a column has an empty name", code="usage.schema")
                 columns[naming.column(item)] = None
             elif isinstance(item, Mapping) and isinstance(item.get("name"), str):
                 kind = item.get("type") or item.get("data_type")
@@ -288,16 +292,31 @@ def _columns(value: object, naming: _Naming) -> dict[str, str | None] | None:
             elif isinstance(item, (list, tuple)) and item and isinstance(item[0], str):
                 columns[naming.column(item[0])] = str(item[1]) if len(item) > 1 and item[1] else None
             else:
-                raise UsageError(f"a column is a name or an object with a name, not {item!r:.60}", code="usage.schema")
+                raise UsageError(
+                    f"a column is a name or an object with a name, not {_in_words(item)}", code="usage.schema"
+                )
         return columns
     if isinstance(value, Mapping):
         if isinstance(value.get("columns"), (list, dict)) and all(not isinstance(v, str) for v in value.values()):
             return _columns(value["columns"], naming)
+        if any(not str(k).strip() for k in value):
+            raise UsageError("a table or column has an empty name", code="usage.schema")
         if all(v is None or isinstance(v, str) for v in value.values()):
             return {naming.column(str(k)): v for k, v in value.items()}
         if all(isinstance(v, Mapping) and ("type" in v or "data_type" in v) for v in value.values()):
             return {naming.column(str(k)): str(v.get("type") or v.get("data_type")) for k, v in value.items()}
     return None
+
+
+def _in_words(value: object) -> str:
+    """What a JSON value is, for people."""
+    if isinstance(value, str):
+        return f"the text {value[:40]!r}" if value.strip() else "an empty text"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (int, float)):
+        return f"the number {value}"[:60]
+    return "null" if value is None else "an object" if isinstance(value, Mapping) else "a list"
 
 
 def _is_dbt(obj: Mapping[Any, Any]) -> bool:

@@ -37,6 +37,7 @@ WINDOW = 1_000_000
 _MAX_BODIES = 16
 _ESCAPES = re.compile("\x1b\\[[0-9;?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _PIECE = re.compile(r";[ \t]*(?=\r?\n|$)")
+_MISSING = re.compile(r"Required \w+.* missing for .*?(\w+)'>")
 _BREAK = re.compile("\n")
 _LINE_END = re.compile(r";[ \t\r]*\n")
 
@@ -534,12 +535,15 @@ class ScriptReader:
         token = error_token(error, tokens)
         if isinstance(error, ParseError) and error.errors:
             message = error.errors[0].get("description") or "cannot be parsed"
+            missing = _MISSING.search(message)
+            if missing is not None:
+                message = f"something is missing in {_in_words(missing[1])}"
             if "Maximum number of AST nodes" in message:
                 return self._diagnostic(
                     "nesting", "error", "too ambiguous to parse: joins without ON, or deep nesting", tokens[0]
                 )
         else:
-            message = f"cannot be parsed: {type(error).__name__}"
+            message = "cannot be parsed: the parser failed"
         near = token.text[:40]
         if near and "<Token" not in message:
             message = f"{message} near {near!r}"
@@ -569,6 +573,12 @@ _EXPRESSIONS = (exp.Condition, exp.Alias, exp.Tuple, exp.Star, exp.Interval)
 
 def _start(token: Token) -> int:
     return token.start
+
+
+def _in_words(name: str) -> str:
+    """What a class of the tree is called by people."""
+    plain = {"Paren": "parentheses", "Neg": "a negation", "PropertyEQ": "an entry", "EQ": "a comparison"}
+    return plain.get(name) or re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()
 
 
 def _window_end(text: str, at: int) -> int:
