@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import difflib
 import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,15 +18,17 @@ from govtool.cli.options import (
     AllOption,
     AtOption,
     BranchOption,
+    DialectOption,
     FormatOption,
     LimitOption,
     MinCoverageOption,
     OutputOption,
+    SchemaOption,
     StoreOption,
 )
 from govtool.cli.policyargs import PolicyOption, TodayOption, governed, today_of
 from govtool.cli.ui import Ui
-from govtool.errors import EXIT_FINDINGS, EXIT_OK, UnknownNameError
+from govtool.errors import EXIT_FINDINGS, EXIT_OK, UnknownNameError, UsageError
 
 if TYPE_CHECKING:
     from govtool.policy.check import CheckResult
@@ -55,6 +59,12 @@ def check(
     ] = "error",
     strict: Annotated[bool, typer.Option("--strict", help="What could not be told counts as violated.")] = False,
     today: TodayOption = None,
+    sql: Annotated[
+        list[str] | None,
+        typer.Option("--sql", metavar="PATH", help="Check these SQL files and folders, without a store. Repeatable."),
+    ] = None,
+    dialect: DialectOption = None,
+    schema: SchemaOption = None,
     root: Annotated[
         str,
         typer.Option("--root", metavar="FOLDER", help="The ingested folder in the repository, for sarif and github."),
@@ -72,6 +82,7 @@ def check(
 
       govtool check
       govtool check --policy pack:gdpr --base main --format github -o check.sarif
+      govtool check --sql etl --dialect snowflake
 
     Policies are read from policies/ below the working directory, or from --policy. Formats: table, plain, json,
     jsonl, sarif, junit, github, markdown; several at once with -o.
@@ -89,27 +100,53 @@ def check(
         )
     outputs = chosen(*_with_sarif(format, output), FORMATS)
     day = today_of(today)
+    if sql and (store or base or at or branch):
+        raise UsageError("--sql is without a store", code="usage.arguments", hint="leave out --store, --base, --at")
     policies = load_policies(policy)
     known = frozenset[str]() if baseline is None else read_baseline(baseline)
     ui.mark("load the policies")
-    graph, head = governed(ui, policies, day, store, at, branch, need_zones=True)
-    before = None if base is None else governed(ui, policies, day, store, base, branch)[1]
-    result = judge(head, day, before)
-    ui.mark("check")
-    if known:
-        from dataclasses import replace
+    with ExitStack() as stack:
+        if sql:
+            store = stack.enter_context(_only(ui, sql, dialect, schema))
+        graph, head = governed(ui, policies, day, store, at, branch, need_zones=True)
+        before = None if base is None else governed(ui, policies, day, store, base, branch)[1]
+        result = judge(head, day, before)
+        ui.mark("check")
+        if known:
+            from dataclasses import replace
 
-        result = replace(result, findings=accepted(result.findings, known))
-    if update_baseline is not None:
-        ui.write(json_lines(baseline_object(result.findings)), update_baseline)
-    for form, file in outputs:
-        short = form in ("table", "plain", "markdown") and not all
-        most = (SHOWN if limit is None else limit) if short else None
-        ui.show(render(form, result, graph.version, strict=strict, root=root, limit=most), file)
-        if form == "github":
-            _step_summary(result, graph.version, strict)
-    check_coverage(graph.version.coverage, strict=False, min_coverage=min_coverage)
-    return EXIT_FINDINGS if failing(result, fail_on, strict=strict) else EXIT_OK
+            result = replace(result, findings=accepted(result.findings, known))
+        if update_baseline is not None:
+            ui.write(json_lines(baseline_object(result.findings)), update_baseline)
+        for form, file in outputs:
+            short = form in ("table", "plain", "markdown") and not all
+            most = (SHOWN if limit is None else limit) if short else None
+            ui.show(render(form, result, graph.version, strict=strict, root=root, limit=most), file)
+            if form == "github":
+                _step_summary(result, graph.version, strict)
+        check_coverage(graph.version.coverage, strict=False, min_coverage=min_coverage)
+        return EXIT_FINDINGS if failing(result, fail_on, strict=strict) else EXIT_OK
+
+
+@contextmanager
+def _only(ui: Ui, paths: list[str], dialect: str | None, schema: list[Path] | None) -> Iterator[str]:
+    """A store with some SQL alone."""
+    from govtool.app.throwaway import throwaway_store
+    from govtool.cli.sqlargs import build_request, show_diagnostics
+
+    request = build_request(
+        paths,
+        dialect=dialect,
+        schema=schema,
+        default_catalog=None,
+        default_schema=None,
+        relation_from=None,
+        var=None,
+    )
+    with throwaway_store(request) as (uri, result):
+        show_diagnostics(ui, result.diagnostics, result.text)
+        ui.mark("read the SQL")
+        yield uri
 
 
 def _with_sarif(formats: list[str] | None, files: list[Path] | None) -> tuple[list[str] | None, list[Path] | None]:

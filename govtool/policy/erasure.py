@@ -230,7 +230,7 @@ class _Planner:
         members = circles.nodes(data="members")
         place, found = 0, dict[int, int]()
         for generation in nx.topological_generations(circles):
-            here: set[int] = {d for number in generation for d in members[number]} & datasets
+            here = datasets.intersection(d for number in generation for d in members[number])
             place += bool(here)
             found.update(dict.fromkeys(here, place))
         return found
