@@ -95,6 +95,8 @@ def run_job(words: Sequence[str], spool: Path | None = None) -> Finished:
     """
     command = command_of(words)
     folder = spool if spool is not None else Path(tempfile.mkdtemp(prefix="govtool-run-"))
+    with contextlib.suppress(OSError):  # then nothing is recorded, which is said at the end
+        folder.mkdir(parents=True, exist_ok=True)
     state = repository_state(_folder_of(command))
     try:
         job = subprocess.Popen(command, env=environment(folder))
@@ -143,11 +145,9 @@ def exit_as(code: int) -> int:
     """The exit code for our own end; if a signal ended the job, the same signal ends us."""
     if code >= 0:
         return code
-    try:
+    with contextlib.suppress(OSError, ValueError):  # SIGKILL has no other way anyhow
         signal.signal(-code, signal.SIG_DFL)
-        os.kill(os.getpid(), -code)
-    except (OSError, ValueError):
-        pass
+    os.kill(os.getpid(), -code)
     return 128 - code
 
 
@@ -192,13 +192,13 @@ def read_captured(spool: Path, source: str | None = None, commit: str = "") -> C
     from govtool.capture.spark.live.executions import HOW, Interpreter, script_name
     from govtool.capture.spark.live.spool import read_spool
 
-    processes = [process for process in read_spool(spool) if process.sessions or process.executions or process.streams]
+    processes = [process for process in read_spool(spool) if process.sessions or process.executions]
     name = source or f"run:{script_name(processes[0]) if processes else 'spark'}"
     gathered = Gathered(name, how=HOW)
     warnings = []
     for process in processes:
         gathered.applications += len({s.get("application") for s in process.sessions})
-        for executed in Interpreter(process, name, commit).actions():
+        for executed in Interpreter(process, name, commit=commit).actions():
             gathered.take(executed)
         warnings += _warnings(process)
     return Captured(gathered, len(processes), warnings)

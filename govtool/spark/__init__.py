@@ -1,6 +1,7 @@
 """govtool inside a Spark session.
 
 >>> import govtool.spark                                                            # doctest: +SKIP
+>>> capture = govtool.spark.attach(spark)                                           # doctest: +SKIP
 >>> govtool.spark.register(spark)                                                   # doctest: +SKIP
 >>> spark.read.format("govtool").option("table", "edges").load("s3://bucket/store") # doctest: +SKIP
 
@@ -13,9 +14,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from govtool.app.attach import attach as attach
     from govtool.app.spark_source import register as register
 
-_HOMES = {"register": "govtool.app.spark_source"}
+_HOMES = {"attach": "govtool.app.attach", "register": "govtool.app.spark_source"}
 """Public names and the modules that hold them."""
 __all__ = list(_HOMES)
 

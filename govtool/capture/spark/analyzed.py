@@ -69,6 +69,17 @@ def tree_of(nodes: Sequence[Json]) -> Tree:
     return root
 
 
+def nodes_of(root: Tree) -> list[Json]:
+    """The nodes of a tree in preorder; the inverse of `tree_of`."""
+    found: list[Json] = []
+    stack = [root]
+    while stack:
+        tree = stack.pop()
+        found.append(tree.fields)
+        stack.extend(reversed(tree.children))
+    return found
+
+
 def read_plan(
     record: Json, *, streams: Mapping[int, p.Node] | None = None, driver: frozenset[int] = frozenset()
 ) -> Analyzed:
@@ -90,11 +101,19 @@ def read_plan(
         command = tree.name
         query = query_of(tree)
         root: p.Node = reader.relation(query) if query is not None else p.Values(())
+        if (record.get("command") or {}).get("table") and command in _FITTED:
+            root = p.uncast(root)
         inner = tree
     else:
         root = reader.relation(tree)
     return Analyzed(root, command, inner, tuple(reader.places.values()), tuple(reader.columns.items()))
 
+
+_FITTED = frozenset(
+    {"InsertIntoHadoopFsRelationCommand", "InsertIntoHiveTable", "AppendData", "OverwriteByExpression",
+     "OverwritePartitionsDynamic", "InsertIntoDataSourceCommand"}
+)  # fmt: skip
+"""Commands whose query analysis fits to the table's types."""
 
 COMMANDS = frozenset(
     {
@@ -350,7 +369,8 @@ class _Reader:
         ):
             reason = f"python-udf: {generator.fields.get('name') or 'table function'}"
         pos = {"PosExplode": "posexplode", "VariantExplode": "variant_explode"}
-        is_map = len(outputs) - (name == "posexplode" or generator.name == "PosExplode") > 1
+        is_position = generator.name == "PosExplode"
+        is_map = generator.name in ("Explode", "PosExplode") and len(outputs) - is_position > 1
         return p.Generate(
             children[0],
             pos.get(generator.name, name),
@@ -481,6 +501,8 @@ class _Reader:
 
         Its own arguments are not used: rewrites of a plan reach the replacement only.
         """
+        if tree.name == "Nvl2" and isinstance(children[0], p.Steered) and isinstance(children[0].value, p.Apply):
+            return p.choice("nvl2", children[0].by, children[0].value.arguments)
         arguments = tuple(_leaves_of(child) for child in children)
         return p.Apply(function_name(tree.name), tuple(item for each in arguments for item in each))
 
@@ -601,6 +623,10 @@ class _Reader:
 
     def _x_sql_scalar_function(self, tree: Tree, children: list[p.Expression]) -> p.Expression:
         return children[-1]
+
+    def _x_precise_timestamp_conversion(self, tree: Tree, children: list[p.Expression]) -> p.Expression:
+        """The start and the end of a time window, which analysis computes with a CASE of its own."""
+        return p.Apply("window", _leaves_of(children[0]))
 
     def _x_with(self, tree: Tree, children: list[p.Expression]) -> p.Expression:
         bindings = []
@@ -723,7 +749,8 @@ def _leaves_of(item: p.Expression) -> tuple[p.Expression, ...]:
         case p.Constant():
             return ()
         case p.Let():
-            return tuple(value for _, value in item.bindings for value in _leaves_of(value)) or _leaves_of(item.body)
+            bound = (each for _, value in item.bindings for each in _leaves_of(value))
+            return tuple(dict.fromkeys((*bound, *_leaves_of(item.body))))
         case p.Steered():
             return tuple(dict.fromkeys((*_leaves_of(item.value), *(x for by in item.by for x in _leaves_of(by)))))
         case p.Apply():

@@ -23,7 +23,7 @@ TRANSPARENT = frozenset(
     {
         "Alias", "KnownNullable", "KnownNotNull", "KnownNotContainsNull", "PromotePrecision", "CheckOverflow",
         "KnownFloatingPointNormalized", "NormalizeNaNAndZero", "TempResolvedColumn", "AssertNotNull", "SortOrder",
-        "ToPrettyString", "PreciseTimestampConversion", "UpCast", "CheckOverflowInTableInsert", "Empty2Null", "Collate",
+        "ToPrettyString", "UpCast", "CheckOverflowInTableInsert", "Empty2Null", "Collate",
         "AnsiCast", "BoundReference", "TableInsertOverflow", "CheckOverflowInSum", "AliasedLambda",
     }
 )  # fmt: skip

@@ -64,6 +64,8 @@ class Written:
     """As in `Derivation`."""
     columns: tuple[str, ...] | None
     """Names, by position; None: those of the query."""
+    parts: int = 0
+    """How many parts of the table's name the command says: one without a database means that of the session."""
 
 
 def written_by(record: Mapping[str, Any], command: str) -> Written | None:
@@ -73,8 +75,8 @@ def written_by(record: Mapping[str, Any], command: str) -> Written | None:
         record: With the facts ``command``.
         command: Its class.
     """
-    kind = _KINDS.get(command)
     facts = record.get("command")
+    kind = "insert" if isinstance(facts, Mapping) and facts.get("stream") else _KINDS.get(command)
     if kind is None or not isinstance(facts, Mapping) or facts.get("kind") in _TEMPORARY:
         return None
     place = place_of(facts)
@@ -87,4 +89,4 @@ def written_by(record: Mapping[str, Any], command: str) -> Written | None:
         mode = "append"  # some partitions of it
     names = facts.get("columns")
     columns = tuple(str(name) for name in names) if isinstance(names, list) and names else None
-    return Written(place, kind, save, mode, columns)
+    return Written(place, kind, save, mode, columns, len(facts.get("table") or ()))

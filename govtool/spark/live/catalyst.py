@@ -50,11 +50,15 @@ def captured(plan: Any) -> dict[str, Json]:
     command = command_facts(plan)
     if command:
         found["command"] = command
+    elif found["plan"] and found["plan"][0]["c"] == "Union":  # a multi-insert is a union of commands
+        commands = [command_facts(child) for child in sequence(plan.children())]
+        if all(commands):
+            found["commands"] = commands
     return found
 
 
 def trimmed(value: Json) -> Json:
-    """Return the JSON of a plan without what lineage does not need: of a node, its class ``c`` and its children ``n``."""
+    """Return a plan without what lineage does not need: a node has its class ``c`` and its number of children ``n``."""
     if isinstance(value, list):
         if value and isinstance(value[0], dict) and "class" in value[0]:
             return _trimmed_tree(value)
@@ -246,6 +250,18 @@ def leaf_facts(leaf: Any) -> dict[str, Json]:
             facts["table"] = table_parts(table.get().identifier())
             facts["view"] = table.get().tableType().name() == "VIEW"
         facts.update(relation_facts(leaf.relation()))
+    elif name == "StreamingRelation":
+        source = leaf.dataSource()
+        path = source.options().get("path")
+        given = [path.get()] if path.isDefined() else list(sequence(source.paths()))
+        facts["paths"] = [qualified(text, source.sparkSession()) for text in given]
+        facts["relation"] = source.className()
+    elif name == "StreamingRelationV2":
+        topic = leaf.extraOptions().get("subscribe")
+        servers = leaf.extraOptions().get("kafka.bootstrap.servers")
+        if topic:
+            facts.update({"topic": topic, "kafka.bootstrap.servers": servers or ""})
+        facts["relation"] = leaf.sourceName()
     elif name == "HiveTableRelation":
         facts["table"] = table_parts(leaf.tableMeta().identifier())
         location = leaf.tableMeta().storage().locationUri()
@@ -256,6 +272,15 @@ def leaf_facts(leaf: Any) -> dict[str, Json]:
         relation = leaf.relation() if name.endswith("ScanRelation") else leaf
         facts.update(v2_facts(relation, name))
     return facts
+
+
+def qualified(text: str, session: Any) -> str:
+    """A path as Hadoop sees it: with its scheme, from the root."""
+    from py4j.java_gateway import JVMView
+
+    path = JVMView(session._gateway_client, "govtool").org.apache.hadoop.fs.Path(text)
+    system = path.getFileSystem(session.sessionState().newHadoopConf())
+    return str(system.makeQualified(path).toString())
 
 
 def relation_facts(relation: Any) -> dict[str, Json]:

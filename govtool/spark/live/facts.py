@@ -79,6 +79,11 @@ def _is_secret(key: str) -> bool:
     return any(word in key.lower() for word in _SECRET)
 
 
+def one_line(message: str) -> str:
+    """The first line of an error."""
+    return message.strip().split("\n", 1)[0][:500]
+
+
 def session_id(session: Any) -> str:
     """Spark's id of a session; sessions of one application share everything else."""
     return str(session._jsparkSession.sessionUUID())

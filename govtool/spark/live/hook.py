@@ -111,10 +111,11 @@ def _apply(name: str, patch: Callable[[ModuleType, str], None], module: ModuleTy
     try:
         patch(module, folder)
     except Exception as error:
-        _trouble(folder, f"patch {name}: {type(error).__name__}")
+        trouble(folder, f"patch {name}: {type(error).__name__}")
 
 
-def _trouble(folder: str, what: str) -> None:
+def trouble(folder: str, what: str) -> None:
+    """Write down that something of ours did not work."""
     try:
         recorder(folder).note({"e": "trouble", "what": what})
     except Exception:
@@ -130,14 +131,11 @@ def _patch_classic(module: ModuleType, folder: str) -> None:
         try:
             recorder(folder).attach(self)
         except Exception as error:
-            _trouble(folder, f"attach: {type(error).__name__}")
+            trouble(folder, f"attach: {type(error).__name__}")
 
     __init__.__doc__ = original.__doc__
     __init__.__wrapped__ = original  # type: ignore[attr-defined]
     session_class.__init__ = __init__
-    from govtool.spark.live import streams
-
-    streams.patch(folder)
 
 
 def _patch_connect(module: ModuleType, folder: str) -> None:

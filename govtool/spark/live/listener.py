@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from govtool.spark.live import catalyst, facts, physical
+from govtool.spark.live import catalyst, facts, physical, streams
 from govtool.spark.live.spool import Spool
 
 MAX_WAITING = 1000
@@ -32,9 +32,12 @@ class Recorder:
         self.spool = spool
         self.lost = 0
         self.sessions: dict[str, Any] = {}
+        self.queries: list[tuple[Any, float, str]] = []
+        """Streaming queries that were started, when, and how."""
         self._applications: set[str] = set()
         self._number = 0
         self._ids: dict[str, Any] = {}
+        self._known: dict[int, None] = {}
         self._next_id: dict[str, int] = {}
         self._queue: queue.Queue[Callable[[], None]] = queue.Queue(MAX_WAITING)
         self._thread: threading.Thread | None = None
@@ -65,6 +68,7 @@ class Recorder:
         session._jsparkSession.listenerManager().register(listener)
         self.sessions[key] = (session, listener, session.sparkContext.applicationId)
         self.put(lambda: self._session(session))
+        streams.patch(self)
 
     def note(self, line: dict[str, Any]) -> None:
         """Write a line that is ready."""
@@ -118,6 +122,8 @@ class Recorder:
             error: Why it failed.
             ended: When we heard of it.
         """
+        if self._is_known(execution):
+            return
         self._number += 1
         session, _, application = self.sessions[key]
         line: dict[str, Any] = {"e": "execution", "n": self._number, "name": name, "ok": not error, "session": key}
@@ -126,7 +132,7 @@ class Recorder:
         if nanoseconds is not None:
             line["started"] = ended - nanoseconds / 1e9
         if error:
-            line["error"] = error.strip().split("\n", 1)[0][:500]
+            line["error"] = facts.one_line(error)
         try:
             line.update(self._identified(session, application, execution))
         except Exception:
@@ -147,6 +153,16 @@ class Recorder:
         except Exception:
             line["unmeasured"] = True
         self._write(line)
+
+    def _is_known(self, execution: Any) -> bool:
+        """Sessions that Spark clones for its streams have our listener too: they hear what we hear."""
+        number = int(execution.id())
+        if number in self._known:
+            return True
+        self._known[number] = None
+        if len(self._known) > 10 * MAX_WAITING:
+            del self._known[next(iter(self._known))]
+        return False
 
     def _as_text(self, execution: Any, line: dict[str, Any]) -> None:
         """Keep the formatted plan where the analyzed one cannot be had."""
@@ -178,11 +194,24 @@ class Recorder:
                 found["inference"] = True
         return found
 
-    def finish(self, timeout: float) -> None:
-        """Write down what is still waiting, and that this is the end."""
+    def _streams(self) -> None:
+        queries, self.queries = self.queries, []
+        for query, started, name in queries:
+            application = next((key for _, _, key in self.sessions.values()), "")
+            line = streams.finished(query, started, name, application)
+            if line is not None:
+                self._number += 1
+                self._write(dict(line, n=self._number))
+
+    def checkpoint(self, timeout: float) -> bool:
+        """Write down what was heard until now, and which packages are there; False if that takes too long."""
+        if self.queries:
+            self.put(self._streams)
         drained = self.drain(timeout)
-        if not self._started:
-            return
+        self.note(self._end(drained))
+        return self.drain(timeout) and drained
+
+    def _end(self, drained: bool) -> dict[str, Any]:
         packages: dict[str, str] = {}
         try:
             packages = facts.imported_packages()
@@ -191,7 +220,16 @@ class Recorder:
         line = {"e": "end", "time": time.time(), "packages": packages, "lost": self.lost + self.spool.lost}
         if not drained:
             line["undrained"] = True
-        self.spool.write(line)
+        return line
+
+    def finish(self, timeout: float) -> None:
+        """Write down what is still waiting, and that this is the end."""
+        if self.queries:
+            self.put(self._streams)
+        drained = self.drain(timeout)
+        if not self._started:
+            return
+        self.spool.write(self._end(drained))
 
 
 def _is_unanalyzed(error: str) -> bool:

@@ -1,7 +1,131 @@
-"""Streams, whose executions no listener hears of: what a query reads and writes, and how far it came."""
+"""What a listener does not hear, or hears without its beginning: streams, their batches, data of the driver.
+
+Streaming queries run in sessions of their own; what they read and write is asked of the query itself, when it ends or
+the job does. The DataFrame that ``foreachBatch`` hands to its function begins with an RDD, and so does data that the
+driver made: here their columns are told apart by their ids.
+"""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
 
-def patch(folder: str) -> None:
-    """Nothing yet."""
+from govtool.spark.live import catalyst, facts
+
+_patched = False
+
+
+def patch(recorder: Any) -> None:
+    """Patch the classic session's ways to make DataFrames and to start streams; once."""
+    global _patched
+    if _patched:
+        return
+    _patched = True
+    from pyspark.sql.session import SparkSession
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+    _patch_create(SparkSession, recorder)
+    _patch_batches(DataStreamWriter, recorder)
+    for name in ("start", "toTable"):
+        _patch_start(DataStreamWriter, name, recorder)
+
+
+def _patch_create(session_class: Any, recorder: Any) -> None:
+    original = session_class.createDataFrame
+
+    @wraps(original)
+    def create(self: Any, data: Any, *args: Any, **kwargs: Any) -> Any:
+        made = original(self, data, *args, **kwargs)
+        if not hasattr(data, "toDF") or not hasattr(data, "mapPartitions"):  # not an RDD
+            recorder.put(lambda: recorder._write({"e": "local", "ids": _ids(made)}))
+        return made
+
+    session_class.createDataFrame = create
+
+
+def _patch_batches(writer_class: Any, recorder: Any) -> None:
+    original = writer_class.foreachBatch
+
+    @wraps(original)
+    def for_each_batch(self: Any, func: Callable[..., Any]) -> Any:
+        stream = f"s{id(self)}"
+        frame = getattr(self, "_df", None)
+        if frame is not None:
+            recorder.put(lambda: recorder._write(dict(_plan(frame), e="stream", stream=stream, time=time.time())))
+
+        @wraps(func)
+        def noted(batch: Any, number: int) -> Any:
+            recorder.put(lambda: recorder._write({"e": "batch", "stream": stream, "ids": _ids(batch)}))
+            return func(batch, number)
+
+        return original(self, noted)
+
+    writer_class.foreachBatch = for_each_batch
+
+
+def _patch_start(writer_class: Any, name: str, recorder: Any) -> None:
+    original = getattr(writer_class, name)
+
+    @wraps(original)
+    def start(self: Any, *args: Any, **kwargs: Any) -> Any:
+        query = original(self, *args, **kwargs)
+        try:
+            recorder.queries.append((query, time.time(), name))
+        except Exception:
+            recorder.lost += 1
+        return query
+
+    setattr(writer_class, name, start)
+
+
+def finished(query: Any, started: float, name: str, application: str) -> dict[str, Any] | None:
+    """A streaming query as a line of the spool: what it last executed, its sink, and the rows of all its batches."""
+    behind = query._jsq.streamingQuery() if hasattr(query._jsq, "streamingQuery") else query._jsq
+    if behind.lastExecution() is None:
+        return None
+    line: dict[str, Any] = {"e": "execution", "name": "stream", "ok": True, "application": application}
+    line["query"] = str(query.id)
+    line["started"], line["ended"] = started, time.time()
+    failure = query.exception()
+    if failure is not None:
+        line["ok"], line["error"] = False, facts.one_line(str(failure))
+    line.update(catalyst.captured(behind.analyzedPlan()))
+    sink = _sink(behind)
+    if sink is None:
+        return None
+    line["command"] = sink
+    rows = 0
+    for progress in query.recentProgress:
+        rows += max(0, int(progress["numInputRows"] or 0))
+    read = [facts for facts in line["leaves"].values() if isinstance(facts, dict) and facts.get("paths")]
+    if len(read) == 1:
+        line["metrics"] = {"scans": [{"paths": read[0]["paths"], "rows": rows}]}
+    return line
+
+
+def _sink(behind: Any) -> dict[str, Any] | None:
+    """What the sink of a query writes; None for sinks in memory, on the console, and functions of the job."""
+    sink = behind.sink()
+    name = sink.getClass().getSimpleName()
+    if name == "FileStreamSink":
+        text = str(sink.toString())  # FileSink[path]
+        return {"path": text[text.index("[") + 1 : text.rindex("]")], "mode": "Append", "stream": True}
+    if name.startswith(("ForeachBatch", "Console", "Memory", "Noop", "ForeachWriter", "ForeachWrite")):
+        return None
+    facts: dict[str, Any] = {"mode": "Append", "stream": True}
+    text = str(sink.toString())
+    if hasattr(sink, "name"):
+        facts["table"] = str(sink.name()).split(".")
+        return facts
+    return {"relation": text[:100], "mode": "Append", "stream": True}
+
+
+def _ids(frame: Any) -> list[int]:
+    output = frame._jdf.queryExecution().analyzed().output()
+    return [int(attribute.exprId().id()) for attribute in catalyst.sequence(output)]
+
+
+def _plan(frame: Any) -> dict[str, Any]:
+    return catalyst.captured(frame._jdf.queryExecution().analyzed())

@@ -13,13 +13,17 @@ from hashlib import blake2b
 from typing import Any
 
 from govtool.capture.spark import plan as p
-from govtool.capture.spark.analyzed import Analyzed, common_path, read_plan
-from govtool.capture.spark.commands import Written, written_by
+from govtool.capture.spark.analyzed import Analyzed, common_path, nodes_of, place_of, read_plan, tree_of
+from govtool.capture.spark.commands import SAVE_MODES, Written, written_by
 from govtool.capture.spark.drawn import drawn
+from govtool.capture.spark.eventlog.executions import HOW as PLAN_TEXT
 from govtool.capture.spark.eventlog.executions import Executed, attempted, named
 from govtool.capture.spark.flow import Flow, derivation, flow_of
 from govtool.capture.spark.identity import Place, column_path, path_name, table_name
 from govtool.capture.spark.live.spool import Line, Process
+from govtool.capture.spark.plantext.read import read_plan as read_plan_text
+from govtool.capture.spark.plantext.scans import Names
+from govtool.capture.spark.plantext.tree import PlanTextError
 from govtool.capture.spark.redact import clean_config, first_line
 from govtool.model import Derivation, Diagnostic, EdgeKind, Statement
 from govtool.model.record import Identity
@@ -52,6 +56,8 @@ class Interpreter:
 
     process: Process
     source: str
+    expand_views: bool = False
+    """See through views of the catalog."""
     commit: str = ""
     """The state of the script's repository: a commit, ``+`` behind it if there were changes."""
     _streams: dict[int, p.Node] = field(default_factory=dict)
@@ -62,8 +68,14 @@ class Interpreter:
         self._notes()
         script = script_name(self.process)
         for group in self._groups():
-            for executed in self._actions([self._read(line) for line in group]):
-                yield named(executed, script, self.source)
+            singles = [_single(line) for line in group]
+            together = [parts[0] for parts in singles if len(parts) == 1]
+            apart = [[part] for parts in singles if len(parts) > 1 for part in parts]
+            for lines in [together, *apart] if together else apart:
+                for executed in self._actions([self._read(line) for line in lines]):
+                    yield named(executed, script, self.source)
+        for line in self.process.connected:
+            yield named(self._connected(line), script, self.source)
 
     # ---- what belongs together --------------------------------------------------------------------------------
 
@@ -90,7 +102,7 @@ class Interpreter:
             return _Read(line, None, Flow(), None, str(line.get("break") or "plan-unreadable"))
         try:
             plan = read_plan(line, streams=self._streams, driver=frozenset(self._driver))
-            return _Read(line, plan, flow_of(plan.root), written_by(line, plan.command))
+            return _Read(line, plan, flow_of(plan.root, expand_views=self.expand_views), written_by(line, plan.command))
         except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError) as error:
             return _Read(line, None, Flow(), None, f"plan-unreadable: {type(error).__name__}: {error}"[:200])
 
@@ -132,9 +144,11 @@ class Interpreter:
         columns = written.columns
         for each in writers:
             inner = each.written
-            if inner is None or inner is written:
+            if inner is None or inner is root.written:
                 continue
-            if inner.place.name != written.place.name:
+            if inner.parts > written.parts > 0 and inner.place.name.name.endswith(_last(written.place)):
+                written = replace(written, place=replace(inner.place, aliases=written.place.aliases), parts=inner.parts)
+            elif inner.place.name != written.place.name:
                 aliases[inner.place.name] = None
             aliases.update(dict.fromkeys(inner.place.aliases))
             columns = columns or inner.columns
@@ -192,6 +206,47 @@ class Interpreter:
             for dataset, known in each.plan.columns if each.plan is not None else ():
                 columns.setdefault(dataset, {}).update({path: type_ or None for path, type_ in known})
         return Executed(run, target, made, outcome, {} if ignored else places, {} if ignored else columns, views)
+
+    def _connected(self, line: Line) -> Executed:
+        """A write over Spark Connect: its target as the client said it, and the plan as the server explained it."""
+        run_id = self._run_id(line)
+        status = "complete" if line.get("ok") else "failed"
+        facts = line.get("command")
+        try:
+            text = read_plan_text(str(line.get("text") or ""), Names(case_sensitive=False))
+        except PlanTextError as error:
+            unread = _Read(line, None, Flow(), None, f"{line.get('break') or 'plan-unreadable'}: {error}")
+            executed = self._unread(unread, run_id, status)
+            executed.run = replace(executed.run, how=PLAN_TEXT)
+            return executed
+        place = place_of(facts) if isinstance(facts, Mapping) else None
+        if place is None and text.write is not None:
+            place, kind, save, mode = text.write.place, text.write.kind, text.write.save_mode, text.write.mode
+            names = text.write.columns
+        elif place is None:
+            return Executed(self._run(line, run_id, status), "", None, "ignored")
+        else:
+            save, mode = SAVE_MODES.get(str((facts or {}).get("mode", "")).lower(), ("", "append"))
+            kind, names = "insert", None
+        target = place.id
+        normal = f"{kind} {save} {target}\n{text.normal}"
+        statement = replace(self._statement(kind, normal, line, run_id), how=PLAN_TEXT)
+        written = Written(place, kind, save, mode, names)
+        made = self._derivation(text.flow, target, written, statement)
+        if status != "complete":
+            made = attempted(made, status)
+        places = {identity: found.place for identity, found in text.sources.items()}
+        places[target] = _with_aliases(places.get(target), place)
+        run = self._run(
+            line,
+            run_id,
+            status,
+            inputs=tuple(RunInput(read) for read in sorted(text.flow.reads)),
+            outputs=self._outputs(written, text.flow, []),
+            plan=normal,
+            breaks=tuple(note for note in (*text.notes, *text.flow.breaks) if note.severity != "info"),
+        )
+        return Executed(replace(run, how=PLAN_TEXT), target, made, made.status, places)
 
     def _derivation(self, flow: Flow, target: str, written: Written, statement: Statement) -> Derivation:
         columns = None if written.columns is None else [column_path(name) for name in written.columns]
@@ -332,6 +387,10 @@ class Interpreter:
         return (RunOutput(written.place.id, written.save_mode, rows, bytes_, files, fields=fields),)
 
 
+def _last(place: Place) -> str:
+    return "." + place.name.name.rpartition(".")[2]
+
+
 def script_name(process: Process) -> str:
     """The name of a process's script: that of its file, or of its module."""
     module = process.facts.get("module")
@@ -340,6 +399,24 @@ def script_name(process: Process) -> str:
     script = str(process.facts.get("script") or "").replace("\\", "/").rstrip("/")
     name = str(next((s.get("name") for s in process.sessions if s.get("name")), ""))
     return script.rsplit("/", 1)[-1] or name or "spark"
+
+
+def _single(line: Line) -> list[Line]:
+    """A multi-insert, a union of commands in one execution, as an execution for each."""
+    facts = line.get("commands")
+    if not isinstance(facts, list) or not isinstance(line.get("plan"), list):
+        return [line]
+    try:
+        children = tree_of(line["plan"]).children
+    except (ValueError, TypeError, AttributeError):
+        return [line]
+    if len(children) != len(facts):
+        return [line]
+    made: list[Line] = []
+    for number, (child, told) in enumerate(zip(children, facts, strict=True)):
+        part = f"{line.get('execution', line.get('query'))}.{number}"
+        made.append({**line, "plan": nodes_of(child), "command": told, "execution": part, "root": part, "metrics": {}})
+    return made
 
 
 def _same_query(before: Line, after: Line) -> bool:
@@ -373,8 +450,6 @@ def _scan_names(scan: Mapping[str, Any]) -> Iterable[str]:
 
 def _versions(line: Line) -> dict[str, Identity]:
     """Versions of Delta and Iceberg tables that were read."""
-    from govtool.capture.spark.analyzed import place_of
-
     found = {}
     for facts in (line.get("leaves") or {}).values():
         version = str((facts or {}).get("version") or "")

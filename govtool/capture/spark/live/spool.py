@@ -23,8 +23,10 @@ class Process:
     """Its script, digest, Python and host."""
     sessions: list[Line] = field(default_factory=list)
     executions: list[Line] = field(default_factory=list)
+    connected: list[Line] = field(default_factory=list)
+    """Writes over Spark Connect, by plan text."""
     streams: list[Line] = field(default_factory=list)
-    """What Python patches noted: streams, batches, plan text of Spark Connect."""
+    """What Python patches noted: streams, batches, data of the driver."""
     troubles: list[str] = field(default_factory=list)
     end: Line | None = None
     """None: the process was killed, or could not write its end."""
@@ -73,6 +75,8 @@ def _take(line: Line, process: Process) -> None:
             process.sessions.append(line)
         case "execution":
             process.executions.append(line)
+        case "connect":
+            process.connected.append(line)
         case "end":
             process.end = line
         case "trouble":

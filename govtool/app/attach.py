@@ -1,0 +1,69 @@
+"""Records a Spark session from within: a notebook, a shell, a job that calls for it itself."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from govtool.app.run import IDENTIFIED, commit_captured, read_captured, repository_state
+
+if TYPE_CHECKING:
+    from govtool.app.ingest import IngestResult
+
+_WAIT = 60.0
+
+
+class Capture:
+    """A session that is recorded.
+
+    What it executed is in the graph after `commit`, which may be called again: each time it takes in what there is.
+    """
+
+    def __init__(self, recorder: Any, spool: Path, source: str | None, store: str | None) -> None:
+        self._recorder = recorder
+        self._source = source
+        self._store = store
+        self.spool = spool
+        """The folder of its records."""
+
+    def commit(self, *, message: str | None = None, identify: int = IDENTIFIED) -> IngestResult | None:
+        """Commit what the session executed until now; None if it was nothing.
+
+        Args:
+            message: What the log says.
+            identify: Bytes of a dataset up to which its content is read, so that it can be told again; 0: of none.
+
+        Raises:
+            GovtoolError: There is no store, or it could not be written.
+        """
+        from govtool.app.project import existing_branch, open_store
+
+        self._recorder.checkpoint(_WAIT)
+        captured = read_captured(self.spool, self._source, repository_state(Path.cwd()))
+        if not captured.processes:
+            return None
+        opened = open_store(self._store)
+        return commit_captured(
+            opened, captured, identified=identify, message=message, branch=existing_branch(opened, None)
+        )
+
+
+def attach(spark: Any, *, source: str | None = None, store: str | None = None, spool: str | None = None) -> Capture:
+    """Record what a session executes from now on.
+
+    Args:
+        spark: The session. A Spark Connect session is recorded by the text of its plans.
+        source: The name of the source in the graph; default: ``run:`` and the name of the script.
+        store: The store; default: as on the command line.
+        spool: A folder for its records; default: a new one.
+    """
+    from govtool.spark.live import hook
+
+    folder = Path(spool) if spool is not None else Path(tempfile.mkdtemp(prefix="govtool-attach-"))
+    folder.mkdir(parents=True, exist_ok=True)
+    recorder = hook.recorder(str(folder))
+    hook.install(recorder.spool.folder)
+    if hasattr(spark, "_jsparkSession"):
+        recorder.attach(spark)
+    return Capture(recorder, Path(recorder.spool.folder), source, store)

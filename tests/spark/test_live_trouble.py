@@ -1,0 +1,223 @@
+"""Whatever goes wrong on our side, a job prints what it prints and ends as it ends."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from govtool.app.run import command_of, environment, exit_as, read_captured, repository_state
+from govtool.errors import UsageError
+from govtool.spark.live.spool import Spool
+
+GOVTOOL = [sys.executable, "-c", "import sys; from govtool.cli.main import main; sys.exit(main())"]
+TROUBLE = Path(__file__).parent / "live_trouble.py"
+
+
+def govtool(folder, *words, **options):
+    options = {"capture_output": True, "text": True, "check": False, **options}
+    return subprocess.run([*GOVTOOL, *words], cwd=folder, **options)
+
+
+def script(folder, text):
+    (folder / "job.py").write_text(text)
+    return str(folder / "job.py")
+
+
+# ---- without Spark: what passes through -----------------------------------------------------------------------------
+
+
+def test_streams_arguments_and_exit_code_pass_through(tmp_path):
+    job = script(
+        tmp_path,
+        "import sys\nprint(sys.argv[1:], sys.stdin.read())\nprint('aside', file=sys.stderr)\nsys.exit(5)",
+    )
+    done = govtool(tmp_path, "run", "--", job, "--day", "-x", input="in")
+    assert (done.returncode, done.stdout) == (5, "['--day', '-x'] in\n")
+    assert done.stderr.splitlines() == ["aside", "warning: no Spark session was seen: nothing to commit"]
+
+
+def test_a_job_ends_us_as_it_ended_itself(tmp_path):
+    job = script(tmp_path, "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)")
+    assert govtool(tmp_path, "run", "--", job).returncode == -signal.SIGKILL
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_signals_are_handed_on(tmp_path, number):
+    job = script(
+        tmp_path,
+        "import signal, sys\n"
+        "for n in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):\n"
+        "    signal.signal(n, lambda n, _: (print('got', n), sys.exit(40 + n)))\n"
+        "print('ready', flush=True)\n"
+        "signal.pause()",
+    )
+    with subprocess.Popen(
+        [*GOVTOOL, "run", "--", job], cwd=tmp_path, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True,
+        stderr=subprocess.DEVNULL, start_new_session=True,
+    ) as process:  # fmt: skip
+        assert process.stdout.readline() == "ready\n"
+        process.send_signal(number)
+        said, _ = process.communicate(timeout=60)
+    assert (said, process.returncode) == (f"got {int(number)}\n", 40 + number)
+
+
+def test_a_job_keeps_its_own_sitecustomize(tmp_path):
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "sitecustomize.py").write_text("import builtins\nbuiltins.MINE = 1")
+    job = script(tmp_path, "print(MINE)")
+    done = govtool(tmp_path, "run", "--", job, env={**os.environ, "PYTHONPATH": str(tmp_path / "own")})
+    assert done.stdout == "1\n"
+
+
+def test_modules_code_and_other_commands_run_too(tmp_path):
+    (tmp_path / "tool.py").write_text("import sys\nprint('module', sys.argv[1:])")
+    assert govtool(tmp_path, "run", "--", "-m", "tool", "x").stdout == "module ['x']\n"
+    assert govtool(tmp_path, "run", "--", "sh", "-c", "echo $0; exit 4", "y").returncode == 4
+    missing = govtool(tmp_path, "run", "--", "no-such-command")
+    assert missing.returncode == 2
+    assert "usage.command" in missing.stderr
+    with pytest.raises(UsageError, match="no job"):
+        command_of([])
+
+
+def test_nothing_is_imported_before_pyspark_is(tmp_path):
+    job = script(
+        tmp_path,
+        "import sys\nprint(sorted(m for m in sys.modules if m.startswith(('govtool', 'pyspark', 'numpy', 'pyarrow'))))",
+    )
+    done = govtool(tmp_path, "run", "--", job)
+    assert done.stdout == (
+        "['govtool', 'govtool.spark', 'govtool.spark.live', 'govtool.spark.live.hook', 'govtool.spark.live.spool']\n"
+    )
+
+
+def test_workers_of_spark_are_left_alone(tmp_path):
+    program = "import sys; print(any(m.startswith('govtool') for m in sys.modules))"
+    worker = {**environment(tmp_path), "PYTHON_WORKER_FACTORY_SECRET": "x"}
+    said = subprocess.run([sys.executable, "-c", program], env=worker, capture_output=True, text=True, check=True)
+    assert said.stdout == "False\n"
+
+
+def test_the_state_of_a_repository(tmp_path):
+    assert repository_state(tmp_path) == ""
+    git = ["git", "-C", str(tmp_path), "-c", "user.name=x", "-c", "user.email=x@x.org"]
+    subprocess.run([*git, "init", "-q"], check=True)
+    (tmp_path / "a").write_text("1")
+    subprocess.run([*git, "add", "a"], check=True)
+    subprocess.run([*git, "commit", "-q", "-m", "x"], check=True)
+    state = repository_state(tmp_path)
+    assert len(state) == 40
+    (tmp_path / "a").write_text("2")
+    assert repository_state(tmp_path) == f"{state}+"
+
+
+def test_exit_codes():
+    assert [exit_as(code) for code in (0, 3, 255)] == [0, 3, 255]
+
+
+# ---- the spool -------------------------------------------------------------------------------------------------------
+
+
+def test_a_spool_that_cannot_be_written_loses_lines_and_says_how_many(tmp_path):
+    spool = Spool(str(tmp_path / "gone"))
+    assert not spool.write({"e": "process"})
+    assert spool.lost == 1
+    (tmp_path / "gone").mkdir()
+    assert spool.write({"e": "process"})
+
+
+def test_a_full_disk_tears_one_line_and_the_next_is_whole_again(tmp_path):
+    spool = Spool(str(tmp_path))
+    assert spool.write({"e": "process", "pid": 1})
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (60, hard))
+    try:
+        assert not spool.write({"e": "session", "application": "x" * 100})
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert spool.write({"e": "session", "application": "app"})
+    assert spool.write({"e": "end"})
+    (process,) = __import__("govtool.capture.spark.live.spool", fromlist=["read_spool"]).read_spool(tmp_path)
+    assert (process.torn, [s["application"] for s in process.sessions], spool.lost) == (1, ["app"], 1)
+    assert "1 records were cut off" in read_captured(tmp_path).warnings
+
+
+def test_a_line_beyond_all_measure_becomes_a_break(tmp_path):
+    spool = Spool(str(tmp_path))
+    assert spool.write({"e": "session", "application": "a"})
+    assert spool.write({"e": "execution", "n": 1, "ok": True, "plan": ["x" * (9 << 20)]})
+    gathered = read_captured(tmp_path).gathered
+    assert [note.code for run in gathered.runs for note in run.breaks] == ["break.plan"]
+    assert "too large" in gathered.runs[0].breaks[0].message
+
+
+def test_a_spool_of_anything_is_read_without_an_error(tmp_path):
+    lines = [
+        '{"e": "session", "application": "a"}',
+        '{"e": "execution", "n": 1, "ok": true, "plan": [{"c": "Project", "n": 3}]}',
+        '{"e": "execution", "n": 2, "ok": true, "plan": [1, 2]}',
+        '{"e": "execution", "n": 3, "ok": true, "plan": [{"c": "Filter", "n": 0}]}',
+        '{"e": "execution", "n": 4, "ok": false, "error": "AnalysisException: x", "break": "plan-unanalyzed"}',
+        '{"e": "stream", "stream": "s", "plan": [{}]}',
+        '{"e": "batch", "stream": "s", "ids": ["x", 1]}',
+        "[1]", "{", "\x00", "",
+    ]  # fmt: skip
+    (tmp_path / "1-1.jsonl").write_text("\n".join(lines))
+    captured = read_captured(tmp_path)
+    assert captured.gathered.outcomes == {"opaque": 3, "ignored": 1}
+    assert "3 records were cut off" in captured.warnings
+    assert any("killed" in warning for warning in captured.warnings)
+
+
+def test_what_cannot_be_committed_is_kept(tmp_path):
+    spool = tmp_path / "spool"
+    spool.mkdir()
+    (spool / "1-1.jsonl").write_text('{"e": "session", "application": "a"}\n{"e": "end", "lost": 0}\n')
+    job = script(tmp_path, "print('ran')")
+    done = govtool(tmp_path, "run", "--spool", str(spool), "--", job)
+    assert (done.returncode, done.stdout) == (0, "ran\n")
+    assert "there is no store" in done.stderr
+    assert f"govtool run --commit {spool}" in done.stderr
+    assert list(spool.iterdir())
+    assert govtool(tmp_path, "init").returncode == 0
+    assert govtool(tmp_path, "run", "--commit", str(spool)).returncode == 0
+    assert not spool.exists()
+
+
+# ---- with Spark ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_a_job_does_not_notice_what_happens_to_its_records(tmp_path):
+    settings = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1"}
+    govtool(tmp_path, "init")
+    plain = subprocess.run(
+        [sys.executable, str(TROUBLE), "plain"], env=settings, capture_output=True, text=True, check=False
+    )
+    done = govtool(tmp_path, "run", "--", str(TROUBLE), "trouble", env=settings)
+    assert (done.returncode, done.stdout) == (plain.returncode, plain.stdout) == (7, "2\n10\n4\n0\n7\n")
+    assert "warning: no Spark session was seen" in done.stderr  # the spool is gone
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.slow
+def test_spark_submit_and_a_spool_that_cannot_be_written(tmp_path):
+    settings = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
+    govtool(tmp_path, "init")
+    submit = str(Path(sys.executable).parent / "spark-submit")
+    (tmp_path / "file").write_text("")
+    done = govtool(
+        tmp_path, "run", "--spool", str(tmp_path / "file"), "--", submit, str(TROUBLE), "plain", env=settings
+    )
+    assert (done.returncode, done.stdout) == (7, "2\n10\n4\n0\n7\n")
+    spool = tmp_path / "spool"
+    spool.mkdir()
+    done = govtool(tmp_path, "run", "--spool", str(spool), "--", submit, str(TROUBLE), "plain", env=settings)
+    assert (done.returncode, done.stdout) == (7, "2\n10\n4\n0\n7\n")
+    assert "run:live_trouble.py" in done.stderr or "1 application" in done.stderr
