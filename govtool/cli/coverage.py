@@ -43,7 +43,7 @@ def coverage(
     """
     from govtool.app.coverage import read_coverage
     from govtool.app.project import at_commit, commit_at, read_store
-    from govtool.render.coverage import FORMATS, costs, reasons, render
+    from govtool.render.coverage import FORMATS, breakdown, costs, reasons, render
 
     outputs = chosen(format, output, FORMATS)
     opened = read_store(store)
@@ -53,6 +53,8 @@ def coverage(
     for form, file in outputs:
         ui.show(render(form, report, at_commit(opened, commit)), file)
         if report.reasons and form == "table" and file is None:
+            ui.write([""])
+            ui.table(breakdown(report.total))
             ui.write([""])
             ui.table(costs(report.reasons))
         if details and form == "table":

@@ -93,7 +93,7 @@ def read_map(given: Sequence[str] | None) -> dict[str, str]:
 def show_ingest(ui: Ui, result: IngestResult, *, explain_failures: bool, keep_literals: bool = True) -> None:
     """The outcome of an ingest: what cost most of the coverage, the failures if asked for, and the summary."""
     from govtool.render.commits import ingest_summary
-    from govtool.render.coverage import costs
+    from govtool.render.coverage import breakdown, costs
 
     if explain_failures:
         from govtool.app.failures import failures
@@ -101,6 +101,8 @@ def show_ingest(ui: Ui, result: IngestResult, *, explain_failures: bool, keep_li
 
         ui.write(explained(failures(result.shortfalls, keep_literals=keep_literals)))
     if result.reasons:
+        ui.table(breakdown(result.coverage))
+        ui.write([""])
         ui.table(costs(result.reasons))
         ui.write([""])
     ui.table(Table(columns=(), rows=(), summary=ingest_summary(result)))

@@ -52,6 +52,7 @@ def render_log(form: str, commits: Sequence[Commit], store: str, truncated: bool
 
 def _log_table(commits: Sequence[Commit], truncated: bool) -> Table:
     older = f" · {commits[-1].seq - 1:,} older (--all)" if truncated and commits else ""
+    weighed = any(_by_runs(commit) for commit in commits)
     return Table(
         columns=(
             Column("seq", justify="right"),
@@ -60,9 +61,13 @@ def _log_table(commits: Sequence[Commit], truncated: bool) -> Table:
             Column("author"),
             Column("files", justify="right"),
             Column("coverage", justify="right"),
+            *([Column("by runs", justify="right")] if weighed else []),
             Column("message"),
         ),
-        rows=[(str(c.seq), c.short, when(c.time), c.author, *_figures(c), c.message) for c in commits],
+        rows=[
+            (str(c.seq), c.short, when(c.time), c.author, *_figures(c), *([_by_runs(c)] if weighed else []), c.message)
+            for c in commits
+        ],
         summary=count(len(commits), "commit") + older,
     )
 
@@ -73,6 +78,19 @@ def _figures(commit: Commit) -> tuple[str, str]:
     understood, of = (counts.get("understood"), counts.get("statements")) if isinstance(counts, dict) else (None, None)
     share = percent(understood, of) if isinstance(understood, int) and isinstance(of, int) else ""
     return f"{files:,}" if isinstance(files, int) else "", share
+
+
+def _by_runs(commit: Commit) -> str:
+    """The share understood by how often statements were run, where a log says that."""
+    counts = commit.summary.get("coverage")
+    if not isinstance(counts, dict):
+        return ""
+    runs = [counts.get(f"runs_{name}") for name in ("understood", "partial", "opaque")]
+    statements = counts.get("statements")
+    numbers = [number for number in runs if isinstance(number, int)]
+    if len(numbers) < 3 or not isinstance(statements, int) or sum(numbers) <= statements:
+        return ""
+    return percent(numbers[0], sum(numbers))
 
 
 def render_commit(form: str, commit: Commit, fragments: Sequence[FragmentRef], store: str) -> Table | Iterable[str]:

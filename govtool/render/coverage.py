@@ -46,6 +46,14 @@ class Counts(Protocol):
         """Runs of statements of which everything was understood."""
 
     @property
+    def runs_partial(self) -> int:
+        """Runs of statements with an opaque or ambiguous part."""
+
+    @property
+    def runs_opaque(self) -> int:
+        """Runs of statements of which nothing was understood."""
+
+    @property
     def runs(self) -> int:
         """Runs of all relevant statements."""
 
@@ -133,6 +141,28 @@ def table(report: CoverageReport) -> Table:
             for s in report.sources
         ],
         summary=sentence(report.total),
+    )
+
+
+def breakdown(coverage: Counts) -> Table:
+    """What was understood fully, partly and not at all: by statements, and by how often they were run."""
+    rows = [
+        ("fully", coverage.understood, coverage.runs_understood),
+        ("partly", coverage.partial, coverage.runs_partial),
+        ("not at all", coverage.opaque, coverage.runs_opaque),
+    ]
+    return Table(
+        columns=(
+            Column("understood"),
+            Column("statements", justify="right"),
+            Column("share", justify="right"),
+            Column("runs", justify="right"),
+            Column("share", justify="right"),
+        ),
+        rows=[
+            (name, f"{some:,}", percent(some, coverage.relevant), f"{runs:,}", percent(runs, coverage.runs))
+            for name, some, runs in rows
+        ],
     )
 
 

@@ -81,7 +81,36 @@ def test_coverage_names_what_cost_most(govtool, project):
     report = json.loads(govtool("coverage", "-f", "json").out)
     assert [r["runs"] for r in report["reasons"]] == sorted((r["runs"] for r in report["reasons"]), reverse=True)
     assert report["reasons"][0]["runs"] == 5
-    assert "what cost most of the coverage" in govtool("coverage").out
+    shown = govtool("coverage").out
+    assert "what cost most of the coverage" in shown
+    assert [line.split() for line in shown.splitlines() if line.startswith((" fully", " partly", " not at all"))] == [
+        ["fully", "0", "0.0%", "0", "0.0%"],
+        ["partly", "1", "33.3%", "5", "71.4%"],
+        ["not", "at", "all", "2", "66.7%", "2", "28.6%"],
+    ]
+
+
+def test_the_log_of_commits_says_coverage_by_runs(govtool, project):
+    govtool("init")
+    many = [{"sql": "SELECT a FROM t"}] * 3
+    govtool("ingest", "log", write("q.jsonl", [*many, {"sql": "SELECT FROM WHERE ("}]))
+    (line,) = [line for line in govtool("log").out.splitlines() if "ingest log" in line]
+    assert line.split()[-5:-3] == ["50.0%", "75.0%"]
+
+
+def test_engines_and_workers_are_checked(govtool, project):
+    govtool("init")
+    write("q.jsonl")
+    for arguments, said in (
+        (["--engine", "sparc"], "did you mean  spark"),
+        (["--engine", "spark", "--workers", "2"], "--master"),
+        (["--master", "local[2]"], "--engine spark"),
+        (["--workers", "0"], "--workers"),
+    ):
+        done = govtool("ingest", "log", "q.jsonl", *arguments)
+        assert done.code == 2, arguments
+        assert said in done.err
+    assert govtool("ingest", "log", "q.jsonl", "--workers", "1").code == 0
 
 
 def test_min_coverage_holds_for_runs_too(govtool, project):
