@@ -81,6 +81,10 @@ class Interpreter:
         if root is not None and isinstance(main, PlanText) and main.write is not None:
             done = self._implementation(root, main.write, written, read)
             yield self._action(root, group, read, done)
+            for number, other in enumerate(main.others, 1):
+                if other.write is not None:
+                    also = {**read, root.id: other}
+                    yield self._action(root, group, also, (root, other.write), suffix=f".{number}")
             same = {done[1].place.name, *done[1].place.aliases}
             for execution in written:
                 plan = read[execution.id]
@@ -126,6 +130,14 @@ class Interpreter:
         self, root: Execution, write: Write, written: list[Execution], read: Mapping[int, PlanText | PlanTextError]
     ) -> tuple[Execution, Write]:
         """The execution that does what a command says, and the write with what both tell of its target."""
+        for execution in written:
+            plan = read[execution.id]
+            nested = plan.write if isinstance(plan, PlanText) else None
+            if execution is root or nested is None or nested.final or write.final or nested.place.kind != "table":
+                continue
+            # Only the second command has the name with its database.
+            if nested.place.name.name.rpartition(".")[2] == write.place.name.name.rpartition(".")[2]:
+                write = replace(write, place=replace(write.place, name=nested.place.name), columns=nested.columns)
         for execution in reversed(written):
             plan = read[execution.id]
             if execution is root or not isinstance(plan, PlanText) or plan.write is None or not plan.write.final:
@@ -175,6 +187,7 @@ class Interpreter:
         group: list[Execution],
         read: Mapping[int, PlanText | PlanTextError],
         done: tuple[Execution, Write] | None,
+        suffix: str = "",
     ) -> Executed:
         execution, write = done if done is not None else (root, None)
         plan = read[execution.id]
@@ -199,6 +212,7 @@ class Interpreter:
             target = write.place.id
             places[target] = _joined(places.get(target), write.place)
             made = _without_itself(self._derivation(write, plan, root, target, notes))
+            made = replace(made, statement=replace(made.statement, run=f"{made.statement.run}{suffix}"))
         elif plan.unplaced:
             note = Diagnostic("break.target", "warning", "the plan does not tell where it writes to")
             notes.append(note)
@@ -215,7 +229,7 @@ class Interpreter:
         if made is not None and made.edges and all(edge.kind is EdgeKind.OPAQUE for edge in made.edges):
             outcome = "opaque"
         run = Run(
-            id=f"{self.application.id or self.application.log}/{root.id}",
+            id=f"{self.application.id or self.application.log}/{root.id}{suffix}",
             job="",
             status=status,
             how=HOW,

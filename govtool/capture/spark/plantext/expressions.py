@@ -89,6 +89,8 @@ class Reader:
         self.known: dict[int, set[str]] = {}
         self._odd: dict[str, None] = {}
         self._query = query
+        self.arrays: frozenset[int] = frozenset()
+        """Attributes that are arrays."""
         self.uncertain = 0
         """Expressions of which only the attributes could be read."""
         self.learn(names)
@@ -111,7 +113,7 @@ class Reader:
         text = self.plain(text.strip())
         if len(text) <= MAX_EXPRESSION:
             try:
-                parser = _Parser(text, self.known, self.query)
+                parser = _Parser(text, self.known, self.query, self.arrays)
                 return parser.whole()
             except (_UnreadableError, RecursionError):
                 pass
@@ -153,7 +155,14 @@ class _UnreadableError(Exception):
 class _Parser:
     """A recursive descent over one expression."""
 
-    def __init__(self, text: str, known: Mapping[int, set[str]], query: Callable[..., p.Expression | None]) -> None:
+    def __init__(
+        self,
+        text: str,
+        known: Mapping[int, set[str]],
+        query: Callable[..., p.Expression | None],
+        arrays: Container[int] = (),
+    ) -> None:
+        self.arrays = arrays
         self.text = text
         self.known = known
         self.query = query
@@ -221,6 +230,8 @@ class _Parser:
         if self.text.startswith("(", self.at):
             self.at += 1
             return p.Apply("", (base, *(argument for _, argument in self.call_arguments())))
+        if isinstance(base, p.Attribute) and base.id in self.arrays:
+            base = p.Field(base, "[]")
         return p.Field(base, column_path(name))
 
     def indexed(self, base: p.Expression) -> p.Expression:
@@ -229,7 +240,7 @@ class _Parser:
         index = self.until("]")
         text = self.text[start : self.at - 1].strip()
         if not isinstance(index, p.Constant):
-            return p.Apply("", (base, index))
+            return p.Steered(p.Field(base, "[]"), (index,))
         return p.Field(base, "[]" if re.fullmatch(r"-?\d+|ordinal", text) else p.key_step(text))
 
     def operand(self) -> tuple[p.Expression, tuple[str, list[p.Expression]] | None]:
@@ -340,11 +351,21 @@ class _Parser:
 
     def choice(self) -> p.Expression:
         self.at += 3
+        start = self.at
         condition = self.operand()[0]
+        compared = self.text[start : self.at]
+        start = self.at
         value = self.value()
+        nothing = self.text[start : self.at].strip() == "null"
         if not (self.skip(" else ") or self.resync(" else ")):
             raise _UnreadableError
-        return p.choice("if", [condition], [value, self.value()])
+        start = self.at
+        other = self.value()
+        if nothing and compared.strip().startswith("(isnull(") and isinstance(other, p.Record):
+            return other  # a struct with a field set or dropped: null stays null
+        if nothing and compared.strip().startswith(f"(({self.text[start : self.at]} = "):
+            return p.Apply("nullif", (condition,))
+        return p.choice("if", [condition], [value, other])
 
     def window(self) -> tuple[p.Expression, ...]:
         found = []

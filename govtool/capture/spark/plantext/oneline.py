@@ -89,7 +89,7 @@ def _fields(operator: Operator) -> None:
     elif name.startswith(("Scan", "FileScan", "LocalTableScan", "InMemoryTableScan")):
         found = re.match(r"(\[[^\]]*\])(.*)\Z", text, re.DOTALL)
         if found is not None:
-            fields["Output"] = found[1]
+            fields["Output"] = re.sub(r",(?=\S)", ", ", found[1])
             filters = re.search(r"PartitionFilters: (\[.*?\])(?:, PushedFilters|\Z)", found[2], re.DOTALL)
             if filters is not None:
                 fields["PartitionFilters"] = filters[1]

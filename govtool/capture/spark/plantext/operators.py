@@ -22,6 +22,7 @@ TRUNCATED = "break.truncated"
 UNKNOWN = "break.operator"
 
 _ORDER = re.compile(r"\s(?:ASC|DESC)(?: NULLS (?:FIRST|LAST))?.*\Z", re.DOTALL)
+_LEAVES = ("Scan", "BatchScan", "FileScan", "LogicalRelation", "Relation", "InMemoryTableScan")
 _GENERATE = re.compile(r"(.*?)(?:, (\[.*?\]))?, (true|false)(?:, ([\w`.]+))?, (\[.*\])\Z", re.DOTALL)
 _CALL = re.compile(r"\s*([\w$.<>]+)\((.*)\)\Z", re.DOTALL)
 _UDF = re.compile(r"([\w<>$. -]*)\((.*)\)(?:#\d+L?)?\Z", re.DOTALL)
@@ -75,6 +76,7 @@ class Builder:
         self.parents = {child.id: o for o in tree.operators.values() for child in o.children}
         self.reader = Reader((), self._query)
         self._learn()
+        self.reader.arrays = self._arrays()
         self.compared = self._compared()
 
     # ---- names --------------------------------------------------------------------------------------------------
@@ -92,6 +94,16 @@ class Builder:
                 for argument in lists.arguments(operator.fields.get("Arguments", "")):
                     if argument.startswith("["):
                         self._learn_list(argument, None, made=name != "Expand")
+
+    def _arrays(self) -> frozenset[int]:
+        """Columns that are arrays, as far as scans tell: a field of one is the field of its elements."""
+        found = set()
+        for operator in self.tree.operators.values():
+            schema = operator.fields.get("ReadSchema", "")
+            if "array<" in schema:
+                names = set(re.findall(r"[<,]([^<>,:]+):array<", schema))
+                found |= {o.id for o in self._listed(operator, "Output") if o.name in names}
+        return frozenset(found)
 
     def _learn_list(self, text: str, count: int | None, *, made: bool) -> None:
         items = lists.split(self.reader.plain(text), count).items
@@ -176,7 +188,7 @@ class Builder:
             return self._python(operator)
         if name in kinds.LOST or name in kinds.TYPED:
             return self._lost(operator, name)
-        if not self._inputs(operator) or name in ("Scan", "BatchScan", "FileScan", "LogicalRelation", "Relation"):
+        if not self._inputs(operator) or name in _LEAVES:
             return self._leaf(operator)
         if name in kinds.THROUGH or name.endswith(("QueryStage", "Exchange", "Read", "ToRow", "Limit")):
             return self._child(operator)
@@ -377,7 +389,7 @@ class Builder:
         return self._select(operator, node, found[1], None) if len(found) > 1 else node
 
     def _union(self, operator: Operator) -> p.Node:
-        children = [self._nodes[child.id] for child in self._inputs(operator)]
+        children = [_uncast(self._nodes[child.id]) for child in self._inputs(operator)]
         return p.union(children, self._listed(operator, "Output")) if children else p.Values(())
 
     def _join(self, operator: Operator) -> p.Node:
@@ -429,6 +441,8 @@ class Builder:
             else:
                 bindings.append((named.id, p.Apply("", tuple(values), EdgeKind.AGGREGATION)))
         outputs = [self._output(item) for item in results.items]
+        if "Aggregate Attributes" not in operator.fields:
+            outputs = _by_position(outputs, keys, values)
         if not results.certain or any(o is None for o in outputs):
             self._note(TRUNCATED, f"{operator.name}: results that cannot be told apart")
             everything = tuple(p.Attribute(o.id, o.name) for o in p.outputs_of(child))
@@ -455,7 +469,8 @@ class Builder:
                 return p.Renamed(
                     p.union(plain.children, plain.outputs, distinct=True), tuple(p.Named(o.id, o.name) for o in full)
                 )
-            return p.Distinct(inner)
+            below = inner.child if isinstance(inner, p.Project) else inner
+            return inner if isinstance(below, p.SetOperation) else p.Distinct(inner)
         return p.Aggregate(child, tuple(keys.values()), full)
 
     def _first_phase(
@@ -487,7 +502,9 @@ class Builder:
                 grouping = not lower and not functions and len(keys) == operator.counts.get("Keys", 0)
                 if not phased and not (grouping and below.counts.get("Keys") == operator.counts.get("Keys")):
                     break
-                if renamed and len(lower) == len(functions):
+                # A condition, FILTER (WHERE …), is with the first phase only.
+                first = all(f.startswith("partial_") for f in lower)
+                if len(lower) == len(functions) and (renamed or (first and any(" FILTER (" in f for f in lower))):
                     functions = lower
                 computed = self._keys(lists.split(below.fields.get("Keys", ""), below.counts.get("Keys")).items)
                 keys = {number: _computed(key, computed) for number, key in keys.items()}
@@ -604,10 +621,13 @@ class Builder:
             else frozenset(o[0] for o in map(_named, lists.split(required).items) if o is not None)
         )
         if required is None:
-            kept = frozenset[int]() if self._drops_all(operator, outputs) else None
+            # A physical plan leaves an empty list out: nothing of the child stays.
+            kept = frozenset[int]() if "Input" in operator.fields or self._drops_all(operator, outputs) else None
         call = _CALL.match(generator)
         name = call[1].lower() if call is not None else generator.lower()
         arguments = [self.reader.expression(item) for item in lists.arguments(call[2])] if call is not None else []
+        if name == "replicaterows":
+            return self._all_rows(operator, child, outputs)
         rows = 1
         if name == "stack" and call is not None:
             first = re.match(r"\s*(\d+)", call[2])
@@ -624,6 +644,21 @@ class Builder:
             map=name in ("explode", "explode_outer") and len(outputs) == 2,
             kept=kept,
         )
+
+    def _all_rows(self, operator: Operator, child: p.Node, outputs: tuple[p.Named, ...]) -> p.Node:
+        """EXCEPT ALL and INTERSECT ALL: Spark counts the rows of both sides and repeats as many as remain."""
+        below = operator
+        while len(self._inputs(below)) == 1:
+            below = self._inputs(below)[0]
+        sides = [self._nodes[side.id] for side in self._inputs(below)]
+        if plain_name(below) != "Union" or len(sides) != 2 or not all(isinstance(s, p.Project) for s in sides):
+            return self._unknown(operator, "Generate of replicaterows")
+        plain: list[p.Node] = []
+        for side in sides:
+            assert isinstance(side, p.Project)
+            own = tuple(o for o in side.outputs if not o.name.startswith("vcol"))
+            plain.append(p.Project(side.child, own))
+        return p.SetOperation(plain[0], plain[1], outputs)
 
     def _drops_all(self, operator: Operator, outputs: tuple[p.Named, ...]) -> bool:
         above = {o.id for o in self._read_above(operator)}
@@ -836,6 +871,38 @@ def _mentioned(root: p.Expression) -> set[int]:
                 stack.extend((*(value for _, value in bindings), body))
             case _:
                 pass
+    return found
+
+
+def _uncast(node: p.Node) -> p.Node:
+    """An arm of a union, without the casts by which analysis fits its types: those of columns that keep their name."""
+    if not isinstance(node, p.Project):
+        return node
+    outputs = []
+    for output in node.outputs:
+        value = output.value
+        inner = value.arguments[0] if isinstance(value, p.Apply) and value.name == "cast" else None
+        if isinstance(inner, p.Attribute) and inner.name == output.name:
+            output = p.Output(output.id, output.name, inner)
+        outputs.append(output)
+    return p.Project(node.child, tuple(outputs))
+
+
+def _by_position(
+    outputs: list[p.Output | None], keys: Mapping[int, p.Expression], values: list[p.Expression]
+) -> list[p.Output | None]:
+    """Results of an aggregate in one-line notation, which names them and not what each is: what is no key is one of the
+    functions, in their order, or, where there are not as many, any of them.
+    """
+    made = [o for o in outputs if o is not None and o.id not in keys]
+    one_each = len(made) == len(values)
+    found: list[p.Output | None] = []
+    for output in outputs:
+        if output is None or output.id in keys or not values:
+            found.append(output)
+            continue
+        value = values[made.index(output)] if one_each else p.Opaque(TRUNCATED, tuple(values))
+        found.append(p.Output(output.id, output.name, value))
     return found
 
 

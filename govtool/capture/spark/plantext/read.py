@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from govtool.capture.spark import plan as p
 from govtool.capture.spark.flow import Flow, flow_of
@@ -36,6 +36,8 @@ class PlanText:
     """Expressions of which only the attributes could be read."""
     command: bool = False
     """The plan only does something to the catalog or the session."""
+    others: tuple[PlanText, ...] = ()
+    """Further writes of the same plan: a multi-insert."""
     unplaced: bool = False
     """The plan writes, and does not tell where to."""
 
@@ -60,6 +62,30 @@ def read_plan(
     """
     names = names or Names()
     tree = _tree(text)
+    several = _writes(tree)
+    if several:
+        first, *more = (_read(text, each, names, known, metadata) for each in several)
+        return replace(first, others=tuple(more))
+    return _read(text, tree, names, known, metadata)
+
+
+def _writes(tree: Tree) -> list[Tree]:
+    """The writes of a multi-insert, which Spark plans as a union of commands."""
+    root = tree.root
+    while root.name.split(" ", 1)[0] in ("AdaptiveSparkPlan", "CommandResult") and len(root.children) == 1:
+        root = root.children[0]
+    if root.name.strip() != "Union" or not all(child.name.startswith("Execute ") for child in root.children):
+        return []
+    return [Tree(child, tree.operators, tree.subqueries) for child in root.children]
+
+
+def _read(
+    text: str,
+    tree: Tree,
+    names: Names,
+    known: Mapping[int, tuple[str, str]] | None,
+    metadata: Mapping[str, list[dict[str, str]]] | None,
+) -> PlanText:
     left = {name: list(said) for name, said in (metadata or {}).items()}
     told: dict[int, dict[str, str]] = {}
     for operator in sorted(tree.operators.values(), key=lambda o: o.id):
@@ -95,7 +121,7 @@ def read_plan(
         normalised(tree, builder.reader),
         builder.reader.uncertain,
         command,
-        unplaced,
+        unplaced=unplaced,
     )
 
 

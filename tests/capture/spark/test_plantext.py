@@ -1,0 +1,362 @@
+"""Plan text of every notation: what operators and expressions mean, and what is done where the text is cut or odd."""
+
+from __future__ import annotations
+
+import random
+import re
+
+import pytest
+from spark_logs import write_plan
+
+from govtool.capture.spark import plan as p
+from govtool.capture.spark.plantext import lists
+from govtool.capture.spark.plantext.expressions import Reader, written_conditions
+from govtool.capture.spark.plantext.read import PlanText, read_plan
+from govtool.capture.spark.plantext.scans import Names
+from govtool.capture.spark.plantext.tree import PlanTextError
+
+SCAN = """({id}) Scan parquet shop.{table}
+Output [{n}]: [{columns}]
+Batched: true
+Location: InMemoryFileIndex [file:/wh/shop.db/{table}]
+ReadSchema: struct<>
+"""
+
+
+def scan(id: int, table: str, *columns: str) -> str:
+    return SCAN.format(id=id, table=table, n=len(columns), columns=", ".join(columns))
+
+
+def said(plan: PlanText) -> dict[str, list[str]]:
+    found = {
+        c.name: sorted(f"{d.source.text} {d.kind.label} {'.'.join(d.functions)}".rstrip() for d in c.dependencies)
+        for c in plan.flow.columns
+    }
+    found["*"] = sorted(f"{d.source.text} {d.kind.label}" for d in plan.flow.rows)
+    return found
+
+
+def plan_of(drawn: str, *details: str) -> PlanText:
+    return read_plan("== Physical Plan ==\n" + drawn + "\n\n\n" + "\n".join(details))
+
+
+# ---- lists and expressions -------------------------------------------------------------------------------------
+
+
+def test_lists_end_where_elements_end() -> None:
+    assert lists.split("[a#1, (b#2 + 1) AS c#3]").items == ("a#1", "(b#2 + 1) AS c#3")
+    assert lists.split("[]").items == ()
+    cut = lists.split("[a#1, b#2, ... 15 more fields]", 17)
+    assert (cut.items, cut.more, cut.certain) == (("a#1", "b#2"), 15, True)
+    # A literal with a comma and a bracket that never opens: the count tells, the ids find the ends.
+    odd = lists.split("[a#1, concat(b#2, x), y) AS c#3, d#4]", 3)
+    assert (odd.items, odd.certain) == (("a#1", "concat(b#2, x), y) AS c#3", "d#4"), True)
+    assert not lists.split("[a, b, c]", 2).certain
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("((a#1 AND b#2) AND NOT (c#3 = 4))", ["a#1", "b#2", "NOT (c#3 = 4)"]),
+        ("(a#1 OR b#2)", ["(a#1 OR b#2)"]),
+        ("a#1", ["a#1"]),
+    ],
+)
+def test_conditions_are_taken_apart(text: str, parts: list[str]) -> None:
+    assert lists.conjuncts(text) == parts
+
+
+def test_what_the_optimizer_adds_is_no_condition() -> None:
+    text = "((isnotnull(a#1) AND (a#1 > 5)) AND (isnotnull(b#2) AND isnotnull(c#3)))"
+    assert written_conditions(text, {2}) == ["(a#1 > 5)", "isnotnull(c#3)"]
+    assert written_conditions("(size(xs#4, false) > 0)", (), generates=True) == []
+    assert written_conditions("dynamicpruningexpression(d#1 IN dynamicpruning#9)", ()) == []
+
+
+READER = [(1, "a"), (2, "b"), (3, "odd name, (x)"), (45, "n"), (7, "sum(a)")]
+A, B = p.Attribute(1, "a"), p.Attribute(2, "b")
+
+
+@pytest.mark.parametrize(
+    ("text", "ids"),
+    [
+        ("cast(a#1 as decimal(10,2))", {1}),
+        ("CASE WHEN (a#1 = O'Brien, x) and THEN b#2 ELSE y END", {1, 2}),
+        ("if ((a#1 > 5)) b#2 else null", {1, 2}),
+        ("odd name, (x)#3", {3}),
+        ("concat(odd name, (x)#3, -, b#2)", {2, 3}),
+        ("sum(a)#7", {7}),
+        ("(n#45 = Brand#45)", {45}),
+        ("concat(Brand#45, a#1)", {1}),
+        ("transform(b#2, lambdafunction((lambda x#99 + a#1), lambda x#99, false))", {1, 2}),
+        ("named_struct(k, a#1, l, b#2).k", {1}),
+        ("a#1.b.c[0]", {1}),
+        ("NOT a#1 IN (1,2,3)", {1}),
+        ("a#1 INSET 1, 2, 3", {1}),
+        ("a#1 LIKE %x, y% ESCAPE '!'", {1}),
+        ("-a#1", {1}),
+        ("rank(b#2) windowspecdefinition(a#1, b#2 DESC NULLS LAST, specifiedwindowframe(RowFrame, unboundedpreceding$(), currentrow$()))", {1, 2}),
+        ("sum(a#1) FILTER (WHERE (b#2 = 1))", {1, 2}),
+        ("INTERVAL '1' DAY", set()),
+        ("[1,2,3]", set()),
+        ("", set()),
+    ],
+)  # fmt: skip
+def test_expressions_name_what_they_depend_on(text: str, ids: set[int]) -> None:
+    reader = Reader(READER)
+    assert mentioned(reader.expression(text)) == ids
+
+
+def mentioned(root: p.Expression) -> set[int]:
+    match root:
+        case p.Attribute(id=number):
+            return {number}
+        case p.Apply(arguments=items) | p.Opaque(arguments=items) | p.Elements(items=items):
+            return {i for item in items for i in mentioned(item)}
+        case p.Steered(value=value, by=by):
+            return mentioned(value) | {i for item in by for i in mentioned(item)}
+        case p.Field(base=p.Record(fields=fields), step=step):
+            return mentioned(dict(fields)[step])
+        case p.Field(base=base):
+            return mentioned(base)
+        case p.Record(fields=fields):
+            return {i for _, item in fields for i in mentioned(item)}
+        case _:
+            return set()
+
+
+def test_case_steers_and_windows_steer() -> None:
+    reader = Reader(READER)
+    case = reader.expression("CASE WHEN (a#1 > 1) THEN b#2 END")
+    assert isinstance(case, p.Steered)
+    assert mentioned(case.value) == {2}
+    over = reader.expression("sum(a#1) windowspecdefinition(b#2, specifiedwindowframe(RowFrame, -1, 0))")
+    assert isinstance(over, p.Steered)
+    assert mentioned(over.value) == {1}
+    assert reader.uncertain == 0
+
+
+def test_expressions_of_any_text_never_raise_and_never_lose_an_attribute() -> None:
+    rng = random.Random(5)
+    pieces = [
+        "a#1",
+        "b#2",
+        "(",
+        ")",
+        ", ",
+        " AND ",
+        "CASE WHEN ",
+        " THEN ",
+        " ELSE ",
+        " END",
+        "x",
+        "[",
+        "]",
+        ".",
+        "#",
+        " AS ",
+        "f(",
+        "'",
+        "#45",
+        "1",
+    ]
+    for _ in range(3000):
+        text = "".join(rng.choice(pieces) for _ in range(rng.randrange(1, 14)))
+        reader = Reader(READER)
+        found = mentioned(reader.expression(text))
+        assert found <= {int(number) for number in re.findall(r"#(\d+)", text)}
+
+
+def test_deep_nesting_is_flat_and_not_fatal() -> None:
+    reader = Reader(READER)
+    text = "(" * 5000 + "a#1" + " + b#2)" * 5000
+    assert mentioned(reader.expression(text)) == {1, 2}
+    assert reader.uncertain == 1
+
+
+# ---- operators ---------------------------------------------------------------------------------------------------------
+
+
+def test_photon_and_gpu_plans_are_spark_plans() -> None:
+    for prefix in ("Photon", "Gpu"):
+        drawn = f"AdaptiveSparkPlan (4)\n+- {prefix}ColumnarToRow (3)\n   +- {prefix}Project (2)\n      +- {prefix}Scan parquet shop.t (1)"
+        details = scan(1, "t", "a#1", "b#2").replace("Scan", f"{prefix}Scan", 1)
+        plan = plan_of(drawn, details, f"(2) {prefix}Project\nOutput [1]: [upper(a#1) AS c#3]\nInput [2]: [a#1, b#2]\n")
+        assert said(plan) == {"c": ["shop.t.a transformation upper"], "*": []}
+        assert not plan.flow.breaks
+    photon = plan_of(
+        "PhotonGroupingAgg (3)\n+- PhotonGroupingAgg (2)\n   +- PhotonScan parquet shop.t (1)",
+        scan(1, "t", "a#1", "b#2").replace("Scan", "PhotonScan", 1),
+        "(2) PhotonGroupingAgg\nInput [2]: [a#1, b#2]\nKeys [1]: [a#1]\nFunctions [1]: [partial_sum(b#2)]\n"
+        "Aggregate Attributes [1]: [sum#8]\nResults [2]: [a#1, sum#9]\n",
+        "(3) PhotonGroupingAgg\nInput [2]: [a#1, sum#9]\nKeys [1]: [a#1]\nFunctions [1]: [finalmerge_sum(merge sum#9) AS sum(b)#7]\n"
+        "Aggregate Attributes [1]: [sum(b#2)#7]\nResults [2]: [a#1, sum(b#2)#7 AS s#10]\n",
+    )
+    assert said(photon)["a"] == ["shop.t.a identity"]
+    assert said(photon)["*"] == ["shop.t.a group_by"]
+
+
+def test_an_unknown_operator_is_a_break() -> None:
+    plan = plan_of(
+        "Frobnicate (2)\n+- Scan parquet shop.t (1)", scan(1, "t", "a#1"), "(2) Frobnicate\nInput [1]: [a#1]\n"
+    )
+    assert said(plan)["a"] == ["shop.t.a opaque"]
+    assert [note.code for note in plan.flow.breaks] == ["break.operator"]
+
+
+def test_a_reused_exchange_below_an_aggregate() -> None:
+    plan = plan_of(
+        "SortMergeJoin (7)\n:- HashAggregate (4)\n:  +- Exchange (3)\n:     +- HashAggregate (2)\n"
+        ":        +- Scan parquet shop.t (1)\n+- HashAggregate (6)\n   +- ReusedExchange (5)",
+        scan(1, "t", "k#1", "v#2"),
+        "(2) HashAggregate\nInput [2]: [k#1, v#2]\nKeys [1]: [k#1]\nFunctions [1]: [partial_max(v#2)]\n"
+        "Aggregate Attributes [1]: [max#3]\nResults [2]: [k#1, max#4]\n",
+        "(3) Exchange\nInput [2]: [k#1, max#4]\nArguments: hashpartitioning(k#1, 2), ENSURE_REQUIREMENTS, [plan_id=1]\n",
+        "(4) HashAggregate\nInput [2]: [k#1, max#4]\nKeys [1]: [k#1]\nFunctions [1]: [max(v#2)]\n"
+        "Aggregate Attributes [1]: [max(v#2)#5]\nResults [2]: [k#1, max(v#2)#5 AS m#6]\n",
+        "(5) ReusedExchange [Reuses operator id: 3]\nOutput [2]: [k#11, max#14]\n",
+        "(6) HashAggregate\nInput [2]: [k#11, max#14]\nKeys [1]: [k#11]\nFunctions [1]: [max(v#12)]\n"
+        "Aggregate Attributes [1]: [max(v#12)#15]\nResults [2]: [k#11, max(v#12)#15 AS m2#16]\n",
+        "(7) SortMergeJoin\nLeft keys [1]: [k#1]\nRight keys [1]: [k#11]\nJoin type: Inner\nJoin condition: None\n",
+    )
+    assert said(plan)["m2"] == ["shop.t.v aggregation max"]
+    assert not plan.flow.breaks
+
+
+def test_lists_that_are_cut_are_filled_in_by_who_reads_them_or_are_opaque() -> None:
+    names = [f"c{i}#{i}" for i in range(1, 31)]
+    window = (
+        "["
+        + ", ".join(f"sum(c1#1) windowspecdefinition(c2#2) AS w{i}#{100 + i}" for i in range(25))
+        + ", ... 1 more fields], [c2#2]"
+    )
+    plan = plan_of(
+        "Project (3)\n+- Window (2)\n   +- Scan parquet shop.t (1)",
+        scan(1, "t", *names),
+        f"(2) Window\nInput [30]: [{', '.join(names)}]\nArguments: {window}\n",
+        f"(3) Project\nOutput [2]: [w24#124, w25#125]\nInput [56]: [{', '.join([*names, *(f'w{i}#{100 + i}' for i in range(26))])}]\n",
+    )
+    assert said(plan)["w24"] == ["shop.t.c1 aggregation sum", "shop.t.c2 window"]
+    assert {line.split(" ")[1] for line in said(plan)["w25"]} == {"opaque"}
+    assert "break.truncated" in {note.code for note in plan.notes}
+
+
+def test_paths_that_are_left_out_are_told_by_the_event_or_missed() -> None:
+    text = write_plan().replace("[file:/in/s]", "[file:/in/a, ... 2 entries]")
+    assert "break.truncated" in {note.code for note in read_plan(text).notes}
+    told = read_plan(
+        text,
+        metadata={"Scan parquet": [{"Location": "InMemoryFileIndex(3 paths)[file:/in/a, file:/in/b, file:/in/c]"}]},
+    )
+    assert told.flow.reads == ("file//in/a", "file//in/b", "file//in/c")
+    assert not told.notes
+
+
+def test_conditions_that_a_database_answers() -> None:
+    plan = plan_of(
+        "Scan JDBCRelation(items) [numPartitions=1] (1)",
+        "(1) Scan JDBCRelation(items) [numPartitions=1]\nOutput [1]: [name#2]\n"
+        "PushedFilters: [*IsNotNull(id), *GreaterThan(id,1), EqualTo(name,x)]\nReadSchema: struct<name:string>\n",
+    )
+    assert said(plan) == {"name": ["jdbc/items.name identity"], "*": ["jdbc/items.id filter"]}
+
+
+def test_an_empty_relation_is_no_lineage_and_said() -> None:
+    plan = plan_of("LocalTableScan (1)", "(1) LocalTableScan\nOutput [1]: [a#1]\nArguments: <empty>, [a#1]\n")
+    assert [note.code for note in plan.flow.breaks] == ["break.empty"]
+
+
+def test_spark_2_prints_an_operator_a_line() -> None:
+    plan = read_plan(
+        """== Parsed Logical Plan ==
+'Project [*]
++- 'UnresolvedRelation `t`
+
+== Physical Plan ==
+Execute InsertIntoHadoopFsRelationCommand file:/out/r, false, Parquet, Map(path -> /out/r), Overwrite, [total, k]
++- *(3) HashAggregate(keys=[k#1], functions=[sum(v#2L)], output=[total#9L, k#1])
+   +- Exchange hashpartitioning(k#1, 200)
+      +- *(2) HashAggregate(keys=[k#1], functions=[partial_sum(v#2L)], output=[k#1, sum#12L])
+         +- *(2) Project [k#1, v#2L]
+            +- *(2) BroadcastHashJoin [k#1], [id#3], Inner, BuildRight
+               :- *(2) Project [k#1, v#2L]
+               :  +- *(2) Filter (isnotnull(k#1) && (v#2L > 5))
+               :     +- *(2) FileScan parquet default.sales[k#1,v#2L,day#4] Batched: true, Format: Parquet, Location: InMemoryFileIndex[file:/wh/sales], PartitionFilters: [isnotnull(day#4), (day#4 = 2020-01-01)], PushedFilters: [IsNotNull(k)], ReadSchema: struct<k:string,v:bigint>
+               +- BroadcastExchange HashedRelationBroadcastMode(List(input[0, string, true]))
+                  +- *(1) FileScan csv [id#3] Batched: false, Format: CSV, Location: InMemoryFileIndex[file:/in/keys.csv], PartitionFilters: [], PushedFilters: [], ReadSchema: struct<id:string>
+"""
+    )
+    assert plan.write is not None
+    assert (plan.write.place.id, plan.write.save_mode, plan.write.columns) == (
+        "file//out/r",
+        "overwrite",
+        ("total", "k"),
+    )
+    found = said(plan)
+    assert found["k"] == ["default.sales.k identity"]
+    assert found["total"] == ["default.sales.v aggregation sum"]
+    assert set(found["*"]) >= {
+        "default.sales.day filter",
+        "default.sales.v filter",
+        "default.sales.k join",
+        "file//in/keys.csv.id join",
+    }
+
+
+# ---- what is no plan -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "\n\n", "== Physical Plan ==", "hello", "(1) x", "+-", "== Physical Plan ==\n\n\n(1) Scan\nOutput [1]: [a#1]"],
+)
+def test_what_is_no_plan_is_refused_or_empty(text: str) -> None:
+    try:
+        plan = read_plan(text)
+    except PlanTextError:
+        return
+    assert not plan.flow.reads
+
+
+def test_damaged_plans_never_raise_anything_else() -> None:
+    rng = random.Random(2)
+    text = write_plan()
+    for _ in range(300):
+        start, end = sorted(rng.randrange(len(text)) for _ in range(2))
+        broken = text[:start] + rng.choice(["", "(", "\n", "[", "#1", ", "]) + text[end:]
+        try:
+            read_plan(broken)
+        except PlanTextError:
+            continue
+
+
+def test_a_plan_that_contains_itself_is_refused() -> None:
+    drawn = "Union (3)\n:- Project (2)\n:  +- ReusedExchange (1)\n+- Scan parquet shop.t (4)"
+    with pytest.raises(PlanTextError, match="nested"):
+        plan_of(
+            drawn,
+            "(1) ReusedExchange [Reuses operator id: 2]\nOutput [1]: [a#1]\n",
+            "(2) Project\nOutput [1]: [a#1]\nInput [1]: [a#1]\n",
+            scan(4, "t", "a#4"),
+        )
+
+
+def test_long_chains_need_no_frames() -> None:
+    drawn = (
+        "\n".join(f"{'   ' * (n - 1)}{'+- ' if n else ''}Project ({2000 - n})" for n in range(1999))
+        + f"\n{'   ' * 1998}+- Scan parquet shop.t (1)"
+    )
+    drawn = drawn.replace("Project (2000)", "Project (2000)", 1).lstrip()
+    details = [
+        f"({n}) Project\nOutput [1]: [(a#{n - 1} + 1) AS a#{n}]\nInput [1]: [a#{n - 1}]\n" for n in range(2, 2001)
+    ]
+    plan = plan_of(drawn, scan(1, "t", "a#1"), *details)
+    assert said(plan) == {"a": ["shop.t.a transformation"], "*": []}
+
+
+def test_names_of_other_catalogs_and_cases() -> None:
+    names = Names(catalogs={"org.apache.iceberg.spark.SparkCatalog": ("lake",)}, case_sensitive=True)
+    text = "AtomicCreateTableAsSelect (1)\n\n\n(1) AtomicCreateTableAsSelect\nArguments: org.apache.iceberg.spark.SparkCatalog@4b61af54, db.T, Project [id#9], TableSpec(Map()), false\n"
+    plan = read_plan("== Physical Plan ==\n" + text, names)
+    assert plan.write is not None
+    assert (plan.write.place.id, plan.write.final, plan.write.expects) == ('lake.db."T"', False, ("id",))
