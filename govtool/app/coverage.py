@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from govtool.errors import GovtoolError
 from govtool.model import Diagnostic
+from govtool.model.parquet import read_parquet
 
 if TYPE_CHECKING:
     from govtool.capture.sql.extract import Extraction, Shortfall
@@ -261,20 +262,18 @@ def read_coverage(store: Reader, commit: Commit, *, with_diagnostics: bool = Fal
         StoreError: a fragment cannot be read.
         IntegrityError: a fragment is not what was written.
     """
-    import pyarrow.parquet as pq
-
     sources: list[SourceCoverage] = []
     diagnostics: list[tuple[str, Diagnostic]] = []
     reasons: list[Reason] = []
     for ref in store.fragments(commit):
         if ref.table == COVERAGE_TABLE:
-            for row in pq.read_table(io.BytesIO(store.read(ref))).to_pylist():
+            for row in read_parquet(store.read(ref)).to_pylist():
                 counts = {name: int(row.get(name) or 0) for name in Coverage().counts()}
                 sources.append(SourceCoverage(row["source"], row["dialect"], int(row["files"]), Coverage(**counts)))
         elif ref.table == REASONS_TABLE:
-            reasons.extend(Reason(**row) for row in pq.read_table(io.BytesIO(store.read(ref))).to_pylist())
+            reasons.extend(Reason(**row) for row in read_parquet(store.read(ref)).to_pylist())
         elif ref.table == DIAGNOSTICS_TABLE and with_diagnostics:
-            for row in pq.read_table(io.BytesIO(store.read(ref))).to_pylist():
+            for row in read_parquet(store.read(ref)).to_pylist():
                 source = row.pop("source")
                 candidates = tuple(row.pop("candidates") or ())
                 diagnostics.append((source, Diagnostic(candidates=candidates, **row)))

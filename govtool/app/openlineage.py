@@ -22,6 +22,7 @@ from govtool.app.ingest import IngestResult, Said, commit_said, known_batch, sai
 from govtool.app.sql import Progress, SourceText, check_dialect, root_of, source_name
 from govtool.errors import UsageError
 from govtool.model import Derivation, Diagnostic
+from govtool.model.parquet import read_parquet
 from govtool.model.run import RUNS
 from govtool.store import Fragment
 from govtool.store.names import DEFAULT_BRANCH
@@ -255,14 +256,12 @@ def read_state(store: Reader, commit: Commit, source: str | None = None) -> Stat
     Raises:
         StoreError: a fragment cannot be read.
     """
-    import pyarrow.parquet as pq
-
     from govtool.capture.openlineage.merge import TABLE, Row, State
 
     state = State()
     for ref in store.fragments(commit):
         if ref.table == TABLE and source in (None, ref.source):
-            columns = pq.read_table(io.BytesIO(store.read(ref))).to_pydict()
+            columns = read_parquet(store.read(ref)).to_pydict()
             state.update(State.of_rows(map(Row, columns["kind"], columns["key"], columns["doc"])))
     return state
 

@@ -20,6 +20,7 @@ from govtool.errors import IntegrityError
 from govtool.model.derivation import ColumnRef, Derivation, Edge, OutputColumn, Statement
 from govtool.model.diagnostic import Diagnostic
 from govtool.model.kinds import EdgeKind
+from govtool.model.parquet import read_parquet
 
 DERIVATIONS = "derivations"
 """The store table whose fragments hold derivations."""
@@ -200,12 +201,9 @@ def read_table(data: bytes, *, dictionary: bool = True) -> Any:
         IntegrityError: The bytes are not a derivations table, or of a newer layout.
     """
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     try:
-        table = pq.read_table(
-            pa.BufferReader(data), read_dictionary=list(_DICTIONARY) if dictionary else None, use_threads=False
-        )
+        table = read_parquet(data, dictionary=_DICTIONARY if dictionary else ())
     except (pa.ArrowException, OSError) as error:
         raise IntegrityError(
             f"A derivations fragment cannot be read: {error}", code="store.corrupt-fragment"

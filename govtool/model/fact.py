@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from govtool.errors import IntegrityError
+from govtool.model.parquet import read_parquet
 
 FACTS = "facts"
 """The store table whose fragments hold facts."""
@@ -51,12 +52,9 @@ def decode_facts(data: bytes) -> list[Fact]:
     Raises:
         IntegrityError: The bytes are no facts.
     """
-    import io
-
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     try:
-        return [Fact(**row) for row in pq.read_table(io.BytesIO(data)).to_pylist()]
+        return [Fact(**row) for row in read_parquet(data).to_pylist()]
     except (pa.ArrowException, OSError, TypeError) as error:
         raise IntegrityError(f"a facts fragment cannot be read: {error}", code="store.corrupt-fragment") from error

@@ -15,6 +15,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from govtool.errors import IntegrityError
+from govtool.model.parquet import read_parquet
 
 RECORDS = "records"
 """The store table of records: one fragment a dataset."""
@@ -142,10 +143,9 @@ def decode_record(data: bytes) -> Record:
         IntegrityError: It is something else, or of a newer format.
     """
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     try:
-        table = pq.read_table(pa.BufferReader(data), use_threads=False)
+        table = read_parquet(data)
         written = (table.schema.metadata or {}).get(_FORMAT_KEY)
         if written is not None and written != str(FORMAT).encode():
             raise IntegrityError(

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from govtool.errors import IntegrityError
 from govtool.model.diagnostic import Diagnostic
+from govtool.model.parquet import read_parquet
 from govtool.model.record import Identity
 
 RUNS = "runs"
@@ -162,10 +163,9 @@ def decode_runs(data: bytes) -> list[Run]:
         IntegrityError: It is something else, or of a newer format.
     """
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     try:
-        table = pq.read_table(pa.BufferReader(data), use_threads=False)
+        table = read_parquet(data)
         written = (table.schema.metadata or {}).get(_FORMAT_KEY)
         if written is not None and written != str(FORMAT).encode():
             raise IntegrityError(
