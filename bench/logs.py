@@ -5,10 +5,14 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
+import resource
+import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -159,37 +163,70 @@ def write(path: Path, count: int) -> None:
             file.write(json.dumps(record) + "\n")
 
 
-def ingest(log: Path, schema: Path, folder: Path) -> Cost:
-    """``govtool ingest log`` as a process of its own, into a new store."""
+def ingest(log: Path, schema: Path, folder: Path, *engine: str) -> Cost:
+    """``govtool ingest log`` as a process of its own, with those that it starts, into a new store."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "GOVTOOL_CACHE": str(folder / "cache")}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # else each process compiles all of Python's modules again
     store = str(folder / f"store-{time.monotonic_ns()}")
     command = [sys.executable, "-m", "govtool"]
     subprocess.run([*command, "init", "--store", store], env=environment, check=True, capture_output=True)
-    arguments = [
-        "ingest",
-        "log",
-        str(log),
-        "--dialect",
-        "postgres",
-        "--schema",
-        str(schema),
-        "--store",
-        store,
-        "--quiet",
-    ]
+    given = ["--dialect", "postgres", "--schema", str(schema), "--store", store, "--quiet", *engine]
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     start = time.perf_counter()
     process = subprocess.Popen(
-        [*command, *arguments], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [*command, "ingest", "log", str(log), *given],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
-    out, err = process.stdout, process.stderr
-    said = out.read() if out is not None else ""
-    problem = err.read() if err is not None else ""
-    _, status, usage = os.wait4(process.pid, 0)
+    with _Watch(process.pid) as watch:
+        said, problem = process.communicate()
     wall = time.perf_counter() - start
-    process.returncode = os.waitstatus_to_exitcode(status)
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
     if process.returncode:
         raise RuntimeError(problem[-2000:])
-    return Cost(wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, said.strip().splitlines()[-1])
+    cpu = used.ru_utime + used.ru_stime - before.ru_utime - before.ru_stime
+    shutil.rmtree(store)
+    return Cost(wall, cpu, watch.peak / 1e6, said.strip().splitlines()[-1])
+
+
+class _Watch:
+    """The memory of a process and of all that it has started, looked at four times a second."""
+
+    def __init__(self, pid: int) -> None:
+        self.peak = 0
+        self._pid = pid
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._look, daemon=True)
+
+    def __enter__(self) -> _Watch:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._done.set()
+        self._thread.join()
+
+    def _look(self) -> None:
+        while not self._done.wait(0.25):
+            self.peak = max(self.peak, resident(self._pid))
+
+
+def resident(pid: int) -> int:
+    """Bytes in memory of a process and its descendants: shares of what they share (PSS), where the system tells."""
+    total = 0
+    waiting = [pid]
+    while waiting:
+        folder = Path("/proc", str(waiting.pop()))
+        try:
+            found = re.search(r"^Pss:\s+(\d+) kB", (folder / "smaps_rollup").read_text(), re.MULTILINE)
+            total += int(found[1]) * 1024 if found is not None else 0
+            for task in (folder / "task").iterdir():
+                waiting.extend(map(int, (task / "children").read_text().split()))
+        except OSError:
+            continue
+    return total
 
 
 def peers(log: Path) -> dict[str, dict[str, Any]]:
@@ -216,25 +253,38 @@ def peers(log: Path) -> dict[str, dict[str, Any]]:
     return answers
 
 
+ENGINES = {
+    "one process": ["--workers", "1"],
+    "all cores": [],
+    "Spark, local[*]": ["--engine", "spark", "--master", "local[*]"],
+}
+"""How the log is read."""
+
+
 def section(count: int = RECORDS, rounds: int = 3) -> str:
     """Measure, and write the section."""
     with tempfile.TemporaryDirectory(prefix="bench-logs-") as name:
         folder = Path(name)
-        log, schema = folder / "log.jsonl", folder / "schema.json"
-        write(log, count)
-        schema.write_text(json.dumps({table: list(columns) for table, columns in SCHEMA.items()}))
+        log, schema = _made(folder, count)
         size = log.stat().st_size / 1e6
-        costs = []
+        costs: dict[str, list[Cost]] = {}
         rates: dict[str, list[float]] = {}
         answers: dict[str, dict[str, Any]] = {}
         for _ in range(rounds):
-            costs.append(ingest(log, schema, folder))
+            for engine, arguments in ENGINES.items():
+                costs.setdefault(engine, []).append(ingest(log, schema, folder, *arguments))
             answers = peers(log)
             for tool, answer in answers.items():
                 rates.setdefault(tool, []).append(len(answer["seconds"]) / sum(answer["seconds"]))
-    middle = sorted(costs, key=lambda cost: cost.wall)[len(costs) // 2]
-    own = count / middle.wall
-    rows = [["**govtool ingest log**, end to end", "this", f"{own:,.0f}", "", f"{count:,}", 0]]
+    middle = {engine: sorted(several, key=lambda c: c.wall)[len(several) // 2] for engine, several in costs.items()}
+    said = {cost.said.partition(" · ")[2] for several in costs.values() for cost in several}
+    if len(said) > 1:
+        raise RuntimeError(f"engines differ: {sorted(said)}")
+    own = count / middle["all cores"].wall
+    rows = [
+        [f"**govtool ingest log**, {engine}", "this", f"{count / cost.wall:,.0f}", "", f"{count:,}", 0]
+        for engine, cost in middle.items()
+    ]
     for tool, given in sorted(rates.items(), key=lambda item: -statistics.median(item[1])):
         rate = statistics.median(given)
         answer = answers[tool]
@@ -243,17 +293,64 @@ def section(count: int = RECORDS, rounds: int = 3) -> str:
         rows.append(
             [LABELS.get(tool, tool), answer["version"], shown, faster, f"{SAMPLE[tool]:,}", len(answer["failures"])]
         )
-    head = ["tool", "version", "statements/s", "the log is read faster by", "statements", "failed"]
+    head = ["tool", "version", "statements/s", "all cores are faster by", "statements", "failed"]
     return f"""{TITLE}
 
 A generated log of {count:,} statements ({size:,.0f} MB of JSON lines, {TABLES} tables, {REPEATED:.0%} repeats with
-other literals; sessions with search paths, temporary tables and transactions; seeded). govtool reads all of it, in one
-process, from the start of Python to the commit: fingerprints, sessions, extraction with evidence, the store. The others
-are given the first queries of the same log, one at a time, with its schema, imports not counted. Goal: 10 times
-sqlglot.lineage.
+other literals; sessions with search paths, temporary tables and transactions; seeded). govtool reads all of it, from
+the start of Python to the commit: fingerprints, sessions, extraction with evidence, the store. The graph is the same
+however it is read. The others are given the first queries of the same log, one at a time, with its schema, imports not
+counted. Goal: 10 times sqlglot.lineage.
 
 {table(head, rows)}
 
-Wall {middle.wall:.1f} s, CPU {middle.cpu:.1f} s, at most {middle.peak:,.0f} MB; median of {rounds}. It says:
-`{middle.said.replace("log.jsonl: ", "")}`
+{_cost_table(middle)}
+
+Memory is that of all processes together; median of {rounds}. It says: `{said.pop()}`
 """
+
+
+LARGE_TITLE = "## A large query log"
+
+
+def large(count: int = 10_000_000) -> str:
+    """Read a large log once, and write what it took."""
+    with tempfile.TemporaryDirectory(prefix="bench-logs-") as name:
+        folder = Path(name)
+        log, schema = _made(folder, count)
+        size = log.stat().st_size
+        cost = ingest(log, schema, folder)
+    return large_text(count, size, cost)
+
+
+def large_text(count: int, size: int, cost: Cost) -> str:
+    """The section on a large log."""
+    return f"""{LARGE_TITLE}
+
+A log as above of {count:,} statements ({size / 1e9:,.1f} GB), read once by all cores.
+
+{_cost_table({"all cores": cost}, count)}
+
+It says: `{cost.said.partition(" · ")[2]}`
+"""
+
+
+def _made(folder: Path, count: int) -> tuple[Path, Path]:
+    log, schema = folder / "log.jsonl", folder / "schema.json"
+    write(log, count)
+    schema.write_text(json.dumps({table: list(columns) for table, columns in SCHEMA.items()}))
+    return log, schema
+
+
+def _cost_table(costs: dict[str, Cost], count: int = 0) -> str:
+    rows = [
+        [
+            engine,
+            f"{c.wall:,.1f} s",
+            f"{c.cpu:,.1f} s",
+            f"{c.peak:,.0f} MB",
+            *([f"{count / c.wall:,.0f}"] if count else []),
+        ]
+        for engine, c in costs.items()
+    ]
+    return table(["govtool ingest log", "wall", "CPU", "memory at most", *(["statements/s"] if count else [])], rows)
