@@ -184,8 +184,7 @@ def commit_said(
 
 def known_batch(store: Store, branch: str, source: str, batch: str) -> Commit | None:
     """The head, if what the source says there is this batch."""
-    head = store.base(branch)
-    return head if head is not None and store.batches(head, source) == {configured().batch(batch)} else None
+    return store.known(branch, source, configured().batch(batch))
 
 
 def said_before(store: Store, commit: Commit, source: str) -> tuple[Coverage, tuple[Diagnostic, ...]]:

@@ -2,8 +2,8 @@
 
 A file is named by the sha256 of its content, or by the first digits of it, and compared with its name whenever it is
 read: what is damaged is removed and fetched again. It appears by a rename, so that nobody sees half of it. The bound is
-that of the whole cache (`govtool.store.cache`): what was used longest ago goes first. Processes share the cache without
-locks; the worst that can happen to a reader is that a file is gone, and then it is fetched again.
+that of the whole cache (`govtool.store.cache`): what was used longest ago goes first. Readers take no locks: the worst
+that can happen to them is that a file is gone, and then it is fetched again.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import contextlib
 import hashlib
 import os
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from govtool.errors import UsageError
@@ -20,6 +20,7 @@ from govtool.store import cache
 
 _COMMITS = "commits"
 _LEDGER = "written"
+_LOCK = "lock"
 _LEDGER_SIZE = 64 * 1024
 """Bytes of the ledger after which the files are counted anew."""
 
@@ -94,22 +95,34 @@ def _path(name: str) -> Path:
 def _enter(size: int) -> None:
     """Add to the ledger of what was written, and make room where the bound may have been passed.
 
-    The ledger is appended to, which processes may do at once. It counts too much rather than too little: what was
-    written twice or has been removed since is counted until the files are.
+    The ledger counts too much rather than too little: what was written twice or has been removed since is counted until
+    the files are.
     """
     ledger = folder() / _LEDGER
     try:
-        with ledger.open("ab") as file:
-            file.write(b"%d\n" % size)
-        lines = ledger.read_bytes().split()
-        limit = cache.size_limit()
-        commits = cache.tree_size(cache.cache_root() / _COMMITS)
-        if sum(map(int, lines)) + commits > limit or len(lines) * 4 > _LEDGER_SIZE:
-            # A little more than needed goes, so that this is not done at every write.
-            cache.evict(cache.cache_root() / _COMMITS, limit - limit // 10)
-            building = folder() / f".{uuid.uuid4().hex}"
-            building.write_bytes(b"%d\n" % cache.tree_size(folder()))
-            building.replace(ledger)
+        with _locked():
+            with ledger.open("ab") as file:
+                file.write(b"%d\n" % size)
+            lines = ledger.read_bytes().split()
+            limit = cache.size_limit()
+            commits = cache.tree_size(cache.cache_root() / _COMMITS)
+            if sum(map(int, lines)) + commits > limit or len(lines) * 4 > _LEDGER_SIZE:
+                # A little more than needed goes, so that this is not done at every write.
+                cache.evict(cache.cache_root() / _COMMITS, limit - limit // 10)
+                ledger.write_bytes(b"%d\n" % cache.tree_size(folder()))
     except (OSError, ValueError):
         with contextlib.suppress(OSError):
             ledger.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def _locked() -> Iterator[None]:
+    """One process at a time writes the ledger; where there are no such locks, it may count too little for a while."""
+    try:
+        import fcntl
+    except ImportError:
+        yield
+        return
+    with (folder() / _LOCK).open("ab") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield

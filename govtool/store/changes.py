@@ -39,9 +39,12 @@ def fragment_changes(objects: ReadableObjects, old: Commit, new: Commit) -> Frag
         live = Live()
         live.feed(common)
         live.feed(entries)
-        refs = [entry for source in touched for entry in live.entries(source) if entry.adds]
-        sides.append({FragmentRef(e.source, e.table, e.sha256, e.size, e.rows) for e in refs})
-    return FragmentChanges(tuple(sorted(sides[0] - sides[1])), tuple(sorted(sides[1] - sides[0])))
+        refs = [FragmentRef.of(entry) for source in touched for entry in live.entries(source) if entry.adds]
+        sides.append({ref[:5]: ref for ref in refs})  # A fragment is the same in whichever pack it lies.
+    removed, added = (
+        tuple(sorted(ref for said, ref in one.items() if said not in other)) for one, other in (sides, sides[::-1])
+    )
+    return FragmentChanges(removed, added)
 
 
 def _part(

@@ -9,7 +9,11 @@ from typing import Any, TypeAlias
 from govtool.errors import FormatError, IntegrityError
 
 FORMAT = 1
-"""The format of sealed objects that this version writes. See docs/store.md, "Compatibility"."""
+"""The format of sealed objects that need no more than the first one had. See docs/store.md, "Compatibility"."""
+PACKED = 2
+"""The format of slots and manifest nodes that name fragments in packs, or filter the sources of nodes."""
+NEWEST = PACKED
+"""The newest format that this version reads."""
 
 JsonValue: TypeAlias = "bool | int | float | str | list[JsonValue] | dict[str, JsonValue] | None"
 """Anything that JSON can say."""
@@ -51,9 +55,9 @@ def unseal(data: bytes, where: str) -> dict[str, Any]:
         if not isinstance(body, dict):
             raise TypeError(type(body).__name__)
         version = body.get("format")
-        if isinstance(version, int) and version > FORMAT:
+        if isinstance(version, int) and version > NEWEST:
             raise FormatError(
-                f"{where} has format {version}; this version of govtool reads formats up to {FORMAT}",
+                f"{where} has format {version}; this version of govtool reads formats up to {NEWEST}",
                 location=where,
                 hint="upgrade govtool: pip install --upgrade govtool",
             )

@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from govtool.errors import IntegrityError
-from govtool.store.codec import FORMAT, JsonValue, digest, seal, unseal
-from govtool.store.manifest import EMPTY, Manifest
+from govtool.store.codec import JsonValue, digest, seal, unseal
+from govtool.store.manifest import EMPTY, Entry, Manifest
+from govtool.store.packs import pack_key
 
 
 class Fragment(NamedTuple):
@@ -34,11 +35,20 @@ class FragmentRef(NamedTuple):
     sha256: str
     size: int
     rows: int
+    pack: str = ""
+    """The sha256 of the pack that it is in, from byte ``offset`` on; empty: it is an object of its own."""
+    offset: int = 0
+
+    @staticmethod
+    def of(entry: Entry) -> FragmentRef:
+        """The fragment that an entry of the manifest adds."""
+        e = entry
+        return FragmentRef(e.source, e.table, e.sha256, e.size, e.rows, e.pack, e.offset)
 
     @property
     def key(self) -> str:
-        """Where the bytes are, relative to the store."""
-        return f"frag/{self.table}/{self.sha256}.parquet"
+        """The object that holds the bytes, relative to the store."""
+        return pack_key(self.pack) if self.pack else f"frag/{self.table}/{self.sha256}.parquet"
 
 
 class Changes(NamedTuple):
@@ -135,7 +145,7 @@ def encode_slot(commit: Commit, nonce: str) -> bytes:
             if the answer to its request was lost.
     """
     body: dict[str, Any] = {
-        "format": FORMAT,
+        "format": commit.manifest.format,
         "seq": commit.seq,
         "parent": commit.parent,
         "branch": commit.branch,

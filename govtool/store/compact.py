@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 
 from govtool import __version__
+from govtool.errors import GovtoolError
 from govtool.store import log
 from govtool.store.branches import again, existing
 from govtool.store.commit import Commit, CommitResult
@@ -24,6 +25,31 @@ def compaction_due(commit: Commit, live: int) -> bool:
         live: How many fragments are live at it.
     """
     return commit.manifest.stored > max(_WORTH, 2 * live)
+
+
+def keep_compact(store: Store, commit: Commit, entries: int, *, author: str) -> CommitResult | None:
+    """After a commit: compact its branch if that is due. Never fails; the commit stands whatever happens here.
+
+    Looking takes a read of the manifest, so it is done only when that has grown to twice its size, from a thousand
+    entries on: a handful of times in the life of a store.
+
+    Args:
+        store: The store.
+        commit: The commit.
+        entries: How many entries it added, at most.
+        author: For people.
+
+    Returns:
+        The commit that compacted, if there is one.
+    """
+    stored = commit.manifest.stored
+    if (stored // _WORTH).bit_length() == (max(0, stored - entries) // _WORTH).bit_length():
+        return None
+    try:
+        live = sum(1 for _ in log.read_live(store.objects, commit, store.nodes).entries())
+        return compact(store, commit.branch, author=author) if compaction_due(commit, live) else None
+    except GovtoolError:
+        return None
 
 
 def compact(store: Store, branch: str = DEFAULT_BRANCH, *, author: str) -> CommitResult:

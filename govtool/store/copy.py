@@ -88,6 +88,6 @@ def _read(source: Store, keys: list[str]) -> Iterable[tuple[str, bytes]]:
                 continue
             raise IntegrityError(f"{key} vanished while it was copied", location=key, hint="run it again")
         stated = key.rsplit("/", 1)[-1].split(".", 1)[0]
-        if key.startswith(("frag/", "manifest/")) and stated != digest(data):
+        if key.startswith(("frag/", "pack/", "manifest/")) and stated != digest(data):
             raise IntegrityError(f"{key} is damaged", location=key, hint="run govtool store fsck")
         yield key, data

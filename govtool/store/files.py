@@ -37,8 +37,14 @@ class LocalFiles:
 
     def get_range(self, key: str, start: int, end: int) -> bytes | None:
         """See `ReadableObjects.get_range`."""
-        data = self.get(key)
-        return None if data is None else data[start:end]
+        try:
+            with (self.root / key).open("rb") as file:
+                file.seek(start)
+                return file.read(end - start)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except (OSError, ValueError) as error:
+            raise translate(error, f"read {key}", self.uri) from error
 
     def scan(self, prefix: str, after: str = "") -> Iterator[ObjectInfo]:
         """See `ReadableObjects.scan`."""

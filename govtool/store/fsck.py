@@ -15,6 +15,7 @@ from govtool.errors import StoreError, UsageError
 from govtool.store import log, refs
 from govtool.store.codec import digest
 from govtool.store.commit import Commit, slot_key
+from govtool.store.manifest import Entry
 from govtool.store.names import DEFAULT_BRANCH, check_branch
 from govtool.store.reachable import fragment_keys, listed_slots
 from govtool.store.reader import MARKER, read_marker
@@ -185,7 +186,7 @@ class _Checker:
 
     def _check_manifest(self, commit: Commit) -> None:
         for entry in commit.manifest.tail:
-            self._fragments.update(dict.fromkeys(fragment_keys([entry]), entry.size))
+            self._note_fragment(entry)
         waiting = list(commit.manifest.refs)
         while waiting:
             ref = waiting.pop()
@@ -198,8 +199,13 @@ class _Checker:
                 self._report(error.code, ref.key, error.message)
                 continue
             for entry in entries:
-                self._fragments.update(dict.fromkeys(fragment_keys([entry]), entry.size))
+                self._note_fragment(entry)
             waiting.extend(children)
+
+    def _note_fragment(self, entry: Entry) -> None:
+        """An object with a fragment must be there, and large enough: a pack ends with the last of its fragments."""
+        for key in fragment_keys([entry]):
+            self._fragments[key] = max(self._fragments.get(key, 0), entry.offset + entry.size)
 
     def _check_anchor(self, against: Anchor) -> None:
         key = slot_key(against.branch, against.seq)
@@ -213,12 +219,12 @@ class _Checker:
             self._report("store.anchor", key, message)
 
     def _check_fragments(self, contents: bool, progress: Callable[[int, int], None] | None) -> None:
-        there = {info.key: info.size for info in self._objects.scan("frag")}
+        there = {info.key: info.size for folder in ("frag", "pack") for info in self._objects.scan(folder)}
         keys = sorted(self._fragments)
         for done, key in enumerate(keys, 1):
             if key not in there:
                 self._report("store.corrupt-fragment", key, "the fragment is missing")
-            elif there[key] != self._fragments[key]:
+            elif there[key] != self._fragments[key] and (key.startswith("frag/") or there[key] < self._fragments[key]):
                 message = f"the fragment has {there[key]} bytes instead of {self._fragments[key]}"
                 self._report("store.corrupt-fragment", key, message)
             if progress and not contents:
@@ -235,4 +241,4 @@ class _Checker:
             batch = keys[start : start + _BATCH]
             for key, data in zip(batch, self._objects.get_many(batch), strict=True):
                 self._bytes += len(data or b"")
-                yield key, data is not None and key.endswith(f"/{digest(data)}.parquet")
+                yield key, data is not None and key.endswith((f"/{digest(data)}.parquet", f"/{digest(data)}.pack"))

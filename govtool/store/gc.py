@@ -20,7 +20,7 @@ from govtool.store.store import Store
 
 GRACE = timedelta(days=1)
 """How old garbage must be; more than the longest commit can take."""
-_SWEPT = ("frag", "manifest", "tmp", published.FOLDER)
+_SWEPT = ("frag", "pack", "manifest", "tmp", published.FOLDER)
 
 
 @dataclass(frozen=True, slots=True)

@@ -103,7 +103,7 @@ def open_objects(uri: str, *, create: bool = False) -> Objects:
     if path is None:
         from govtool.store import aws
 
-        scheme = shown.split("://", 1)[0]
+        scheme = uri.split("://", 1)[0].lower()
         patience = ONCE if scheme == "memory" else aws.patience() if scheme in _S3 else Patience()
         return ObstoreObjects(shown, store, patience)
     from govtool.store.local import LocalObjects

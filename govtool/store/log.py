@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from govtool.errors import IntegrityError
@@ -48,13 +48,21 @@ class Position(NamedTuple):
 
     head: Commit | None
     lag: int | None
+    sure: bool = True
+    """Whether the slot after it was looked at, and was free."""
 
 
-def read_position(objects: ReadableObjects, branch: str) -> Position:
+def read_position(objects: ReadableObjects, branch: str, *, hasty: bool = False) -> Position:
     """Find the newest commit of a branch.
 
     Three requests where the hint is right or lags by one: the hint, the slot after it, and the hint's slot unless the
-    one after it was there.
+    one after it was there; then, the slot after that.
+
+    Args:
+        objects: The store's objects.
+        branch: A checked branch name.
+        hasty: Do not look behind a slot that was found after the hint's: a writer who tries to take the one behind it
+            is told as much.
 
     Raises:
         IntegrityError: if a slot that was read is damaged or does not continue the one before it.
@@ -62,9 +70,9 @@ def read_position(objects: ReadableObjects, branch: str) -> Position:
     hint = decode_hint(objects.get(hint_key(branch)))
     if hint is None:
         return Position(_listed_head(objects, branch, 0), None)
-    found = read_ahead(objects, branch, hint.seq, hint.id)
+    found = read_ahead(objects, branch, hint.seq, hint.id, most=1 if hasty else None)
     if found:
-        return Position(found[-1], found[-1].seq - hint.seq)
+        return Position(found[-1], found[-1].seq - hint.seq, sure=not hasty)
     head = read_slot(objects, branch, hint.seq)
     if head is None:  # The hint is ahead of the log, as after a restore: only a listing tells.
         return Position(_listed_head(objects, branch, 0), None)
@@ -73,10 +81,20 @@ def read_position(objects: ReadableObjects, branch: str) -> Position:
     return Position(head, 0)
 
 
-def read_ahead(objects: ReadableObjects, branch: str, seq: int, parent: str) -> list[Commit]:
-    """The commits after slot ``seq``, whose commit is ``parent``, oldest first; a long gap is skipped by a listing."""
+def read_ahead(
+    objects: ReadableObjects, branch: str, seq: int, parent: str, *, most: int | None = None
+) -> list[Commit]:
+    """The commits after slot ``seq``, whose commit is ``parent``, oldest first; a long gap is skipped by a listing.
+
+    Args:
+        objects: The store's objects.
+        branch: A checked branch name.
+        seq: The slot to start from.
+        parent: The id of its commit.
+        most: Stop after so many.
+    """
     found: list[Commit] = []
-    while (commit := read_slot(objects, branch, seq + 1)) is not None:
+    while (most is None or len(found) < most) and (commit := read_slot(objects, branch, seq + 1)) is not None:
         if commit.fork is None and commit.parent != parent:
             raise chain_error(slot_key(branch, seq), "is not what the commit after it was made from")
         found.append(commit)
@@ -132,8 +150,72 @@ def walk(objects: ReadableObjects, commit: Commit | None) -> Iterator[Commit]:
         commit = read_parent(objects, commit)
 
 
-def read_live(objects: ReadableObjects, commit: Commit) -> Live:
+class Nodes:
+    """Reads manifest nodes; those of a remote store by way of the local cache.
+
+    Attributes:
+        objects: The store's objects.
+        requests: How many nodes were asked for and were not at hand.
+    """
+
+    def __init__(self, objects: ReadableObjects) -> None:
+        self.objects = objects
+        self.requests = 0
+
+    def read(self, refs: list[NodeRef]) -> list[tuple[tuple[Entry, ...], tuple[NodeRef, ...]]]:
+        """See `read_nodes`."""
+        if getattr(self.objects, "is_remote", False):
+            from govtool.store import blobs
+
+            return _decoded(
+                refs, blobs.through([ref.sha256 for ref in refs], lambda at: self._ask([refs[i] for i in at]))
+            )
+        return _decoded(refs, self._ask(refs))
+
+    def _ask(self, refs: list[NodeRef]) -> list[bytes | None]:
+        self.requests += len(refs)
+        return self.objects.get_many([ref.key for ref in refs])
+
+
+def read_said(nodes: Nodes, commit: Commit, sources: Iterable[str]) -> Live:
+    """What some sources say at a commit, from as few nodes as can be: the newest first, until each was retracted.
+
+    Raises:
+        IntegrityError: if a manifest node is missing or damaged.
+    """
+    wanted = set(sources)
+    told: list[tuple[Entry, ...]] = []
+    left = set(wanted)
+
+    def take(entries: tuple[Entry, ...]) -> None:
+        told.append(tuple(entry for entry in entries if entry.source in left))
+        left.difference_update(entry.source for entry in entries if entry.op == "-")
+
+    def visit(refs: Iterable[NodeRef]) -> None:
+        for ref in reversed(tuple(refs)):
+            if not any(map(ref.mentions, left)):
+                continue
+            ((entries, children),) = nodes.read([ref])
+            if children:
+                visit(children)
+            else:
+                take(entries)
+
+    take(commit.manifest.tail)
+    visit(commit.manifest.refs)
+    live = Live()
+    for entries in reversed(told):
+        live.feed(entries)
+    return live
+
+
+def read_live(objects: ReadableObjects, commit: Commit, nodes: Nodes | None = None) -> Live:
     """What is live at a commit.
+
+    Args:
+        objects: The store's objects.
+        commit: The commit.
+        nodes: Where to read nodes from, if not from the objects themselves.
 
     Raises:
         IntegrityError: if a manifest node is missing or damaged.
@@ -141,11 +223,12 @@ def read_live(objects: ReadableObjects, commit: Commit) -> Live:
     live = Live()
     items: list[NodeRef | tuple[Entry, ...]] = list(commit.manifest.refs)
     while any(isinstance(item, NodeRef) for item in items):
-        nodes = iter(read_nodes(objects, [item for item in items if isinstance(item, NodeRef)]))
+        wanted = [item for item in items if isinstance(item, NodeRef)]
+        read = iter(nodes.read(wanted) if nodes else read_nodes(objects, wanted))
         below: list[NodeRef | tuple[Entry, ...]] = []
         for item in items:
             if isinstance(item, NodeRef):
-                entries, children = next(nodes)
+                entries, children = next(read)
                 below.extend(children if children else (entries,))
             else:
                 below.append(item)
@@ -159,8 +242,14 @@ def read_live(objects: ReadableObjects, commit: Commit) -> Live:
 
 def read_nodes(objects: ReadableObjects, refs: list[NodeRef]) -> list[tuple[tuple[Entry, ...], tuple[NodeRef, ...]]]:
     """The contents of manifest nodes, verified, in order."""
+    return _decoded(refs, objects.get_many([ref.key for ref in refs]))
+
+
+def _decoded(
+    refs: list[NodeRef], contents: Sequence[bytes | None]
+) -> list[tuple[tuple[Entry, ...], tuple[NodeRef, ...]]]:
     nodes = []
-    for ref, data in zip(refs, objects.get_many([ref.key for ref in refs]), strict=True):
+    for ref, data in zip(refs, contents, strict=True):
         if data is None or digest(data) != ref.sha256:
             raise IntegrityError(
                 f"{ref.key} is {'missing' if data is None else 'damaged'}",

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from govtool.errors import IntegrityError
-from govtool.store.codec import FORMAT, digest, seal, unseal
+from govtool.store.codec import FORMAT, PACKED, digest, seal, unseal
 
 TAIL = 32
 """A tail of more entries than this is folded into a node."""
@@ -42,6 +42,14 @@ class Entry(NamedTuple):
     sha256: str = ""
     size: int = 0
     rows: int = 0
+    pack: str = ""
+    """The sha256 of the pack that the fragment is in, from byte ``offset`` on; empty: it is an object of its own."""
+    offset: int = 0
+
+    @property
+    def said(self) -> tuple[str | int, ...]:
+        """What is said, without ``op`` and wherever it lies."""
+        return self[1:7]
 
     @property
     def adds(self) -> bool:
@@ -50,12 +58,13 @@ class Entry(NamedTuple):
 
 
 class NodeRef(NamedTuple):
-    """A reference to a node. ``sources`` are those it mentions, or ``None`` for "too many to list"."""
+    """A reference to a node."""
 
     sha256: str
     entries: int
     """Entries below the node, dead ones included."""
-    sources: tuple[str, ...] | None
+    sources: tuple[str, ...] | str | None
+    """The sources that it mentions; for many, a filter of them (`_filter`); ``None`` where that would let all pass."""
 
     @property
     def key(self) -> str:
@@ -64,6 +73,9 @@ class NodeRef(NamedTuple):
 
     def mentions(self, source: str) -> bool:
         """Whether the node may hold something about ``source``."""
+        if isinstance(self.sources, str):
+            bits = _bits(source)
+            return int(self.sources, 16) & bits == bits
         return self.sources is None or source in self.sources
 
 
@@ -149,6 +161,11 @@ class Manifest(NamedTuple):
             level += 1
         return Manifest(tail, tuple(levels)), nodes
 
+    @property
+    def format(self) -> int:
+        """The oldest format that can say this."""
+        return _format(self.tail, self.refs)
+
     def to_json(self) -> dict[str, Any]:
         """Plain data for the slot."""
         return {"tail": _entries_json(self.tail), "levels": [_refs_json(level) for level in self.levels]}
@@ -197,7 +214,7 @@ class Live:
 
 def encode_node(node: Node) -> bytes:
     """The bytes of a node; its key is their sha256."""
-    body: dict[str, Any] = {"format": FORMAT}
+    body: dict[str, Any] = {"format": _format(node.entries, node.children)}
     if node.children:
         body["children"] = _refs_json(node.children)
     else:
@@ -223,18 +240,47 @@ def _identity(entry: Entry) -> tuple[str, ...]:
     return (entry.source,) if entry.op == "=" else (entry.source, entry.table, entry.sha256)
 
 
-def _mentioned(entries: Iterable[Entry], children: Iterable[NodeRef]) -> tuple[str, ...] | None:
+def _mentioned(entries: Iterable[Entry], children: Iterable[NodeRef]) -> tuple[str, ...] | str | None:
     names = {entry.source for entry in entries}
+    filters = 0
     for child in children:
         if child.sources is None:
             return None
-        names.update(child.sources)
-    short = len(names) <= _SOURCES and sum(map(len, names)) <= _SOURCES_TEXT
-    return tuple(sorted(names)) if short else None
+        if isinstance(child.sources, str):
+            filters |= int(child.sources, 16)
+        else:
+            names.update(child.sources)
+    if not filters and len(names) <= _SOURCES and sum(map(len, names)) <= _SOURCES_TEXT:
+        return tuple(sorted(names))
+    return _filter(names, filters)
+
+
+_FILTER_BITS = 256
+_FILTER_MOST = 128
+"""A filter with more bits set than this lets one name in eight pass that is not in it."""
+
+
+def _filter(names: Iterable[str], bits: int = 0) -> str | None:
+    """A Bloom filter (Bloom, "Space/time trade-offs in hash coding", 1970) of names, in hex."""
+    for name in names:
+        bits |= _bits(name)
+    return None if bits.bit_count() > _FILTER_MOST else f"{bits:0{_FILTER_BITS // 4}x}"
+
+
+def _bits(name: str) -> int:
+    """The three bits of a name."""
+    hashed = bytes.fromhex(digest(name.encode("utf-8", "surrogatepass")))
+    return 1 << hashed[0] | 1 << hashed[1] | 1 << hashed[2]
+
+
+def _format(entries: Iterable[Entry], refs: Iterable[NodeRef]) -> int:
+    newer = any(entry.pack for entry in entries) or any(isinstance(ref.sources, str) for ref in refs)
+    return PACKED if newer else FORMAT
 
 
 def _entries_json(entries: Iterable[Entry]) -> list[list[Any]]:
-    return [[e.op, e.source] if e.op == "-" else [e.op, e.source, e.batch] if e.op == "=" else list(e) for e in entries]
+    shown = {"-": 2, "=": 3}
+    return [list(e[: shown.get(e.op, 9 if e.pack else 7)]) for e in entries]
 
 
 def _entries(body: Any) -> tuple[Entry, ...]:
@@ -244,16 +290,25 @@ def _entries(body: Any) -> tuple[Entry, ...]:
 def _entry(row: Any) -> Entry:
     if len(row) <= 3:
         return Entry(str(row[0]), str(row[1]), str(row[2]) if len(row) == 3 else "")
-    op, source, batch, table, sha256, size, rows = row
-    return Entry(str(op), str(source), str(batch), str(table), str(sha256), int(size), int(rows))
+    op, source, batch, table, sha256, size, rows, *place = row
+    pack, offset = place or ("", 0)
+    return Entry(
+        str(op), str(source), str(batch), str(table), str(sha256), int(size), int(rows), str(pack), int(offset)
+    )
 
 
 def _refs_json(refs: Iterable[NodeRef]) -> list[list[Any]]:
-    return [[ref.sha256, ref.entries, None if ref.sources is None else list(ref.sources)] for ref in refs]
+    return [
+        [ref.sha256, ref.entries, list(ref.sources) if isinstance(ref.sources, tuple) else ref.sources] for ref in refs
+    ]
 
 
 def _refs(body: Any) -> tuple[NodeRef, ...]:
     return tuple(
-        NodeRef(str(sha256), int(entries), None if sources is None else tuple(map(str, sources)))
+        NodeRef(str(sha256), int(entries), tuple(map(str, sources)) if isinstance(sources, list) else _checked(sources))
         for sha256, entries, sources in body
     )
+
+
+def _checked(sources: Any) -> str | None:
+    return None if sources is None else f"{int(sources, 16):0{_FILTER_BITS // 4}x}"

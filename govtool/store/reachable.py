@@ -61,7 +61,7 @@ def reachable_keys(objects: ReadableObjects, commits: Iterable[Commit]) -> set[s
 
 
 def fragment_keys(entries: Iterable[Entry]) -> Iterator[str]:
-    """The keys of the fragments that entries add."""
+    """The keys of the objects with the fragments that entries add."""
     for entry in entries:
         if entry.adds:
-            yield FragmentRef(entry.source, entry.table, entry.sha256, entry.size, entry.rows).key
+            yield FragmentRef.of(entry).key

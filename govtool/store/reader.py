@@ -10,7 +10,7 @@ from govtool.store import log
 from govtool.store.codec import digest, unseal
 from govtool.store.commit import Commit, FragmentRef
 from govtool.store.names import DEFAULT_BRANCH, check_branch
-from govtool.store.objects import ReadableObjects
+from govtool.store.objects import ReadableObjects, in_parallel
 
 MARKER = "govtool.json"
 """The object that makes a place a store: its format and its id."""
@@ -29,6 +29,7 @@ class Reader:
         self.objects = objects
         self.uri = objects.uri
         self._store_id = store_id
+        self.nodes = log.Nodes(objects)
 
     @property
     def store_id(self) -> str:
@@ -78,12 +79,12 @@ class Reader:
 
     def fragments(self, commit: Commit) -> tuple[FragmentRef, ...]:
         """The fragments that are live at a commit, sorted."""
-        live = log.read_live(self.objects, commit)
-        return tuple(sorted(FragmentRef(e.source, e.table, e.sha256, e.size, e.rows) for e in live.entries() if e.adds))
+        live = log.read_live(self.objects, commit, self.nodes)
+        return tuple(sorted(FragmentRef.of(entry) for entry in live.entries() if entry.adds))
 
     def batches(self, commit: Commit, source: str) -> frozenset[str]:
         """The batches of which a source's live fragments are; one, for a source that is always replaced as a whole."""
-        return frozenset(entry.batch for entry in log.read_live(self.objects, commit).entries(source))
+        return frozenset(entry.batch for entry in log.read_said(self.nodes, commit, (source,)).entries(source))
 
     def read(self, ref: FragmentRef) -> bytes:
         """The bytes of a fragment, verified.
@@ -111,12 +112,34 @@ class Reader:
     def _contents(self, refs: Sequence[FragmentRef]) -> Sequence[bytes | None]:
         """The bytes of fragments, unverified; those of a remote store by way of the local cache."""
         if not self.is_remote:
-            return self.objects.get_many([ref.key for ref in refs])
+            return self._fetch(refs)
         from govtool.store import blobs
 
-        return blobs.through(
-            [ref.sha256 for ref in refs], lambda missing: self.objects.get_many([refs[place].key for place in missing])
+        return blobs.through([ref.sha256 for ref in refs], lambda missing: self._fetch([refs[i] for i in missing]))
+
+    def _fetch(self, refs: Sequence[FragmentRef]) -> list[bytes | None]:
+        """The bytes of fragments: objects of their own each, and of every pack one stretch with all that is wanted."""
+        alone = [ref for ref in refs if not ref.pack]
+        found = dict(zip((ref.sha256 for ref in alone), self.objects.get_many([r.key for r in alone]), strict=True))
+        packed: dict[str, list[FragmentRef]] = {}
+        for ref in refs:
+            if ref.pack:
+                packed.setdefault(ref.key, []).append(ref)
+        spans = [
+            (key, min(ref.offset for ref in inner), max(ref.offset + ref.size for ref in inner))
+            for key, inner in packed.items()
+        ]
+        many = len(spans) > 1 and self.is_remote
+        stretches = (
+            in_parallel(lambda span: self.objects.get_range(*span), spans)
+            if many
+            else [self.objects.get_range(*span) for span in spans]
         )
+        for (key, start, _), data in zip(spans, stretches, strict=True):
+            for ref in packed[key]:
+                low = ref.offset - start
+                found[ref.sha256] = None if data is None else data[low : low + ref.size]
+        return [found[ref.sha256] for ref in refs]
 
 
 def read_marker(objects: ReadableObjects) -> str:

@@ -45,8 +45,19 @@ class Store(Reader):
 
         What others commit in between is seen all the same, as it is when writers meet.
         """
-        self._seen[branch] = position = log.read_position(self.objects, check_branch(branch))
+        self._seen[branch] = position = log.read_position(self.objects, check_branch(branch), hasty=self.is_remote)
         return None if position.head is None or position.head.closed else position.head
+
+    def known(self, branch: str, source: str, batch: str) -> Commit | None:
+        """The newest commit of a branch, if what a source says there is one batch; else the same as `base`."""
+        head = self.base(branch)
+        while head is not None and self.batches(head, source) == {batch}:
+            if self._seen[branch].sure:
+                return head
+            later = log.read_ahead(self.objects, branch, head.seq, head.id)
+            head = later[-1] if later else head
+            self._seen[branch] = log.Position(head, None)
+        return None
 
     @classmethod
     def init(cls, uri: str, *, exist_ok: bool = False) -> Store:
@@ -153,7 +164,7 @@ class Store(Reader):
             UsageError: for a summary that is not JSON or is too large, or a bad source, table or branch name.
         """
         check_branch(branch)
-        return Writer(self.objects, branch).commit(
+        result = Writer(self.objects, branch, nodes=self.nodes).commit(
             changes,
             message=message,
             author=author,
@@ -162,6 +173,12 @@ class Store(Reader):
             must_exist=branch != DEFAULT_BRANCH,
             position=self._seen.pop(branch, None),
         )
+        if result.created:
+            from govtool.store.compact import keep_compact
+
+            entries = len(changes.add) + len(changes.uploaded) + 2 * len(changes.retract)
+            keep_compact(self, result.commit, entries, author=author)
+        return result
 
 
 def _probe(objects: Objects) -> None:

@@ -35,6 +35,7 @@ from govtool.store.commit import (
 from govtool.store.manifest import Entry, Live, Manifest, node_key
 from govtool.store.names import check_source, check_table
 from govtool.store.objects import Objects
+from govtool.store.packs import Place, arrange
 
 PATIENCE = 120.0
 """Seconds for which a writer tries again when others win."""
@@ -48,7 +49,7 @@ _LONGEST_PAUSE = 0.25
 """Seconds. Somebody wins every round, so that long pauses would only leave slots unused."""
 _LOOK_AHEAD = 4
 _SMALL = 4
-"""A commit of more fragments than this reads the manifest first, to leave out those that are there already."""
+"""A commit of more fragments than this looks first which of them are there already; fewer are a request or two."""
 
 
 class LostSlotError(ConflictError):
@@ -63,6 +64,7 @@ class Writer:
         branch: A checked branch name.
         now: The clock.
         sleep: Waits for so many seconds.
+        nodes: Reads manifest nodes, and knows how many were read for this commit already.
     """
 
     def __init__(
@@ -72,11 +74,14 @@ class Writer:
         *,
         now: Callable[[], datetime] = clock.now,
         sleep: Callable[[float], None] = time.sleep,
+        nodes: log.Nodes | None = None,
     ) -> None:
         self._objects = objects
         self._branch = branch
         self._now = now
         self._sleep = sleep
+        self._nodes = nodes or log.Nodes(objects)
+        self._remote = bool(getattr(objects, "is_remote", False))
 
     def commit(
         self,
@@ -93,7 +98,7 @@ class Writer:
         """See `govtool.store.store.Store.commit`; ``must_exist`` refuses a branch without commits."""
         _check(changes, message, author, batch, summary)
         batch = batch or uuid.uuid4().hex
-        position = position or log.read_position(self._objects, self._branch)
+        position = position or log.read_position(self._objects, self._branch, hasty=self._remote)
         base = position.head
         if (base is None and must_exist) or (base is not None and base.closed):
             raise UnknownNameError(
@@ -101,32 +106,43 @@ class Writer:
                 code="usage.unknown-branch",
                 hint=f"run govtool branch create {self._branch}",
             )
-        data = {}
-        entries = []
+        data: dict[str, bytes] = {}
+        refs: list[FragmentRef] = []
         for fragment in changes.add:
             sha256 = digest(fragment.data)
-            ref = FragmentRef(fragment.source, fragment.table, sha256, len(fragment.data), fragment.rows)
-            data[ref.key] = fragment.data
-            entries.append(Entry("~", ref.source, batch, ref.table, sha256, ref.size, ref.rows))
-        entries += [Entry("~", r.source, batch, r.table, r.sha256, r.size, r.rows) for r in changes.uploaded]
-        adding = {entry.source for entry in entries}
+            refs.append(FragmentRef(fragment.source, fragment.table, sha256, len(fragment.data), fragment.rows))
+            data[sha256] = fragment.data
+        refs += changes.uploaded
+        adding = {ref.source for ref in refs}
+        entries = [Entry("~", r.source, batch, r.table, r.sha256, r.size, r.rows, r.pack, r.offset) for r in refs]
         entries += [Entry("=", source, batch) for source in dict.fromkeys(changes.retract) if source not in adding]
 
         live: Live | None = None
         if base is not None and (not base.manifest.levels or len(data) > _SMALL):
-            live = log.read_live(self._objects, base)
-            if _says(live, changes, entries):
+            live = log.read_said(self._nodes, base, changes.sources)
+        if live is None or not _says(live, changes, entries):
+            there = {(e.table, e.sha256): (e.pack, e.offset) for e in live.entries()} if live else {}
+            entries, items = _placed(entries, data, there, pack=self._remote)
+            created = self._objects.create_many(items)
+            if base is not None and live is None and not any(created):
+                live = log.read_said(self._nodes, base, changes.sources)
+        if base is not None and live is not None and _says(live, changes, entries):
+            later = [] if position.sure else log.read_ahead(self._objects, self._branch, base.seq, base.id)
+            if not later:
                 return CommitResult(base, created=False)
-            for entry in live.entries():
-                data.pop(FragmentRef(entry.source, entry.table, entry.sha256, entry.size, entry.rows).key, None)
-        created = self._objects.create_many(list(data.items()))
-        if base is not None and live is None and not any(created):
-            live = log.read_live(self._objects, base)
-            if _says(live, changes, entries):
-                return CommitResult(base, created=False)
-        self._renew(list(data.items()), created)
-        fresh = {digest(content) for content, new in zip(data.values(), created, strict=True) if new}
-        entries = [e._replace(op="+") if e.sha256 in fresh else e for e in entries]
+            return self.commit(
+                changes,
+                message=message,
+                author=author,
+                batch=batch,
+                summary=summary,
+                must_exist=must_exist,
+                merged=merged,
+                position=log.Position(later[-1], None),
+            )
+        self._renew(items, created)
+        fresh = {key for (key, _), new in zip(items, created, strict=True) if new}
+        entries = [e._replace(op="+") if not e.pack and FragmentRef.of(e).key in fresh else e for e in entries]
         draft = Commit(
             seq=0,
             id="",
@@ -179,7 +195,7 @@ class Writer:
             manifest = (base.manifest if base else Manifest()).apply(changes.retract, entries)
             # A commit that writes a node leaves the hint one behind, which costs its readers nothing, so that it
             # needs no more requests than others. This works when the hint is up to date.
-            manifest, nodes = manifest.folded(now=lag == 0)
+            manifest, nodes = manifest.folded(now=lag == 0 and not self._nodes.requests)
             self._create_nodes({s: data for s, data in nodes.items() if s not in written})
             written.update(nodes)
             attempt = replace(
@@ -192,8 +208,9 @@ class Writer:
             )
             commit, winner = self._put_slot(attempt)
             if commit is not None:
-                if not (nodes and lag == 0):
+                if not ((nodes or self._nodes.requests) and lag == 0):
                     self._put_hint(commit)
+                self._nodes.requests = 0
                 return CommitResult(commit, created=True)
             if time.monotonic() > deadline:
                 raise ConflictError(
@@ -219,7 +236,7 @@ class Writer:
             # A long gap is skipped over by a listing: then nobody saw whether the batch went by.
             gap = base.seq - winner.seq >= len(passed)
             if (gap or any(c.batch == draft.batch for c in passed)) and _says(
-                log.read_live(self._objects, base), changes, entries
+                log.read_said(self._nodes, base, changes.sources), changes, entries
             ):
                 return CommitResult(base, created=False)
 
@@ -296,15 +313,43 @@ class Writer:
         return base.time
 
 
+def _placed(
+    entries: list[Entry], data: Mapping[str, bytes], there: Mapping[tuple[str, str], tuple[str, int]], *, pack: bool
+) -> tuple[list[Entry], list[tuple[str, bytes]]]:
+    """Find a place for what is added: where it is already, in a pack, or in an object of its own.
+
+    Args:
+        entries: Of the commit.
+        data: New contents by their digests; what entries add beyond that is in its place.
+        there: Places of what the sources say already, by table and digest.
+        pack: Whether to put small fragments together.
+
+    Returns:
+        The entries with their places, and the objects to be written.
+    """
+    new = {e.sha256: data[e.sha256] for e in entries if e.sha256 in data and (e.table, e.sha256) not in there}
+    packs, places = arrange(new) if pack else ({}, {})
+    found: list[Entry] = []
+    items: dict[str, bytes] = dict(packs)
+    for entry in entries:
+        if entry.sha256 in data:
+            place = there.get((entry.table, entry.sha256)) or places.get(entry.sha256) or Place()
+            entry = entry._replace(pack=place[0], offset=place[1])
+            if not entry.pack and (entry.table, entry.sha256) not in there:
+                items[FragmentRef.of(entry).key] = data[entry.sha256]
+        found.append(entry)
+    return found, list(items.items())
+
+
 def _says(live: Live, changes: Changes, entries: list[Entry]) -> bool:
     """Whether the sources of ``changes`` say exactly this already, by the same batch."""
     after = Live()
     for source in changes.sources:
         after.feed(live.entries(source))
-    before = {entry[1:] for entry in after.entries()}
+    before = {entry.said for entry in after.entries()}
     after.feed([Entry("-", source) for source in changes.retract])
     after.feed(entries)
-    return before == {entry[1:] for entry in after.entries()}
+    return before == {entry.said for entry in after.entries()}
 
 
 def _check(changes: Changes, message: str, author: str, batch: str, summary: Mapping[str, JsonValue]) -> None:

@@ -310,7 +310,7 @@ def test_a_damaged_manifest_node_is_seen(store, say):
 def test_a_newer_format_is_refused(store, uri, say, key):
     say("etl", b"a")
     body = json.loads(store.objects.get(key))
-    body["format"] = 2
+    body["format"] = 3
     store.objects.put(key, json.dumps(body).encode())
     with pytest.raises(FormatError) as caught:
         Store.open(uri).head()

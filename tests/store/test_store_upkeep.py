@@ -13,7 +13,7 @@ from store_doubles import At, Wrapped, counting, speak, unreachable
 
 from govtool import clock
 from govtool.errors import ConflictError, IntegrityError, StoreError, UsageError
-from govtool.store import Store, branches, log, manifest, tags
+from govtool.store import Changes, Fragment, Store, branches, log, manifest, tags
 from govtool.store.changes import fragment_changes
 from govtool.store.codec import seal, unseal
 from govtool.store.compact import compact, compaction_due
@@ -63,6 +63,38 @@ def test_compaction_changes_nothing_that_is_said(busy):
     assert not compact(busy, author="ann").created
     assert not speak(busy, "s29", b"119", batch="b119").created
     assert compaction_due(before, 46) is False
+
+
+def test_commits_compact_when_it_is_due(monkeypatch):
+    """The manifest of a store that is written for ever stays in proportion to what is live."""
+    monkeypatch.setattr("govtool.store.compact._WORTH", 64)
+    store = Store.init("memory://")
+    stored = []
+    for n in range(400):
+        # Nine sources a commit, so that nodes mention many and none is dropped whole.
+        names = tuple(f"job{(n + k) % 90}" for k in range(9))
+        add = tuple(Fragment(name, "numbers", b"%d %s" % (n, name.encode()), 1) for name in names)
+        store.commit(Changes(names, add), message="m", author="ann", batch=f"b{n}")
+        stored.append(store.head().manifest.stored)
+    assert any(commit.message == "compact" for commit in store.log())
+    assert max(stored) < 600
+    head = store.head()
+    assert len({ref.source for ref in store.fragments(head)}) == 90
+    assert fsck(store).problems == ()
+    batches = [commit.batch for commit in store.log()]
+    assert len(set(batches)) == len(batches)
+
+
+def test_a_commit_stands_where_compaction_fails(monkeypatch):
+    def fail(*_, **__):
+        raise StoreError("the server is gone", code="store.unreachable")
+
+    monkeypatch.setattr("govtool.store.compact._WORTH", 1)
+    monkeypatch.setattr("govtool.store.compact.compact", fail)
+    monkeypatch.setattr("govtool.store.compact.compaction_due", lambda *_: True)
+    store = Store.init("memory://")
+    assert speak(store, "a", b"1").created
+    assert store.head().seq == 1
 
 
 # gc
@@ -313,10 +345,15 @@ def test_changes_are_the_difference_of_the_versions(steps, data):
             for source, numbers, retract in steps
         ]
         old, new = data.draw(st.sampled_from(commits)), data.draw(st.sampled_from(commits))
-        before, after = set(store.fragments(old)), set(store.fragments(new))
+        before, after = ({ref[:5] for ref in store.fragments(commit)} for commit in (old, new))
+        for commit in (old, new):
+            live = log.read_live(store.objects, commit)
+            for source in "abcdefgh":
+                said = log.read_said(log.Nodes(store.objects), commit, (source,))
+                assert sorted(said.entries()) == sorted(live.entries(source))
         changes = fragment_changes(store.objects, old, new)
-        assert set(changes.removed) == before - after
-        assert set(changes.added) == after - before
+        assert {ref[:5] for ref in changes.removed} == before - after
+        assert {ref[:5] for ref in changes.added} == after - before
     finally:
         manifest.TAIL, manifest.FAN, manifest.LEAF = saved
 
