@@ -286,8 +286,5 @@ def _edges(found: Mapping[tuple[str, str], set[EdgeKind]]) -> tuple[LineageEdge,
 
 def _renamed(diagnostic: Diagnostic, queries: set[str]) -> Diagnostic:
     """Name the result of a bare SELECT as the rest of the answer does."""
-    for query in queries:
-        target = diagnostic.target or ""
-        if target == query or target.startswith(query + "."):
-            return replace(diagnostic, target=QUERY_TARGET + target[len(query) :])
-    return diagnostic
+    query, dot, column = (diagnostic.target or "").partition(".")
+    return replace(diagnostic, target=QUERY_TARGET + dot + column) if query in queries else diagnostic

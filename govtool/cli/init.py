@@ -9,8 +9,10 @@ from govtool.cli.ui import Ui
 def init(ui: Ui, store: StoreOption = None) -> None:
     """Create a store.
 
-    govtool init
-    govtool init --store /srv/lineage
+      govtool init
+      govtool init --store /srv/lineage
+
+    Without a place it is made in .govtool of the working directory.
     """
     from govtool.app.project import create_store
 

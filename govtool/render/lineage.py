@@ -58,7 +58,8 @@ def _rows(result: Lineage) -> Iterator[tuple[str, str, str]]:
     for edge in _all_edges(result):
         by_target.setdefault(edge.target, []).append(edge)
     order = [f"{target}.{column}" for target, names in (result.columns or {}).items() for column in names]
-    rest = [target for target in by_target if target not in set(order)]
+    listed = set(order)
+    rest = [target for target in by_target if target not in listed]
     for column in [*order, *rest]:
         edges = by_target.get(column)
         if not edges:
