@@ -1,8 +1,9 @@
-"""Extraction of a real warehouse: mozilla/bigquery-etl, whose queries have their output columns written beside them.
+"""Extraction of real warehouses: how much is understood, and what the rest costs.
 
-The checkout is not part of this repository: ``python -m bench warehouses --bigquery-etl PATH``. The SQL of each
-``sql/<project>/<dataset>/<table>/`` is compared with the ``schema.yaml`` beside it: without any schema, and once more
-with all ``schema.yaml`` files as the catalog.
+Checkouts are not part of this repository: ``python -m bench warehouses --warehouse NAME=FOLDER:DIALECT …``. One of
+them, ``--bigquery-etl PATH``, has the output columns of its queries written beside them: the SQL of each
+``sql/<project>/<dataset>/<table>/`` is compared with the ``schema.yaml`` there, without any schema, and once more with
+all ``schema.yaml`` files as the catalog.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from govtool.capture.sql.schema import Schema, schema_from_mapping
 from govtool.model import Derivation, Diagnostic
 from govtool.names import fold, join_name
 
-TITLE = "## A real warehouse: mozilla/bigquery-etl"
+TITLE = "## Real warehouses"
 
 DIALECT = "bigquery"
 RELATION = "{catalog}/{schema}/{table}/query.sql"
@@ -48,8 +49,82 @@ class Agreement:
     examples: dict[str, str] = field(default_factory=dict)
 
 
-def section(checkout: Path) -> str:
-    """Extract, compare, and write the section.
+@dataclass(frozen=True, slots=True)
+class Warehouse:
+    """A folder of SQL: a checkout, or a part of one."""
+
+    name: str
+    folder: Path
+    dialect: str
+
+    @classmethod
+    def parse(cls, text: str) -> Warehouse:
+        """``NAME=FOLDER:DIALECT``; raises ValueError."""
+        name, _, rest = text.partition("=")
+        folder, _, dialect = rest.rpartition(":")
+        if not (name and folder and dialect and Path(folder).is_dir()):
+            raise ValueError(f"not NAME=FOLDER:DIALECT with a folder that exists: {text}")
+        return cls(name, Path(folder), dialect)
+
+
+def section(bigquery_etl: Path | None, warehouses: list[Warehouse]) -> str:
+    """Measure what is given, and write the section."""
+    parts = [
+        f"""{TITLE}
+
+Public repositories as they are: no database, no compiled SQL, no variables; Jinja and dbt templates are rendered here,
+macros of packages that are not part of the repository are missing, and so are the tables that nothing in it defines.
+"""
+    ]
+    parts += [_coverage(warehouses)] if warehouses else []
+    parts += [_with_schemas(bigquery_etl)] if bigquery_etl is not None else []
+    return "\n".join(parts)
+
+
+def _coverage(warehouses: list[Warehouse]) -> str:
+    rows = []
+    reasons = []
+    for warehouse in warehouses:
+        scripts = list(read_scripts([warehouse.folder], root=warehouse.folder))
+        start = time.process_time()
+        options = Options(dialect=warehouse.dialect, relation_from="{table}.sql", evidence=False)
+        made = extract(scripts, options)
+        seconds = time.process_time() - start
+        rows.append(
+            [
+                warehouse.name,
+                warehouse.dialect,
+                f"{len(scripts):,}",
+                f"{made.statements:,}",
+                f"{made.understood:,} ({made.understood / max(made.statements, 1):.1%})",
+                f"{made.partial:,}",
+                f"{made.opaque:,}",
+                f"{sum(len(d.edges) for d in made.derivations):,}",
+                f"{seconds:.0f} s",
+            ]
+        )
+        reasons.append(f"**{warehouse.name}**, {_revision(warehouse.folder)}:\n\n{_ten_reasons(made)}\n")
+    head = ["", "dialect", "files", "statements", "understood", "partly", "opaque", "edges", "CPU"]
+    return f"""{table(head, rows)}
+
+The ten reasons that cost most, each statement by its worst one; names are left out of the messages:
+
+{chr(10).join(reasons)}"""
+
+
+def _ten_reasons(made: Extraction) -> str:
+    shapes: Counter[tuple[str, str]] = Counter()
+    for shortfall in made.shortfalls:
+        shapes[shortfall.diagnostic.code, _shape(shortfall.diagnostic.message)] += 1
+    total = max(len(made.shortfalls), 1)
+    rows = [
+        [shape.replace("|", "\\|"), code, f"{n:,}", f"{n / total:.0%}"] for (code, shape), n in shapes.most_common(10)
+    ]
+    return table(["why", "code", "statements", "of the rest"], rows)
+
+
+def _with_schemas(checkout: Path) -> str:
+    """Compare mozilla/bigquery-etl with its schema.yaml files.
 
     Raises:
         FileNotFoundError: ``checkout`` is no checkout of bigquery-etl.
@@ -66,9 +141,9 @@ def section(checkout: Path) -> str:
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
     results = {"without a schema": bare, "with the schema.yaml files": known}
     agreements = {name: compare(made, written) for name, made in results.items()}
-    return f"""{TITLE}
+    return f"""### mozilla/bigquery-etl with its schemas
 
-{_revision(checkout)}: {len(scripts):,} SQL files; {len(written):,} relations have SQL and a `schema.yaml` that
+Read from {_revision(checkout)}: {len(scripts):,} SQL files; {len(written):,} relations have SQL and a `schema.yaml` that
 includes no fields from elsewhere. Read in {seconds:.0f} s by one process ({bare.statements / seconds:.0f} statements/s,
 templates rendered), {memory:.1f} GB at most.
 
@@ -181,7 +256,7 @@ def _revision(checkout: Path) -> str:
     command = ["git", "-C", str(checkout), "log", "-1", "--format=%h (%cs)"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     return (
-        f"At {done.stdout.strip()}" if done.returncode == 0 and done.stdout.strip() else "An export of the repository"
+        f"at {done.stdout.strip()}" if done.returncode == 0 and done.stdout.strip() else "an export of the repository"
     )
 
 

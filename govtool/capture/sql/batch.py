@@ -490,7 +490,8 @@ class Batch:
     def walk_again(self, statement: StatementState) -> None:
         """Walk a statement once more, with what usage has shown since."""
         before = list(statement.diagnostics)
-        statement.diagnostics = [d for d in statement.parsed.diagnostics if d in before]
+        kept = {*statement.parsed.diagnostics, *(d for d in before if d.code == "template")}
+        statement.diagnostics = [d for d in before if d in kept]
         statement.state = "waiting"
         self.settle(statement)
 

@@ -216,7 +216,6 @@ def _script_state(
     """Render and parse one script."""
     state = ScriptState(script.file, script.session or script.file, options.dialect)
     rendered = render(script.text, options.variables, script.file, macros=macros, dialect=options.dialect)
-    diagnostics.extend(rendered.diagnostics)
     relation = relation_of(script.file, options)
     seen: set[tuple[int, str]] = set()
     for number, variant in enumerate(rendered.variants):
@@ -244,7 +243,19 @@ def _script_state(
             statement.line_map = variant.line_of
             statement.diagnostics.extend(parsed.diagnostics)
             state.statements.append(statement)
+    diagnostics.extend(note for note in rendered.diagnostics if not _missing(note, state.statements))
     return state
+
+
+def _missing(note: Diagnostic, statements: list[StatementState]) -> bool:
+    """Note of a statement that SQL is missing from it, as a macro is not known; False where it is in none."""
+    if note.code != "template" or note.severity != "warning" or note.line is None:
+        return False
+    lines = [s.parsed.line for s in statements if s.tree is not None and s.parsed.line <= note.line]
+    owners = [s for s in statements if s.tree is not None and lines and s.parsed.line == max(lines)]
+    for statement in owners:
+        statement.diagnostics.append(note)
+    return bool(owners)
 
 
 def _default(name: str | None, options: Options) -> str | None:
