@@ -2,7 +2,7 @@
 
     python -m bench                                     everything that needs no checkout
     python -m bench lineage peers                       two sections; the others stay as they are
-    python -m bench warehouses --bigquery-etl PATH      extraction of a real warehouse
+    python -m bench warehouses --bigquery-etl PATH --warehouse NAME=FOLDER:DIALECT      extraction of real warehouses
     python -m bench accuracy                            docs/accuracy.md: against PostgreSQL and DuckDB
 
 Peers and texts are downloaded into ``bench/.peers`` and ``bench/data`` once.
@@ -27,6 +27,12 @@ def main() -> None:
     )
     parser.add_argument("sections", nargs="*", metavar="SECTION", help=f"of {', '.join(SECTIONS)} (default: all)")
     parser.add_argument("--bigquery-etl", type=Path, help="a checkout of mozilla/bigquery-etl")
+    parser.add_argument(
+        "--warehouse",
+        action="append",
+        metavar="NAME=FOLDER:DIALECT",
+        help="a checkout of another warehouse; repeatable",
+    )
     parser.add_argument("--edges", type=int, action="append", help="sizes of the graphs (default: 1M and 10M)")
     parser.add_argument("--records", type=int, default=1_000_000, help="size of the query log (default: 1M)")
     parser.add_argument("--queries", type=int, default=5000, help="accuracy: how many are generated (default: 5000)")
@@ -43,9 +49,9 @@ def main() -> None:
     if unknown:
         parser.error(f"no section {', '.join(unknown)}; there are {', '.join(SECTIONS)}")
     for name in arguments.sections or SECTIONS:
-        if name == "warehouses" and arguments.bigquery_etl is None:
+        if name == "warehouses" and arguments.bigquery_etl is None and not arguments.warehouse:
             if arguments.sections:
-                parser.error("warehouses needs --bigquery-etl PATH")
+                parser.error("warehouses needs --bigquery-etl PATH or --warehouse NAME=FOLDER:DIALECT")
             continue
         print(f"{name} …", file=sys.stderr)
         body = SECTIONS[name](arguments)
@@ -128,9 +134,9 @@ def _provenance(_: argparse.Namespace) -> str:
 
 
 def _warehouses(arguments: argparse.Namespace) -> str:
-    from bench.warehouses import section
+    from bench.warehouses import Warehouse, section
 
-    return section(arguments.bigquery_etl)
+    return section(arguments.bigquery_etl, [Warehouse.parse(text) for text in arguments.warehouse or ()])
 
 
 def _logs(arguments: argparse.Namespace) -> str:
