@@ -160,7 +160,7 @@ def _of(
                 own = index.node_dataset[source] == dataset
                 if own or kind in _NOT_NEEDED or (kind is EdgeKind.OPAQUE and not opaque):
                     continue
-                if kind is EdgeKind.READ:
+                if kind is EdgeKind.READ and not index.arm(edge):  # everyone's, or from a version that did not tell
                     for arm in arms.get(index.node_dataset[source], {0}):
                         found.add(arm, source)
                 else:

@@ -20,6 +20,7 @@ from govtool.capture.sql.walk.dependencies import (
     Interner,
 )
 from govtool.capture.sql.walk.relation import ArrayElements, FunctionRows
+from govtool.capture.sql.walk.state import EVERYWHERE
 from govtool.capture.sql.walk.writes import Write
 from govtool.model import HIDDEN, ROWS, ColumnRef, Derivation, Diagnostic, Edge, EdgeKind, OutputColumn, Statement
 from govtool.model.functions import is_masking
@@ -78,8 +79,10 @@ class Emitter:
         for path, opaque in unclear.items():
             edges.extend(self._opaque_edges(opaque, path, target, draft, diagnostics))
         edges.extend(self._open_stars(write, target, draft, diagnostics))
-        for name in (*write.reads, *write.dataset_reads):
-            edges.append(Edge(ColumnRef(self.dataset(name), ROWS), ROWS, EdgeKind.READ))
+        for name, arms in (*write.reads.items(), *[(name, EVERYWHERE) for name in write.dataset_reads]):
+            source = ColumnRef(self.dataset(name), ROWS)
+            for arm in arms:
+                edges.append(Edge(source, ROWS, EdgeKind.READ, arm=arm >> ARM_SHIFT))
         if unclear or write.output.open or len(set(names)) < len(names):
             edges = list(dict.fromkeys(edges))
         notes: list[Diagnostic] = []

@@ -323,3 +323,12 @@ def test_variants_of_a_template_are_one_query() -> None:
     extraction = run("SELECT a FROM t {% if x %} WHERE b = 1 {% else %} WHERE c = 2 {% endif %}")
     assert len({d.target for d in extraction.derivations}) == 1
     assert {"t.b", "t.c"} <= {source for source, _, _ in edges(extraction)}
+
+
+def test_reads_are_of_the_arm_that_they_stand_in() -> None:
+    sql = "WITH c AS (SELECT a FROM t) SELECT a FROM c UNION ALL SELECT c.a FROM c JOIN u ON true"
+    (derivation,) = run(sql).derivations
+    arms = {(e.source.dataset, e.arm) for e in derivation.edges if e.kind is EdgeKind.READ}
+    assert arms == {("t", 1), ("t", 2), ("u", 2)}
+    (derivation,) = run("SELECT a FROM t WHERE EXISTS (SELECT 1 FROM u UNION SELECT 1 FROM t)").derivations
+    assert {(e.source.dataset, e.arm) for e in derivation.edges if e.kind is EdgeKind.READ} == {("t", 0), ("u", 1)}

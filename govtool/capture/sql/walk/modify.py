@@ -22,7 +22,7 @@ from govtool.capture.sql.walk.dependencies import (
 )
 from govtool.capture.sql.walk.relation import Output, Source, starred
 from govtool.capture.sql.walk.scope import Environment, Scope
-from govtool.capture.sql.walk.state import Lookup
+from govtool.capture.sql.walk.state import EVERYWHERE, Lookup
 from govtool.capture.sql.walk.writes import Write
 
 FILTER: Final = ROW_KINDS["filter"]
@@ -214,7 +214,7 @@ class ModifyWalk(CreateWalk):
         write = self._write(table, output, "merge", "update", self._kind_of(table), None, defines=False)
         write.reads.pop(target, None)
         if source is not None and source.table is not None:
-            write.reads[source.table.id] = None
+            write.reads[source.table.id] = EVERYWHERE
 
     def _branch_values(
         self, then: exp.Update, scope: Scope, env: Environment | None, source: Source | None, target: str

@@ -116,6 +116,8 @@ class QueryWalk(SetOperationWalk):
         """Return the output of a CTE, walking it when first read."""
         cte.used = True
         if cte.output is not None:
+            self.rows.update(cte.rows)
+            self.read(cte.reads)
             return cte.output
         if cte.evaluating:
             if cte.working is None:  # read before the anchor has given it columns
@@ -123,6 +125,8 @@ class QueryWalk(SetOperationWalk):
                 return Output()
             return cte.working
         cte.evaluating = True
+        rows, self.rows = self.rows, cte.rows
+        reads, self.reads = self.reads, cte.reads
         try:
             node = cte.node
             body = node.unnest() if isinstance(node, nodes.Subquery) else node
@@ -135,6 +139,10 @@ class QueryWalk(SetOperationWalk):
                 output.add("", self.dependencies(node, cte.scope or Scope(None), cte.env))
         finally:
             cte.evaluating = False
+            cte.rows, self.rows = self.rows, rows
+            cte.reads, self.reads = self.reads, reads
+        self.rows.update(cte.rows)
+        self.read(cte.reads)
         if self.dialect == "duckdb":
             output = output.unique()
         if cte.columns:

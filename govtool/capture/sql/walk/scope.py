@@ -97,7 +97,19 @@ class Scope:
 class CommonTable:
     """A CTE, evaluated when first read."""
 
-    __slots__ = ("columns", "env", "evaluating", "node", "output", "recursive", "scope", "used", "working")
+    __slots__ = (
+        "columns",
+        "env",
+        "evaluating",
+        "node",
+        "output",
+        "reads",
+        "recursive",
+        "rows",
+        "scope",
+        "used",
+        "working",
+    )
 
     def __init__(
         self, node: exp.Expr, columns: list[str], env: Environment | None, scope: Scope | None, recursive: bool
@@ -112,6 +124,9 @@ class CommonTable:
         """While a recursive CTE is iterated: what its own name means."""
         self.evaluating = False
         self.used = False
+        self.rows: dict[int, None] = {}
+        """What it references as a row set, wherever it is read."""
+        self.reads: dict[str, tuple[int, ...]] = {}
 
 
 class Environment:

@@ -30,8 +30,11 @@ class SetOperationWalk(ProjectionWalk):
         group = self.number()
         outputs: list[Output] = []
         for number, arm in enumerate(arms):
+            before, self.reads = self.reads, {}
             output, rows = self.separately(lambda arm=arm: self.query(arm, scope, env))  # type: ignore[misc]
+            reads, self.reads = self.reads, before
             mark = arm_of(group, number) if kind else 0
+            self.read(reads, mark)
             for row in with_arm(rows, mark):
                 self.rows[row] = None
             outputs.append(_in_arm(output, mark))

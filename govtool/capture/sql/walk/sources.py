@@ -19,6 +19,7 @@ from govtool.capture.sql.walk.dependencies import (
 from govtool.capture.sql.walk.functions import SERIES, function_name
 from govtool.capture.sql.walk.relation import FunctionRows, OpenStar, Output, Source, TableInfo, file_name, starred
 from govtool.capture.sql.walk.scope import CommonTable, Environment, MergingJoin, Scope
+from govtool.capture.sql.walk.state import EVERYWHERE
 from govtool.capture.sql.walk.table_functions import TableFunctionWalk
 
 JOIN: Final = ROW_KINDS["join"]
@@ -223,7 +224,7 @@ class SourceWalk(TableFunctionWalk):
             self._place(Source(alias, output=Output()), node, scope, env)
             return
         table = self.lookup.table(name)
-        self.reads[table.id] = None
+        self.reads[table.id] = EVERYWHERE
         written = ".".join(self.qualifier(node.parts)) if node.args.get("db") else ""
         source = Source(alias or self.name(this if written == "" else node.parts[-1]), table=table, full_name=written)
         if columns:
@@ -243,7 +244,7 @@ class SourceWalk(TableFunctionWalk):
             scope.add(Source(called, output=Output()))
         else:
             table = self.lookup.table(self.lookup.table_name(node))
-            self.reads[table.id] = None
+            self.reads[table.id] = EVERYWHERE
             scope.add(Source(called, table=table))
 
     def _add_files(self, files: list[str], node: exp.Table, scope: Scope, env: Environment | None) -> None:
@@ -251,7 +252,7 @@ class SourceWalk(TableFunctionWalk):
         alias, columns = self._alias(node)
         tables = [self.lookup.table(file_name(name)) for name in files]
         for table in tables:
-            self.reads[table.id] = None
+            self.reads[table.id] = EVERYWHERE
         output = self.table_output(tables[0])
         for table in tables[1:]:
             more = self.table_output(table)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol, TypeVar
 
@@ -19,6 +19,9 @@ T = TypeVar("T")
 
 ROW_OF: Final = ~(KIND_MASK | CHAIN_MASK | STAR)
 """What is left of a dependency when it is referenced by a row set: the column and the arm."""
+
+EVERYWHERE: Final = (0,)
+"""The arms of a table that is read outside of any alternative."""
 
 ROW_OF_OPAQUE: Final = ~(CHAIN_MASK | STAR)
 
@@ -72,7 +75,7 @@ class Walk:
 
     Attributes:
         rows: Referenced columns: dependencies whose kind is one of the row-set kinds.
-        reads: Ids of the tables that were read, in order.
+        reads: Ids of the tables that were read, in order, with the arms in which they were (see ``arm_of``).
         ambiguous: For each ambiguous name: its candidate refs, the name, line and column.
     """
 
@@ -81,7 +84,7 @@ class Walk:
         self.interner = interner
         self.lookup = lookup
         self.rows: dict[int, None] = {}
-        self.reads: dict[str, None] = {}
+        self.reads: dict[str, tuple[int, ...]] = {}
         self.diagnostics: list[Diagnostic] = []
         self.ambiguous: dict[frozenset[int], tuple[str, int, int]] = {}
         self.groups = 0
@@ -139,6 +142,17 @@ class Walk:
                 rows[dep & ROW_OF_OPAQUE] = None
             else:
                 rows[dep & ROW_OF | kind] = None
+
+    def read(self, reads: Mapping[str, tuple[int, ...]], arm: int = 0) -> None:
+        """Record tables that were read apart, as part of alternative ``arm``; the outermost alternative wins."""
+        for name, arms in reads.items():
+            if arm:
+                arms = (arm,)
+            known = self.reads.get(name)
+            if known is None or 0 in arms:
+                self.reads[name] = arms
+            elif 0 not in known:
+                self.reads[name] = tuple(dict.fromkeys((*known, *arms)))
 
     def referring(self, kind: int, rows: Iterable[int]) -> None:
         """Record rows that were collected apart, all under one kind."""

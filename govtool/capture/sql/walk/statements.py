@@ -13,6 +13,7 @@ from govtool.capture.sql import nodes
 from govtool.capture.sql.walk.functions import type_text
 from govtool.capture.sql.walk.relation import Output
 from govtool.capture.sql.walk.scope import Environment, Scope
+from govtool.capture.sql.walk.state import EVERYWHERE
 from govtool.capture.sql.walk.transfer import TransferWalk
 from govtool.capture.sql.walk.writes import Write, min_group
 
@@ -70,8 +71,8 @@ class StatementWalk(TransferWalk):
         returning = node.args.get("returning")
         if returning is None or write is None:
             return output
-        self.reads[write.target] = None
-        self.reads.update(write.reads)
+        self.reads[write.target] = EVERYWHERE
+        self.read(write.reads)
         self.rows.update(write.rows)  # which rows it returns is decided by what decided which rows it touched
         scope = Scope(None)
         scope.add(self._target_source(node.this))

@@ -22,7 +22,7 @@ class Write:
         target_kind: See ``Derivation.target_kind``.
         output: What is written.
         rows: What decides which rows there are: dependencies of the row-set kinds.
-        reads: Datasets whose rows flow.
+        reads: Datasets whose rows flow, and the arms in which they do.
         dataset_reads: Files and stages that are read whole.
         defines: Whether ``output`` says what columns the target has (a definition), and not just which were written.
         min_group: The k of ``HAVING COUNT(…) >= k``.
@@ -61,7 +61,7 @@ class Write:
         self.target_kind = target_kind
         self.output = output if output is not None else Output()
         self.rows: dict[int, None] = {}
-        self.reads: dict[str, None] = {}
+        self.reads: dict[str, tuple[int, ...]] = {}
         self.dataset_reads: tuple[str, ...] = ()
         self.defines = defines
         self.min_group = min_group
