@@ -212,7 +212,9 @@ def _group(name: str, summary: str, entries: Mapping[str, Any], *, top: bool) ->
 
 def _print_version(value: bool) -> None:
     if value:
-        sys.stdout.write(f"govtool {__version__}\n")
+        from govtool.form import form
+
+        sys.stdout.write(f"govtool {__version__} ({form()})\n")
         raise typer.Exit
 
 

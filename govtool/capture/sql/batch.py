@@ -76,16 +76,15 @@ class StatementState:
     """Whether knowing more columns from usage could change the answer."""
     line_map: Callable[[int], int] | None = None
     logged: LoggedStatement | None = None
-    _naming: tuple[object, ...] | None = None
+    names: dict[object, str] | None = None
+    """What written table names mean here, as far as they were resolved; shared by all whose ``naming`` is equal."""
 
     @property
     def naming(self) -> tuple[object, ...]:
         """All that decides what a written table name means here; equal for statements that agree about it."""
-        if self._naming is None:
-            script = self.script
-            session = (script.file, script.session) if script.temporary else None
-            self._naming = (session, script.dialect, self.catalog, self.schema, self.path)
-        return self._naming
+        script = self.script
+        session = (script.file, script.session) if script.temporary else None
+        return (session, script.dialect, self.catalog, self.schema, self.path)
 
     @property
     def first_variant(self) -> StatementState:
@@ -129,7 +128,8 @@ class Batch:
         self._alters: dict[str, list[StatementState]] = {}
         self._known: dict[str, TableInfo] = {}
         self._used: dict[str, set[str]] = {}
-        self._names: dict[tuple[object, ...], str] = {}
+        self._names: dict[tuple[object, ...], dict[object, str]] = {}
+        """What written table names mean, by all that decides about it."""
         self._known_names: frozenset[str] = frozenset()
         self.usage_seen = 0
         if knowledge is not None:
@@ -288,8 +288,26 @@ class Batch:
 
     def table_name(self, node: exp.Table, statement: StatementState) -> str:
         """Return the canonical id of a written table name at a statement; empty if it is not a plain name."""
+        args = node.args
+        this = args.get("this")
+        # The common case, a name of one or two parts without quotes, has a key of strings.
+        key: object = None
+        if this.__class__ is nodes.Identifier:
+            inner = this.args
+            if not inner.get("quoted") and not inner.get("temporary"):
+                db = args.get("db")
+                if db is None:
+                    key = inner["this"]
+                elif db.__class__ is nodes.Identifier and args.get("catalog") is None and not db.args.get("quoted"):
+                    key = (db.args["this"], inner["this"])
+        names = statement.names
+        if names is None:
+            names = statement.names = self._names.setdefault(statement.naming, {})
+        if key is not None:
+            known = names.get(key)
+            if known is not None:
+                return known
         script = statement.script
-        this = node.args.get("this")
         if isinstance(this, nodes.Parameter):
             name = f"@{this.name.lower()}"
             return self._temporary(name, script) if name in script.temporary else ""
@@ -299,11 +317,12 @@ class Batch:
         if not parts or not all([isinstance(part, nodes.Identifier) for part in parts]):  # noqa: C419
             return ""
         written = tuple([(part.args["this"], bool(part.args.get("quoted"))) for part in parts])
-        key = (written, statement.naming)
-        found = self._names.get(key)
+        temporary = bool(this.args.get("temporary")) if isinstance(this, nodes.Identifier) else False
+        if key is None:
+            key = (written, temporary)
+        found = names.get(key)
         if found is None:
-            temporary = bool(this.args.get("temporary")) if isinstance(this, nodes.Identifier) else False
-            found = self._names[key] = self._resolve_name(
+            found = names[key] = self._resolve_name(
                 [self._part(p, script.dialect) for p in parts], written, statement, temporary
             )
         return found
@@ -575,13 +594,12 @@ class Batch:
 class _Here:
     """The surroundings of one statement (``walk.Lookup``)."""
 
-    __slots__ = ("_names", "_tables", "batch", "statement")
+    __slots__ = ("_tables", "batch", "statement")
 
     def __init__(self, batch: Batch, statement: StatementState) -> None:
         self.batch = batch
         self.statement = statement
         self._tables: dict[str, TableInfo] = {}
-        self._names: dict[tuple[str, object], str] = {}
 
     def table(self, name: str) -> TableInfo:
         found = self._tables.get(name)
@@ -590,14 +608,7 @@ class _Here:
         return found
 
     def table_name(self, node: exp.Table) -> str:
-        this = node.args.get("this")
-        if not isinstance(this, nodes.Identifier) or node.args.get("db"):
-            return self.batch.table_name(node, self.statement)
-        key = (this.args["this"], this.args.get("quoted"))
-        found = self._names.get(key)
-        if found is None:
-            found = self._names[key] = self.batch.table_name(node, self.statement)
-        return found
+        return self.batch.table_name(node, self.statement)
 
     def function(self, name: str) -> Inline | None:
         functions = self.batch.functions

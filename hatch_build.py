@@ -1,0 +1,126 @@
+"""Builds wheels with the SQL extractor compiled: its modules as they are, through mypyc.
+
+The walk over sqlglot's trees costs about as much as the parse does when Python interprets it, and less than half of
+that when it is compiled. So a wheel has the modules below as extension modules beside their sources, wherever a C
+compiler is at hand; elsewhere it is pure Python, with the same answers. An editable install is never compiled.
+
+GOVTOOL_COMPILE says what a build does: ``auto`` (the default: compile if that works), ``1`` (fail if it does not) or
+``0`` (pure Python).
+
+    python hatch_build.py FOLDER      a copy of the package in FOLDER, compiled; for tests and benchmarks
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+try:
+    from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+except ImportError:  # run as a script
+    BuildHookInterface = object
+
+ROOT = Path(__file__).resolve().parent
+PACKAGE = "govtool"
+LIBRARY = "govtool"
+"""Names the shared library, ``govtool__mypyc``, of which the extension modules are thin faces."""
+
+COMPILED = (
+    "names.py",
+    "capture/sql/nodes.py",
+    "capture/sql/batch.py",
+    "capture/sql/emit.py",
+    "capture/sql/inline.py",
+    "capture/sql/walk/[a-z]*.py",
+)
+"""What is compiled, below the package. ``__init__`` modules are not: they hold nothing."""
+
+
+def sources(root: Path = ROOT) -> list[str]:
+    """Return the modules to compile, relative to ``root``."""
+    found = {path for pattern in COMPILED for path in (root / PACKAGE).glob(pattern)}
+    return sorted(path.relative_to(root).as_posix() for path in found)
+
+
+def compile_into(folder: Path, root: Path = ROOT) -> list[Path]:
+    """Compile the modules; the extension modules lie below ``folder`` as they do below ``site-packages``.
+
+    Returns:
+        Their paths.
+
+    Raises:
+        Exception: There is no mypyc, no C compiler, or one of them refuses. Their exceptions have no common base.
+        SystemExit: The same, where they take themselves for programs.
+    """
+    from mypyc.build import mypycify
+    from setuptools import Distribution
+    from setuptools.command.build_ext import build_ext
+
+    before = Path.cwd()
+    with tempfile.TemporaryDirectory() as scratch:
+        try:
+            os.chdir(root)  # module names follow from relative paths
+            options = [
+                "--config-file=",
+                "--ignore-missing-imports",
+                "--follow-imports=silent",
+                "--no-warn-unused-ignores",
+            ]
+            extensions = mypycify(
+                [*options, f"--cache-dir={scratch}/cache", *sources(root)],
+                opt_level="2",
+                debug_level="0",
+                group_name=LIBRARY,
+                target_dir=f"{scratch}/c",
+            )
+            command = build_ext(Distribution({"name": PACKAGE, "ext_modules": extensions}))
+            command.build_lib, command.build_temp = str(folder), f"{scratch}/o"
+            command.ensure_finalized()
+            command.run()
+            return [Path(output) for output in command.get_outputs()]
+        finally:
+            os.chdir(before)
+
+
+class CompileHook(BuildHookInterface):  # type: ignore[misc, valid-type]
+    """Adds the extension modules to a wheel."""
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Compile, and say so in the wheel's tag; see hatchling's ``BuildHookInterface``."""
+        wanted = os.environ.get("GOVTOOL_COMPILE", "auto")
+        if version == "editable" or wanted == "0" or sys.implementation.name != "cpython":
+            return
+        folder = Path(tempfile.mkdtemp(prefix="govtool-"))
+        try:
+            built = compile_into(folder, Path(self.root))
+        except (Exception, SystemExit) as error:
+            if wanted == "1":
+                raise
+            self.app.display_warning(f"govtool is built as pure Python, as it cannot be compiled here: {error}")
+            return
+        build_data["pure_python"] = False
+        build_data["infer_tag"] = True
+        build_data["force_include"].update({str(path): path.relative_to(folder).as_posix() for path in built})
+
+    def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
+        """Leave nothing behind."""
+        for path in build_data["force_include"]:
+            if Path(path).name.startswith(f"{LIBRARY}__mypyc"):
+                shutil.rmtree(Path(path).parent, ignore_errors=True)
+
+
+def main() -> None:
+    """Make a copy of the package in the folder that the command line names, and compile it."""
+    folder = Path(sys.argv[1]).resolve()
+    shutil.rmtree(folder / PACKAGE, ignore_errors=True)
+    shutil.copytree(ROOT / PACKAGE, folder / PACKAGE, ignore=shutil.ignore_patterns("__pycache__", "*.so", "*.pyd"))
+    for path in compile_into(folder):
+        print(path)
+
+
+if __name__ == "__main__":
+    main()
