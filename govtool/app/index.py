@@ -122,13 +122,19 @@ def cached_index(store: Reader, commit: Commit, evidence: tuple[str, ...] = ()) 
         except (IntegrityError, FormatError, OSError, ValueError):
             _discard(directory)
         else:
-            _opened.cached.append(directory)
+            if directory not in _opened.cached:
+                _opened.cached.append(directory)
             return index
     return None
 
 
+def forget_opened() -> None:
+    """Begin anew: what was opened before is of no concern to ``damaged_since``."""
+    _opened.cached.clear()
+
+
 def damaged_since() -> bool:
-    """Whether an index that this process took from the cache is damaged, all of it compared; it is discarded then.
+    """Whether an index that was taken from the cache since is damaged, all of it compared; it is discarded then.
 
     To be asked when something went wrong that should not have: a damaged index explains it, and the next opening
     builds a new one.

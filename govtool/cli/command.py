@@ -62,6 +62,8 @@ def as_command(name: str, function: Callable[..., int | None]) -> Any:
     def run(**arguments: Any) -> int:
         ui = Ui(**{key: arguments.pop(key) for key in _COMMON})
         current.append(ui)
+        if "govtool.app.index" in sys.modules:  # a process may run several commands
+            sys.modules["govtool.app.index"].forget_opened()
         try:
             try:
                 code = function(ui, **arguments) or 0
