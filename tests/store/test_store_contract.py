@@ -10,7 +10,7 @@ from govtool.store import Changes, Fragment, Store
 from govtool.store.objects import ObjectInfo
 
 
-@pytest.fixture(params=["memory", "local", *REMOTE, *OTHERS])
+@pytest.fixture(params=["memory", "local", *REMOTE, pytest.param("azurite", marks=pytest.mark.slow), *OTHERS])
 def uri(request, make_uri):
     return make_uri(request.param)
 
