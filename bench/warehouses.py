@@ -143,9 +143,9 @@ def _with_schemas(checkout: Path) -> str:
     agreements = {name: compare(made, written) for name, made in results.items()}
     return f"""### mozilla/bigquery-etl with its schemas
 
-Read from {_revision(checkout)}: {len(scripts):,} SQL files; {len(written):,} relations have SQL and a `schema.yaml` that
-includes no fields from elsewhere. Read in {seconds:.0f} s by one process ({bare.statements / seconds:.0f} statements/s,
-templates rendered), {memory:.1f} GB at most.
+Read from {_revision(checkout)}: {len(scripts):,} SQL files; {len(written):,} relations have SQL and a `schema.yaml`
+that includes no fields from elsewhere. Read in {seconds:.0f} s by one process ({bare.statements / seconds:.0f}
+statements/s, templates rendered), {memory:.1f} GB at most.
 
 {_statements(results)}
 
