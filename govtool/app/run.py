@@ -22,7 +22,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from govtool.app.coverage import Coverage
-from govtool.app.ingest import IngestResult, Said, commit_said
+from govtool.app.ingest import IngestResult, Said, commit_said, known_batch, said_before
 from govtool.app.sql import SourceText
 from govtool.errors import GovtoolError, UsageError
 from govtool.store import Fragment
@@ -256,6 +256,13 @@ def commit_captured(
     for _ in range(_TRIES):
         if base is not None:
             gathered.resume(*_said_by(store, base, source))
+        ids = json.dumps([source, sorted(run.id for run in gathered.runs)])
+        batch = f"run:{hashlib.sha256(ids.encode()).hexdigest()}"
+        known = known_batch(store, branch, source, batch)
+        if known is not None:
+            coverage, diagnostics = said_before(store, known, source)
+            text = SourceText(Path.cwd())
+            return IngestResult(known, False, source, captured.processes, coverage, diagnostics, text, counts=counts)
         derivations = gathered.derivations()
         said_of = [d for d in derivations if d.statement.kind not in ("alias", "dataset")]
         understood = sum(d.status == "understood" for d in said_of)
@@ -271,8 +278,6 @@ def commit_captured(
         diagnostics = tuple(dict.fromkeys((*gathered.notes, *(n for d in said_of for n in d.diagnostics))))
         more = (Fragment(source, RUNS, encode_runs(gathered.runs), len(gathered.runs)),) if gathered.runs else ()
         said = Said(source, "spark", captured.processes, coverage, derivations, diagnostics, counts=counts, more=more)
-        ids = json.dumps([source, sorted(run.id for run in gathered.runs)])
-        batch = f"run:{hashlib.sha256(ids.encode()).hexdigest()}"
         result = commit_said(store, said, "run", batch=batch, message=message, author=author, branch=branch)
         if not result.created or result.commit.parent == (base.id if base is not None else None):
             break

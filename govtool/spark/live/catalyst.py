@@ -276,9 +276,9 @@ def leaf_facts(leaf: Any) -> dict[str, Json]:
 
 def qualified(text: str, session: Any) -> str:
     """A path as Hadoop sees it: with its scheme, from the root."""
-    from py4j.java_gateway import JVMView
+    from pyspark import SparkContext
 
-    path = JVMView(session._gateway_client, "govtool").org.apache.hadoop.fs.Path(text)
+    path = SparkContext._active_spark_context._jvm.org.apache.hadoop.fs.Path(text)  # type: ignore[union-attr]
     system = path.getFileSystem(session.sessionState().newHadoopConf())
     return str(system.makeQualified(path).toString())
 

@@ -451,8 +451,9 @@ def _scan_names(scan: Mapping[str, Any]) -> Iterable[str]:
 def _versions(line: Line) -> dict[str, Identity]:
     """Versions of Delta and Iceberg tables that were read."""
     found = {}
-    for facts in (line.get("leaves") or {}).values():
-        version = str((facts or {}).get("version") or "")
+    for told in (line.get("leaves") or {}).values():
+        facts = told if isinstance(told, Mapping) else {}
+        version = str(facts.get("version") or "")
         place = place_of(facts) if version else None
         kind = next((kind for word, kind in _VERSIONED.items() if word in str(facts.get("relation", "")).lower()), None)
         if place is not None and kind is not None and version.lstrip("-").isdigit():
