@@ -53,6 +53,8 @@ def main() -> None:
             if arguments.sections:
                 parser.error("warehouses needs --bigquery-etl PATH or --warehouse NAME=FOLDER:DIALECT")
             continue
+        if name == "large-log" and not arguments.sections:  # takes long
+            continue
         print(f"{name} …", file=sys.stderr)
         body = SECTIONS[name](arguments)
         merge(name, body, SECTIONS)
@@ -127,6 +129,12 @@ def _store(_: argparse.Namespace) -> str:
     return section()
 
 
+def _cold(arguments: argparse.Namespace) -> str:
+    from bench.cold import section
+
+    return section(arguments.edges or [1_000_000, 10_000_000])
+
+
 def _provenance(_: argparse.Namespace) -> str:
     from bench.provenance import section
 
@@ -145,20 +153,42 @@ def _logs(arguments: argparse.Namespace) -> str:
     return section(arguments.records)
 
 
+def _spark_logs(_: argparse.Namespace) -> str:
+    from bench.spark_logs import section
+
+    return section()
+
+
 def _governance(_: argparse.Namespace) -> str:
     from bench.governance import section
 
     return section()
 
 
+def _spark(_: argparse.Namespace) -> str:
+    from bench.spark import section
+
+    return section()
+
+
+def _large_log(arguments: argparse.Namespace) -> str:
+    from bench.logs import large
+
+    return large(max(arguments.records, 10_000_000))
+
+
 SECTIONS: dict[str, Callable[[argparse.Namespace], str]] = {
     "lineage": _lineage,
     "peers": _peers,
     "logs": _logs,
+    "large-log": _large_log,
+    "spark": _spark,
+    "spark-logs": _spark_logs,
     "startup": _startup,
     "graph": _graph,
     "governance": _governance,
     "store": _store,
+    "cold": _cold,
     "provenance": _provenance,
     "warehouses": _warehouses,
 }
