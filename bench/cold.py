@@ -39,7 +39,7 @@ def section(sizes: list[int]) -> str:
     return f"""## Cold reads from S3
 
 Whole processes of govtool with an empty cache against seaweedfs on loopback, requests and bodies counted at a proxy:
-medians and maxima over {_SUBJECTS} columns all over the graph, with closures of {_ENTRIES.start} to {_ENTRIES.stop - 1} entries.
+medians and maxima over {_SUBJECTS} columns all over the graph, closures of {_ENTRIES.start} to {_ENTRIES[-1]} entries.
 Five of the requests find the head and the published index; the rest are range requests for pages. Goal: 11 to 35 of
 these a question. "The whole index" is what is downloaded where much is asked, "from the fragments" what a reader does
 without a published index, before it builds one.
