@@ -354,6 +354,18 @@ def test_long_chains_need_no_frames() -> None:
     assert said(plan) == {"a": ["shop.t.a transformation"], "*": []}
 
 
+def test_many_literals_cost_no_more_than_they_are_long() -> None:
+    values = ",".join(f"v{n} x" for n in range(20_000))
+    plan = plan_of(
+        "Filter (2)\n+- Scan parquet shop.t (1)",
+        scan(1, "t", "a#1"),
+        f"(2) Filter\nInput [1]: [a#1]\nCondition : a#1 IN ({values})\n",
+    )
+    assert said(plan) == {"a": ["shop.t.a identity"], "*": ["shop.t.a filter"]}
+    assert "v1" not in plan.normal
+    assert len(plan.normal) < 200
+
+
 def test_names_of_other_catalogs_and_cases() -> None:
     names = Names(catalogs={"org.apache.iceberg.spark.SparkCatalog": ("lake",)}, case_sensitive=True)
     text = "AtomicCreateTableAsSelect (1)\n\n\n(1) AtomicCreateTableAsSelect\nArguments: org.apache.iceberg.spark.SparkCatalog@4b61af54, db.T, Project [id#9], TableSpec(Map()), false\n"

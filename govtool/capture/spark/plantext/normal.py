@@ -15,7 +15,6 @@ _TOKEN = re.compile(
     r"|(?P<sign><=>|>=|<=|>>>|>>|<<|[=<>+*/%&|^,()\[\]]|(?<= )-(?= ))|(?P<space>\s+)|(?P<other>.[^\s,()\[\]#=<>]*)",
     re.DOTALL,
 )
-_LITERALS = re.compile(r"\?(?:[\s?]+|(?:, \?)+(?=[,)\]]))*\?")
 _SHOWN = ("Condition", "Keys", "Functions", "Join type", "Join condition", "Left keys", "Right keys", "Results")
 _LISTS = ("Project", "Window", "Generate", "Expand", "TakeOrderedAndProject", "Sort")
 _SKIPPED = frozenset({"AdaptiveSparkPlan", "ColumnarToRow", "WriteFiles", "WholeStageCodegen", "InputAdapter"})
@@ -74,7 +73,18 @@ def without_literals(text: str, reader: Reader) -> str:
             told = reader.name(int(number.rstrip("L")), name) if name in known or "" in known else "?"
             out.append(told if "#" not in told else "_")  # named after an expression, literals and all
         elif found.lastgroup == "other":
-            out.append("?")
+            _literal(out)
         else:
             out.append(token)
-    return _LITERALS.sub("?", "".join(out))
+    return "".join(out)
+
+
+def _literal(out: list[str]) -> None:
+    """Add a literal; several in a row, however many there are, are one."""
+    end = len(out)
+    while end and (out[end - 1] == "," or out[end - 1].isspace()):
+        end -= 1
+    if end and out[end - 1] == "?":
+        del out[end:]
+    else:
+        out.append("?")

@@ -75,7 +75,7 @@ def _fields(operator: Operator) -> None:
     if name == "Filter":
         fields["Condition"] = text
     elif name in ("HashAggregate", "ObjectHashAggregate", "SortAggregate"):
-        found = re.match(r"\(key=(\[.*?\]), functions=(\[.*\])(?:, output=(\[.*\]))?\)\Z", text, re.DOTALL)
+        found = re.match(r"\(keys=(\[.*?\]), functions=(\[.*?\])(?:, output=(\[.*\]))?\)\Z", text, re.DOTALL)
         if found is not None:
             fields["Keys"], fields["Functions"] = found[1], found[2]
             if found[3]:
