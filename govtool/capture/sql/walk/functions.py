@@ -126,12 +126,12 @@ _WORD: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 """Where a word begins in a name such as ``SHA2Digest``; sqlglot's own ``sql_name`` says SH_A2_DIGEST."""
 
 _DIGESTS: Final[dict[type, dict[str, str]]] = {
-    nodes.MD5: {"tsql": "hashbytes", "fabric": "hashbytes"},
-    nodes.MD5Digest: {"snowflake": "md5_binary", "": "md5"},
-    nodes.SHA: {"tsql": "hashbytes", "fabric": "hashbytes", "": "sha1"},
-    nodes.SHA1Digest: {"snowflake": "sha1_binary", "": "sha1"},
-    nodes.SHA2: {"tsql": "hashbytes", "fabric": "hashbytes", "duckdb": "sha256"},
-    nodes.SHA2Digest: {"snowflake": "sha2_binary"},
+    exp.MD5: {"tsql": "hashbytes", "fabric": "hashbytes"},
+    exp.MD5Digest: {"snowflake": "md5_binary", "": "md5"},
+    exp.SHA: {"tsql": "hashbytes", "fabric": "hashbytes", "": "sha1"},
+    exp.SHA1Digest: {"snowflake": "sha1_binary", "": "sha1"},
+    exp.SHA2: {"tsql": "hashbytes", "fabric": "hashbytes", "duckdb": "sha256"},
+    exp.SHA2Digest: {"snowflake": "sha2_binary"},
 }
 """Classes that stand for one function in one dialect and for another in the next: what it is called there, or
 elsewhere.
