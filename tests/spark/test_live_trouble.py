@@ -207,17 +207,45 @@ def test_a_job_does_not_notice_what_happens_to_its_records(tmp_path):
 
 
 @pytest.mark.slow
-def test_spark_submit_and_a_spool_that_cannot_be_written(tmp_path):
+def test_spark_submit_is_recorded(tmp_path):
     settings = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
     govtool(tmp_path, "init")
     submit = str(Path(sys.executable).parent / "spark-submit")
-    (tmp_path / "file").write_text("")
-    done = govtool(
-        tmp_path, "run", "--spool", str(tmp_path / "file"), "--", submit, str(TROUBLE), "plain", env=settings
-    )
-    assert (done.returncode, done.stdout) == (7, "2\n10\n4\n0\n7\n")
     spool = tmp_path / "spool"
     spool.mkdir()
     done = govtool(tmp_path, "run", "--spool", str(spool), "--", submit, str(TROUBLE), "plain", env=settings)
     assert (done.returncode, done.stdout) == (7, "2\n10\n4\n0\n7\n")
     assert "run:live_trouble.py" in done.stderr or "1 application" in done.stderr
+
+
+ATTACHED = """
+import sys
+from pyspark.sql import SparkSession, functions as F
+import govtool.spark
+builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
+builder = builder.config("spark.driver.bindAddress", "127.0.0.1").config("spark.driver.host", "127.0.0.1")
+spark = builder.getOrCreate()
+spark.sparkContext.setLogLevel("OFF")
+spark.range(3).write.parquet("before")
+capture = govtool.spark.attach(spark, source="notebook")
+spark.read.parquet("before").select((F.col("id") + 1).alias("x")).write.parquet("one")
+first = capture.commit()
+spark.read.parquet("one").select(F.max("x").alias("y")).write.parquet("two")
+second = capture.commit()
+print(first.commit.seq, second.commit.seq, second.counts["applications"], capture.commit().created)
+"""
+
+
+@pytest.mark.slow
+def test_a_notebook_attaches_and_commits_as_often_as_it_likes(tmp_path):
+    govtool(tmp_path, "init")
+    settings = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
+    settings["PYTHONPATH"] = str(Path(__file__).parents[2])
+    done = subprocess.run(
+        [sys.executable, "-c", ATTACHED], cwd=tmp_path, env=settings, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (0, "1 2 1 False\n"), done.stderr
+    runs = govtool(tmp_path, "runs", "-f", "json")
+    assert runs.stdout.count('"complete"') == 2
+    impact = govtool(tmp_path, "impact", "before.id")
+    assert "two.y" in impact.stdout.replace("\n", "")
