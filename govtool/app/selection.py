@@ -8,9 +8,10 @@ from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from govtool.errors import UsageError
+from govtool.errors import UnknownNameError, UsageError
 from govtool.graph.index import Index
-from govtool.query.selectors import Method, Selection, select_many
+from govtool.query.select import Subject, select
+from govtool.query.selectors import Method, Selection, looks_selective, select_many, subjects
 
 if TYPE_CHECKING:
     from govtool.model.run import Run
@@ -74,6 +75,22 @@ class Selector:
         """See ``govtool.query.selectors.select_many``."""
         return select_many(self.index, texts, exclude=exclude, methods=self._methods())
 
+    def subjects(self, text: str, exclude: Sequence[str] = ()) -> tuple[Subject, ...]:
+        """The column or dataset of a name; or all that a selector selects. What is a name is never read as a selector.
+
+        Raises:
+            UnknownNameError: Nothing is called so, and it is no selector.
+            AmbiguousNameError: Several are.
+            UsageError: The selector is mistaken.
+        """
+        try:
+            chosen = (select(self.index, text),)
+        except UnknownNameError:
+            if not looks_selective(text):
+                raise
+            return subjects(self.index, self.select([text], exclude))
+        return subjects(self.index, self.select([text], exclude)) if exclude else chosen
+
     def _methods(self) -> Mapping[str, Method]:
         return {
             "class": self._class,
@@ -94,8 +111,6 @@ class Selector:
         name = value.removesuffix(".*") if value.endswith(".*") else value
         if name not in spread.lattice.names and not any(fnmatchcase(c, value) for c in spread.lattice.names):
             import difflib
-
-            from govtool.errors import UnknownNameError
 
             near = tuple(difflib.get_close_matches(name, sorted(spread.lattice.names)))
             raise UnknownNameError(f"no class {name}", code="usage.unknown-class", nearest=near)

@@ -31,6 +31,8 @@ from govtool.cli.options import (
     OutputOption,
     StoreOption,
 )
+from govtool.cli.policyargs import PolicyOption, TodayOption, today_of
+from govtool.cli.selecting import ExcludeOption
 from govtool.cli.ui import Ui
 from govtool.errors import EXIT_FINDINGS, EXIT_OK, UnknownNameError, UsageError
 
@@ -61,6 +63,9 @@ def impact(
         str, typer.Option("--fail-on", metavar="VERDICT", help="Exit with 1 if anything is this bad or worse.")
     ] = "none",
     min_coverage: MinCoverageOption = None,
+    exclude: ExcludeOption = None,
+    policy: PolicyOption = None,
+    today: TodayOption = None,
     limit: LimitOption = None,
     all: AllOption = False,
     format: FormatOption = None,
@@ -74,10 +79,12 @@ def impact(
 
       govtool impact crm.users.email --change drop
       govtool impact mart.audience.email --upstream --format json
+      govtool impact 'class:personal,zone:shared' --exclude 'share.audit.*'
 
     Verdicts, the worst first: breaks, unknown, changes, rows (only which rows there are), passes. Formats: table,
     plain, json, jsonl, csv, markdown.
     """
+    from govtool.app.selection import Selector
     from govtool.query.change import Change
     from govtool.query.impact import expand
     from govtool.query.impact import impact as ask
@@ -94,13 +101,14 @@ def impact(
     wanted = Change.parse(change or "logic")
     kinds = edge_kinds(kind)
     graph = open_graph(ui, store, at, branch, evidence)
+    about = Selector(graph.index, graph.store, graph.commit, policy, today_of(today)).subjects(column, exclude or ())
     asked: dict[int | None, ImpactResult] = {}
     for form, file in outputs:
         most = bound(limit, all, form)
         if most not in asked:
             asked[most] = ask(
                 graph.index,
-                column,
+                about,
                 direction="up" if upstream else "down",
                 depth=depth,
                 kinds=kinds,

@@ -6,7 +6,7 @@ which stands for all columns of the dataset; columns that are reached by themsel
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -70,18 +70,20 @@ class ImpactResult:
 
     subject: str
     subject_kind: str
-    """``column`` or ``dataset``."""
+    """``column``, ``dataset``, or ``selection`` for several."""
     direction: str
     change: Change | None
     columns: tuple[Impacted, ...]
     summary: Summary
     truncated: int
     """How many entries the limit left off."""
+    subjects: tuple[str, ...] = ()
+    """Each of what was asked about."""
 
 
 def impact(
     index: Index,
-    subject: str | Subject,
+    subject: str | Subject | Sequence[Subject],
     *,
     direction: str = "down",
     depth: int | None = None,
@@ -95,7 +97,7 @@ def impact(
 
     Args:
         index: The graph.
-        subject: A column or dataset, by name or as selected.
+        subject: A column or dataset, by name or as selected; or several at once.
         direction: ``down`` or ``up``.
         depth: Hops to go at most.
         kinds: Follow only edges of these kinds.
@@ -113,28 +115,32 @@ def impact(
         raise UsageError(f"{direction!r} is not a direction", code="usage.direction", nearest=("down", "up"))
     if depth is not None and depth < 0:
         raise UsageError(f"A depth of {depth} makes no sense", code="usage.depth", hint="--depth 1")
-    about = subject if isinstance(subject, Subject) else select(index, subject)
+    if isinstance(subject, str):
+        subject = select(index, subject)
+    about = (subject,) if isinstance(subject, Subject) else tuple(subject)
+    if not about:
+        raise UsageError("nothing is selected", code="usage.nothing-selected", hint="govtool ls SELECTOR shows what is")
     wanted = None if kinds is None else frozenset(kinds)
     if direction == "up":
         walk_rules = upstream_rules(kinds=wanted, semantics=semantics)
         chosen = None
-        seeds = _upstream_seeds(index, about)
+        seeds = [seed for one in about for seed in _upstream_seeds(index, one)]
     else:
         chosen = change or Change()
-        if about.is_dataset and chosen.kind == "retype":
+        whole = next((one for one in about if one.is_dataset), None)
+        if whole is not None and chosen.kind == "retype":
             raise UsageError(
-                f"{about.text} is a dataset; a column is retyped", code="usage.change", hint=f"{about.text}.COLUMN"
+                f"{whole.text} is a dataset; a column is retyped", code="usage.change", hint=f"{whole.text}.COLUMN"
             )
         check = partial(retype_action, index, chosen.to or "") if chosen.kind == "retype" else None
         walk_rules = rules(chosen, kinds=wanted, semantics=semantics, check=check)
-        seeds = _seeds(index, about, chosen)
+        seeds = [seed for one in about for seed in _seeds(index, one, chosen)]
     reach = walk(index, seeds, walk_rules, backward=direction == "up", depth=depth, small=small)
-    ranking = reach.ranking(_subjects(index, about, direction), limit)
-    teller = _Teller(index, reach, walk_rules, direction, followed(wanted, semantics), about.text)
+    ranking = reach.ranking([node for one in about for node in _subjects(index, one, direction)], limit)
+    teller = _Teller(index, reach, walk_rules, direction, followed(wanted, semantics), about)
     columns = tuple(teller.tell(found) for found in ranking.shown)
     verdicts = tuple((v, ranking.columns[v]) for v in Verdict) if chosen else ()
-    subjects = index.column_count(about.dataset) if about.is_dataset else int(not index.containers(about.node or 0))
-    visible = 0 if index.is_elided(about.dataset) else subjects
+    visible = sum(_visible(index, one) for one in about)
     summary = Summary(
         verdicts=verdicts,
         columns=sum(ranking.columns),
@@ -142,8 +148,18 @@ def impact(
         unaffected=max(0, index.meta["columns"] - visible - ranking.affected),
         entries=ranking.total,
     )
-    kind = "dataset" if about.is_dataset else "column"
-    return ImpactResult(about.text, kind, direction, chosen, columns, summary, ranking.total - len(columns))
+    kind = "selection" if len(about) > 1 else "dataset" if about[0].is_dataset else "column"
+    names = tuple(one.text for one in about)
+    few = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+    truncated = ranking.total - len(columns)
+    return ImpactResult(few, kind, direction, chosen, columns, summary, truncated, names)
+
+
+def _visible(index: Index, subject: Subject) -> int:
+    """The top-level columns of a subject that answers count."""
+    if index.is_elided(subject.dataset):
+        return 0
+    return index.column_count(subject.dataset) if subject.is_dataset else int(not index.containers(subject.node or 0))
 
 
 def expand(index: Index, result: ImpactResult) -> Iterator[Impacted]:
@@ -152,7 +168,7 @@ def expand(index: Index, result: ImpactResult) -> Iterator[Impacted]:
     Columns that have an entry of their own, or fields that do, are not repeated. A column of a truncated result that
     was left off may appear here under its rows.
     """
-    listed = {entry.column for entry in result.columns}
+    listed = {entry.column for entry in result.columns} | set(result.subjects)
     for entry in result.columns:
         yield entry
         dataset = index.find_dataset(entry.dataset) if entry.is_rows else None
@@ -160,12 +176,7 @@ def expand(index: Index, result: ImpactResult) -> Iterator[Impacted]:
             continue
         for node in index.columns(dataset):
             name = index.name(node)
-            if (
-                index.container(node) is None
-                and not index.is_unknown(node)
-                and name not in listed
-                and name != result.subject
-            ):
+            if index.container(node) is None and not index.is_unknown(node) and name not in listed:
                 yield replace(entry, column=name, is_rows=False, columns=1, implied=0)
 
 
@@ -199,14 +210,20 @@ class _Teller:
     """Turns what was reached into entries."""
 
     def __init__(
-        self, index: Index, reach: Reach, rules: Rules, direction: str, follow: frozenset[int], subject: str
+        self,
+        index: Index,
+        reach: Reach,
+        rules: Rules,
+        direction: str,
+        follow: frozenset[int],
+        subjects: tuple[Subject, ...],
     ) -> None:
         self.index = index
         self.reach = reach
         self.states = rules.states
         self.down = direction == "down"
         self.follow = follow
-        self.subject = subject
+        self.subjects = subjects
 
     def tell(self, found: Reached) -> Impacted:
         index, node = self.index, found.node
@@ -221,7 +238,7 @@ class _Teller:
             verdict=Verdict(found.rank) if self.down else None,
             kinds=self._kinds(node, way),
             hops=found.hops,
-            path=self._path(way),
+            path=self._path(way, self._start(found.key)),
             via=self._via(steps),
             evidence=tuple(dict.fromkeys(e for edges in self._last(way) for e in evidences(index, edges))),
             steps=steps,
@@ -243,10 +260,20 @@ class _Teller:
     def _step(self, edge: int, node: int) -> Step:
         return step(self.index, edge, node if self.down else None)
 
-    def _path(self, way: list[tuple[int, int]]) -> tuple[str, ...]:
+    def _start(self, key: int) -> str:
+        """Which of the subjects a way comes from, or leads to."""
+        if len(self.subjects) == 1:
+            return self.subjects[0].text
+        while (before := self.reach.step(key)) is not None:
+            key = before[0]
+        node = key % self.index.node_count
+        exact = [one.text for one in self.subjects if one.node == node]
+        return exact[0] if exact else next(s.text for s in self.subjects if s.dataset == self.index.node_dataset[node])
+
+    def _path(self, way: list[tuple[int, int]], start: str) -> tuple[str, ...]:
         index = self.index
         nodes = [index.name(node) for _, node in way if not index.is_elided(index.node_dataset[node])]
-        return (self.subject, *nodes) if self.down else (*nodes, self.subject)
+        return (start, *nodes) if self.down else (*nodes, start)
 
     def _via(self, steps: tuple[Step, ...]) -> tuple[str, ...]:
         """Labels hop by hop; the steps through a temporary dataset are one hop, and its copies go without saying."""

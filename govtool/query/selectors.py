@@ -24,7 +24,7 @@ from govtool.graph.walk import walk
 from govtool.model.kinds import CONTRIBUTED, EdgeKind
 from govtool.query.change import Change, rules, seed_states, upstream_rules
 from govtool.query.patterns import ColumnPaths, Pattern
-from govtool.query.select import select
+from govtool.query.select import Subject, select
 
 Method = Callable[[str], Iterable[int]]
 """From the text behind ``method:`` to nodes; a row set stands for its whole dataset."""
@@ -73,6 +73,20 @@ def select_many(
     chosen = set(selector.everything()) if not texts else selector.union(texts)
     left_out = selector.union(exclude) if exclude else set()
     return _tidy(index, chosen - left_out, left_out)
+
+
+def looks_selective(text: str) -> bool:
+    """Whether a text may be more than a name: it has a method, a pattern, an operator, or several parts."""
+    bare = re.sub(r'"[^"]*"', "", text)
+    return bool(re.match(r"[a-z]+:(?!//)", bare) or re.search(r"[*?+@,\s]|^/.*/$", bare))
+
+
+def subjects(index: Index, selection: Selection) -> tuple[Subject, ...]:
+    """What was selected, one by one: whole datasets, then columns."""
+    return (
+        *(Subject(d, None, index.dataset_name(d)) for d in selection.datasets),
+        *(Subject(index.node_dataset[n], n, index.name(n)) for n in selection.columns),
+    )
 
 
 def _tidy(index: Index, nodes: set[int], left_out: set[int]) -> Selection:

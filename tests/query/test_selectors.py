@@ -124,3 +124,21 @@ def test_patterns_of_datasets_find_what_each_name_alone_would_match(pattern, nam
     index = graph(*(view(n, "x", target_kind="table", mode="declare") for n in made))
     found = sorted(index.dataset_name(d) for d in Pattern(pattern).datasets(index))
     assert found == sorted(names) == sorted(n for n in made if Pattern(pattern).matches(n))
+
+
+def test_impact_of_a_selection_is_the_worst_of_its_parts():
+    from govtool.query.change import Change
+    from govtool.query.impact import impact
+    from govtool.query.selectors import subjects
+
+    def verdicts(*texts):
+        found = impact(INDEX, subjects(INDEX, select_many(INDEX, texts)), change=Change("drop"))
+        return {e.column: (e.verdict, e.path[0]) for e in found.columns}, found
+
+    one, other = verdicts("a.x")[0], verdicts("a.y")[0]
+    both, found = verdicts("a.x", "a.y")
+    assert (found.subject_kind, found.subjects) == ("selection", ("a.x", "a.y"))
+    assert both.keys() == one.keys() | other.keys()
+    for column, (verdict, start) in both.items():
+        assert verdict == min(each[column][0] for each in (one, other) if column in each)
+        assert start in ("a.x", "a.y")
