@@ -22,6 +22,7 @@ TRUNCATED = "break.truncated"
 UNKNOWN = "break.operator"
 
 _ORDER = re.compile(r"\s(?:ASC|DESC)(?: NULLS (?:FIRST|LAST))?.*\Z", re.DOTALL)
+_NAMED_ID = re.compile(r"([\w$]+)#(\d+)(?!\d)")
 _LEAVES = ("Scan", "BatchScan", "FileScan", "LogicalRelation", "Relation", "InMemoryTableScan")
 _GENERATE = re.compile(r"(.*?)(?:, (\[.*?\]))?, (true|false)(?:, ([\w`.]+))?, (\[.*\])\Z", re.DOTALL)
 _CALL = re.compile(r"\s*([\w$.<>]+)\((.*)\)\Z", re.DOTALL)
@@ -349,6 +350,8 @@ class Builder:
             found = self._listed(parent, "Input")
             if found:
                 return found
+            if parent.name.strip() == "AdaptiveSparkPlan" and self._listed(parent, "Output"):
+                return self._listed(parent, "Output")
             for key in ("Left output", "Right output"):
                 found = self._listed(parent, key)
                 if found:
@@ -483,6 +486,7 @@ class Builder:
         keys = self._keys(keys_text)
         current = operator
         through = operator
+        below_reuse: list[str] = []
         while True:
             inputs = self._inputs(through)
             if len(inputs) != 1:
@@ -498,6 +502,8 @@ class Builder:
             name = plain_name(below)
             if name in kinds.AGGREGATES:
                 lower = list(lists.split(below.fields.get("Functions", ""), below.counts.get("Functions")).items)
+                if renamed:
+                    below_reuse += lower
                 phased = [f for f in lower if re.match(r"(?:partial|merge|finalmerge)_", f)]
                 grouping = not lower and not functions and len(keys) == operator.counts.get("Keys", 0)
                 if not phased and not (grouping and below.counts.get("Keys") == operator.counts.get("Keys")):
@@ -514,7 +520,24 @@ class Builder:
                 through = below
                 continue
             break
+        if renamed:
+            functions = self._as_reused(functions, below_reuse)
         return self._child(current), keys, functions
+
+    def _as_reused(self, functions: list[str], originals: list[str]) -> list[str]:
+        """Functions over a reused exchange name columns of the copy, which is not printed: those of the original by the
+        same name, where there is one of that name.
+        """
+        by_name: dict[str, set[str]] = {}
+        for text in originals:
+            for name, number in _NAMED_ID.findall(text):
+                by_name.setdefault(name, set()).add(number)
+
+        def original(found: re.Match[str]) -> str:
+            same = by_name.get(found[1], set())
+            return f"{found[1]}#{next(iter(same))}" if len(same) == 1 else found[0]
+
+        return [_NAMED_ID.sub(original, text) for text in functions]
 
     def _keys(self, items: Iterable[str]) -> dict[int, p.Expression]:
         """Keys by id: ``name#1``, ``upper(name#1) AS u#2``."""
