@@ -366,6 +366,36 @@ def test_many_literals_cost_no_more_than_they_are_long() -> None:
     assert len(plan.normal) < 200
 
 
+def test_a_subquery_that_two_operators_hold_is_drawn_twice_and_read_once() -> None:
+    drawn = "HashAggregate (5)\n+- Exchange (4)\n   +- HashAggregate (3)\n      +- Scan parquet shop.u (2)"
+    details = (
+        scan(2, "u", "v#2"),
+        "(3) HashAggregate\nInput [1]: [v#2]\nKeys: []\nFunctions [1]: [partial_avg(v#2)]\n"
+        "Aggregate Attributes [2]: [sum#3, count#4L]\nResults [2]: [sum#5, count#6L]\n",
+        "(4) Exchange\nInput [2]: [sum#5, count#6L]\nArguments: SinglePartition, ENSURE_REQUIREMENTS, [plan_id=1]\n",
+        "(5) HashAggregate\nInput [2]: [sum#5, count#6L]\nKeys: []\nFunctions [1]: [avg(v#2)]\n"
+        "Aggregate Attributes [1]: [avg(v#2)#7]\nResults [1]: [avg(v#2)#7 AS m#8]\n",
+    )
+    held = (
+        "Subquery:{n} Hosting operator id = 1 Hosting Expression = Subquery subquery#9, [id=#11]\n" + drawn + "\n\n\n"
+    )
+    text = "== Physical Plan ==\nProject (1)\n+- Scan parquet shop.t (6)\n\n\n"
+    text += (
+        scan(6, "t", "a#1") + "\n(1) Project\nOutput [1]: [Subquery subquery#9, [id=#11] AS x#10]\nInput [1]: [a#1]\n"
+    )
+    text += (
+        "\n===== Subqueries =====\n\n"
+        + held.format(n=1)
+        + "\n".join(details)
+        + "\n"
+        + held.format(n=2)
+        + "\n".join(details)
+    )
+    plan = read_plan(text)
+    assert said(plan) == {"x": ["shop.u.v aggregation avg"], "*": []}
+    assert not plan.flow.breaks
+
+
 def test_names_of_other_catalogs_and_cases() -> None:
     names = Names(catalogs={"org.apache.iceberg.spark.SparkCatalog": ("lake",)}, case_sensitive=True)
     text = "AtomicCreateTableAsSelect (1)\n\n\n(1) AtomicCreateTableAsSelect\nArguments: org.apache.iceberg.spark.SparkCatalog@4b61af54, db.T, Project [id#9], TableSpec(Map()), false\n"

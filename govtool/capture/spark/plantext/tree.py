@@ -175,8 +175,8 @@ def _draw(lines: list[str], operators: dict[int, Operator]) -> Operator:
             if parent.name == "AdaptiveSparkPlan" and parent.children and parent.children[-1].name:
                 if phases.get(offset_) == "Initial Plan":
                     parent.children = [operator]
-            else:
-                parent.children.append(operator)
+            elif all(child is not operator for child in parent.children):
+                parent.children.append(operator)  # a subquery that two operators hold is drawn twice
         elif root is None:
             root = operator
         stack.append((offset_, operator))
