@@ -46,7 +46,36 @@ def test_spark_makes_the_same_graph(spark, tmp_path, monkeypatch):
     assert spark.conf.get("spark.sql.adaptive.enabled") == before
 
 
-def test_statements_never_reach_the_driver(spark, tmp_path):
+def test_what_is_done_is_not_done_again(spark, tmp_path, monkeypatch):
+    monkeypatch.setenv("GOVTOOL_CACHE", str(tmp_path / "cache"))
+    logs = write_logs(tmp_path / "logs", sessions=4)
+    store = Store.init(str(tmp_path / "store"))
+    request = LogRequest(SqlRequest((str(logs),), dialect="postgres"), engine="spark")
+
+    class StopError(Exception):
+        pass
+
+    def stop(status):
+        if status.stage == "resolving":
+            raise StopError
+
+    with pytest.raises(StopError):
+        ingest_log(store, request, progress=stop)
+    assert store.head() is None
+
+    def again(*arguments, **more):
+        raise AssertionError("what was read is read again")
+
+    monkeypatch.setattr("govtool.app.logs.tasks.read_step", again)
+    ingest_log(store, request)
+    other = Store.init(str(tmp_path / "other"))
+    ingest_log(other, LogRequest(SqlRequest((str(logs),), dialect="postgres"), workers=1))
+    assert graph(store) == graph(other)
+    assert list((tmp_path / "cache" / "ingest").iterdir()) == []
+
+
+def test_statements_never_reach_the_driver(spark, tmp_path, monkeypatch):
+    monkeypatch.setenv("GOVTOOL_CACHE", str(tmp_path / "cache"))
     assert spark.sparkContext.getConf().get("spark.driver.maxResultSize") == "64m"
     log = tmp_path / "long.jsonl"
     with log.open("w") as file:
@@ -62,6 +91,7 @@ def test_statements_never_reach_the_driver(spark, tmp_path):
 
 
 def test_what_goes_wrong_far_away_is_said(spark, tmp_path, monkeypatch):
+    monkeypatch.setenv("GOVTOOL_CACHE", str(tmp_path / "cache"))
     logs = write_logs(tmp_path / "logs", sessions=3)
     with pytest.raises(EvidenceError):
         ingested(logs, tmp_path / "one", engine="spark", max_errors=1)

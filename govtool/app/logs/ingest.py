@@ -27,7 +27,7 @@ from govtool.app.logs.meter import Meter
 from govtool.app.logs.parts import costliest, worst
 from govtool.app.logs.pool import Pool, Setup
 from govtool.app.logs.request import ENGINES, LogRequest, Report
-from govtool.app.logs.spool import spooled
+from govtool.app.logs.spool import spool_key, spooled
 from govtool.app.logs.steps import survey_or_problem
 from govtool.app.sql import SourceText, options, root_of, source_name
 from govtool.errors import EngineError, UnknownNameError, UsageError
@@ -81,7 +81,8 @@ def ingest_log(
         if request.engine == "spark":
             from govtool.app.logs import spark
 
-            engine = spark.Engine(stack.enter_context(spark.session(request.master)), how, settings, store, source)
+            session = stack.enter_context(spark.session(request.master))
+            engine = spark.Engine(stack, session, how, settings, store, source)
         else:
             engine = _Local(stack, how, settings, request.workers)
         surveyed = _surveyed(files, engine)
@@ -135,8 +136,7 @@ class _Local:
         workers = self._workers or (cores() if large else 1)
         spool = None
         if large or workers > 1:
-            key = hashlib.sha256(f"{batch} {_own_digest()}".encode()).hexdigest()[:32]
-            spool = self._stack.enter_context(spooled(key))
+            spool = self._stack.enter_context(spooled(spool_key(batch)))
         pool = self._stack.enter_context(Pool(Setup(self._how, self._settings, spool), workers))
         return gather(pool, pieces, logs, max_errors, meter)
 
@@ -269,14 +269,6 @@ def _batch(
         [[name, log.problem, [about.digest for _, about in log.spans]] for name, log in surveyed.items()],
     ]
     return f"log:{hashlib.sha256(json.dumps(said).encode()).hexdigest()}"
-
-
-def _own_digest() -> str:
-    """What identifies the form of the work that is kept until the commit."""
-    digest = hashlib.sha256()
-    for file in sorted([*Path(__file__).parent.glob("*.py"), Path(__file__).parents[1] / "coverage.py"]):
-        digest.update(file.read_bytes())
-    return digest.hexdigest()
 
 
 def _check_unchanged(surveyed: Mapping[str, _Surveyed], engine: _Engine) -> None:

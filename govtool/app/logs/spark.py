@@ -10,8 +10,9 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from govtool.app.ingest import DERIVATIONS_PER_FRAGMENT
@@ -19,6 +20,7 @@ from govtool.app.logs import parts, steps, tasks
 from govtool.app.logs.exchange import SCHEMA, Row, arrow_step
 from govtool.app.logs.local import Gathered, check_rejects
 from govtool.app.logs.meter import Meter
+from govtool.app.logs.spool import spool_key, spooled
 from govtool.errors import EngineError, GovtoolError
 
 if TYPE_CHECKING:
@@ -104,6 +106,7 @@ class Engine:
     """One ingest on a Spark session.
 
     Args:
+        stack: What is kept until it is closed.
         spark: The session.
         how: How logs are read.
         settings: How statements are understood.
@@ -111,7 +114,11 @@ class Engine:
         source: Who says all this.
     """
 
-    def __init__(self, spark: Any, how: LogOptions, settings: Options, store: Store, source: str) -> None:
+    def __init__(
+        self, stack: ExitStack, spark: Any, how: LogOptions, settings: Options, store: Store, source: str
+    ) -> None:
+        self._stack = stack
+        self._folder: Path | None = None
         self._spark = spark
         self._how = how
         self._settings = settings
@@ -132,6 +139,8 @@ class Engine:
 
     def gather(self, pieces: Sequence[Piece], logs: int, max_errors: int | None, meter: Meter, batch: str) -> Gathered:
         """Read logs and understand what is in them; see ``govtool.app.logs.local.gather``."""
+        if self._spark.sparkContext.master.startswith("local"):  # only then do executors surely see the cache
+            self._folder = self._stack.enter_context(spooled(spool_key(batch))).folder
         try:
             return self._gather(pieces, logs, max_errors, meter)
         finally:
@@ -145,16 +154,18 @@ class Engine:
         sessions = max(self._parallel, size // SESSIONS)
         self._spark.conf.set(_PARTITIONS, str(sessions))
         given = self._distributed([_json_row(number, piece) for number, piece in enumerate(pieces)])
-        read = self._keep(self._step(given, partial(tasks.read_step, how=self._how, only=logs == 1, sessions=sessions)))
+        read = self._keep(
+            "read", self._step(given, partial(tasks.read_step, how=self._how, only=logs == 1, sessions=sessions))
+        )
         about = {row["kind"]: bytes(row["data"]) for row in self._together(read, "about", tasks.about_step).collect()}
         whole = load(about["about"])
         check_rejects(whole, max_errors)
         meter.read(size, whole)
-        texts = self._keep(_first(read.where("kind = 'text'")))
+        texts = self._keep("texts", _first(read.where("kind = 'text'")))
         folded = self._folded(read, texts, sessions)
         counted = json.loads(self._together(folded, "folded", tasks.folded_step).collect()[0]["data"])
         catalogs = set(counted[3])
-        scripts = self._keep(self._scripts(folded, texts))
+        scripts = self._keep("scripts", self._scripts(folded, texts))
         gathered = Gathered(
             parts.findings_in(about["findings"])[0],
             steps.notes_of(whole, self._how.dialect),
@@ -182,7 +193,7 @@ class Engine:
             "wanted as part", "'text' as kind", "name", "number", "data"
         )
         rows = logs.unionByName(supplied).repartition(sessions, "part")
-        return self._keep(self._step(rows, tasks.fold_step))
+        return self._keep("folded", self._step(rows, tasks.fold_step))
 
     def _scripts(self, folded: Any, texts: Any) -> Any:
         alone = folded.where("kind = 'alone'").unionByName(texts).repartition("part")
@@ -202,18 +213,20 @@ class Engine:
         counts = {row["kind"]: row["count"] for row in scripts.groupBy("kind").count().collect()}
         meter.resolving(counts.get("definition", 0), counts.get("query", 0))
         step = partial(tasks.definitions_step, settings=settings)
-        definitions = self._keep(self._together(scripts, "definition", step))
+        definitions = self._keep("definitions", self._together(scripts, "definition", step))
         found = [definitions]
         knowledge = definitions.where("kind = 'knowledge'")
         several = steps.groups_for(counts.get("query", 0)) > 1
-        first = self._keep(self._queries(queries, counts.get("query", 0), knowledge, settings, final=not several))
+        first = self._keep(
+            "queries", self._queries(queries, counts.get("query", 0), knowledge, settings, final=not several)
+        )
         found.append(first)
         again = first.where("kind = 'again'")
         left = again.count()
         if left:
             usage = self._together(first.where("kind = 'usage'"), "usage", tasks.usage_step)
-            told = self._keep(knowledge.unionByName(usage))
-            found.append(self._keep(self._queries(again, left, told, settings, final=True)))
+            told = self._keep("told", knowledge.unionByName(usage))
+            found.append(self._keep("again", self._queries(again, left, told, settings, final=True)))
         said = found[0]
         for more in found[1:]:
             said = said.unionByName(more)
@@ -274,11 +287,17 @@ class Engine:
         """A step on all rows of a kind, in one task."""
         return self._step(frame.where(f"kind = '{kind}'").repartition(1), step)
 
-    def _keep(self, frame: Any) -> Any:
+    def _keep(self, name: str, frame: Any) -> Any:
+        """What several steps go on from: kept where a killed ingest finds it again, or else until the end."""
         from pyspark import StorageLevel
 
-        self._kept.append(frame.persist(StorageLevel.DISK_ONLY))
-        return self._kept[-1]
+        if self._folder is None:
+            self._kept.append(frame.persist(StorageLevel.DISK_ONLY))
+            return self._kept[-1]
+        folder = self._folder / name
+        if not (folder / "_SUCCESS").exists():
+            frame.write.mode("overwrite").option("compression", "zstd").parquet(folder.as_uri())
+        return self._spark.read.schema(SCHEMA).parquet(folder.as_uri())
 
 
 def _first(texts: Any) -> Any:

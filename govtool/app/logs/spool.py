@@ -69,6 +69,14 @@ class Spool:
             raise translate(error, "write the work that is done", str(self.folder)) from error
 
 
+def spool_key(batch: str) -> str:
+    """The name of the spool of a batch: another one where the code is another that makes and reads what is kept."""
+    digest = hashlib.sha256(batch.encode())
+    for file in sorted([*Path(__file__).parent.glob("*.py"), Path(__file__).parents[1] / "coverage.py"]):
+        digest.update(file.read_bytes())
+    return digest.hexdigest()[:32]
+
+
 @contextmanager
 def spooled(key: str) -> Iterator[Spool]:
     """The spool of a piece of work: what is there already, for as long as the work takes; removed when it is done.
