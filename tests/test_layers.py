@@ -30,6 +30,7 @@ LAYERS = {
     "cli": 7,
     "spark": 7,
     "__main__": 8,
+    "spark.live": 0,  # runs inside of jobs, beside nothing of govtool but itself
 }
 NEVER = {("capture", "store"), ("store", "capture"), ("query", "policy")}
 HEAVY = {"pyspark", "networkx", "numpy", "pyarrow", "boto3", "sqlglot", "pydantic", "jinja2", "yaml", "obstore"}
@@ -38,16 +39,19 @@ HEAVY = {"pyspark", "networkx", "numpy", "pyarrow", "boto3", "sqlglot", "pydanti
 def part_of(module: str) -> str | None:
     """``graph`` of ``govtool.graph.index``; None outside the package and for the package itself."""
     names = module.split(".")
-    return names[1] if names[0] == "govtool" and len(names) > 1 and names[1] in LAYERS else None
+    if names[0] != "govtool":
+        return None
+    return next((part for part in (".".join(names[1:3]), ".".join(names[1:2])) if part in LAYERS), None)
 
 
 def imports() -> Iterator[tuple[str, int, str, str]]:
     """File, line, importing part and imported part of every import of one part by another."""
     for file in sorted(PACKAGE.rglob("*.py")):
-        own = file.relative_to(PACKAGE).parts[0].removesuffix(".py")
-        if own == "__init__":
+        module = ".".join(("govtool", *file.relative_to(PACKAGE).with_suffix("").parts))
+        if module == "govtool.__init__":
             continue
-        assert own in LAYERS, f"{file}: no layer for govtool.{own}"
+        own = part_of(module)
+        assert own is not None, f"{file}: no layer for {module}"
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             names: list[str] = []
             if isinstance(node, ast.Import):

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from govtool.app.index import cached_index
-from govtool.query.diff import Difference, Facts, concerned, difference, facts
+from govtool.query.diff import Difference, Facts, concerned, difference, facts, spilled
 
 if TYPE_CHECKING:
     from govtool.graph.index import Index
@@ -77,13 +77,17 @@ def _whole(
     """What the whole of each version says of the datasets in question."""
     from govtool.model.columnar import DERIVATIONS
 
-    indexes = cached_index(store, old), cached_index(store, new)
-    if indexes[0] is not None and indexes[1] is not None:
-        return facts(indexes[0], names), facts(indexes[1], names)
-    rest = [ref for ref in store.fragments(new) if ref.table == DERIVATIONS and ref not in added]
-    speaking = [table for table in _tables(store, sorted(rest)) if _mentions(table, names)]
-    left, right = _index([*sides[0], *speaking]), _index([*sides[1], *speaking])
-    return facts(left, names), facts(right, names)
+    cached = cached_index(store, old), cached_index(store, new)
+    rest = sorted(ref for ref in store.fragments(new) if ref.table == DERIVATIONS and ref not in added)
+    while True:
+        left, right = cached
+        if left is None or right is None:
+            speaking = [table for table in _tables(store, rest) if _mentions(table, names)]
+            left, right = _index([*sides[0], *speaking]), _index([*sides[1], *speaking])
+        more = names | spilled(left, names) | spilled(right, names)
+        if more == names:
+            return facts(left, names), facts(right, names)
+        names = more
 
 
 def _index(tables: list[Any]) -> Index:

@@ -142,6 +142,19 @@ def concerned(old: Facts, new: Facts) -> set[str]:
     }
 
 
+def spilled(index: Index, names: Collection[str]) -> set[str]:
+    """The datasets that some datasets read which are not always there, such as a script's temporary table.
+
+    Whether such a one stands may hang on another file; what it reads has columns that only it names.
+    """
+    found: set[str] = set()
+    for dataset in _numbers(index, names):
+        if index.is_hidden(dataset) or index.is_elided(dataset) or index.dataset_kind(dataset) == "temporary":
+            for node in (index.rows(dataset), *index.columns(dataset)):
+                found.update(index.dataset_name(index.node_dataset[index.edge_source[e]]) for e in index.in_edges(node))
+    return found
+
+
 def _numbers(index: Index, names: Collection[str] | None) -> Iterable[int]:
     if names is None:
         yield from range(index.dataset_count)
