@@ -80,7 +80,7 @@ def test_statements_never_reach_the_driver(spark, tmp_path, monkeypatch):
     log = tmp_path / "long.jsonl"
     with log.open("w") as file:
         for number in range(STATEMENTS):
-            text = f"SELECT a{number} FROM t /* {'x' * LONG} */ WHERE b = {number}"
+            text = f"SELECT a{number} FROM t -- {'x' * LONG}\nWHERE b = {number}"
             file.write(json.dumps({"sql": text, "session_id": f"s{number % 7}"}) + "\n")
         file.write('{"sql": "SET search_path = s", "session_id": "s1"}\n')
     assert STATEMENTS * LONG > 64 << 20
