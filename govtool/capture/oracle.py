@@ -121,9 +121,10 @@ def _parquet(file: Path) -> Iterator[Mapping[str, Any]]:
 
 def _texts(file: Path) -> Iterator[Any]:
     """JSON, JSON lines or CSV, plain or compressed."""
+    from govtool.capture.compressed import UnreadableError
     from govtool.capture.logs.record import Reject
     from govtool.capture.logs.rows import csv_rows, json_rows
-    from govtool.capture.logs.stream import UnreadableError, chunks, lines
+    from govtool.capture.logs.stream import chunks, lines
 
     with file.open("rb") as raw:
         pieces = chunks(raw)

@@ -12,9 +12,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, NamedTuple, cast
 
+from govtool.capture.compressed import CHUNK
 from govtool.capture.logs.read import SAMPLE, LogOptions, Records, line_reader_of, read_log
 from govtool.capture.logs.record import Reject
-from govtool.capture.logs.stream import CHUNK, lines
+from govtool.capture.logs.stream import lines
 
 RANGE = 16 << 20
 """Bytes of a range. Digests depend on it: whoever changes it makes every log new."""

@@ -14,11 +14,12 @@ from itertools import chain
 from pathlib import Path
 from typing import IO, Any
 
+from govtool.capture.compressed import UnreadableError
 from govtool.capture.logs import bigquery, databricks, generic, mysql, postgres, redshift, snowflake, thrift, trino
 from govtool.capture.logs.mapping import FIELDS, Mapper, Preset
 from govtool.capture.logs.record import Entry, QueryRecord, Reject
 from govtool.capture.logs.rows import Line, csv_rows, json_lines, json_rows, one_a_line
-from govtool.capture.logs.stream import UnreadableError, chunks, is_plain, lines, text_of
+from govtool.capture.logs.stream import chunks, is_plain, lines, text_of
 from govtool.errors import UnknownNameError, UsageError
 
 PRESETS = (

@@ -13,6 +13,7 @@ from typing import Any
 from govtool.capture.spark import plan as p
 from govtool.capture.spark.catalyst import TRANSPARENT, function_name
 from govtool.capture.spark.identity import Place, column_path, jdbc_name, path_name, table_name, topic_name
+from govtool.capture.spark.lost import LOST
 from govtool.model import EdgeKind
 
 UNKNOWN = "break.operator"
@@ -178,25 +179,6 @@ _THROUGH = frozenset(
         "InsertStarAction", "LeafNodeHint", "SupervisingCommand", "WriteFiles", "RepartitionByRange", "PipeOperator",
     }
 )  # fmt: skip
-_LOST = {
-    "MapInPandas": ("break.map-in-pandas", "mapInPandas"),
-    "MapInArrow": ("break.map-in-arrow", "mapInArrow"),
-    "PythonMapInArrow": ("break.map-in-arrow", "mapInArrow"),
-    "FlatMapGroupsInPandas": ("break.apply-in-pandas", "applyInPandas"),
-    "FlatMapGroupsInArrow": ("break.apply-in-arrow", "applyInArrow"),
-    "FlatMapCoGroupsInPandas": ("break.apply-in-pandas", "cogroup.applyInPandas"),
-    "FlatMapCoGroupsInArrow": ("break.apply-in-arrow", "cogroup.applyInArrow"),
-    "FlatMapGroupsInPandasWithState": ("break.apply-in-pandas", "applyInPandasWithState"),
-    "TransformWithStateInPandas": ("break.transform-with-state", "transformWithState"),
-    "TransformWithStateInPySpark": ("break.transform-with-state", "transformWithState"),
-    "ScriptTransformation": ("break.transform-script", "TRANSFORM … USING"),
-    "MapPartitions": ("break.typed", "mapPartitions"),
-    "MapElements": ("break.typed", "map"),
-    "FlatMapGroupsWithState": ("break.typed", "mapGroupsWithState"),
-    "MapGroups": ("break.typed", "mapGroups"),
-    "CoGroup": ("break.typed", "cogroup"),
-    "MapPartitionsInR": ("break.typed", "dapply"),
-}
 
 
 class _Reader:
@@ -233,8 +215,8 @@ class _Reader:
             return read(tree, children)
         if tree.name in _THROUGH and len(children) == 1:
             return children[0]
-        if tree.name in _LOST:
-            code, name = _LOST[tree.name]
+        if tree.name in LOST:
+            code, name = LOST[tree.name]
             keys = tuple(self._expressions(tree, "groupingAttributes"))
             outputs = self._outputs(tree) or (p.outputs_of(children[0]) if children else ())
             return p.Lost(tuple(children), outputs, code, name, keys)

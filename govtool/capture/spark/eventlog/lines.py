@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from govtool.capture.logs.stream import UnreadableError
+from govtool.capture.compressed import UnreadableError
 
 MAX_LINE = 64 << 20
 """Bytes of one event that are held; a plan of 8 million characters is the largest that was seen."""

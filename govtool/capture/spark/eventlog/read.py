@@ -8,9 +8,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO
 
-from govtool.capture.logs.stream import UnreadableError
+from govtool.capture.compressed import UnreadableError, content
 from govtool.capture.spark.eventlog.application import Application
-from govtool.capture.spark.eventlog.codecs import content
 from govtool.capture.spark.eventlog.executions import HOW, Executed, Interpreter, named
 from govtool.capture.spark.eventlog.files import EventLog
 from govtool.capture.spark.eventlog.lines import Broken, Line, wanted_lines

@@ -92,20 +92,6 @@ PYTHON = frozenset(
     }
 )
 """Python functions of a row or a batch of rows."""
-LOST = {
-    "MapInPandas": ("break.map-in-pandas", "mapInPandas"),
-    "MapInArrow": ("break.map-in-arrow", "mapInArrow"),
-    "PythonMapInArrow": ("break.map-in-arrow", "mapInArrow"),
-    "FlatMapGroupsInPandas": ("break.apply-in-pandas", "applyInPandas"),
-    "FlatMapGroupsInArrow": ("break.apply-in-arrow", "applyInArrow"),
-    "FlatMapCoGroupsInPandas": ("break.apply-in-pandas", "cogroup.applyInPandas"),
-    "FlatMapCoGroupsInArrow": ("break.apply-in-arrow", "cogroup.applyInArrow"),
-    "FlatMapGroupsInPandasWithState": ("break.apply-in-pandas", "applyInPandasWithState"),
-    "TransformWithStateInPandas": ("break.transform-with-state", "transformWithState"),
-    "TransformWithState": ("break.transform-with-state", "transformWithState"),
-    "FlatMapGroupsWithState": ("break.map-groups", "mapGroupsWithState"),
-}
-"""Python and JVM functions of whole relations: the break that each is, and its name."""
 TYPED = frozenset(
     {
         "AppendColumns",

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from govtool.capture.spark import plan as p
+from govtool.capture.spark.lost import LOST
 from govtool.capture.spark.plantext import kinds, lists
 from govtool.capture.spark.plantext.expressions import Reader, written_conditions
 from govtool.capture.spark.plantext.kinds import plain_name
@@ -187,7 +188,7 @@ class Builder:
             return self._window(operator)
         if name in kinds.PYTHON:
             return self._python(operator)
-        if name in kinds.LOST or name in kinds.TYPED:
+        if name in LOST or name in kinds.TYPED:
             return self._lost(operator, name)
         if not self._inputs(operator) or name in _LEAVES:
             return self._leaf(operator)
@@ -776,7 +777,7 @@ class Builder:
         return p.Distinct(self._child(operator), self._expressions(parts[0]) if parts else None)
 
     def _lost(self, operator: Operator, name: str) -> p.Node:
-        code, what = kinds.LOST.get(name, ("break.typed", f"{name}: code of the JVM"))
+        code, what = LOST.get(name, ("break.typed", f"{name}: code of the JVM"))
         children = tuple(self._nodes[child.id] for child in self._inputs(operator))
         outputs = self._listed(operator, "Output")
         if not outputs:

@@ -1,7 +1,7 @@
-"""Compressed event logs as plain bytes: told by content, bounded, and of a file that breaks off all that can be had.
+"""Compressed logs as plain bytes: told by content, bounded, and of a file that breaks off all that can be had.
 
-Spark's codecs are streams of their own: ``lz4`` is lz4-java's ``LZ4BlockOutputStream``, ``snappy`` is snappy-java's
-``SnappyOutputStream``, ``zstd`` is plain zstd whose last frame may never have been closed.
+Plain gzip, zstd and lz4, and what Spark writes: its ``lz4`` is lz4-java's ``LZ4BlockOutputStream``, its ``snappy``
+snappy-java's ``SnappyOutputStream``, its ``zstd`` plain zstd whose last frame may never have been closed.
 """
 
 from __future__ import annotations
@@ -11,26 +11,40 @@ import zlib
 from collections.abc import Iterator
 from typing import IO, Any
 
-from govtool.capture.logs.stream import UnreadableError
-
 CHUNK = 1 << 20
 MAX_BLOCK = 64 << 20
 """Bytes of one block; Spark writes 32 KiB, and lz4-java at most 32 MiB."""
 EXPANSION_FREE = 256 << 20
 """Bytes that a compressed file may expand to whatever its size."""
 EXPANSION = 1000
-"""Beyond that, how often its own size. Event logs compress 10 to 100 times."""
+"""Beyond that, how often its own size. Logs compress 10 to 100 times; gzip can reach 1,032, zstd far more."""
 
+_SMALL = 1 << 12
 _LZ4_MAGIC = b"LZ4Block"
 _SNAPPY_MAGIC = b"\x82SNAPPY\x00"
 _LZ4_RAW, _LZ4_COMPRESSED = 0x10, 0x20
 
 
-def content(raw: IO[bytes]) -> Iterator[bytes]:
+class UnreadableError(Exception):
+    """The rest of a stream cannot be read; the message says why."""
+
+
+def is_compressed(head: bytes) -> bool:
+    """Whether a stream that begins like this is compressed in a way that is read.
+
+    Raises:
+        UnreadableError: It is compressed in another way.
+    """
+    return _reader(head) is not None
+
+
+def content(raw: IO[bytes], *, free: int = EXPANSION_FREE, expansion: int = EXPANSION) -> Iterator[bytes]:
     """The content of a log, decompressed, about ``CHUNK`` bytes at a time.
 
     Args:
-        raw: A binary stream; that of zstd must be seekable for its end to be read as far as possible.
+        raw: A binary stream.
+        free: Bytes that it may expand to whatever its size.
+        expansion: Beyond that, how often its own size.
 
     Raises:
         UnreadableError: It breaks off, is damaged, uses a codec that is not read, or expands beyond all measure.
@@ -46,8 +60,8 @@ def content(raw: IO[bytes]) -> Iterator[bytes]:
         size = 0
         for data in reader(counted):
             size += len(data)
-            if size > EXPANSION_FREE and size > EXPANSION * counted.count:
-                raise UnreadableError(f"expands to more than {EXPANSION} times its size: not read further")
+            if size > free and size > expansion * counted.count:
+                raise UnreadableError(f"expands to more than {expansion} times its size: not read further")
             yield data
     except (OSError, zlib.error, ValueError) as error:
         said = getattr(error, "strerror", None) or (str(error).splitlines() or ["damaged"])[0]
@@ -104,13 +118,15 @@ class _Counted:
             size -= len(data)
         return b"".join(parts)
 
-    def rewind(self) -> bool:
+    def can_rewind(self) -> bool:
         try:
-            self.raw.seek(0)
-        except (OSError, AttributeError, ValueError):
+            return bool(self.raw.seekable())
+        except (AttributeError, ValueError):
             return False
+
+    def rewind(self) -> None:
+        self.raw.seek(0)
         self.count, self._pushed = 0, b""
-        return True
 
     def readable(self) -> bool:
         return True
@@ -142,17 +158,22 @@ def _gzip(counted: _Counted) -> Iterator[bytes]:
 
 
 def _zstd(counted: _Counted) -> Iterator[bytes]:
-    """Of a frame that is cut off, the read that meets the end is lost whole: the end is read again, in small pieces."""
+    """Of a frame that is cut off, the read that meets the end is lost whole: the end is read again, in small pieces.
+
+    What cannot be read again is read in small pieces from the start.
+    """
+    if not counted.can_rewind():
+        yield from _inflated(counted, "zstd", _SMALL)
+        return
     done = 0
     try:
         for data in _inflated(counted, "zstd", CHUNK):
             done += len(data)
             yield data
     except (OSError, ValueError):
-        if not counted.rewind():
-            raise
+        counted.rewind()
         position = 0
-        for data in _inflated(counted, "zstd", 1 << 12):
+        for data in _inflated(counted, "zstd", _SMALL):
             position += len(data)
             if position > done:
                 yield data[max(0, len(data) - (position - done)) :]
