@@ -112,11 +112,23 @@ def ingest_sql(
         extraction.derivations,
         assumed + extraction.diagnostics,
         extraction.shortfalls,
+        more=_facts(found, settings, extraction.derivations),
     )
     result = commit_said(store, said, "ingest sql", batch=batch, message=message, author=author, branch=branch)
     return IngestResult(
         result.commit, result.created, source, len(read), said.coverage, said.diagnostics, text, said.shortfalls
     )
+
+
+def _facts(
+    found: Sequence[Script | Diagnostic], settings: Options, derivations: Sequence[Derivation]
+) -> tuple[Fragment, ...]:
+    """What the SQL says in comments and tags."""
+    from govtool.app.sql import facts_in
+    from govtool.model.fact import FACTS, encode_facts
+
+    facts = facts_in(found, settings, derivations)
+    return (Fragment(settings.source, FACTS, encode_facts(facts), len(facts)),) if facts else ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -128,15 +128,15 @@ def _run_test(policies: PolicySet, test: Placed[PolicyTest], today: date) -> Out
     value, place = test.value, test.place
     day = value.today or today
     try:
-        index, problem = graph_of(value.given.sql, value)
+        index, said, problem = graph_of(value.given.sql, value)
         base = None
         if value.given.base is not None:
-            before, worse = graph_of(value.given.base, value)
+            before, said_before, worse = graph_of(value.given.base, value)
             problem = problem or worse
-            base = govern(before, policies, day, metadata=value.given.metadata)
+            base = govern(before, policies, day, metadata=value.given.metadata, said=said_before)
         if problem:
             return Outcome(value.name, place, (), (), problem)
-        result = check(govern(index, policies, day, metadata=value.given.metadata), day, base)
+        result = check(govern(index, policies, day, metadata=value.given.metadata, said=said), day, base)
     except GovtoolError as error:
         return Outcome(value.name, place, (), (), error.message)
     own = {r.value.id for r in policies.rules if r.file == test.file}
@@ -151,18 +151,20 @@ def _run_test(policies: PolicySet, test: Placed[PolicyTest], today: date) -> Out
     )
 
 
-def graph_of(sql: str, test: PolicyTest) -> tuple[Index, str | None]:
-    """The graph of a test's SQL, and why it is not to be trusted, if so."""
+def graph_of(sql: str, test: PolicyTest) -> tuple[Index, list[Said], str | None]:
+    """The graph of a test's SQL, what its comments and tags say, and why it is not to be trusted, if so."""
     from govtool.app.index import index_of
-    from govtool.app.sql import check_dialect
+    from govtool.app.sql import check_dialect, facts_in
     from govtool.capture.sql.extract import Options, extract
     from govtool.capture.sql.files import Script
     from govtool.capture.sql.schema import schema_from_mapping
     from govtool.model import Derivation, OutputColumn, Statement
+    from govtool.policy.places import Said
 
     dialect = check_dialect(test.given.dialect)
     schema = schema_from_mapping(test.given.schema_, dialect)
-    extraction = extract([Script("test.sql", sql)], Options(dialect=dialect, schema=schema))
+    scripts, settings = [Script("test.sql", sql)], Options(dialect=dialect, schema=schema)
+    extraction = extract(scripts, settings)
     wrong = next((d for d in extraction.diagnostics if d.severity == "error"), None)
     # The tables of the schema are there whether or not the SQL reads them.
     declared = [
@@ -176,7 +178,9 @@ def graph_of(sql: str, test: PolicyTest) -> tuple[Index, str | None]:
         for name, columns in schema.tables.items()
     ]
     problem = None if wrong is None else f"the SQL was not understood: {wrong.message}"
-    return index_of([*declared, *extraction.derivations]), problem
+    derivations = [*declared, *extraction.derivations]
+    said = [Said(f.dataset, f.column, f.name, f.value) for f in facts_in(scripts, settings, derivations)]
+    return index_of(derivations), said, problem
 
 
 def lint(policies: PolicySet, index: Index | None, today: date, said: Iterable[Said] = ()) -> list[Remark]:

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import difflib
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from govtool.errors import UnknownNameError, UsageError
-from govtool.model import Diagnostic
+from govtool.model import Derivation, Diagnostic
 
 if TYPE_CHECKING:
     from govtool.capture.sql.extract import Extraction, Options
     from govtool.capture.sql.files import Script
     from govtool.capture.sql.schema import Schema
+    from govtool.model.fact import Fact
 
 Progress = Callable[[int, int], None]
 
@@ -144,6 +145,24 @@ def extract_scripts(
             yield item
 
     return extract(fed(), settings, lambda done, total: progress(files + files * done // max(1, total), 2 * files))
+
+
+def facts_in(
+    found: Sequence[Script | Diagnostic], settings: Options, derivations: Iterable[Derivation]
+) -> tuple[Fact, ...]:
+    """What scripts say in comments, tags and options of the tables and columns of their lineage and beside it."""
+    from govtool.capture.sql.tags import facts_of
+
+    return facts_of(
+        (item for item in found if not isinstance(item, Diagnostic)),
+        dialect=settings.dialect,
+        source=settings.source,
+        namespace=settings.namespace,
+        default_catalog=settings.default_catalog,
+        default_schema=settings.default_schema,
+        variables=settings.variables,
+        known={derivation.target for derivation in derivations},
+    )
 
 
 def unmatched_relations(found: Sequence[Script | Diagnostic], settings: Options) -> tuple[Diagnostic, ...]:

@@ -305,3 +305,29 @@ def test_owners_and_tags_come_from_the_policy(warehouse, project):
     assert "crm.users" in warehouse("ls", "tag:gold").out
     assert warehouse("ls", "tag:pii", "-f", "csv").out.count(",column,") == 2
     assert "crm.users" not in warehouse("check").out.split("OWN1 warning")[1]
+
+
+def test_a_tag_in_sql_classifies(govtool, project):
+    (project / "policies").mkdir()
+    (project / "policies" / "tags.yml").write_text(
+        "version: 1\nname: tags\nclasses: {personal: {}}\nzones: {mart: {datasets: ['mart.**']}}\n"
+        "classify: [{class: personal, tags: ['pii:email']}]\n"
+        "rules: [{id: T1, title: none in marts, deny: {flow: {class: personal, to: {zone: mart}}}}]\n"
+        "tests: [{name: by tag, expect: [{rule: T1, column: mart.a.who}],\n"
+        "  given: {dialect: snowflake, sql: \"create table c.u (x text tag (pii='email'));\n"
+        '    create table mart.a as select x as who from c.u"}}]\n'
+    )
+    (project / "etl.sql").write_text(
+        "create table crm.users (id int, contact varchar);\nuse schema crm;\n"
+        "alter table users modify column contact set tag gov.PII = 'email';\n"
+        "create table mart.audience as select contact as who, id from crm.users;\n"
+    )
+    assert govtool("policy", "test").code == 0
+    assert govtool("init").code == 0
+    assert govtool("ingest", "sql", "etl.sql", "--dialect", "snowflake").code == 0
+    done = govtool("check")
+    assert done.code == 1
+    assert "crm.users.contact ──copy──▶ mart.audience.who  [etl.sql:4]" in done.out
+    (project / "etl.sql").write_text((project / "etl.sql").read_text().replace("'email'", "'none'"))
+    assert govtool("ingest", "sql", "etl.sql", "--dialect", "snowflake").code == 0
+    assert govtool("check").code == 0

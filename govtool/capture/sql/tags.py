@@ -1,0 +1,488 @@
+"""What DDL says of tables and columns besides their shape: comments, tags, labels, options.
+
+    COMMENT ON COLUMN t.c IS '…'; COMMENT '…' and COMMENT = '…' clauses           descriptions, and the tags in them
+    [WITH] TAG (k = 'v'), ALTER … SET TAG k = 'v', UNSET TAG k                     Snowflake
+    ALTER … SET TAGS ('k' = 'v', 'k'), UNSET TAGS ('k'), SET TAG ON COLUMN c k = v Databricks
+    OPTIONS (description = …, labels = …, tags = …, policy_tags = …)               BigQuery
+
+A tag with a value is ``key:value`` and, where the value is empty or true, its key; of a qualified key the last part
+counts as well. The parser leaves half of these statements as opaque text, so they are read from their tokens, and only
+scripts that hold one of the keywords are looked at. Later statements of a script overrule earlier ones; a table that
+is dropped or replaced loses what was said of it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+from sqlglot.errors import SqlglotError
+from sqlglot.tokenizer_core import Token, TokenType
+
+from govtool.capture.sql.files import Script
+from govtool.capture.sql.lexer import STRING_TYPES, closing, lexer, word
+from govtool.capture.sql.scripts import session
+from govtool.capture.sql.templates.rendering import MacroLibrary
+from govtool.capture.sql.templates.template import render
+from govtool.model.fact import Fact
+from govtool.names import DEFAULT_NAMESPACE, dataset_id, fold, fold_name, join_name
+
+_KEYWORDS = re.compile(
+    r"\bcomment\s+(?:if\s+exists\s+)?on\b|\bcomment\s*=?\s*[rn]?['\"$]|\btags?\s*\(|\bset\s+tag\b|\boptions\s*\(",
+    re.IGNORECASE,
+)
+_TAG = r"[A-Za-z](?:[\w./-]*\w)?(?:[:=][\w.@/-]*\w)?"
+_END = r"(?=\s*(?:[,;|\])\n.]|$))"
+_IN_COMMENT = (
+    re.compile(rf"(?<![^\s(\[,;])#({_TAG})"),
+    re.compile(rf"\[({_TAG}(?:\s*,\s*{_TAG})*)\]"),
+    re.compile(rf"(?<![\w-])tags?\s*[:=]\s*({_TAG}(?:\s*,\s*{_TAG}{_END})*)", re.IGNORECASE),
+)
+
+_HEADS = frozenset({"COMMENT", "CREATE", "ALTER", "SET", "UNSET", "USE", "DROP"})
+_RELATIONS = frozenset({"TABLE", "VIEW"})
+_OTHERS = frozenset(
+    {"FUNCTION", "PROCEDURE", "SCHEMA", "DATABASE", "INDEX", "TAG", "POLICY", "TRIGGER", "ROLE", "USER", "TYPE", "AS"}
+)
+"""Words that end the search for TABLE or VIEW: the statement is about something else."""
+_NO_COLUMN = frozenset(
+    {"CONSTRAINT", "PRIMARY", "PRIMARY KEY", "UNIQUE", "FOREIGN", "FOREIGN KEY", "CHECK", "INDEX", "KEY", "LIKE"}
+    | {"FULLTEXT", "SPATIAL", "EXCLUDE", "PERIOD", "PARTITION", "PROJECTION"}
+)
+_ACTIONS = frozenset({"ADD", "ALTER", "MODIFY", "CHANGE", "DROP", "SET", "UNSET", "RENAME", "COMMENT"})
+_NESTED = frozenset({"STRUCT", "ARRAY", "MAP", "ROW"})
+
+_Key = tuple[str, str | None, str, str]
+"""Dataset, column, ``comment`` or ``tag``, and the tag's key."""
+
+
+def comment_tags(text: str) -> list[str]:
+    """The tags that a comment gives: ``#pii``, ``[pii]``, ``[pii:email, secret]``, ``tag: pii``, ``tags: a, b``.
+
+    >>> comment_tags("Where to write to [pii:email]; tags: contact, raw")
+    ['pii:email', 'contact', 'raw']
+    >>> comment_tags("the # of items, see issue #12")
+    []
+    """
+    found: dict[str, None] = {}
+    for pattern in _IN_COMMENT:
+        for match in pattern.finditer(text):
+            found.update((part.strip().replace("=", ":", 1), None) for part in match[1].split(","))
+    return list(found)
+
+
+def valued(key: str, value: str | None) -> list[str]:
+    """A tag with a value as the tags that policies ask for.
+
+    >>> valued("governance.pii", "email"), valued("pii", "true"), valued("pii", None)
+    (['governance.pii:email', 'pii:email'], ['pii:true', 'pii'], ['pii'])
+    """
+    keys = dict.fromkeys((key, key.rpartition(".")[2]))
+    full = [f"{name}:{value}" for name in keys] if value else []
+    return full + ([] if value and value.lower() != "true" else list(keys))
+
+
+def facts_of(
+    scripts: Iterable[Script],
+    *,
+    dialect: str = "",
+    source: str = "",
+    namespace: str = DEFAULT_NAMESPACE,
+    default_catalog: str | None = None,
+    default_schema: str | None = None,
+    variables: Mapping[str, object] | None = None,
+    known: Collection[str] = (),
+) -> tuple[Fact, ...]:
+    """What scripts say of tables and columns in comments, tags and options.
+
+    Args:
+        scripts: The scripts; those without any of the keywords cost one search of their text.
+        dialect: sqlglot's name of it.
+        source: The ingest's source.
+        namespace: Of the dataset ids.
+        default_catalog: For names without one.
+        default_schema: For names without one.
+        variables: For templates.
+        known: Ids of datasets; on a search path the first schema that has the table counts.
+    """
+    read = list(scripts)
+    chosen = [script for script in read if _KEYWORDS.search(script.text)]
+    if not chosen:
+        return ()
+    texts = [script.text for script in read]
+    macros = MacroLibrary(texts) if any("macro" in text for text in texts) else None
+    catalog = fold_name(default_catalog, dialect) if default_catalog else None
+    schema = fold_name(default_schema, dialect) if default_schema else None
+    found: list[Fact] = []
+    for script in chosen:
+        said: dict[_Key, list[tuple[str, str]]] = {}
+        for variant in render(script.text, variables, script.file, macros=macros, dialect=dialect).variants:
+            try:
+                tokens = lexer(dialect).tokenize(variant.text)
+            except SqlglotError:  # the extraction says so
+                continue
+            reader = _Reader(dialect, namespace, catalog, schema, known, said)
+            for statement in _statements(tokens):
+                reader.read(statement)
+        for (dataset, column, _, _), values in said.items():
+            found += (Fact(dataset, column, name, value, "sql", script.file, source) for name, value in values)
+    return tuple(dict.fromkeys(found))
+
+
+def _statements(tokens: Sequence[Token]) -> Iterator[list[Token]]:
+    start = 0
+    for index, token in enumerate(tokens):
+        if token.token_type == TokenType.SEMICOLON:
+            if index > start:
+                yield list(tokens[start:index])
+            start = index + 1
+    if start < len(tokens):
+        yield list(tokens[start:])
+
+
+class _Reader:
+    """The statements of one script, in order."""
+
+    def __init__(
+        self,
+        dialect: str,
+        namespace: str,
+        catalog: str | None,
+        schema: str | None,
+        known: Collection[str],
+        said: dict[_Key, list[tuple[str, str]]],
+    ) -> None:
+        self.dialect = dialect
+        self.namespace = namespace
+        self.catalog = catalog
+        self.schema = schema
+        self.path: tuple[str, ...] = ()
+        self.known = known
+        self.said = said
+        self.tokens: list[Token] = []
+        self.words: list[str] = []
+
+    def read(self, tokens: list[Token]) -> None:
+        """One statement."""
+        head = word(tokens[0])
+        if head not in _HEADS:
+            return
+        self.tokens, self.words = tokens, [*(word(token) for token in tokens), "", "", ""]
+        change = session.change(tokens, self.dialect) if head in ("USE", "SET", "ALTER") else None
+        if change is not None:
+            self.catalog = change.catalog if change.catalog is not None else self.catalog
+            self.schema = change.schema if change.schema is not None else self.schema
+            self.path = change.search_path or (() if change.schema is not None else self.path)
+        elif head == "COMMENT":
+            self._comment_on()
+        elif head in ("SET", "UNSET"):
+            self._tag_on(head)
+        else:
+            self._relation(head)
+
+    # Names
+
+    def _name(self, at: int) -> tuple[list[tuple[str, bool]], int]:
+        """A dotted name, as parts with whether they were quoted, and where it ends."""
+        parts: list[tuple[str, bool]] = []
+        while at < len(self.tokens):
+            token = self.tokens[at]
+            quoted = token.token_type == TokenType.IDENTIFIER
+            if not quoted and not re.match(r"[^\W\d]", token.text):
+                break
+            text, at = token.text, at + 1
+            while self.dialect == "bigquery" and not quoted and self._glued(at):  # my-project.d.t
+                text, at = f"{text}-{self.tokens[at + 1].text}", at + 2
+            split = text.split(".") if quoted and self.dialect == "bigquery" else [text]
+            parts += ((part, quoted) for part in split)
+            if at >= len(self.tokens) or self.tokens[at].token_type != TokenType.DOT:
+                break
+            at += 1
+        return parts, at
+
+    def _glued(self, at: int) -> bool:
+        if at + 1 >= len(self.tokens) or self.tokens[at].token_type != TokenType.DASH:
+            return False
+        return self.tokens[at - 1].end + 1 == self.tokens[at].start and self.tokens[at].end + 1 == (
+            self.tokens[at + 1].start
+        )
+
+    def _dataset(self, parts: Sequence[tuple[str, bool]]) -> str:
+        names = [fold(text, quoted=quoted, dialect=self.dialect, table=True) for text, quoted in parts]
+        if len(names) > 1:
+            return self._id(names)
+        schemas = self.path or ((self.schema,) if self.schema else ())
+        ids = [self._id([schema, *names]) for schema in schemas]
+        return next((one for one in ids if one in self.known), ids[0] if ids else self._id(names))
+
+    def _id(self, names: list[str]) -> str:
+        if len(names) == 2 and self.catalog:
+            names = [self.catalog, *names]
+        return dataset_id(join_name(names), self.namespace)
+
+    def _column(self, part: tuple[str, bool]) -> str:
+        return fold(part[0], quoted=part[1], dialect=self.dialect)
+
+    def _text(self, at: int) -> str | None:
+        """The text of a string at a place; None if there is none."""
+        if at < len(self.tokens) and self.tokens[at].token_type in STRING_TYPES:
+            return self.tokens[at].text
+        return None
+
+    # What is said
+
+    def _comment(self, dataset: str, column: str | None, text: str | None) -> None:
+        key = (dataset, column, "comment", "")
+        self.said.pop(key, None)
+        if text and text.strip():
+            self.said[key] = [("description", text.strip()), *(("tag", tag) for tag in comment_tags(text))]
+
+    def _tag(self, dataset: str, column: str | None, key: str, value: str | None) -> None:
+        self.said[dataset, column, "tag", key] = [("tag", tag) for tag in valued(key, value)]
+
+    def _forget(self, dataset: str) -> None:
+        for key in [key for key in self.said if key[0] == dataset]:
+            del self.said[key]
+
+    # Statements
+
+    def _comment_on(self) -> None:
+        at = 3 if self.words[1:3] == ["IF", "EXISTS"] else 1
+        if self.words[at] != "ON":
+            return
+        kinds = [*self.words[at + 1 : at + 4]]
+        kind = next((n for n, name in enumerate(kinds) if name in ("COLUMN", *_RELATIONS)), None)
+        if kind is None or any(name in _OTHERS for name in kinds[:kind]):
+            return
+        parts, end = self._name(at + 2 + kind)
+        text = self._text(end + 1)
+        if not parts or self.words[end] != "IS" or (text is None and self.words[end + 1] != "NULL"):
+            return
+        if kinds[kind] != "COLUMN":
+            self._comment(self._dataset(parts), None, text)
+        elif len(parts) > 1:
+            self._comment(self._dataset(parts[:-1]), self._column(parts[-1]), text)
+
+    def _tag_on(self, head: str) -> None:
+        """Databricks: ``SET TAG ON COLUMN c.s.t.email pii = email``."""
+        if self.words[1:3] != ["TAG", "ON"]:
+            return
+        kind = self.words[3]
+        parts, end = self._name(4)
+        if kind not in ("COLUMN", *_RELATIONS) or len(parts) < (2 if kind == "COLUMN" else 1):
+            return
+        column = self._column(parts.pop()) if kind == "COLUMN" else None
+        if end < len(self.tokens):
+            key = self.tokens[end].text
+            if head == "UNSET":
+                self.said.pop((self._dataset(parts), column, "tag", key), None)
+            else:
+                value = self.tokens[end + 2].text if end + 2 < len(self.tokens) else None
+                self._tag(self._dataset(parts), column, key, value)
+
+    def _relation(self, head: str) -> None:
+        """CREATE, ALTER or DROP of a table or view."""
+        at = 1
+        while self.words[at] not in _RELATIONS:
+            if at >= len(self.tokens) or self.words[at] in _OTHERS or self.tokens[at].token_type == TokenType.L_PAREN:
+                return
+            if head == "CREATE" and self.words[at] in ("TEMP", "TEMPORARY", "VOLATILE"):
+                return  # gone with its session
+            at += 1
+        at += 1
+        while self.words[at] in ("IF", "NOT", "EXISTS", "ONLY", "NOT EXISTS"):
+            at += 1
+        parts, at = self._name(at)
+        if not parts:
+            return
+        dataset = self._dataset(parts)
+        if head == "ALTER":
+            self._alter(dataset, at)
+            return
+        if head == "DROP" or "REPLACE" in self.words[:4]:
+            self._forget(dataset)
+        if head == "CREATE":
+            self._create(dataset, at)
+
+    def _create(self, dataset: str, at: int) -> None:
+        if at < len(self.tokens) and self.tokens[at].token_type == TokenType.L_PAREN:
+            end = closing(self.tokens, at)
+            self._definitions(dataset, at + 1, end)
+            at = end + 1
+        stop = at
+        while stop < len(self.tokens) and self.words[stop] not in ("AS", "SELECT"):
+            opens = self.tokens[stop].token_type == TokenType.L_PAREN
+            if opens and " ".join(self.words[stop - 2 : stop]).endswith("PARTITIONED BY"):
+                self._definitions(dataset, stop + 1, closing(self.tokens, stop))  # Hive: columns with comments
+            stop = closing(self.tokens, stop) + 1 if opens else stop + 1
+        self._clauses(dataset, None, at, stop)
+
+    def _definitions(self, dataset: str, start: int, end: int) -> None:
+        """Column definitions in parentheses."""
+        for first, last in self._elements(start, end):
+            if self.words[first] in _NO_COLUMN or last <= first:
+                continue
+            parts, at = self._name(first)
+            if len(parts) == 1:
+                self._clauses(dataset, self._column(parts[0]), at, last)
+
+    def _elements(self, start: int, end: int) -> Iterator[tuple[int, int]]:
+        """Parts between the commas at the top, as ranges."""
+        first = at = start
+        while at < end:
+            at = self._behind(at)
+            if at < end and self.tokens[at].token_type == TokenType.COMMA:
+                yield first, at
+                first = at = at + 1
+        if first < end:
+            yield first, end
+
+    def _behind(self, at: int) -> int:
+        """The place behind a token, or behind what it opens; a comma's own place."""
+        kind = self.tokens[at].token_type
+        if kind == TokenType.COMMA:
+            return at
+        if kind == TokenType.L_PAREN:
+            return closing(self.tokens, at) + 1
+        if self.words[at] in _NESTED and at + 1 < len(self.tokens) and self.tokens[at + 1].text == "<":
+            depth, at = 0, at + 1
+            while at < len(self.tokens):
+                text = self.tokens[at].text if self.words[at] else ""
+                depth += (text.count("<") - text.count(">")) if set(text) <= {"<", ">"} else 0
+                at += 1
+                if depth <= 0:
+                    break
+            return at
+        return at + 1
+
+    def _clauses(self, dataset: str, column: str | None, at: int, end: int) -> None:
+        """The comment, tags and options of a definition; what is in other brackets is not its own."""
+        while at < end:
+            name = self.words[at]
+            after = at + 1 < end
+            opens = after and self.tokens[at + 1].token_type == TokenType.L_PAREN
+            if name == "COMMENT" and after:
+                text = self._text(at + 2 if self.tokens[at + 1].token_type == TokenType.EQ else at + 1)
+                if text is not None:
+                    self._comment(dataset, column, text)
+            elif name in ("TAG", "TAGS") and opens:
+                self._tags(dataset, column, at + 2, closing(self.tokens, at + 1))
+            elif name == "OPTIONS" and opens:
+                self._options(dataset, column, at + 2, closing(self.tokens, at + 1))
+            elif name == "TBLPROPERTIES" and opens:
+                self._properties(dataset, at + 2, closing(self.tokens, at + 1))
+            at = max(self._behind(at), at + 1)
+
+    def _tags(self, dataset: str, column: str | None, at: int, end: int, *, unset: bool = False) -> int:
+        """``k = 'v', k`` with keys as names or strings; the place behind the last."""
+        while at < end:
+            text = self._text(at)
+            if text is not None:
+                key, at = text, at + 1
+            else:
+                parts, behind = self._name(at)
+                if not parts or behind > end:
+                    break
+                key, at = join_name([fold(p, quoted=q, dialect=self.dialect) for p, q in parts]), behind
+            value = None
+            if at < end and self.tokens[at].token_type == TokenType.EQ:
+                value = self.tokens[at + 1].text if at + 1 < end else None
+                at += 2
+            if unset:
+                self.said.pop((dataset, column, "tag", key), None)
+            else:
+                self._tag(dataset, column, key, value)
+            if at >= end or self.tokens[at].token_type != TokenType.COMMA or self._is_action(at + 1):
+                break
+            at += 1
+        return at
+
+    def _is_action(self, at: int) -> bool:
+        """Whether something else than a further tag comes: ``SET TAG a = 'b', COLUMN c SET TAG …``."""
+        return self.words[at] == "COLUMN" or (self.words[at] in _ACTIONS and not self._is_set(at))
+
+    def _options(self, dataset: str, column: str | None, start: int, end: int) -> None:
+        """BigQuery's ``description = '…', labels = [('k', 'v')], policy_tags = […]``."""
+        for first, last in self._option_ranges(start, end):
+            name = self.tokens[first].text.lower()
+            texts = [t.text for t in self.tokens[first + 2 : last] if t.token_type in STRING_TYPES]
+            if name == "description":
+                self._comment(dataset, column, "".join(texts))
+            elif name in ("labels", "tags"):
+                for old in [k for k in self.said if k[:3] == (dataset, column, "tag") and k[3].startswith(name)]:
+                    del self.said[old]
+                for key, value in zip(texts[::2], texts[1::2], strict=False):
+                    self.said[dataset, column, "tag", f"{name} {key}"] = [
+                        ("tag", tag) for tag in valued(key.rpartition("/")[2], value)
+                    ]
+            elif name == "policy_tags":
+                self.said[dataset, column, "tag", name] = [("tag", text) for text in texts]
+
+    def _option_ranges(self, start: int, end: int) -> Iterator[tuple[int, int]]:
+        """Ranges of ``name = value``: a comma counts only if a name and ``=`` follow."""
+        first = start
+        for at in range(start, end):
+            if (
+                self.tokens[at].token_type == TokenType.COMMA
+                and at + 2 < end
+                and self.tokens[at + 2].token_type == TokenType.EQ
+            ):
+                yield first, at
+                first = at + 1
+        if first < end:
+            yield first, end
+
+    def _properties(self, dataset: str, start: int, end: int) -> None:
+        """Spark: ``TBLPROPERTIES ('comment' = '…')`` is the table's comment."""
+        for at in range(start, end - 2):
+            if self.tokens[at].text.lower() == "comment" and self.tokens[at + 1].token_type == TokenType.EQ:
+                self._comment(dataset, None, self._text(at + 2))
+
+    def _alter(self, dataset: str, at: int) -> None:
+        """The actions of an ALTER, with the column that each is about."""
+        column: str | None = None
+        verb = ""
+        end = len(self.tokens)
+        while at < end:
+            name = self.words[at]
+            kind = self.tokens[at].token_type
+            if kind == TokenType.COMMA:
+                at += 1
+                if verb in ("ALTER", "MODIFY", "ADD") and self.words[at] not in {*_ACTIONS, "COLUMN"}:
+                    column, at = self._altered(at)
+                elif self.words[at] != "COLUMN":
+                    column = None
+            elif name in ("ALTER", "MODIFY", "CHANGE", "ADD") and not self._is_set(at):
+                verb, at = name, at + 1
+                while self.words[at] in ("COLUMN", "COLUMNS", "IF", "NOT", "EXISTS"):
+                    at += 1
+                if at < end and self.tokens[at].token_type == TokenType.L_PAREN:
+                    close = closing(self.tokens, at)
+                    self._definitions(dataset, at + 1, close)
+                    column, at = None, close + 1
+                    continue
+                column, at = self._altered(at)
+                if name == "CHANGE":  # the old name, then the new one
+                    column, at = self._altered(at)
+            elif name == "COLUMN":
+                column, at = self._altered(at + 1)
+            elif name in ("SET", "UNSET") and self.words[at + 1] in ("TAG", "TAGS"):
+                opens = at + 2 < end and self.tokens[at + 2].token_type == TokenType.L_PAREN
+                close = closing(self.tokens, at + 2) if opens else end
+                behind = self._tags(dataset, column, at + 3 if opens else at + 2, close, unset=name == "UNSET")
+                at = close + 1 if opens else max(behind, at + 2)
+            elif name == "UNSET" and self.words[at + 1] == "COMMENT":
+                self._comment(dataset, column, None)
+                at += 2
+            else:
+                behind = self._behind(at)
+                if name in ("COMMENT", "OPTIONS", "TBLPROPERTIES", "TAG"):
+                    self._clauses(dataset, column, at, min(end, self._behind(at + 1) + 1) if at + 1 < end else end)
+                at = max(behind, at + 1)
+
+    def _is_set(self, at: int) -> bool:
+        return at + 1 < len(self.tokens) and self.tokens[at + 1].token_type == TokenType.EQ
+
+    def _altered(self, at: int) -> tuple[str | None, int]:
+        parts, behind = self._name(at)
+        return (self._column(parts[-1]), behind) if parts else (None, at)
