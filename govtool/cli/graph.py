@@ -27,7 +27,8 @@ ColumnArgument = Annotated[
     typer.Argument(
         metavar="COLUMN",
         autocompletion=complete_name,
-        help="A column or dataset; the shortest unambiguous end of its name will do.",
+        help="A column or dataset; the shortest unambiguous end of its name will do. Or several, by a selector: "
+        "'mart.**', class:personal … See govtool ls --help.",
     ),
 ]
 KindOption = Annotated[

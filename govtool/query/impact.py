@@ -16,7 +16,7 @@ from govtool.graph.walk import SMALL, Reach, Reached, Rules, walk
 from govtool.model.kinds import EdgeKind
 from govtool.query.change import Change, Verdict, followed, rules, seed_states, upstream_rules
 from govtool.query.evidence import Evidence, Step, evidences, parallel, step
-from govtool.query.select import Subject, select
+from govtool.query.select import Subject, few, nothing_selected, select
 from govtool.query.types import retype_action
 
 
@@ -119,7 +119,7 @@ def impact(
         subject = select(index, subject)
     about = (subject,) if isinstance(subject, Subject) else tuple(subject)
     if not about:
-        raise UsageError("nothing is selected", code="usage.nothing-selected", hint="govtool ls SELECTOR shows what is")
+        raise nothing_selected()
     wanted = None if kinds is None else frozenset(kinds)
     if direction == "up":
         walk_rules = upstream_rules(kinds=wanted, semantics=semantics)
@@ -150,9 +150,8 @@ def impact(
     )
     kind = "selection" if len(about) > 1 else "dataset" if about[0].is_dataset else "column"
     names = tuple(one.text for one in about)
-    few = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
     truncated = ranking.total - len(columns)
-    return ImpactResult(few, kind, direction, chosen, columns, summary, truncated, names)
+    return ImpactResult(few(names), kind, direction, chosen, columns, summary, truncated, names)
 
 
 def _visible(index: Index, subject: Subject) -> int:

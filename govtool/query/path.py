@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from govtool.graph.codes import KIND_MASK
@@ -11,7 +11,7 @@ from govtool.graph.index import Index
 from govtool.model.kinds import EdgeKind
 from govtool.query.change import followed
 from govtool.query.evidence import Evidence, Step, evidences, parallel, step
-from govtool.query.select import Subject, select
+from govtool.query.select import Subject, few, nothing_selected, select
 
 EFFORT = 50_000
 """Partial ways that are looked at before the search stops and says that there may be more."""
@@ -51,12 +51,16 @@ class PathResult:
     """By length, then by name."""
     more: bool
     """Whether there are (or may be) more than ``limit`` asked for."""
+    sources: tuple[str, ...] = ()
+    """Each of what the ways may start from."""
+    targets: tuple[str, ...] = ()
+    """Each of what they may lead to."""
 
 
 def paths(
     index: Index,
-    a: str | Subject,
-    b: str | Subject,
+    a: str | Subject | Sequence[Subject],
+    b: str | Subject | Sequence[Subject],
     limit: int = 5,
     *,
     kinds: Iterable[EdgeKind] | None = None,
@@ -64,23 +68,53 @@ def paths(
 ) -> PathResult:
     """Find the shortest simple ways by which ``a`` reaches ``b``.
 
-    A column reaches a dataset's rows by reaching its row set; reaching a row set is reaching each of its columns.
+    A column reaches a dataset's rows by reaching its row set; reaching a row set is reaching each of its columns. Of
+    several starts and ends, a way is told from any to any, and none that has a shorter one inside: no way enters a
+    second start, and each ends where it first can. What is a start and an end at once is both.
 
     Raises:
         UnknownNameError: No such column or dataset.
         AmbiguousNameError: Several.
+        UsageError: Of several, there are none (``usage.nothing-selected``).
     """
-    start = a if isinstance(a, Subject) else select(index, a)
-    end = b if isinstance(b, Subject) else select(index, b)
-    search = _Search(index, followed(kinds, semantics))
+    starts, ends = _subjects(index, a), _subjects(index, b)
+    search = _Search(index, followed(kinds, semantics), several=len(starts) > 1 or len(ends) > 1)
     ways: list[Way] = []
     more = False
-    for way in search.run(_nodes(index, start), _nodes(index, end) | {index.rows(end.dataset)}):
+    begin = {node for one in starts for node in _nodes(index, one)}
+    goal = {node for one in ends for node in (*_nodes(index, one), index.rows(one.dataset))}
+    called = _Called(starts)
+    for way in search.run(begin, goal):
         if len(ways) == limit:
             more = True
             break
-        ways.append(_told(index, way, start.text))
-    return PathResult(start.text, end.text, tuple(ways), more or search.exhausted)
+        ways.append(_told(index, way, called.start(index, way[0][0])))
+    sources, targets = tuple(one.text for one in starts), tuple(one.text for one in ends)
+    return PathResult(few(sources), few(targets), tuple(ways), more or search.exhausted, sources, targets)
+
+
+def _subjects(index: Index, asked: str | Subject | Sequence[Subject]) -> tuple[Subject, ...]:
+    if isinstance(asked, str):
+        return (select(index, asked),)
+    found = (asked,) if isinstance(asked, Subject) else tuple(asked)
+    if not found:
+        raise nothing_selected()
+    return found
+
+
+class _Called:
+    """What a way's start is called: the column, or the dataset that was asked about as a whole."""
+
+    def __init__(self, starts: tuple[Subject, ...]) -> None:
+        self.only = starts[0].text if len(starts) == 1 else None
+        self.columns = {one.node: one.text for one in starts if one.node is not None}
+        self.datasets = {one.dataset: one.text for one in starts if one.node is None}
+
+    def start(self, index: Index, node: int) -> str:
+        """By the way's first node."""
+        if self.only is not None:
+            return self.only
+        return self.columns.get(node) or self.datasets[index.node_dataset[node]]
 
 
 def _nodes(index: Index, subject: Subject) -> set[int]:
@@ -92,9 +126,11 @@ def _nodes(index: Index, subject: Subject) -> set[int]:
 class _Search:
     """Best-first search with the true distance to the end as its estimate: it expands little but what it returns."""
 
-    def __init__(self, index: Index, follow: frozenset[int]) -> None:
+    def __init__(self, index: Index, follow: frozenset[int], *, several: bool = False) -> None:
         self.index = index
         self.follow = follow
+        self.several = several
+        """Whether what is a start and an end is both; else it is an end alone."""
         self.exhausted = False
         self.struct = len(index.nested) > 0
 
@@ -102,7 +138,8 @@ class _Search:
         """Yield ways as lists of (node reached from, edge)."""
         left = self._distances(ends)
         heap: list[tuple[int, int, tuple[int, ...], tuple[int, ...], int]] = []
-        for node in sorted(starts - ends):
+        barred = starts - ends if self.several else starts
+        for node in sorted(starts if self.several else starts - ends):
             if node in left:
                 heap.append((left[node], 0, (node,), (), 0))
         heapq.heapify(heap)
@@ -110,7 +147,7 @@ class _Search:
         while heap:
             _, _, nodes, edges, cost = heapq.heappop(heap)
             node = nodes[-1]
-            if node in ends:
+            if node in ends and edges:
                 yield list(zip(nodes, edges, strict=False))
                 continue
             effort += 1
@@ -120,7 +157,7 @@ class _Search:
             taken: set[int] = set()
             for edge in self._out(node):
                 goal = self.index.edge_target[edge]
-                if goal in left and goal not in nodes and goal not in starts and goal not in taken:
+                if goal in left and goal not in nodes and goal not in barred and goal not in taken:
                     taken.add(goal)
                     price = cost + self._price(goal)
                     # Ties: fewer edges, then smaller nodes, which are in the order of their names.

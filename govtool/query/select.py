@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-from govtool.errors import AmbiguousNameError, UnknownNameError
+from govtool.errors import AmbiguousNameError, UnknownNameError, UsageError
 from govtool.graph.index import Index
 from govtool.graph.suffix import parts_of
 from govtool.model.derivation import ROWS
@@ -32,6 +33,16 @@ class Subject:
     def is_dataset(self) -> bool:
         """Whether it is a dataset."""
         return self.node is None
+
+
+def few(names: Sequence[str]) -> str:
+    """The first three of several names, and how many more there are."""
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+
+
+def nothing_selected() -> UsageError:
+    """A selector that selects nothing, where something is asked about what it selects."""
+    return UsageError("nothing is selected", code="usage.nothing-selected", hint="govtool ls SELECTOR shows what is")
 
 
 def select(index: Index, text: str) -> Subject:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from govtool.app.diagnostics import diagnostic_object
 from govtool.model.fact import Fact
 from govtool.query.evidence import Step
 from govtool.query.explain import Definition, Explanation
+from govtool.query.select import few
 from govtool.render.answer import Version, step_object
 from govtool.render.envelope import envelope, json_lines
 from govtool.render.errors import place_of
@@ -17,38 +18,96 @@ from govtool.render.text import count, printable
 FORMATS = ("table", "plain", "json", "csv", "markdown")
 
 _Row = tuple[str, str, str, str]
+_COLUMNS = (Column("about", style="dim"), Column("name", style="bold"), Column("how"), Column("evidence", style="dim"))
 
 
 def render(form: str, result: Explanation, version: Version, facts: Sequence[Fact] = ()) -> Table | Iterable[str]:
     """One of ``FORMATS``; ``facts`` are those about the subject's dataset and its columns."""
-    path = None if result.subject_kind == "dataset" else result.subject.removeprefix(f"{result.dataset}.")
-    said = [fact for fact in facts if path is None or fact.column == path]
+    said = _said(result, facts)
     if form == "json":
-        stated = [{"column": f.column, "name": f.name, "value": f.value, "how": f.how, "file": f.file} for f in said]
-        return json_lines(envelope("explain/1", {**_body(result, version), "facts": stated}))
+        return json_lines(envelope("explain/1", _stated(result, version, said)))
     if form == "csv":
         return to_csv(("about", "name", "how", "evidence"), _rows(result, said))
     made = table(result, version, said)
     return made if form == "table" else (plain if form == "plain" else markdown)(made)
 
 
-def table(result: Explanation, version: Version, facts: Sequence[Fact] = ()) -> Table:
-    """Sections one below the other: what is said, made of, rows by, reads, goes to, read by, not understood."""
+def render_many(
+    form: str, results: Sequence[Explanation], left_off: int, version: Version, facts: Mapping[str, Sequence[Fact]]
+) -> Table | Iterable[str]:
+    """One of ``FORMATS`` for several columns and datasets.
+
+    Args:
+        form: The format.
+        results: One a column or dataset.
+        left_off: How many more there are.
+        version: Of the graph.
+        facts: By dataset.
+    """
+    said = [_said(result, facts.get(result.dataset, ())) for result in results]
+    names = few([result.subject for result in results])
+    if form == "json":
+        each = [
+            {key: value for key, value in body.items() if key not in ("store", "commit", "coverage")}
+            for body in (_stated(one, version, own) for one, own in zip(results, said, strict=True))
+        ]
+        body = {
+            **version.header(),
+            "subject": names,
+            "subject_kind": "selection",
+            "subjects": each,
+            **({"truncated": left_off} if left_off else {}),
+            "coverage": version.coverage.counts(),
+            "diagnostics": [],
+        }
+        return json_lines(envelope("explain/1", body))
+    if form == "csv":
+        rows = ((one.subject, *row) for one, own in zip(results, said, strict=True) for row in _rows(one, own))
+        return to_csv(("subject", "about", "name", "how", "evidence"), rows)
+    lines: list[_Row] = []
+    for one, own in zip(results, said, strict=True):
+        lines += [(one.subject_kind, one.subject, _about(one), ""), *_sections(one, own)]
+    edges = sum(one.truncated for one in results)
+    notes = [count(left_off, "more subject")] if left_off else []
+    notes += [count(edges, "more edge")] if edges else []
+    made = Table(
+        columns=_COLUMNS,
+        rows=lines,
+        heading=version.heading(names, count(len(results) + left_off, "subject")),
+        summary=version.closing(count(len(results), "subject"), f"{', '.join(notes)} (--all)" if notes else ""),
+        row_styles=["bold" if row[0] in ("column", "dataset") else "" for row in lines],
+    )
+    return made if form == "table" else (plain if form == "plain" else markdown)(made)
+
+
+def _said(result: Explanation, facts: Sequence[Fact]) -> list[Fact]:
+    """What is said of the subject, of all that is said of its dataset."""
+    path = None if result.subject_kind == "dataset" else result.subject.removeprefix(f"{result.dataset}.")
+    return [fact for fact in facts if path is None or fact.column == path]
+
+
+def _stated(result: Explanation, version: Version, said: Sequence[Fact]) -> dict[str, object]:
+    stated = [{"column": f.column, "name": f.name, "value": f.value, "how": f.how, "file": f.file} for f in said]
+    return {**_body(result, version), "facts": stated}
+
+
+def _sections(result: Explanation, facts: Sequence[Fact]) -> list[_Row]:
+    """The rows, the name of a section only at its first."""
     rows: list[_Row] = []
     section = ""
     for row in _rows(result, facts):
         rows.append(row if row[0] != section else ("", *row[1:]))
         section = row[0]
+    return rows
+
+
+def table(result: Explanation, version: Version, facts: Sequence[Fact] = ()) -> Table:
+    """Sections one below the other: what is said, made of, rows by, reads, goes to, read by, not understood."""
     about = _about(result)
     left = f"{count(result.truncated, 'more edge')} (--all)" if result.truncated else ""
     return Table(
-        columns=(
-            Column("about", style="dim"),
-            Column("name", style="bold"),
-            Column("how"),
-            Column("evidence", style="dim"),
-        ),
-        rows=rows,
+        columns=_COLUMNS,
+        rows=_sections(result, facts),
         heading=version.heading(result.subject, about),
         summary=version.closing(_summary(result), left),
     )

@@ -20,6 +20,8 @@ def render(form: str, result: PathResult, version: Version) -> Table | Iterable[
             **version.header(),
             "from": result.source,
             "to": result.target,
+            **({"from_subjects": list(result.sources)} if len(result.sources) > 1 else {}),
+            **({"to_subjects": list(result.targets)} if len(result.targets) > 1 else {}),
             "ways": [way_object(way) for way in result.ways],
             "more": result.more,
             "coverage": version.coverage.counts(),

@@ -219,6 +219,82 @@ def test_a_cache_that_cannot_be_written_is_done_without(graph, project, monkeypa
     assert "mart.audience.email" in graph("impact", "crm.users.email").out
 
 
+POLICY = """version: 1
+name: privacy
+classes: {personal: {}, personal.contact: {}}
+classify: [{class: personal.contact, columns: ["crm.users.email"]}]
+zones: {mart: {datasets: ["mart.**"]}}
+"""
+
+
+@pytest.fixture
+def governed(graph, project):
+    """The same with a policy."""
+    (project / "policies").mkdir()
+    (project / "policies" / "privacy.yml").write_text(POLICY)
+    return graph
+
+
+def test_paths_between_any_of_several(governed):
+    one = check(governed("path", "crm.users.email", "mart.audience.email", "--format", "json").out, "path-1")
+    assert "from_subjects" not in one
+    assert "to_subjects" not in one
+    done = governed("path", "crm.**", "zone:mart", "--format", "json", "--limit", "9")
+    several = check(done.out, "path-1")
+    assert several["from"] == "crm.users"
+    assert several["to"] == "mart.audience"
+    done = governed("path", "class:personal,crm.**", "mart.audience.email mart.audience.orders", "--format", "json")
+    answer = check(done.out, "path-1")
+    assert answer["to_subjects"] == ["mart.audience.email", "mart.audience.orders"]
+    assert one["ways"][0] in answer["ways"]
+    assert {way["path"][0] for way in answer["ways"]} == {"crm.users.email"}
+
+
+def test_a_way_between_columns_that_are_start_and_end(graph):
+    answer = (
+        check(graph("path", "users.email", "users.email audience.email", "--format", "json").out, "path-1")
+        if False
+        else None
+    )
+    both = "crm.users.email stg.users.email mart.audience.email"
+    answer = check(
+        graph("path", both, both, "--kind", "identity", "--kind", "transformation", "--format", "json").out, "path-1"
+    )
+    assert [way["path"] for way in answer["ways"]] == [
+        ["crm.users.email", "stg.users.email"],
+        ["stg.users.email", "mart.audience.email"],
+    ]
+
+
+def test_explain_of_several_says_each(governed):
+    alone = [
+        check(governed("explain", name, "--format", "json").out, "explain-1")
+        for name in ("stg.users", "mart.audience.email")
+    ]
+    done = governed("explain", "stg.users mart.audience.email", "--format", "json")
+    answer = check(done.out, "explain-1")
+    assert answer["subject_kind"] == "selection"
+    for told, one in zip(answer["subjects"], alone, strict=True):
+        assert told == {key: value for key, value in one.items() if key in told}
+        assert one["subject"] == told["subject"]
+    lines = table_of(governed("explain", "class:personal.*", "--limit", "2"))
+    assert [line.split()[:2] for line in lines if line.lstrip().startswith("column ")] == [
+        ["column", "crm.users.email"],
+        ["column", "mart.audience.email"],
+    ]
+    assert "2 subjects · 1 more subject" in lines[-1]
+    header, *rows = csv.reader(io.StringIO(governed("explain", "stg.** mart.**", "--format", "csv").out))
+    assert header == ["subject", "about", "name", "how", "evidence"]
+    assert {row[0] for row in rows} == {"stg.users", "mart.audience"}
+
+
+@pytest.mark.parametrize("command", [["explain", "tag:nothing"], ["path", "tag:nothing", "mart.audience"]])
+def test_nothing_that_is_selected_is_a_mistake(governed, command):
+    done = governed(*command)
+    assert done.code == 2
+    assert "usage.nothing-selected" in done.err
+
+
 @pytest.mark.parametrize(
     ("typed", "names"),
     [
