@@ -37,7 +37,7 @@ def read_baseline(path: Path) -> frozenset[str]:
 
 def accepted(findings: Iterable[Finding], known: frozenset[str]) -> tuple[Finding, ...]:
     """Mark the findings that a baseline holds."""
-    return tuple(replace(f, accepted=True) if f.fingerprint in known else f for f in findings)
+    return tuple(replace(f, accepted=True) if f.fingerprint in known and not f.failed else f for f in findings)
 
 
 def baseline_object(findings: Iterable[Finding]) -> dict[str, object]:
@@ -46,7 +46,7 @@ def baseline_object(findings: Iterable[Finding]) -> dict[str, object]:
 
 
 def _entries(findings: Iterable[Finding]) -> Iterator[dict[str, str]]:
-    open_ = [f for f in findings if f.verdict in (Verdict.VIOLATED, Verdict.UNKNOWN)]
+    open_ = [f for f in findings if f.verdict in (Verdict.VIOLATED, Verdict.UNKNOWN) and not f.failed]
     for finding in sorted(open_, key=lambda f: (f.rule, f.column, f.source, f.state)):
         yield {
             "fingerprint": finding.fingerprint,

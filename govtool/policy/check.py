@@ -19,6 +19,7 @@ from govtool.policy.load import Placed, PolicySet
 from govtool.policy.model import Described, Metadata, Place, Purpose, Rule, days
 from govtool.policy.places import Places, Said, Truth
 from govtool.policy.propagate import Propagation, propagate
+from govtool.policy.python import judge_python
 from govtool.policy.seeds import Seeds
 from govtool.policy.tokens import Mode, Token
 from govtool.policy.transfer import transfers
@@ -158,7 +159,8 @@ def check(governed: Governed, today: date, base: Governed | None = None) -> Chec
     skipped = tuple(r.value.id for r in policies.rules if r.value.form == "change" and base is None)
     known = 0
     if base is not None:
-        before = {f.fingerprint for f in _all(base, today, None)}
+        # A rule that failed before the change, too, has told nothing of either.
+        before = {f.fingerprint for f in _all(base, today, None) if not f.failed}
         fresh = [f for f in findings if f.fingerprint not in before]
         known = len(findings) - len(fresh)
         findings = fresh
@@ -183,6 +185,8 @@ def _all(governed: Governed, today: date, base: Governed | None) -> list[Finding
         form, body = rule.value.form, rule.value.body
         if form == "join":
             found += judge_joins(governed.spread, rule, today)
+        elif form == "python":
+            found += judge_python(governed, rule, today, base)
         elif form == "metadata":
             found += _metadata(governed, rule, body, today)
         elif form == "change":

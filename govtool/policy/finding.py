@@ -19,6 +19,10 @@ SOON = timedelta(days=30)
 """A waiver that expires within this is worth a note."""
 
 
+FAILED = "error"
+"""The state of a finding that says that its rule, which is Python, failed: nothing else has it."""
+
+
 class Verdict(IntEnum):
     """What a rule says of a column, the worst first."""
 
@@ -64,6 +68,11 @@ class Finding:
     """In the baseline."""
 
     @property
+    def failed(self) -> bool:
+        """Whether it says that its rule failed; no waiver, baseline or base takes that for known."""
+        return self.state == FAILED
+
+    @property
     def evidence(self) -> Evidence | None:
         """The statement that makes the offending edge: the last of the way."""
         return self.steps[-1].evidence if self.steps else None
@@ -106,7 +115,7 @@ def waived(
     out = []
     for finding in findings:
         match = next((w for w, names in live if w.value.rule == finding.rule and _covers(names, finding)), None)
-        if match is not None and finding.verdict in (Verdict.VIOLATED, Verdict.UNKNOWN):
+        if match is not None and not finding.failed and finding.verdict in (Verdict.VIOLATED, Verdict.UNKNOWN):
             used.add(match.place)
             finding = replace(finding, verdict=Verdict.WAIVED, waiver=match.place, expires=match.value.expires)
         out.append(finding)

@@ -12,7 +12,9 @@ from govtool.policy.judge import tokens_of
 from govtool.policy.load import PolicySet
 from govtool.policy.masking import is_unkeyed, keeps_a_value
 from govtool.policy.model import NONE
+from govtool.policy.packages import offers
 from govtool.policy.places import Said
+from govtool.policy.python import failure
 from govtool.policy.tokens import Mode
 from govtool.query.patterns import Patterns
 
@@ -21,6 +23,7 @@ def in_itself(policies: PolicySet, today: date) -> Iterator[Remark]:
     """What can be said without a graph."""
     yield from _classes(policies)
     yield from _declassifiers(policies)
+    yield from _python(policies)
     tested = {e.rule for t in policies.tests for e in t.value.expect}
     for rule in policies.rules:
         if rule.value.id not in tested:
@@ -36,22 +39,37 @@ def in_itself(policies: PolicySet, today: date) -> Iterator[Remark]:
 def _classes(policies: PolicySet) -> Iterator[Remark]:
     """Classes that no rule speaks of, and rules on classes that nothing has."""
     lattice = policies.lattice
-    ruled = {
-        name
-        for rule in policies.rules
-        for name in (rule.value.body.classes if rule.value.form == "join" else rule.value.body.class_)
-    }
+    ruled = {name for rule in policies.rules for name in rule.value.classes}
+    open_ = any(rule.value.python is not None for rule in policies.rules)
     given = {c.value.class_ for c in policies.classify} | {d.value.to for d in policies.declassify} - {NONE}
     for file in policies.files:
         for name in file.policy.classes:
-            if ruled and not lattice.is_a(name, ruled) and not any(lattice.is_a(r, [name]) for r in ruled):
+            if (
+                ruled
+                and not open_
+                and not lattice.is_a(name, ruled)
+                and not any(lattice.is_a(r, [name]) for r in ruled)
+            ):
                 yield Remark("class-unused", "note", f"no rule speaks of {name}", file.place("classes", name))
     for rule in policies.rules:
-        names = rule.value.body.classes if rule.value.form == "join" else rule.value.body.class_
-        for name in names:
+        for name in rule.value.classes:
             if not any(lattice.is_a(g, [name]) for g in given):
                 message = f"{rule.value.id} speaks of {name}, and nothing is classified so"
                 yield Remark("rule-idle", "warning", message, rule.place)
+
+
+def _python(policies: PolicySet) -> Iterator[Remark]:
+    """Where rules in Python come from, and those that cannot be loaded."""
+    for rule in policies.rules:
+        name = rule.value.python
+        if name is None:
+            continue
+        origin = ", ".join(map(str, offers().get(name, ())))
+        yield Remark("rule-python", "note", f"{rule.value.id} is Python code of {origin}", rule.place)
+        wrong = failure(name)
+        if wrong is not None:
+            message = f"{rule.value.id} cannot be loaded from {origin}: {wrong}"
+            yield Remark("rule-broken", "warning", message, rule.place)
 
 
 def _declassifiers(policies: PolicySet) -> Iterator[Remark]:
@@ -87,11 +105,10 @@ def in_graph(policies: PolicySet, index: Index, today: date, said: Iterable[Said
         if not nodes:
             yield Remark("classify-idle", "warning", f"no column is classified {item.value.class_} by this", item.place)
     for rule in policies.rules:
-        if rule.value.form == "change":
+        if rule.value.form in ("change", "python"):
             continue
-        names = rule.value.body.classes if rule.value.form == "join" else rule.value.body.class_
         groups = governed.groups(getattr(rule.value.body, "from_", None))
-        tokens = tokens_of(governed.spread, rule.value, names, groups)
+        tokens = tokens_of(governed.spread, rule.value, rule.value.classes, groups)
         if not tokens or not any(len(governed.spread.having(mode, tokens)) for mode in Mode):
             message = f"{rule.value.id} matches no data of this graph"
             yield Remark("rule-idle", "warning", message, rule.place)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -26,6 +26,7 @@ from govtool.policy.model import (
     Waiver,
     Zone,
 )
+from govtool.policy.packages import offers
 
 T = TypeVar("T")
 
@@ -244,16 +245,32 @@ def mistakes(files: Sequence[PolicyFile]) -> Iterator[UsageError]:
         "declassifier": {d.value.name for d in policies.declassify},
         "rule": {r.value.id for r in policies.rules},
     }
+    offered = offers() if any(r.value.python is not None for r in policies.rules) else {}
+    known["python rule"] = set(offered)
     for file in files:
         for kind, name, path in _references(file.policy):
             if name not in known[kind]:
                 yield UsageError(
                     f"no {kind} {name}",
-                    code=f"policy.unknown-{kind}",
+                    code=f"policy.unknown-{kind.replace(' ', '-')}",
                     location=file.place(*path),
                     nearest=tuple(difflib.get_close_matches(name, sorted(known[kind]), 3)),
-                    hint=None if known[kind] else f"the policy defines no {kind}",
+                    hint=_hint(kind, known[kind]),
                 )
+            elif kind == "python rule" and len(offered[name]) > 1:
+                yield UsageError(
+                    f"several packages offer the python rule {name}: {', '.join(map(str, offered[name]))}",
+                    code="policy.ambiguous-python-rule",
+                    location=file.place(*path),
+                    hint="uninstall one of them",
+                )
+
+
+def _hint(kind: str, known: Collection[str]) -> str | None:
+    """What to do about a name that nothing defines."""
+    if kind == "python rule":
+        return "install the package that offers it" + (f"; there are {', '.join(sorted(known))}" if known else "")
+    return None if known else f"the policy defines no {kind}"
 
 
 def _references(policy: Policy) -> Iterator[tuple[str, str, Key]]:
@@ -268,9 +285,10 @@ def _references(policy: Policy) -> Iterator[tuple[str, str, Key]]:
             yield "class", one.to, ("declassify", i, "to")
     for i, rule in enumerate(policy.rules):
         at: Key = ("rules", i, "deny" if rule.deny else "require", rule.form)
+        if rule.python is not None:
+            yield "python rule", rule.python, ("rules", i, "python")
         body = rule.body
-        names = body.classes if rule.form == "join" else body.class_
-        yield from (("class", name, (*at, "classes" if rule.form == "join" else "class")) for name in names)
+        yield from (("class", name, (*at, "classes" if rule.form == "join" else "class")) for name in rule.classes)
         for key, field in (("from", "from_"), ("to", "to")):
             place = getattr(body, field, None)
             if isinstance(place, Place) and place.zone:

@@ -266,6 +266,13 @@ class Require(Part):
         return self
 
 
+class PythonRule(Part):
+    """What a package judges: an entry point of the group ``govtool.rules``, and its options."""
+
+    name: str
+    options: dict[str, Any] = Field(default_factory=dict)
+
+
 class Approval(Part):
     """Someone's consent to a rule's exception; part of the rule, unlike a waiver."""
 
@@ -288,7 +295,7 @@ class Unless(Part):
 
 
 class Rule(Part):
-    """One rule; exactly one of ``deny`` and ``require``."""
+    """One rule; exactly one of ``deny``, ``require`` and ``python``."""
 
     id: str = Field(pattern=r"^[A-Za-z][A-Za-z0-9._-]{0,63}$")
     title: str = Field(min_length=1)
@@ -297,24 +304,42 @@ class Rule(Part):
     fix: str = ""
     deny: Deny | None = None
     require: Require | None = None
+    python: str | None = Field(
+        default=None, min_length=1, description="An entry point of the group govtool.rules that judges."
+    )
+    with_: dict[str, Any] = Field(default_factory=dict, alias="with", description="The options of a rule in Python.")
     unless: tuple[Unless, ...] = ()
 
     @model_validator(mode="after")
     def _one(self) -> Self:
-        if (self.deny is None) == (self.require is None):
-            raise ValueError("needs deny or require, and not both")
+        if sum(part is not None for part in (self.deny, self.require, self.python)) != 1:
+            raise ValueError("needs one of deny, require and python")
+        if self.python is None and self.with_:
+            raise ValueError("with is for rules in python")
+        if self.python is not None and self.accepted:
+            raise ValueError("a rule in python has no unless declassified: it sees what a class went through")
         return self
 
     @property
     def form(self) -> str:
-        """``flow``, ``join``, ``opaque``, ``change``, ``purpose`` or ``metadata``."""
+        """``flow``, ``join``, ``opaque``, ``change``, ``purpose``, ``metadata`` or ``python``."""
         part = self.deny or self.require
-        return next(iter(part.model_fields_set)) if part is not None else ""
+        return next(iter(part.model_fields_set)) if part is not None else "python"
 
     @property
     def body(self) -> Any:
         """The part that ``form`` names."""
+        if self.python is not None:
+            return PythonRule(name=self.python, options=self.with_)
         return getattr(self.deny or self.require, self.form)
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The classes that the rule speaks of; of one in Python nobody knows."""
+        if self.python is not None:
+            return ()
+        body = self.body
+        return tuple(body.classes if self.form == "join" else body.class_)
 
     @property
     def accepted(self) -> frozenset[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -101,6 +102,11 @@ def explanation(policies: PolicySet, rules: Sequence[Placed[Rule]]) -> Iterator[
 def said(policies: PolicySet, rule: Rule) -> str:
     """What a rule says, in one sentence."""
     body = rule.body
+    if rule.form == "python":
+        from govtool.policy.packages import offers
+
+        options = f", with {json.dumps(body.options, ensure_ascii=False, default=str)}" if body.options else ""
+        return f"Judged by {body.name} of {', '.join(map(str, offers().get(body.name, ())))}{options}."
     if rule.form == "join":
         return f"Data of {' and '.join(body.classes)} must not come together in {', '.join(body.in_)}."
     classes = ", ".join(f"{name} ({_covers(policies, name)})" for name in body.class_) or "columns"

@@ -331,3 +331,45 @@ def test_a_tag_in_sql_classifies(govtool, project):
     (project / "etl.sql").write_text((project / "etl.sql").read_text().replace("'email'", "'none'"))
     assert govtool("ingest", "sql", "etl.sql", "--dialect", "snowflake").code == 0
     assert govtool("check").code == 0
+
+
+def test_a_rule_in_python_in_every_format(warehouse, project, monkeypatch):
+    info = project / "site" / "acme-1.2.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: acme\nVersion: 1.2\n")
+    (info / "entry_points.txt").write_text(
+        "[govtool.rules]\nlong = acme_check_module:long\nbad = acme_check_module:bad\n"
+    )
+    (project / "site" / "acme_check_module.py").write_text(
+        "from govtool.policy.view import Found\n"
+        "def long(view, options):\n"
+        "    for name in view.columns('mart.**'):\n"
+        "        if len(view.path('crm.users.email', name)) >= options['edges']:\n"
+        "            yield Found(name, 'too far', 'crm.users.email', 'far')\n"
+        "def bad(view, options):\n    raise OSError('no\\x1b[31m network')\n"
+    )
+    monkeypatch.syspath_prepend(str(project / "site"))
+    (project / "policies" / "privacy.yml").write_text(
+        "version: 1\nname: own\nrules:\n"
+        "  - {id: L1, title: Not too far, severity: warning, python: long, with: {edges: 2}}\n"
+        "  - {id: B1, title: Never works, python: bad}\n"
+    )
+    done = warehouse("check")
+    assert done.code == 0
+    assert "crm.users.email ──lower()──▶ stg.users.address ──copy──▶ mart.audience.who  [mart.sql:1]" in done.out
+    assert "the rule failed: OSError: no" in done.out
+    assert "\x1b" not in done.out
+    assert warehouse("check", "--strict").code == 1
+    value = json.loads(warehouse("check", "--format", "json").out)
+    jsonschema.validate(value, CHECK)
+    assert {r["rule"]: (r["form"], r["verdict"]) for r in value["rules"]} == {
+        "L1": ("python", "violated"),
+        "B1": ("python", "unknown"),
+    }
+    jsonschema.validate(json.loads(warehouse("check", "--format", "sarif").out), SARIF)
+    for form in ("junit", "github", "markdown", "plain"):
+        assert "mart.audience.who" in warehouse("check", "--format", form).out
+    assert warehouse("check", "--update-baseline", "known.json").code == 0
+    assert warehouse("check", "--baseline", "known.json", "--strict").code == 1  # what failed is not known
+    assert "acme 1.2 (acme_check_module:long)" in warehouse("policy", "explain", "L1").out
+    assert "B1 is Python code of acme 1.2" in warehouse("policy", "lint").out
