@@ -1,8 +1,9 @@
 """Builds wheels with the SQL extractor compiled: its modules as they are, through mypyc.
 
-The walk over sqlglot's trees costs about as much as the parse does when Python interprets it, and less than half of
-that when it is compiled. So a wheel has the modules below as extension modules beside their sources, wherever a C
-compiler is at hand; elsewhere it is pure Python, with the same answers. An editable install is never compiled.
+Reading scripts and walking sqlglot's trees cost about as much as the parse does when Python interprets them, and less
+than half of that when they are compiled. So a wheel has the modules below as extension modules beside their sources,
+wherever a C compiler is at hand; elsewhere it is pure Python, with the same answers. An editable install is never
+compiled.
 
 GOVTOOL_COMPILE says what a build does: ``auto`` (the default: compile if that works), ``1`` (fail if it does not) or
 ``0`` (pure Python).
@@ -35,6 +36,10 @@ COMPILED = (
     "capture/sql/batch.py",
     "capture/sql/emit.py",
     "capture/sql/inline.py",
+    "capture/sql/lexer.py",
+    "capture/sql/fold.py",
+    "capture/sql/extract.py",
+    "capture/sql/scripts/[a-z]*.py",
     "capture/sql/walk/[a-z]*.py",
 )
 """What is compiled, below the package. ``__init__`` modules are not: they hold nothing."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 VALUE_WINDOW_FUNCTIONS = frozenset(
     {"lag", "lead", "first_value", "last_value", "nth_value", "first", "last", "any_value"}
 )
@@ -63,6 +65,7 @@ policy
 accepts as declassification is the policy's to say."""
 
 
+@lru_cache(maxsize=4096)
 def is_masking(functions: tuple[str, ...]) -> bool:
     """Whether any function on the way hides the value."""
     return any(name.rsplit(".", 1)[-1] in MASKING for name in functions)

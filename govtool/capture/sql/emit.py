@@ -88,7 +88,9 @@ class Emitter:
         notes: list[Diagnostic] = []
         if draft.statement.diagnostics or diagnostics:
             notes = [self._placed(d, draft) for d in draft.statement.diagnostics]
-            notes.extend(d for d in diagnostics if d not in notes)
+            for note in diagnostics:
+                if note not in notes:
+                    notes.append(note)
         complete = not write.output.open
         partial = not complete or any(n.severity != "info" for n in notes)
         return Derivation(

@@ -18,7 +18,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from hashlib import blake2b
 from typing import NamedTuple
 
@@ -72,6 +72,10 @@ class Options:
     """Whether to keep the literals in the text of statements, which are often about people."""
     evidence: bool = True
     """Whether to make each statement's fingerprint and redacted text; without it ``fingerprint`` is a text digest."""
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Go to other processes by the constructor: a compiled class has no other way."""
+        return Options, tuple([getattr(self, item.name) for item in fields(self)])
 
 
 class Shortfall(NamedTuple):

@@ -15,7 +15,7 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, Final
 
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect, Dialects
@@ -29,6 +29,10 @@ _NODES_PER_TOKEN = 64
 _NODES_MIN = 20_000
 _SAFE_TOKENS = 1_000
 _MAX_NESTING = 1_000
+
+# Python 3.11 looks a member of an enumeration up by a property each time; these are asked of every token.
+_L_PAREN: Final = TokenType.L_PAREN
+_R_PAREN: Final = TokenType.R_PAREN
 
 QUOTED_TYPES = frozenset(
     {
@@ -198,9 +202,9 @@ def closing(tokens: Sequence[Token], start: int) -> int:
     depth = 0
     for index in range(start, len(tokens)):
         kind = tokens[index].token_type
-        if kind == TokenType.L_PAREN:
+        if kind == _L_PAREN:
             depth += 1
-        elif kind == TokenType.R_PAREN:
+        elif kind == _R_PAREN:
             depth -= 1
             if depth == 0:
                 return index
@@ -216,9 +220,9 @@ def find_word(tokens: Sequence[Token], words: frozenset[str] | set[str], start: 
     for index in range(start, len(tokens)):
         token = tokens[index]
         kind = token.token_type
-        if kind == TokenType.L_PAREN:
+        if kind == _L_PAREN:
             depth += 1
-        elif kind == TokenType.R_PAREN:
+        elif kind == _R_PAREN:
             depth -= 1
         elif depth <= 0 and kind not in QUOTED_TYPES:
             text = token.text.upper()

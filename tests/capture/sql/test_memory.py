@@ -9,10 +9,11 @@ import pytest
 from lineage_cases import Case, load_cases, run_case
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token
+from sqlglot.tokens import Tokenizer
 
 from govtool.capture.sql.extract import Extraction, Options, extract
 from govtool.capture.sql.files import Script
-from govtool.capture.sql.lexer import Lexer
+from govtool.capture.sql.lexer import lexer
 from govtool.capture.sql.scripts import script, trees
 from govtool.capture.sql.scripts.script import parse_script
 from govtool.capture.sql.scripts.trees import Shelf
@@ -94,13 +95,14 @@ def test_a_tree_that_was_parsed_again_is_freed_at_once(monkeypatch: pytest.Monke
 
 def test_the_tokens_of_one_window_are_all_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes: list[int] = []
-    tokenize = Lexer.tokenize
+    tokenizer = type(lexer("postgres").tokenizer)
+    tokenize = tokenizer.tokenize
 
-    def noted(self: Lexer, text: str) -> list[Token]:
+    def noted(self: Tokenizer, text: str) -> list[Token]:
         sizes.append(len(text))
         return tokenize(self, text)
 
-    monkeypatch.setattr(Lexer, "tokenize", noted)
+    monkeypatch.setattr(tokenizer, "tokenize", noted)
     monkeypatch.setattr(script, "WINDOW", 1_000)
     found = parse_script("SELECT a FROM t;\n" * 1_000, "postgres")
     assert len(found) == 1_000

@@ -13,6 +13,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Final
 
 from sqlglot import exp
 from sqlglot.errors import ParseError, TokenError
@@ -40,6 +41,9 @@ _PIECE = re.compile(r";[ \t]*(?=\r?\n|$)")
 _MISSING = re.compile(r"Required \w+.* missing for .*?(\w+)'>")
 _BREAK = re.compile("\n")
 _LINE_END = re.compile(r";[ \t\r]*\n")
+# Python 3.11 looks a member of an enumeration up by a property each time; these are asked of many tokens.
+_SEMICOLON: Final = TokenType.SEMICOLON
+_INSERT: Final = TokenType.INSERT
 
 DIRECT = frozenset(
     {"SELECT", "WITH", "INSERT", "UPDATE", "DELETE", "MERGE", "FROM", "VALUES", "ALTER", "DROP", "TRUNCATE", "("}
@@ -263,10 +267,10 @@ class ScriptReader:
         found: list[int] = []
         offset = text.find(";")
         if text.count(";") * 8 > len(tokens):
-            return [i for i, token in enumerate(tokens) if token.token_type == TokenType.SEMICOLON]
+            return [i for i, token in enumerate(tokens) if token.token_type == _SEMICOLON]
         while offset >= 0:
             index = bisect_right(tokens, offset, key=_start) - 1
-            if index >= 0 and tokens[index].start == offset and tokens[index].token_type == TokenType.SEMICOLON:
+            if index >= 0 and tokens[index].start == offset and tokens[index].token_type == _SEMICOLON:
                 found.append(index)
             offset = text.find(";", offset + 1)
         return found
@@ -285,7 +289,7 @@ class ScriptReader:
                 blocks.flatten(self, piece)
             except RecursionError:
                 self.add(
-                    piece, None, "failed", self._diagnostic("nesting", "error", "nested too deeply to read", piece[0])
+                    piece, None, "failed", self.diagnostic("nesting", "error", "nested too deeply to read", piece[0])
                 )
             except Exception as error:  # whatever a script holds, it must not cost the statements around it
                 self.add(piece, None, "failed", self.parse_error(error, piece))
@@ -368,7 +372,7 @@ class ScriptReader:
 
     def statement(self, tokens: list[Token]) -> None:
         """Parse one statement's tokens and add it."""
-        if tokens[0].token_type == TokenType.INSERT and self._constants(tokens):
+        if tokens[0].token_type == _INSERT and self._constants(tokens):
             return
         try:
             tree = self.lex.parse(tokens, self.text)
@@ -381,7 +385,7 @@ class ScriptReader:
             rescue.command(self, tokens)
             return
         if isinstance(tree, _EXPRESSIONS) and not self._may_be_call(tokens, tree):
-            self.add(tokens, None, "failed", self._diagnostic("parse-error", "error", "not a SQL statement", tokens[0]))
+            self.add(tokens, None, "failed", self.diagnostic("parse-error", "error", "not a SQL statement", tokens[0]))
             return
         self.add(tokens, tree, "parsed")
         if self.shelf is not None and not self.shelf.takes(tokens[-1].end - tokens[0].start):
@@ -520,18 +524,17 @@ class ScriptReader:
         line, column = self._raw_place(offset)
         return (self.line_of(line) if self.line_of else line), column
 
-    def _diagnostic(self, code: str, severity: str, message: str, token: Token) -> Diagnostic:
+    def diagnostic(self, code: str, severity: str, message: str, token: Token) -> Diagnostic:
+        """Return a diagnostic at a token; what the script says in it is made printable."""
         line, column = self.token_place(token)
         return Diagnostic(code, severity, printable(message), self.file or None, line, column)
-
-    diagnostic = _diagnostic
 
     def parse_error(self, error: Exception, tokens: list[Token]) -> Diagnostic:
         """The diagnostic of a failed parse, at the token that the parser stopped at."""
         if isinstance(error, (RecursionError, MemoryError)):
-            return self._diagnostic("nesting", "error", "nested too deeply to parse", tokens[0])
+            return self.diagnostic("nesting", "error", "nested too deeply to parse", tokens[0])
         if isinstance(error, NestingError):
-            return self._diagnostic("nesting", "error", str(error), tokens[0])
+            return self.diagnostic("nesting", "error", str(error), tokens[0])
         token = error_token(error, tokens)
         if isinstance(error, ParseError) and error.errors:
             message = error.errors[0].get("description") or "cannot be parsed"
@@ -539,7 +542,7 @@ class ScriptReader:
             if missing is not None:
                 message = f"something is missing in {_in_words(missing[1])}"
             if "Maximum number of AST nodes" in message:
-                return self._diagnostic(
+                return self.diagnostic(
                     "nesting", "error", "too ambiguous to parse: joins without ON, or deep nesting", tokens[0]
                 )
         else:
@@ -549,7 +552,7 @@ class ScriptReader:
             message = f"{message} near {near!r}"
         elif "<Token" in message:
             message = f"{message.split(' but got')[0]} near {near!r}"
-        return self._diagnostic("parse-error", "error", message, token)
+        return self.diagnostic("parse-error", "error", message, token)
 
     def refused(self, message: str, *, code: str = "parse-error") -> ParsedStatement:
         """A statement that stands for a text which is not read."""
