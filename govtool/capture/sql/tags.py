@@ -52,8 +52,8 @@ _NO_COLUMN = frozenset(
 _ACTIONS = frozenset({"ADD", "ALTER", "MODIFY", "CHANGE", "DROP", "SET", "UNSET", "RENAME", "COMMENT"})
 _NESTED = frozenset({"STRUCT", "ARRAY", "MAP", "ROW"})
 
-_Key = tuple[str, str | None, str, str]
-"""Dataset, column, ``comment`` or ``tag``, and the tag's key."""
+_Said = dict[str, dict[tuple[str | None, str, str], list[tuple[str, str]]]]
+"""By dataset; by column, ``comment`` or ``tag``, and the tag's key; names and values of facts."""
 
 
 def comment_tags(text: str) -> list[str]:
@@ -115,7 +115,7 @@ def facts_of(
     schema = fold_name(default_schema, dialect) if default_schema else None
     found: list[Fact] = []
     for script in chosen:
-        said: dict[_Key, list[tuple[str, str]]] = {}
+        said: _Said = {}
         for variant in render(script.text, variables, script.file, macros=macros, dialect=dialect).variants:
             try:
                 tokens = lexer(dialect).tokenize(variant.text)
@@ -124,8 +124,9 @@ def facts_of(
             reader = _Reader(dialect, namespace, catalog, schema, known, said)
             for statement in _statements(tokens):
                 reader.read(statement)
-        for (dataset, column, _, _), values in said.items():
-            found += (Fact(dataset, column, name, value, "sql", script.file, source) for name, value in values)
+        for dataset, parts in said.items():
+            for (column, _, _), values in parts.items():
+                found += (Fact(dataset, column, name, value, "sql", script.file, source) for name, value in values)
     return tuple(dict.fromkeys(found))
 
 
@@ -150,7 +151,7 @@ class _Reader:
         catalog: str | None,
         schema: str | None,
         known: Collection[str],
-        said: dict[_Key, list[tuple[str, str]]],
+        said: _Said,
     ) -> None:
         self.dialect = dialect
         self.namespace = namespace
@@ -232,17 +233,16 @@ class _Reader:
     # What is said
 
     def _comment(self, dataset: str, column: str | None, text: str | None) -> None:
-        key = (dataset, column, "comment", "")
-        self.said.pop(key, None)
+        said, key = self.said.setdefault(dataset, {}), (column, "comment", "")
+        said.pop(key, None)
         if text and text.strip():
-            self.said[key] = [("description", text.strip()), *(("tag", tag) for tag in comment_tags(text))]
+            said[key] = [("description", text.strip()), *(("tag", tag) for tag in comment_tags(text))]
 
     def _tag(self, dataset: str, column: str | None, key: str, value: str | None) -> None:
-        self.said[dataset, column, "tag", key] = [("tag", tag) for tag in valued(key, value)]
+        self.said.setdefault(dataset, {})[column, "tag", key] = [("tag", tag) for tag in valued(key, value)]
 
-    def _forget(self, dataset: str) -> None:
-        for key in [key for key in self.said if key[0] == dataset]:
-            del self.said[key]
+    def _untag(self, dataset: str, column: str | None, key: str) -> None:
+        self.said.get(dataset, {}).pop((column, "tag", key), None)
 
     # Statements
 
@@ -275,7 +275,7 @@ class _Reader:
         if end < len(self.tokens):
             key = self.tokens[end].text
             if head == "UNSET":
-                self.said.pop((self._dataset(parts), column, "tag", key), None)
+                self._untag(self._dataset(parts), column, key)
             else:
                 value = self.tokens[end + 2].text if end + 2 < len(self.tokens) else None
                 self._tag(self._dataset(parts), column, key, value)
@@ -300,7 +300,7 @@ class _Reader:
             self._alter(dataset, at)
             return
         if head == "DROP" or "REPLACE" in self.words[:4]:
-            self._forget(dataset)
+            self.said.pop(dataset, None)
         if head == "CREATE":
             self._create(dataset, at)
 
@@ -389,7 +389,7 @@ class _Reader:
                 value = self.tokens[at + 1].text if at + 1 < end else None
                 at += 2
             if unset:
-                self.said.pop((dataset, column, "tag", key), None)
+                self._untag(dataset, column, key)
             else:
                 self._tag(dataset, column, key, value)
             if at >= end or self.tokens[at].token_type != TokenType.COMMA or self._is_action(at + 1):
@@ -403,20 +403,21 @@ class _Reader:
 
     def _options(self, dataset: str, column: str | None, start: int, end: int) -> None:
         """BigQuery's ``description = '…', labels = [('k', 'v')], policy_tags = […]``."""
+        said = self.said.setdefault(dataset, {})
         for first, last in self._option_ranges(start, end):
             name = self.tokens[first].text.lower()
             texts = [t.text for t in self.tokens[first + 2 : last] if t.token_type in STRING_TYPES]
             if name == "description":
                 self._comment(dataset, column, "".join(texts))
             elif name in ("labels", "tags"):
-                for old in [k for k in self.said if k[:3] == (dataset, column, "tag") and k[3].startswith(name)]:
-                    del self.said[old]
+                for old in [k for k in said if k[:2] == (column, "tag") and k[2].startswith(f"{name} ")]:
+                    del said[old]
                 for key, value in zip(texts[::2], texts[1::2], strict=False):
-                    self.said[dataset, column, "tag", f"{name} {key}"] = [
+                    said[column, "tag", f"{name} {key}"] = [
                         ("tag", tag) for tag in valued(key.rpartition("/")[2], value)
                     ]
             elif name == "policy_tags":
-                self.said[dataset, column, "tag", name] = [("tag", text) for text in texts]
+                said[column, "tag", name] = [("tag", text) for text in texts]
 
     def _option_ranges(self, start: int, end: int) -> Iterator[tuple[int, int]]:
         """Ranges of ``name = value``: a comma counts only if a name and ``=`` follow."""
@@ -485,4 +486,5 @@ class _Reader:
 
     def _altered(self, at: int) -> tuple[str | None, int]:
         parts, behind = self._name(at)
-        return (self._column(parts[-1]), behind) if parts else (None, at)
+        path = join_name([self._column(part) for part in parts])  # with dots: a field of a struct
+        return (path, behind) if parts else (None, at)

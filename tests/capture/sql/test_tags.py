@@ -96,7 +96,7 @@ CASES = [
             "t.c description added",
         },
     ),
-    ("spark", "alter table t alter column email comment 'x'", {"t.email description x"}),
+    ("spark", "alter table t alter column s.Email comment 'x'", {"t.s.email description x"}),
     ("spark", "alter table t add columns (a int comment 'y', b int)", {"t.a description y"}),
     (
         "oracle",
