@@ -9,6 +9,7 @@ from govtool.app.project import commit_at, read_store
 
 if TYPE_CHECKING:
     from govtool.graph.index import Index
+    from govtool.store import Commit, Reader
 
 MOST_NAMES = 200
 """More candidates than this help nobody."""
@@ -19,6 +20,12 @@ def complete_names(store_option: str | None, typed: str) -> list[str]:
 
     Nothing if the index of the commit is not in the cache: a key press is no time to build one.
     """
+    found = cached_graph(store_option)
+    return names_for(found[0], typed) if found else []
+
+
+def cached_graph(store_option: str | None) -> tuple[Index, Reader, Commit] | None:
+    """The newest commit and its index; None if the index is not in the cache."""
     from govtool.app.index import open_index
     from govtool.graph.layout import FORMAT
     from govtool.store.cache import cache_dir, lookup
@@ -26,8 +33,8 @@ def complete_names(store_option: str | None, typed: str) -> list[str]:
     store = read_store(store_option)
     commit = commit_at(store, None)
     if not lookup(cache_dir(store.store_id, f"{commit.id}-{FORMAT}")):
-        return []
-    return names_for(open_index(store, commit), typed)
+        return None
+    return open_index(store, commit), store, commit
 
 
 def complete_refs(store_option: str | None, typed: str) -> list[str]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import io
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, MutableMapping
 from importlib import import_module
 
 import typer
 
+_BREAKS = ":=@"
 _CHANGES = ("drop", "logic", "rename:", "retype:")
 
 
@@ -29,6 +31,60 @@ def complete_name(ctx: typer.Context, incomplete: str) -> list[str]:
 
         return complete_names(ctx.params.get("store"), incomplete)
     return []
+
+
+def complete_selector(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Names, and selectors by method: classes and zones of the policies, the rest of the newest commit."""
+    with contextlib.suppress(Exception):
+        from govtool.app.completion_selectors import complete_selectors
+
+        return complete_selectors(ctx.params.get("store"), ctx.params.get("policy"), incomplete)
+    return []
+
+
+@contextlib.contextmanager
+def whole_words(environment: MutableMapping[str, str]) -> Iterator[None]:
+    """Where bash completes: put together the words that it takes apart, and offer no more than it will replace."""
+    kept = join_words(environment)
+    if not kept:
+        yield
+        return
+    offered = io.StringIO()
+    try:
+        with contextlib.redirect_stdout(offered):
+            yield
+    finally:
+        sys.stdout.writelines(f"{one.removeprefix(kept)}\n" for one in offered.getvalue().splitlines())
+
+
+def join_words(environment: MutableMapping[str, str]) -> str:
+    """Put together the words of bash, which breaks them at ``:``, ``=`` and ``@``.
+
+    Returns:
+        What bash keeps of the word that is completed: it replaces what is behind the last break.
+    """
+    text = environment.get("COMP_WORDS", "")
+    if environment.get("_GOVTOOL_COMPLETE") != "complete_bash" or not environment.get("COMP_CWORD", "").isdigit():
+        return ""
+    separator = "\n" if "\n" in text else " "
+    words, number = text.split(separator), int(environment["COMP_CWORD"])
+    joined: list[str] = []
+    kept, after_break = "", False
+    for word in words[: number + 1]:
+        is_break = bool(word) and not word.strip(_BREAKS)
+        # An @ begins a word, unless what is before it cannot end one.
+        goes_on = is_break and len(joined) > 1 and (word[0] != "@" or joined[-1].endswith(","))
+        if word and joined and (after_break or goes_on):
+            joined[-1] += word
+            value = joined[-1].partition("=")[2] if joined[-1].startswith("--") else joined[-1]
+            kept = value[: max(map(value.rfind, _BREAKS)) + 1]
+        else:
+            joined.append(word)
+            kept = word if is_break else ""
+        after_break = is_break
+    environment["COMP_WORDS"] = separator.join(joined)
+    environment["COMP_CWORD"] = str(len(joined) - 1)
+    return kept
 
 
 def complete_kind(incomplete: str) -> list[str]:

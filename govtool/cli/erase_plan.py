@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from govtool.cli.complete import complete_name
+from govtool.cli.complete import complete_name, complete_selector
 from govtool.cli.evidence import check_coverage
 from govtool.cli.formats import chosen
 from govtool.cli.options import AtOption, BranchOption, FormatOption, MinCoverageOption, OutputOption, StoreOption
@@ -29,7 +29,12 @@ def erase_plan(
     ],
     key: Annotated[
         list[str] | None,
-        typer.Option("--key", metavar="SELECTOR", help="Further columns that hold the same identifier. Repeatable."),
+        typer.Option(
+            "--key",
+            metavar="SELECTOR",
+            autocompletion=complete_selector,
+            help="Further columns that hold the same identifier. Repeatable.",
+        ),
     ] = None,
     within: Annotated[
         str, typer.Option("--within", metavar="TIME", help="What is kept no longer than this is left to expire.")

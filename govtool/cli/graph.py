@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from govtool.cli.complete import complete_kind, complete_name
+from govtool.cli.complete import complete_kind, complete_selector
 from govtool.cli.ui import Ui
 from govtool.errors import UnknownNameError
 from govtool.model import KIND_BY_LABEL, EdgeKind
@@ -26,7 +26,7 @@ ColumnArgument = Annotated[
     str,
     typer.Argument(
         metavar="COLUMN",
-        autocompletion=complete_name,
+        autocompletion=complete_selector,
         help="A column or dataset; the shortest unambiguous end of its name will do. Or several, by a selector: "
         "'mart.**', class:personal … See govtool ls --help.",
     ),

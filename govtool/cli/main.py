@@ -230,6 +230,15 @@ def _below() -> None:
     pass
 
 
+def _completing() -> contextlib.AbstractContextManager[None]:
+    """What a shell's completion needs besides typer's; nothing where none is asked for."""
+    if "_GOVTOOL_COMPLETE" not in os.environ:
+        return contextlib.nullcontext()
+    from govtool.cli.complete import whole_words
+
+    return whole_words(os.environ)
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Run govtool and return its exit code; the console script's entry point."""
     _open_streams()
@@ -239,9 +248,10 @@ def main(arguments: list[str] | None = None) -> int:
     argv = sys.argv[1:] if arguments is None else arguments
     current.clear()
     try:
-        code = _group("govtool", _SUMMARY, COMMANDS, top=True).main(
-            argv, prog_name="govtool", standalone_mode=False, windows_expand_args=False
-        )
+        with _completing():
+            code = _group("govtool", _SUMMARY, COMMANDS, top=True).main(
+                argv, prog_name="govtool", standalone_mode=False, windows_expand_args=False
+            )
         sys.stdout.flush()
     except (BrokenPipeError, ReaderLeftError):
         return _reader_left()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from govtool.cli.complete import complete_name
+from govtool.cli.complete import complete_selector
 from govtool.cli.graph import Opened, open_graph
 from govtool.cli.ui import Ui
 
@@ -18,13 +18,16 @@ SelectorArgument = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="[SELECTOR]…",
-        autocompletion=complete_name,
+        autocompletion=complete_selector,
         help="crm.users.email, mart.**, x+, 2+x+1, @x, class:personal, tag:pii, zone:shared, owner:growth, "
         "job:nightly_*, changed:main..HEAD, opaque:, unused:. A space is a union, a comma an intersection.",
     ),
 ]
 ExcludeOption = Annotated[
-    list[str] | None, typer.Option("--exclude", metavar="SELECTOR", help="Leave these out. Repeatable.")
+    list[str] | None,
+    typer.Option(
+        "--exclude", metavar="SELECTOR", autocompletion=complete_selector, help="Leave these out. Repeatable."
+    ),
 ]
 
 

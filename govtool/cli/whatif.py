@@ -8,7 +8,7 @@ from typing import Annotated, NamedTuple
 
 import typer
 
-from govtool.cli.complete import complete_name
+from govtool.cli.complete import complete_selector
 from govtool.cli.formats import chosen
 from govtool.cli.graph import bound
 from govtool.cli.policyargs import today_of
@@ -20,7 +20,7 @@ SubjectArgument = Annotated[
     list[str],
     typer.Argument(
         metavar="SELECTOR…",
-        autocompletion=complete_name,
+        autocompletion=complete_selector,
         help="Columns and datasets: crm.users.email, 'mart.**', class:personal … See govtool ls --help.",
     ),
 ]

@@ -239,8 +239,21 @@ def written_in(index: Index, value: str) -> Iterable[int]:
                 yield from index.outputs(derivation)
 
 
+def last_term(text: str) -> str:
+    """What is left to complete of a selector: its last name, pattern or method, with its operators.
+
+    >>> last_term("class:personal,@zone:sh"), last_term("mart.** ")
+    ('@zone:sh', '')
+    """
+    return _pieces(_pieces(text, " ")[-1], ",")[-1]
+
+
 def _split(text: str, separator: str) -> list[str]:
     """Split outside quotes, brackets and regular expressions; empty pieces are dropped."""
+    return [piece.strip() for piece in _pieces(text, separator) if piece.strip()]
+
+
+def _pieces(text: str, separator: str) -> list[str]:
     pieces, start, quoted, depth, regex = [], 0, False, 0, False
     for i, ch in enumerate(text):
         if ch == '"':
@@ -258,4 +271,4 @@ def _split(text: str, separator: str) -> list[str]:
         elif depth <= 0 and (ch.isspace() if separator == " " else ch == separator):
             pieces.append(text[start:i])
             start = i + 1
-    return [piece.strip() for piece in (*pieces, text[start:]) if piece.strip()]
+    return [*pieces, text[start:]]

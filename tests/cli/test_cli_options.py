@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from govtool.app.completion_selectors import complete_selectors
 from govtool.cli.complete import formats_of
 from govtool.cli.main import COMMANDS, main
 
@@ -55,6 +56,116 @@ def complete(words: str) -> list[str]:
 )
 def test_values_complete(govtool, store, words, offered):
     govtool("tag", "create", "release-1")
+    assert complete(words) == offered
+
+
+POLICY = """version: 1
+name: privacy
+classes: {personal.contact: {}, personal.name: {}, health: {}}
+classify: [{class: personal.contact, columns: ["**.email"]}]
+zones: {marketing: {datasets: ["stg.**"], owner: Growth Team}, mart: {datasets: ["mart.**"], optional: true}}
+metadata: [{datasets: ["crm.**"], owner: crm-team, tags: ["pii:email", gold]}]
+rules: [{id: R, titel: a mistake elsewhere}]
+"""
+RUNS = """{"eventType": "COMPLETE", "eventTime": "2026-11-20T01:00:00Z", "run": {"runId": "0190-1"},
+ "job": {"namespace": "n", "name": "nightly_load"}, "producer": "p", "inputs": [],
+ "outputs": [{"namespace": "n", "name": "mart.t"}]}"""
+
+
+@pytest.fixture
+def governed(govtool, store, project):
+    """A store with a run, and policies, one of which is mistaken."""
+    (project / "policies").mkdir()
+    (project / "policies" / "privacy.yml").write_text(POLICY)
+    (project / "policies" / "torn.yml").write_text("classes: {")
+    (project / "run.json").write_text(RUNS.replace("\n", ""))
+    assert govtool("ingest", "openlineage", "run.json").code == 0
+    return govtool
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("cla", ["class:", "class:health", "class:personal", "class:personal.contact", "class:personal.name"]),
+        ("class:p", ["class:personal", "class:personal.contact", "class:personal.name"]),
+        ("zone:mar", ["zone:marketing", "zone:mart"]),
+        ("@zone:marke", ["@zone:marketing"]),
+        ("2+class:h", ["2+class:health"]),
+        ("+zone:mart", ["+zone:mart"]),
+        ("stg.users,class:h", ["stg.users,class:health"]),
+        ("class:health,@zone:mark", ["class:health,@zone:marketing"]),
+        ("stg.** own", ["stg.** owner:", "stg.** owner:Growth?Team", "stg.** owner:crm-team"]),
+        ("tag:pii", ["tag:pii:email"]),
+        ("class:health,stg.us", ["class:health,stg.users"]),
+        ("kind:v", ["kind:view"]),
+        ("job:n", ["job:n/nightly_load", "job:nightly_load"]),
+        ("job:v", ["job:v"]),
+        ("run:01", ["run:0190-1"]),
+        ("unused:", ["unused:dataset"]),
+        ("changed:HEAD..HEAD~", ["changed:HEAD..HEAD~1"]),
+        ("software:zzz", []),
+        ("class:zzz", []),
+        ("nomethod:x", []),
+        ("/(", []),
+        ('"', []),
+        (",,", None),
+    ],
+)
+def test_selectors_complete(governed, typed, offered):
+    governed("index")
+    found = complete_selectors(None, None, typed)
+    if offered is None:
+        assert len(found) > 10
+    else:
+        assert found == offered
+
+
+def test_what_is_offered_can_be_selected(governed, project):
+    governed("index")
+    (project / "policies" / "torn.yml").unlink()
+    (project / "policies" / "privacy.yml").write_text(
+        POLICY.replace("rules: [{id: R, titel: a mistake elsewhere}]\n", "")
+    )
+    methods = ("class:", "zone:", "tag:", "owner:", "kind:", "job:", "run:", "changed:", "unused:", "software:")
+    offered = [one for method in methods for one in complete_selectors(None, None, method)]
+    assert len(offered) > 15
+    for text in offered:
+        assert governed("ls", text).code == 0, text
+
+
+def test_without_an_index_only_what_the_policies_say(governed):
+    assert complete_selectors(None, None, "class:h") == ["class:health"]
+    assert complete_selectors(None, None, "run:") == []
+    assert complete_selectors(None, None, "kind:") == []
+    assert complete_selectors(None, None, "stg") == []
+    assert complete_selectors(None, None, "owner:c") == ["owner:crm-team"]
+
+
+def test_a_store_that_is_none_is_no_failure(project):
+    assert complete_selectors("nowhere", ["nothing.yml"], "class:") == []
+    assert complete_selectors("nowhere", None, "ow") == ["owner:"]
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        ("govtool ls class : pers", ["personal", "personal.contact", "personal.name"]),
+        ("govtool ls @ zone : marke", ["marketing"]),
+        ("govtool ls tag : pii : em", ["email"]),
+        ("govtool ls class :", ["health", "personal", "personal.contact", "personal.name"]),
+        ("govtool ls class:hea", ["class:health"]),
+        ("govtool explain class : hea", ["health"]),
+        ("govtool path x zone : marke", ["marketing"]),
+        ("govtool impact class : health,zone : marke", ["marketing"]),
+        ("govtool whatif drop class : hea", ["health"]),
+        ("govtool ls x --exclude class : hea", ["health"]),
+        ("govtool ls x --exclude = class : hea", ["health"]),
+        ("govtool classes zone : marke", ["marketing"]),
+        ("govtool erase plan --subject a.b --key class : hea", ["health"]),
+        ("govtool impact a --format = j", ["json", "jsonl"]),
+    ],
+)
+def test_bash_takes_selectors_apart(governed, words, offered):
     assert complete(words) == offered
 
 
