@@ -101,11 +101,13 @@ class DeltaLake:
         write_deltalake(self.uri, pa.table(rows("init", 0)).slice(0, 0), storage_options=self.options)
 
     def commit(self, who: str, n: int) -> None:
-        """Append once."""
+        """Append once; with as many tries as it takes, as the 15 of its own run out among eight writers."""
         import pyarrow as pa
-        from deltalake import write_deltalake
+        from deltalake import CommitProperties, write_deltalake
 
-        write_deltalake(self.uri, pa.table(rows(who, n)), mode="append", storage_options=self.options)
+        tries = CommitProperties(max_commit_retries=1000)
+        table = pa.table(rows(who, n))
+        write_deltalake(self.uri, table, mode="append", storage_options=self.options, commit_properties=tries)
 
     def read(self, who: str | None = None) -> int:
         """The edges of the newest version, of one writer or of all."""

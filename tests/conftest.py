@@ -5,8 +5,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from bench.oracles import cluster as clusters
+
+# No test measures time, and a busy machine is no failure.
+settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("patient")
 
 
 @pytest.fixture(scope="session")
@@ -41,7 +46,7 @@ def spark(spark_home):
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     events = spark_home / "events"
     events.mkdir()
-    settings = {
+    options = {
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.shuffle.partitions": "2",
@@ -60,7 +65,7 @@ def spark(spark_home):
         "spark.eventLog.compress": "false",
     }
     builder = SparkSession.builder.master("local[2]").appName("govtool-tests")
-    for name, value in settings.items():
+    for name, value in options.items():
         builder = builder.config(name, value)
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
