@@ -54,7 +54,7 @@ def _said(facets: Mapping[str, Any]) -> Iterator[tuple[str | None, str, Any]]:
         if isinstance(key, str) and key:
             plain = value is None or value == "" or str(value).lower() == "true"
             column = fields.path(of) if isinstance(of, str) and of else None
-            yield column, "tag", key if plain else f"{key}={value}"
+            yield column, "tag", key if plain else f"{key}:{value}"
     for facet, key, name in (
         ("documentation", "description", "description"),
         ("version", "datasetVersion", "version"),
