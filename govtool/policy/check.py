@@ -12,7 +12,7 @@ import numpy as np
 from govtool.errors import UsageError
 from govtool.graph.index import Index
 from govtool.policy.changes import judge_changes
-from govtool.policy.finding import Finding, Remark, Verdict, waived
+from govtool.policy.finding import Finding, Remark, Verdict, waived, zone_notes
 from govtool.policy.joins import judge_joins
 from govtool.policy.judge import Approvals, Question, judge, tokens_of
 from govtool.policy.load import Placed, PolicySet
@@ -167,6 +167,7 @@ def check(governed: Governed, today: date, base: Governed | None = None) -> Chec
     told, remarks = waived(findings, policies, today)
     if base is not None:  # what the base has may well be what a waiver is for
         remarks = tuple(r for r in remarks if r.code != "waiver-unused")
+    remarks = (*remarks, *zone_notes(policies))
     spread = governed.spread
     columns = len({int(n) for m in (Mode.VALUE,) for n in spread.having(m, spread.tokens)})
     return CheckResult(policies.rules, tuple(sorted(told, key=_order)), remarks, known, columns, skipped)

@@ -102,6 +102,14 @@ class Remark:
     place: str
 
 
+def zone_notes(policies: PolicySet) -> Iterable[Remark]:
+    """A zone of a pack that gave way to another of its name."""
+    for name, place in sorted(policies.replaced_zones.items()):
+        yield Remark(
+            "zone-replaced", "note", f"the zone {name} counts here, not the one at {place}", policies.zones[name].place
+        )
+
+
 def waived(
     findings: Iterable[Finding], policies: PolicySet, today: date
 ) -> tuple[tuple[Finding, ...], tuple[Remark, ...]]:

@@ -7,7 +7,7 @@ from datetime import date
 
 from govtool.graph.index import Index
 from govtool.policy.check import govern
-from govtool.policy.finding import SOON, Remark
+from govtool.policy.finding import SOON, Remark, zone_notes
 from govtool.policy.judge import tokens_of
 from govtool.policy.load import PolicySet
 from govtool.policy.masking import is_unkeyed, keeps_a_value
@@ -21,6 +21,7 @@ from govtool.query.patterns import Patterns
 
 def in_itself(policies: PolicySet, today: date) -> Iterator[Remark]:
     """What can be said without a graph."""
+    yield from zone_notes(policies)
     yield from _classes(policies)
     yield from _declassifiers(policies)
     yield from _python(policies)

@@ -30,6 +30,8 @@ from govtool.policy.packages import offers
 
 T = TypeVar("T")
 
+PACK = "pack:"
+"""What the names of packs begin with."""
 SUFFIXES = (".yml", ".yaml")
 
 
@@ -39,6 +41,11 @@ class PolicyFile:
 
     document: Document
     policy: Policy
+
+    @property
+    def is_pack(self) -> bool:
+        """Whether it is one of the packs that come with govtool."""
+        return self.document.file.startswith(PACK)
 
     def place(self, *path: str | int) -> str:
         """``file:line`` of a part."""
@@ -107,11 +114,22 @@ class PolicySet:
 
     @cached_property
     def zones(self) -> dict[str, Placed[Zone]]:
-        """Zones by name."""
+        """Zones by name; one that a pack defines too is not the pack's."""
         return {
             name: Placed(zone, file.place("zones", name), file.document.file)
-            for file in self.files
+            for file in sorted(self.files, key=lambda file: not file.is_pack)
             for name, zone in file.policy.zones.items()
+        }
+
+    @cached_property
+    def replaced_zones(self) -> dict[str, str]:
+        """Zones of packs that another file defines as well, by name, with the pack's ``file:line``."""
+        return {
+            name: file.place("zones", name)
+            for file in self.files
+            if file.is_pack
+            for name in file.policy.zones
+            if self.zones[name].file != file.document.file
         }
 
 
@@ -302,21 +320,22 @@ def _references(policy: Policy) -> Iterator[tuple[str, str, Key]]:
 
 
 def _twice(files: Sequence[PolicyFile]) -> Iterator[UsageError]:
-    """Names that two parts bear."""
+    """Names that two parts bear; a zone of a pack gives way to one that is no pack's."""
     kinds: tuple[tuple[str, Callable[[Policy], Iterable[tuple[str, Key]]]], ...] = (
         ("rule", lambda p: ((r.id, ("rules", i, "id")) for i, r in enumerate(p.rules))),
         ("declassifier", lambda p: ((d.name, ("declassify", i, "name")) for i, d in enumerate(p.declassify))),
         ("zone", lambda p: ((name, ("zones", name)) for name in p.zones)),
     )
     for kind, names in kinds:
-        seen: dict[str, str] = {}
+        seen: dict[tuple[str, bool], str] = {}
         for file in files:
             for name, path in names(file.policy):
                 place = file.place(*path)
-                if name in seen:
+                key = (name, kind == "zone" and file.is_pack)
+                if key in seen:
                     yield UsageError(
-                        f"the {kind} {name} is defined twice; first at {seen[name]}",
+                        f"the {kind} {name} is defined twice; first at {seen[key]}",
                         code=f"policy.duplicate-{kind}",
                         location=place,
                     )
-                seen.setdefault(name, place)
+                seen.setdefault(key, place)

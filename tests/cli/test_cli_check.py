@@ -222,6 +222,30 @@ def test_packs_pass_their_own_tests(govtool, pack):
     assert "warning" not in lint.out.replace("0 warnings", "")
 
 
+def test_a_zone_of_a_pack_gives_way_to_the_users(warehouse, project):
+    both = ["--policy", "policies", "--policy", "pack:gdpr"]
+    assert "GDPR-ART5-SHARE" not in warehouse("check", *both, "--fail-on", "none").out
+    policy = project / "policies" / "privacy.yml"
+    policy.write_text(POLICY.replace("rules:", '  gdpr-shared: {datasets: ["mart.**"]}\nrules:', 1))
+    for wanted in (both, [*both[2:], *both[:2]]):
+        done = warehouse("check", *wanted)
+        assert done.code == 1
+        assert "GDPR-ART5-SHARE error" in done.out
+        assert "the zone gdpr-shared counts here, not the one at pack:gdpr:" in done.out + done.err
+        assert "policies/privacy.yml:10" in done.out + done.err
+    lint = warehouse("policy", "lint", *both)
+    assert lint.out.count("zone-replaced") == 1
+    other = project / "policies" / "other.yml"
+    other.write_text('version: 1\nname: other\nzones: {gdpr-shared: {datasets: ["mart.**"]}}\n')
+    refused = warehouse("check", *both)
+    assert refused.code == 2
+    assert "policy.duplicate-zone" in refused.err
+    other.write_text(
+        "version: 1\nname: other\nrules:\n  - {id: GDPR-ART30, title: t, require: {metadata: {class: gdpr, keys: [owner]}}}\n"
+    )
+    assert "policy.duplicate-rule" in warehouse("check", *both).err
+
+
 def test_a_policy_test_that_fails_says_what_was_found(govtool, project):
     (project / "policies").mkdir()
     test = """tests:
