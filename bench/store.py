@@ -188,8 +188,10 @@ def _run(python: str, tool: str, environment: dict[str, str], *arguments: object
 
 
 def _counted(proxy: Proxy, python: str, tool: str, environment: dict[str, str], *arguments: object) -> Cost:
+    """What a process needs that has nothing in a cache of its own."""
     proxy.reset()
-    _run(python, tool, environment, *arguments)
+    with tempfile.TemporaryDirectory() as cache:
+        _run(python, tool, {**environment, "GOVTOOL_CACHE": cache}, *arguments)
     return Cost(len(proxy.exchanges), sum(exchange.wire for exchange in proxy.exchanges))
 
 
