@@ -195,6 +195,30 @@ def test_mistakes_have_a_place_and_the_nearest_word(warehouse, project, old, new
 
 
 @pytest.mark.parametrize(
+    "command", [["policy", "lint"], ["policy", "test"], ["policy", "explain", "PII1"], ["classes"], ["ls", "zone:mart"],
+                ["path", "class:personal", "mart.audience"], ["explain", "class:personal"]],
+)  # fmt: skip
+def test_every_command_tells_mistakes_alike(warehouse, project, command):
+    policy = project / "policies" / "privacy.yml"
+    for old, new, place, near in (
+        ("severity: warning", "severty: warning", 17, "severity"),
+        ("class: personal.contact, to", "class: personal.contct, to", 13, "personal.contact"),
+        ("classes: {personal: {}", "classes: {personal: {implies: [personal.contact]}", 3, "circle"),
+        (
+            "rules:",
+            "waivers: [{rule: PII1, columns: [a.b], reason: r, approved_by: x, expires: 2027-02-30}]\nrules:",
+            10,
+            "",
+        ),
+    ):
+        policy.write_text(POLICY.replace(old, new, 1))
+        done = warehouse(*command)
+        assert done.code == 2
+        assert f"policies/privacy.yml:{place}" in done.err
+        assert near in done.err
+
+
+@pytest.mark.parametrize(
     "text",
     ["", "[]", "a: &a [*a]", "a" * 100, "\x00", "version: 1\nname: x\nrules: {}\n", "[" * 3000, "? {a: b}\n: c\n"],
 )
