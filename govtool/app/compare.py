@@ -41,7 +41,7 @@ def chosen_evidence(store: Reader, commit: Commit, wanted: Sequence[str]) -> tup
         UnknownNameError: the commit has no such evidence (``usage.unknown-evidence``).
         StoreError: a fragment cannot be read.
     """
-    from govtool.query.compare import RUNTIME
+    from govtool.query.evidence import RUNTIME
 
     known = evidence_of(store, commit)
     groups = {
@@ -69,7 +69,8 @@ def compare_static_runtime(store: Reader, commit: Commit, progress: Progress | N
         UsageError: the commit has only one of them (``usage.no-evidence``).
         StoreError: a fragment cannot be read.
     """
-    from govtool.query.compare import RUNTIME, compare
+    from govtool.query.compare import compare
+    from govtool.query.evidence import RUNTIME
 
     known = evidence_of(store, commit)
     runtime = [how for how in known if how in RUNTIME]

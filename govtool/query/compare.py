@@ -16,8 +16,6 @@ from govtool.graph.index import Index
 from govtool.model.kinds import EdgeKind
 from govtool.query.evidence import evidence
 
-RUNTIME = frozenset({"plan", "plan-text", "openlineage", "prov"})
-"""How what ran is known; anything else is what texts and people say."""
 SIDES = ("static", "runtime")
 
 _VIEWS = frozenset({"view", "materialized_view", "temporary", "query"})

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from govtool.graph.index import Index
 from govtool.model.kinds import EdgeKind
 
-_RAN = frozenset({"plan", "plan-text", "openlineage", "prov"})
+RUNTIME = frozenset({"plan", "plan-text", "openlineage", "prov"})
+"""How what ran is known; anything else is what texts and people say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +29,7 @@ class Evidence:
     @property
     def place(self) -> str:
         """``file:line``; of what ran, the job and its run."""
-        if self.how in _RAN:
+        if self.how in RUNTIME:
             return f"{self.file} · {self.run}" if self.run and self.run != self.file else self.file
         return f"{self.file}:{self.line}"
 
