@@ -1,49 +1,22 @@
 """Spark: how much of the hard set is understood, and what recording a job costs it.
 
 Accuracy: programs of ``fixtures/spark/programs`` of which every output column has exactly the edges that were written
-down by hand, from the analyzed plan of a live session and from its event log. Cost: one job, run in turns plain, plain
-again (the control) and recorded; the time of its actions as the job itself measures it, and that of the whole process.
+down by hand, from the analyzed plan of a live session and from its event log. Cost: ``bench/spark_overhead.py``.
 """
 
 from __future__ import annotations
 
-import json
 import os
-import statistics
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
-from bench import programs
-
-ROUNDS = 5
-ACTIONS = 12
-
-_JOB = """
-import json, sys, time
-from pyspark.sql import SparkSession, functions as F
-rows, actions, folder = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
-spark = (SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
-         .config("spark.ui.showConsoleProgress", "false").config("spark.sql.shuffle.partitions", "4").getOrCreate())
-spark.sparkContext.setLogLevel("OFF")
-base = spark.range(rows).withColumn("k", F.col("id") % 1000).withColumn("v", F.rand(7))
-base.limit(1000).write.mode("overwrite").parquet(folder + "/warm")
-spark.read.parquet(folder + "/warm").groupBy("k").agg(F.sum("v")).collect()
-times = []
-for i in range(actions):
-    start = time.perf_counter()
-    (base.withColumn("w", F.sha2(F.col("id").cast("string"), 256)).groupBy("k")
-     .agg(F.sum("v").alias("s"), F.max("w").alias("w")).write.mode("overwrite").parquet(folder + "/out" + str(i % 3)))
-    times.append(time.perf_counter() - start)
-print(json.dumps(times))
-"""
+from bench import programs, spark_overhead
 
 
-def section(rounds: int = ROUNDS, rows: int = 2_000_000) -> str:
+def section() -> str:
     """Measure, and return the section of the page."""
-    return "\n".join([_accuracy(), "", _overhead(rounds, rows)])
+    return "\n".join([_accuracy(), "", spark_overhead.section()])
 
 
 def _session(folder: Path) -> Any:
@@ -111,61 +84,3 @@ def _accuracy() -> str:
             f" | {'; '.join(wrong) or 'none'} |"
         )
     return "\n".join(lines)
-
-
-def _overhead(rounds: int, rows: int) -> str:
-    per_action: dict[str, list[float]] = {"plain": [], "control": [], "recorded": []}
-    ratios: dict[str, list[float]] = {"control": [], "recorded": []}
-    whole: list[float] = []
-    for number in range(rounds):
-        order = ["plain", "control", "recorded"]
-        order = order[number % 3 :] + order[: number % 3]
-        times = {how: _run(how == "recorded", rows) for how in order}
-        for how in order:
-            per_action[how].append(sum(times[how][0]))
-        for how in ("control", "recorded"):
-            ratios[how].append(sum(times[how][0]) / sum(times["plain"][0]))
-        whole.append(times["recorded"][1] - times["plain"][1])
-    load = os.getloadavg()[0]
-    length = statistics.median(per_action["plain"])
-    return "\n".join(
-        [
-            f"A job of {ACTIONS} actions, {length:.1f} s of actions plain (median), {rounds} rounds in turns, "
-            f"load {load:.1f}.",
-            "",
-            "| | time of the actions against plain, median | lowest to highest |",
-            "|---|---|---|",
-            *(
-                f"| {name} | {statistics.median(ratios[how]):.3f} | {min(ratios[how]):.3f} to {max(ratios[how]):.3f} |"
-                for how, name in (("control", "plain again"), ("recorded", "recorded"))
-            ),
-            "",
-            f"The whole process took {statistics.median(whole):+.1f} s longer (median), start and end included.",
-        ]
-    )
-
-
-def _run(recorded: bool, rows: int) -> tuple[list[float], float]:
-    """One run: the seconds of each action, and of the process."""
-    import time
-
-    from govtool.app.run import environment
-
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        script = folder / "job.py"
-        script.write_text(_JOB)
-        spool = folder / "spool"
-        spool.mkdir()
-        start = time.perf_counter()
-        done = subprocess.run(
-            [sys.executable, str(script), str(rows), str(ACTIONS), str(folder / "data")],
-            env=environment(spool) if recorded else {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1"},
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        took = time.perf_counter() - start
-        if recorded and not any(spool.iterdir()):
-            raise RuntimeError("nothing was recorded")
-    return json.loads(done.stdout.strip().splitlines()[-1]), took
