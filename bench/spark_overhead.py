@@ -96,7 +96,7 @@ def section(rounds: int = ROUNDS, rows: int = 2_000_000) -> str:
             f"left to write down when an action has ended takes {statistics.median(turns['after']) * 1000:.0f} ms "
             "(median) of a thread beside the job.",
             "",
-            table(["an action", "against the plain one beside it, median", "95% interval of it", "all actions"], compared),
+            table(["an action", "against plain beside it, median", "95% interval of it", "all actions"], compared),
             "",
             f"Whole jobs of {ACTIONS} such actions as processes, {rounds} rounds in turns, {jobs:.1f} s of actions "
             f"plain (median):",
