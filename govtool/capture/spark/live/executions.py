@@ -126,7 +126,8 @@ class Interpreter:
     # ---- one action ----------------------------------------------------------------------------------------------
 
     def _actions(self, group: list[_Read]) -> Iterator[Executed]:
-        root = next((each for each in group if each.line.get("execution") == each.line.get("root")), group[-1])
+        numbered = (each for each in group if each.line.get("execution") is not None)
+        root = next((each for each in numbered if each.line["execution"] == each.line.get("root")), group[-1])
         writers = [each for each in group if each.written is not None]
         if root.written is not None or (root.plan is not None and root.plan.command and writers):
             yield self._action(root, group, self._joined(root, writers))
