@@ -171,6 +171,8 @@ class ColumnWalk(Walk):
         if len(owners) == 1:
             return owners[0].get(name, self.interner)
         if owners:
+            if self.dialect == "bigquery" and scope.by_alias.get(name) in owners:  # range variables hide columns
+                return scope.by_alias[name].get(name, self.interner)
             deps = [dep for source in owners for dep in source.get(name, self.interner) or ()]
             return self._ambiguous(name, deps, node)
         open_sources = [source for source in scope.sources if source.is_open and not source.hidden]

@@ -326,9 +326,14 @@ class ProjectionWalk(PivotWalk):
                 if named is not None:
                     self.refer(output.deps[named], kind)
                     return
+            owners = sum(s.get(name, self.interner) is not None for s in scope.sources)
             alias = scope.aliases.get(name)
-            if alias is not None and not any(s.get(name, self.interner) is not None for s in scope.sources):
+            if alias is not None and (not owners or (owners > 1 and name not in scope.merged)):
                 self.refer(alias, kind)
+                return
+            # x.a in the output and a here: if only x has it they are the same, else a could mean nothing but that.
+            if alias is None and owners != 1 and name not in scope.merged and output.names.count(name) == 1:
+                self.refer(output.deps[output.index()[name]], kind)
                 return
         self.refer_to(item, scope, env, kind)
 
