@@ -40,6 +40,15 @@ COLUMNS = {
         "nth": {"raw/orders.amount window", "raw/orders.user window"},
     },
     "out/tags": {"id": {"raw/orders.id identity"}, "tag": {"raw/orders.tags transformation"}},
+    "out/names": {
+        "id": {"raw/users.id identity", "stage/users.id identity"},
+        "name": {"raw/users.country identity", "stage/users.email identity"},
+    },
+    "out/sizes": {
+        "id": {"raw/orders.user transformation", "stage/users.id transformation"},
+        "country": {"stage/users.country identity"},
+        "size": {"raw/orders.amount conditional"},
+    },
     "out/cents": {"id": {"raw/orders.id identity"}, "cents": {"raw/orders.amount transformation"}},
     "out/batches": {
         "id": {"raw/orders.id identity"},
@@ -52,7 +61,7 @@ COLUMNS = {
 """By hand: what flows into each column, views seen through."""
 
 ROWS = {"raw/users": 3, "raw/orders": 3, "stage/users": 3, "default.totals": 2, "out/loud": 2, "out/domains": 3,
-        "out/ranked": 3, "out/tags": 3, "out/batches": 2, "out/rdd": 3, "out/most": 1}  # fmt: skip
+        "out/ranked": 3, "out/tags": 3, "out/names": 6, "out/sizes": 4, "out/batches": 2, "out/rdd": 3, "out/most": 1}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
