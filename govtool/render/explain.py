@@ -92,10 +92,17 @@ def _stated(result: Explanation, version: Version, said: Sequence[Fact]) -> dict
 
 
 def _sections(result: Explanation, facts: Sequence[Fact]) -> list[_Row]:
-    """The rows, the name of a section only at its first."""
+    """The rows, the name of a section only at its first; what looks the same, as of variants of a template, once.
+
+    Definitions all stay: how many there are is an answer.
+    """
     rows: list[_Row] = []
     section = ""
+    seen: set[_Row] = set()
     for row in _rows(result, facts):
+        if row in seen and row[0] != "defined by":
+            continue
+        seen.add(row)
         rows.append(row if row[0] != section else ("", *row[1:]))
         section = row[0]
     return rows

@@ -288,6 +288,19 @@ def test_explain_of_several_says_each(governed):
     assert {row[0] for row in rows} == {"stg.users", "mart.audience"}
 
 
+def test_explain_shows_what_variants_of_a_template_share_once(govtool, project):
+    (project / "v.sql").write_text(
+        "create view v as select a, {% if x %} 1 {% else %} 2 {% endif %} as n, {% if x %} b {% else %} c {% endif %} as d from t"
+    )
+    assert govtool("init").code == 0
+    assert govtool("ingest", "sql", "v.sql", "--dialect", "postgres").code == 0
+    lines = table_of(govtool("explain", "v"))
+    assert sum(" t.a → v.a " in line for line in lines) == 1
+    assert sum(" t.b → v.d " in line for line in lines) == sum(" t.c → v.d " in line for line in lines) == 1
+    steps = check(govtool("explain", "v.a", "-f", "json").out, "explain-1")["made_of"]
+    assert [step["source"] for step in steps] == ["t.a", "t.a"]  # a statement each
+
+
 @pytest.mark.parametrize("command", [["explain", "tag:nothing"], ["path", "tag:nothing", "mart.audience"]])
 def test_nothing_that_is_selected_is_a_mistake(governed, command):
     done = governed(*command)
