@@ -17,6 +17,7 @@ from typer.exceptions import Abort, TyperException
 
 from govtool import __version__
 from govtool.cli.command import ReaderLeftError, as_command, current
+from govtool.cli.interrupts import interruptible
 from govtool.cli.ui import Ui, silence
 from govtool.errors import (
     EXIT_INTERNAL,
@@ -248,7 +249,7 @@ def main(arguments: list[str] | None = None) -> int:
     argv = sys.argv[1:] if arguments is None else arguments
     current.clear()
     try:
-        with _completing():
+        with interruptible(), _completing():
             code = _group("govtool", _SUMMARY, COMMANDS, top=True).main(
                 argv, prog_name="govtool", standalone_mode=False, windows_expand_args=False
             )

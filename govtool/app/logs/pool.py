@@ -10,8 +10,9 @@ import os
 import signal
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -20,6 +21,7 @@ from govtool.errors import EngineError
 
 if TYPE_CHECKING:
     from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing.process import BaseProcess
 
     from govtool.capture.logs.read import LogOptions
     from govtool.capture.sql.extract import Options
@@ -47,6 +49,9 @@ class Setup:
 
 
 Step = Callable[..., bytes]
+
+_ENDING = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+"""Signals that ask a process to end."""
 
 
 class Job(NamedTuple):
@@ -80,8 +85,7 @@ class Pool:
             processes = list((executor._processes or {}).values())
             executor.shutdown(wait=kind is None, cancel_futures=True)
             if kind is not None:
-                for process in processes:
-                    process.kill()
+                _end(processes)
 
     def results(self, jobs: Iterable[Job]) -> Iterator[tuple[Job, bytes]]:
         """Run jobs, as many at a time as there are processes; what they made comes in their order.
@@ -147,11 +151,13 @@ class Pool:
             setup = self.setup
             folder = str(setup.spool.folder) if setup.spool is not None else None
             # Processes that are started afresh: a fork of one with threads, as this one has, may never run.
-            self._executor = ProcessPoolExecutor(
-                self.workers, get_context("spawn"), initializer=_begin, initargs=(setup.how, setup.settings, folder)
-            )
+            with _uninterrupted():  # it starts a process that removes what others leave, too
+                self._executor = ProcessPoolExecutor(
+                    self.workers, get_context("spawn"), initializer=_begin, initargs=(setup.how, setup.settings, folder)
+                )
         try:
-            return self._executor.submit(function, *arguments)
+            with _uninterrupted():
+                return self._executor.submit(function, *arguments)
         except BrokenProcessPool as error:
             raise _died() from error
 
@@ -162,6 +168,41 @@ class Pool:
             return future.result()
         except BrokenProcessPool as error:
             raise _died() from error
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Signals wait: a process is started whole or not at all, and takes no Ctrl-C of a terminal before it ignores it.
+
+    A mask alone would not do: it is inherited, but another thread of this process would take the signal.
+    """
+    came: list[int] = []
+    previous: dict[int, Any] = {}
+    masks = threading.current_thread() is threading.main_thread() and hasattr(signal, "pthread_sigmask")
+    if masks:
+        handled = [number for number in _ENDING if callable(signal.getsignal(number))]
+        previous = {number: signal.signal(number, lambda number, _: came.append(number)) for number in handled}
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, handled)
+    try:
+        yield
+    finally:
+        if masks:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+            for number, handler in previous.items():
+                signal.signal(number, handler)
+    for number in came[:1]:
+        signal.raise_signal(number)
+
+
+def _end(processes: Sequence[BaseProcess]) -> None:
+    """Kill processes and wait until they are gone: what they were writing stays as it is from here on."""
+    from multiprocessing.connection import wait
+
+    for process in processes:
+        process.kill()
+    left = {process.sentinel for process in processes}
+    while left:
+        left -= set(wait(list(left)))
 
 
 def _died() -> EngineError:
@@ -183,6 +224,8 @@ def _begin(how: LogOptions, settings: Options, folder: str | None) -> None:
     from pathlib import Path
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)  # those that were held back when it was started
     parent = parent_process()
     if parent is not None:
         threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()

@@ -25,6 +25,9 @@ KEPT = 7 * 24 * 3600.0
 """Seconds for which the work of an ingest that was killed is kept."""
 
 _DIGEST = 32
+_LOCK = ".lock"
+_UNFINISHED = ".part-"
+"""What names of files begin with that are being written."""
 
 
 class Spool:
@@ -58,7 +61,7 @@ class Spool:
         Raises:
             StoreError: it cannot be written (``store.full``, ``store.denied`` …).
         """
-        temporary = self.folder / f".{uuid4().hex}"
+        temporary = self.folder / f"{_UNFINISHED}{uuid4().hex}"
         try:
             with temporary.open("wb") as file:
                 file.write(content)
@@ -97,12 +100,14 @@ def spooled(key: str) -> Iterator[Spool]:
             folder = root / f"{key}-{os.getpid()}-{uuid4().hex[:8]}"
             folder.mkdir(mode=0o700)
             lock = _locked(folder)
+        _remove_unfinished(folder)
         os.utime(folder)
     except OSError as error:
         raise translate(error, "write the cache", str(root)) from error
     try:
         yield Spool(folder)
     except BaseException:
+        _remove_unfinished(folder)
         _unlock(lock)
         raise
     shutil.rmtree(folder, ignore_errors=True)
@@ -111,7 +116,7 @@ def spooled(key: str) -> Iterator[Spool]:
 
 def _locked(folder: Path) -> int | None:
     """A lock that goes with the process; None if another one has it."""
-    handle = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    handle = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         import fcntl
 
@@ -129,6 +134,13 @@ def _unlock(lock: int | None) -> None:
     if lock is not None:
         with contextlib.suppress(OSError):
             os.close(lock)
+
+
+def _remove_unfinished(folder: Path) -> None:
+    """Remove what processes that were killed were writing."""
+    for file in folder.glob(f"{_UNFINISHED}*"):
+        with contextlib.suppress(OSError):
+            file.unlink()
 
 
 def _remove_old(root: Path) -> None:
