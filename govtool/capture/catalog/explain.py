@@ -191,12 +191,13 @@ class _Words:
 
 
 def _words(text: str) -> _Words | None:
-    from sqlglot import Dialect
     from sqlglot.errors import TokenError
     from sqlglot.tokenizer_core import TokenType
 
+    from govtool.capture.sql.lexer import lexer
+
     try:
-        tokens = Dialect.get_or_raise(DIALECT).tokenize(text)
+        tokens = lexer(DIALECT).tokenize(text)
     except TokenError:
         return None
     found = _Words()

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import difflib
 import logging
+import re
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -59,6 +60,13 @@ STRING_TYPES = frozenset(
 """Token types that hold text in quotes."""
 
 
+_PARAMETER = re.compile(r"(?<![\w$])\$(?=\d)")
+_AS_TAG = re.compile(r"(?<![\w$])\$\d[^\s$]*\$")
+_STAND_IN = "\ue000"
+"""A character without a meaning, for the ``$`` of a parameter: sqlglot takes ``$1,$`` for the beginning of a
+dollar-quoted string, whose tag cannot begin with a digit (PostgreSQL's documentation, 4.1.2.4)."""
+
+
 class NestingError(Exception):
     """The statement is nested deeper than can be parsed safely."""
 
@@ -88,7 +96,15 @@ class Lexer:
 
     def tokenize(self, text: str) -> list[Token]:
         """The tokens of a text; raises ``sqlglot.errors.TokenError``."""
-        return self.tokenizer.tokenize(text)
+        if not self.tokenizer.HEREDOC_TAG_IS_IDENTIFIER or not _AS_TAG.search(text) or _STAND_IN in text:
+            return self.tokenizer.tokenize(text)
+        tokens = self.tokenizer.tokenize(_PARAMETER.sub(_STAND_IN, text))
+        for token in tokens:
+            if _STAND_IN in token.text:
+                token.text = token.text.replace(_STAND_IN, "$")
+            if token.comments:
+                token.comments = [comment.replace(_STAND_IN, "$") for comment in token.comments]
+        return tokens
 
     def parse(self, tokens: list[Token], text: str) -> exp.Expr | None:
         """The tree of one statement without semicolons.
@@ -178,7 +194,10 @@ def _make(name: str) -> Lexer:
             hint="known dialects: " + ", ".join(known),
         ) from error
     base = dialect.tokenizer_class
-    plain: Any = type("ScriptTokenizer", (base,), {"COMMANDS": set(), "COMMAND_PREFIX_TOKENS": set()})
+    words = {**base.SINGLE_TOKENS, _STAND_IN: TokenType.PARAMETER}
+    plain: Any = type(
+        "ScriptTokenizer", (base,), {"COMMANDS": set(), "COMMAND_PREFIX_TOKENS": set(), "SINGLE_TOKENS": words}
+    )
     return Lexer(name, dialect, plain(dialect=dialect), dialect.parser(), frozenset(base.COMMANDS))
 
 
