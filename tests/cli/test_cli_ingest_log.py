@@ -154,6 +154,25 @@ def test_a_map_and_stdin_and_gzip(govtool, project):
     assert "b.c" in govtool("impact", "d.c").out
 
 
+def test_parquet_is_read_from_files_and_pipes_by_any_number_of_processes(govtool, project, monkeypatch):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from govtool.app.logs import local
+
+    monkeypatch.setattr(local, "SMALL", 100)
+    texts = [f"CREATE TABLE b{n} AS SELECT c FROM d" for n in range(50)]
+    pq.write_table(pa.table({"QUERY_TEXT": texts, "EXECUTION_STATUS": ["SUCCESS"] * 50}), "q.parquet")
+    govtool("init")
+    for arguments, stdin in (
+        (["q.parquet", "--workers", "1"], b""),
+        (["q.parquet", "--workers", "2", "--source", "again"], b""),
+        (["-"], Path("q.parquet").read_bytes()),
+    ):
+        done = govtool("ingest", "log", *arguments, stdin=stdin)
+        assert (done.code, "50 records, 50 distinct" in done.out) == (0, True), done.err
+
+
 def test_formats_side_by_side_in_a_folder(govtool, project):
     govtool("init")
     for name in ("snowflake.csv", "bigquery.json", "databricks.csv", "postgres.csv"):

@@ -161,7 +161,9 @@ def _batches(piece: Piece, setup: Setup, meter: Meter, *, only: bool) -> Iterato
             records = read_log(bounded(raw, piece.size), name, setup.how)
             before = 0
             while batch := list(islice(records, BATCH)):
-                meter.at((raw.tell() - before) * _weight(piece) // piece.size)
+                meter.at(
+                    max(0, raw.tell() - before) * _weight(piece) // piece.size
+                )  # in Parquet, the end is read first
                 before = raw.tell()
                 yield batch
     except UsageError as error:

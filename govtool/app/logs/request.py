@@ -10,6 +10,13 @@ from govtool.app.sql import SqlRequest
 ENGINES = ("local", "spark")
 
 
+def log_formats() -> tuple[str, ...]:
+    """What ``--format`` takes."""
+    from govtool.capture.logs.read import NAMES
+
+    return NAMES
+
+
 @dataclass(frozen=True, slots=True)
 class LogRequest:
     """Which logs to read, and how to understand what is in them."""

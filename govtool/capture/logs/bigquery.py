@@ -1,4 +1,4 @@
-"""BigQuery's INFORMATION_SCHEMA.JOBS, as CSV or JSON, and jobs as its API lists them."""
+"""BigQuery's INFORMATION_SCHEMA.JOBS, as CSV, JSON or Parquet, and jobs as its API lists them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ def _adjust(found: dict[str, Any], row: dict[str, Any]) -> str | None:
     kind = _value(row, "job_type") or _value(row, "configuration", "jobType")
     if isinstance(kind, str) and kind.upper() != "QUERY":
         return SKIP  # loads, copies and extracts have no SQL
-    if found.get("error") in ({}, []):
+    error = found.get("error")
+    if isinstance(error, dict) and isinstance(said := error.get("message") or error.get("reason"), str):
+        found["error"] = said
+    elif error in ({}, []):
         del found["error"]
     if "error" in found:
         found["status"] = FAILED  # the state of a job that failed is DONE
@@ -64,5 +67,6 @@ PRESET = Preset(
         frozenset({"configuration", "jobreference"}),
     ),
     _adjust,
+    frozenset({"job_type", "statement_type", "configuration", "statistics"}),
 )
 """The jobs of a script have it as their parent. The text of others' jobs is empty where one may not see it."""

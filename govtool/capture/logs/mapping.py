@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from govtool.capture.logs.record import FAILED, OK, UNFINISHED, Entry, QueryRecord, Reject
@@ -39,7 +39,7 @@ GENERIC: Mapping[str, tuple[str, ...]] = {
 """Names that logs without a format of their own use; the first that a row has counts."""
 
 _OK = re.compile(r"\s*(?:ok|success\w*|succeeded|done|finished|complete\w*|true|t|yes|0+|200)\s*\Z", re.IGNORECASE)
-_UNFINISHED = re.compile(r"running|queued|pending|blocked|started|compiling|resuming|planning|returning", re.IGNORECASE)
+_UNFINISHED = re.compile(r"running|queued|pending|blocked|started|compil|resuming|planning|returning", re.IGNORECASE)
 _TRUE = frozenset({"true", "t", "yes", "y", "1"})
 
 Adjust = Callable[[dict[str, Any], dict[str, Any]], str | None]
@@ -60,11 +60,21 @@ class Preset:
     marks: tuple[frozenset[str], ...] = ()
     """Names of which a log of this format has one of these sets, all of it, for ``--format auto``."""
     adjust: Adjust | None = None
+    also: frozenset[str] | None = frozenset()
+    """Names that ``adjust`` looks at; None: any."""
+
+    @property
+    def columns(self) -> frozenset[str] | None:
+        """Names of a row that are looked at, in lower case; None: any."""
+        if self.also is None:
+            return None
+        named = (name for names in self.fields.values() for name in names)
+        return self.also | {part for name in named for part in (name, name.partition(".")[0])}
 
     def mapped(self, chosen: Mapping[str, str]) -> Preset:
         """The preset with a user's ``--map`` over it."""
         own = {name: (text.lower(),) for name, text in chosen.items()}
-        return Preset(self.name, self.dialect, {**self.fields, **own}, self.marks, self.adjust)
+        return replace(self, fields={**self.fields, **own})
 
 
 @dataclass(slots=True)

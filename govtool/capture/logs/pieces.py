@@ -148,17 +148,32 @@ def _limited(raw: IO[bytes], size: int) -> Iterator[bytes]:
 
 
 def bounded(raw: IO[bytes], size: int) -> IO[bytes]:
-    """The first bytes of a stream."""
+    """The first bytes of a stream that is at its beginning."""
     return cast(IO[bytes], _Bounded(raw, size))
 
 
 class _Bounded(io.RawIOBase):
     def __init__(self, raw: IO[bytes], size: int) -> None:
         self._raw = raw
-        self._left = size
+        self._size = size
+        self._at = 0
+
+    def seekable(self) -> bool:
+        return self._raw.seekable()
+
+    def readable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._at
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        start = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
+        self._at = self._raw.seek(max(0, min(start + offset, self._size)))
+        return self._at
 
     def read(self, size: int = -1) -> bytes:
-        wanted = self._left if size < 0 else min(size, self._left)
-        data = self._raw.read(wanted) if wanted else b""
-        self._left -= len(data)
+        left = self._size - self._at
+        data = self._raw.read(left if size < 0 else min(size, left)) if left else b""
+        self._at += len(data)
         return data

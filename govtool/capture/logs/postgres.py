@@ -1,8 +1,9 @@
 """PostgreSQL's csvlog and jsonlog (its documentation, section 19.8, "Error Reporting and Logging").
 
 With ``log_statement`` a statement is logged before it runs, and its error, if it has one, on a later line of the same
-session: each statement is held back until the session's next line. With ``log_min_duration_statement`` it is logged
-when it is done, its parse and bind steps on lines of their own.
+session, behind warnings, waits for locks and the like: each statement is held back until the session's next one. With
+``log_min_duration_statement`` it is logged when it is done, its parse and bind steps on lines of their own. Of an
+EXECUTE, what was prepared is in the detail.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ MAX_SESSIONS = 100_000
 _MESSAGE = re.compile(
     r"(?:duration: [\d.]+ ms  )?(?:(statement)|execute (?!fetch from )(?:.*?)): (.*)\Z", re.DOTALL | re.ASCII
 )
+_EXECUTE = re.compile(r"\s*execute\b", re.IGNORECASE)
+_PREPARED = re.compile(r"prepare: (\s*prepare\b.*)\Z", re.IGNORECASE | re.DOTALL)
 _FAILURES = frozenset({"ERROR", "FATAL", "PANIC"})
 _SEVERITIES = _FAILURES | {"LOG", "WARNING", "NOTICE", "INFO", "STATEMENT", "DETAIL"}
 
@@ -101,14 +104,14 @@ def _json_events(lines: Iterator[Line | Reject], file: str) -> Iterator[_Event |
 
 
 def _records(events: Iterator[_Event | Reject], file: str, *, spans: bool) -> Iterator[Entry]:
-    held: dict[str, QueryRecord] = {}
+    held: dict[str, tuple[str, QueryRecord]] = {}  # by session: the text as it was sent, and the record
     for event in events:
         if isinstance(event, Reject):
             yield event
             continue
-        before = held.pop(event.session, None)
         if event.severity in _FAILURES and event.statement:
-            if before is not None and before.text.strip() == event.statement.strip():
+            sent, before = held.pop(event.session, ("", None))
+            if before is not None and sent.strip() == event.statement.strip():
                 yield before._replace(status=FAILED, error=event.message)
                 continue
             if before is not None:
@@ -118,21 +121,23 @@ def _records(events: Iterator[_Event | Reject], file: str, *, spans: bool) -> It
             continue
         found = _MESSAGE.match(event.message) if event.severity == "LOG" else None
         if found is None:
-            if before is not None and event.message.startswith("duration: "):
-                held[event.session] = before  # its error, if any, is still to come
-            elif before is not None:
-                yield before
             continue
-        if before is not None:
-            yield before
-        made = _record(event, found[2], file)
+        if event.session in held:
+            yield held.pop(event.session)[1]
+        prepared = _PREPARED.match(event.detail) if _EXECUTE.match(found[2]) else None
+        made = _record(event, found[2] if prepared is None else prepared[1], file)
         if isinstance(made, Reject):
             yield made
             continue
-        held[event.session] = made._replace(spans=spans)
+        made = made._replace(spans=spans and prepared is None)
+        if event.message.startswith("duration: "):
+            yield made  # it is done: an error that comes is another's, even if that has the same text
+            continue
+        held[event.session] = found[2], made
         if len(held) > MAX_SESSIONS:
-            yield held.pop(next(iter(held)))
-    yield from held.values()
+            yield held.pop(next(iter(held)))[1]
+    for _, record in held.values():
+        yield record
 
 
 def _record(event: _Event, text: str, file: str) -> QueryRecord | Reject:

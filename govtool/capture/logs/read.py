@@ -17,6 +17,7 @@ from typing import IO, Any
 from govtool.capture.compressed import UnreadableError
 from govtool.capture.logs import bigquery, databricks, generic, mysql, postgres, redshift, snowflake, thrift, trino
 from govtool.capture.logs.mapping import FIELDS, Mapper, Preset
+from govtool.capture.logs.parquet import is_parquet, parquet_names, parquet_rows
 from govtool.capture.logs.record import Entry, QueryRecord, Reject
 from govtool.capture.logs.rows import Line, csv_rows, json_lines, json_rows, one_a_line
 from govtool.capture.logs.stream import chunks, is_plain, lines, text_of
@@ -131,13 +132,16 @@ def read_log(raw: IO[bytes], file: str, options: LogOptions) -> Records:
     """The records of one log, in its order, read as they are asked for.
 
     Args:
-        raw: Its bytes, compressed or not.
+        raw: Its bytes, compressed or not; of a Parquet file, a stream that can seek.
         file: Its name relative to the ingest root.
         options: As ``check_options`` returns them.
 
     Raises:
         UsageError: ``auto`` cannot tell its format (``usage.log-format``).
     """
+    if is_parquet(raw):
+        yield from _parquet(raw, file, options)
+        return
     pieces = chunks(raw)
     head: list[bytes] = []
     size = 0
@@ -175,12 +179,7 @@ def reader_of(sample: bytes, file: str, options: LogOptions) -> Reader:
     if wanted == "auto":
         wanted = _recognised(sample, is_json, options)
     if not wanted:
-        raise UsageError(
-            "cannot tell what format this log has",
-            code="usage.log-format",
-            location=file,
-            hint=f"--format {'|'.join(NAMES[1:])}, and --map text=NAME for what holds the statement",
-        )
+        raise _unknown(file)
     if wanted == "sql":
         return partial(_sql, dialect=options.dialect)
     if wanted == "postgres-csv":
@@ -191,9 +190,22 @@ def reader_of(sample: bytes, file: str, options: LogOptions) -> Reader:
         return lambda pieces, name: mysql.general_log(lines(pieces, name), name)
     if wanted == "thrift":
         return lambda pieces, name: thrift.thrift_log(lines(pieces, name), name, dialect=options.dialect)
-    preset = next((p for p in PRESETS if p.name == wanted), generic.PRESET).mapped(options.map)
+    preset = _preset(wanted, options)
     rows = json_rows if wanted == "jsonl" or (is_json and wanted != "csv") else csv_rows
     return partial(_rows, preset=preset, rows=rows, dialect=options.dialect or preset.dialect)
+
+
+def _unknown(file: str) -> UsageError:
+    return UsageError(
+        "cannot tell what format this log has",
+        code="usage.log-format",
+        location=file,
+        hint=f"--format {'|'.join(NAMES[1:])}, and --map text=NAME for what holds the statement",
+    )
+
+
+def _preset(name: str, options: LogOptions) -> Preset:
+    return next((p for p in PRESETS if p.name == name), generic.PRESET).mapped(options.map)
 
 
 LineReader = Callable[[Iterator[Line | Reject], str], Records]
@@ -213,14 +225,30 @@ def line_reader_of(sample: bytes, file: str, options: LogOptions) -> LineReader 
     wanted = options.format if options.format != "auto" else _recognised(sample, True, options)
     if wanted not in ("jsonl", *(p.name for p in PRESETS)) or wanted == redshift.TEXT_PRESET.name:
         return None
-    preset = next((p for p in PRESETS if p.name == wanted), generic.PRESET).mapped(options.map)
+    preset = _preset(wanted, options)
     dialect = options.dialect or preset.dialect
     return lambda numbered, name: Mapper(preset, dialect, name).records(json_lines(numbered, name))
 
 
 def _rows(pieces: Iterator[bytes], file: str, *, preset: Preset, rows: Any, dialect: str) -> Records:
-    mapper = (redshift.TextMapper if preset.name == redshift.TEXT_PRESET.name else Mapper)(preset, dialect, file)
-    return mapper.records(rows(lines(pieces, file), file))
+    return _mapper(preset, dialect, file).records(rows(lines(pieces, file), file))
+
+
+def _parquet(raw: IO[bytes], file: str, options: LogOptions) -> Records:
+    names = parquet_names(raw)
+    wanted = (
+        options.format if options.format != "auto" or not names else _named({name.lower() for name in names}, options)
+    )
+    if not wanted:
+        raise _unknown(file)
+    preset = _preset(wanted, options)
+    raw.seek(0)
+    rows = parquet_rows(raw, file, preset.columns)
+    yield from _mapper(preset, options.dialect or preset.dialect, file).records(rows)
+
+
+def _mapper(preset: Preset, dialect: str, file: str) -> Mapper | redshift.TextMapper:
+    return (redshift.TextMapper if preset.name == redshift.TEXT_PRESET.name else Mapper)(preset, dialect, file)
 
 
 def _sql(pieces: Iterator[bytes], file: str, *, dialect: str) -> Records:
@@ -265,12 +293,17 @@ def _recognised(sample: bytes, is_json: bool, options: LogOptions) -> str:
             return "sql"
         separator = max(",;\t|", key=text_of(first[1]).count)
         names = {name.strip().lower() for name in next(csv.reader([text_of(first[1])], delimiter=separator), [])}
+    found = _named(names, options)
+    return found if found != generic.PRESET.name else "jsonl" if is_json else "csv"
+
+
+def _named(names: set[str], options: LogOptions) -> str:
+    """The preset for rows that have these names; empty if none fits."""
     for preset in PRESETS:
         if any(names >= mark for mark in preset.marks):
-            return preset.name if preset is not generic.PRESET else "jsonl" if is_json else "csv"
-    if options.map and {name.split(".")[0].lower() for name in options.map.values()} & names:
-        return "jsonl" if is_json else "csv"
-    return ""
+            return preset.name
+    mapped = {name.split(".")[0].lower() for name in options.map.values()}
+    return generic.PRESET.name if mapped & names else ""
 
 
 def _texts(given: Iterator[Line | Reject]) -> Iterator[str]:

@@ -69,6 +69,7 @@ TEXT_PRESET = Preset(
     "redshift",
     {"text": ("text", "querytxt"), **_FIELDS},
     (frozenset({"text", "sequence", "xid"}), frozenset({"text", "sequence", "transaction_id"})),
+    also=None,
 )
 
 

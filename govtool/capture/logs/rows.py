@@ -20,6 +20,9 @@ Row = tuple[int, dict[str, Any]]
 MAX_LINES = 20_000
 """Lines of one CSV record: statements are long, but a quote that is never closed is longer."""
 
+PAGES = ("res", "jobs")
+"""Names under which APIs list rows, a page an object: Databricks' query history, BigQuery's ``jobs.list``."""
+
 _MARKS = re.compile(r'["\\{}\[\]]')
 
 csv.field_size_limit(MAX_RECORD)
@@ -75,7 +78,7 @@ def json_lines(lines: Iterator[Line | Reject], file: str) -> Iterator[Row | Reje
                 yield Reject(file, number, f"no JSON: {_said(error)}")
                 continue
         if isinstance(value, dict):
-            yield number, value
+            yield from _of_page(number, value)
         else:
             yield Reject(file, number, f"not a JSON object but {type(value).__name__}")
 
@@ -116,7 +119,7 @@ def _json_values(lines: Iterator[Line | Reject], file: str) -> Iterator[Row | Re
                 depth -= 1
                 if not depth:
                     parts.append(text[begin : at + 1])
-                    yield _value("\n".join(parts), start, file)
+                    yield from _value("\n".join(parts), start, file)
                     parts = []
         if depth:
             parts.append(text[begin:])
@@ -128,12 +131,26 @@ def _json_values(lines: Iterator[Line | Reject], file: str) -> Iterator[Row | Re
         yield Reject(file, start, "half a JSON object")
 
 
-def _value(text: str, line: int, file: str) -> Row | Reject:
+def _value(text: str, line: int, file: str) -> Iterator[Row | Reject]:
     try:
         value = json.loads(text)
     except (ValueError, RecursionError) as error:
-        return Reject(file, line, f"no JSON: {_said(error)}")
-    return (line, value) if isinstance(value, dict) else Reject(file, line, "not a JSON object")
+        yield Reject(file, line, f"no JSON: {_said(error)}")
+        return
+    if isinstance(value, dict):
+        yield from _of_page(line, value)
+    else:
+        yield Reject(file, line, "not a JSON object")
+
+
+def _of_page(line: int, value: dict[str, Any]) -> Iterator[Row]:
+    """The rows of a page of an API; any other object is a row itself."""
+    for name in PAGES:
+        listed = value.get(name)
+        if isinstance(listed, list) and all(isinstance(item, dict) for item in listed):
+            yield from ((line, item) for item in listed)
+            return
+    yield line, value
 
 
 def _said(error: Exception) -> str:

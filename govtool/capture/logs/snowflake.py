@@ -1,4 +1,4 @@
-"""Snowflake's QUERY_HISTORY (ACCOUNT_USAGE or INFORMATION_SCHEMA), as CSV or JSON."""
+"""Snowflake's QUERY_HISTORY (ACCOUNT_USAGE or INFORMATION_SCHEMA), as CSV, JSON or Parquet."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ _EARLIEST, _LATEST = -2_208_988_800.0, 32_503_680_000.0  # 1900 and 3000: beyond
 
 
 def parse_time(value: Any) -> datetime | None:
-    """A point in time from ISO 8601, the forms of exports, or a number since 1970; None if there is none.
+    """A point in time as it is, or from ISO 8601, the forms of exports, or a number since 1970; None if there is none.
 
     Numbers are seconds, milliseconds, microseconds or nanoseconds by their size. Without a zone it is naive.
 
@@ -31,6 +31,8 @@ def parse_time(value: Any) -> datetime | None:
     """
     if value is None or value == "":
         return None
+    if isinstance(value, datetime):
+        return value
     if isinstance(value, bool):
         raise ValueError("not a time")
     if isinstance(value, (int, float)):

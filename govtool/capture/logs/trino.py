@@ -41,5 +41,6 @@ PRESET = Preset(
     },
     (frozenset({"metadata", "context", "createtime"}), frozenset({"metadata", "context", "iometadata"})),
     _adjust,
+    frozenset({"metadata", "statistics"}),
 )
 """Sessions have no name: each query says its catalog and schema, and what a user runs counts as one session."""

@@ -6,9 +6,11 @@ import gzip
 import io
 import json
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -262,6 +264,62 @@ def test_no_types_raise(objects, format):
     for entry in read("\n".join(json.dumps(o) for o in objects).encode(), format):
         if isinstance(entry, QueryRecord):
             assert all(value is None or isinstance(value, str) for value in (entry.text, entry.user, entry.session_id))
+
+
+def parquet(rows: list[dict[str, object]], schema: pa.Schema | None = None) -> bytes:
+    sink = io.BytesIO()
+    pq.write_table(pa.Table.from_pylist(rows, schema), sink, row_group_size=2)
+    return sink.getvalue()
+
+
+def test_a_history_that_was_unloaded_as_parquet():
+    number = pa.decimal128(38, 0)
+    schema = pa.schema(
+        {"QUERY_TEXT": pa.string(), "SESSION_ID": number, "START_TIME": pa.timestamp("ms"), "ROWS_PRODUCED": number,
+         "EXECUTION_STATUS": pa.string(), "DATABASE_NAME": pa.binary(), "OTHER": pa.list_(pa.int8())}
+    )  # fmt: skip
+    start = datetime(2026, 11, 20, 22, 10)
+    rows = [
+        {"QUERY_TEXT": "SELECT\n1", "SESSION_ID": Decimal(7), "START_TIME": start, "ROWS_PRODUCED": Decimal(3),
+         "EXECUTION_STATUS": "SUCCESS", "DATABASE_NAME": b"SHOP"},
+        {"QUERY_TEXT": "<redacted>", "EXECUTION_STATUS": "FAIL"},
+        {"QUERY_TEXT": "x" * 100_000, "EXECUTION_STATUS": "SUCCESS"},
+    ]  # fmt: skip
+    data = parquet(rows, schema)
+    first, second, third = records(data)
+    assert first == QueryRecord(
+        "SELECT\n1", "x.log", 1, "snowflake", start, session_id="7", rows=3, database="SHOP", status="ok"
+    )
+    assert (second.line, second.status) == (2, "failed")
+    assert (third.line, third.truncated) == (3, True)
+    assert [r.text for r in records(data, map={"text": "database_name"})] == ["SHOP", "", ""]
+
+
+def test_parquet_of_other_formats_and_of_none():
+    jobs = [{"query": "SELECT 1", "job_id": "j", "job_type": "QUERY", "error_result": {"reason": "x", "message": "m"}}]
+    assert [(r.dialect, r.status, r.error) for r in records(parquet(jobs))] == [("bigquery", "failed", "m")]
+    pieces = [
+        {"text": "SELECT", "xid": 1, "query": 5, "sequence": 0},
+        {"text": " 1", "xid": 1, "query": 5, "sequence": 1},
+    ]
+    assert [r.text.split() for r in records(parquet(pieces))] == [["SELECT", "1"]]
+    assert [r.text for r in records(parquet([{"a": "SELECT 1"}]), map={"text": "a"})] == ["SELECT 1"]
+    with pytest.raises(UsageError):
+        read(parquet([{"a": 1}]))
+
+
+def test_parquet_that_is_damaged_is_a_reject():
+    data = parquet([{"sql": f"SELECT {n}"} for n in range(5)])
+    for damaged in (data[:-20], data[: len(data) // 2] + b"\0" * 8 + data[len(data) // 2 + 8 :], b"PAR1"):
+        *_, last = read(damaged, "jsonl")
+        assert isinstance(last, Reject) or len(records(damaged, "jsonl")) == 5
+
+
+def test_pages_of_an_api_hold_rows():
+    page = {"kind": "bigquery#jobList", "jobs": [json.loads((FIXTURES / "bigquery-api.jsonl").read_text())] * 2}
+    for text in (json.dumps(page), json.dumps(page, indent=2), f"{json.dumps(page)}\n{json.dumps(page)}"):
+        assert {(r.text, r.dialect) for r in records(text.encode())} == {("SELECT a FROM t", "bigquery")}
+    assert read(b'{"jobs": [], "kind": "bigquery#jobList"}\n{"sql": "a"}\n', "jsonl")[0].text == "a"
 
 
 def test_pieces_of_a_statement_are_held_within_bounds(monkeypatch):
