@@ -117,6 +117,24 @@ def complete_format(ctx: typer.Context, incomplete: str) -> list[str]:
     return []
 
 
+def complete_log_format(incomplete: str) -> list[str]:
+    """Formats of query logs."""
+    with contextlib.suppress(Exception):
+        from govtool.app.logs.request import log_formats
+
+        return _starting(incomplete.lower(), log_formats())
+    return []
+
+
+def complete_engine(incomplete: str) -> list[str]:
+    """Who reads query logs."""
+    with contextlib.suppress(Exception):
+        from govtool.app.logs.request import ENGINES
+
+        return _starting(incomplete.lower(), ENGINES)
+    return []
+
+
 def formats_of(module: str) -> tuple[str, ...]:
     """The ``FORMATS`` that a command's module has, or takes from ``govtool.render``, or a helper of several commands.
 

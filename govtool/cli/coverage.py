@@ -17,6 +17,7 @@ from govtool.cli.options import (
     MinCoverageOption,
     OutputOption,
     StoreOption,
+    StrictOption,
 )
 from govtool.cli.ui import Ui
 
@@ -28,7 +29,7 @@ def coverage(
     details: Annotated[bool, typer.Option("--details", help="List what was not understood, and where.")] = False,
     limit: LimitOption = None,
     all: AllOption = False,
-    strict: Annotated[bool, typer.Option("--strict", help="Exit with 3 unless everything was understood.")] = False,
+    strict: StrictOption = False,
     min_coverage: MinCoverageOption = None,
     format: FormatOption = None,
     output: OutputOption = None,

@@ -9,11 +9,15 @@ import typer
 
 from govtool.cli.evidence import check_coverage
 from govtool.cli.options import (
+    AuthorOption,
     BranchOption,
     DialectOption,
     ExplainFailuresOption,
+    KeepLiteralsOption,
+    MessageOption,
     MinCoverageOption,
     StoreOption,
+    StrictOption,
 )
 from govtool.cli.sqlargs import show_diagnostics, show_ingest
 from govtool.cli.ui import Ui
@@ -46,14 +50,11 @@ def ingest_catalog(
         str | None,
         typer.Option("--namespace", metavar="URI", help="Default: the server's, as OpenLineage names it."),
     ] = None,
-    keep_literals: Annotated[
-        bool,
-        typer.Option("--keep-literals", help="Store statements with their literals, which are often about people."),
-    ] = False,
-    message: Annotated[str | None, typer.Option("--message", "-m", metavar="TEXT", help="What the log says.")] = None,
-    author: Annotated[str | None, typer.Option("--author", metavar="NAME", help="Default: the user's name.")] = None,
+    keep_literals: KeepLiteralsOption = False,
+    message: MessageOption = None,
+    author: AuthorOption = None,
     explain_failures: ExplainFailuresOption = False,
-    strict: Annotated[bool, typer.Option("--strict", help="Exit with 3 unless everything was understood.")] = False,
+    strict: StrictOption = False,
     min_coverage: MinCoverageOption = None,
     branch: BranchOption = None,
     store: StoreOption = None,

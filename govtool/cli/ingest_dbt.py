@@ -9,11 +9,16 @@ import typer
 
 from govtool.cli.evidence import check_coverage
 from govtool.cli.options import (
+    AuthorOption,
     BranchOption,
     DialectOption,
     ExplainFailuresOption,
+    KeepLiteralsOption,
+    MessageOption,
     MinCoverageOption,
+    NamespaceOption,
     StoreOption,
+    StrictOption,
 )
 from govtool.cli.sqlargs import show_diagnostics, show_ingest
 from govtool.cli.ui import Ui
@@ -27,20 +32,12 @@ def ingest_dbt(
         str | None,
         typer.Option("--source", metavar="NAME", help="What this ingest replaces. Default: the project's name."),
     ] = None,
-    namespace: Annotated[
-        str | None,
-        typer.Option(
-            "--namespace", metavar="URI", help="OpenLineage namespace: postgres://host:5432. Default: default."
-        ),
-    ] = None,
-    keep_literals: Annotated[
-        bool,
-        typer.Option("--keep-literals", help="Store statements with their literals, which are often about people."),
-    ] = False,
-    message: Annotated[str | None, typer.Option("--message", "-m", metavar="TEXT", help="What the log says.")] = None,
-    author: Annotated[str | None, typer.Option("--author", metavar="NAME", help="Default: the user's name.")] = None,
+    namespace: NamespaceOption = None,
+    keep_literals: KeepLiteralsOption = False,
+    message: MessageOption = None,
+    author: AuthorOption = None,
     explain_failures: ExplainFailuresOption = False,
-    strict: Annotated[bool, typer.Option("--strict", help="Exit with 3 unless everything was understood.")] = False,
+    strict: StrictOption = False,
     min_coverage: MinCoverageOption = None,
     branch: BranchOption = None,
     store: StoreOption = None,

@@ -7,16 +7,22 @@ from typing import Annotated
 
 import typer
 
+from govtool.cli.complete import complete_engine, complete_log_format
 from govtool.cli.evidence import check_coverage
 from govtool.cli.options import (
+    AuthorOption,
     BranchOption,
     DefaultCatalogOption,
     DefaultSchemaOption,
     DialectOption,
     ExplainFailuresOption,
+    KeepLiteralsOption,
+    MessageOption,
     MinCoverageOption,
+    NamespaceOption,
     SchemaOption,
     StoreOption,
+    StrictOption,
 )
 from govtool.cli.sqlargs import build_request, read_map, show_diagnostics, show_ingest
 from govtool.cli.ui import Ui
@@ -31,6 +37,7 @@ def ingest_log(
             "--format",
             "-f",
             metavar="FORMAT",
+            autocompletion=complete_log_format,
             help="auto, jsonl, csv, postgres-csv, postgres-json, snowflake, bigquery, databricks, redshift, "
             "redshift-text, trino, mysql, thrift, sql.",
         ),
@@ -43,12 +50,15 @@ def ingest_log(
     schema: SchemaOption = None,
     default_catalog: DefaultCatalogOption = None,
     default_schema: DefaultSchemaOption = None,
-    keep_literals: Annotated[
-        bool,
-        typer.Option("--keep-literals", help="Store statements with their literals, which are often about people."),
-    ] = False,
+    keep_literals: KeepLiteralsOption = False,
     engine: Annotated[
-        str, typer.Option("--engine", metavar="NAME", help="local, or spark for logs larger than a machine.")
+        str,
+        typer.Option(
+            "--engine",
+            metavar="NAME",
+            autocompletion=complete_engine,
+            help="local, or spark for logs larger than a machine.",
+        ),
     ] = "local",
     workers: Annotated[
         int | None,
@@ -68,16 +78,11 @@ def ingest_log(
             "--source", metavar="NAME", help="What this ingest replaces. Default: the log's or folder's name."
         ),
     ] = None,
-    namespace: Annotated[
-        str | None,
-        typer.Option(
-            "--namespace", metavar="URI", help="OpenLineage namespace: postgres://host:5432. Default: default."
-        ),
-    ] = None,
-    message: Annotated[str | None, typer.Option("--message", "-m", metavar="TEXT", help="What the log says.")] = None,
-    author: Annotated[str | None, typer.Option("--author", metavar="NAME", help="Default: the user's name.")] = None,
+    namespace: NamespaceOption = None,
+    message: MessageOption = None,
+    author: AuthorOption = None,
     explain_failures: ExplainFailuresOption = False,
-    strict: Annotated[bool, typer.Option("--strict", help="Exit with 3 unless everything was understood.")] = False,
+    strict: StrictOption = False,
     min_coverage: MinCoverageOption = None,
     branch: BranchOption = None,
     store: StoreOption = None,

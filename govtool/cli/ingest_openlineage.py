@@ -8,7 +8,17 @@ from typing import Annotated
 import typer
 
 from govtool.cli.evidence import check_coverage
-from govtool.cli.options import AuthorOption, BranchOption, DialectOption, MinCoverageOption, StoreOption
+from govtool.cli.options import (
+    AuthorOption,
+    BranchOption,
+    DialectOption,
+    MessageOption,
+    MinCoverageOption,
+    PathsArgument,
+    SourceOption,
+    StoreOption,
+    StrictOption,
+)
 from govtool.cli.sqlargs import show_diagnostics
 from govtool.cli.ui import Ui
 from govtool.render.table import Table
@@ -16,20 +26,15 @@ from govtool.render.table import Table
 
 def ingest_openlineage(
     ui: Ui,
-    paths: Annotated[list[str], typer.Argument(metavar="PATH…", help="Files, folders, or - for stdin.")],
-    source: Annotated[
-        str | None,
-        typer.Option(
-            "--source", metavar="NAME", help="What this ingest replaces. Default: the folder's or file's name."
-        ),
-    ] = None,
+    paths: PathsArgument,
+    source: SourceOption = None,
     append: Annotated[
         bool, typer.Option("--append", help="Merge with what the source said before instead of replacing it.")
     ] = False,
     dialect: DialectOption = None,
-    message: Annotated[str | None, typer.Option("--message", "-m", metavar="TEXT", help="What the log says.")] = None,
+    message: MessageOption = None,
     author: AuthorOption = None,
-    strict: Annotated[bool, typer.Option("--strict", help="Exit with 3 unless everything was understood.")] = False,
+    strict: StrictOption = False,
     min_coverage: MinCoverageOption = None,
     branch: BranchOption = None,
     store: StoreOption = None,

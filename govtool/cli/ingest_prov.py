@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
-
-import typer
 
 from govtool.cli.evidence import check_coverage
-from govtool.cli.options import AuthorOption, BranchOption, MinCoverageOption, StoreOption
+from govtool.cli.options import (
+    AuthorOption,
+    BranchOption,
+    MessageOption,
+    MinCoverageOption,
+    PathsArgument,
+    SourceOption,
+    StoreOption,
+    StrictOption,
+)
 from govtool.cli.sqlargs import show_diagnostics
 from govtool.cli.ui import Ui
 from govtool.render.table import Table
@@ -16,16 +22,11 @@ from govtool.render.table import Table
 
 def ingest_prov(
     ui: Ui,
-    paths: Annotated[list[str], typer.Argument(metavar="PATH…", help="Files, folders, or - for stdin.")],
-    source: Annotated[
-        str | None,
-        typer.Option(
-            "--source", metavar="NAME", help="What this ingest replaces. Default: the folder's or file's name."
-        ),
-    ] = None,
-    message: Annotated[str | None, typer.Option("--message", "-m", metavar="TEXT", help="What the log says.")] = None,
+    paths: PathsArgument,
+    source: SourceOption = None,
+    message: MessageOption = None,
     author: AuthorOption = None,
-    strict: Annotated[bool, typer.Option("--strict", help="Exit with 3 unless everything was understood.")] = False,
+    strict: StrictOption = False,
     min_coverage: MinCoverageOption = None,
     branch: BranchOption = None,
     store: StoreOption = None,

@@ -7,7 +7,15 @@ from typing import Annotated
 import typer
 
 from govtool.cli.evidence import check_coverage
-from govtool.cli.options import AuthorOption, BranchOption, MinCoverageOption, StoreOption
+from govtool.cli.options import (
+    AuthorOption,
+    BranchOption,
+    MessageOption,
+    MinCoverageOption,
+    SourceOption,
+    StoreOption,
+    StrictOption,
+)
 from govtool.cli.sqlargs import show_diagnostics
 from govtool.cli.ui import Ui
 from govtool.render.table import Table
@@ -16,12 +24,7 @@ from govtool.render.table import Table
 def ingest_spark(
     ui: Ui,
     logs: Annotated[list[str], typer.Argument(metavar="LOG…", help="Event logs, rolling directories, or folders.")],
-    source: Annotated[
-        str | None,
-        typer.Option(
-            "--source", metavar="NAME", help="What this ingest replaces. Default: the folder's or file's name."
-        ),
-    ] = None,
+    source: SourceOption = None,
     database: Annotated[
         str, typer.Option("--default-schema", metavar="NAME", help="Database of tables that are named without one.")
     ] = "default",
@@ -29,9 +32,9 @@ def ingest_spark(
         str,
         typer.Option("--namespace", metavar="NAME", help="Namespace of tables, to keep two metastores apart."),
     ] = "default",
-    message: Annotated[str | None, typer.Option("--message", "-m", metavar="TEXT", help="What the log says.")] = None,
+    message: MessageOption = None,
     author: AuthorOption = None,
-    strict: Annotated[bool, typer.Option("--strict", help="Exit with 3 unless everything was understood.")] = False,
+    strict: StrictOption = False,
     min_coverage: MinCoverageOption = None,
     branch: BranchOption = None,
     store: StoreOption = None,

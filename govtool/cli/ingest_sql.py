@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
-
-import typer
 
 from govtool.cli.evidence import check_coverage
 from govtool.cli.options import (
+    AuthorOption,
     BranchOption,
     CatalogOption,
     DefaultCatalogOption,
@@ -16,10 +14,15 @@ from govtool.cli.options import (
     DialectOption,
     ExplainFailuresOption,
     ExplainOption,
+    MessageOption,
     MinCoverageOption,
+    NamespaceOption,
+    PathsArgument,
     RelationFromOption,
     SchemaOption,
+    SourceOption,
     StoreOption,
+    StrictOption,
     VariableOption,
 )
 from govtool.cli.sqlargs import build_request, show_diagnostics, show_ingest
@@ -28,7 +31,7 @@ from govtool.cli.ui import Ui
 
 def ingest_sql(
     ui: Ui,
-    paths: Annotated[list[str], typer.Argument(metavar="PATH…", help="Files, folders, or - for stdin.")],
+    paths: PathsArgument,
     dialect: DialectOption = None,
     schema: SchemaOption = None,
     catalog: CatalogOption = None,
@@ -37,22 +40,12 @@ def ingest_sql(
     default_schema: DefaultSchemaOption = None,
     relation_from: RelationFromOption = None,
     var: VariableOption = None,
-    source: Annotated[
-        str | None,
-        typer.Option(
-            "--source", metavar="NAME", help="What this ingest replaces. Default: the folder's or file's name."
-        ),
-    ] = None,
-    namespace: Annotated[
-        str | None,
-        typer.Option(
-            "--namespace", metavar="URI", help="OpenLineage namespace: postgres://host:5432. Default: default."
-        ),
-    ] = None,
-    message: Annotated[str | None, typer.Option("--message", "-m", metavar="TEXT", help="What the log says.")] = None,
-    author: Annotated[str | None, typer.Option("--author", metavar="NAME", help="Default: the user's name.")] = None,
+    source: SourceOption = None,
+    namespace: NamespaceOption = None,
+    message: MessageOption = None,
+    author: AuthorOption = None,
     explain_failures: ExplainFailuresOption = False,
-    strict: Annotated[bool, typer.Option("--strict", help="Exit with 3 unless everything was understood.")] = False,
+    strict: StrictOption = False,
     min_coverage: MinCoverageOption = None,
     branch: BranchOption = None,
     store: StoreOption = None,

@@ -20,6 +20,7 @@ from govtool.cli.options import (
     OutputOption,
     RelationFromOption,
     SchemaOption,
+    StrictOption,
     VariableOption,
 )
 from govtool.cli.sqlargs import build_request, check_semantics, show_diagnostics
@@ -44,7 +45,7 @@ def lineage(
     batch: Annotated[
         bool, typer.Option("--batch", help="Serve JSON lines: one request a line in, one answer a line out.")
     ] = False,
-    strict: Annotated[bool, typer.Option("--strict", help="Exit with 3 unless everything was understood.")] = False,
+    strict: StrictOption = False,
     min_coverage: MinCoverageOption = None,
     format: FormatOption = None,
     output: OutputOption = None,

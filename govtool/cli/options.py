@@ -29,6 +29,16 @@ BranchOption = Annotated[
     typer.Option("--branch", metavar="NAME", help="The branch to read or to commit to. Default: main."),
 ]
 AuthorOption = Annotated[str | None, typer.Option("--author", metavar="NAME", help="Default: the user's name.")]
+MessageOption = Annotated[str | None, typer.Option("--message", "-m", metavar="TEXT", help="What the log says.")]
+SourceOption = Annotated[
+    str | None,
+    typer.Option("--source", metavar="NAME", help="What this ingest replaces. Default: the folder's or file's name."),
+]
+NamespaceOption = Annotated[
+    str | None,
+    typer.Option("--namespace", metavar="URI", help="OpenLineage namespace: postgres://host:5432. Default: default."),
+]
+PathsArgument = Annotated[list[str], typer.Argument(metavar="PATH…", help="Files, folders, or - for stdin.")]
 FormatOption = Annotated[
     list[str] | None,
     typer.Option(
@@ -48,6 +58,10 @@ LimitOption = Annotated[
     typer.Option("--limit", metavar="N", min=0, help="Show at most N; what is left off is counted."),
 ]
 AllOption = Annotated[bool, typer.Option("--all", help="Show everything.")]
+KeepLiteralsOption = Annotated[
+    bool, typer.Option("--keep-literals", help="Store statements with their literals, which are often about people.")
+]
+StrictOption = Annotated[bool, typer.Option("--strict", help="Exit with 3 unless everything was understood.")]
 MinCoverageOption = Annotated[
     float | None,
     typer.Option(

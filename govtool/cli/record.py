@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from govtool.cli.options import AuthorOption, BranchOption, StoreOption
+from govtool.cli.options import AuthorOption, BranchOption, MessageOption, StoreOption
 from govtool.cli.ui import Ui
 from govtool.render.table import Table
 
@@ -19,7 +19,7 @@ def record(
         list[str] | None, typer.Option("--from", metavar="PATH", help="Data that it was made of. Repeatable.")
     ] = None,
     name: Annotated[str | None, typer.Option("--name", metavar="DATASET", help="Its name in the graph.")] = None,
-    message: Annotated[str | None, typer.Option("--message", "-m", metavar="TEXT", help="What the log says.")] = None,
+    message: MessageOption = None,
     author: AuthorOption = None,
     branch: BranchOption = None,
     store: StoreOption = None,

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from govtool.cli.options import AuthorOption, BranchOption, StoreOption
+from govtool.cli.options import AuthorOption, BranchOption, MessageOption, StoreOption
 from govtool.cli.ui import Ui
 from govtool.errors import GovtoolError
 
@@ -34,7 +34,7 @@ def run(
             "--identify", metavar="BYTES", help="Read datasets of up to so many bytes to identify them. 0: none."
         ),
     ] = 1 << 30,
-    message: Annotated[str | None, typer.Option("--message", "-m", metavar="TEXT", help="What the log says.")] = None,
+    message: MessageOption = None,
     author: AuthorOption = None,
     branch: BranchOption = None,
     store: StoreOption = None,
