@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from govtool.render.answer import Version, evidence_object, places, tally
@@ -49,7 +49,8 @@ def render(
         return (compact(_object(a)) for a in shown)
     if form == "json":
         return json_lines(envelope("whatif/1", _body(answer, version, shown, left, effect)))
-    made = _table(answer, version, shown, left, effect)
+    lines = _lines(answer.affected)
+    made = _table(answer, version, lines[:limit], len(lines[limit:]) if limit is not None else 0, effect)
     return made if form == "table" else (plain if form == "plain" else markdown)(made)
 
 
@@ -90,8 +91,25 @@ def _body(
     }
 
 
+def _lines(affected: Sequence[Affected]) -> list[tuple[Affected, str]]:
+    """Entries and how they are named: the rows of a dataset stand for its columns to which the same happens."""
+    alike: dict[tuple[object, ...], list[Affected]] = {}
+    for entry in affected:
+        same = (entry.dataset, entry.verdict, entry.cause, entry.hops, entry.via, entry.evidence)
+        alike.setdefault(same, []).append(entry)
+    lines = []
+    for entries in alike.values():
+        rows = next((e for e in entries if e.column == f"{e.dataset}.*"), None)
+        if rows is not None and len(entries) > 1:
+            lines.append((rows, f"{rows.column} ({count(len(entries) - 1, 'column')})"))
+        else:
+            lines += [(entry, entry.column) for entry in entries]
+    order = {id(entry): number for number, entry in enumerate(affected)}
+    return sorted(lines, key=lambda line: order[id(line[0])])
+
+
 def _table(
-    answer: WhatIf, version: Version, shown: tuple[Affected, ...], left: int, effect: PolicyEffect | None
+    answer: WhatIf, version: Version, shown: list[tuple[Affected, str]], left: int, effect: PolicyEffect | None
 ) -> Table:
     about = ", ".join(answer.subjects[:3]) + (
         f" and {len(answer.subjects) - 3} more" if len(answer.subjects) > 3 else ""
@@ -122,10 +140,10 @@ def _table(
             Column("evidence", style="dim"),
         ),
         rows=[
-            (a.verdict, a.column, str(a.hops) if a.hops else "", " → ".join(a.via), a.cause, places(a.evidence))
-            for a in shown
+            (a.verdict, name, str(a.hops) if a.hops else "", " → ".join(a.via), a.cause, places(a.evidence))
+            for a, name in shown
         ],
         heading=version.heading(about, f"what if: {action}"),
         summary="\n".join(closing),
-        row_styles=[_STYLES[a.verdict] for a in shown],
+        row_styles=[_STYLES[a.verdict] for a, _ in shown],
     )

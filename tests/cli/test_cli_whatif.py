@@ -84,6 +84,13 @@ def test_a_mask_ends_findings_of_policies(warehouse, project):
 def test_the_table(warehouse):
     lines = warehouse("whatif", "delete", "crm.old").out.splitlines()
     assert lines[2].split() == ["verdict", "column", "hops", "via", "cause", "evidence"]
-    assert lines[3].split() == ["lost", "stg.phones.*", "crm.old", "all.sql:4"]
+    assert lines[3].split() == ["lost", "stg.phones.*", "(2", "columns)", "crm.old", "all.sql:4"]
+    assert lines[4] == ""
+    shown = warehouse("whatif", "drop", "crm.old.id").out
+    assert [line.split()[1:4] for line in shown.splitlines() if line.startswith(" breaks")] == [
+        ["stg.phones.*", "(2", "columns)"],
+        ["stg.users.*", "(2", "columns)"],
+        ["mart.audience.*", "(1", "column)"],
+    ]
     assert lines[-2].startswith("2 lost · 1 dataset, 1 file · coverage")
     assert lines[-1] == "no longer used: crm.users.phone"
