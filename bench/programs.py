@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from govtool.model import ROWS, Derivation
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from govtool.capture.spark.eventlog.executions import Executed
     from govtool.spark.live.listener import Recorder
@@ -103,8 +103,8 @@ def prepare(spark: SparkSession) -> None:
             spark.sql(statement.strip().rstrip(";"))
 
 
-def run(spark: SparkSession, program: Program) -> None:
-    """Run a program: its last expression, if it is a DataFrame, is collected."""
+def run(spark: SparkSession, program: Program, sink: Callable[[DataFrame], object] | None = None) -> None:
+    """Run a program: its last expression, if it is a DataFrame, is collected, or handed to ``sink``."""
     from pyspark.sql import DataFrame, Window, functions, types
 
     scope: dict[str, Any] = {"spark": spark, "F": functions, "W": Window, "T": types}
@@ -119,7 +119,7 @@ def run(spark: SparkSession, program: Program) -> None:
     else:
         exec(compile(tree, program.name, "exec"), scope)
     if isinstance(value, DataFrame) and not any(each.target for each in program.expected):
-        value.collect()
+        (sink or DataFrame.collect)(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +162,8 @@ def live(spool: Path) -> list[Executed]:
 def logged(folder: Path) -> list[Executed]:
     """What the event logs of a folder say of executions."""
     from govtool.capture.spark.eventlog.files import find
-    from govtool.capture.spark.eventlog.read import Gathered
+    from govtool.capture.spark.eventlog.gathered import Gathered
+    from govtool.capture.spark.eventlog.read import read_log
 
     class Collected(Gathered):
         """Keeps every action as it is."""
@@ -174,7 +175,7 @@ def logged(folder: Path) -> list[Executed]:
     kept: list[Executed] = []
     collected = Collected("log")
     for log in find(folder):
-        collected.read(log, log.name)
+        read_log(log, log.name, collected)
     return kept
 
 
@@ -215,18 +216,19 @@ def _differences(program: Program, expected: Expected, derivations: Sequence[Der
         return
     full = program.headers.get("paths") == "full"
     for column, (name, sources) in zip(found.columns, expected.columns, strict=True):
-        own = {_source(edge.source.dataset, edge.source.path, edge.kind.label, full) for edge in found.edges
+        own = {source_text(edge.source.dataset, edge.source.path, edge.kind.label, full=full) for edge in found.edges
                if edge.target_path == column.path}  # fmt: skip
         if own != set(sources):
             yield f"{name} <- {', '.join(sorted(own))}"
     if rows:
-        own = {_source(edge.source.dataset, edge.source.path, edge.kind.label, full) for edge in found.edges
+        own = {source_text(edge.source.dataset, edge.source.path, edge.kind.label, full=full) for edge in found.edges
                if edge.target_path == ROWS}  # fmt: skip
         if own != set(expected.rows):
             yield f"* <- {', '.join(sorted(own))}"
 
 
-def _source(dataset: str, path: str, kind: str, full: bool) -> str:
+def source_text(dataset: str, path: str, kind: str, *, full: bool) -> str:
+    """A source as programs write it; with ``full``, with the path below its column."""
     name = dataset.removeprefix(f"{DATABASE}.")
     if kind == "read":
         return f"{name} read"

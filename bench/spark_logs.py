@@ -27,7 +27,7 @@ TITLE = "## Spark event logs"
 
 SIZE = 1 << 30
 """Bytes of the log, plain."""
-ROUNDS = 3
+ROUNDS = 1
 UPDATES = 12
 """Adaptive updates of an execution."""
 TASKS = 120
@@ -300,8 +300,8 @@ def section(size: int = SIZE, rounds: int = ROUNDS) -> str:
     return f"""{TITLE}
 
 A generated event log (`bench/spark_logs.py`): {said}. More than half of it are plans that adaptive execution repeats;
-some plans have 4,000 columns and lines of several MB. Whole processes, reading, extracting and committing; CPU of the
-median of {rounds} rounds, in turn; memory at its highest.
+some plans have 4,000 columns and lines of several MB. Whole processes, reading, extracting and committing; the CPU time
+is the median of {rounds} {"round" if rounds == 1 else "rounds, in turn"}, memory at its highest.
 
 {table(["reader", "log", "CPU", "MB/s of CPU", "memory"], rows)}
 """

@@ -73,22 +73,32 @@ class Aliases:
             outputs=tuple(replace(one, dataset=self.dataset(one.dataset)) for one in run.outputs),
         )
 
+    def fragment(self, fragment: Fragment) -> Fragment:
+        """Derivations or runs under the names that stand."""
+        from govtool.model.columnar import DERIVATIONS, decode, encode
+
+        if fragment.table == RUNS:
+            return fragment._replace(data=encode_runs(self.run(run) for run in decode_runs(fragment.data)))
+        if fragment.table == DERIVATIONS:
+            return fragment._replace(data=encode(self.derivation(said) for said in decode(fragment.data)))
+        return fragment
+
     def fragments(self, source: str, fragments: Iterable[Fragment]) -> list[Fragment]:
         """Facts and runs under the names that stand, with a fact for each name that was replaced."""
         found: list[Fragment] = []
         facts: list[Fact] = []
         for fragment in fragments:
-            if fragment.table == RUNS:
-                runs = [self.run(run) for run in decode_runs(fragment.data)]
-                found.append(Fragment(source, RUNS, encode_runs(runs), len(runs)))
-            elif fragment.table == FACTS:
+            if fragment.table == FACTS:
                 facts += [fact._replace(dataset=self.dataset(fact.dataset)) for fact in decode_facts(fragment.data)]
             else:
-                found.append(fragment)
+                found.append(self.fragment(fragment))
+        return [*found, *self.facts(source, facts)]
+
+    def facts(self, source: str, more: Iterable[Fact] = ()) -> list[Fragment]:
+        """A fact for each name that was replaced so far, and others, as a fragment."""
+        facts = list(more)
         facts += [Fact(new, None, "alias", old, "declared", CONFIG_FILE, source) for old, new in self.renamed.items()]
-        if facts:
-            found.append(Fragment(source, FACTS, encode_facts(facts), len(set(facts))))
-        return found
+        return [Fragment(source, FACTS, encode_facts(facts), len(set(facts)))] if facts else []
 
 
 def configured() -> Aliases:

@@ -11,14 +11,14 @@ import getpass
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from govtool import __version__
-from govtool.app.aliases import configured
+from govtool.app.aliases import Aliases, configured
 from govtool.app.coverage import Coverage, Reason, coverage_fragments, read_coverage, reasons_of
 from govtool.app.sql import (
     Progress,
@@ -146,6 +146,23 @@ class Said:
     """More figures for the commit's summary."""
     more: tuple[Fragment, ...] = ()
     """What else the source keeps in the store."""
+    parts: Parts | None = None
+    """More derivations, that are encoded already."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """Derivations and other tables that are encoded one fragment at a time, as all of them may not fit in memory.
+
+    The figures are known when all fragments have been taken.
+    """
+
+    fragments: Iterable[Fragment]
+    columns: Mapping[str, Collection[str]]
+    """Columns by dataset; queries apart."""
+    queries: Callable[[], int]
+    """How many columns queries have."""
+    edges: Callable[[], int]
 
 
 def commit_said(
@@ -170,6 +187,10 @@ def commit_said(
     if aliases:
         derivations = [aliases.derivation(derivation) for derivation in derivations]
         more = tuple(aliases.fragments(source, more))
+    parts = said.parts.fragments if said.parts is not None else ()
+    uploaded = tuple(store.upload(aliases.fragment(part) if aliases else part) for part in parts)
+    if aliases and uploaded:
+        more = (*more, *aliases.facts(source))
     reasons = reasons_of(source, said.shortfalls)
     summary: dict[str, Any] = {
         "command": command,
@@ -177,7 +198,7 @@ def commit_said(
         "dialect": said.dialect,
         "files": said.files,
         "coverage": said.coverage.counts(),
-        **_sizes(derivations),
+        **_sizes(derivations, said.parts, aliases),
         **said.counts,
         "diagnostics": dict(sorted(Counter(d.code for d in said.diagnostics).items())),
     }
@@ -185,7 +206,7 @@ def commit_said(
         source, said.coverage, said.diagnostics, files=said.files, dialect=said.dialect, reasons=reasons
     )
     return store.commit(
-        Changes(retract=(source,), add=(*fragments(source, derivations), *counted, *more)),
+        Changes(retract=(source,), add=(*fragments(source, derivations), *counted, *more), uploaded=uploaded),
         message=message or f"{command} {source}",
         author=author or user_name(),
         batch=aliases.batch(batch),
@@ -228,12 +249,23 @@ def _said_by(source: str, derivation: Derivation) -> Derivation:
     return replace(derivation, statement=replace(derivation.statement, source=source))
 
 
-def _sizes(derivations: list[Derivation]) -> dict[str, int]:
-    columns = {(d.target, column.path) for d in derivations for column in d.columns}
+def _sizes(derivations: list[Derivation], parts: Parts | None, aliases: Aliases) -> dict[str, int]:
+    columns: dict[str, set[str]] = {}
+    for derivation in derivations:
+        columns.setdefault(derivation.target, set()).update(column.path for column in derivation.columns)
+    datasets = {d.target for d in derivations if d.target_kind not in ("query", "temporary")}
+    alone = 0
+    for name, paths in parts.columns.items() if parts is not None else ():
+        target = aliases.dataset(name)
+        datasets.add(target)
+        if aliases or target in columns:
+            columns.setdefault(target, set()).update(paths)
+        else:
+            alone += len(paths)
     return {
-        "datasets": len({d.target for d in derivations if d.target_kind not in ("query", "temporary")}),
-        "columns": len(columns),
-        "edges": sum(len(d.edges) for d in derivations),
+        "datasets": len(datasets),
+        "columns": alone + sum(map(len, columns.values())) + (parts.queries() if parts is not None else 0),
+        "edges": sum(len(d.edges) for d in derivations) + (parts.edges() if parts is not None else 0),
     }
 
 
@@ -250,6 +282,7 @@ def _batch(source: str, settings: Options, found: list[Script | Diagnostic], *, 
         settings.relation_from,
         sorted((key, repr(value)) for key, value in settings.variables.items()),
         None if settings.schema is None else repr(settings.schema),
+        *(project.digest for project in settings.projects),
         *(["explain"] if explain else ()),
     ]
     digest.update(json.dumps(how).encode())

@@ -2,27 +2,47 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import json
-from collections.abc import Iterable
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from govtool import __version__
 from govtool.app.coverage import Coverage
-from govtool.app.ingest import IngestResult, Said, commit_said, known_batch, said_before
+from govtool.app.ingest import (
+    DERIVATIONS_PER_FRAGMENT,
+    IngestResult,
+    Parts,
+    Said,
+    commit_said,
+    known_batch,
+    said_before,
+)
 from govtool.app.sql import Progress, SourceText, root_of, source_name
+from govtool.capture.spark.eventlog.gathered import Aside, Gathered, Seen
+from govtool.capture.spark.eventlog.spill import PARTS
 from govtool.errors import UsageError
 from govtool.names import DEFAULT_NAMESPACE
 from govtool.store import Fragment
+from govtool.store.failures import translate
 from govtool.store.names import DEFAULT_BRANCH
 
 if TYPE_CHECKING:
     from govtool.capture.spark.eventlog.files import EventLog
-    from govtool.capture.spark.eventlog.read import Gathered
+    from govtool.model import Derivation
     from govtool.store import Store
+
+EDGES_PER_FRAGMENT = 1 << 16
+"""The target size of a fragment of plans that have thousands of columns."""
+ALLOCATIONS = 200_000
+"""Objects between two collections while logs are read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +86,16 @@ def ingest_spark(
     if known is not None:
         coverage, diagnostics = said_before(store, known, source)
         return IngestResult(known, False, source, files, coverage, diagnostics, text)
-    gathered = read(logs, source, request, progress)
-    return commit_gathered(
-        store, gathered, batch=batch, files=files, text=text, message=message, author=author, branch=branch
-    )
+    aside = Aside.new()
+    try:
+        gathered = read(logs, Gathered(source, aside=aside), request, progress)
+        return _commit(
+            store, gathered, aside, batch=batch, files=files, text=text, message=message, author=author, branch=branch
+        )
+    except OSError as error:
+        raise translate(error, "put aside what the logs say", tempfile.gettempdir()) from error
+    finally:
+        aside.close()
 
 
 def find_logs(paths: Iterable[str]) -> list[tuple[EventLog, str]]:
@@ -94,9 +120,13 @@ def find_logs(paths: Iterable[str]) -> list[tuple[EventLog, str]]:
 
 
 def read(
-    logs: list[tuple[EventLog, str]], source: str, request: SparkRequest, progress: Progress | None = None
+    logs: list[tuple[EventLog, str]], into: Gathered, request: SparkRequest, progress: Progress | None = None
 ) -> Gathered:
-    """Read event logs as a stream: no more of them is held than what they say."""
+    """Read event logs as a stream.
+
+    Raises:
+        OSError: what they say is to be put aside, and cannot be.
+    """
     from govtool.capture.spark.eventlog.read import read_logs, size_of
     from govtool.capture.spark.plantext.scans import Names
 
@@ -109,27 +139,34 @@ def read(
         if progress is not None:
             progress(min(done, total), total)
 
-    return read_logs(logs, source, Names(request.database, request.namespace), advance)
+    with _seldom_collected():
+        return read_logs(logs, into, Names(request.database, request.namespace), advance)
 
 
-def commit_gathered(
+@contextmanager
+def _seldom_collected() -> Iterator[None]:
+    """Have the cyclic collector look less often: plans are trees, and go as they came (a sixth of the time)."""
+    before = gc.get_threshold()
+    gc.set_threshold(ALLOCATIONS, *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+
+
+def _commit(
     store: Store,
     gathered: Gathered,
+    aside: Aside,
     *,
     batch: str,
     files: int,
     text: SourceText,
-    message: str | None = None,
-    author: str | None = None,
-    branch: str = DEFAULT_BRANCH,
+    message: str | None,
+    author: str | None,
+    branch: str,
 ) -> IngestResult:
-    """Commit what Spark executions say, as what their source says.
-
-    Raises:
-        StoreError: the commit could not be written; the store is as it was.
-    """
-    from govtool.model.run import RUNS, encode_runs
-
+    """Commit what Spark executions say, as what their source says."""
     outcomes = gathered.outcomes
     understood, partial = outcomes["understood"], outcomes["partial"]
     opaque = outcomes["opaque"] + gathered.broken
@@ -144,20 +181,105 @@ def commit_gathered(
         runs_opaque=opaque,
         unread=gathered.unread,
     )
-    derivations = gathered.derivations()
-    diagnostics = tuple(dict.fromkeys((*gathered.notes, *(n for d in derivations for n in d.diagnostics))))
+    diagnostics = tuple(dict.fromkeys((*gathered.notes, *aside.notes)))
     counts = {
         "applications": gathered.applications,
         "executions": sum(outcomes.values()),
         "runs": dict(sorted(gathered.statuses.items())),
         "breaks": dict(sorted(gathered.breaks.items())),
     }
-    more = (Fragment(gathered.source, RUNS, encode_runs(gathered.runs), len(gathered.runs)),) if gathered.runs else ()
-    said = Said(gathered.source, "spark", files, coverage, derivations, diagnostics, counts=counts, more=more)
+    fragments = chain(_derivations(gathered, aside), _declared(gathered, aside), _runs(gathered.source, aside))
+    parts = Parts(fragments, aside.columns, lambda: sum(aside.queries.values()), lambda: aside.edges)
+    said = Said(gathered.source, "spark", files, coverage, (), diagnostics, counts=counts, parts=parts)
     result = commit_said(store, said, "ingest spark", batch=batch, message=message, author=author, branch=branch)
     return IngestResult(
         result.commit, result.created, gathered.source, files, coverage, diagnostics, text, counts=counts
     )
+
+
+def _buckets(fragments: int) -> int:
+    """A power of two, at least so many."""
+    return 1 << max(0, (fragments - 1).bit_length())
+
+
+def _derivations(gathered: Gathered, aside: Aside) -> Iterator[Fragment]:
+    """What was put aside as fragments, by fingerprint, with when each was seen."""
+    import pyarrow as pa
+
+    from govtool.model.columnar import DERIVATIONS, write_table
+
+    wanted = max(-(-len(gathered.seen) // DERIVATIONS_PER_FRAGMENT), -(-aside.edges // EDGES_PER_FRAGMENT))
+    buckets = _buckets(wanted)
+    by_part: dict[int, list[Seen]] = {}
+    for seen in gathered.seen:
+        by_part.setdefault(seen.number % PARTS, []).append(seen)
+    for first in range(min(buckets, PARTS)):
+        tables = []
+        rows: list[Seen] = []
+        for part in range(first, PARTS, min(buckets, PARTS)):
+            table = aside.derivations.part(part)
+            if table is not None:
+                tables.append(table)
+                rows += by_part[part]  # in the order in which they were added
+        if not tables:
+            continue
+        table = _dated(pa.concat_tables(tables), rows)
+        split: dict[int, list[int]] = {}
+        names = [table.column(name).to_pylist() for name in ("file", "first_seen", "target", "kind", "run")]
+        keys = [tuple(value or "" for value in row) for row in zip(*names, strict=True)]
+        for at in sorted(range(len(rows)), key=lambda at: (keys[at], rows[at].row)):
+            split.setdefault(rows[at].number % buckets, []).append(at)
+        for _, chosen in sorted(split.items()):
+            yield Fragment(gathered.source, DERIVATIONS, write_table(table.take(chosen)), len(chosen))
+
+
+def _declared(gathered: Gathered, aside: Aside) -> Iterator[Fragment]:
+    """What is known of names and columns, dataset by dataset."""
+    from govtool.model.columnar import DERIVATIONS, encode
+
+    waiting: list[Derivation] = []
+    edges = 0
+    for each in gathered.declared():
+        into = aside.columns.setdefault(each.target, {})
+        into.update((column.path, column.type) for column in each.columns)
+        waiting.append(each)
+        edges += len(each.edges)
+        if edges > EDGES_PER_FRAGMENT or len(waiting) >= DERIVATIONS_PER_FRAGMENT:
+            yield Fragment(gathered.source, DERIVATIONS, encode(waiting), len(waiting))
+            aside.edges += edges
+            waiting, edges = [], 0
+    aside.edges += edges
+    if waiting:
+        yield Fragment(gathered.source, DERIVATIONS, encode(waiting), len(waiting))
+
+
+def _dated(table: Any, rows: list[Seen]) -> Any:
+    """A table of derivations with how often and when each was seen, and by which run last."""
+    import pyarrow as pa
+
+    known = {
+        "run": pa.array([seen.run for seen in rows], pa.string()),
+        "first_seen": pa.array([seen.first or None for seen in rows], pa.string()),
+        "last_seen": pa.array([seen.last or None for seen in rows], pa.string()),
+        "count": pa.array([seen.count for seen in rows], pa.int64()),
+    }
+    for name, values in known.items():
+        table = table.set_column(table.schema.get_field_index(name), table.schema.field(name), values)
+    return table
+
+
+def _runs(source: str, aside: Aside) -> Iterator[Fragment]:
+    """The runs that were put aside as fragments, by job."""
+    import pyarrow as pa
+
+    from govtool.model.run import RUNS, RUNS_PER_FRAGMENT, write_runs
+
+    buckets = min(_buckets(-(-aside.count // RUNS_PER_FRAGMENT)), PARTS)
+    for first in range(buckets):
+        tables = [table for part in range(first, PARTS, buckets) if (table := aside.runs.part(part)) is not None]
+        if tables:
+            table = pa.concat_tables(tables)
+            yield Fragment(source, RUNS, write_runs(table), table.num_rows)
 
 
 def _label(path: Path, root: Path) -> str:

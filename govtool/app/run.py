@@ -29,7 +29,7 @@ from govtool.store import Fragment
 from govtool.store.names import DEFAULT_BRANCH
 
 if TYPE_CHECKING:
-    from govtool.capture.spark.eventlog.read import Gathered
+    from govtool.capture.spark.eventlog.gathered import Gathered
     from govtool.capture.spark.identity import Place
     from govtool.capture.spark.live.spool import Process
     from govtool.model import Derivation
@@ -188,7 +188,7 @@ def read_captured(spool: Path, source: str | None = None, commit: str = "") -> C
         source: The name of the source; default: ``run:`` and the script's name.
         commit: The state of the script's repository.
     """
-    from govtool.capture.spark.eventlog.read import Gathered
+    from govtool.capture.spark.eventlog.gathered import Gathered
     from govtool.capture.spark.live.executions import HOW, Interpreter, script_name
     from govtool.capture.spark.live.spool import read_spool
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -118,8 +118,12 @@ def schema() -> Any:
 
 def encode_runs(runs: Iterable[Run]) -> bytes:
     """Runs as Parquet, sorted; equal runs give equal bytes."""
+    return write_runs(runs_table(runs))
+
+
+def runs_table(runs: Iterable[Run]) -> Any:
+    """Runs as a ``pyarrow.Table`` of ``schema()``, in their order."""
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     rows = [
         {
@@ -136,10 +140,21 @@ def encode_runs(runs: Iterable[Run]) -> bytes:
             "software": [item._asdict() for item in run.software],
             "body": json.dumps(_body(run), sort_keys=True),
         }
-        for run in sorted(runs, key=lambda run: (run.started or "", run.id, run.job))
+        for run in runs
     ]
+    return pa.Table.from_pylist(rows, schema())
+
+
+def write_runs(table: Any) -> bytes:
+    """Write a table of ``schema()`` as Parquet, sorted; the same for the same runs."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    names = ("started", "id", "job")
+    keys = list(zip(*(table.column(name).to_pylist() for name in names), strict=True))
+    order = sorted(range(len(keys)), key=lambda row: (keys[row][0] or "", *keys[row][1:]))
     sink = pa.BufferOutputStream()
-    pq.write_table(pa.Table.from_pylist(rows, schema()), sink, compression="zstd", write_statistics=False)
+    pq.write_table(table.take(pa.array(order, pa.int64())), sink, compression="zstd", write_statistics=False)
     data: bytes = sink.getvalue().to_pybytes()
     return data
 
@@ -182,10 +197,22 @@ _IN_COLUMNS = ("id", "job", "status", "how", "source", "application", "started",
 
 
 def _body(run: Run) -> dict[str, Any]:
-    body = asdict(run)
-    for name in (*_IN_COLUMNS, "software"):
-        del body[name]
-    return body
+    """What is in no column of its own. Fields are spelled out: ``asdict`` copies every name of every column."""
+    return {
+        "user": run.user,
+        "error": run.error,
+        "config": dict(run.config),
+        "host": run.host,
+        "inputs": [_side(one) for one in run.inputs],
+        "outputs": [_side(one) for one in run.outputs],
+        "plan": run.plan,
+        "breaks": [asdict(note) for note in run.breaks],
+    }
+
+
+def _side(one: RunInput | RunOutput) -> dict[str, Any]:
+    said = {item.name: getattr(one, item.name) for item in fields(one)}
+    return {**said, "identity": None if one.identity is None else asdict(one.identity)}
 
 
 def _run(row: Mapping[str, Any]) -> Run:

@@ -12,7 +12,8 @@ from typing import Any
 import pyarrow as pa
 
 from govtool.capture.spark.eventlog.files import find
-from govtool.capture.spark.eventlog.read import Gathered, read_logs
+from govtool.capture.spark.eventlog.gathered import Gathered
+from govtool.capture.spark.eventlog.read import read_logs
 
 LOGS = Path(__file__).parents[3] / "fixtures" / "spark" / "logs"
 SHOP = LOGS / "spark-4.3.0.gz"
@@ -23,7 +24,7 @@ def lines_of(path: Path = SHOP) -> list[bytes]:
 
 
 def gathered(path: Path) -> Gathered:
-    return read_logs([(log, Path(log.name).name) for log in find(path)], "s")
+    return read_logs([(log, Path(log.name).name) for log in find(path)], Gathered("s"))
 
 
 def edges_of(found: Gathered) -> dict[str, list[str]]:

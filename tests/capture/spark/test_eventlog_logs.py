@@ -26,7 +26,7 @@ from spark_logs import (
 
 from govtool.capture.spark.eventlog.application import script_of
 from govtool.capture.spark.eventlog.files import find
-from govtool.capture.spark.eventlog.read import Gathered
+from govtool.capture.spark.eventlog.gathered import Gathered
 from govtool.errors import UsageError
 from govtool.model import EdgeKind
 

@@ -24,7 +24,7 @@ from govtool.model.run import Run, RunInput, RunOutput, Software
 
 HOW = "plan-text"
 MAX_TEXT = 4000
-MAX_KNOWN = 200_000
+MAX_KNOWN = 100_000
 """Attributes of base relations that are remembered."""
 
 _INFERENCE = re.compile(r"DataFrameReader\.|DataStreamReader\.|FileStreamSource|InferSchema|getFileFormat")

@@ -94,6 +94,8 @@ def attribute(text: str) -> tuple[int, str] | None:
 
 def alias(text: str) -> tuple[str, int, str] | None:
     """``expression AS name#12`` as expression, id and name; None if it has no such name."""
+    if " AS " not in text:
+        return None
     named = _ID.match(text.strip())
     if named is None:
         return None
