@@ -3,6 +3,7 @@
     python -m bench                                     everything that needs no checkout
     python -m bench lineage peers                       two sections; the others stay as they are
     python -m bench warehouses --bigquery-etl PATH --warehouse NAME=FOLDER:DIALECT      extraction of real warehouses
+    python -m bench spark-listener --listener JAR       beside OpenLineage's listener for Spark (docs/spark.md)
     python -m bench accuracy                            docs/accuracy.md: against PostgreSQL and DuckDB
 
 Peers and texts are downloaded into ``bench/.peers`` and ``bench/data`` once.
@@ -33,6 +34,7 @@ def main() -> None:
         metavar="NAME=FOLDER:DIALECT",
         help="a checkout of another warehouse; repeatable",
     )
+    parser.add_argument("--listener", type=Path, metavar="JAR", help="the jar of OpenLineage's listener for Spark")
     parser.add_argument("--edges", type=int, action="append", help="sizes of the graphs (default: 1M and 10M)")
     parser.add_argument("--records", type=int, default=1_000_000, help="size of the query log (default: 1M)")
     parser.add_argument("--queries", type=int, default=5000, help="accuracy: how many are generated (default: 5000)")
@@ -52,6 +54,10 @@ def main() -> None:
         if name == "warehouses" and arguments.bigquery_etl is None and not arguments.warehouse:
             if arguments.sections:
                 parser.error("warehouses needs --bigquery-etl PATH or --warehouse NAME=FOLDER:DIALECT")
+            continue
+        if name == "spark-listener" and arguments.listener is None:
+            if arguments.sections:
+                parser.error("spark-listener needs --listener JAR")
             continue
         if name == "large-log" and not arguments.sections:  # takes long
             continue
@@ -153,6 +159,12 @@ def _logs(arguments: argparse.Namespace) -> str:
     return section(arguments.records)
 
 
+def _spark_listener(arguments: argparse.Namespace) -> str:
+    from bench.spark_listener import section
+
+    return section(arguments.listener)
+
+
 def _spark_logs(_: argparse.Namespace) -> str:
     from bench.spark_logs import section
 
@@ -183,6 +195,7 @@ SECTIONS: dict[str, Callable[[argparse.Namespace], str]] = {
     "logs": _logs,
     "large-log": _large_log,
     "spark": _spark,
+    "spark-listener": _spark_listener,
     "spark-logs": _spark_logs,
     "startup": _startup,
     "graph": _graph,

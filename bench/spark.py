@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,8 @@ def section() -> str:
     return "\n".join([_accuracy(), "", spark_overhead.section()])
 
 
-def _session(folder: Path) -> Any:
+def session_in(folder: Path, more: Mapping[str, str] | None = None) -> Any:
+    """A session with its warehouse and its event log in a folder, with more settings."""
     from pyspark.sql import SparkSession
 
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
@@ -35,6 +37,7 @@ def _session(folder: Path) -> Any:
         "spark.eventLog.rolling.enabled": "false",
         "spark.eventLog.compress": "false",
         "spark.sql.codegen.wholeStage": "false",
+        **(more or {}),
     }
     builder = SparkSession.builder.master("local[2]").appName("govtool-bench")
     for name, value in settings.items():
@@ -51,7 +54,7 @@ def _accuracy() -> str:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "spool").mkdir()
-        session = _session(folder)
+        session = session_in(folder)
         recorder = Recorder(Spool(str(folder / "spool")))
         programs.prepare(session)
         recorder.attach(session)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 CENTRAL = "https://repo1.maven.org/maven2"
 CACHE = Path(__file__).parents[2] / "build" / "maven" / "jars"
-SPARKS = {"delta": "4.2.1", "iceberg": "4.1.4"}
+SPARKS = {"delta": "4.2.1", "iceberg": "4.1.4", "openlineage": "4.2.1"}
 """The version of pyspark that is tested with; OpenLineage's listener goes with any of them."""
 JARS = {
     "delta": {
