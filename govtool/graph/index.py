@@ -4,7 +4,8 @@ Arrays, by what they are indexed with (an offsets array has one item more; ``x``
 
     string      string → text (UTF-8); string 0 is the absent one
     dataset_*   name, base (node of its row set; its columns follow), kind, flags, columns (top-level ones),
-                opaque (how many edges leave its row set that are not ``read``); maker → maker_derivation
+                opaque (how many edges leave its row set that are not ``read``), digest (two integers each, see
+                ``govtool.graph.digests``); maker → maker_derivation
     node_*      path, dataset, type, declared; forward → edges; backward → backward_edge; nested, nested_parent (sorted
                 pairs); container, container_child (the same pairs by container); unknown (the ``?`` nodes)
     edge_*      source, target, tag (kind | star << 4 | masking << 5), label, arm, derivation
@@ -212,16 +213,25 @@ class Index:
         return self._parent[at] if at < len(self.nested) and self.nested[at] == node else None
 
     def containers(self, node: int) -> list[int]:
-        """What contains a field, nearest first."""
+        """What contains a field, nearest first.
+
+        Raises:
+            IntegrityError: The index is damaged.
+        """
         found: list[int] = []
         above = self.container(node) if len(self.nested) else None
         while above is not None:
+            _check_below(above, found[-1] if found else node)
             found.append(above)
             above = self.container(above)
         return found
 
     def fields(self, node: int) -> list[int]:
-        """All fields below a column, in order."""
+        """All fields below a column, in order.
+
+        Raises:
+            IntegrityError: The index is damaged.
+        """
         found: list[int] = []
         if not len(self._container):
             return found
@@ -229,6 +239,7 @@ class Index:
         while stack:
             at = bisect_left(self._container, above := stack.pop())
             while at < len(self._container) and self._container[at] == above:
+                _check_below(above, self._child[at])
                 found.append(self._child[at])
                 stack.append(self._child[at])
                 at += 1
@@ -340,3 +351,11 @@ class Index:
     def datasets(self, *, hidden: bool = False) -> Iterator[int]:
         """Datasets in the order of their names; those that no short name leads to only on request."""
         return (d for d in range(self.dataset_count) if hidden or not self.is_hidden(d))
+
+
+def _check_below(container: int, field: int) -> None:
+    """What contains a field comes before it; if it does not, following containers may never end."""
+    if container >= field:
+        raise IntegrityError(
+            f"The index has field {field} in {container}, which comes after it", code="store.corrupt-index"
+        )

@@ -1,6 +1,6 @@
 """An index of which only some pages are here: it answers as the whole one does, and reads pages as it needs them.
 
-Its arrays look like those of ``Index`` but fetch the page that an item is in. Where a question turns out to touch many
+Its arrays (``govtool.graph.paged_arrays``) fetch the page that an item is in. Where a question turns out to touch many
 pages, or asks for an array that pages do not have, the whole index is brought here instead, and the object becomes a
 plain ``Index``: numbers mean the same in both, so nobody notices.
 """
@@ -16,6 +16,15 @@ from typing import Any
 from govtool.errors import IntegrityError
 from govtool.graph import pages
 from govtool.graph.index import Index
+from govtool.graph.paged_arrays import (
+    Page,
+    PagedArray,
+    PagedArrays,
+    PagedDerivations,
+    PagedEdges,
+    PagedLabels,
+    PagedOffsets,
+)
 from govtool.graph.pages import DERIVATION_NUMBERS, DERIVATION_TEXTS, Root
 from govtool.graph.suffix import suffix_key
 from govtool.model.derivation import HIDDEN as UNKNOWN
@@ -27,135 +36,6 @@ MOST = 96
 
 Read = Callable[[Sequence[int]], Mapping[int, bytes]]
 """The verified bytes of pages, by number."""
-
-
-class _Page:
-    """A graph page: its arrays, and where it begins on each axis."""
-
-    __slots__ = ("arrays", "first", "text")
-
-    def __init__(self, data: bytes, first: dict[str, int]) -> None:
-        self.arrays, self.text = pages.unpack(data)
-        self.first = first
-
-    def item(self, name: str, place: int) -> int:
-        low, values = self.arrays[name]
-        return low + int(values[place])
-
-    def items(self, name: str, start: int = 0, stop: int | None = None) -> list[int]:
-        low, values = self.arrays[name]
-        return [low + value for value in values[start:stop].tolist()]
-
-
-class _Array:
-    """An array of the index of which pages have parts."""
-
-    def __init__(self, index: PagedIndex, name: str, axis: str) -> None:
-        self.index = index
-        self.name = name
-        self.axis = axis
-
-    def __len__(self) -> int:
-        return self.index.root.counts[self.axis]
-
-    def __getitem__(self, at: Any) -> Any:
-        if isinstance(at, slice):
-            return _List(self[i] for i in range(*at.indices(len(self))))
-        if self.index.is_whole:
-            return self.index.arrays[self.name][at]
-        if at < 0:
-            at += len(self)
-        if not 0 <= at < len(self):
-            raise IndexError(at)
-        return self.item(at)
-
-    def item(self, at: int) -> int:
-        page = self.index.page(self.index.page_of(self.axis, at))
-        if page is None:
-            return int(self.index.arrays[self.name][at])
-        return page.item(self.name, at - page.first[self.axis])
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        import numpy as np
-
-        return np.asarray(self.index.resident().arrays[self.name], dtype)
-
-
-class _Offsets(_Array):
-    """Offsets: a page has those of its items and the one after."""
-
-    def __len__(self) -> int:
-        return super().__len__() + 1
-
-    def item(self, at: int) -> int:
-        index, last = self.index, super().__len__()
-        number = index.page_of(self.axis, at) if at < last else -1
-        if at and (number < 0 or not index.has(number)):
-            # The page of the item before it will do, and is the one that is probably there.
-            before = index.page_of(self.axis, at - 1)
-            if number < 0 or index.has(before):
-                number = before
-        page = index.page(number)
-        if page is None:
-            return int(index.arrays[self.name][at])
-        return page.item(self.name, at - page.first[self.axis])
-
-
-class _Edges(_Array):
-    """An array of edges: known from the page of either end."""
-
-    def item(self, at: int) -> int:
-        place = self.index.entering.get(at)
-        if place is None:
-            value = super().item(at)
-        else:
-            value = place[0].item(f"back_{self.name}", place[1])
-        if self.name == "edge_derivation" and not self.index.is_whole and value not in self.index.home:
-            self.index.home[value] = (self.index.edge_target[at], None)
-        return value
-
-
-class _Derivations(_Array):
-    """An array of derivations: with the dataset that they make."""
-
-    def __init__(self, index: PagedIndex, name: str) -> None:
-        super().__init__(index, name, "derivations")
-
-    def __len__(self) -> int:
-        return len(self.index.resident().arrays[self.name])
-
-    def __getitem__(self, at: Any) -> Any:
-        place = self.index.slot(at)
-        if place is None:
-            return self.index.arrays[self.name][at]
-        return place[0].item(self.name, place[1])
-
-
-class _Labels(_Array):
-    """An array of labels: with the edges that bear them."""
-
-    def __getitem__(self, at: Any) -> Any:
-        found = self.index.labels.get(at)
-        if found is None or self.index.is_whole:
-            return self.index.resident().arrays[self.name][at]
-        return found[self.name == "label_reason"]
-
-
-class _List(list[int]):
-    def tolist(self) -> list[int]:
-        """A plain list, as a memoryview gives."""
-        return list(self)
-
-
-class _Arrays(dict[str, Any]):
-    """The arrays by name; one that pages do not have brings the whole index."""
-
-    def __init__(self, index: PagedIndex) -> None:
-        super().__init__()
-        self._index = index
-
-    def __missing__(self, name: str) -> Any:
-        return self._index.resident().arrays[name]
 
 
 class PagedIndex(Index):
@@ -179,12 +59,12 @@ class PagedIndex(Index):
         self.meta = dict(root.meta)
         self._read = read
         self._bring = whole
-        self._pages: dict[int, _Page] = {}
+        self._pages: dict[int, Page] = {}
         self._others: dict[int, tuple[dict[str, tuple[int, memoryview]], bytes]] = {}
         self._texts: dict[int, str] = {}
-        self._slots: dict[int, tuple[_Page, int]] = {}
+        self._slots: dict[int, tuple[Page, int]] = {}
         self._ends: dict[int, int] = {}
-        self.entering: dict[int, tuple[_Page, int]] = {}
+        self.entering: dict[int, tuple[Page, int]] = {}
         """Edges that `in_edges` gave: where the second copy of each is."""
         self.home: dict[int, tuple[int, int | None]] = {}
         """Derivations that were met: a node of what each makes, or (-1, dataset)."""
@@ -192,15 +72,17 @@ class PagedIndex(Index):
         self.is_whole = False
         self.node_count, self.edge_count = root.counts["node"], root.counts["edge"]
         self.dataset_count = root.counts["dataset"]
-        self.arrays = _Arrays(self)
+        self.arrays = PagedArrays(self)
         for axis, names in pages.ARRAYS.items():
-            self.arrays.update({name: (_Edges if axis == "edge" else _Array)(self, name, axis) for name in names})
+            self.arrays.update(
+                {name: (PagedEdges if axis == "edge" else PagedArray)(self, name, axis) for name in names}
+            )
         for axis, names in pages.OFFSETS.items():
-            self.arrays.update({name: _Offsets(self, name, axis) for name in names})
+            self.arrays.update({name: PagedOffsets(self, name, axis) for name in names})
         for name in (*DERIVATION_NUMBERS, *DERIVATION_TEXTS):
-            self.arrays[f"derivation_{name}"] = _Derivations(self, f"derivation_{name}")
+            self.arrays[f"derivation_{name}"] = PagedDerivations(self, f"derivation_{name}")
         for name in ("label_functions", "label_reason"):
-            self.arrays[name] = _Labels(self, name, "edge")
+            self.arrays[name] = PagedLabels(self, name, "edge")
         self._name_arrays()
 
     def resident(self) -> Index:
@@ -223,7 +105,7 @@ class PagedIndex(Index):
         """Whether a graph page is here."""
         return number in self._pages
 
-    def page(self, number: int) -> _Page | None:
+    def page(self, number: int) -> Page | None:
         """A graph page; ``None`` if the index is whole (now)."""
         if not self.is_whole and number not in self._pages:
             self._load((number,))
@@ -245,7 +127,7 @@ class PagedIndex(Index):
             self.resident()
 
     def _take(self, number: int, data: bytes) -> None:
-        page = _Page(data, {axis: self.root.first[axis][number] for axis in pages.AXES})
+        page = Page(data, {axis: self.root.first[axis][number] for axis in pages.AXES})
         self._pages[number] = page
         texts = pages.in_order(page.items("text"), page.text)
         self._texts.update(zip(page.items("string"), texts, strict=True))
@@ -323,6 +205,8 @@ class PagedIndex(Index):
             containers = page.items("container")
             low, high = bisect_left(containers, above), bisect_right(containers, above)
             below = page.items("container_child", low, high)
+            if below and min(below) <= above:  # damaged: it would never end
+                return self.resident().fields(node)
             found += below
             stack += below
         return sorted(found)
@@ -402,7 +286,7 @@ class PagedIndex(Index):
         found = [d for page in self._pages.values() for d in self._starting(page) if not self.is_hidden(d)]
         return sorted(found)[:most]
 
-    def _starting(self, page: _Page) -> range:
+    def _starting(self, page: Page) -> range:
         first = page.first["dataset"]
         return range(first, first + len(page.arrays["dataset_name"][1]))
 
@@ -440,7 +324,7 @@ class PagedIndex(Index):
 
     # Derivations.
 
-    def slot(self, derivation: int) -> tuple[_Page, int] | None:
+    def slot(self, derivation: int) -> tuple[Page, int] | None:
         """Where a derivation is; ``None`` if the index is whole (now)."""
         if not self.is_whole and derivation not in self._slots:
             node, dataset = self.home.get(derivation, (-1, None))

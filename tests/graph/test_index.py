@@ -70,6 +70,19 @@ def test_nodes_are_in_the_order_of_names_with_containers_added() -> None:
     assert index.column_count(index.find_dataset("crm.v")) == 2
 
 
+def test_containers_that_go_in_a_circle_are_damage_and_come_to_an_end() -> None:
+    index = index_of([VIEW])
+    (nested,) = [n for n in range(index.node_count) if index.path(n) == "items[].price"]
+    (column,) = [n for n in range(index.node_count) if index.path(n) == "items"]
+    for circle in (nested, nested + 1):
+        index._parent = [circle for _ in index.nested]
+        with pytest.raises(IntegrityError):
+            index.containers(nested)
+    index._child = [column for _ in index._child]
+    with pytest.raises(IntegrityError):
+        index.fields(column)
+
+
 def test_missing_reads_are_added_and_said_ones_are_not_doubled() -> None:
     said = Edge(ColumnRef("s", "*"), "*", EdgeKind.READ)
     index = index_of(
