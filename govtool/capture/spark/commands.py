@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from govtool.capture.spark.analyzed import place_of
+from govtool.capture.spark.analyzed.places import place_of
+from govtool.capture.spark.analyzed.read import Analyzed
 from govtool.capture.spark.identity import Place
 
 SAVE_MODES = {
@@ -32,10 +33,10 @@ _KINDS = {
     "AppendData": "insert",
     "OverwriteByExpression": "insert",
     "OverwritePartitionsDynamic": "insert",
-    "ReplaceData": "merge",
-    "WriteDelta": "merge",
     "CreateViewCommand": "create_view",
     "AlterViewAsCommand": "create_view",
+    "CreateIcebergView": "create_view",
+    "DeltaDynamicPartitionOverwriteCommand": "insert",
 }
 _V2_MODES = {
     "AppendData": ("append", "append"),
@@ -43,10 +44,10 @@ _V2_MODES = {
     "OverwritePartitionsDynamic": ("overwrite", "append"),
     "CreateTableAsSelect": ("errorifexists", "replace"),
     "ReplaceTableAsSelect": ("overwrite", "replace"),
-    "ReplaceData": ("merge", "update"),
-    "WriteDelta": ("merge", "update"),
     "CreateViewCommand": ("overwrite", "replace"),
     "AlterViewAsCommand": ("overwrite", "replace"),
+    "CreateIcebergView": ("overwrite", "replace"),
+    "DeltaDynamicPartitionOverwriteCommand": ("overwrite", "append"),
 }
 _TEMPORARY = frozenset({"LocalTempView", "GlobalTempView"})
 
@@ -68,14 +69,19 @@ class Written:
     """How many parts of the table's name the command says: one without a database means that of the session."""
 
 
-def written_by(record: Mapping[str, Any], command: str) -> Written | None:
+def written_by(record: Mapping[str, Any], plan: Analyzed) -> Written | None:
     """What a record's command writes; None if it writes no data, or a view of the session.
 
     Args:
         record: With the facts ``command``.
-        command: Its class.
+        plan: What it says.
     """
+    command = plan.command
     facts = record.get("command")
+    if plan.kind:
+        place = plan.target or (place_of(facts) if isinstance(facts, Mapping) else None)
+        mode = "delete" if plan.kind == "delete" else "update"
+        return Written(place, plan.kind, plan.kind, mode, None) if place is not None else None
     kind = "insert" if isinstance(facts, Mapping) and facts.get("stream") else _KINDS.get(command)
     if kind is None or not isinstance(facts, Mapping) or facts.get("kind") in _TEMPORARY:
         return None
@@ -85,7 +91,7 @@ def written_by(record: Mapping[str, Any], command: str) -> Written | None:
     if kind == "create_view":
         place = Place(place.name, "view", place.aliases)
     save, mode = _V2_MODES.get(command) or SAVE_MODES.get(str(facts.get("mode", "")).lower(), ("", "append"))
-    if mode == "replace" and (facts.get("static") or facts.get("dynamic")):
+    if mode == "replace" and (facts.get("static") or facts.get("dynamic") or facts.get("condition")):
         mode = "append"  # some partitions of it
     names = facts.get("columns")
     columns = tuple(str(name) for name in names) if isinstance(names, list) and names else None

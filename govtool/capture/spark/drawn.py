@@ -103,6 +103,15 @@ def _line(node: p.Node, names: Mapping[int, str]) -> str:
             return f"as [{listed}]"
         case p.Lost():
             return f"{node.code} {node.message} [{listed}]"
+        case p.Modify():
+            on = f" on {expression(node.on)}" if node.on is not None else ""
+            return f"modify{on}: {'; '.join(_clause(clause) for clause in node.clauses)}"
+
+
+def _clause(clause: p.Clause) -> str:
+    when = f" where {expression(clause.condition)}" if clause.condition is not None else ""
+    values = ", ".join(f"{path} = {expression(value)}" for path, value in clause.assignments)
+    return f"{clause.action}{f' [{values}]' if values else ''}{when}"
 
 
 def _output(item: p.Output) -> str:

@@ -57,6 +57,8 @@ class Column:
 
     name: str
     dependencies: tuple[Dependency, ...]
+    is_path: bool = False
+    """The name is a canonical path already: of a column, or a field, that UPDATE or MERGE assigns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +85,10 @@ def flow_of(plan: p.Node, *, expand_views: bool = False) -> Flow:
         expand_views: See through views of the catalog, as a physical plan does.
     """
     walk = _Walk(expand_views)
-    return walk.finish(walk.resolve(plan, {}))
+    flow = walk.finish(walk.resolve(plan, {}))
+    if isinstance(plan, p.Modify):
+        return replace(flow, columns=tuple(replace(column, is_path=True) for column in flow.columns))
+    return flow
 
 
 def derivation(
@@ -109,7 +114,7 @@ def derivation(
         types: Of the columns, by position.
         namespace: Of the target.
     """
-    paths = list(columns) if columns is not None else output_paths([column.name for column in flow.columns])
+    paths = list(columns) if columns is not None else paths_of(flow.columns)
     edges: dict[Edge, None] = {}
     for path, column in zip(paths, flow.columns, strict=False):
         edges.update(dict.fromkeys(_edge(dependency, path) for dependency in column.dependencies))
@@ -133,6 +138,12 @@ def derivation(
         diagnostics=tuple(replace(note, target=note.target or target) for note in notes),
         namespace=namespace,
     )
+
+
+def paths_of(columns: Sequence[Column]) -> list[str]:
+    """Paths of the columns of a flow."""
+    paths = output_paths([column.name for column in columns])
+    return [column.name if column.is_path else path for column, path in zip(columns, paths, strict=True)]
 
 
 def output_paths(names: Iterable[str]) -> list[str]:
@@ -353,6 +364,8 @@ class _Walk:
                 return _renamed(inputs[0], node.outputs)
             case p.Lost():
                 return self._lost(node, inputs, outer)
+            case p.Modify():
+                return self._modify(node, inputs, outer)
 
     # ---- relations by kind -------------------------------------------------------------------------------------
 
@@ -390,6 +403,47 @@ class _Walk:
         left.columns = {**right.columns, **left.columns, **marks}
         left.outputs = (*left.outputs, *right.outputs, *node.outputs)
         return left
+
+    def _modify(self, node: p.Modify, inputs: list[_Relation], outer: _Env) -> _Relation:
+        """As SQL text has it (``govtool/capture/sql/walk/modify.py``): what decides about an UPDATE steers the columns
+        that it sets; what decides about an INSERT or a DELETE decides about rows. Each WHEN is an alternative.
+        """
+        target, source = inputs[0], inputs[1] if len(inputs) > 1 else None
+        merges = source is not None
+        env = _env({**(source.columns if source is not None else {}), **target.columns}, outer)
+        group, self.groups = self.groups, self.groups + merges
+        result = _Relation(node.outputs, {})
+        given: dict[str, list[_Value]] = {}
+        asked = _Relation((), {}, {}, {})
+        if source is not None:
+            asked.take(source)
+        on = self._collect(node.on, env, asked, _CONDITIONAL) if node.on is not None else ()
+        for number, clause in enumerate(node.clauses):
+            arm = group * _ARMS_PER_GROUP + number + 1 if merges and group < _GROUPS else 0
+            own = _Relation((), {}, dict(asked.rows), dict(asked.reads))
+            when = self._collect(clause.condition, env, own, _CONDITIONAL) if clause.condition is not None else ()
+            if clause.action == "update":
+                deciding = (compose(dep, _CONDITIONAL) for dep in (*on, *when, *_steering(own.rows)))
+                steering = _Value(_bounded(deciding))
+                for assignment in clause.assignments:
+                    inner = _Relation((), {})
+                    value = self._value(assignment.value, env, inner)
+                    deps = (*value.deps, *_steering(inner.rows), *steering.deps)
+                    given.setdefault(assignment.path, []).append(_in_arm(_Value(_bounded(deps)), arm))
+                    own.reads.update(inner.reads)
+            else:
+                for assignment in clause.assignments:
+                    value = self._value(assignment.value, env, own)
+                    given.setdefault(assignment.path, []).append(_in_arm(value, arm))
+                own.refer(on, EdgeKind.JOIN)
+                own.refer(when, EdgeKind.FILTER)
+                result.rows.update((_marked(row, arm), None) for row in own.rows)
+            result.reads.update(own.reads)
+        of_target = set(target.reads)
+        again = source.reads if source is not None and isinstance(_bare(node.source), p.Scan) else {}
+        result.reads = {read: None for read in result.reads if read not in of_target or read in again}
+        result.columns = {output.id: _merged(given[output.name]) for output in result.outputs}
+        return result
 
     def _union(self, node: p.Union, inputs: list[_Relation]) -> _Relation:
         group, self.groups = self.groups, self.groups + 1
@@ -595,6 +649,18 @@ class _Walk:
 
     def _note(self, code: str, message: str) -> None:
         self.breaks[Diagnostic(code, "warning", message)] = None
+
+
+def _steering(rows: Iterable[Dependency]) -> Iterable[Dependency]:
+    """What decides about rows, as it decides about a value that is set for them."""
+    return (dep if dep.kind is _OPAQUE else dep._replace(kind=_CONDITIONAL, functions=()) for dep in rows)
+
+
+def _bare(node: p.Node | None) -> p.Node | None:
+    """A relation below select lists."""
+    while isinstance(node, p.Project | p.Renamed):
+        node = node.child
+    return node
 
 
 def _scan(node: p.Scan) -> _Relation:

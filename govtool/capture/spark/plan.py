@@ -314,9 +314,44 @@ class Lost:
     """What is known to decide groups (applyInPandas)."""
 
 
+class Assignment(NamedTuple):
+    """A column, or a field of one, is given a value."""
+
+    path: str
+    """Canonical."""
+    value: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """What is done with rows: a WHEN of MERGE; UPDATE and DELETE have one."""
+
+    action: str
+    """``update``, ``insert``, ``delete``."""
+    condition: Expression | None = None
+    assignments: tuple[Assignment, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Modify:
+    """UPDATE, DELETE and MERGE: rows of a target are changed in place. Its columns are those that are assigned."""
+
+    target: Node
+    source: Node | None
+    """What MERGE reads."""
+    on: Expression | None
+    clauses: tuple[Clause, ...]
+
+    @property
+    def outputs(self) -> tuple[Named, ...]:
+        """The columns that are assigned, in order."""
+        paths = dict.fromkeys(assignment.path for clause in self.clauses for assignment in clause.assignments)
+        return tuple(Named(-1 - position, path) for position, path in enumerate(paths))
+
+
 Node = (
     Scan | Values | Project | Extend | Filter | Join | Aggregate | Sort | Distinct | Union | SetOperation | Generate
-    | Expand | View | With | Reference | Loop | Renamed | Lost
+    | Expand | View | With | Reference | Loop | Renamed | Lost | Modify
 )  # fmt: skip
 
 CONSTANT = Constant()
@@ -333,6 +368,8 @@ def walked_children(node: Node) -> tuple[Node, ...]:
             return (node.left, node.right)
         case Union() | Lost():
             return node.children
+        case Modify():
+            return (node.target,) if node.source is None else (node.target, node.source)
         case Scan() | Values() | View() | With() | Reference() | Loop():
             return ()
         case _:

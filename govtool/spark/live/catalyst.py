@@ -13,6 +13,9 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
+from govtool.spark.live.definitions import definition_facts
+from govtool.spark.live.scala import sequence
+
 MAX_JSON = 64 << 20
 """Characters of a plan as Spark writes it; larger ones are not taken apart."""
 MAX_LEAVES = 2000
@@ -47,7 +50,7 @@ def captured(plan: Any) -> dict[str, Json]:
     nodes = json.loads(text)
     found: dict[str, Json] = {"plan": trimmed(nodes), "leaves": {}}
     _supplement(plan, found["plan"], found["leaves"], [MAX_LEAVES])
-    command = command_facts(plan)
+    command = command_facts(plan) or definition_facts(plan)
     if command:
         found["command"] = command
     elif found["plan"] and found["plan"][0]["c"] == "Union":  # a multi-insert is a union of commands
@@ -196,7 +199,7 @@ def _projections_at(plan: Any, path: list[int]) -> list[list[Json]]:
     return [[trimmed(json.loads(item.toJSON())) for item in sequence(row)] for row in sequence(rows)]
 
 
-_PLANS = ("query", "plan", "child")
+_PLANS = ("query", "plan", "child", "source", "target")
 
 
 def _is_tree(value: Json) -> bool:
@@ -255,8 +258,12 @@ def leaf_facts(leaf: Any) -> dict[str, Json]:
         path = source.options().get("path")
         given = [path.get()] if path.isDefined() else list(sequence(source.paths()))
         facts["paths"] = [qualified(text, source.sparkSession()) for text in given]
+        table = _safely(partial(_called, source, "catalogTable"))
+        if table is not None and table.isDefined():
+            facts["table"] = table_parts(table.get().identifier())
         facts["relation"] = source.className()
     elif name == "StreamingRelationV2":
+        facts.update(_safely(partial(_catalogued, leaf)) or {})
         topic = leaf.extraOptions().get("subscribe")
         servers = leaf.extraOptions().get("kafka.bootstrap.servers")
         if topic:
@@ -286,7 +293,7 @@ def qualified(text: str, session: Any) -> str:
 def relation_facts(relation: Any) -> dict[str, Json]:
     """What a relation of the first data source API reads."""
     name = relation.getClass().getSimpleName()
-    if name == "HadoopFsRelation":
+    if name == "HadoopFsRelation" and "delta" not in relation.location().getClass().getName():
         paths = relation.location().rootPaths()
         return {
             "paths": [path.toString() for path in sequence(paths)],
@@ -295,7 +302,25 @@ def relation_facts(relation: Any) -> dict[str, Json]:
     if name == "JDBCRelation":
         options = relation.jdbcOptions()
         return {"url": clean_url(options.url()), "dbtable": plain_table(options.tableOrQuery()), "format": "jdbc"}
-    return {"relation": relation.getClass().getName()}
+    facts: dict[str, Json] = {"relation": relation.getClass().getName()}
+    location = _safely(partial(_called, relation, "location"))
+    if location is not None:  # Delta's, which is a class without a name
+        facts["paths"] = [path.toString() for path in sequence(location.rootPaths())]
+        facts["relation"] = location.getClass().getName()
+        version = _safely(lambda: int(location.snapshotAtAnalysis().version()))
+        if isinstance(version, int):
+            facts["version"] = str(version)
+    return facts
+
+
+def _catalogued(relation: Any) -> dict[str, Json]:
+    """The table of a relation that a catalog knows."""
+    identifier, catalog = relation.identifier(), relation.catalog()
+    if not identifier.isDefined():
+        return {}
+    found = identifier.get()
+    parts = [str(part) for part in found.namespace()] + [str(found.name())]
+    return {"table": [catalog.get().name(), *parts] if catalog.isDefined() else parts}
 
 
 def v2_facts(relation: Any, name: str) -> dict[str, Json]:
@@ -303,6 +328,9 @@ def v2_facts(relation: Any, name: str) -> dict[str, Json]:
     facts: dict[str, Json] = {}
     table = relation.table()
     facts["relation"] = table.getClass().getName()
+    if facts["relation"].endswith(".RowLevelOperationTable"):
+        facts["operation"] = str(table.operation().command().toString())
+        table = table.table()
     identifier = relation.identifier()
     known = identifier.isDefined() if name != "ResolvedTable" else True
     if known:
@@ -330,9 +358,13 @@ def v2_facts(relation: Any, name: str) -> dict[str, Json]:
 def _version(table: Any) -> str | None:
     kind = table.getClass().getName()
     if "delta" in kind:
-        return str(table.snapshot().version())
+        return str(table.initialSnapshot().version())
     if "iceberg" in kind:
-        snapshot = table.table().currentSnapshot()
+        chosen = _safely(partial(_called, table, "snapshotId"))  # time travel
+        if chosen is not None:
+            return str(chosen)
+        branch = _safely(partial(_called, table, "branch"))
+        snapshot = table.table().currentSnapshot() if branch is None else table.table().snapshot(branch)
         return str(snapshot.snapshotId()) if snapshot is not None else None
     return None
 
@@ -424,8 +456,22 @@ def _v2_write(plan: Any) -> dict[str, Json]:
     relation = plan.table()
     name = relation.getClass().getSimpleName()
     facts = v2_facts(relation, name)
-    facts["columns"] = [column.name() for column in sequence(relation.output())]
+    if _safely(partial(_called, plan, "isByName")) is not True:  # else the columns are those that the query names
+        facts["columns"] = [column.name() for column in sequence(relation.output())]
     return facts
+
+
+def _v2_overwrite(plan: Any) -> dict[str, Json]:
+    facts = _v2_write(plan)
+    facts["condition"] = plan.deleteExpr().getClass().getSimpleName() not in ("Literal", "AlwaysTrue")
+    return facts
+
+
+def _v2_view(plan: Any) -> dict[str, Json]:
+    resolved = plan.child()
+    name = resolved.identifier()
+    parts = [resolved.catalog().name(), *[str(part) for part in name.namespace()], str(name.name())]
+    return {"table": parts, "kind": "PersistedView", "columns": strings(plan.columnAliases())}
 
 
 def _v2_create(plan: Any) -> dict[str, Json]:
@@ -462,10 +508,12 @@ _COMMANDS: dict[str, Callable[[Any], dict[str, Json]]] = {
     "SaveIntoDataSourceCommand": _save_into_source,
     "InsertIntoDataSourceCommand": _insert_into_source,
     "AppendData": _v2_write,
-    "OverwriteByExpression": _v2_write,
+    "OverwriteByExpression": _v2_overwrite,
     "OverwritePartitionsDynamic": _v2_write,
     "CreateTableAsSelect": _v2_create,
     "ReplaceTableAsSelect": _v2_create,
+    "DeltaDynamicPartitionOverwriteCommand": _v2_write,
+    "CreateIcebergView": _v2_view,
     "ReplaceData": _v2_row_level,
     "WriteDelta": _v2_row_level,
     "CreateViewCommand": _view,
@@ -474,11 +522,6 @@ _COMMANDS: dict[str, Callable[[Any], dict[str, Json]]] = {
 
 
 # ---- Scala behind py4j ---------------------------------------------------------------------------------------------
-
-
-def sequence(value: Any) -> list[Any]:
-    """The elements of a Scala Seq."""
-    return [value.apply(i) for i in range(value.size())]
 
 
 def strings(value: Any) -> list[str]:

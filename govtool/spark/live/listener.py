@@ -8,21 +8,21 @@ lost, and nothing ever waits for us but the end of the process, for so many seco
 from __future__ import annotations
 
 import queue
-import re
 import threading
 import time
 from collections.abc import Callable
 from typing import Any
 
 from govtool.spark.live import catalyst, facts, physical, streams
+from govtool.spark.live.numbers import Mark, Numbers
 from govtool.spark.live.spool import Spool
 
 MAX_WAITING = 1000
 """Executions that wait to be written down."""
 
 _PLAN_TEXT = 8 << 20
-_INFERENCE = re.compile(r"DataFrameReader\.|DataStreamReader\.|FileStreamSource|InferSchema")
-"""Where Spark only looks at files to tell their schema."""
+_HOUSEKEEPING = ("Cache Delta ", "Delta checkpoint")
+"""What Delta Lake calls its own work on a table's log: large plans, about no data of anybody's."""
 
 
 class Recorder:
@@ -36,9 +36,9 @@ class Recorder:
         """Streaming queries that were started, when, and how."""
         self._applications: set[str] = set()
         self._number = 0
-        self._ids: dict[str, Any] = {}
         self._known: dict[int, None] = {}
-        self._next_id: dict[str, int] = {}
+        self._numbers: dict[str, Numbers] = {}
+        self._unsettled: dict[int, tuple[str, Mark]] = {}
         self._queue: queue.Queue[Callable[[], None]] = queue.Queue(MAX_WAITING)
         self._thread: threading.Thread | None = None
         self._started = False
@@ -73,6 +73,17 @@ class Recorder:
     def note(self, line: dict[str, Any]) -> None:
         """Write a line that is ready."""
         self.put(lambda: self._write(line))
+
+    def called(self, key: str, command: dict[str, Any], started: float, ended: float) -> None:
+        """Write down a procedure that was called."""
+
+        def write() -> None:
+            self._number += 1
+            application = self.sessions[key][2]
+            line = {"e": "execution", "n": self._number, "name": "call", "ok": True, "session": key}
+            self._write({**line, "application": application, "started": started, "ended": ended, "command": command})
+
+        self.put(write)
 
     def drain(self, timeout: float) -> bool:
         """Wait until what was heard is written down; False if that takes too long."""
@@ -122,7 +133,7 @@ class Recorder:
             error: Why it failed.
             ended: When we heard of it.
         """
-        if self._is_known(execution):
+        if name.startswith(_HOUSEKEEPING) or self._is_known(execution):
             return
         self._number += 1
         session, _, application = self.sessions[key]
@@ -136,7 +147,7 @@ class Recorder:
         try:
             line.update(self._identified(session, application, execution))
         except Exception:
-            line["unidentified"] = True  # Spark 3 has no query ids
+            line["unidentified"] = True
         if error and _is_unanalyzed(error):
             # There is no plan, and asking for it again would have pyspark log the job's error a second time.
             line["break"] = "plan-unanalyzed"
@@ -174,25 +185,38 @@ class Recorder:
             line.pop("text", None)
 
     def _identified(self, session: Any, application: str, execution: Any) -> dict[str, Any]:
-        """Spark's own number of an execution, and of the one that it is a part of, as event logs write them."""
-        query = str(execution.queryId().toString())
-        store = session._jsparkSession.sharedState().statusStore()
-        number = self._next_id.get(application, 0)
-        for _ in range(MAX_WAITING):
-            entry = store.execution(number)
-            if not entry.isDefined():
-                break
-            data = entry.get()
-            inference = bool(_INFERENCE.search(str(data.details()).split("\n", 1)[0]))
-            self._ids[str(data.queryId().toString())] = (data.executionId(), data.rootExecutionId(), inference)
-            number += 1
-        self._next_id[application] = number
-        found: dict[str, Any] = {"query": query}
-        if query in self._ids:
-            found["execution"], found["root"], inference = self._ids.pop(query)
-            if inference:
-                found["inference"] = True
-        return found
+        """Spark's own number of an execution, and of the one that it is a part of, as event logs write them.
+
+        Spark's store of executions hears of them on another thread than we: what it does not know yet is asked again.
+        """
+        numbers = self._numbers.get(application)
+        if numbers is None:
+            numbers = self._numbers[application] = Numbers()
+        numbers.look(session._jsparkSession.sharedState().statusStore())
+        self._settle()
+        mark = numbers.mark(execution)
+        found = numbers.take(mark)
+        if found is None:
+            self._unsettled[self._number] = (application, mark)
+            if len(self._unsettled) > MAX_WAITING:
+                del self._unsettled[next(iter(self._unsettled))]
+        query = {"query": mark.query} if mark.query else {}
+        return {**query, **(found or {})}
+
+    def _settle(self) -> None:
+        """Write down the numbers of executions that had none when they were heard of."""
+        for n, (application, mark) in list(self._unsettled.items()):
+            found = self._numbers[application].take(mark)
+            if found is not None:
+                del self._unsettled[n]
+                self._write({"e": "number", "n": n, **found})
+
+    def _settle_all(self) -> None:
+        for session, _, application in list(self.sessions.values()):
+            numbers = self._numbers.get(application)
+            if numbers is not None and self._unsettled:
+                numbers.look(session._jsparkSession.sharedState().statusStore())
+        self._settle()
 
     def _streams(self) -> None:
         queries, self.queries = self.queries, []
@@ -208,6 +232,7 @@ class Recorder:
         if self.queries:
             self.put(self._streams)
         drained = self.drain(timeout)
+        self.put(self._settle_all)
         self.note(self._end(drained))
         return self.drain(timeout) and drained
 
@@ -229,6 +254,8 @@ class Recorder:
         drained = self.drain(timeout)
         if not self._started:
             return
+        self.put(self._settle_all)
+        self.drain(timeout)
         self.spool.write(self._end(drained))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from govtool.spark.live.catalyst import sequence
+from govtool.spark.live.scala import sequence
 
 MAX_SCANS = 200
 _WRITTEN = {"numOutputRows": "rows", "numOutputBytes": "bytes", "numFiles": "files"}
@@ -15,12 +15,12 @@ _READ = {"numOutputRows": "rows", "filesSize": "bytes", "numFiles": "files"}
 def measured(executed: Any) -> dict[str, Any]:
     """Return ``{"write": {rows, bytes, files}, "scans": [{paths, table, rows, bytes, files}]}``, as far as known."""
     found: dict[str, Any] = {}
-    root = _unwrapped(executed)
+    root = unwrapped(executed)
     write = _values(root.metrics(), _WRITTEN)
     if write:
         found["write"] = write
     scans: list[dict[str, Any]] = []
-    for leaf in _leaves(root):
+    for leaf in leaves_of(root):
         if len(scans) == MAX_SCANS:
             found["left_off"] = True
             break
@@ -35,7 +35,7 @@ def measured(executed: Any) -> dict[str, Any]:
     return found
 
 
-def _unwrapped(plan: Any) -> Any:
+def unwrapped(plan: Any) -> Any:
     """The operator that does the work, below those of adaptive execution."""
     for _ in range(8):
         name = plan.getClass().getSimpleName()
@@ -50,7 +50,8 @@ def _unwrapped(plan: Any) -> Any:
     return plan
 
 
-def _leaves(plan: Any) -> Iterator[Any]:
+def leaves_of(plan: Any) -> Iterator[Any]:
+    """The leaves of a physical plan, those behind adaptive execution too."""
     stack = [plan]
     while stack:
         node = stack.pop()

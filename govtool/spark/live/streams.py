@@ -7,12 +7,14 @@ driver made: here their columns are told apart by their ids.
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
 from govtool.spark.live import catalyst, facts
+from govtool.spark.live.scala import sequence
 
 _patched = False
 
@@ -27,6 +29,7 @@ def patch(recorder: Any) -> None:
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
     _patch_create(SparkSession, recorder)
+    _patch_sql(SparkSession, recorder)
     _patch_batches(DataStreamWriter, recorder)
     for name in ("start", "toTable"):
         _patch_start(DataStreamWriter, name, recorder)
@@ -43,6 +46,53 @@ def _patch_create(session_class: Any, recorder: Any) -> None:
         return made
 
     session_class.createDataFrame = create
+
+
+def _patch_sql(session_class: Any, recorder: Any) -> None:
+    """Since Spark 4 a CALL runs while it is analyzed, and no listener hears of it."""
+    import pyspark
+
+    if int(pyspark.__version__.partition(".")[0]) < 4:
+        return
+    original = session_class.sql
+
+    @wraps(original)
+    def sql(self: Any, sqlQuery: str, *args: Any, **kwargs: Any) -> Any:
+        started = time.time()
+        made = original(self, sqlQuery, *args, **kwargs)
+        try:
+            command = call_facts(sqlQuery)
+            if command is not None:
+                recorder.called(facts.session_id(self), command, started, time.time())
+        except Exception:
+            recorder.lost += 1
+        return made
+
+    session_class.sql = sql
+
+
+_COMMENTS = re.compile(r"\A(?:\s|--[^\n]*(?:\n|\Z)|/\*.*?\*/)*", re.DOTALL)
+_CALL = re.compile(r"CALL\s+([\w.`]+)\s*\((?:\s*(?:\w+\s*=>\s*)?['\"]([\w.`]+)['\"]\s*[,)])?", re.IGNORECASE)
+
+
+def call_facts(text: Any) -> dict[str, Any] | None:
+    """The procedure that a statement calls, and the table that its first argument names; None if it is no CALL.
+
+    >>> call_facts("CALL lake.system.rollback_to_snapshot('db.users', 12)")
+    {'does': 'call', 'procedure': 'lake.system.rollback_to_snapshot', 'table': ['lake', 'db', 'users']}
+    """
+    if not isinstance(text, str):
+        return None
+    start = _COMMENTS.match(text)
+    found = _CALL.match(text, start.end() if start is not None else 0)
+    if found is None:
+        return None
+    parts = found[1].replace("`", "").split(".")
+    command: dict[str, Any] = {"does": "call", "procedure": ".".join(parts)}
+    if found[2]:
+        table = found[2].replace("`", "").split(".")
+        command["table"] = [parts[0], *table] if len(parts) > 2 and table[0] != parts[0] else table
+    return command
 
 
 def _patch_batches(writer_class: Any, recorder: Any) -> None:
@@ -91,7 +141,10 @@ def finished(query: Any, started: float, name: str, application: str) -> dict[st
     failure = query.exception()
     if failure is not None:
         line["ok"], line["error"] = False, facts.one_line(str(failure))
-    line.update(catalyst.captured(behind.analyzedPlan()))
+    try:
+        line.update(catalyst.captured(behind.analyzedPlan()))
+    except Exception:  # Delta's sources cannot be written down before a batch has begun
+        line.update(catalyst.captured(behind.lastExecution().analyzed()))
     sink = _sink(behind)
     if sink is None:
         return None
@@ -109,9 +162,10 @@ def _sink(behind: Any) -> dict[str, Any] | None:
     """What the sink of a query writes; None for sinks in memory, on the console, and functions of the job."""
     sink = behind.sink()
     name = sink.getClass().getSimpleName()
-    if name == "FileStreamSink":
+    if name in ("FileStreamSink", "DeltaSink"):
         text = str(sink.toString())  # FileSink[path]
-        return {"path": text[text.index("[") + 1 : text.rindex("]")], "mode": "Append", "stream": True}
+        found = {"path": text[text.index("[") + 1 : text.rindex("]")], "mode": "Append", "stream": True}
+        return {**found, **_table_of(behind)}
     if name.startswith(("ForeachBatch", "Console", "Memory", "Noop", "ForeachWriter", "ForeachWrite")):
         return None
     facts: dict[str, Any] = {"mode": "Append", "stream": True}
@@ -122,9 +176,18 @@ def _sink(behind: Any) -> dict[str, Any] | None:
     return {"relation": text[:100], "mode": "Append", "stream": True}
 
 
+def _table_of(behind: Any) -> dict[str, Any]:
+    """The table that a sink belongs to, where it has one."""
+    try:
+        table = behind.lastExecution().analyzed().catalogTable()
+        return {"table": catalyst.table_parts(table.get().identifier())} if table.isDefined() else {}
+    except Exception:  # a path
+        return {}
+
+
 def _ids(frame: Any) -> list[int]:
     output = frame._jdf.queryExecution().analyzed().output()
-    return [int(attribute.exprId().id()) for attribute in catalyst.sequence(output)]
+    return [int(attribute.exprId().id()) for attribute in sequence(output)]
 
 
 def _plan(frame: Any) -> dict[str, Any]:

@@ -6,6 +6,7 @@ outermost names the table, the one that wrote tells the path, the rows and the b
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -13,12 +14,15 @@ from hashlib import blake2b
 from typing import Any
 
 from govtool.capture.spark import plan as p
-from govtool.capture.spark.analyzed import Analyzed, common_path, nodes_of, place_of, read_plan, tree_of
+from govtool.capture.spark.analyzed.places import common_path, place_of
+from govtool.capture.spark.analyzed.read import Analyzed, read_plan
+from govtool.capture.spark.analyzed.tree import nodes_of, tree_of
 from govtool.capture.spark.commands import SAVE_MODES, Written, written_by
+from govtool.capture.spark.definitions import Defined, defined_by, definition
 from govtool.capture.spark.drawn import drawn
 from govtool.capture.spark.eventlog.executions import HOW as PLAN_TEXT
 from govtool.capture.spark.eventlog.executions import Executed, attempted, named
-from govtool.capture.spark.flow import Flow, derivation, flow_of
+from govtool.capture.spark.flow import Flow, derivation, flow_of, paths_of
 from govtool.capture.spark.identity import Place, column_path, path_name, table_name
 from govtool.capture.spark.live.spool import Line, Process
 from govtool.capture.spark.plantext.read import read_plan as read_plan_text
@@ -36,6 +40,8 @@ _BREAKS = {
     "plan-too-large": "its plan was too large to be written down",
     "plan-unreadable": "its plan could not be written down",
 }
+_TABLE_LOG = re.compile(r"/_delta_log(?:/|\Z)")
+"""What Delta Lake asks its own log is no query of the job's."""
 _VERSIONED = {"delta": "delta", "iceberg": "iceberg"}
 
 
@@ -102,7 +108,7 @@ class Interpreter:
             return _Read(line, None, Flow(), None, str(line.get("break") or "plan-unreadable"))
         try:
             plan = read_plan(line, streams=self._streams, driver=frozenset(self._driver))
-            return _Read(line, plan, flow_of(plan.root, expand_views=self.expand_views), written_by(line, plan.command))
+            return _Read(line, plan, flow_of(plan.root, expand_views=self.expand_views), written_by(line, plan))
         except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError) as error:
             return _Read(line, None, Flow(), None, f"plan-unreadable: {type(error).__name__}: {error}"[:200])
 
@@ -156,15 +162,22 @@ class Interpreter:
         return replace(written, place=replace(written.place, aliases=tuple(aliases)), columns=columns)
 
     def _action(self, root: _Read, group: list[_Read], written: Written | None) -> Executed:
-        main = root if root.plan is not None and root.flow.columns else next((r for r in group if r.flow.columns), root)
+        if root.plan is not None and (root.flow.columns or root.plan.kind):
+            main = root
+        else:
+            main = next((each for each in group if each.flow.columns), root)
         line = root.line
         run_id = self._run_id(line)
         status = "complete" if line.get("ok") else "failed"
+        defined = defined_by(line.get("command"))
+        if defined is not None and written is None:
+            return self._defined(line, run_id, status, defined)
         if main.plan is None:
             return self._unread(root, run_id, status)
         normal = drawn(main.plan.root)
         flow = main.flow
         asked = root.plan is not None and not root.plan.command and bool(flow.reads) and not line.get("inference")
+        asked = asked and not all(_TABLE_LOG.search(read) for read in flow.reads)
         ignored = written is None and not asked
         places = {place.id: place for each in group if each.plan is not None for place in each.plan.places}
         made: Derivation | None = None
@@ -207,6 +220,20 @@ class Interpreter:
             for dataset, known in each.plan.columns if each.plan is not None else ():
                 columns.setdefault(dataset, {}).update({path: type_ or None for path, type_ in known})
         return Executed(run, target, made, outcome, {} if ignored else places, {} if ignored else columns, views)
+
+    def _defined(self, line: Line, run_id: str, status: str, defined: Defined) -> Executed:
+        """What a command did to the catalog; if it failed, that is nothing."""
+        normal = f"{defined.kind} {defined.place.id if defined.place is not None else '?'}"
+        notes = tuple(Diagnostic(code, "warning", message) for code, message in defined.breaks)
+        outputs = (RunOutput(defined.place.id, defined.does),) if defined.place is not None else ()
+        run = self._run(line, run_id, status, outputs=outputs, plan=normal, breaks=notes)
+        if status != "complete" or defined.place is None:
+            return Executed(run, "", None, "opaque" if notes else "ignored")
+        target = defined.place.id
+        made = definition(defined, self._statement(defined.kind, normal, line, run_id)) if defined.mode else None
+        outcome = made.status if made is not None else "opaque" if notes else "ignored"
+        places = {place.id: place for place in (defined.place, defined.source) if place is not None}
+        return Executed(run, target, made, outcome, places)
 
     def _connected(self, line: Line) -> Executed:
         """A write over Spark Connect: its target as the client said it, and the plan as the server explained it."""
@@ -382,8 +409,9 @@ class Interpreter:
         total: dict[str, int] = {}
         for each in group:
             total = (each.line.get("metrics") or {}).get("write") or total
-        names = written.columns or tuple(column.name for column in flow.columns)
-        fields = tuple((path, "") for path in dict.fromkeys(column_path(name) for name in names))
+        names = written.columns
+        paths = paths_of(flow.columns) if names is None else [column_path(name) for name in names]
+        fields = tuple((path, "") for path in dict.fromkeys(paths))
         rows, bytes_, files = (total.get(key) for key in ("rows", "bytes", "files"))
         return (RunOutput(written.place.id, written.save_mode, rows, bytes_, files, fields=fields),)
 
@@ -427,7 +455,8 @@ def _same_query(before: Line, after: Line) -> bool:
 
 def _ids(line: Line) -> tuple[object, ...]:
     try:
-        return tuple(output.id for output in p.outputs_of(read_plan(line).root))
+        root = read_plan(line).root
+        return () if isinstance(root, p.Modify) else tuple(output.id for output in p.outputs_of(root))
     except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError):
         return ()
 

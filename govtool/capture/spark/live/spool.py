@@ -27,6 +27,8 @@ class Process:
     """Writes over Spark Connect, by plan text."""
     streams: list[Line] = field(default_factory=list)
     """What Python patches noted: streams, batches, data of the driver."""
+    numbers: dict[int, Line] = field(default_factory=dict)
+    """Numbers of executions that were known only after they were written down, by ``n``."""
     troubles: list[str] = field(default_factory=list)
     end: Line | None = None
     """None: the process was killed, or could not write its end."""
@@ -48,6 +50,7 @@ def read_spool(folder: Path) -> list[Process]:
                 _take(line, process)
         except OSError as error:
             process.troubles.append(f"spool: {error.strerror or error}")
+        process.executions = [{**line, **process.numbers.get(line.get("n", -1), {})} for line in process.executions]
         found.append(process)
     return found
 
@@ -79,6 +82,8 @@ def _take(line: Line, process: Process) -> None:
             process.connected.append(line)
         case "end":
             process.end = line
+        case "number" if isinstance(line.get("n"), int):
+            process.numbers[line["n"]] = {key: line[key] for key in ("execution", "root", "inference") if key in line}
         case "trouble":
             process.troubles.append(str(line.get("what", "")))
         case _:

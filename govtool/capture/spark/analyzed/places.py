@@ -1,0 +1,75 @@
+"""Datasets as facts about leaves and commands name them, and types as SQL writes them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from govtool.capture.spark.analyzed.tree import Json
+from govtool.capture.spark.identity import Place, jdbc_name, path_name, table_name, topic_name
+
+_VERSION = re.compile(r"@(?:v\d+|\d{17})\Z")
+"""Which version of a Delta table, behind its path."""
+_STATE = re.compile(r"(?:branch|tag|snapshot_id|at_timestamp)_.+\Z")
+"""A branch or a state of an Iceberg table, as the last part of its name."""
+
+
+def place_of(facts: Json) -> Place | None:
+    """The dataset that facts about a leaf or a command name; None if they name none."""
+    paths = [path for path in facts.get("paths") or ([facts["path"]] if facts.get("path") else []) if path]
+    if facts.get("table"):
+        parts = [str(part) for part in facts["table"]]
+        if "/" in parts[-1]:  # delta.`/lake/orders`
+            return Place(path_name(_VERSION.sub("", parts[-1]) if not paths else common_path(paths)), "file")
+        if len(parts) > 2 and "iceberg" in str(facts.get("relation", "")) and _STATE.match(parts[-1]):
+            parts.pop()
+        name = table_name(tuple(parts))
+        aliases = tuple(dict.fromkeys(path_name(path) for path in paths[:1]))
+        return Place(name, "view" if facts.get("view") else "table", aliases)
+    if facts.get("url"):
+        table = str(facts.get("dbtable") or "")
+        return Place(jdbc_name(str(facts["url"]), table or "query"), "table")
+    if facts.get("topic"):
+        return Place(topic_name(str(facts.get("kafka.bootstrap.servers") or ""), str(facts["topic"])), "table")
+    if paths:
+        return Place(path_name(common_path(paths)), "file")
+    return None
+
+
+def common_path(paths: Sequence[str]) -> str:
+    """The path of files that are read as one: the folder that all of them are in."""
+    if len(paths) == 1:
+        return paths[0]
+    split = [path.rstrip("/").split("/") for path in paths]
+    shared: list[str] = []
+    for parts in zip(*split, strict=False):
+        if len(set(parts)) > 1:
+            break
+        shared.append(parts[0])
+    return "/".join(shared)
+
+
+def type_text(type_: object) -> str:
+    """A type of Spark's JSON schemas as SQL writes it.
+
+    >>> type_text({"type": "array", "elementType": "long", "containsNull": True})
+    'array<bigint>'
+    """
+    if isinstance(type_, str):
+        return {"long": "bigint", "integer": "int", "short": "smallint", "byte": "tinyint"}.get(type_, type_)
+    if not isinstance(type_, Mapping):
+        return ""
+    kind = type_.get("type")
+    if kind == "array":
+        return f"array<{type_text(type_.get('elementType'))}>"
+    if kind == "map":
+        return f"map<{type_text(type_.get('keyType'))},{type_text(type_.get('valueType'))}>"
+    if kind == "struct":
+        fields = ",".join(f"{field.get('name')}:{type_text(field.get('type'))}" for field in type_.get("fields") or ())
+        return f"struct<{fields}>"
+    return str(kind or "")
+
+
+def table_parts(identifier: Json) -> tuple[str, ...]:
+    """Catalog, database and table of an identifier, as many as it has."""
+    return tuple(str(identifier[key]) for key in ("catalog", "database", "table") if identifier.get(key))

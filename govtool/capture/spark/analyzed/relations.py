@@ -1,0 +1,293 @@
+"""Catalyst's relations, as `plan.Node`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from govtool.capture.spark import plan as p
+from govtool.capture.spark.analyzed.expressions import ExpressionReader
+from govtool.capture.spark.analyzed.places import place_of, table_parts, type_text
+from govtool.capture.spark.analyzed.tree import Json, Tree, id_of, is_tree, named, number, snake, tree_of, trees
+from govtool.capture.spark.catalyst import function_name
+from govtool.capture.spark.identity import Place, column_path, table_name
+from govtool.capture.spark.lost import LOST
+
+UNKNOWN = "break.operator"
+"""A plan node that is not known: what comes out of it is opaque."""
+
+_THROUGH = frozenset(
+    {
+        "SubqueryAlias", "GlobalLimit", "LocalLimit", "Limit", "Offset", "Tail", "Sample", "Repartition",
+        "ResolvedHint", "UnresolvedHint", "RebalancePartitions", "EventTimeWatermark", "CollectMetrics", "ReturnAnswer",
+        "Subquery",
+        "CTERelationDef", "WithWindowDefinition", "LimitAndOffset", "CoalescePartitions", "DataFrameDropColumns",
+        "InsertStarAction", "LeafNodeHint", "SupervisingCommand", "WriteFiles", "RepartitionByRange", "PipeOperator",
+    }
+)  # fmt: skip
+
+
+class RelationReader(ExpressionReader):
+    """Reads one plan."""
+
+    def __init__(self, leaves: Json, streams: Mapping[int, p.Node], driver: frozenset[int]) -> None:
+        self.leaves = leaves
+        self.streams = streams
+        self.driver = driver
+        self.places: dict[str, Place] = {}
+        self.columns: dict[str, tuple[tuple[str, str], ...]] = {}
+
+    def relation(self, root: Tree) -> p.Node:
+        """Return a relation; the children first, on a stack of its own."""
+        done: list[p.Node] = []
+        stack: list[tuple[Tree, bool]] = [(root, False)]
+        while stack:
+            tree, seen = stack.pop()
+            if seen or not tree.children:
+                count = len(tree.children)
+                children = done[len(done) - count :] if count else []
+                del done[len(done) - count :]
+                done.append(self._node(tree, children))
+            else:
+                stack.append((tree, True))
+                stack.extend((child, False) for child in reversed(tree.children))
+        return done[0]
+
+    def _node(self, tree: Tree, children: list[p.Node]) -> p.Node:
+        read: Callable[[Tree, list[p.Node]], p.Node] | None = getattr(self, f"_{snake(tree.name)}", None)
+        if read is not None:
+            return read(tree, children)
+        if tree.name in _THROUGH and len(children) == 1:
+            return children[0]
+        if tree.name in LOST:
+            code, name = LOST[tree.name]
+            keys = tuple(self.expressions(tree, "groupingAttributes"))
+            outputs = self._outputs(tree) or (p.outputs_of(children[0]) if children else ())
+            return p.Lost(tuple(children), outputs, code, name, keys)
+        if (
+            tree.name in ("LogicalRelation", "HiveTableRelation")
+            or "Relation" in tree.name
+            or "DataSource" in tree.name
+        ):
+            return self._leaf(tree)
+        outputs = self._outputs(tree) or (p.outputs_of(children[0]) if children else ())
+        return p.Lost(tuple(children), outputs, UNKNOWN, f"{tree.name} is not known")
+
+    def _outputs(self, tree: Tree) -> tuple[p.Named, ...]:
+        for key in ("output", "outputAttrs", "outputObjAttr", "functionExpr"):
+            found = named(tree.fields.get(key))
+            if found and key != "functionExpr":
+                return found
+        return ()
+
+    def _project(self, tree: Tree, children: list[p.Node]) -> p.Node:
+        return p.Project(children[0], self.computed(tree, "projectList"))
+
+    def _filter(self, tree: Tree, children: list[p.Node]) -> p.Node:
+        return p.Filter(children[0], self.one(tree, "condition"))
+
+    def _aggregate(self, tree: Tree, children: list[p.Node]) -> p.Node:
+        outputs = self.computed(tree, "aggregateExpressions")
+        keys = tuple(self.expressions(tree, "groupingExpressions"))
+        child = children[0]
+        pivot = _pivot_columns(outputs)
+        if pivot and isinstance(child, p.Aggregate):
+            # PIVOT groups by its column first; that decides which column of the output a row adds to, and no rows.
+            own = {output.id: output.value for output in child.outputs}
+            kept = tuple(key for key in child.keys if not _is_any(key, pivot, own))
+            child = p.Aggregate(child.child, kept, child.outputs)
+        return p.Aggregate(child, keys, outputs)
+
+    def _sort(self, tree: Tree, children: list[p.Node]) -> p.Node:
+        return p.Sort(children[0], tuple(self.expressions(tree, "order")))
+
+    def _repartition_by_expression(self, tree: Tree, children: list[p.Node]) -> p.Node:
+        return p.Sort(children[0], tuple(self.expressions(tree, "partitionExpressions")))
+
+    def _distinct(self, tree: Tree, children: list[p.Node]) -> p.Node:
+        child = children[0]
+        if isinstance(child, p.Union) and not child.distinct:
+            return p.union(child.children, child.outputs, distinct=True)
+        return p.Distinct(child)
+
+    def _deduplicate(self, tree: Tree, children: list[p.Node]) -> p.Node:
+        return p.Distinct(children[0], tuple(self.expressions(tree, "keys")))
+
+    _deduplicate_within_watermark = _deduplicate
+
+    def _union(self, tree: Tree, children: list[p.Node]) -> p.Node:
+        return p.union(children, p.outputs_of(children[0]))
+
+    def _intersect(self, tree: Tree, children: list[p.Node]) -> p.Node:
+        return p.SetOperation(p.uncast(children[0]), p.uncast(children[1]))
+
+    _except = _intersect
+
+    def _join(self, tree: Tree, children: list[p.Node]) -> p.Node:
+        kind = _join_type(tree.fields.get("joinType"))
+        condition = self.optional(tree, "condition")
+        return p.Join(children[0], children[1], condition, left_only=kind in ("LeftSemi", "LeftAnti"))
+
+    def _as_of_join(self, tree: Tree, children: list[p.Node]) -> p.Node:
+        parts = [self.optional(tree, key) for key in ("asOfCondition", "condition", "orderExpression")]
+        known = tuple(part for part in parts if part is not None)
+        return p.Join(children[0], children[1], p.Apply("", known) if known else None)
+
+    def _lateral_join(self, tree: Tree, children: list[p.Node]) -> p.Node:
+        right = next(trees(tree.fields.get("right")), None)
+        plan = right.fields.get("plan") if right is not None else None
+        if not is_tree(plan):
+            return p.Lost(tuple(children), p.outputs_of(children[0]), UNKNOWN, "a lateral join without a right side")
+        inner = self.relation(tree_of(plan))  # type: ignore[arg-type]
+        return p.Join(children[0], inner, self.optional(tree, "condition"), lateral=True)
+
+    def _window(self, tree: Tree, children: list[p.Node]) -> p.Node:
+        return p.Extend(children[0], self.computed(tree, "windowExpressions"))
+
+    def _with_cte(self, tree: Tree, children: list[p.Node]) -> p.Node:
+        # The plan comes first or last, by version; the definitions are known by their class.
+        body = next(i for i, child in enumerate(tree.children) if child.name != "CTERelationDef")
+        definitions = tuple(
+            (number(child.fields.get("id")), children[i])
+            for i, child in enumerate(tree.children)
+            if child.name == "CTERelationDef"
+        )
+        return p.With(definitions, children[body])
+
+    def _cte_relation_ref(self, tree: Tree, children: list[p.Node]) -> p.Node:
+        return p.Reference(number(tree.fields.get("cteId")), named(tree.fields.get("output")))
+
+    def _union_loop(self, tree: Tree, children: list[p.Node]) -> p.Node:
+        outputs = named(tree.fields.get("outputAttrIds")) or p.outputs_of(children[0])
+        ids = tree.fields.get("outputAttrIds")
+        if isinstance(ids, list) and all(isinstance(item, int) for item in ids) and len(ids) == len(outputs):
+            outputs = tuple(p.Named(item, old.name) for item, old in zip(ids, outputs, strict=True))
+        return p.Loop(number(tree.fields.get("id")), p.uncast(children[0]), p.uncast(children[1]), outputs)
+
+    def _union_loop_ref(self, tree: Tree, children: list[p.Node]) -> p.Node:
+        return p.Reference(number(tree.fields.get("loopId")), named(tree.fields.get("output")))
+
+    def _expand(self, tree: Tree, children: list[p.Node]) -> p.Node:
+        outputs = named(tree.fields.get("output"))
+        projections = tree.fields.get("projections")
+        if not isinstance(projections, list) or not projections:
+            return p.Lost(tuple(children), outputs, UNKNOWN, "the projections of Expand were not written down")
+        rows = tuple(tuple(self.expression(item) for item in trees(row)) for row in projections)
+        return p.Expand(children[0], rows, outputs)
+
+    def _generate(self, tree: Tree, children: list[p.Node]) -> p.Node:
+        generator = next(trees(tree.fields.get("generator")))
+        outputs = named(tree.fields.get("generatorOutput"))
+        name = function_name(generator.name)
+        arguments = generator.children
+        rows, reason = 1, ""
+        while name in ("generator_outer", "user_defined_generator") and len(arguments) == 1:
+            generator = arguments[0]
+            name, arguments = function_name(generator.name), generator.children
+        if generator.name == "Stack" and arguments:
+            rows = number(arguments[0].fields.get("value"), 1)
+            arguments = arguments[1:]
+        elif generator.name in (
+            "PythonUDTF",
+            "UserDefinedGenerator",
+            "HiveGenericUDTF",
+            "UserDefinedPythonTableFunction",
+        ):
+            reason = f"python-udf: {generator.fields.get('name') or 'table function'}"
+        pos = {"PosExplode": "posexplode", "VariantExplode": "variant_explode"}
+        is_position = generator.name == "PosExplode"
+        is_map = generator.name in ("Explode", "PosExplode") and len(outputs) - is_position > 1
+        return p.Generate(
+            children[0],
+            pos.get(generator.name, name),
+            tuple(self.expression(argument) for argument in arguments),
+            outputs,
+            rows,
+            reason,
+            map=is_map,
+        )
+
+    def _local_relation(self, tree: Tree, children: list[p.Node]) -> p.Node:
+        return p.Values(named(tree.fields.get("output")))
+
+    def _range(self, tree: Tree, children: list[p.Node]) -> p.Node:
+        return p.Values(named(tree.fields.get("output")))
+
+    def _one_row_relation(self, tree: Tree, children: list[p.Node]) -> p.Node:
+        return p.Values(())
+
+    def _view(self, tree: Tree, children: list[p.Node]) -> p.Node:
+        described = tree.fields.get("desc") or {}
+        identifier = described.get("identifier") or {}
+        temporary = tree.fields.get("isTempView") or not identifier.get("database")
+        if temporary or identifier.get("database") == "global_temp":
+            return children[0]
+        name = table_name(table_parts(identifier))
+        place = Place(name, "view")
+        self.places.setdefault(place.id, place)
+        outputs = p.outputs_of(children[0])
+        self.columns.setdefault(place.id, tuple((column_path(output.name), "") for output in outputs))
+        return p.View(place.id, p.uncast(children[0]), outputs)
+
+    def _logical_rdd(self, tree: Tree, children: list[p.Node]) -> p.Node:
+        outputs = named(tree.fields.get("output"))
+        ids = {output.id for output in outputs}
+        stream = next((self.streams[i] for i in ids if i in self.streams), None)
+        if stream is not None and len(p.outputs_of(stream)) == len(outputs):
+            return p.Renamed(stream, outputs)
+        if ids & self.driver:
+            return p.Values(outputs)
+        return p.Lost((), outputs, "break.rdd", "rows come from an RDD: where they were before is not known")
+
+    _external_rdd = _logical_rdd
+
+    def _deserialize_to_object(self, tree: Tree, children: list[p.Node]) -> p.Node:
+        return children[0]
+
+    def _serialize_from_object(self, tree: Tree, children: list[p.Node]) -> p.Node:
+        outputs = tuple(
+            p.Named(id_of(item), str(item.fields.get("name", ""))) for item in trees(tree.fields.get("serializer"))
+        )
+        child = children[0]
+        if isinstance(child, p.Lost):
+            return p.Lost(child.children, outputs, child.code, child.message, child.keys)
+        return p.Lost((child,), outputs, "break.typed", "rows pass through objects of the JVM")
+
+    def _merge_rows(self, tree: Tree, children: list[p.Node]) -> p.Node:
+        outputs = named(tree.fields.get("output"))
+        return p.Lost(tuple(children), outputs, UNKNOWN, "MergeRows outside of a MERGE")
+
+    def _leaf(self, tree: Tree) -> p.Node:
+        """A table, a path, whatever else a plan begins with."""
+        outputs = named(tree.fields.get("output"))
+        facts = self.leaves.get(str(tree.fields.get("leaf", ""))) or {}
+        place = place_of(facts)
+        if place is None:
+            source = facts.get("relation") or tree.name
+            return p.Lost((), outputs, "break.source", f"a source without a name: {source}")
+        known = self.places.get(place.id)
+        if known is None or place.aliases:
+            self.places[place.id] = place
+        types = {id_of(item): item.fields.get("dataType") for item in trees(tree.fields.get("output"))}
+        self.columns[place.id] = tuple((column_path(o.name), type_text(types.get(o.id))) for o in outputs)
+        return p.Scan(place.id, outputs)
+
+
+def _join_type(value: object) -> str:
+    if isinstance(value, Mapping):
+        text = str(value.get("object") or value.get("k") or "")
+        return text.rsplit(".", 1)[-1].rstrip("$")
+    return str(value or "")
+
+
+def _pivot_columns(outputs: Sequence[p.Output]) -> frozenset[int]:
+    """Ids of the columns that PIVOT turns into columns."""
+    found = set()
+    for output in outputs:
+        value = output.value
+        if isinstance(value, p.Steered) and isinstance(value.value, p.Apply) and value.value.name == "":
+            found |= {by.id for by in value.by if isinstance(by, p.Attribute)}
+    return frozenset(found)
+
+
+def _is_any(key: p.Expression, ids: frozenset[int], own: Mapping[int, p.Expression]) -> bool:
+    return any(key == p.Attribute(i, getattr(key, "name", "")) or own.get(i) == key for i in ids)

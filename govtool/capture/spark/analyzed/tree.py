@@ -1,0 +1,112 @@
+"""A tree of Catalyst as the spool has it: nodes in preorder, taken apart.
+
+Each node has its class ``c``, the number of its children ``n``, and its fields; fields that are expressions are such
+lists themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from govtool.capture.spark import plan as p
+
+Json = Mapping[str, Any]
+
+
+@dataclass(slots=True)
+class Tree:
+    """A node of Catalyst's tree with its children."""
+
+    name: str
+    fields: Json
+    children: list[Tree]
+
+
+def tree_of(nodes: Sequence[Json]) -> Tree:
+    """Return a tree from its nodes in preorder; ten thousand levels need no Python frames.
+
+    Raises:
+        ValueError: There are too few nodes or too many.
+    """
+    root: Tree | None = None
+    open_: list[tuple[Tree, int]] = []
+    for node in nodes:
+        tree = Tree(str(node.get("c", "")), node, [])
+        while open_ and len(open_[-1][0].children) == open_[-1][1]:
+            open_.pop()
+        if open_:
+            open_[-1][0].children.append(tree)
+        elif root is None:
+            root = tree
+        else:
+            raise ValueError("a plan has more nodes than its root has")
+        open_.append((tree, int(node.get("n", 0))))
+    if root is None or any(len(tree.children) < count for tree, count in open_):
+        raise ValueError("a plan lacks nodes")
+    return root
+
+
+def nodes_of(root: Tree) -> list[Json]:
+    """The nodes of a tree in preorder; the inverse of `tree_of`."""
+    found: list[Json] = []
+    stack = [root]
+    while stack:
+        tree = stack.pop()
+        found.append(tree.fields)
+        stack.extend(reversed(tree.children))
+    return found
+
+
+def is_tree(value: object) -> bool:
+    """Whether a field holds a tree."""
+    return isinstance(value, list) and bool(value) and isinstance(value[0], dict) and "c" in value[0]
+
+
+def trees(value: object) -> Iterator[Tree]:
+    """The expressions of a field: one, a list of them, a list of lists."""
+    if is_tree(value):
+        yield tree_of(value)  # type: ignore[arg-type]
+    elif isinstance(value, list):
+        for item in value:
+            yield from trees(item)
+
+
+def named(value: object) -> tuple[p.Named, ...]:
+    """The attributes of a field."""
+    return tuple(
+        p.Named(id_of(tree), str(tree.fields.get("name", "")))
+        for tree in trees(value)
+        if tree.fields.get("exprId") is not None
+    )
+
+
+def id_of(tree: Tree) -> int:
+    """The id of an attribute, or of what is computed.
+
+    Raises:
+        ValueError: It has none.
+    """
+    number = tree.fields.get("exprId")
+    if not isinstance(number, int):
+        raise ValueError(f"{tree.name} has no id")
+    return number
+
+
+def number(value: object, default: int = 0) -> int:
+    """A number of a field, or the default."""
+    try:
+        return int(value)  # type: ignore[call-overload,no-any-return]
+    except (TypeError, ValueError):
+        return default
+
+
+def snake(name: str) -> str:
+    """``LocalLimit`` as ``local_limit``."""
+    text = ""
+    for i, char in enumerate(name):
+        if char.isupper() and i and (not name[i - 1].isupper() or (i + 1 < len(name) and name[i + 1].islower())):
+            text += "_"
+        text += char.lower()
+    return text

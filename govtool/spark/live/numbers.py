@@ -1,0 +1,111 @@
+"""Which number Spark gave an execution that the listener heard of.
+
+A listener is handed the ``QueryExecution``; its number, and that of the execution that it is a part of, are in Spark's
+store of executions. Since Spark 4.2 both have the id of the query. Before, they share the accumulators of their
+metrics, which are unique in an application; commands that measure nothing are known by the text of their plan.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import islice
+from typing import Any, NamedTuple
+
+from govtool.spark.live.physical import leaves_of, unwrapped
+
+MAX_LEAVES = 20
+MAX_AHEAD = 1000
+"""Executions that are asked for at once."""
+
+_INFERENCE = re.compile(r"DataFrameReader\.|DataStreamReader\.|FileStreamSource|InferSchema")
+"""Where Spark only looks at files to tell their schema."""
+_ACCUMULATOR = re.compile(r"\(id: (\d+)")
+_METRIC = re.compile(r"SQLPlanMetric\(.*?,(\d+),[a-zA-Z]+\)", re.DOTALL)
+
+
+class Mark(NamedTuple):
+    """What tells an execution."""
+
+    query: str
+    """The query's id; empty before Spark 4.2."""
+    accumulators: frozenset[int]
+    text: str
+    """The plan, of a command without metrics."""
+
+
+class _Entry(NamedTuple):
+    number: int
+    root: Any
+    inference: bool
+    mark: Mark
+
+
+class Numbers:
+    """The executions of one application that no one has asked for yet."""
+
+    def __init__(self) -> None:
+        self._next = 0
+        self._entries: dict[int, _Entry] = {}
+        self._queries: dict[str, int] = {}
+
+    def look(self, store: Any) -> None:
+        """Take in what Spark's store has that was not there before."""
+        for _ in range(MAX_AHEAD):
+            found = store.execution(self._next)
+            if not found.isDefined():
+                break
+            data = found.get()
+            inference = bool(_INFERENCE.search(str(data.details()).split("\n", 1)[0]))
+            try:
+                mark = Mark(str(data.queryId().toString()), frozenset(), "")
+            except Exception:
+                numbers = frozenset(int(number) for number in _METRIC.findall(data.metrics().mkString("\x01")))
+                mark = Mark("", numbers, "" if numbers else str(data.physicalPlanDescription()))
+            entry = _Entry(int(data.executionId()), data.rootExecutionId(), inference, mark)
+            self._entries[entry.number] = entry
+            if mark.query:
+                self._queries[mark.query] = entry.number
+            self._next += 1
+        while len(self._entries) > 4 * MAX_AHEAD:
+            gone = self._entries.pop(next(iter(self._entries)))
+            self._queries.pop(gone.mark.query, None)
+
+    def mark(self, execution: Any) -> Mark:
+        """What tells an execution that was heard of."""
+        try:
+            return Mark(str(execution.queryId().toString()), frozenset(), "")
+        except Exception:
+            executed = execution.executedPlan()
+        numbers: set[int] = set()
+        for node in (unwrapped(executed), *islice(leaves_of(executed), MAX_LEAVES)):
+            numbers.update(int(number) for number in _ACCUMULATOR.findall(node.metrics().values().mkString("\x01")))
+        return Mark("", frozenset(numbers), "" if numbers else _explained(execution))
+
+    def take(self, mark: Mark) -> dict[str, Any] | None:
+        """The numbers of an execution, once; None if the store does not know it (yet)."""
+        number = self._queries.pop(mark.query, None) if mark.query else self._measured(mark)
+        if number is None:
+            return None
+        entry = self._entries.pop(number)
+        found: dict[str, Any] = {"execution": entry.number, "root": entry.root}
+        if entry.inference:
+            found["inference"] = True
+        return found
+
+    def _measured(self, mark: Mark) -> int | None:
+        shared = {n: len(e.mark.accumulators & mark.accumulators) for n, e in self._entries.items()}
+        best = max(shared, key=lambda n: (shared[n], -n), default=None)
+        if best is not None and shared[best]:
+            return best
+        if mark.accumulators or not mark.text:
+            return None
+        return next((n for n, entry in self._entries.items() if entry.mark.text == mark.text), None)
+
+
+def _explained(execution: Any) -> str:
+    """The plan as the start of an execution is announced with."""
+    from pyspark import SparkContext
+
+    mode = execution.sparkSession().sessionState().conf().uiExplainMode()
+    modes = SparkContext._active_spark_context._jvm.org.apache.spark.sql.execution.ExplainMode  # type: ignore[union-attr]
+    return str(execution.explainString(modes.fromString(mode)))

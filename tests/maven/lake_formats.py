@@ -1,0 +1,60 @@
+"""What is the same in the tests of every lake format: a job of all cases, and the comparisons."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from lake_cases import CHANGES, DEFINITIONS, DELETE_IN, EVOLVING, SCHEMA, SETUP, UPDATE_IN, WRITES, Case
+from lake_jobs import Ran
+
+START = """
+from pyspark.sql import SparkSession
+
+spark = SparkSession.builder.getOrCreate()
+"""
+
+
+def job(cases: Sequence[Case], place: str, format: str, properties: str = "", more: str = "") -> str:
+    """The text of a script that runs the statements of the set-up and of cases, then what else is wanted."""
+    texts = [*SETUP, *(case.text for case in cases)]
+    values = {"t": place, "format": format, "properties": properties}
+    lines = [f"spark.sql({text.format(**values)!r})" for text in texts]
+    return START + "\n".join(lines) + "\n" + more
+
+
+def cases_of(*, subqueries: bool) -> list[Case]:
+    """The cases, in the order in which they are run."""
+    extra = [UPDATE_IN, DELETE_IN] if subqueries else []
+    return [*CHANGES, *extra, EVOLVING, *WRITES, *DEFINITIONS]
+
+
+def said(ran: Ran, place: str, *, logged: bool = False, targets: str = ".*") -> list[tuple[str, frozenset[str]]]:
+    """What was said of tables, in order: heads with edges, as cases have them; queries and views apart."""
+    found = []
+    for _, derivations in ran.logged() if logged else ran.live():
+        for each in derivations:
+            name = each.target.removeprefix(place)
+            if each.target_kind == "query" or not re.fullmatch(targets, name):
+                continue
+            edges = (f"{e.target_path} <- {e.source.text.removeprefix(place)} {e.kind.label}" for e in each.edges)
+            found.append((f"{name} {each.statement.kind} {each.mode}", frozenset(edges)))
+    return found
+
+
+def expected(cases: Sequence[Case]) -> list[tuple[str, frozenset[str]]]:
+    """What cases say."""
+    return [(case.said, frozenset(case.edges)) for case in cases if case.said]
+
+
+def in_sql(case: Case) -> frozenset[str]:
+    """What the SQL extractor says of the text of a case."""
+    from govtool.capture.sql.extract import Options, extract
+    from govtool.capture.sql.files import Script
+    from govtool.capture.sql.schema import schema_from_mapping
+
+    schema = schema_from_mapping(SCHEMA, "spark")
+    text = case.text.format(t="", format="delta", properties="")
+    found = extract([Script("case.sql", text)], Options(dialect="spark", schema=schema))
+    (derivation,) = found.derivations
+    return frozenset(f"{e.target_path} <- {e.source.text} {e.kind.label}" for e in derivation.edges)
