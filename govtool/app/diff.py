@@ -1,8 +1,9 @@
-"""The difference of the graphs of two commits, from the fragments that differ.
+"""The difference of the graphs of two commits.
 
-Only those fragments are read and folded. Whether what they say is said elsewhere, too, is looked up in the local
-indexes of both commits if they are there; otherwise the other fragments are looked through for the datasets in
-question.
+Where the local indexes of both are there, the digests that these keep of every dataset say which datasets differ, and
+only of these more is read. Otherwise only the fragments that are live at one of the two are compared, row by row; what
+is left is looked up in the others, of which a few columns are read, and a small graph of the statements in question is
+made for either version. Neither needs memory for more than those statements and some numbers a statement.
 """
 
 from __future__ import annotations
@@ -11,9 +12,11 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from govtool.app.index import cached_index
-from govtool.query.diff import Difference, Facts, concerned, difference, facts, spilled
+from govtool.query.diff import Difference, difference, facts, unlike
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
     from govtool.graph.index import Index
     from govtool.store import Commit, FragmentRef, Reader
 
@@ -30,64 +33,53 @@ def diff_commits(store: Reader, old: Commit, new: Commit) -> Difference:
     from govtool.store.changes import fragment_changes
 
     changed = fragment_changes(store.objects, old, new)
-    removed = [ref for ref in changed.removed if ref.table == DERIVATIONS]
-    added = [ref for ref in changed.added if ref.table == DERIVATIONS]
-    sides = list(_tables(store, removed)), list(_tables(store, added))
-    left, right, touched = _unequal(*sides)
-    names = touched | concerned(facts(_index(left)), facts(_index(right)))
-    if not names:
+    removed, added = ([ref for ref in side if ref.table == DERIVATIONS] for side in changed)
+    if not removed and not added:
         return Difference(())
-    return difference(*_whole(store, old, new, names, sides, set(added)))
+    before, after = cached_index(store, old), cached_index(store, new)
+    if before is not None and after is not None:
+        return _between(before, after)
+    return _from_fragments(store, new, removed, added)
 
 
-def _unequal(old: list[Any], new: list[Any]) -> tuple[list[Any], list[Any], set[str]]:
-    """Of two sides the rows that only one of them has, and the datasets that these make or take away."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
+def _from_fragments(
+    store: Reader, new: Commit, removed: Sequence[FragmentRef], added: Sequence[FragmentRef]
+) -> Difference:
+    from govtool.model.columnar import DERIVATIONS, schema
+    from govtool.query.survey import BOTH, COLUMNS, NEW, OLD, Survey
 
-    from govtool.model.signatures import signatures
+    survey = Survey()
+    taken: list[tuple[FragmentRef, int]] = []
+    for side, refs in ((OLD, removed), (NEW, added)):
+        for ref, table in _tables(store, refs):
+            survey.add(table, side)
+            taken.append((ref, side))
+    seeds, moved = survey.unlike()
+    if not seeds and not moved:
+        return Difference(())
+    fresh = {ref[:5] for ref in added}  # A fragment is the same in whichever pack it lies.
+    common = [ref for ref in store.fragments(new) if ref.table == DERIVATIONS and ref[:5] not in fresh]
+    for ref, table in _tables(store, common, COLUMNS):
+        survey.add(table, BOTH)
+        taken.append((ref, BOTH))
+    names = survey.concerned(seeds, moved)
+    rows = survey.speaking(names)
+    chosen = sorted(((*taken[number], places) for number, places in rows.items()), key=lambda item: item[0])
+    parts: tuple[list[Any], list[Any]] = ([], [])
+    for (_, side, places), (_, table) in zip(chosen, _tables(store, (item[0] for item in chosen)), strict=True):
+        part = table.take(places).cast(schema())  # without the dictionaries, which are of the whole fragment
+        for one in (OLD, NEW):
+            if side in (one, BOTH):
+                parts[one].append(part)
+    return _between(_index(parts[OLD]), _index(parts[NEW]), names)
 
-    if not old or not new:
-        return old, new, set()
-    table = pa.concat_tables([*old, *new])
-    count = sum(part.num_rows for part in old)
-    told = signatures(table).tolist()
-    before, after = set(told[:count]), set(told[count:])
-    sides = (
-        table.slice(0, count).filter(pa.array([s not in after for s in told[:count]], pa.bool_())),
-        table.slice(count).filter(pa.array([s not in before for s in told[count:]], pa.bool_())),
-    )
-    names: set[str] = set()
-    for side in sides:
-        names.update(side.column("target").to_pylist())
-        # What is renamed is made no longer, and only the edge says what it was.
-        renaming = side.filter(pc.equal(side.column("mode"), "rename"))
-        names.update(e["source_dataset"] for edges in renaming.column("edges").to_pylist() for e in edges)
-    return [sides[0]], [sides[1]], names
 
-
-def _whole(
-    store: Reader,
-    old: Commit,
-    new: Commit,
-    names: set[str],
-    sides: tuple[list[Any], list[Any]],
-    added: set[FragmentRef],
-) -> tuple[Facts, Facts]:
-    """What the whole of each version says of the datasets in question."""
-    from govtool.model.columnar import DERIVATIONS
-
-    cached = cached_index(store, old), cached_index(store, new)
-    rest = sorted(ref for ref in store.fragments(new) if ref.table == DERIVATIONS and ref not in added)
-    while True:
-        left, right = cached
-        if left is None or right is None:
-            speaking = [table for table in _tables(store, rest) if _mentions(table, names)]
-            left, right = _index([*sides[0], *speaking]), _index([*sides[1], *speaking])
-        more = names | spilled(left, names) | spilled(right, names)
-        if more == names:
-            return facts(left, names), facts(right, names)
-        names = more
+def _between(old: Index, new: Index, names: Collection[str] | None = None) -> Difference:
+    """The difference of two graphs, or of what they say of some datasets."""
+    differ = unlike(old, new)
+    if names is not None:
+        differ.intersection_update(names)
+    return difference(facts(old, differ), facts(new, differ))
 
 
 def _index(tables: list[Any]) -> Index:
@@ -97,27 +89,14 @@ def _index(tables: list[Any]) -> Index:
     return Index(b"".join(build(tables)))
 
 
-def _tables(store: Reader, refs: Iterable[FragmentRef]) -> Iterator[Any]:
+def _tables(
+    store: Reader, refs: Iterable[FragmentRef], columns: Sequence[str] | None = None
+) -> Iterator[tuple[FragmentRef, Any]]:
+    """Fragments in the order in which an index takes them in."""
     from govtool.model.columnar import read_table
 
-    # The same bytes may be live for two sources; they say the same.
-    distinct = list({ref.sha256: ref for ref in refs}.values())
-    for start in range(0, len(distinct), _BATCH):
-        for data in store.read_many(distinct[start : start + _BATCH]):
-            yield read_table(data)
-
-
-def _mentions(table: Any, names: set[str]) -> bool:
-    """Whether a fragment makes or reads one of the datasets."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    wanted = pa.array(sorted(names), pa.string())
-    edges = pc.list_flatten(table.column("edges").combine_chunks())
-    for column in (table.column("target").combine_chunks(), pc.struct_field(edges, "source_dataset")):
-        chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
-        for chunk in chunks:
-            values = chunk.dictionary if isinstance(chunk, pa.DictionaryArray) else chunk
-            if pc.any(pc.is_in(values, value_set=wanted)).as_py():
-                return True
-    return False
+    ordered = sorted(refs)
+    for start in range(0, len(ordered), _BATCH):
+        batch = ordered[start : start + _BATCH]
+        for ref, data in zip(batch, store.read_many(batch), strict=True):
+            yield ref, read_table(data, columns=columns)

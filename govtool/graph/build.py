@@ -31,6 +31,7 @@ from govtool.graph.codes import (
     WHOLE,
 )
 from govtool.graph.columns import Collector
+from govtool.graph.digests import dataset_digests
 from govtool.graph.fold import KEEPS, REFILLS, REMAKES, fold
 from govtool.graph.paths import ancestors
 from govtool.graph.stars import Shape, spell_out
@@ -86,6 +87,7 @@ class _Builder:
         self._outputs()
         self._statements()
         self._names()
+        self.out["dataset_digest"] = dataset_digests(self.out, self.strings.texts, STAR_BIT)
         return layout.pack(dict(self._narrowed()), self._meta())
 
     def _nothing(self) -> None:
@@ -151,11 +153,37 @@ class _Builder:
         kind = np.full(len(self.dataset_names), self.strings.add("external"), np.int64)
         temporary = self.strings.add("temporary")
         stays = self.columns["d.target_kind"] != temporary
-        order = np.lexsort((self.mode != DECLARE, stays))
-        order = order[self.alive[order]]
-        kind[self.target[order]] = self.columns["d.target_kind"][order]
+        said = np.flatnonzero(self.alive)
+        rank = 2 * stays[said] + (self.mode[said] != DECLARE)
+        self._last_said(kind, self.target[said], self.columns["d.target_kind"][said], said, rank)
         self.flags[kind == temporary] |= ELIDED | HIDDEN
         self.kind = kind
+
+    def _last_said(self, found: Any, owner: Any, value: Any, derivation: Any, rank: Any) -> None:
+        """Enter what is said of each owner: of the highest rank; there the last of its file or session.
+
+        Of what several files say that of the last by name counts, so that nothing depends on what is in which fragment.
+        """
+        import numpy as np
+
+        top = np.full(len(found), -1, np.int64)
+        np.maximum.at(top, owner, rank)
+        best = np.flatnonzero(rank == top[owner])
+        owner, value, derivation = owner[best], value[best], derivation[best]
+        found[owner] = value
+        disagree = np.flatnonzero(np.isin(owner, owner[value != found[owner]]))
+        text = self.strings.texts
+        c = self.columns
+        places = [c[f"d.{name}"][derivation[disagree]].tolist() for name in ("source", "session", "file", "first_seen")]
+        lines = c["d.line"][derivation[disagree]].tolist()
+        keys = [
+            (text[source], text[session] or text[file], text[seen], line, text[what])
+            for source, session, file, seen, line, what in zip(*places, lines, value[disagree].tolist(), strict=True)
+        ]
+        order = disagree[sorted(range(len(keys)), key=keys.__getitem__)]
+        # One by one: which of several assignments to one place counts is not numpy's to say.
+        for one, what in zip(owner[order].tolist(), value[order].tolist(), strict=True):
+            found[one] = what
 
     def _renumber(self) -> None:
         """Put ended generations beside the dataset that they were."""
@@ -331,12 +359,13 @@ class _Builder:
         whole = (self.mode == REPLACE) | (self.mode == RENAME)
         whole |= (self.mode == APPEND) & (covered > 0) & (covered >= tops[self.target])
         types = np.zeros(len(self.node_path), np.int64)
-        order = np.argsort(self.mode[self.output_derivation] == DECLARE, kind="stable")
-        order = order[self.output_type[order] > 0]
-        types[self.output_node[order]] = self.output_type[order]
+        typed = np.flatnonzero(self.output_type > 0)
+        declares = self.mode[self.output_derivation[typed]] == DECLARE
+        self._last_said(
+            types, self.output_node[typed], self.output_type[typed], self.output_derivation[typed], declares
+        )
         declared = np.zeros(len(self.node_path), np.uint8)
-        fixed = order[self.mode[self.output_derivation[order]] == DECLARE]
-        declared[self.output_node[fixed]] = 1
+        declared[self.output_node[typed[declares]]] = 1
         self.out |= {
             "output": np.searchsorted(owner, np.arange(self.count + 1)),
             "output_node": node,

@@ -31,6 +31,19 @@ class Strings:
             self.texts.append(text)
         return found
 
+    def numbers(self, array: Any) -> Any:
+        """The ids of an Arrow array of strings, as int32."""
+        import numpy as np
+        import pyarrow as pa
+
+        if not pa.types.is_dictionary(array.type):
+            array = array.dictionary_encode()
+        ids = np.array([self.add(text) for text in array.dictionary.to_pylist()] + [NONE], np.int32)
+        indices = array.indices
+        if indices.null_count:
+            indices = indices.fill_null(len(ids) - 1)
+        return ids[indices.to_numpy(zero_copy_only=False)]
+
 
 class Collector:
     """Gathers batches; ``columns`` then returns whole columns as numpy arrays of string ids and numbers."""
@@ -94,16 +107,7 @@ class Collector:
         self._parts.setdefault(name, []).append(values)
 
     def _text(self, array: Any) -> Any:
-        import numpy as np
-        import pyarrow as pa
-
-        if not pa.types.is_dictionary(array.type):
-            array = array.dictionary_encode()
-        ids = np.array([self.strings.add(text) for text in array.dictionary.to_pylist()] + [NONE], np.int32)
-        indices = array.indices
-        if indices.null_count:
-            indices = indices.fill_null(len(ids) - 1)
-        return ids[indices.to_numpy(zero_copy_only=False)]
+        return self.strings.numbers(array)
 
 
 def _fields(items: Any) -> dict[str, Any]:

@@ -190,12 +190,13 @@ def write_table(table: Any) -> bytes:
     return data
 
 
-def read_table(data: bytes, *, dictionary: bool = True) -> Any:
+def read_table(data: bytes, *, dictionary: bool = True, columns: Sequence[str] | None = None) -> Any:
     """Read a derivations table as ``pyarrow.Table``.
 
     Args:
         data: Parquet bytes of ``write_table``.
         dictionary: Leave repeated strings as dictionary arrays (nested ones included).
+        columns: Those to read, by their paths in Parquet (``edges.list.element.kind``); by default all.
 
     Raises:
         IntegrityError: The bytes are not a derivations table, or of a newer layout.
@@ -203,13 +204,13 @@ def read_table(data: bytes, *, dictionary: bool = True) -> Any:
     import pyarrow as pa
 
     try:
-        table = read_parquet(data, dictionary=_DICTIONARY if dictionary else ())
+        table = read_parquet(data, dictionary=_DICTIONARY if dictionary else (), columns=columns)
     except (pa.ArrowException, OSError) as error:
         raise IntegrityError(
             f"A derivations fragment cannot be read: {error}", code="store.corrupt-fragment"
         ) from error
     version = (table.schema.metadata or {}).get(_FORMAT_KEY)
-    if version is None or table.schema.names != schema().names:
+    if version is None or (columns is None and table.schema.names != schema().names):
         raise IntegrityError("A fragment is not a derivations table", code="store.corrupt-fragment")
     if version != str(FORMAT).encode():
         raise IntegrityError(

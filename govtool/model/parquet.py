@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 
-def read_parquet(data: bytes, *, dictionary: Sequence[str] = ()) -> Any:
+def read_parquet(data: bytes, *, dictionary: Sequence[str] = (), columns: Sequence[str] | None = None) -> Any:
     """The ``pyarrow.Table`` of a Parquet file, read by this thread alone.
 
     ``pyarrow.parquet.read_table`` imports the dataset API and starts threads for what is in memory already; a process
@@ -15,6 +15,7 @@ def read_parquet(data: bytes, *, dictionary: Sequence[str] = ()) -> Any:
     Args:
         data: The file.
         dictionary: Columns to leave as dictionary arrays, by their paths in the file.
+        columns: Those to read, by their paths; by default all.
 
     Raises:
         pyarrow.ArrowException, OSError: It is no Parquet file.
@@ -23,4 +24,4 @@ def read_parquet(data: bytes, *, dictionary: Sequence[str] = ()) -> Any:
     import pyarrow.parquet as pq
 
     with pq.ParquetFile(pa.BufferReader(data), read_dictionary=list(dictionary) or None, pre_buffer=False) as file:
-        return file.read(use_threads=False)
+        return file.read(columns=None if columns is None else list(columns), use_threads=False)

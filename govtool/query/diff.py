@@ -107,6 +107,15 @@ def facts(index: Index, datasets: Collection[str] | None = None) -> Facts:
     return found
 
 
+def unlike(old: Index, new: Index) -> set[str]:
+    """The names of all datasets of which two versions may say different things, told by their digests."""
+    from govtool.graph.digests import unequal
+
+    sides = old.resident(), new.resident()
+    places = unequal(*(side.arrays["dataset_digest"] for side in sides))
+    return {side.dataset_name(d) for side, found in zip(sides, places, strict=True) for d in found.tolist()}
+
+
 def difference(old: Facts, new: Facts) -> Difference:
     """Compare what two versions say."""
     changes = []
@@ -131,28 +140,6 @@ def difference(old: Facts, new: Facts) -> Difference:
     order = {"dataset": 0, "column": 1, "edge": 2}
     changes.sort(key=lambda c: (order[c.what], c.name, c.source or "", c.kind or ""))
     return Difference(tuple(changes))
-
-
-def concerned(old: Facts, new: Facts) -> set[str]:
-    """The datasets of which two partial versions say different things."""
-    return {
-        key.dataset
-        for key in old.keys() | new.keys()
-        if key not in old or key not in new or (old[key].values, old[key].shown) != (new[key].values, new[key].shown)
-    }
-
-
-def spilled(index: Index, names: Collection[str]) -> set[str]:
-    """The datasets that some datasets read which are not always there, such as a script's temporary table.
-
-    Whether such a one stands may hang on another file; what it reads has columns that only it names.
-    """
-    found: set[str] = set()
-    for dataset in _numbers(index, names):
-        if index.is_hidden(dataset) or index.is_elided(dataset) or index.dataset_kind(dataset) == "temporary":
-            for node in (index.rows(dataset), *index.columns(dataset)):
-                found.update(index.dataset_name(index.node_dataset[index.edge_source[e]]) for e in index.in_edges(node))
-    return found
 
 
 def _numbers(index: Index, names: Collection[str] | None) -> Iterable[int]:

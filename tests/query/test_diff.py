@@ -6,14 +6,15 @@ import zlib
 from dataclasses import replace
 
 import pytest
-from graph_samples import graph, random_graph, view
+from graph_samples import DATASETS, edge, graph, random_edge, random_graph, view
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from govtool.app.diff import diff_commits
 from govtool.app.index import open_index
+from govtool.model import ColumnRef, Edge, EdgeKind, OutputColumn, columnar
 from govtool.model.columnar import DERIVATIONS, encode
-from govtool.query.diff import difference, facts
+from govtool.query.diff import difference, facts, unlike
 from govtool.query.networkx import to_networkx
 from govtool.store import Changes, Fragment, Store
 
@@ -23,11 +24,11 @@ def cache(tmp_path, monkeypatch):
     monkeypatch.setenv("GOVTOOL_CACHE", str(tmp_path))
 
 
-def commit(store, derivations, source="etl"):
-    """Files spread over three fragments, as an ingest does."""
+def commit(store, derivations, source="etl", cut=0):
+    """Files spread over three fragments, as an ingest does; in another way for each ``cut``."""
     buckets = {}
     for derivation in derivations:
-        buckets.setdefault(zlib.crc32(derivation.statement.file.encode()) % 3, []).append(derivation)
+        buckets.setdefault(zlib.crc32(f"{derivation.statement.file}{cut}".encode()) % 3, []).append(derivation)
     fragments = tuple(Fragment(source, DERIVATIONS, encode(part), len(part)) for _, part in sorted(buckets.items()))
     return store.commit(Changes((source,), fragments), message="", author="", batch="").commit
 
@@ -91,15 +92,129 @@ def test_a_table_that_becomes_a_view():
 
 
 def test_it_costs_the_change(monkeypatch):
-    """With the indexes at hand, only fragments that differ are read, however many there are."""
+    """With the indexes at hand no fragment is read; without, those that differ, and a few columns of the others."""
     store = Store.init("memory://")
     for n in range(40):
-        commit(store, [view(f"v{n}", "x", "t.a -> x identity", fingerprint=str(n))], source=f"s{n}")
+        commit(store, [view(f"v{n}", "x", f"t{n}.a -> x identity", fingerprint=str(n))], source=f"s{n}")
     old = store.head()
-    new = commit(store, [view("v7", "x", "t.b -> x identity", fingerprint="other")], source="s7")
+    new = commit(store, [view("v7", "x", "t7.b -> x identity", fingerprint="other")], source="s7")
+    whole, some = [], []
+    real = columnar.read_table
+
+    def reading(data, *, columns=None, **more):
+        (whole if columns is None else some).append(data)
+        return real(data, columns=columns, **more)
+
+    monkeypatch.setattr(columnar, "read_table", reading)
+    assert len(diff_commits(store, old, new).changes) == 4
+    # To see what differs, and to see what is said of it.
+    assert (len(whole), len(some)) == (4, 39)
     open_index(store, old), open_index(store, new)
-    read = []
-    real = Store.read_many
-    monkeypatch.setattr(Store, "read_many", lambda self, refs: read.extend(refs) or real(self, refs))
-    assert len(diff_commits(store, old, new).changes) == 3
-    assert len(read) == 2
+    whole.clear(), some.clear()
+    assert len(diff_commits(store, old, new).changes) == 4
+    assert (whole, some) == ([], [])
+
+
+MODES = ("replace", "replace", "append", "update", "delete", "declare", "drop", "rename")
+
+
+@st.composite
+def script(draw):
+    """Statements of a few files in the order of their lines, of all modes, with types, sessions and open stars."""
+    found = []
+    for number in range(draw(st.integers(2, 8))):
+        target = draw(st.sampled_from(DATASETS))
+        mode = draw(st.sampled_from(MODES))
+        if mode == "rename":
+            edges = [Edge(ColumnRef(draw(st.sampled_from(DATASETS)), "*"), "*", EdgeKind.READ)]
+        else:
+            star = [Edge(ColumnRef(draw(st.sampled_from(DATASETS)), "?"), "?", EdgeKind.OPAQUE, reason="star")]
+            edges = draw(st.lists(random_edge(), max_size=3)) + (star if draw(st.integers(0, 3)) == 0 else [])
+        typed = [f"{c}:{draw(st.sampled_from(['int', 'text']))}" for c in draw(st.sets(st.sampled_from("xy")))]
+        kind = draw(st.sampled_from(["view", "table"]))
+        made = view(
+            target,
+            " ".join(sorted(typed)),
+            *([] if mode == "drop" else edges),
+            file=f"{draw(st.integers(0, 2))}.sql",
+            line=number,
+            fingerprint=str(draw(st.integers(0, 2))),
+            kind=draw(st.sampled_from(["create_view", "insert", "select"])),
+            mode=mode,
+            target_kind="temporary" if target.startswith("t") and draw(st.booleans()) else kind,
+        )
+        session = draw(st.sampled_from([None, None, "s"]))
+        found.append(replace(made, statement=replace(made.statement, session=session)))
+    return found
+
+
+@st.composite
+def edited(draw, before):
+    """Statements that were left out, added, brought into another order, or just moved."""
+    after = [d for d in before if draw(st.integers(0, 5))]
+    if draw(st.booleans()):
+        after += draw(script())[:2]
+    if draw(st.integers(0, 2)) == 0:
+        after = draw(st.permutations(after))
+    down = draw(st.integers(0, 3))
+    return [replace(d, statement=replace(d.statement, line=down + 2 * n)) for n, d in enumerate(after)]
+
+
+@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data(), script(), st.integers(0, 2), st.integers(0, 2), st.sampled_from(["both", "none", "one"]))
+def test_it_is_what_the_whole_graphs_say(data, before, cut, recut, indexed):
+    """Whatever became of lines, files, fragments, and of tables that are temporary, dropped or renamed."""
+    after = data.draw(edited(before))
+    store = Store.init("memory://")
+    old, new = commit(store, before, cut=cut), commit(store, after, cut=recut)
+    for version in {"both": (old, new), "one": (old,), "none": ()}[indexed]:
+        open_index(store, version)
+    assert diff_commits(store, old, new) == difference(facts(graph(*before)), facts(graph(*after)))
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(script(), st.integers(0, 2), st.integers(3, 5), st.booleans())
+def test_other_fragments_are_no_difference(derivations, cut, recut, indexed):
+    store = Store.init("memory://")
+    old, new = commit(store, derivations, cut=cut), commit(store, derivations, cut=recut)
+    if indexed:
+        open_index(store, old), open_index(store, new)
+    assert diff_commits(store, old, new).changes == ()
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.data(), script())
+def test_datasets_with_equal_digests_say_the_same(data, before):
+    left, right = graph(*before), graph(*data.draw(edited(before)))
+    names = unlike(left, right)
+    assert difference(facts(left, names), facts(right, names)) == difference(facts(left), facts(right))
+
+
+def test_digests_see_each_thing_that_may_differ():
+    """Each of these is another graph, if nothing else is."""
+    one = view("v", "x:int", edge("t.a -> x transformation", functions=("lower",)))
+
+    def other(**changes):
+        return replace(one, edges=(one.edges[0]._replace(**changes),))
+
+    different = [
+        replace(one, target="w"),
+        replace(one, target_kind="table"),
+        replace(one, target_kind="temporary"),
+        replace(one, columns=(OutputColumn("x", "text"),)),
+        replace(one, columns=(OutputColumn("x", "int"), OutputColumn("y"))),
+        replace(one, edges=()),
+        other(source=ColumnRef("t", "b")),
+        other(source=ColumnRef("u", "a")),
+        other(target_path="z"),
+        other(kind=EdgeKind.AGGREGATION),
+        other(functions=("upper",)),
+        other(functions=("lower", "upper")),
+        other(masking=True),
+        other(reason="why"),
+        replace(one, edges=(*one.edges, one.edges[0]._replace(functions=()))),
+    ]
+    assert all("v" in unlike(graph(one), graph(each)) for each in different)
+    same = replace(one, statement=replace(one.statement, line=7, fingerprint="f", file="g.sql", count=9))
+    again = replace(one, edges=(one.edges[0], one.edges[0]._replace(star=True, arm=1)))
+    assert unlike(graph(one), graph(same)) == unlike(graph(one), graph(again)) == set()
