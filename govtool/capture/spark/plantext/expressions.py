@@ -57,7 +57,6 @@ _TRANSPARENT = frozenset(
         "outer",
         "ansi_cast",
         "gpucast",
-        "precisetimestampconversion",
         "gettimestampliteral",
         "lambdafunction",
     }
@@ -388,6 +387,9 @@ class _Parser:
         items = [argument for _, argument in found]
         if lower == "specifiedwindowframe" or not items:
             return p.call(lower, ()) if lower != "specifiedwindowframe" else p.CONSTANT, (lower, items)
+        if lower == "precisetimestampconversion":
+            # What a time window computes its bounds with: the CASE in it is Spark's own.
+            return p.Apply("", tuple(_attributes(found[0][0], self.known))), None
         if lower in _TRANSPARENT or lower.startswith("checkoverflow"):
             return items[0], None
         if lower in ("struct", "named_struct", "createnamedstruct") and len(found) % 2 == 0:

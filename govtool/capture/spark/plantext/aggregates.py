@@ -1,0 +1,267 @@
+"""Aggregates: their phases, with exchanges between them, are one again, from the functions of the last and the input of
+the first.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+from govtool.capture.spark import plan as p
+from govtool.capture.spark.plantext import kinds, lists
+from govtool.capture.spark.plantext.kinds import plain_name
+from govtool.capture.spark.plantext.reading import TRUNCATED, Reading, ids_of
+from govtool.capture.spark.plantext.tree import Operator
+from govtool.model import EdgeKind
+
+_NAMED_ID = re.compile(r"([\w$]+)#(\d+)(?!\d)")
+PYTHON_CALL = re.compile(r"([\w<>$. -]*)\((.*)\)(?:#\d+L?)?\Z", re.DOTALL)
+"""A Python function with its arguments, and the id of its result."""
+
+
+class Aggregates(Reading):
+    """Relations of aggregates."""
+
+    def _aggregate(self, operator: Operator, *, python: bool = False) -> p.Node:
+        if "Results" not in operator.fields and "Functions" not in operator.fields:
+            return self._python_aggregate(operator) if python else self._logical_aggregate(operator)
+        functions = list(lists.split(operator.fields.get("Functions", ""), operator.counts.get("Functions")).items)
+        attributes = self._listed(operator, "Aggregate Attributes")
+        results = lists.split(operator.fields.get("Results", ""), operator.counts.get("Results"))
+        keys_text = lists.split(operator.fields.get("Keys", ""), operator.counts.get("Keys")).items
+        child, keys, functions = self._first_phase(operator, list(keys_text), functions)
+        child = _without_steps(child, keys, functions)
+        bindings = []
+        values = [self.reader.expression(text) for text in functions]
+        for position, named in enumerate(attributes):
+            if len(attributes) == len(functions):
+                bindings.append((named.id, values[position]))
+            else:
+                bindings.append((named.id, p.Apply("", tuple(values), EdgeKind.AGGREGATION)))
+        outputs = [self._output(item) for item in results.items]
+        if "Aggregate Attributes" not in operator.fields:
+            outputs = _by_position(outputs, keys, values)
+        if not results.certain or any(o is None for o in outputs):
+            self._note(TRUNCATED, f"{operator.name}: results that cannot be told apart")
+            everything = tuple(p.Attribute(o.id, o.name) for o in p.outputs_of(child))
+            wanted = self._read_above(operator)
+            opaque = p.Opaque(TRUNCATED, everything)
+            return p.Aggregate(child, tuple(keys.values()), tuple(p.Output(*named, opaque) for named in wanted))
+        made = [o for o in outputs if o is not None]
+        if self._is_deduplication(functions, attributes):
+            kept = tuple(p.Output(o.id, o.name, _let([*bindings, *keys.items()], o.value)) for o in made)
+            return p.Project(p.Distinct(child, tuple(keys.values())), _without_first(kept))
+        bound = [*keys.items(), *bindings]
+        full = tuple(p.Output(o.id, o.name, _let(bound, o.value)) for o in made)
+        if not functions and len(keys) == len(full) and {o.id for o in full} == set(keys):
+            distinct = p.Project(child, tuple(p.Output(o.id, o.name, keys[o.id]) for o in full))
+            inner = child if all(isinstance(keys[o.id], p.Attribute) for o in full) else distinct
+            if [o.id for o in p.outputs_of(inner)] != [o.id for o in full]:
+                inner = distinct
+            plain = (
+                inner.child
+                if isinstance(inner, p.Project) and isinstance(inner.child, p.Union) and inner is distinct
+                else inner
+            )
+            if isinstance(plain, p.Union) and not plain.distinct:
+                return p.Renamed(
+                    p.union(plain.children, plain.outputs, distinct=True), tuple(p.Named(o.id, o.name) for o in full)
+                )
+            below = inner.child if isinstance(inner, p.Project) else inner
+            return inner if isinstance(below, p.SetOperation) else p.Distinct(inner)
+        return p.Aggregate(child, tuple(keys.values()), full)
+
+    def _first_phase(
+        self, operator: Operator, keys_text: list[str], functions: list[str]
+    ) -> tuple[p.Node, dict[int, p.Expression], list[str]]:
+        """The input of the first phase of an aggregate, the keys as computed there, and the functions that name its
+        columns.
+        """
+        renamed: dict[int, p.Expression] = {}
+        keys = self._keys(keys_text)
+        current = operator
+        through = operator
+        below_reuse: list[str] = []
+        while True:
+            inputs = self._inputs(through)
+            if len(inputs) != 1:
+                break
+            below = inputs[0]
+            if below.reuses is not None and below.reuses in self.tree.operators:
+                original = self.tree.operators[below.reuses]
+                new, old = self._listed(below, "Output"), p.outputs_of(self._nodes[original.id])
+                renamed = {n.id: p.Attribute(o.id, o.name) for n, o in zip(new, old, strict=False)}
+                keys = {number: renamed.get(number, key) for number, key in keys.items()}
+                through = below
+                continue
+            name = plain_name(below)
+            if name in kinds.AGGREGATES:
+                lower = list(lists.split(below.fields.get("Functions", ""), below.counts.get("Functions")).items)
+                if renamed:
+                    below_reuse += lower
+                phased = [f for f in lower if re.match(r"(?:partial|merge|finalmerge)_", f)]
+                grouping = not lower and not functions and len(keys) == operator.counts.get("Keys", 0)
+                if not phased and not (grouping and below.counts.get("Keys") == operator.counts.get("Keys")):
+                    break
+                # A condition, FILTER (WHERE …), is with the first phase only.
+                first = all(f.startswith("partial_") for f in lower)
+                if len(lower) == len(functions) and (renamed or (first and any(" FILTER (" in f for f in lower))):
+                    functions = lower
+                computed = self._keys(lists.split(below.fields.get("Keys", ""), below.counts.get("Keys")).items)
+                keys = {number: _computed(key, computed) for number, key in keys.items()}
+                current = through = below
+                continue
+            if name in kinds.THROUGH or name in ("Sort", "Exchange", "BroadcastExchange"):
+                through = below
+                continue
+            break
+        if renamed:
+            functions = self._as_reused(functions, below_reuse)
+        return self._child(current), keys, functions
+
+    def _as_reused(self, functions: list[str], originals: list[str]) -> list[str]:
+        """Functions over a reused exchange name columns of the copy, which is not printed: those of the original by the
+        same name, where there is one of that name.
+        """
+        by_name: dict[str, set[str]] = {}
+        for text in originals:
+            for name, number in _NAMED_ID.findall(text):
+                by_name.setdefault(name, set()).add(number)
+
+        def original(found: re.Match[str]) -> str:
+            same = by_name.get(found[1], set())
+            return f"{found[1]}#{next(iter(same))}" if len(same) == 1 else found[0]
+
+        return [_NAMED_ID.sub(original, text) for text in functions]
+
+    def _keys(self, items: Iterable[str]) -> dict[int, p.Expression]:
+        """Keys by id: ``name#1``, ``upper(name#1) AS u#2``."""
+        found: dict[int, p.Expression] = {}
+        for number, item in enumerate(items):
+            output = self._output(item)
+            if output is not None:
+                found[output.id] = output.value
+            else:
+                found[-1 - number] = self.reader.expression(item)
+        return found
+
+    def _is_deduplication(self, functions: list[str], attributes: tuple[p.Named, ...]) -> bool:
+        """``dropDuplicates``: an aggregate of ``first`` over all other columns, which the optimizer has named so."""
+        return (
+            bool(functions)
+            and all(f.startswith("first(") for f in functions)
+            and all(named.name.endswith(")()") for named in attributes)
+        )
+
+    def _python_aggregate(self, operator: Operator) -> p.Node:
+        """An aggregate in Python: its keys and arguments are exact."""
+        parts = [part for part in lists.arguments(operator.fields.get("Arguments", "")) if part.startswith("[")]
+        node = self._logical_aggregate(operator)
+        if len(parts) < 3 or not isinstance(node, p.Aggregate):
+            return node
+        bound: dict[int, p.Expression] = {}
+        for item in lists.split(parts[1]).items:
+            call, named = PYTHON_CALL.match(item), lists.attribute(item)
+            if call is not None and named is not None:
+                udf = p.Opaque(f"python-udf: {call[1].strip() or 'lambda'}", self.reader.attributes(call[2]))
+                bound[named[0]] = udf
+        outputs = []
+        for item, output in zip(lists.split(parts[2]).items, node.outputs, strict=True):
+            ids = [number for number in ids_of(item) if number in bound]
+            value = bound[ids[0]] if len(ids) == 1 and lists.alias(item) is not None else output.value
+            outputs.append(p.Output(output.id, output.name, value))
+        return p.Aggregate(node.child, node.keys, tuple(outputs))
+
+    def _logical_aggregate(self, operator: Operator) -> p.Node:
+        parts = [part for part in lists.arguments(operator.fields.get("Arguments", "")) if part.startswith("[")]
+        child = self._child(operator)
+        if not parts:
+            return self._unknown(operator, "Aggregate")
+        keys = self._expressions(parts[0]) if len(parts) > 1 else ()
+        node = self._select(operator, child, parts[-1], None)
+        if isinstance(node, p.Project):
+            return p.Aggregate(node.child, keys, node.outputs)
+        return node
+
+
+def _let(bindings: Iterable[tuple[int, p.Expression]], body: p.Expression) -> p.Expression:
+    """A result of an aggregate in terms of its input: only what it names is bound."""
+    wanted = _mentioned(body)
+    bound = []
+    for number, value in bindings:
+        if number in wanted and not (isinstance(value, p.Attribute) and value.id == number):
+            bound.append((number, value))
+    if isinstance(body, p.Attribute):
+        return next((value for number, value in bound if number == body.id), body)
+    return p.Let(tuple(bound), body) if bound else body
+
+
+def _mentioned(root: p.Expression) -> set[int]:
+    found: set[int] = set()
+    stack: list[p.Expression] = [root]
+    while stack:
+        match stack.pop():
+            case p.Attribute(id=number):
+                found.add(number)
+            case p.Apply(arguments=items) | p.Opaque(arguments=items) | p.Elements(items=items):
+                stack.extend(items)
+            case p.Steered(value=value, by=by):
+                stack.extend((value, *by))
+            case p.Field(base=base):
+                stack.append(base)
+            case p.Record(fields=fields):
+                stack.extend(value for _, value in fields)
+            case p.Let(bindings=bindings, body=body):
+                stack.extend((*(value for _, value in bindings), body))
+            case _:
+                pass
+    return found
+
+
+def _by_position(
+    outputs: list[p.Output | None], keys: Mapping[int, p.Expression], values: list[p.Expression]
+) -> list[p.Output | None]:
+    """Results of an aggregate in one-line notation, which names them and not what each is: what is no key is one of the
+    functions, in their order, or, where there are not as many, any of them.
+    """
+    made = [o for o in outputs if o is not None and o.id not in keys]
+    one_each = len(made) == len(values)
+    found: list[p.Output | None] = []
+    for output in outputs:
+        if output is None or output.id in keys or not values:
+            found.append(output)
+            continue
+        value = values[made.index(output)] if one_each else p.Opaque(TRUNCATED, tuple(values))
+        found.append(p.Output(output.id, output.name, value))
+    return found
+
+
+def _without_steps(child: p.Node, keys: Mapping[int, p.Expression], functions: Iterable[str]) -> p.Node:
+    """PIVOT, and several DISTINCT aggregates, group by more than what was written before they group by that."""
+    if not isinstance(child, p.Aggregate):
+        return child
+    made = any(f.startswith(("pivotfirst(", "partial_pivotfirst(")) for f in functions) or any(
+        isinstance(key, p.Attribute) and key.name == "gid" for key in child.keys
+    )
+    if not made:
+        return child
+    own = {key.id for key in keys.values() if isinstance(key, p.Attribute)}
+    named = {output.id: output.value for output in child.outputs}
+    written = {value.id for number in own if isinstance(value := named.get(number), p.Attribute)} | own
+    kept = tuple(key for key in child.keys if isinstance(key, p.Attribute) and key.id in written)
+    return p.Aggregate(child.child, kept, child.outputs)
+
+
+def _computed(key: p.Expression, computed: Mapping[int, p.Expression]) -> p.Expression:
+    """A key of a later phase in terms of the first one's input."""
+    return computed.get(key.id, key) if isinstance(key, p.Attribute) else key
+
+
+def _without_first(outputs: tuple[p.Output, ...]) -> tuple[p.Output, ...]:
+    kept = []
+    for output in outputs:
+        value = output.value
+        while isinstance(value, p.Apply) and value.name == "first" and len(value.arguments) == 1:
+            value = value.arguments[0]
+        kept.append(p.Output(output.id, output.name, value))
+    return tuple(kept)

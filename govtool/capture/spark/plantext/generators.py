@@ -1,0 +1,151 @@
+"""Operators that make several rows of one, or choose between several forms of it: generators, grouping sets, MERGE."""
+
+from __future__ import annotations
+
+import re
+
+from govtool.capture.spark import plan as p
+from govtool.capture.spark.plantext import lists
+from govtool.capture.spark.plantext.kinds import plain_name
+from govtool.capture.spark.plantext.reading import TRUNCATED, Reading, named_of
+from govtool.capture.spark.plantext.tree import Operator
+from govtool.model import EdgeKind
+
+_GENERATE = re.compile(r"(.*?)(?:, (\[.*?\]))?, (true|false)(?:, ([\w`.]+))?, (\[.*\])\Z", re.DOTALL)
+_CALL = re.compile(r"\s*([\w$.<>]+)\((.*)\)\Z", re.DOTALL)
+
+
+class Generators(Reading):
+    """Relations of generators."""
+
+    def _generate(self, operator: Operator) -> p.Node:
+        text = operator.fields.get("Arguments", "")
+        found = _GENERATE.match(text)
+        child = self._child(operator)
+        if found is None:
+            return self._unknown(operator, "Generate")
+        generator, required = found[1], found[2]
+        outputs = tuple(p.Named(*item) for item in map(named_of, lists.split(found[5]).items) if item is not None)
+        elements = lists.split(found[5])
+        if elements.more:
+            known = {o.id for o in (*p.outputs_of(child), *outputs)}
+            outputs = (*outputs, *(o for o in self._read_above(operator) if o.id not in known))
+            self._note(TRUNCATED, "Generate: columns that the plan text leaves out")
+        kept = (
+            None
+            if required is None
+            else frozenset(o[0] for o in map(named_of, lists.split(required).items) if o is not None)
+        )
+        if required is None:
+            # A physical plan leaves an empty list out: nothing of the child stays.
+            kept = frozenset[int]() if "Input" in operator.fields or self._drops_all(operator, outputs) else None
+        call = _CALL.match(generator)
+        name = call[1].lower() if call is not None else generator.lower()
+        arguments = [self.reader.expression(item) for item in lists.arguments(call[2])] if call is not None else []
+        if name == "replicaterows":
+            return self._all_rows(operator, child, outputs)
+        rows = 1
+        if name == "stack" and call is not None:
+            first = re.match(r"\s*(\d+)", call[2])
+            rows = int(first[1]) if first else 1
+            arguments = arguments[1:]
+        if name.startswith("inline"):
+            name = "inline"
+        return p.Generate(
+            child,
+            name,
+            tuple(arguments),
+            outputs,
+            rows,
+            map=name in ("explode", "explode_outer") and len(outputs) == 2,
+            kept=kept,
+        )
+
+    def _all_rows(self, operator: Operator, child: p.Node, outputs: tuple[p.Named, ...]) -> p.Node:
+        """EXCEPT ALL and INTERSECT ALL: Spark counts the rows of both sides and repeats as many as remain."""
+        below = operator
+        while len(self._inputs(below)) == 1:
+            below = self._inputs(below)[0]
+        sides = [self._nodes[side.id] for side in self._inputs(below)]
+        if plain_name(below) != "Union" or len(sides) != 2 or not all(isinstance(s, p.Project) for s in sides):
+            return self._unknown(operator, "Generate of replicaterows")
+        plain: list[p.Node] = []
+        for side in sides:
+            assert isinstance(side, p.Project)
+            own = tuple(o for o in side.outputs if not o.name.startswith("vcol"))
+            plain.append(p.Project(side.child, own))
+        return p.SetOperation(plain[0], plain[1], outputs)
+
+    def _drops_all(self, operator: Operator, outputs: tuple[p.Named, ...]) -> bool:
+        above = {o.id for o in self._read_above(operator)}
+        return bool(above) and above <= {o.id for o in outputs}
+
+    def _expand(self, operator: Operator) -> p.Node:
+        child = self._child(operator)
+        parts = [part for part in lists.arguments(operator.fields.get("Arguments", "")) if part.startswith("[")]
+        if len(parts) < 2:
+            return self._unknown(operator, "Expand")
+        rows = lists.split(parts[0])
+        named = lists.split(parts[-1])
+        outputs = [p.Named(*item) for item in map(named_of, named.items) if item is not None]
+        projections = [[self.reader.expression(item) for item in lists.split(row).items] for row in rows.items]
+        short = [i for i, row in enumerate(rows.items) if len(lists.split(row).items) != len(outputs)]
+        if rows.more or named.more or short:
+            return self._cut_expand(operator, child, outputs)
+        return p.Expand(child, tuple(tuple(row) for row in projections), tuple(outputs))
+
+    def _cut_expand(self, operator: Operator, child: p.Node, outputs: list[p.Named]) -> p.Node:
+        """An Expand whose lists are cut: what groups is a copy of the column of the same name."""
+        known = {o.id for o in outputs}
+        outputs = outputs + [o for o in self._read_above(operator) if o.id not in known]
+        below = p.outputs_of(child)
+        ids = {o.id for o in below}
+        by_name: dict[str, list[p.Named]] = {}
+        for o in below:
+            by_name.setdefault(o.name, []).append(o)
+        made = []
+        lost = False
+        for o in outputs:
+            same = by_name.get(o.name, [])
+            value: p.Expression
+            if o.id in ids:
+                value = p.Attribute(o.id, o.name)
+            elif len(same) == 1:
+                value = p.Attribute(same[0].id, o.name)
+            elif o.name in ("spark_grouping_id", "gid", "_gen_grouping_id"):
+                value = p.CONSTANT
+            else:
+                lost = True
+                value = p.Opaque(TRUNCATED, tuple(p.Attribute(b.id, b.name) for b in below))
+            made.append(p.Output(o.id, o.name, value))
+        if lost:
+            self._note(TRUNCATED, "Expand: projections that the plan text leaves out")
+        return p.Project(child, tuple(made))
+
+    def _merge_rows(self, operator: Operator) -> p.Node:
+        """MergeRows: for each row the instructions of its case, ``keep(condition, value, value …)``."""
+        child = self._child(operator)
+        listed = [part for part in lists.arguments(operator.fields.get("Arguments", "")) if part.startswith("[")]
+        named = [named_of(item) for item in lists.split(listed[-1]).items] if listed else []
+        outputs = [p.Named(*item) for item in named if item is not None]
+        values: list[list[p.Expression]] = [[] for _ in outputs]
+        by: list[p.Expression] = []
+        for part in listed[:-1]:
+            elements = lists.split(part)
+            for item in elements.items:
+                call = _CALL.match(item)
+                told = lists.arguments(call[2]) if call is not None else []
+                if elements.more or call is None or (call[1].lower() == "keep" and len(told) <= len(outputs)):
+                    return self._unknown(operator, "MergeRows")
+                by += self.reader.attributes(told[0]) if told else []
+                if call[1].lower() in ("keep", "split"):
+                    for start in range(len(told) - len(outputs), 0, -len(outputs)):
+                        for at, text in enumerate(told[start : start + len(outputs)]):
+                            values[at].append(self.reader.expression(text))
+        made = []
+        for output, found in zip(outputs, values, strict=True):
+            different = list(dict.fromkeys(found))
+            value = different[0] if len(different) == 1 else p.Apply("", tuple(different), EdgeKind.IDENTITY)
+            steered = p.Steered(value, tuple(dict.fromkeys(by))) if by else value
+            made.append(p.Output(output.id, output.name, steered))
+        return p.Project(child, tuple(made))
