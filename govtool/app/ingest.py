@@ -94,30 +94,27 @@ def ingest_sql(
     read = [item for item in found if not isinstance(item, Diagnostic)]
     batch = _batch(source, settings, found, explain=request.explain)
     text = SourceText(root, {script.file: script.text for script in read if script.file == "<stdin>"})
-    known = known_batch(store, branch, source, batch)
-    if known is not None:
-        coverage, diagnostics = said_before(store, known, source)
-        return IngestResult(known, False, source, len(read), coverage, diagnostics, text)
-    extraction = extract_scripts(found, settings, progress)
-    if request.explain and request.catalog is not None:
-        from govtool.app.explain import explained
 
-        extraction = explained(request.catalog, found, settings, extraction)
-    assumed = schema_diagnostics(settings) + unmatched_relations(found, settings)
-    said = Said(
-        source,
-        settings.dialect,
-        len(read),
-        Coverage.of(extraction),
-        extraction.derivations,
-        assumed + extraction.diagnostics,
-        extraction.shortfalls,
-        more=_facts(found, settings, extraction.derivations),
-    )
-    result = commit_said(store, said, "ingest sql", batch=batch, message=message, author=author, branch=branch)
-    return IngestResult(
-        result.commit, result.created, source, len(read), said.coverage, said.diagnostics, text, said.shortfalls
-    )
+    def say() -> Said:
+        extraction = extract_scripts(found, settings, progress)
+        if request.explain and request.catalog is not None:
+            from govtool.app.explain import explained
+
+            extraction = explained(request.catalog, found, settings, extraction)
+        assumed = schema_diagnostics(settings) + unmatched_relations(found, settings)
+        return Said(
+            source,
+            settings.dialect,
+            len(read),
+            Coverage.of(extraction),
+            extraction.derivations,
+            assumed + extraction.diagnostics,
+            extraction.shortfalls,
+            more=_facts(found, settings, extraction.derivations),
+        )
+
+    asked = Asked("ingest sql", source, batch, len(read), text)
+    return ingest_once(store, asked, say, message=message, author=author, branch=branch)
 
 
 def _facts(
@@ -163,6 +160,50 @@ class Parts:
     queries: Callable[[], int]
     """How many columns queries have."""
     edges: Callable[[], int]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What an ingest is about to read."""
+
+    command: str
+    source: str
+    batch: str
+    """Names what is read and how: the same again is the same batch."""
+    files: int
+    text: SourceText
+
+
+def ingest_once(
+    store: Store,
+    asked: Asked,
+    say: Callable[[], Said],
+    *,
+    message: str | None = None,
+    author: str | None = None,
+    branch: str = DEFAULT_BRANCH,
+) -> IngestResult:
+    """Commit what a source says, unless the head of the branch says just this; then nothing is asked of ``say``.
+
+    Raises:
+        StoreError: the commit could not be written; the store is as it was.
+    """
+    known = known_batch(store, branch, asked.source, asked.batch)
+    if known is not None:
+        coverage, diagnostics = said_before(store, known, asked.source)
+        return IngestResult(known, False, asked.source, asked.files, coverage, diagnostics, asked.text)
+    said = say()
+    result = commit_said(store, said, asked.command, batch=asked.batch, message=message, author=author, branch=branch)
+    return IngestResult(
+        result.commit,
+        result.created,
+        said.source,
+        said.files,
+        said.coverage,
+        said.diagnostics,
+        asked.text,
+        said.shortfalls,
+    )
 
 
 def commit_said(

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from govtool.app.coverage import Coverage
-from govtool.app.ingest import IngestResult, Said, commit_said, extractor_digest, known_batch, said_before
+from govtool.app.ingest import Asked, IngestResult, Said, extractor_digest, ingest_once
 from govtool.app.sql import Progress, SourceText, SqlRequest, check_dialect, root_of, scripts
 from govtool.errors import UsageError
 from govtool.model import Derivation, Diagnostic, OutputColumn, Statement
@@ -84,32 +84,28 @@ def ingest_catalog(
     source = request.source or catalog.database
     settings = _options(catalog, request, source)
     root = root_of(request.sql)
-    text = SourceText(root)
     found = list(scripts(SqlRequest(request.sql), root, None)) if request.sql else []
     batch = _batch(catalog, found, settings, request)
-    known = known_batch(store, branch, source, batch)
     files = len(catalog.relations) + sum(not isinstance(item, Diagnostic) for item in found)
-    if known is not None:
-        coverage, diagnostics = said_before(store, known, source)
-        return IngestResult(known, False, source, files, coverage, diagnostics, text)
-    extraction, own = _extract(catalog, found, settings, request, progress)
-    derivations = [_as_known(catalog, settings, d) for d in own.derivations]
-    derivations += [*extraction.derivations, *_declared(catalog, settings)]
-    said = Said(
-        source,
-        settings.dialect,
-        files,
-        Coverage.of(own) + Coverage.of(extraction) + _unread(catalog),
-        derivations,
-        (*catalog.diagnostics, *own.diagnostics, *extraction.diagnostics),
-        (*own.shortfalls, *extraction.shortfalls),
-        {"relations": len(catalog.relations)},
-        more=_fact_fragments(catalog, settings),
-    )
-    result = commit_said(store, said, "ingest catalog", batch=batch, message=message, author=author, branch=branch)
-    return IngestResult(
-        result.commit, result.created, source, files, said.coverage, said.diagnostics, text, said.shortfalls
-    )
+
+    def say() -> Said:
+        extraction, own = _extract(catalog, found, settings, request, progress)
+        derivations = [_as_known(catalog, settings, d) for d in own.derivations]
+        derivations += [*extraction.derivations, *_declared(catalog, settings)]
+        return Said(
+            source,
+            settings.dialect,
+            files,
+            Coverage.of(own) + Coverage.of(extraction) + _unread(catalog),
+            derivations,
+            (*catalog.diagnostics, *own.diagnostics, *extraction.diagnostics),
+            (*own.shortfalls, *extraction.shortfalls),
+            {"relations": len(catalog.relations)},
+            more=_fact_fragments(catalog, settings),
+        )
+
+    asked = Asked("ingest catalog", source, batch, files, SourceText(root))
+    return ingest_once(store, asked, say, message=message, author=author, branch=branch)
 
 
 def _options(catalog: Catalog, request: CatalogRequest, source: str) -> Options:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from govtool.app.coverage import Coverage
-from govtool.app.ingest import IngestResult, Said, commit_said, extractor_digest, known_batch, said_before
+from govtool.app.ingest import Asked, IngestResult, Said, extractor_digest, ingest_once
 from govtool.app.sql import Progress, SourceText, check_dialect
 from govtool.model import HIDDEN, ROWS, ColumnRef, Derivation, Diagnostic, Edge, EdgeKind, OutputColumn, Statement
 from govtool.model.fact import FACTS, Fact, encode_facts
@@ -75,31 +75,27 @@ def ingest_dbt(
     settings = _options(project, request, source)
     folder = target.parent if target.is_file() else target
     text = SourceText(folder.parent if folder.name == "target" else folder)
-    batch = _batch(project, settings)
-    known = known_batch(store, branch, source, batch)
     files = len({node.file for node in project.nodes.values()})
-    if known is not None:
-        coverage, diagnostics = said_before(store, known, source)
-        return IngestResult(known, False, source, files, coverage, diagnostics, text)
-    extraction = _extract(project, settings, progress)
-    unread, missing, shortfalls = _without_sql(project, settings)
-    derivations = [_as_of(project, settings, d) for d in extraction.derivations]
-    derivations += [*_declared(project, settings), *unread, *_exposures(project, settings)]
-    said = Said(
-        source,
-        project.dialect,
-        files,
-        Coverage.of(extraction) + missing,
-        derivations,
-        (*project.diagnostics, *extraction.diagnostics, *(s.diagnostic for s in shortfalls)),
-        (*extraction.shortfalls, *shortfalls),
-        {"nodes": len(project.nodes)},
-        more=_fact_fragments(project, settings),
-    )
-    result = commit_said(store, said, "ingest dbt", batch=batch, message=message, author=author, branch=branch)
-    return IngestResult(
-        result.commit, result.created, source, files, said.coverage, said.diagnostics, text, said.shortfalls
-    )
+
+    def say() -> Said:
+        extraction = _extract(project, settings, progress)
+        unread, missing, shortfalls = _without_sql(project, settings)
+        derivations = [_as_of(project, settings, d) for d in extraction.derivations]
+        derivations += [*_declared(project, settings), *unread, *_exposures(project, settings)]
+        return Said(
+            source,
+            project.dialect,
+            files,
+            Coverage.of(extraction) + missing,
+            derivations,
+            (*project.diagnostics, *extraction.diagnostics, *(s.diagnostic for s in shortfalls)),
+            (*extraction.shortfalls, *shortfalls),
+            {"nodes": len(project.nodes)},
+            more=_fact_fragments(project, settings),
+        )
+
+    asked = Asked("ingest dbt", source, _batch(project, settings), files, text)
+    return ingest_once(store, asked, say, message=message, author=author, branch=branch)
 
 
 def _options(project: Project, request: DbtRequest, source: str) -> Options:

@@ -45,6 +45,7 @@ def place_of(store: Reader, commit: Commit, dataset: str) -> Placed | None:
         AmbiguousNameError: several are called so.
     """
     from govtool.app.index import open_index
+    from govtool.query.alias import other_names
     from govtool.query.select import select
 
     index = open_index(store, commit)
@@ -55,14 +56,7 @@ def place_of(store: Reader, commit: Commit, dataset: str) -> Placed | None:
             raise
         return None
     own = index.dataset_name(subject.dataset)
-    aliases = {
-        index.dataset_name(index.node_dataset[index.edge_source[edge]])
-        for derivation in index.makers(subject.dataset)
-        if index.field(derivation, "kind") == "alias"
-        for node in (index.rows(subject.dataset), *index.columns(subject.dataset))
-        for edge in index.in_edges(node)
-        if index.edge_derivation[edge] == derivation
-    }
+    aliases = {index.dataset_name(other) for other in other_names(index, subject.dataset)}
     for name in (own, *sorted(aliases)):
         path = _path(name)
         if path is not None:

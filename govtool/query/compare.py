@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from govtool.graph.index import Index
 from govtool.model.kinds import EdgeKind
+from govtool.query.alias import is_alias, other_names
 from govtool.query.evidence import evidence
 
 SIDES = ("static", "runtime")
@@ -132,13 +133,8 @@ class _Names:
 
 def _aliases(index: Index) -> Iterator[tuple[str, str]]:
     for dataset in index.datasets():
-        for derivation in index.makers(dataset):
-            if index.field(derivation, "kind") == "alias":
-                for node in (index.rows(dataset), *index.columns(dataset)):
-                    for edge in index.in_edges(node):
-                        if index.edge_derivation[edge] == derivation:
-                            other = index.node_dataset[index.edge_source[edge]]
-                            yield index.dataset_name(dataset), index.dataset_name(other)
+        for other in other_names(index, dataset):
+            yield index.dataset_name(dataset), index.dataset_name(other)
 
 
 class _Side:
@@ -155,7 +151,7 @@ class _Side:
     def _makes(self, dataset: int) -> bool:
         """Whether something fills a dataset, not only declares it or gives it another name."""
         return any(
-            self.index.mode(derivation) not in ("declare", "drop") and self.index.field(derivation, "kind") != "alias"
+            self.index.mode(derivation) not in ("declare", "drop") and not is_alias(self.index, derivation)
             for derivation in self.index.makers(dataset)
         )
 
@@ -196,7 +192,7 @@ class _Side:
                     stack.append((source, said if self._is_alias(edge) else place))
 
     def _is_alias(self, edge: int) -> bool:
-        return self.index.field(self.index.edge_derivation[edge], "kind") == "alias"
+        return is_alias(self.index, self.index.edge_derivation[edge])
 
     def _place(self, derivation: int) -> str:
         return evidence(self.index, derivation).place
