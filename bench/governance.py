@@ -30,6 +30,7 @@ from govtool.policy.seeds import Seeds
 from govtool.query.patterns import ColumnPaths
 
 if TYPE_CHECKING:
+    from govtool.query.diff import Difference
     from govtool.store import Commit
 
 TITLE = "## Policies on large graphs"
@@ -185,8 +186,12 @@ def checking(uri: str, environment: dict[str, str], rounds: int) -> dict[str, Co
 # Diff beside set difference.
 
 EXCEPT = "SELECT (SELECT count(*) FROM ({0} EXCEPT {1})) + (SELECT count(*) FROM ({1} EXCEPT {0}))"
-CHANGES = (("25 datasets, one fragment", 160, 1), ("250 datasets, a tenth of the fragments", 100, 6))
-"""What is changed: a name, every so many datasets, of so many fragments."""
+CHANGES = (
+    ("25 datasets, one fragment", 160, 1, False),
+    ("250 datasets, a tenth of the fragments", 100, 6, False),
+    ("250 datasets, all statements elsewhere: other lines, other fragments", 100, 6, True),
+)
+"""What is changed: a name, every so many datasets, of so many fragments; and whether nothing stays in its place."""
 
 
 def differing(uri: str, made: Generated, rounds: int) -> list[dict[str, Any]]:
@@ -204,8 +209,10 @@ def differing(uri: str, made: Generated, rounds: int) -> list[dict[str, Any]]:
     connection = duckdb.connect()
     _edge_table(connection, "old", made.tables)
     rows = []
-    for what, stride, count in CHANGES:
+    for what, stride, count, elsewhere in CHANGES:
         tables = [*(_changed(t, stride) for t in made.tables[:count]), *made.tables[count:]]
+        if elsewhere:
+            tables = _elsewhere(tables)
         fragments = tuple(Fragment("bench", DERIVATIONS, write_table(t), t.num_rows) for t in tables)
         changes = Changes(retract=("bench",), add=fragments)
         store.commit(changes, message=what, author="bench", batch=what, summary={})
@@ -216,21 +223,45 @@ def differing(uri: str, made: Generated, rounds: int) -> list[dict[str, Any]]:
         _edge_table(connection, "new", tables)
 
         def own(second: Commit = second) -> int:
-            found = diff_commits(store, first, second)
-            # SQL tells a changed edge as one that is gone and one that is new.
-            return sum(1 + (c.change == "changed") for c in found.changes if c.what == "edge")
+            return _edges_of(diff_commits(store, first, second))
+
+        def bare(second: Commit = second) -> int:
+            """Without any index of either version."""
+            cache, os.environ["GOVTOOL_CACHE"] = os.environ["GOVTOOL_CACHE"], os.devnull
+            try:
+                return own(second)
+            finally:
+                os.environ["GOVTOOL_CACHE"] = cache
 
         def sql() -> int:
             text = EXCEPT.format("(SELECT * FROM old)", "(SELECT * FROM new)")
             return int(connection.execute(text).fetchall()[0][0])
 
-        ways = {"govtool": own, "duckdb": sql}
+        ways = {"govtool": own, "fragments": bare, "duckdb": sql}
         taken: dict[str, list[Spent]] = {name: [] for name in ways}
         for _ in range(rounds):
             for name, run in ways.items():
                 taken[name].append(timed(run))
         rows.append({"what": what, **{name: median(spent) for name, spent in taken.items()}})
     return rows
+
+
+def _edges_of(found: Difference) -> int:
+    """Edges that differ; SQL tells a changed edge as one that is gone and one that is new."""
+    return sum(1 + (c.change == "changed") for c in found.changes if c.what == "edge")
+
+
+def _elsewhere(tables: list[Any]) -> list[Any]:
+    """The same statements on other lines, in other fragments: each half of one and half of the next."""
+    import pyarrow as pa
+
+    halves = []
+    for made in tables:
+        lower = made.set_column(made.schema.get_field_index("line"), "line", pa.array([7] * made.num_rows, pa.int64()))
+        middle = made.num_rows // 2
+        halves += [lower.slice(0, middle), lower.slice(middle)]
+    turned = [*halves[1:], halves[0]]
+    return [pa.concat_tables(turned[i : i + 2]).combine_chunks() for i in range(0, len(turned), 2)]
 
 
 def _changed(made: Any, stride: int) -> Any:
@@ -256,6 +287,11 @@ def _edge_table(connection: Any, name: str, tables: list[Any]) -> None:
         )
         connection.execute(f"CREATE TABLE {name} AS {text}" if not number else f"INSERT INTO {name} {text}")
         connection.unregister("part")
+
+
+_DIFF_HEAD = [
+    "changed", "edges that differ", "govtool", "DuckDB", "DuckDB / govtool", "govtool, no index", "DuckDB / that",
+]  # fmt: skip
 
 
 def section(sizes: tuple[int, int] = (1_000_000, 10_000_000)) -> str:
@@ -305,6 +341,8 @@ def section(sizes: tuple[int, int] = (1_000_000, 10_000_000)) -> str:
             _seconds(d["govtool"]),
             _seconds(d["duckdb"]),
             _times(d["duckdb"], d["govtool"]),
+            _seconds(d["fragments"]),
+            _times(d["duckdb"], d["fragments"]),
         ]
         for d in differences
     ]
@@ -325,10 +363,11 @@ ratio is of CPU). Goal: at most twice.
 
 {table(["beside", "impact", "check", "check / impact"], checked)}
 
-Two versions of {large:,} edges, by `govtool diff` from the store (fragments are read, both indexes
-are there) and by EXCEPT in both directions. Goal: 6 times.
+Two versions of {large:,} edges, by `govtool diff` and by EXCEPT in both directions over tables that hold each edge
+once. `govtool` with the indexes of both versions there (they are built once, and hold what tells datasets apart), and
+with neither, from the fragments in the store. Goal: 6 times.
 
-{table(["changed", "edges that differ", "govtool", "DuckDB", "DuckDB / govtool"], compared)}
+{table(_DIFF_HEAD, compared)}
 """
 
 

@@ -201,5 +201,8 @@ class Selector:
             raise UsageError("changed: needs a version", code="usage.selector", hint="changed:HEAD~1..HEAD")
         old = open_index(self._reader, self._reader.resolve(start))
         new = open_index(self._reader, self._reader.resolve(end)) if end else self.index
-        names = {name for kind, name, _, _ in column_changes(old, new) if kind != "drop"}
-        return [n for n in range(self.index.node_count) if self.index.name(n) in names]
+        changed = (
+            (new if kind == "add" else old).ref(n) for kind, _, n, _ in column_changes(old, new) if kind != "drop"
+        )
+        here = (self.index.find(ref) for ref in changed)
+        return {node for node in here if node is not None}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import date
 
 from govtool.graph.index import Index
@@ -13,6 +13,7 @@ from govtool.policy.model import ColumnChange, Rule
 from govtool.policy.places import Places, Truth
 from govtool.policy.propagate import Propagation
 from govtool.policy.tokens import Mode
+from govtool.query.diff import unlike
 from govtool.query.evidence import step
 from govtool.query.patterns import Patterns
 
@@ -83,8 +84,12 @@ def _guarded(spread: Propagation, places: Places, rule: Rule, body: ColumnChange
 
 
 def column_changes(old: Index, new: Index) -> Iterator[tuple[str, str, int, str]]:
-    """Kind of change, name, node (of the old version; for ``add`` of the new), and a detail; sorted by name."""
-    for dataset in old.datasets():
+    """Kind of change, name, node (of the old version; for ``add`` of the new), and a detail; sorted by name.
+
+    Only datasets that the two versions tell differently are looked at.
+    """
+    differ = sorted(unlike(old, new))
+    for dataset in _shown(old, differ):
         for node in old.columns(dataset):
             if old.is_unknown(node):
                 continue
@@ -97,10 +102,18 @@ def column_changes(old: Index, new: Index) -> Iterator[tuple[str, str, int, str]
                 yield "retype", old.name(node), node, f"{was} to {is_}"
             if _made(old, node) != _made(new, here):
                 yield "logic", old.name(node), node, ""
-    for dataset in new.datasets():
+    for dataset in _shown(new, differ):
         for node in new.columns(dataset):
             if not new.is_unknown(node) and old.find(new.ref(node)) is None:
                 yield "add", new.name(node), node, ""
+
+
+def _shown(index: Index, names: Iterable[str]) -> Iterator[int]:
+    """The visible datasets of some names."""
+    for name in names:
+        dataset = index.find_dataset(name)
+        if dataset is not None and not index.is_hidden(dataset):
+            yield dataset
 
 
 def _made(index: Index, node: int) -> set[tuple[str, int, tuple[str, ...]]]:
