@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.page import table
+from govtool.capture.dbt.project import read_projects
 from govtool.capture.sql.extract import Extraction, Options, extract
 from govtool.capture.sql.files import Script, read_scripts
 from govtool.capture.sql.schema import Schema, schema_from_mapping
@@ -87,7 +88,8 @@ def _coverage(warehouses: list[Warehouse]) -> str:
     for warehouse in warehouses:
         scripts = list(read_scripts([warehouse.folder], root=warehouse.folder))
         start = time.process_time()
-        options = Options(dialect=warehouse.dialect, relation_from="{table}.sql", evidence=False)
+        projects = read_projects([warehouse.folder], warehouse.folder)
+        options = Options(dialect=warehouse.dialect, relation_from="{table}.sql", evidence=False, projects=projects)
         made = extract(scripts, options)
         seconds = time.process_time() - start
         rows.append(

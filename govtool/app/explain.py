@@ -96,12 +96,12 @@ def _statements(scripts: Sequence[Script | Diagnostic], settings: Options) -> It
     """The statements of all scripts in order, templates rendered; none that stands in a routine's body."""
     from govtool.capture.sql.extract import relation_of
     from govtool.capture.sql.scripts.script import parse_script
-    from govtool.capture.sql.templates.rendering import MacroLibrary
+    from govtool.capture.sql.templates.macros import MacroLibrary
     from govtool.capture.sql.templates.template import render
     from govtool.names import fold_name
 
     read = [item for item in scripts if not isinstance(item, Diagnostic)]
-    macros = MacroLibrary([item.text for item in read]) if any("macro" in item.text for item in read) else None
+    macros = MacroLibrary([item.text for item in read if "macro" in item.text], settings.projects)
     for script in read:
         rendered = render(script.text, settings.variables, script.file, macros=macros, dialect=settings.dialect)
         relation = relation_of(script.file, settings)

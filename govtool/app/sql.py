@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from govtool.capture.sql.extract import Extraction, Options
     from govtool.capture.sql.files import Script
     from govtool.capture.sql.schema import Schema
+    from govtool.capture.sql.templates.macros import Project
     from govtool.model.fact import Fact
 
 Progress = Callable[[int, int], None]
@@ -161,6 +162,7 @@ def facts_in(
         default_catalog=settings.default_catalog,
         default_schema=settings.default_schema,
         variables=settings.variables,
+        projects=settings.projects,
         known={derivation.target for derivation in derivations},
     )
 
@@ -209,8 +211,15 @@ def options(request: SqlRequest, source: str = "", *, evidence: bool = True) -> 
         source=source,
         namespace=request.namespace or "default",
         variables=request.variables,
+        projects=_projects(request.paths),
         evidence=evidence,
     )
+
+
+def _projects(paths: Sequence[str]) -> tuple[Project, ...]:
+    from govtool.capture.dbt.project import read_projects
+
+    return read_projects(paths, root_of(paths))
 
 
 def _with_catalog(request: SqlRequest, source: str, *, evidence: bool) -> Options:

@@ -132,6 +132,8 @@ class Batch:
         """What written table names mean, by all that decides about it."""
         self._known_names: frozenset[str] = frozenset()
         self.usage_seen = 0
+        self.later: dict[str, list[Callable[[], None]]] = {}
+        """By relation: adds the script that defines it, which is not rendered yet."""
         if knowledge is not None:
             self._learn(knowledge)
 
@@ -356,6 +358,9 @@ class Batch:
 
     def table(self, name: str, statement: StatementState) -> TableInfo:
         """Return what is known of a table where ``statement`` stands."""
+        if self.later:
+            for add in self.later.pop(name, ()):
+                add()
         definers = self._definers.get(name)
         if definers is None:
             info = self._known.get(name)
@@ -476,6 +481,11 @@ class Batch:
                 for column in action.args.get("tables") or ([action.this] if action.args.get("this") else []):
                     if isinstance(column, nodes.Expr):
                         columns.pop(_column(column, dialect), None)
+
+    def columns(self, name: str) -> Mapping[str, str | None] | None:
+        """Return the columns of a table in their order, with types; None if not all are known."""
+        info = self.table(name, StatementState(_NOTHING, ScriptState("", "", ""), 0, None, None, ()))
+        return dict(info.columns) if info.complete and info.columns else None
 
     def usage_size(self) -> int:
         """Return how many columns usage has shown so far; it only grows."""

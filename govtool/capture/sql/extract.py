@@ -23,6 +23,7 @@ from hashlib import blake2b
 from typing import NamedTuple
 
 from govtool.capture.sql.batch import Batch, ScriptState, StatementState
+from govtool.capture.sql.deferred import Deferred, known_tables
 from govtool.capture.sql.emit import Emitter
 from govtool.capture.sql.files import Script
 from govtool.capture.sql.fingerprint import fingerprint, redact
@@ -34,8 +35,9 @@ from govtool.capture.sql.replay import hush, logged_state
 from govtool.capture.sql.schema import Schema
 from govtool.capture.sql.scripts.script import ParsedStatement, parse_script
 from govtool.capture.sql.scripts.trees import Shelf
-from govtool.capture.sql.templates.rendering import MacroLibrary
-from govtool.capture.sql.templates.template import render
+from govtool.capture.sql.templates.macros import MacroLibrary, Project
+from govtool.capture.sql.templates.rendering import ColumnsOf
+from govtool.capture.sql.templates.template import Rendered, render
 from govtool.capture.sql.walk.writes import Write
 from govtool.model import Derivation, Diagnostic, Statement
 from govtool.names import DEFAULT_NAMESPACE, fold, fold_name, join_name
@@ -68,6 +70,8 @@ class Options:
     namespace: str = DEFAULT_NAMESPACE
     variables: Mapping[str, object] = field(default_factory=dict)
     """Values for templates."""
+    projects: tuple[Project, ...] = ()
+    """The dbt projects that scripts belong to: their macros, packages, variables and seeds."""
     keep_literals: bool = False
     """Whether to keep the literals in the text of statements, which are often about people."""
     evidence: bool = True
@@ -139,7 +143,7 @@ def extract_in_turn(
     A group is resolved like a batch of its own, and with all that earlier groups define. So definitions come first, and
     the many queries of a log, which define nothing, in as many groups as memory asks for.
     """
-    batch = Batch(options.schema.tables if options.schema is not None else None)
+    batch = Batch(known_tables(options))
     for group in groups:
         batch.scripts = []
         yield _extract_group(batch, group, options, progress)
@@ -191,8 +195,9 @@ def _extract_group(
     diagnostics: list[Diagnostic] = []
     with _uncollected():
         read = list(group)
-        texts = [item.text for item in read if isinstance(item, Script)]
-        macros = MacroLibrary(texts) if any("macro" in text for text in texts) else None
+        texts = [item.text for item in read if isinstance(item, Script) and "macro" in item.text]
+        macros = MacroLibrary(texts, options.projects)
+        deferred = Deferred(batch, options)
         for item in read:
             if isinstance(item, Diagnostic):
                 diagnostics.append(item)
@@ -200,8 +205,14 @@ def _extract_group(
                 catalog, schema = _default(options.default_catalog, options), _default(options.default_schema, options)
                 batch.add(logged_state(item, options.dialect, catalog, schema, batch.shelf))
             else:
-                batch.add(_script_state(item, options, macros, diagnostics, batch.shelf))
+                state = _ScriptMaker(item, options, macros, diagnostics, batch.shelf)
+                rendered = state.render(None)
+                if rendered.wanted:
+                    deferred.defer(relation_of(item.file, options), state)
+                else:
+                    batch.add(state.parse(rendered))
         with _deep_recursion():
+            deferred.settle()
             _walk_all(batch, progress)
             for script in batch.scripts:
                 if script.logged and not options.keep_literals:
@@ -214,14 +225,44 @@ def _extract_group(
             return _emit(batch, options, diagnostics)
 
 
+class _ScriptMaker:
+    """Renders and parses one script, with what tells columns or without."""
+
+    def __init__(
+        self, script: Script, options: Options, macros: MacroLibrary, diagnostics: list[Diagnostic], shelf: Shelf
+    ) -> None:
+        self.script = script
+        self.options = options
+        self.macros = macros
+        self.diagnostics = diagnostics
+        self.shelf = shelf
+
+    def __call__(self, columns: ColumnsOf) -> ScriptState:
+        return self.parse(self.render(columns))
+
+    def render(self, columns: ColumnsOf | None) -> Rendered:
+        script, options = self.script, self.options
+        return render(
+            script.text,
+            options.variables,
+            script.file,
+            macros=self.macros,
+            dialect=options.dialect,
+            columns=columns,
+        )
+
+    def parse(self, rendered: Rendered) -> ScriptState:
+        return _script_state(self.script, rendered, self.options, self.diagnostics, self.shelf)
+
+
 def _script_state(
-    script: Script, options: Options, macros: MacroLibrary | None, diagnostics: list[Diagnostic], shelf: Shelf
+    script: Script, rendered: Rendered, options: Options, diagnostics: list[Diagnostic], shelf: Shelf
 ) -> ScriptState:
-    """Render and parse one script."""
+    """Parse one script."""
     state = ScriptState(script.file, script.session or script.file, options.dialect)
-    rendered = render(script.text, options.variables, script.file, macros=macros, dialect=options.dialect)
     relation = relation_of(script.file, options)
     seen: set[tuple[int, str]] = set()
+    failed: set[int] = set()
     for number, variant in enumerate(rendered.variants):
         catalog, schema = _default(options.default_catalog, options), _default(options.default_schema, options)
         path: tuple[str, ...] = ()
@@ -240,6 +281,10 @@ def _script_state(
             if key in seen:
                 continue
             seen.add(key)
+            if parsed.status == "failed":
+                if number and parsed.line in failed:  # other branches of a place that no branch makes SQL of
+                    continue
+                failed.add(parsed.line)
             statement = StatementState(
                 parsed, state, len(state.statements), catalog, schema, path, variant=number, tree=parsed.tree
             )

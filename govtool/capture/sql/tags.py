@@ -22,7 +22,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from govtool.capture.sql.files import Script
 from govtool.capture.sql.lexer import STRING_TYPES, closing, lexer, word
 from govtool.capture.sql.scripts import session
-from govtool.capture.sql.templates.rendering import MacroLibrary
+from govtool.capture.sql.templates.macros import MacroLibrary, Project
 from govtool.capture.sql.templates.template import render
 from govtool.model.fact import Fact
 from govtool.names import DEFAULT_NAMESPACE, dataset_id, fold, fold_name, join_name
@@ -92,6 +92,7 @@ def facts_of(
     default_schema: str | None = None,
     variables: Mapping[str, object] | None = None,
     known: Collection[str] = (),
+    projects: Iterable[Project] = (),
 ) -> tuple[Fact, ...]:
     """What scripts say of tables and columns in comments, tags and options.
 
@@ -103,14 +104,14 @@ def facts_of(
         default_catalog: For names without one.
         default_schema: For names without one.
         variables: For templates.
+        projects: dbt projects, for their macros.
         known: Ids of datasets; on a search path the first schema that has the table counts.
     """
     read = list(scripts)
     chosen = [script for script in read if _KEYWORDS.search(script.text)]
     if not chosen:
         return ()
-    texts = [script.text for script in read]
-    macros = MacroLibrary(texts) if any("macro" in text for text in texts) else None
+    macros = MacroLibrary([script.text for script in read if "macro" in script.text], projects)
     catalog = fold_name(default_catalog, dialect) if default_catalog else None
     schema = fold_name(default_schema, dialect) if default_schema else None
     found: list[Fact] = []

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from govtool.capture.sql.lexer import word_set
+from govtool.capture.sql.templates.macros import MacroLibrary
 from govtool.capture.sql.templates.placeholders import fill
-from govtool.capture.sql.templates.rendering import MacroLibrary
 from govtool.capture.sql.templates.template import MAX_VARIANTS, Rendered, render
 
 

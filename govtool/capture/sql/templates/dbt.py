@@ -5,28 +5,25 @@ SQL.
 from __future__ import annotations
 
 import datetime
+import hashlib
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from pathlib import PurePosixPath
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+from govtool.capture.sql.templates.columns import TemplateColumn
+from govtool.capture.sql.templates.macros import adapter_of
+from govtool.capture.sql.templates.unknown import Unknown, plain
+
 if TYPE_CHECKING:
     from govtool.capture.sql.templates.rendering import Run
 
-_TYPES = {
-    "string": "varchar",
-    "timestamp": "timestamp",
-    "float": "float",
-    "numeric": "numeric",
-    "bigint": "bigint",
-    "int": "int",
-    "boolean": "boolean",
-}
-
-
 _PLAIN = re.compile(r"[A-Za-z_][\w$]*\Z")
+
+UNSET = object()
+"""Stands for a default that nobody gave; None is one."""
 
 
 class Return(Exception):
@@ -57,6 +54,18 @@ class Relation:
 
     table = alias = name
 
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """Database, schema and name, as far as they are given."""
+        return tuple(part for part in (self.database, self.schema, self.identifier) if part)
+
+    @property
+    def type(self) -> Unknown:
+        """Table or view: not known."""
+        return Unknown("relation_type")
+
+    is_table = is_view = is_cte = is_materialized_view = type
+
     def __str__(self) -> str:
         return ".".join(self._quoted(part) for part in (self.database, self.schema, self.identifier) if part)
 
@@ -77,7 +86,18 @@ class Relation:
         """The relation: which parts are shown does not matter here."""
         return self
 
-    quote = without_identifier = include
+    quote = without_identifier = incorporate = include
+
+    def replace_path(
+        self, database: object = None, schema: object = None, identifier: object = None, **_: object
+    ) -> Relation:
+        """The relation with other parts."""
+        return Relation(
+            identifier if isinstance(identifier, str) else self.identifier,
+            schema if isinstance(schema, str) else self.schema,
+            database if isinstance(database, str) else self.database,
+            quote=self._quote,
+        )
 
     def render(self) -> str:
         """The name."""
@@ -104,16 +124,13 @@ FILTERS: dict[str, Callable[..., Any]] = {
 """Filters of dbt, Airflow and JinjaSQL."""
 
 
-_ADAPTERS = {"tsql": "sqlserver"}
-"""Adapters of dbt that are not called as the dialect is."""
-
-
-def names(run: Run, unknown: Callable[..., Any]) -> dict[str, object]:
+def names(run: Run, unknown: Callable[..., Any], package: str = "") -> dict[str, object]:
     """The names a template sees.
 
     Args:
         run: The rendering: what is found out is written there.
         unknown: Makes an unknown value from its name.
+        package: The package that the template belongs to.
     """
     variables = run.variables
 
@@ -128,14 +145,11 @@ def names(run: Run, unknown: Callable[..., Any]) -> dict[str, object]:
         run.relations.add(str(relation))
         return relation
 
-    def var(name: object = "var", default: object = None) -> object:
-        given = variables.get("vars")
-        key = str(name)
-        if key in variables:
-            return variables[key]
-        if isinstance(given, Mapping) and key in given:
-            return given[key]
-        return unknown(key) if default is None else default
+    def var(name: object = "var", default: object = UNSET) -> object:
+        return run.variable(str(name), default)
+
+    def env_var(name: object = "env_var", default: object = None) -> object:
+        return run.given(str(name), unknown(str(name)) if default is None else default)
 
     def config(*_: object, **options: object) -> str:
         run.configured = True
@@ -157,19 +171,26 @@ def names(run: Run, unknown: Callable[..., Any]) -> dict[str, object]:
     def nothing(*_: object, **__: object) -> str:
         return ""
 
-    this = str(variables.get("this") or PurePosixPath(run.file or "this").name.partition(".")[0])
+    this_name = PurePosixPath(run.file or "this").name.partition(".")[0]
+    this = str(variables.get("this") or this_name)
+    builtins = {"ref": ref, "source": source, "config": _Config(config, unknown)}
     return {
-        "ref": ref,
-        "source": source,
+        **builtins,
+        "builtins": builtins,
+        "target": Target({"type": adapter_of(run.dialect)}),
+        "api": {"Relation": _RelationFactory(run), "Column": _ColumnFactory()},
+        "project_name": run.project.own.name or unknown("project_name"),
+        "model": _Model(this_name, run.project.own.name),
+        "statement": Statement(),
+        "local_md5": lambda text="": hashlib.md5(str(text).encode(), usedforsecurity=False).hexdigest(),
         "var": var,
-        "env_var": var,
-        "config": _Config(config, unknown),
+        "env_var": env_var,
         "this": Relation(this, quote=run.quote),
         "is_incremental": is_incremental,
         "should_full_refresh": lambda: unknown("should_full_refresh"),
         "execute": True,
         "return": give_back,
-        "adapter": _Adapter(run, unknown),
+        "adapter": _Adapter(run, unknown, package),
         "log": nothing,
         "print": nothing,
         "set": lambda value=(), *_: list(dict.fromkeys(_listed(value))),
@@ -181,10 +202,13 @@ def names(run: Run, unknown: Callable[..., Any]) -> dict[str, object]:
         "flags": unknown("flags"),
         "exceptions": _Quiet(),
         "run_started_at": _FIXED,
-        "modules": {"datetime": _DATETIME},
-        "dbt": _Macros("dbt", unknown),
-        "dbt_utils": _Macros("dbt_utils", unknown),
+        "modules": {"datetime": _DATETIME, "pytz": _ZONES},
+        "graph": unknown("graph"),
     }
+
+
+_ZONES = SimpleNamespace(timezone=lambda name="UTC", *_: datetime.UTC, utc=datetime.UTC)
+"""``modules.pytz``: all zones are UTC, as the clock stands still."""
 
 
 def _listed(values: object) -> list[Any]:
@@ -231,48 +255,131 @@ class _Config:
 
 
 class _Adapter:
-    """``adapter``: it dispatches to the macros of the project; anything else it would ask the warehouse."""
+    """``adapter``: it dispatches to macros and tells the columns of relations; anything else it would ask the
+    warehouse.
+    """
 
-    def __init__(self, run: Run, unknown: Callable[..., Any]) -> None:
+    def __init__(self, run: Run, unknown: Callable[..., Any], package: str) -> None:
         self._run = run
         self._unknown = unknown
-
-    def dispatch(self, name: object = "", *_: object, **__: object) -> Any:
-        """The macro ``<adapter>__name`` of the project, else ``default__name``, else an unknown one."""
-        plain = str(name).rpartition(".")[2]
-        kind = _ADAPTERS.get(self._run.dialect, self._run.dialect)
-        for prefix in dict.fromkeys((kind, "default")):
-            found = self._run.macro(f"{prefix}__{plain}") if prefix else None
-            if found is not None:
-                return found
-        return cross_database(plain) or self._unknown(plain)
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        return self._unknown(f"adapter_{name}")
-
-
-class _Macros:
-    """``dbt.*`` and ``dbt_utils.*``: the SQL that they make, in a form that all dialects parse."""
-
-    def __init__(self, package: str, unknown: Callable[..., Any]) -> None:
         self._package = package
-        self._unknown = unknown
+
+    def dispatch(
+        self, macro_name: object = "", macro_namespace: object = None, packages: object = (), **more: object
+    ) -> Any:
+        """The macro for the dialect, by the search order of the namespace; an unknown one if there is none."""
+        head, _, name = str(macro_name).rpartition(".")
+        if isinstance(macro_namespace, (list, tuple)):  # before dbt 1.0: the packages
+            packages, macro_namespace = macro_namespace, None
+        namespace = str(macro_namespace) if macro_namespace else head
+        if not namespace and isinstance(packages, (list, tuple)) and packages:
+            namespace = str(packages[-1])
+        return self._run.dispatched(name, namespace, self._package)
+
+    def get_columns_in_relation(self, relation: object = None, *_: object) -> Any:
+        """The columns that are known of a relation; an unknown value if not all are."""
+        columns = self._run.columns(relation)
+        if columns is None:
+            name = "adapter_get_columns_in_relation"
+            return self._run.missing(
+                name, f"adapter.get_columns_in_relation: the columns of {relation} are not all known"
+            )
+        return columns
+
+    def get_relation(self, database: object = None, schema: object = None, identifier: object = None) -> Any:
+        """A relation that may be there, or not."""
+        return Relation(str(identifier), _known(schema), _known(database), quote=self._run.quote)
+
+    def check_schema_exists(self, *_: object) -> bool:
+        """Taken to be there."""
+        return True
+
+    def quote(self, name: object = "") -> str:
+        """A name in quotes."""
+        return str(name) if self._run.is_unknown(name) else self._run.quoted(str(name))
+
+    def type(self) -> str:
+        """The adapter's name."""
+        return adapter_of(self._run.dialect)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
-        return cross_database(name) or self._unknown(f"{self._package}_{name}")
+        return self._run.missing(
+            f"adapter_{name}", f"adapter.{name}: what the warehouse would answer is not known", call=False
+        )
 
 
-def cross_database(name: str) -> Callable[..., Any] | None:
-    """One of dbt's cross-database macros by its name, which projects may also call without ``dbt.``; None if there is
-    none.
-    """
-    if name.startswith("type_"):
-        return lambda *_, **__: _TYPES.get(name[5:], "varchar")
-    return _SQL.get(name)
+def _known(part: object) -> str:
+    """A part of a name; empty where nobody gave it."""
+    return part if isinstance(part, str) else ""
+
+
+class Target(dict[str, object]):
+    """``target``: of a connection nothing is known but the kind of warehouse."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return self[name]
+
+    def __missing__(self, name: str) -> Any:
+        return Unknown(f"target_{plain(name)}")
+
+
+class Statement:
+    """``statement`` of ``{% call statement(…) %}``: what is run beside a model."""
+
+    def __call__(self, *_: object, **__: object) -> str:
+        """Nothing: it is no part of the model."""
+        return ""
+
+
+class _Model:
+    """``model``: what is known of it is its name."""
+
+    def __init__(self, name: str, package: str) -> None:
+        self.name = self.alias = name
+        self.package_name = package
+        self.unique_id = f"model.{package}.{name}"
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return Unknown(f"model_{plain(name)}")
+
+
+class _RelationFactory:
+    """``api.Relation``: makes relations of names."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+
+    def create(self, database: object = None, schema: object = None, identifier: object = None, **_: object) -> object:
+        """A relation; an unknown one if its name is."""
+        if not isinstance(identifier, str):
+            return self._run.missing("api_Relation_create", "api.Relation.create: which relation it makes is not known")
+        return Relation(identifier, _known(schema), _known(database), quote=self._run.quote)
+
+
+class _ColumnFactory:
+    """``api.Column``: types of columns."""
+
+    def translate_type(self, dtype: object = "varchar") -> str:
+        """A type, as it is written."""
+        return str(dtype)
+
+    def string_type(self, size: object = 256) -> str:
+        """A text type."""
+        return f"varchar({size})"
+
+    def numeric_type(self, dtype: object = "numeric", precision: object = None, scale: object = None) -> str:
+        """A numeric type."""
+        return f"{dtype}({precision}, {scale})" if precision is not None else str(dtype)
+
+    def create(self, name: object = "", label_or_dtype: object = "", dtype: object = None) -> TemplateColumn:
+        """A column."""
+        return TemplateColumn(str(name), str(dtype or label_or_dtype))
 
 
 class _Date(datetime.date):
@@ -300,96 +407,7 @@ class _Datetime(datetime.datetime):
     today = utcnow
 
 
-_FIXED = _Datetime(2000, 1, 1)
+_FIXED = _Datetime(2000, 1, 1, tzinfo=datetime.UTC)
 _DATETIME = SimpleNamespace(
     date=_Date, datetime=_Datetime, timedelta=datetime.timedelta, time=datetime.time, timezone=datetime.timezone
 )
-
-
-def _function(name: str) -> Callable[..., str]:
-    def call(*args: object, **kwargs: object) -> str:
-        return f"{name}({', '.join(str(a) for a in (*args, *kwargs.values()) if a is not None)})"
-
-    return call
-
-
-def _star(relation: object = None, relation_alias: object = None, *_: object, **kwargs: Any) -> str:
-    alias = relation_alias or kwargs.get("relation_alias")
-    return f"{alias}.*" if alias else "*"
-
-
-def _surrogate(*fields: Any, **kwargs: Any) -> str:
-    values = fields or tuple(kwargs.values())
-    parts = [str(f) for value in values for f in (value if isinstance(value, (list, tuple)) else [value])]
-    return f"md5(concat({', '.join(parts)}))"
-
-
-def _group_by(n: Any = 1, **_: object) -> str:
-    count = n if isinstance(n, int) and 0 < n < 500 else 1
-    return "group by " + ", ".join(str(i) for i in range(1, count + 1))
-
-
-def _union(relations: Any = (), *_: object, **__: object) -> str:
-    arms = [f"select * from {r}" for r in _listed(relations)]
-    return "(" + " union all ".join(arms or ["select null"]) + ")"
-
-
-def _split_part(text: object = "", delimiter: object = "", part: object = 1, **_: object) -> str:
-    return f"split_part({text}, {delimiter}, {part})"
-
-
-_SQL: dict[str, Callable[..., Any]] = {
-    **{
-        name: _function(name)
-        for name in (
-            "length",
-            "hash",
-            "replace",
-            "right",
-            "any_value",
-            "bool_or",
-            "position",
-            "last_day",
-            "array_append",
-            "array_concat",
-        )
-    },
-    "star": _star,
-    "generate_surrogate_key": _surrogate,
-    "surrogate_key": _surrogate,
-    "group_by": _group_by,
-    "union_relations": _union,
-    "split_part": _split_part,
-    "concat": lambda fields=(), *rest: f"concat({', '.join(str(f) for f in (*_listed(fields), *rest))})",
-    "safe_cast": lambda field="", type="varchar": f"cast({field} as {type})",
-    "cast": lambda field="", type="varchar": f"cast({field} as {type})",
-    "cast_bool_to_text": lambda field="": f"cast({field} as varchar)",
-    "current_timestamp": lambda *_: "current_timestamp",
-    "current_timestamp_backcompat": lambda *_: "current_timestamp",
-    "current_timestamp_in_utc": lambda *_: "current_timestamp",
-    "date_trunc": lambda datepart="day", date="": f"date_trunc('{datepart}', {date})",
-    "datediff": lambda first_date="", second_date="", datepart="day": (
-        f"datediff({datepart}, {first_date}, {second_date})"
-    ),
-    "dateadd": lambda datepart="day", interval=1, from_date_or_timestamp="": (
-        f"dateadd({datepart}, {interval}, {from_date_or_timestamp})"
-    ),
-    "listagg": lambda measure="", *_, **__: f"listagg({measure})",
-    "string_literal": lambda value="": f"'{value}'",
-    "escape_single_quotes": lambda value="": str(value).replace("'", "''"),
-    "except": lambda: "except",
-    "intersect": lambda: "intersect",
-    "safe_add": lambda *fields: " + ".join(f"coalesce({f}, 0)" for value in fields for f in _listed_text(value)),
-    "safe_subtract": lambda *fields: " - ".join(f"coalesce({f}, 0)" for value in fields for f in _listed_text(value)),
-    "safe_divide": lambda numerator="", denominator="": f"({numerator} / nullif({denominator}, 0))",
-    "array_construct": lambda inputs=(), *_: f"array[{', '.join(str(i) for i in _listed(inputs))}]",
-    "width_bucket": _function("width_bucket"),
-    "slugify": lambda text="": str(text).lower().replace(" ", "_"),
-    "pretty_time": lambda *_, **__: "",
-    "pretty_log_format": lambda *_, **__: "",
-    "log_info": lambda *_, **__: "",
-}
-
-
-def _listed_text(value: object) -> list[str]:
-    return [str(v) for v in value] if isinstance(value, (list, tuple)) else [str(value)]

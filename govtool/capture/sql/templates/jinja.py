@@ -14,9 +14,10 @@ from jinja2 import TemplateError, TemplateSyntaxError, nodes, pass_context
 from jinja2.ext import Extension
 from jinja2.parser import Parser
 from jinja2.runtime import Context
+from jinja2.utils import missing
 
 from govtool.capture.sql.templates import dbt
-from govtool.capture.sql.templates.rendering import Run, current
+from govtool.capture.sql.templates.rendering import PACKAGE_KEY, Run, current
 from govtool.capture.sql.templates.sandbox import SandboxedTemplates, guarded, tested
 from govtool.capture.sql.templates.unknown import Limit, Unknown, plain
 
@@ -24,12 +25,28 @@ MAX_SOURCE = 4_000_000
 """Characters of a template."""
 
 
-def _undefined(name: str | None = None, obj: Any = None, **_: Any) -> Any:
+def _undefined(name: object = None, obj: Any = missing, **_: Any) -> Any:
     """What Jinja calls for a name that has no value."""
-    if name is None:
-        return Unknown("value")
-    macro = current().macro(name) or dbt.cross_database(name)
-    return Unknown(plain(name)) if macro is None else macro
+    if not isinstance(name, str) or obj is not missing:  # an item, or an attribute
+        return Unknown("value" if name is None else plain(name))
+    run = current()
+    macro = run.macro(name) or run.known("dbt", name)
+    if macro is not None:
+        return macro
+    run.unnamed.add(plain(name))
+    return Unknown(plain(name))
+
+
+class _Context(Context):
+    """What a template sees: macros by the package that it belongs to go before dbt's own names."""
+
+    def resolve_or_missing(self, key: str) -> Any:
+        """What a name means; ``missing`` if it means nothing."""
+        if key not in self.vars:
+            found = current().resolve(key, str(self.parent.get(PACKAGE_KEY, "")))
+            if found is not None:
+                return found
+        return super().resolve_or_missing(key)
 
 
 def _compile_macro(source: str, name: str, context: dict[str, object]) -> Any:
@@ -115,6 +132,7 @@ def _environment() -> SandboxedTemplates:
         keep_trailing_newline=True,
     )
     environment.undefined = _undefined  # type: ignore[assignment]
+    environment.context_class = _Context
     for name, function in list(environment.filters.items()):
         environment.filters[name] = guarded(name, function)
     for name, test in list(environment.tests.items()):

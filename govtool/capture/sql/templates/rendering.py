@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import copy
-import re
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from itertools import islice
 from typing import Any
 
 from govtool.capture.sql.templates import dbt
-from govtool.capture.sql.templates.unknown import Limit, Unknown, bounded_text, plain
+from govtool.capture.sql.templates.columns import TemplateColumn, warehouse_name
+from govtool.capture.sql.templates.macros import ROOT_PACKAGE, MacroLibrary, adapter_of, dispatched, find, prefixes
+from govtool.capture.sql.templates.packages.known import ASKING, PACKAGES
+from govtool.capture.sql.templates.unknown import Limit, Unknown, bounded_text, plain, plain_text
 
 MAX_ITERATIONS = 20_000
 MAX_CALLS = 20_000
@@ -19,9 +21,6 @@ MAX_OUTPUT = 8_000_000
 _BACKTICKS = frozenset(
     {"bigquery", "mysql", "hive", "spark", "spark2", "databricks", "doris", "starrocks", "singlestore", "drill"}
 )
-
-
-_MACRO = re.compile(r"\{%-?\s*macro\s+(?P<name>\w+)\s*\(.*?\{%-?\s*endmacro\s*-?%\}", re.DOTALL)
 
 
 def objects(variables: Mapping[str, object]) -> dict[str, object]:
@@ -40,25 +39,11 @@ def objects(variables: Mapping[str, object]) -> dict[str, object]:
     return found
 
 
-class MacroLibrary:
-    """Macros of a project: ``{% macro name(…) %}`` definitions collected from its files."""
+PACKAGE_KEY = "\ue004package"
+"""Holds, in what a template sees, the package that it belongs to."""
 
-    def __init__(self, texts: Iterable[str] = ()) -> None:
-        """Collect the macros of these texts; those that do not compile are left out."""
-        self.sources: dict[str, str] = {}
-        for text in texts:
-            self.add(text)
-
-    def add(self, text: str) -> None:
-        """Collect the macros of one file."""
-        for match in _MACRO.finditer(text):
-            self.sources.setdefault(match.group("name"), match.group())
-
-    def __contains__(self, name: object) -> bool:
-        return name in self.sources
-
-    def __len__(self) -> int:
-        return len(self.sources)
+ColumnsOf = Callable[[tuple[str, ...]], "Mapping[str, str | None] | None"]
+"""The columns of a relation by its parts as written, canonical, in order, with types; None if not all are known."""
 
 
 class Run:
@@ -71,6 +56,7 @@ class Run:
         macros: MacroLibrary | None,
         file: str = "",
         dialect: str = "",
+        columns: ColumnsOf | None = None,
     ) -> None:
         """Start with everything at zero."""
         self.quote = "`" if dialect in _BACKTICKS else '"'
@@ -79,17 +65,27 @@ class Run:
         self.compile: Callable[[str, str, dict[str, object]], Any] = lambda source, name, context: None
         self.choices = choices
         self.variables = variables
-        self.macros = macros
+        self.project = (macros or MacroLibrary()).project_of(file)
+        self.package = self.project.package_of(file)
         self.undecided: dict[str, bool] = {}
         """The tests that nothing decides, in order, and how they were taken."""
         self.relations: set[str] = set()
+        self.wanted: set[str] = set()
+        """Relations whose columns were asked for."""
+        self.unnamed: set[str] = set()
+        """Names that mean nothing here, as they are rendered."""
+        self.reasons: dict[str, str] = {}
+        """Of macros that are not known, by the name that stands for them: what is missing, and why."""
         self.config: dict[str, object] = {}
         self.configured = False
         self.iterations = 0
         self.calls = 0
         self.output = 0
-        self.templates: dict[str, Any] = {}
-        self._context: dict[str, object] | None = None
+        self._columns = columns
+        self._macros: dict[tuple[str, str], Any] = {}
+        self._known: dict[tuple[str, str], Any] = {}
+        self._contexts: dict[str, dict[str, object]] = {}
+        self._rendering: set[str] = set()
 
     def __enter__(self) -> Run:
         self._outer: Run | None = getattr(_state, "run", None)
@@ -99,20 +95,191 @@ class Run:
     def __exit__(self, *_: object) -> None:
         _state.run = self._outer
 
-    def macro(self, name: str) -> Any:
-        """A macro of the project by its name, ready to be called; None if there is none."""
-        if self.macros is None or name not in self.macros:
-            return None
-        if name not in self.templates:
-            self.templates[name] = None
-            self.templates[name] = self.compile(self.macros.sources[name], name, self.context())
-        return self.templates[name]
+    # -- macros -------------------------------------------------------------------------------------------------------
 
-    def context(self) -> dict[str, object]:
-        """The names that a template sees: dbt's, and over them the variables given."""
-        if self._context is None:
-            self._context = {**dbt.names(self, Unknown), **objects(self.variables)}
-        return self._context
+    def macro(self, name: str, package: str | None = None) -> Any:
+        """What an unqualified name means in a package (default: that of the file), ready to be called; None if it is
+        no macro.
+        """
+        found = find(self.project, name, self.package if package is None else package)
+        return None if found is None else self._ready(*found)
+
+    def _ready(self, package: str, name: str, source: str) -> Any:
+        key = (package, name)
+        if key not in self._macros:
+            self._macros[key] = None
+            self._macros[key] = self.compile(source, name, self.context(package))
+        return self._macros[key]
+
+    def dispatched(self, name: str, namespace: str, package: str) -> Any:
+        """What ``adapter.dispatch`` gives for a name, ready to be called; an unknown value if there is none."""
+        found = dispatched(self.project, name, namespace, package, self.dialect)
+        if found is not None:
+            if found[0] == namespace and name in ASKING.get(namespace, ()):
+                return self.known(namespace, name)
+            ready = self._ready(*found)
+            if ready is not None:
+                return ready
+        if namespace:
+            return self.known(namespace, name) or self.absent(namespace, name)
+        return self.known("dbt", name) or Unknown(plain(name))
+
+    def qualified(self, package: str, name: str) -> Any:
+        """What ``package.name`` means, ready to be called; an unknown value if there is no such macro."""
+        owner = self.project.package(package)
+        own = owner is self.project.own
+        # What the project puts in the place of a package's macro is found by dispatch, which the package's macro calls.
+        if not own and name in ASKING.get(package, ()):
+            found = dispatched(self.project, name, package, package, self.dialect)
+            if found is not None and found[0] != package:
+                return self._ready(*found) or self.absent(package, name)
+            return self.known(package, name)
+        if owner is not None and name in owner.macros:
+            return self._ready(ROOT_PACKAGE if own else package, name, owner.macros[name]) or self.absent(package, name)
+        if owner is None:
+            found = dispatched(self.project, name, package, package, self.dialect)
+            if found is not None:
+                return self._ready(*found) or self.absent(package, name)
+            return self.known(package, name) or self.absent(package, name)
+        return self.absent(package, name)
+
+    def known(self, package: str, name: str) -> Any:
+        """A macro that is understood without its package, ready to be called; None if it is none."""
+        key = (package, name)
+        if key not in self._known:
+            macros = PACKAGES.get(package, {})
+            macro = macros.get(name)
+            for prefix in prefixes(self.dialect):
+                macro = macro or macros.get(name.removeprefix(f"{prefix}__"))
+            self._known[key] = None if macro is None else self._called(macro, f"{package}_{name}")
+        return self._known[key]
+
+    def _called(self, macro: Callable[..., object], name: str) -> Callable[..., object]:
+        def call(*args: object, **options: object) -> object:
+            return macro(self, *args, **options)
+
+        call.__name__ = name
+        return call
+
+    def absent(self, package: str, name: str) -> Unknown:
+        """A macro of a package that is not known here."""
+        if self.project.package(package) is not None:
+            why = f"macro {package}.{name} is not known: package {package} has none of that name"
+        elif package in self.project.missing:
+            why = f"macro {package}.{name} is not known: package {package} is not there; `dbt deps` installs it"
+        else:
+            why = f"macro {package}.{name} is not known: if {package} is a package, `dbt deps` installs it"
+        return self.missing(f"{package}_{name}", why, call=False)
+
+    def missing(self, name: str, why: str, *, call: bool = True) -> Unknown:
+        """What stands for SQL that is missing, and why it is."""
+        self.reasons[plain(name)] = plain_text(why)
+        return Unknown(plain(name), call)
+
+    def attribute(self, name: str, attribute: str) -> None:
+        """Note that something was wanted of what has no value: of a package perhaps."""
+        self.reasons.setdefault(
+            f"{name}_{plain(attribute)}",
+            f"macro {name}.{attribute} is not known: if {name} is a package, `dbt deps` installs it",
+        )
+
+    def is_unknown(self, value: object) -> bool:
+        """Whether nobody gave a value."""
+        return isinstance(value, Unknown)
+
+    def note(self, message: str) -> str:
+        """A mark in the output: what it says of its place is not understood."""
+        return f"\ue002!{plain_text(message)}\ue003"
+
+    def namespace(self, package: str) -> PackageMacros | None:
+        """The macros of a package, if one of that name is on disk or known; else None."""
+        if self.project.package(package) is None and package not in PACKAGES and package not in self.project.missing:
+            return None
+        return PackageMacros(self, package)
+
+    # -- what templates see -------------------------------------------------------------------------------------------
+
+    def resolve(self, name: str, package: str) -> Any:
+        """What a name means before dbt's own names count: a macro, or a package; None for neither."""
+        if name in self.variables:
+            return None
+        macro = self.macro(name, package)
+        if macro is not None:
+            return macro
+        if name in self.context(package) and self.project.package(name) is None:
+            return None
+        return self.namespace(name)
+
+    def context(self, package: str | None = None) -> dict[str, object]:
+        """The names that a template of a package sees: dbt's, and over them the variables given."""
+        package = self.package if package is None else package
+        if package not in self._contexts:
+            given = objects(self.variables)
+            names = {**dbt.names(self, Unknown, package), **given, PACKAGE_KEY: package}
+            target = given.get("target")
+            if isinstance(target, dict):
+                names["target"] = dbt.Target({"type": adapter_of(self.dialect), **target})
+            self._contexts[package] = names
+        return self._contexts[package]
+
+    def given(self, name: str, default: object) -> object:
+        """A variable as it was given to the ingest, else the default."""
+        given = self.variables.get("vars")
+        if name in self.variables:
+            return self.variables[name]
+        return given[name] if isinstance(given, Mapping) and name in given else default
+
+    def variable(self, name: str, default: object = dbt.UNSET) -> object:
+        """Dbt's ``var``: as given, else as the project and its packages say, else the default, else unknown."""
+        found = self.given(name, dbt.UNSET)
+        if found is not dbt.UNSET:
+            return found
+        found = self._of_projects(name)
+        if found is not dbt.UNSET:
+            return self._text(found) if isinstance(found, str) else copy.deepcopy(found)
+        return Unknown(name) if default is dbt.UNSET else default
+
+    def _of_projects(self, name: str) -> object:
+        own = self.project.package(self.package)
+        for package in (self.project.own, *([own] if own is not None and own is not self.project.own else [])):
+            for scope in (package.variables.get(own.name) if own is not None else None, package.variables):
+                if isinstance(scope, Mapping) and name in scope:
+                    return scope[name]
+        return dbt.UNSET
+
+    def _text(self, text: str) -> object:
+        """A variable's text, which may be a template itself."""
+        if ("{{" not in text and "{%" not in text) or text in self._rendering:
+            return text
+        self._rendering.add(text)
+        try:
+            macro = self.compile("{% macro value() %}" + text + "{% endmacro %}", "value", self.context())
+            return Unknown("var") if macro is None else str(macro())
+        finally:
+            self._rendering.discard(text)
+
+    def source(self, *parts: object) -> object:
+        """What ``source`` gives."""
+        function = self.context()["source"]
+        return function(*parts) if callable(function) else function
+
+    def columns(self, relation: object) -> list[TemplateColumn] | None:
+        """The columns of a relation in their order; None if not all of them are known."""
+        if not isinstance(relation, dbt.Relation):
+            return None
+        self.wanted.add(str(relation))
+        found = None if self._columns is None else self._columns(relation.parts)
+        if not found:
+            return None
+        return [TemplateColumn(warehouse_name(name, self.dialect), type_ or "") for name, type_ in found.items()]
+
+    def identifier(self, column: TemplateColumn, prefix: object = "", suffix: object = "") -> str:
+        """A column as it is written in SQL, always in quotes."""
+        return self.quoted(f"{prefix}{column.name}{suffix}")
+
+    def quoted(self, name: str) -> str:
+        """A name in quotes."""
+        return f"{self.quote}{name.replace(self.quote, self.quote * 2)}{self.quote}"
 
     # -- called from the changed tree ---------------------------------------------------------------------------------
 
@@ -191,6 +358,22 @@ class Run:
         self.calls += 1
         if self.calls > MAX_CALLS:
             raise Limit(f"more than {MAX_CALLS} calls")
+
+
+class PackageMacros:
+    """A package by its name: its macros are its attributes."""
+
+    __slots__ = ("_package", "_run")
+
+    def __init__(self, run: Run, package: str) -> None:
+        """Remember which."""
+        self._run = run
+        self._package = package
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return self._run.qualified(self._package, name)
 
 
 _state = threading.local()

@@ -55,7 +55,10 @@ class SandboxedTemplates(SandboxedEnvironment):
     def getattr(self, obj: Any, attribute: str) -> Any:
         """An attribute: of an unknown value it is unknown, or a macro of the project."""
         if isinstance(obj, Unknown):
-            macro = current().macro(attribute)
+            run = current()
+            macro = run.macro(attribute) if not run.project.own.name else None
+            if macro is None and not obj._call and obj._name in run.unnamed:
+                run.attribute(obj._name, attribute)
             return Unknown(f"{obj._name}_{plain(attribute)}", obj._call) if macro is None else macro
         return super().getattr(obj, attribute)
 
@@ -76,11 +79,10 @@ class SandboxedTemplates(SandboxedEnvironment):
         run = current()
         run.count_call()
         caller = kwargs.get("caller")
+        if isinstance(__obj, dbt.Statement):
+            return ""
         if isinstance(__obj, Unknown) and caller is not None:
-            # ``{% call name() %}``: dbt's statement runs its body beside the model; what others make of theirs is not
-            # known.
-            if __obj._name == "statement":
-                return ""
+            # ``{% call name() %}``: what it makes of its body is not known.
             return f"{Unknown(__obj._name, True)}{caller()}"
         if isinstance(__obj, Unknown):
             return Unknown(__obj._name, True)

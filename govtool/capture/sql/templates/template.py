@@ -15,8 +15,9 @@ from dataclasses import dataclass
 
 from govtool.capture.sql.lexer import word_set
 from govtool.capture.sql.templates.jinja import compile_template
+from govtool.capture.sql.templates.macros import MacroLibrary
 from govtool.capture.sql.templates.placeholders import fill
-from govtool.capture.sql.templates.rendering import MacroLibrary, Run
+from govtool.capture.sql.templates.rendering import ColumnsOf, Run
 from govtool.capture.sql.templates.unknown import Limit
 from govtool.model.diagnostic import Diagnostic
 
@@ -66,6 +67,8 @@ class Rendered:
     """Relations that ``ref`` and ``source`` named, sorted, as rendered."""
     config: Mapping[str, object] | None = None
     """What dbt's ``config(...)`` was given: ``materialized``, ``alias``, ``schema`` …; None if it was not called."""
+    wanted: tuple[str, ...] = ()
+    """Relations whose columns the template asked for, sorted: with other columns it may render otherwise."""
 
 
 def is_template(text: str) -> bool:
@@ -80,6 +83,7 @@ def render(
     *,
     macros: MacroLibrary | None = None,
     dialect: str = "",
+    columns: ColumnsOf | None = None,
 ) -> Rendered:
     """Render a SQL text.
 
@@ -88,7 +92,8 @@ def render(
         variables: What names stand for, dbt's ``var('x')`` and ``env_var('x')`` included. Dotted keys make objects.
         file: The file that diagnostics name.
         macros: Macros of the project; see ``MacroLibrary``.
-        dialect: How names of relations are quoted that need to be.
+        dialect: How names of relations are quoted that need to be, and which implementation of a macro counts.
+        columns: Tells the columns of relations; None: none are known.
 
     Returns:
         The renderings. A template that cannot be rendered gives its text without the tags, and a ``template``
@@ -125,7 +130,7 @@ def render(
         if len(runs) >= MAX_VARIANTS:
             dropped += 1
             continue
-        run = Run(choices, dict(variables or {}), macros, file, dialect)
+        run = Run(choices, dict(variables or {}), macros, file, dialect, columns)
         try:
             output = template.render(run)
         except Limit as error:
@@ -150,16 +155,9 @@ def render(
         if variant.text not in texts:
             texts.add(variant.text)
             variants.append(variant)
+    reasons = {name: why for _, run in reversed(runs) for name, why in run.reasons.items()}
     for name, line in sorted(unknown.items()):
-        diagnostics.append(
-            Diagnostic(
-                "template",
-                "warning",
-                f"macro {name} is not known: the SQL that it makes is missing",
-                file or None,
-                line,
-            )
-        )
+        diagnostics.append(Diagnostic("template", "warning", _missing(name, reasons), file or None, line))
     if dropped:
         message = f"{dropped} more combinations of conditions were not rendered"
         diagnostics.append(Diagnostic("template", "info", message, file or None))
@@ -173,10 +171,21 @@ def render(
     return Rendered(
         tuple(variants),
         tuple(diagnostics),
-        tuple(sorted(unknown)),
+        tuple(sorted(name for name in unknown if name[:1] != "!")),
         tuple(sorted(relations)),
         config if called else None,
+        tuple(sorted({relation for _, run in runs for relation in run.wanted})),
     )
+
+
+def _missing(name: str, reasons: Mapping[str, str]) -> str:
+    """What to say of SQL that is missing: ``name`` stands for it, or for a part of it (``macro_item_0``)."""
+    if name[:1] == "!":
+        return name[1:]
+    known = [key for key in reasons if name == key or name.startswith(f"{key}_")]
+    if known:
+        return reasons[max(known, key=len)]
+    return f"macro {name} is not known: the SQL that it makes is missing"
 
 
 def _variant(output: str, variables: Mapping[str, object] | None, unknown: dict[str, int]) -> Variant:
@@ -227,6 +236,8 @@ def _place(match: re.Match[str]) -> str:
     name = match.group(1)
     if name[:1] == "=":
         return _value(match, name[1:])
+    if name[:1] == "!":
+        return ""
     before = _MARK.sub("", match.string[max(0, match.start() - 400) : match.start()])
     before = _COMMENTS.sub(" ", before).rstrip()
     if not before:

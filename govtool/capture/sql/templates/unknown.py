@@ -122,6 +122,12 @@ def plain(value: object) -> str:
     return re.sub(r"\W+", "_", str(value)[:60]).strip("_") or "item"
 
 
+def plain_text(text: str) -> str:
+    """A message without characters that marks are made of."""
+    text = re.sub("\ue002[=!]?|\ue000\\d+\ue001|[\ue000-\ue004]", "", text)
+    return " ".join(text.split())[:500]
+
+
 def bounded_text(text: str) -> str:
     """The text, unless it is too long."""
     if len(text) > MAX_VALUE:

@@ -1,0 +1,280 @@
+"""Reads dbt projects as files: macros of the project and of the packages on disk, variables, seeds.
+
+Nothing is run: no ``dbt deps``, no ``dbt compile``. What is looked at is documented at https://docs.getdbt.com:
+``dbt_project.yml`` (``macro-paths``, ``seed-paths``, ``packages-install-path``, ``dispatch``, ``vars``),
+``packages.yml``, ``dependencies.yml`` and ``package-lock.yml`` (which packages there should be, and where local ones
+are).
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from govtool.capture.sql.templates.macros import Package, Project, macros_in
+
+PROJECT_FILE = "dbt_project.yml"
+PACKAGE_FILES = ("packages.yml", "dependencies.yml", "package-lock.yml")
+
+MAX_BYTES = 4 << 20
+"""Of a file with macros or of settings; larger ones are none."""
+MAX_FILES = 20_000
+"""Files, and folders, that are looked at in one place of a project."""
+MAX_VARIABLES = 100_000
+"""Values in ``vars``, those counted that an alias of YAML repeats."""
+MAX_PACKAGES = 500
+_MAX_ABOVE = 12
+"""Folders above what is read in which a project is looked for."""
+_MAX_HEADER = 1 << 20
+_SKIPPED = frozenset({"node_modules", "__pycache__", "venv", "target", "logs", "dbt_packages", "dbt_modules"})
+
+
+def read_projects(paths: Sequence[str | Path], root: Path) -> tuple[Project, ...]:
+    """The dbt projects that hold what is read, and those below it.
+
+    Args:
+        paths: Files and folders that are read; ``-`` is none.
+        root: What the folders of projects are relative to.
+
+    Returns:
+        The projects, in order of their folders. What cannot be read of them is as if it were not there.
+    """
+    folders: dict[Path, None] = {}
+    for path in paths:
+        if str(path) == "-":
+            continue
+        real = Path(path).absolute()
+        above = _above(real if real.is_dir() else real.parent)
+        if above is not None:
+            folders[above] = None
+        if real.is_dir():
+            folders.update(dict.fromkeys(_below(real)))
+    own = {folder: _package(folder) for folder in sorted(folders)}
+    installed = {place for read in own.values() for place in _install_places(read)}
+    return tuple(
+        _project(read, root.absolute()) for folder, read in own.items() if installed.isdisjoint(folder.parents)
+    )
+
+
+def _above(folder: Path) -> Path | None:
+    for candidate in (folder, *folder.parents[:_MAX_ABOVE]):
+        if (candidate / PROJECT_FILE).is_file():
+            return candidate
+    return None
+
+
+def _below(folder: Path) -> Iterator[Path]:
+    for place, folders, files in os.walk(folder):
+        folders[:] = sorted(name for name in folders if name not in _SKIPPED and not name.startswith("."))
+        if PROJECT_FILE in files:
+            yield Path(place)
+
+
+@dataclass(slots=True)
+class _Read:
+    """One project or package: its package, and what only a root project's say counts of."""
+
+    package: Package
+    settings: Mapping[str, Any]
+    folder: Path
+
+
+def _project(own: _Read, root: Path) -> Project:
+    installed, missing = _packages(own)
+    packages = {read.package.name: read.package for read in installed}
+    seeds: dict[str, tuple[str, ...]] = {}
+    for read in (*installed, own):
+        seeds.update(_seeds(read))
+    relative = _relative(own.folder, root)
+    places = {_relative(read.folder, root): read.package.name for read in installed}
+    return Project(
+        "" if relative is None else relative,
+        own.package,
+        packages,
+        {place: name for place, name in sorted(places.items(), key=str) if place},
+        frozenset(missing - {*packages, own.package.name}),
+        _dispatch(own.settings, own.package.name),
+        seeds,
+    )
+
+
+def _relative(folder: Path, root: Path) -> str | None:
+    """A folder below the root; None where it is not: the root itself or above it."""
+    try:
+        relative = folder.relative_to(root).as_posix()
+    except ValueError:
+        return None
+    return None if relative == "." else relative
+
+
+def _package(folder: Path) -> _Read:
+    settings = _yaml(folder / PROJECT_FILE)
+    paths = _texts(settings.get("macro-paths"), ("macros",))
+    macros: dict[str, str] = {}
+    for path in paths:
+        for file in _files(folder / path, ".sql"):
+            for name, source in macros_in(_text(file)).items():
+                macros.setdefault(name, source)
+    variables = settings.get("vars")
+    named = settings.get("name")
+    package = Package(
+        named if isinstance(named, str) and named else folder.name,
+        macros,
+        variables if isinstance(variables, dict) and _size(variables) <= MAX_VARIABLES else {},
+    )
+    return _Read(package, settings, folder)
+
+
+def _packages(own: _Read) -> tuple[list[_Read], set[str]]:
+    """The packages on disk, and the names of those that are declared."""
+    found: dict[str, _Read] = {}
+    declared: set[str] = set()
+    places: list[Path] = []
+    for place in _install_places(own):
+        places += _subfolders(place)
+    waiting = [own.folder]
+    seen: set[Path] = set()
+    while waiting and len(seen) < MAX_PACKAGES:
+        folder = waiting.pop(0)
+        if folder in seen:
+            continue
+        seen.add(folder)
+        for entry in _declared(folder):
+            local = entry.get("local")
+            if isinstance(local, str):
+                place = Path(os.path.normpath(folder / local))
+                if (place / PROJECT_FILE).is_file():
+                    places.append(place)
+                    waiting.append(place)
+            else:
+                declared.update(_name(entry))
+    for place in dict.fromkeys(places[:MAX_PACKAGES]):
+        if place != own.folder and (place / PROJECT_FILE).is_file():
+            read = _package(place)
+            found.setdefault(read.package.name, read)
+    return list(found.values()), declared
+
+
+def _install_places(read: _Read) -> list[Path]:
+    """Where a project has the packages that were installed."""
+    paths = _texts(read.settings.get("packages-install-path"), ("dbt_packages", "dbt_modules"))
+    return [Path(os.path.normpath(read.folder / path)) for path in paths]
+
+
+def _declared(folder: Path) -> Iterator[Mapping[str, Any]]:
+    for file in PACKAGE_FILES:
+        entries = _yaml(folder / file).get("packages")
+        for entry in entries if isinstance(entries, list) else ():
+            if isinstance(entry, dict):
+                yield entry
+
+
+def _name(entry: Mapping[str, Any]) -> list[str]:
+    """The name of a declared package: that of the lock file, else the last part of the hub's or of the repository's."""
+    named = entry.get("name")
+    if isinstance(named, str) and named:
+        return [named]
+    for key in ("package", "git", "tarball", "private"):
+        place = entry.get(key)
+        if isinstance(place, str) and place:
+            last = place.rstrip("/").rpartition("/")[2].removesuffix(".git")
+            return [last, last.replace("-", "_")] if key != "package" else [last]
+    return []
+
+
+def _dispatch(settings: Mapping[str, Any], own: str) -> dict[str, tuple[str, ...]]:
+    found: dict[str, tuple[str, ...]] = {}
+    entries = settings.get("dispatch")
+    for entry in entries if isinstance(entries, list) else ():
+        if isinstance(entry, dict) and isinstance(entry.get("macro_namespace"), str):
+            order = _texts(entry.get("search_order"), ())
+            if order:
+                found[entry["macro_namespace"]] = tuple(order)
+    return found
+
+
+def _seeds(read: _Read) -> dict[str, tuple[str, ...]]:
+    found: dict[str, tuple[str, ...]] = {}
+    for path in _texts(read.settings.get("seed-paths") or read.settings.get("data-paths"), ("seeds", "data")):
+        for file in _files(read.folder / path, ".csv"):
+            header = _header(file)
+            if header:
+                found.setdefault(file.stem, header)
+    return found
+
+
+def _header(file: Path) -> tuple[str, ...]:
+    """The columns that a CSV file begins with; empty where that is no header."""
+    try:
+        with file.open(encoding="utf-8-sig", errors="replace", newline="") as opened:
+            line = opened.readline(_MAX_HEADER)
+        row = next(csv.reader([line]), [])
+    except (OSError, csv.Error):
+        return ()
+    names = tuple(name.strip() for name in row)
+    return names if names and all(names) and len(set(names)) == len(names) else ()
+
+
+def _files(folder: Path, suffix: str) -> list[Path]:
+    found: list[Path] = []
+    for number, (place, folders, files) in enumerate(os.walk(folder)):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        found += [Path(place, name) for name in sorted(files) if name.lower().endswith(suffix)]
+        if number > MAX_FILES or len(found) > MAX_FILES:  # such as ``macro-paths: [/]``
+            return found[:MAX_FILES]
+    return found
+
+
+def _subfolders(folder: Path) -> list[Path]:
+    try:
+        return sorted(Path(entry.path) for entry in os.scandir(folder) if entry.is_dir())
+    except OSError:
+        return []
+
+
+def _size(value: object) -> int:
+    """The values in a value; counting stops above ``MAX_VARIABLES``, as aliases can make it huge, or endless."""
+    count = 0
+    waiting = [value]
+    while waiting and count <= MAX_VARIABLES:
+        item = waiting.pop()
+        count += 1
+        if isinstance(item, dict):
+            waiting += item.values()
+        elif isinstance(item, list):
+            waiting += item
+    return count
+
+
+def _text(file: Path) -> str:
+    try:
+        if not file.is_file() or file.stat().st_size > MAX_BYTES:
+            return ""
+        return file.read_text(encoding="utf-8-sig", errors="replace")
+    except (OSError, ValueError):
+        return ""
+
+
+def _yaml(file: Path) -> Mapping[str, Any]:
+    text = _text(file)
+    if not text:
+        return {}
+    import yaml
+
+    try:
+        data = yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    except (yaml.YAMLError, ValueError, RecursionError):
+        return {}
+    return data if isinstance(data, dict) else {}
+
+
+def _texts(value: object, default: Iterable[str]) -> list[str]:
+    if isinstance(value, str):
+        return [value]
+    if isinstance(value, list):
+        return [item for item in value if isinstance(item, str)]
+    return list(default)

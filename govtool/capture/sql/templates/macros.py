@@ -1,0 +1,148 @@
+"""Which macro a name means: macros by package, as dbt finds them.
+
+A project's files say which macros there are (``Package``); ``Project`` puts a dbt project and its packages together.
+``MacroLibrary`` answers what a name means in a file: dbt looks in the package of the file, then in the project itself,
+then for a package of that name (docs.getdbt.com, "Macro properties" and "dispatch").
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+_COMMENT = re.compile(r"\{#.*?#\}", re.DOTALL)
+_MACRO = re.compile(r"\{%[-+]?\s*macro\s+(?P<name>\w+)\s*\(.*?\{%[-+]?\s*endmacro\s*[-+]?%\}", re.DOTALL)
+
+PARENTS: Mapping[str, tuple[str, ...]] = {
+    "redshift": ("postgres",),
+    "materialize": ("postgres",),
+    "risingwave": ("postgres",),
+    "databricks": ("spark",),
+    "fabric": ("sqlserver",),
+    "tsql": ("sqlserver",),
+}
+"""Adapters whose macros an adapter has, too, by dialect; dbt-fabric and dbt-synapse stand on dbt-sqlserver."""
+
+_ADAPTERS: Mapping[str, str] = {"tsql": "sqlserver", "spark2": "spark", "presto": "trino"}
+"""Adapters of dbt that are not called as the dialect is."""
+
+ROOT_PACKAGE = ""
+"""Stands for the package of the project itself."""
+
+
+def adapter_of(dialect: str) -> str:
+    """The name that dbt's adapter for a dialect has (``target.type``); empty for no dialect."""
+    return _ADAPTERS.get(dialect, dialect)
+
+
+def prefixes(dialect: str) -> tuple[str, ...]:
+    """What the implementations of a dispatched macro may begin with, the nearest first."""
+    return tuple(dict.fromkeys(name for name in (adapter_of(dialect), *PARENTS.get(dialect, ()), "default") if name))
+
+
+def macros_in(text: str) -> dict[str, str]:
+    """The macros that a text defines, each with its source; of two of one name the first."""
+    if "macro" not in text:
+        return {}
+    found: dict[str, str] = {}
+    for match in _MACRO.finditer(_COMMENT.sub(" ", text)):
+        found.setdefault(match.group("name"), match.group())
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Package:
+    """What the files of one dbt project or package say."""
+
+    name: str
+    macros: Mapping[str, str] = field(default_factory=dict)
+    """Name to source."""
+    variables: Mapping[str, object] = field(default_factory=dict)
+    """``vars`` of its dbt_project.yml."""
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """A dbt project and the packages that are on disk."""
+
+    folder: str
+    """Its folder below the root of what is read, with forward slashes; empty: all that is read belongs to it."""
+    own: Package
+    packages: Mapping[str, Package] = field(default_factory=dict)
+    """By name, the project itself not among them."""
+    folders: Mapping[str, str] = field(default_factory=dict)
+    """Folders below the root that hold a package: which one."""
+    missing: frozenset[str] = frozenset()
+    """Packages that packages.yml, dependencies.yml or package-lock.yml name and that are not on disk."""
+    dispatch: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Search orders of ``dispatch:`` in dbt_project.yml by namespace."""
+    seeds: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Seeds by name: the columns that their files begin with, as written."""
+
+    @property
+    def digest(self) -> str:
+        """What identifies all of it."""
+        parts = [self.folder, sorted(self.missing), sorted(self.dispatch.items()), sorted(self.seeds.items())]
+        parts += [sorted(self.folders.items())]
+        for package in (self.own, *(self.packages[name] for name in sorted(self.packages))):
+            parts.append([package.name, sorted(package.macros.items()), repr(package.variables)])
+        return hashlib.sha256(repr(parts).encode("utf-8", "surrogatepass")).hexdigest()
+
+    def package(self, name: str) -> Package | None:
+        """A package by its name; ``ROOT_PACKAGE`` and the project's own name mean the project."""
+        return self.own if name in (ROOT_PACKAGE, self.own.name) else self.packages.get(name)
+
+    def package_of(self, file: str) -> str:
+        """The package that a file belongs to."""
+        found = [folder for folder in self.folders if file.startswith(folder + "/")]
+        return self.folders[max(found, key=len)] if found else ROOT_PACKAGE
+
+
+class MacroLibrary:
+    """The macros of what is read: those of dbt projects, and for files of no project those of all scripts."""
+
+    def __init__(self, texts: Iterable[str] = (), projects: Iterable[Project] = ()) -> None:
+        """Collect the macros of these texts; ``projects`` have theirs already."""
+        self.projects = tuple(projects)
+        loose: dict[str, str] = {}
+        for text in texts:
+            for name, source in macros_in(text).items():
+                loose.setdefault(name, source)
+        self.loose = Project("", Package("", loose))
+
+    def project_of(self, file: str) -> Project:
+        """The project of a file, the innermost; the one of all other files if it is in none."""
+        found = [p for p in self.projects if not p.folder or file.startswith(p.folder + "/")]
+        return max(found, key=lambda project: len(project.folder)) if found else self.loose
+
+
+def find(project: Project, name: str, package: str) -> tuple[str, str, str] | None:
+    """What an unqualified name means in a file of ``package``: (package, name, source); None if it is no macro."""
+    for candidate in dict.fromkeys((package, ROOT_PACKAGE)):
+        owner = project.package(candidate)
+        if owner is not None and name in owner.macros:
+            return candidate, name, owner.macros[name]
+    return None
+
+
+def dispatched(project: Project, name: str, namespace: str, package: str, dialect: str) -> tuple[str, str, str] | None:
+    """What ``adapter.dispatch(name, namespace)`` means in a file of ``package``; None if no package on disk has it.
+
+    Packages are searched in the order of ``dispatch:`` for the namespace, else the project before the namespace's own
+    package; in each the adapter's implementation goes before those of its parents, and they before the default.
+    """
+    if namespace:
+        order = project.dispatch.get(namespace, (ROOT_PACKAGE, namespace))
+    else:
+        order = (package, ROOT_PACKAGE)
+    for candidate in dict.fromkeys(order):
+        owner = project.package(candidate)
+        if owner is None:
+            continue
+        for prefix in prefixes(dialect):
+            full = f"{prefix}__{name}"
+            if full in owner.macros:
+                return (ROOT_PACKAGE if owner is project.own else candidate), full, owner.macros[full]
+    return None
