@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from lake_cases import CHANGES, DEFINITIONS, DELETE_IN, EVOLVING, SCHEMA, SETUP, UPDATE_IN, WRITES, Case
 from lake_jobs import Ran
 
+from govtool.model import Derivation
+
 START = """
 from pyspark.sql import SparkSession
 
@@ -58,3 +60,34 @@ def in_sql(case: Case) -> frozenset[str]:
     found = extract([Script("case.sql", text)], Options(dialect="spark", schema=schema))
     (derivation,) = found.derivations
     return frozenset(f"{e.target_path} <- {e.source.text} {e.kind.label}" for e in derivation.edges)
+
+
+VALUES = frozenset({"identity", "transformation", "aggregation"})
+
+
+def compared(ran: Ran) -> tuple[int, list[str], list[str]]:
+    """What the event log says of the runs that wrote, beside the live session: how many have the same value flow from
+    other tables, which are broken off with a reason, and which differ.
+    """
+    logged = {run.id: (run, derivations) for run, derivations in ran.logged()}
+    same, broken, other = 0, [], []
+    for run, derivations in ran.live():
+        if not derivations or derivations[0].target_kind == "query" or not derivations[0].edges:
+            continue
+        own, said_ = logged.get(run.id, (None, []))
+        name = f"{derivations[0].statement.kind} {derivations[0].target}"
+        if own is not None and not said_ and own.breaks:
+            broken.append(f"{name}: {own.breaks[0].code}")
+        elif said_ and _values(said_[0]) == _values(derivations[0]):
+            same += 1
+        else:
+            other.append(name)
+    return same, broken, other
+
+
+def _values(derivation: Derivation) -> frozenset[tuple[str, str, str]]:
+    return frozenset(
+        (edge.target_path, edge.source.text, edge.kind.label)
+        for edge in derivation.edges
+        if edge.kind.label in VALUES and edge.source.dataset != derivation.target
+    )

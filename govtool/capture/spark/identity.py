@@ -114,6 +114,11 @@ def column_path(column: str, *, case_sensitive: bool = False) -> str:
     return quote(column) if case_sensitive else fold(column, dialect="spark")
 
 
+def output_paths(names: Iterable[str]) -> list[str]:
+    """Paths of output columns by their names: folded, and ``_c0``, ``_c1`` … by position where there is none."""
+    return [column_path(name) if name else f"_c{position}" for position, name in enumerate(names)]
+
+
 def field_path(parts: Sequence[str], *, case_sensitive: bool = False) -> str:
     """The path of a field below a column: ``("address", "zip")`` is ``address.zip``."""
     return ".".join(column_path(part, case_sensitive=case_sensitive) for part in parts)

@@ -281,12 +281,14 @@ def leaf_facts(leaf: Any) -> dict[str, Json]:
     return facts
 
 
-def qualified(text: str, session: Any) -> str:
+def qualified(text: str, session: Any = None) -> str:
     """A path as Hadoop sees it: with its scheme, from the root."""
     from pyspark import SparkContext
 
-    path = SparkContext._active_spark_context._jvm.org.apache.hadoop.fs.Path(text)  # type: ignore[union-attr]
-    system = path.getFileSystem(session.sessionState().newHadoopConf())
+    context: Any = SparkContext._active_spark_context
+    path = context._jvm.org.apache.hadoop.fs.Path(text)
+    conf = session.sessionState().newHadoopConf() if session is not None else context._jsc.hadoopConfiguration()
+    system = path.getFileSystem(conf)
     return str(system.makeQualified(path).toString())
 
 
@@ -443,6 +445,8 @@ def _save_into_source(plan: Any) -> dict[str, Json]:
         if value.isDefined():
             text = value.get()
             facts[key] = clean_url(text) if key == "url" else plain_table(text) if key == "dbtable" else text
+            if key == "path":
+                facts[key] = _safely(partial(qualified, text)) or text
     return facts
 
 

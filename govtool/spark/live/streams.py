@@ -164,7 +164,8 @@ def _sink(behind: Any) -> dict[str, Any] | None:
     name = sink.getClass().getSimpleName()
     if name in ("FileStreamSink", "DeltaSink"):
         text = str(sink.toString())  # FileSink[path]
-        found = {"path": text[text.index("[") + 1 : text.rindex("]")], "mode": "Append", "stream": True}
+        path = catalyst.qualified(text[text.index("[") + 1 : text.rindex("]")])
+        found = {"path": path, "mode": "Append", "stream": True}
         return {**found, **_table_of(behind)}
     if name.startswith(("ForeachBatch", "Console", "Memory", "Noop", "ForeachWriter", "ForeachWrite")):
         return None

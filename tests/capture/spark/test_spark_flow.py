@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from govtool.capture.spark import plan as p
-from govtool.capture.spark.flow import Dependency, compose, derivation, flow_of
+from govtool.capture.spark.dependencies import Dependency, compose
+from govtool.capture.spark.flow import derivation, flow_of
 from govtool.model import ColumnRef, EdgeKind, Statement
 
 T = p.Scan("t", tuple(p.Named(i, n) for i, n in enumerate(["a", "b", "c", "s"])))

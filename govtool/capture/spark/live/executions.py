@@ -19,10 +19,11 @@ from govtool.capture.spark.analyzed.read import Analyzed, read_plan
 from govtool.capture.spark.analyzed.tree import nodes_of, tree_of
 from govtool.capture.spark.commands import SAVE_MODES, Written, written_by
 from govtool.capture.spark.definitions import Defined, defined_by, definition
+from govtool.capture.spark.dependencies import Flow
 from govtool.capture.spark.drawn import drawn
 from govtool.capture.spark.eventlog.executions import HOW as PLAN_TEXT
 from govtool.capture.spark.eventlog.executions import Executed, attempted, named
-from govtool.capture.spark.flow import Flow, derivation, flow_of, paths_of
+from govtool.capture.spark.flow import derivation, flow_of, paths_of
 from govtool.capture.spark.identity import Place, column_path, path_name, table_name
 from govtool.capture.spark.live.spool import Line, Process
 from govtool.capture.spark.plantext.read import read_plan as read_plan_text

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from govtool.capture.spark import plan as p
-from govtool.capture.spark.flow import Flow, flow_of
+from govtool.capture.spark.dependencies import Flow
+from govtool.capture.spark.flow import flow_of
 from govtool.capture.spark.plantext import tree as trees
 from govtool.capture.spark.plantext.dml import relation
 from govtool.capture.spark.plantext.normal import normalised
