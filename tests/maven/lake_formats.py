@@ -76,10 +76,10 @@ def compared(ran: Ran) -> tuple[int, list[str], list[str]]:
             continue
         own, said_ = logged.get(run.id, (None, []))
         name = f"{derivations[0].statement.kind} {derivations[0].target}"
-        if own is not None and not said_ and own.breaks:
-            broken.append(f"{name}: {own.breaks[0].code}")
-        elif said_ and _values(said_[0]) == _values(derivations[0]):
+        if said_ and _values(said_[0]) == _values(derivations[0]):
             same += 1
+        elif own is not None and own.breaks:
+            broken.append(f"{name}: {own.breaks[0].code}")
         else:
             other.append(name)
     return same, broken, other

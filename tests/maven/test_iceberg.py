@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from lake_cases import DELETE, MERGE, UPDATE, Case
-from lake_formats import cases_of, expected, job, said
+from lake_formats import cases_of, compared, expected, job, said
 from lake_jobs import edges, run_job
 
 pytestmark = pytest.mark.maven("iceberg")
@@ -117,3 +117,13 @@ def test_nothing_else_is_lost(ran):
     assert {note.code for run, _ in ran.live() for note in run.breaks} == {"break.restored"}
     assert not [run.id for run, _ in ran.live() if "-" in run.id.rpartition("/")[2] and run.outputs and run.outputs[0].mode != "restore"
                 and run.outputs[0].dataset != "lake.db.streamed"]  # fmt: skip
+
+
+def test_what_the_event_log_says(ran):
+    """All values that flow from other tables, or a reason; nothing of what is done to the catalog, and of the sink of
+    a stream only that the log does not tell it.
+    """
+    same, broken, other = compared(ran)
+    assert set(broken) <= {f"{kind} lake.db.readers: break.operator" for kind in ("merge", "update", "delete")}
+    assert set(other) <= {"alter lake.db.parts", "insert lake.db.streamed"}
+    assert same >= 21

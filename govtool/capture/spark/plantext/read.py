@@ -106,6 +106,9 @@ def _read(
             attributes = {**(known or {}), **builder.meaning.attributes}
             builder.reader.learn((number, column) for number, (_, column) in attributes.items())
             node = relation(write.command, write.kind, builder.reader, attributes)
+            if node is None:
+                message = f"{write.kind.upper()}: its text does not tell what it sets, or of which tables"
+                node = p.Lost((), (), "break.operator", message)
         if node is None:
             node = builder.node(root) if root is not None else p.Values(())
         flow = flow_of(node, expand_views=True)
