@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from govtool.capture.sql.lexer import word_set
-from govtool.capture.sql.templates.macros import MacroLibrary
+from govtool.capture.sql.templates.macros import MacroLibrary, Package, Project
 from govtool.capture.sql.templates.placeholders import fill
 from govtool.capture.sql.templates.template import MAX_VARIANTS, Rendered, render
 
@@ -219,6 +219,99 @@ def test_the_sandbox_holds(template: str):
     for variant in render(template, {}, "x.sql").variants:
         assert "<" not in variant.text
         assert "uid=" not in variant.text
+
+
+PACKAGED = Project(
+    "",
+    Package("shop", {"forever": "{% macro forever(n) %}{{ pkg.again(n) }}{% endmacro %}"}),
+    {
+        "pkg": Package(
+            "pkg",
+            {
+                "again": "{% macro again(n) %}{{ forever(n) }}{{ pkg.again(n) }}{% endmacro %}",
+                "wide": "{% macro wide() %}{% for i in range(10**9) %}x{% endfor %}{% endmacro %}",
+                "long": "{% macro long() %}{% set ns = namespace(x='ab') %}{% for i in range(99) %}"
+                "{% set ns.x = ns.x ~ ns.x %}{% endfor %}{{ ns.x }}{% endmacro %}",
+                "default__again2": "{% macro default__again2() %}{{ adapter.dispatch('again2', 'pkg')() }}{% endmacro %}",
+                "include": "{% macro include() %}{% include '../../../etc/passwd' %}{% import '/etc/passwd' as p %}a"
+                "{% endmacro %}",
+                "queries": "{% macro queries() %}{% call statement('s', fetch_result=true) %}drop table t{% endcall %}"
+                "{% set r = run_query('drop table t') %}{% do adapter.execute('drop table t') %}"
+                "{% do run_query('drop table t') %}{{ load_result('s')['data'][0][0] }}{% endmacro %}",
+            },
+        )
+    },
+)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "forever(1)",
+        "pkg.again(1)",
+        "pkg.wide()",
+        "pkg.long()",
+        "pkg.default__again2()",
+        "adapter.dispatch('again2', 'pkg')()",
+        "dbt_utils.group_by(10**9)",
+        "dbt_utils.pivot('a', range(10**9))",
+        "dbt_utils.generate_surrogate_key(range(10**7)|list)",
+        "dbt_utils.star(ref('a'), except=range(10**9))",
+        "fivetran_utils.json_parse('a', range(10**9))",
+        "dbt.concat(['x' * 900000, 'x' * 900000])",
+    ],
+)
+def test_hostile_packages_are_bounded(call: str):
+    rendered = render("select {{ " + call + " }} as a from t", {}, "m.sql", macros=MacroLibrary([], [PACKAGED]))
+    assert rendered.variants
+    assert sum(len(variant.text) for variant in rendered.variants) < 20_000_000
+
+
+def test_packages_read_no_files_and_run_nothing():
+    library = MacroLibrary([], [PACKAGED])
+    assert texts("select {{ pkg.include() }} from t", macros=library) == ["select a from t"]
+    rendered = render("select {{ pkg.queries() }} as a from t", {}, "m.sql", macros=library)
+    assert "drop" not in rendered.variants[0].text
+    assert rendered.macros != ()
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "modules.os.popen('id').read()",
+        "modules.datetime.sys.modules",
+        "modules.pytz.timezone.__globals__",
+        "modules.__class__",
+        "dbt_utils.__class__.__init__.__globals__",
+        "dbt_utils._run.context",
+        "dbt_utils.star.__closure__",
+        "dbt_utils.star.__globals__",
+        "pkg._run",
+        "pkg.again.__self__",
+        "builtins.ref.__globals__",
+        "adapter._run.project",
+        "adapter.dispatch.__func__.__globals__",
+        "api.Relation._run",
+        "api.Relation.create.__func__",
+        "api.Column.create('a').__class__.__mro__",
+        "target.__class__.__base__.__subclasses__()",
+        "target['__class__']",
+        "model.__dict__",
+        "statement.__class__.__call__.__globals__",
+        "ref('a').__class__",
+        "ref('a').include.__func__.__globals__",
+        "context['__builtins__']",
+        "builtins['__import__']('os')",
+        "(dbt_utils|attr('_run'))",
+        "('{0.__class__.__init__.__globals__}'.format(adapter))",
+        "('%s'|format(adapter._run))",
+    ],
+)
+def test_the_sandbox_holds_for_packages(expression: str):
+    library = MacroLibrary([], [PACKAGED])
+    for variant in render("{{ " + expression + " }}", {}, "x.sql", macros=library).variants:
+        for word in ("<", "uid=", "MAX_VALUE", "Package("):
+            assert word not in variant.text
 
 
 def test_rendering_does_not_depend_on_the_day():
