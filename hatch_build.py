@@ -32,11 +32,15 @@ LIBRARY = "govtool"
 
 COMPILED = (
     "names.py",
+    "capture/sql/marks.py",
     "capture/sql/nodes.py",
     "capture/sql/batch.py",
+    "capture/sql/definitions.py",
+    "capture/sql/relations.py",
     "capture/sql/emit.py",
     "capture/sql/inline.py",
     "capture/sql/lexer.py",
+    "capture/sql/states.py",
     "capture/sql/fold.py",
     "capture/sql/extract.py",
     "capture/sql/scripts/[a-z]*.py",

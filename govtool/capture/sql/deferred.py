@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 from govtool.names import fold, fold_name, join_name, split_name
 
 if TYPE_CHECKING:
-    from govtool.capture.sql.batch import Batch, ScriptState
+    from govtool.capture.sql.batch import Batch
     from govtool.capture.sql.extract import Options
+    from govtool.capture.sql.states import ScriptState
     from govtool.capture.sql.templates.rendering import ColumnsOf
 
 _PLAIN = re.compile(r"[A-Za-z_][\w$]*\Z")

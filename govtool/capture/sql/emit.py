@@ -6,8 +6,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final
 
-from govtool.capture.sql.batch import Batch, StatementState
+from govtool.capture.sql.batch import Batch
 from govtool.capture.sql.fold import Draft
+from govtool.capture.sql.states import StatementState
 from govtool.capture.sql.walk.dependencies import (
     ARM_MASK,
     ARM_SHIFT,

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field, fields
 from hashlib import blake2b
 from typing import NamedTuple
 
-from govtool.capture.sql.batch import Batch, ScriptState, StatementState
+from govtool.capture.sql.batch import Batch
 from govtool.capture.sql.deferred import Deferred, known_tables
 from govtool.capture.sql.emit import Emitter
 from govtool.capture.sql.files import Script
@@ -33,8 +33,10 @@ from govtool.capture.sql.logged import LoggedScript
 from govtool.capture.sql.parameters import routine_of
 from govtool.capture.sql.replay import hush, logged_state
 from govtool.capture.sql.schema import Schema
-from govtool.capture.sql.scripts.script import ParsedStatement, parse_script
+from govtool.capture.sql.scripts.script import parse_script
+from govtool.capture.sql.scripts.statement import ParsedStatement
 from govtool.capture.sql.scripts.trees import Shelf
+from govtool.capture.sql.states import ScriptState, StatementState
 from govtool.capture.sql.templates.macros import MacroLibrary, Project
 from govtool.capture.sql.templates.rendering import ColumnsOf
 from govtool.capture.sql.templates.template import Rendered, render
@@ -354,7 +356,7 @@ def _emit(batch: Batch, options: Options, diagnostics: list[Diagnostic]) -> Extr
     for script in batch.scripts:
         for statement in script.statements:
             outcome = _outcome(statement, status.get(id(statement)))
-            counts[outcome] += statement.parsed.count
+            counts[outcome] += statement.parsed.stands_for
             times = statement.times
             runs[outcome] += times
             if outcome in ("partial", "opaque"):

@@ -11,15 +11,15 @@ knows when: each is played on its own, and adds up with the rest.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
-from govtool.capture.sql.batch import ScriptState, StatementState
 from govtool.capture.sql.scripts.branches import Arm, Path
+from govtool.capture.sql.states import ScriptState, StatementState
 from govtool.capture.sql.walk.writes import Write
 
 
-@dataclass(frozen=True, slots=True)
-class Draft:
+class Draft(NamedTuple):
     """A write with the statement that made it, and what the fold of its script made of it."""
 
     write: Write
@@ -156,13 +156,13 @@ class _Play:
         moved = self.live.pop(old, [])
         displaced = self.live.pop(new, []) if swaps else []
         if moved:
-            self.live[new] = [replace(item, target=new) for item in moved]
+            self.live[new] = [item._replace(target=new) for item in moved]
         else:
             self.kept.append(draft)
         if displaced:
-            self.live[old] = [replace(item, target=old) for item in displaced]
+            self.live[old] = [item._replace(target=old) for item in displaced]
         elif swaps:
-            self.kept.append(replace(draft, write=_turned(draft.write), target=old, target_kind="table"))
+            self.kept.append(draft._replace(write=_turned(draft.write), target=old, target_kind="table"))
 
     def end(self) -> list[Draft]:
         """All that is left."""
@@ -175,7 +175,7 @@ class _Play:
         for draft in self.gone:
             if draft.key not in stands:  # in another branch it was not dropped
                 stands.add(draft.key)
-                kept.append(replace(draft, target_kind="temporary"))
+                kept.append(draft._replace(target_kind="temporary"))
         return kept
 
 
@@ -184,7 +184,7 @@ def _added(drafts: list[Draft]) -> list[Draft]:
     found: list[Draft] = []
     for draft in drafts:
         if draft.mode == "replace" and any(_would_end(draft, before) for before in found):
-            draft = replace(draft, mode="append")
+            draft = draft._replace(mode="append")
         found.append(draft)
     return found
 

@@ -61,7 +61,7 @@ STRING_TYPES = frozenset(
 
 
 _PARAMETER = re.compile(r"(?<![\w$])\$(?=\d)")
-_AS_TAG = re.compile(r"(?<![\w$])\$\d[^\s$]*\$")
+_AS_TAG = re.compile(r"\$(?<![\w$]\$)\d[^\s$]*\$")
 _STAND_IN = "\ue000"
 """A character without a meaning, for the ``$`` of a parameter: sqlglot takes ``$1,$`` for the beginning of a
 dollar-quoted string, whose tag cannot begin with a digit (PostgreSQL's documentation, 4.1.2.4)."""
@@ -96,7 +96,9 @@ class Lexer:
 
     def tokenize(self, text: str) -> list[Token]:
         """The tokens of a text; raises ``sqlglot.errors.TokenError``."""
-        if not self.tokenizer.HEREDOC_TAG_IS_IDENTIFIER or not _AS_TAG.search(text) or _STAND_IN in text:
+        if "$" not in text or not self.tokenizer.HEREDOC_TAG_IS_IDENTIFIER:
+            return self.tokenizer.tokenize(text)
+        if not _AS_TAG.search(text) or _STAND_IN in text:
             return self.tokenizer.tokenize(text)
         tokens = self.tokenizer.tokenize(_PARAMETER.sub(_STAND_IN, text))
         for token in tokens:

@@ -54,7 +54,7 @@ def test_a_script_read_in_windows_says_the_same(dialect: str, window: int, monke
     def said() -> list[tuple[object, ...]]:
         return [
             (
-                *(s.text, s.line, s.column, s.status, s.head, s.routine, s.count, s.raw_line + s.shift),
+                *(s.text, s.line, s.column, s.status, s.head, s.routine, s.stands_for, s.raw_line + s.shift),
                 s.tree and [type(node) for node in s.tree.walk()],
             )
             for s in parse_script(text, dialect, file="f.sql")

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from sqlglot import exp
 
 from govtool.capture.sql.lexer import word_set
-from govtool.capture.sql.scripts.script import ParsedStatement, parse_script
+from govtool.capture.sql.scripts.script import parse_script
+from govtool.capture.sql.scripts.statement import ParsedStatement
 from govtool.errors import UnknownNameError
 
 

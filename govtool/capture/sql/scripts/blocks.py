@@ -12,8 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from sqlglot.tokenizer_core import Token, TokenType
+from sqlglot.tokenizer_core import Token
 
+from govtool.capture.sql import marks
 from govtool.capture.sql.lexer import STRING_TYPES, closing, find_word, word, word_set
 from govtool.capture.sql.scripts import dynamic, routines
 from govtool.capture.sql.scripts.branches import Branches
@@ -101,7 +102,7 @@ def _strip(reader: ScriptReader, tokens: list[Token]) -> list[Token] | None:
         return _after_label(tokens)
     if (
         len(tokens) > 2
-        and tokens[1].token_type == TokenType.COLON
+        and tokens[1].token_type == marks.COLON
         and word(tokens[2]) in ("BEGIN", "LOOP", "WHILE", "REPEAT", "FOR")
     ):
         return tokens[2:]
@@ -224,7 +225,7 @@ def _begins_statement(tokens: list[Token], index: int) -> bool:
     """Whether a statement stands behind a THEN; an expression does in a CASE expression."""
     if index >= len(tokens):
         return True
-    if index + 1 < len(tokens) and tokens[index + 1].token_type == TokenType.COLON_EQ:
+    if index + 1 < len(tokens) and tokens[index + 1].token_type == marks.COLON_EQ:
         return True
     return word(tokens[index]) in _STATEMENTS
 
@@ -346,7 +347,7 @@ def _query(reader: ScriptReader, tokens: list[Token]) -> None:
         text = word(token)
         if text in _QUERY:
             end = len(tokens)
-            if index and tokens[index - 1].token_type == TokenType.L_PAREN:
+            if index and tokens[index - 1].token_type == marks.L_PAREN:
                 end = max(closing(tokens, index - 1), index + 1)
             reader.statement(without_variables(reader, tokens[index:end]))
             return
@@ -377,7 +378,7 @@ def without_variables(reader: ScriptReader, tokens: list[Token]) -> list[Token]:
         "UNION",
     ):
         kind = tokens[end].token_type
-        if kind != TokenType.COMMA and end + 1 < len(tokens) and _names(tokens[end + 1]) and not _joins(tokens, end):
+        if kind != marks.COMMA and end + 1 < len(tokens) and _names(tokens[end + 1]) and not _joins(tokens, end):
             end += 1
             break
         end += 1
@@ -389,16 +390,16 @@ def without_variables(reader: ScriptReader, tokens: list[Token]) -> list[Token]:
 
 def _names(token: Token) -> bool:
     return token.token_type not in (
-        TokenType.COMMA,
-        TokenType.DOT,
-        TokenType.COLON,
-        TokenType.PARAMETER,
-        TokenType.L_BRACKET,
+        marks.COMMA,
+        marks.DOT,
+        marks.COLON,
+        marks.PARAMETER,
+        marks.L_BRACKET,
     )
 
 
 def _joins(tokens: list[Token], index: int) -> bool:
-    return tokens[index].token_type in (TokenType.DOT, TokenType.COLON, TokenType.PARAMETER)
+    return tokens[index].token_type in (marks.DOT, marks.COLON, marks.PARAMETER)
 
 
 def _statement(reader: ScriptReader, tokens: list[Token]) -> None:
@@ -432,7 +433,7 @@ def _statement(reader: ScriptReader, tokens: list[Token]) -> None:
 def _assignment(tokens: list[Token]) -> int | None:
     """Where the value of ``name := value`` begins."""
     for index, token in enumerate(tokens[1:12], 1):
-        if token.token_type == TokenType.COLON_EQ:
+        if token.token_type == marks.COLON_EQ:
             return index + 1
         if token.token_type in STRING_TYPES:
             return None

@@ -35,6 +35,8 @@ _GO = re.compile(r"^[ \t]*GO(?:[ \t]+\d+)?[ \t]*;?[ \t\r]*(?:--[^\n]*)?$", re.IG
 # Without a dialect a slash alone on its line may divide; behind a semicolon it cannot.
 _SLASH_AFTER_SEMICOLON = re.compile(r"(?<=;)(?P<gap>\s*?\n)[ \t]*/[ \t\r]*$", re.MULTILINE)
 _SLASH = re.compile(r"^[ \t]*/[ \t\r]*$", re.MULTILINE)
+# The same without looking at each character for what is before it.
+_LINE_OF_SLASH = re.compile(r"\n[ \t]*/[ \t\r]*(?:\n|\Z)")
 _DELIMITER = re.compile(r"^[ \t]*DELIMITER[ \t]+(?P<mark>\S+)[ \t\r]*$", re.IGNORECASE | re.MULTILINE)
 _SQLPLUS = re.compile(
     r"^[ \t]*(?:(?:PROMPT|SPOOL|REM|REMARK|WHENEVER|ACCEPT)\b[^\n]*"
@@ -82,8 +84,10 @@ def clean(text: str, dialect: str) -> Cleaned:
         if dialect or "\ngo" in lower or lower.startswith("go"):
             text = _GO.sub(_separator(batches), text)
     if dialect in _SLASH_DIALECTS and ("/\n" in text or "/\r" in text or text.endswith("/")):
-        pattern = _SLASH if dialect else _SLASH_AFTER_SEMICOLON
-        text = pattern.sub(_separator(batches) if dialect else _blank, text)
+        if dialect:
+            text = _SLASH.sub(_separator(batches), text)
+        elif _LINE_OF_SLASH.search(text):
+            text = _SLASH_AFTER_SEMICOLON.sub(_blank, text)
     if dialect == "oracle":
         text = _SQLPLUS.sub(_including(included), text)
     elif dialect == "snowflake" and "!" in text:

@@ -8,23 +8,24 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from sqlglot.tokenizer_core import Token, TokenType
+from sqlglot.tokenizer_core import Token
 
+from govtool.capture.sql import marks
 from govtool.capture.sql.lexer import STRING_TYPES
 
 _VALUES = STRING_TYPES | {
-    TokenType.NUMBER,
-    TokenType.NULL,
-    TokenType.TRUE,
-    TokenType.FALSE,
-    TokenType.DEFAULT,
-    TokenType.HEX_STRING,
-    TokenType.BIT_STRING,
-    TokenType.BYTE_STRING,
-    TokenType.DASH,
-    TokenType.PLUS,
+    marks.NUMBER,
+    marks.NULL,
+    marks.TRUE,
+    marks.FALSE,
+    marks.DEFAULT,
+    marks.HEX_STRING,
+    marks.BIT_STRING,
+    marks.BYTE_STRING,
+    marks.DASH,
+    marks.PLUS,
 }
-_QUERIES = frozenset({TokenType.SELECT, TokenType.WITH, TokenType.FROM, TokenType.TABLE})
+_QUERIES = frozenset({marks.SELECT, marks.WITH, marks.FROM, marks.TABLE})
 
 
 class ConstantInsert(NamedTuple):
@@ -42,22 +43,22 @@ def constant_insert(tokens: list[Token]) -> ConstantInsert | None:
     values = 1
     while values < size:
         kind = tokens[values].token_type
-        if kind == TokenType.VALUES:
+        if kind == marks.VALUES:
             break
-        if kind in _QUERIES and tokens[values - 1].token_type != TokenType.INTO:
+        if kind in _QUERIES and tokens[values - 1].token_type != marks.INTO:
             return None
         values += 1
     start = values + 1
-    if start >= size or tokens[start].token_type != TokenType.L_PAREN or tokens[-1].token_type != TokenType.R_PAREN:
+    if start >= size or tokens[start].token_type != marks.L_PAREN or tokens[-1].token_type != marks.R_PAREN:
         return None
     row_ends = depth = width = 0
     for index in range(start, size):
         kind = tokens[index].token_type
-        if kind == TokenType.COMMA:
+        if kind == marks.COMMA:
             width += not row_ends and depth == 1
-        elif kind == TokenType.L_PAREN:
+        elif kind == marks.L_PAREN:
             depth += 1
-        elif kind == TokenType.R_PAREN:
+        elif kind == marks.R_PAREN:
             depth -= 1
             if not depth and not row_ends:
                 row_ends = index + 1

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sqlglot.tokenizer_core import Token, TokenType
+from sqlglot.tokenizer_core import Token
 
+from govtool.capture.sql import marks
 from govtool.capture.sql.lexer import STRING_TYPES, closing, word
 from govtool.capture.sql.scripts.rewrites import renamed
 
 if TYPE_CHECKING:
     from govtool.capture.sql.scripts.script import ScriptReader
 
-_JOINS = frozenset({TokenType.DPIPE, TokenType.PLUS})
+_JOINS = frozenset({marks.DPIPE, marks.PLUS})
 
 
 def read(reader: ScriptReader, tokens: list[Token], head: str) -> bool:
@@ -45,14 +46,14 @@ def _execute(reader: ScriptReader, tokens: list[Token], second: str) -> None:
         start = 1 + next(i for i, t in enumerate(tokens[1:6]) if word(t) == "SP_EXECUTESQL") + 1
         if (
             start + 1 < len(tokens)
-            and tokens[start].token_type == TokenType.PARAMETER
+            and tokens[start].token_type == marks.PARAMETER
             and len(tokens) > start + 2
             and tokens[start + 2].text == "="
         ):
             start += 3
         _constant(reader, tokens, start, "sp_executesql")
         return
-    if len(tokens) > 1 and (tokens[1].token_type in STRING_TYPES or tokens[1].token_type == TokenType.L_PAREN):
+    if len(tokens) > 1 and (tokens[1].token_type in STRING_TYPES or tokens[1].token_type == marks.L_PAREN):
         _constant(reader, tokens, 1, "execute")
         return
     name = word(tokens[1]).lower() if len(tokens) > 1 else ""
@@ -71,7 +72,7 @@ def _prepare(reader: ScriptReader, tokens: list[Token]) -> bool:
             reader.statement(tokens[index + 1 :])
             return True
         if text == "FROM" and index + 1 < len(tokens):
-            if tokens[index + 1].token_type in STRING_TYPES or tokens[index + 1].token_type == TokenType.PARAMETER:
+            if tokens[index + 1].token_type in STRING_TYPES or tokens[index + 1].token_type == marks.PARAMETER:
                 _constant(reader, tokens, index + 1, "prepare")
             else:
                 reader.statement(tokens[index + 1 :])
@@ -83,7 +84,7 @@ def _prepare(reader: ScriptReader, tokens: list[Token]) -> bool:
 def _constant(reader: ScriptReader, tokens: list[Token], start: int, head: str) -> None:
     """Read the statement in a string, or in strings joined by ``||`` or ``+``."""
     end = len(tokens)
-    while start < end and tokens[start].token_type == TokenType.L_PAREN:
+    while start < end and tokens[start].token_type == marks.L_PAREN:
         end = min(closing(tokens, start), end)
         start += 1
     parts: list[Token] = []
@@ -103,7 +104,7 @@ def _constant(reader: ScriptReader, tokens: list[Token], start: int, head: str) 
             parts = []
     tail = word(tokens[index]) if index < len(tokens) else ""
     joined = bool(parts) and (
-        index >= end or tail in ("INTO", "USING", "AT", "AS", "") or tokens[index].token_type == TokenType.COMMA
+        index >= end or tail in ("INTO", "USING", "AT", "AS", "") or tokens[index].token_type == marks.COMMA
     )
     if not joined or (index < end and tokens[index].token_type in _JOINS):
         _opaque(reader, tokens, head)

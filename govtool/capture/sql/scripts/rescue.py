@@ -10,10 +10,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
-from sqlglot.tokenizer_core import Token, TokenType
+from sqlglot.tokenizer_core import Token
 
+from govtool.capture.sql import marks
 from govtool.capture.sql.lexer import NestingError, word, word_set
 from govtool.capture.sql.scripts.blocks import ignored
+from govtool.capture.sql.scripts.places import error_token
 from govtool.capture.sql.scripts.rewrites import REWRITES, dropped
 
 if TYPE_CHECKING:
@@ -125,8 +127,6 @@ def _harmless_alter(tokens: list[Token]) -> bool:
 
 def _without_tail(reader: ScriptReader, tokens: list[Token], error: Exception) -> bool:
     """Parse up to the token that the parser stopped at, if nothing behind it reads or writes a relation."""
-    from govtool.capture.sql.scripts.script import error_token
-
     stop = error_token(error, tokens)
     index = next((i for i, t in enumerate(tokens) if t is stop), 0)
     for cut in (index, index - 1):
@@ -161,13 +161,13 @@ def _with_long_numbers(reader: ScriptReader, tokens: list[Token]) -> bool:
         last = joined[-1] if joined else None
         if (
             last is not None
-            and last.token_type == TokenType.NUMBER
+            and last.token_type == marks.NUMBER
             and last.end + 1 == token.start
             and token.text[:1] == "_"
             and token.text.replace("_", "").isdigit()
         ):
             text = last.text + token.text.replace("_", "")
-            joined[-1] = Token(TokenType.NUMBER, text, token.line, token.col, last.start, token.end)
+            joined[-1] = Token(marks.NUMBER, text, token.line, token.col, last.start, token.end)
         else:
             joined.append(token)
     if len(joined) == len(tokens):
@@ -181,8 +181,8 @@ def _with_long_numbers(reader: ScriptReader, tokens: list[Token]) -> bool:
 def _balanced(tokens: list[Token]) -> bool:
     depth = 0
     for token in tokens:
-        if token.token_type == TokenType.L_PAREN:
+        if token.token_type == marks.L_PAREN:
             depth += 1
-        elif token.token_type == TokenType.R_PAREN:
+        elif token.token_type == marks.R_PAREN:
             depth -= 1
     return depth == 0

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
+from govtool.capture.sql import marks
 from govtool.capture.sql.lexer import STRING_TYPES, closing, find_word, word, word_set
 
 if TYPE_CHECKING:
@@ -64,14 +65,14 @@ def _create(reader: ScriptReader, tokens: list[Token]) -> bool:
         name_end += 1
     name_start = name_end
     name_end += 1
-    while name_end + 1 < len(tokens) and tokens[name_end].token_type == TokenType.DOT:
+    while name_end + 1 < len(tokens) and tokens[name_end].token_type == marks.DOT:
         name_end += 2
     columns_end = name_end
-    if columns_end < len(tokens) and tokens[columns_end].token_type == TokenType.L_PAREN:
+    if columns_end < len(tokens) and tokens[columns_end].token_type == marks.L_PAREN:
         columns_end = closing(tokens, columns_end) + 1
     head = tokens[:1]
     if len(tokens) > 2 and word(tokens[1]) == "OR" and word(tokens[2]) in ("REPLACE", "ALTER", "REFRESH"):
-        head = [tokens[0], tokens[1], _like(tokens[2], TokenType.REPLACE, "REPLACE")]
+        head = [tokens[0], tokens[1], _like(tokens[2], marks.REPLACE, "REPLACE")]
     modifiers = [t for t in tokens[len(head) : kind_at] if word(t) in ("TEMP", "TEMPORARY", "MATERIALIZED")]
     head = [*head, *modifiers, tokens[kind_at]]
     query_at = columns_end - 1
@@ -80,10 +81,7 @@ def _create(reader: ScriptReader, tokens: list[Token]) -> bool:
         if query_at < 0 or query_at + 1 >= len(tokens):
             break
         following = tokens[query_at + 1]
-        if (
-            word(following) in ("SELECT", "WITH", "FROM", "VALUES", "TABLE")
-            or following.token_type == TokenType.L_PAREN
-        ):
+        if word(following) in ("SELECT", "WITH", "FROM", "VALUES", "TABLE") or following.token_type == marks.L_PAREN:
             for columns in (tokens[name_start:columns_end], tokens[name_start:name_end]):
                 tree = reader.attempt([*head, *columns, *tokens[query_at:]])
                 if tree is not None:
@@ -149,25 +147,23 @@ def _stream(reader: ScriptReader, tokens: list[Token], kind_at: int) -> bool:
     while start < len(tokens) and word(tokens[start]) in ("TABLE", "VIEW"):
         start += 1
     end = start + 1
-    while end + 1 < len(tokens) and tokens[end].token_type == TokenType.DOT:
+    while end + 1 < len(tokens) and tokens[end].token_type == marks.DOT:
         end += 2
     here = tokens[on]
     query = [
-        _like(here, TokenType.ALIAS, "AS"),
-        _like(here, TokenType.SELECT, "SELECT"),
-        _like(here, TokenType.STAR, "*"),
-        _like(here, TokenType.FROM, "FROM"),
+        _like(here, marks.ALIAS, "AS"),
+        _like(here, marks.SELECT, "SELECT"),
+        _like(here, marks.STAR, "*"),
+        _like(here, marks.FROM, "FROM"),
         *tokens[start:end],
     ]
     name_start = kind_at + 1
     while name_start < on and word(tokens[name_start]) in ("IF", "NOT", "EXISTS"):
         name_start += 1
     name_end = name_start + 1
-    while name_end + 1 < on and tokens[name_end].token_type == TokenType.DOT:
+    while name_end + 1 < on and tokens[name_end].token_type == marks.DOT:
         name_end += 2
-    tree = reader.attempt(
-        [tokens[0], _like(tokens[kind_at], TokenType.VIEW, "VIEW"), *tokens[name_start:name_end], *query]
-    )
+    tree = reader.attempt([tokens[0], _like(tokens[kind_at], marks.VIEW, "VIEW"), *tokens[name_start:name_end], *query])
     if tree is None:
         return False
     reader.add(tokens, tree, "parsed")
@@ -179,8 +175,8 @@ def _replace_into(reader: ScriptReader, tokens: list[Token]) -> bool:
     start = 1
     while start < len(tokens) and word(tokens[start]) in ("LOW_PRIORITY", "DELAYED"):
         start += 1
-    into = [] if start < len(tokens) and word(tokens[start]) == "INTO" else [_like(tokens[0], TokenType.INTO, "INTO")]
-    tree = reader.attempt([_like(tokens[0], TokenType.INSERT, "INSERT"), *into, *tokens[start:]])
+    into = [] if start < len(tokens) and word(tokens[start]) == "INTO" else [_like(tokens[0], marks.INTO, "INTO")]
+    tree = reader.attempt([_like(tokens[0], marks.INSERT, "INSERT"), *into, *tokens[start:]])
     if tree is None:
         return False
     reader.add(tokens, tree, "parsed", head="insert")
@@ -192,7 +188,7 @@ def _rename(reader: ScriptReader, tokens: list[Token]) -> bool:
     start = 2 if len(tokens) > 1 and word(tokens[1]) in ("TABLE", "TABLES") else 1
     pairs: list[list[Token]] = [[]]
     for token in tokens[start:]:
-        if token.token_type == TokenType.COMMA:
+        if token.token_type == marks.COMMA:
             pairs.append([])
         else:
             pairs[-1].append(token)
@@ -204,10 +200,10 @@ def _rename(reader: ScriptReader, tokens: list[Token]) -> bool:
         here = pair[0]
         tree = reader.attempt(
             [
-                _like(here, TokenType.ALTER, "ALTER"),
-                _like(here, TokenType.TABLE, "TABLE"),
+                _like(here, marks.ALTER, "ALTER"),
+                _like(here, marks.TABLE, "TABLE"),
                 *pair[:to],
-                _like(here, TokenType.VAR, "RENAME"),
+                _like(here, marks.VAR, "RENAME"),
                 *pair[to:],
             ]
         )
@@ -220,7 +216,7 @@ def _rename(reader: ScriptReader, tokens: list[Token]) -> bool:
 
 def _unload(reader: ScriptReader, tokens: list[Token]) -> bool:
     """``UNLOAD ('query') TO 'file' …`` (Redshift), ``UNLOAD (query) TO 'file'`` (Athena), as a COPY of the query."""
-    if len(tokens) < 4 or tokens[1].token_type != TokenType.L_PAREN:
+    if len(tokens) < 4 or tokens[1].token_type != marks.L_PAREN:
         return False
     end = closing(tokens, 1)
     inside = tokens[2:end]
@@ -288,13 +284,13 @@ def _merge(reader: ScriptReader, tokens: list[Token]) -> bool:
         out.extend(tokens[position:at])
         out.extend(
             (
-                _like(here, TokenType.WHEN, "WHEN"),
-                _like(here, TokenType.VAR, "MATCHED"),
-                _like(here, TokenType.AND, "AND"),
+                _like(here, marks.WHEN, "WHEN"),
+                _like(here, marks.VAR, "MATCHED"),
+                _like(here, marks.AND, "AND"),
             )
         )
         out.extend(tokens[at + 2 : end])
-        out.extend((_like(here, TokenType.THEN, "THEN"), here))
+        out.extend((_like(here, marks.THEN, "THEN"), here))
         position = end
     if not out:
         return False
@@ -311,11 +307,11 @@ def _load(reader: ScriptReader, tokens: list[Token]) -> bool:
     if table < 0 or file + 1 >= len(tokens) or tokens[file + 1].token_type not in STRING_TYPES:
         return False
     end = table + 2
-    while end + 1 < len(tokens) and tokens[end].token_type == TokenType.DOT:
+    while end + 1 < len(tokens) and tokens[end].token_type == marks.DOT:
         end += 2
     here = tokens[file]
-    insert = [_like(here, TokenType.INSERT, "INSERT"), _like(here, TokenType.INTO, "INTO"), *tokens[table + 1 : end]]
-    target = reader.attempt([*insert, _like(here, TokenType.VALUES, "VALUES"), *_row(here)])
+    insert = [_like(here, marks.INSERT, "INSERT"), _like(here, marks.INTO, "INTO"), *tokens[table + 1 : end]]
+    target = reader.attempt([*insert, _like(here, marks.VALUES, "VALUES"), *_row(here)])
     if not isinstance(target, exp.Insert):
         return False
     tree = exp.LoadData(
@@ -327,9 +323,9 @@ def _load(reader: ScriptReader, tokens: list[Token]) -> bool:
 
 def _row(here: Token) -> list[Token]:
     return [
-        _like(here, TokenType.L_PAREN, "("),
-        _like(here, TokenType.NUMBER, "1"),
-        _like(here, TokenType.R_PAREN, ")"),
+        _like(here, marks.L_PAREN, "("),
+        _like(here, marks.NUMBER, "1"),
+        _like(here, marks.R_PAREN, ")"),
     ]
 
 
@@ -342,14 +338,14 @@ def renamed(reader: ScriptReader, tokens: list[Token]) -> bool:
     parts = reader.lex.tokenize(strings[0].text)
     here = strings[0]
     name = [_like(here, t.token_type, t.text) for t in parts]
-    new = _like(strings[1], TokenType.IDENTIFIER, strings[1].text)
+    new = _like(strings[1], marks.IDENTIFIER, strings[1].text)
     if new.text.replace("_", "").isalnum():
-        new = _like(strings[1], TokenType.VAR, strings[1].text)
-    alter = [_like(here, TokenType.ALTER, "ALTER"), _like(here, TokenType.TABLE, "TABLE")]
-    rename = _like(here, TokenType.VAR, "RENAME")
-    to = _like(here, TokenType.VAR, "TO")
+        new = _like(strings[1], marks.VAR, strings[1].text)
+    alter = [_like(here, marks.ALTER, "ALTER"), _like(here, marks.TABLE, "TABLE")]
+    rename = _like(here, marks.VAR, "RENAME")
+    to = _like(here, marks.VAR, "TO")
     if kind == "COLUMN" and len(name) > 2:
-        tree = reader.attempt([*alter, *name[:-2], rename, _like(here, TokenType.COLUMN, "COLUMN"), name[-1], to, new])
+        tree = reader.attempt([*alter, *name[:-2], rename, _like(here, marks.COLUMN, "COLUMN"), name[-1], to, new])
     elif kind == "OBJECT":
         tree = reader.attempt([*alter, *name, rename, to, new])
     else:
@@ -376,17 +372,17 @@ def _alter(reader: ScriptReader, tokens: list[Token]) -> bool:
     if table < 0:
         return False
     end = table + 2
-    while end + 1 < len(tokens) and tokens[end].token_type == TokenType.DOT:
+    while end + 1 < len(tokens) and tokens[end].token_type == marks.DOT:
         end += 2
     here = tokens[0]
     tree = reader.attempt(
         [
-            _like(here, TokenType.INSERT, "INSERT"),
-            _like(here, TokenType.INTO, "INTO"),
+            _like(here, marks.INSERT, "INSERT"),
+            _like(here, marks.INTO, "INTO"),
             *tokens[2:exchange],
-            _like(here, TokenType.SELECT, "SELECT"),
-            _like(here, TokenType.STAR, "*"),
-            _like(here, TokenType.FROM, "FROM"),
+            _like(here, marks.SELECT, "SELECT"),
+            _like(here, marks.STAR, "*"),
+            _like(here, marks.FROM, "FROM"),
             *tokens[table + 1 : end],
         ]
     )
@@ -399,16 +395,16 @@ def _alter(reader: ScriptReader, tokens: list[Token]) -> bool:
 def _alter_view(reader: ScriptReader, tokens: list[Token], view: int) -> bool:
     """``ALTER … VIEW v … AS query`` with options between: as CREATE OR REPLACE VIEW."""
     end = view + 2
-    while end + 1 < len(tokens) and tokens[end].token_type == TokenType.DOT:
+    while end + 1 < len(tokens) and tokens[end].token_type == marks.DOT:
         end += 2
     query = find_word(tokens, {"AS"}, end)
     if query < 0:
         return False
     here = tokens[0]
     head = [
-        _like(here, TokenType.CREATE, "CREATE"),
-        _like(here, TokenType.OR, "OR"),
-        _like(here, TokenType.REPLACE, "REPLACE"),
+        _like(here, marks.CREATE, "CREATE"),
+        _like(here, marks.OR, "OR"),
+        _like(here, marks.REPLACE, "REPLACE"),
     ]
     tail = _last_with(tokens, query)
     for stop in (len(tokens), tail):

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
-from sqlglot.tokenizer_core import Token, TokenType
+from sqlglot.tokenizer_core import Token
 
+from govtool.capture.sql import marks
 from govtool.capture.sql.lexer import STRING_TYPES, closing, find_word, word
 from govtool.names import fold, join_name
 
@@ -114,12 +115,12 @@ def _name(tokens: list[Token], start: int, dialect: str) -> tuple[str, int]:
     parts: list[str] = []
     while start < len(tokens):
         token = tokens[start]
-        if token.token_type == TokenType.IDENTIFIER and dialect == "bigquery" and "." in token.text:
+        if token.token_type == marks.IDENTIFIER and dialect == "bigquery" and "." in token.text:
             parts.extend(fold(p, quoted=True, dialect=dialect, table=True) for p in token.text.split("."))
         else:
-            parts.append(fold(token.text, quoted=token.token_type == TokenType.IDENTIFIER, dialect=dialect, table=True))
+            parts.append(fold(token.text, quoted=token.token_type == marks.IDENTIFIER, dialect=dialect, table=True))
         start += 1
-        if start + 1 < len(tokens) and tokens[start].token_type == TokenType.DOT:
+        if start + 1 < len(tokens) and tokens[start].token_type == marks.DOT:
             start += 1
             continue
         break
@@ -130,7 +131,7 @@ def _language(tokens: list[Token], start: int) -> str:
     """The language that the routine is written in, upper case; empty if it does not say."""
     for index in range(start, len(tokens) - 1):
         text = word(tokens[index])
-        follows = tokens[index - 1].token_type not in (TokenType.DOT, TokenType.COMMA)
+        follows = tokens[index - 1].token_type not in (marks.DOT, marks.COMMA)
         if text == "LANGUAGE" and follows and tokens[index + 1].text.replace("_", "").isalnum():
             return tokens[index + 1].text.upper()
         if text in ("BEGIN", "SELECT") or (text == "DECLARE" and index > start):
@@ -140,14 +141,14 @@ def _language(tokens: list[Token], start: int) -> str:
 
 def _body(tokens: list[Token], start: int, kind: str) -> int:
     """Where the body begins: a string, BEGIN, DECLARE, or the word after AS; -1 if there is none."""
-    if start < len(tokens) and tokens[start].token_type == TokenType.L_PAREN:
+    if start < len(tokens) and tokens[start].token_type == marks.L_PAREN:
         start = closing(tokens, start) + 1
     depth = 0
     for index in range(start, len(tokens)):
         token = tokens[index]
-        if token.token_type == TokenType.L_PAREN:
+        if token.token_type == marks.L_PAREN:
             depth += 1
-        elif token.token_type == TokenType.R_PAREN:
+        elif token.token_type == marks.R_PAREN:
             depth -= 1
         elif depth == 0:
             text = word(token)
@@ -164,7 +165,7 @@ def _body(tokens: list[Token], start: int, kind: str) -> int:
                 return index + 1 if word(following) in _BODY | _STATEMENTS else index
             if text == "BEGIN" or (text == "DO" and kind == "EVENT"):
                 return index + (text == "DO")
-            if token.token_type == TokenType.HEREDOC_STRING:
+            if token.token_type == marks.HEREDOC_STRING:
                 return index
             if (
                 text in _STATEMENTS
@@ -183,7 +184,7 @@ def _body(tokens: list[Token], start: int, kind: str) -> int:
                     "EACH",
                 )
                 and text not in ("SET", "EXECUTE", "IF", "WITH")
-                and tokens[index - 1].token_type != TokenType.COMMA
+                and tokens[index - 1].token_type != marks.COMMA
             ):
                 return index
     return -1
@@ -216,9 +217,9 @@ def _single(reader: ScriptReader, text: str) -> exp.Expr | None:
     """The tree of a text that is one query or expression; None for anything else."""
     try:
         tokens = reader.lex.tokenize(text)
-        while tokens and tokens[-1].token_type == TokenType.SEMICOLON:
+        while tokens and tokens[-1].token_type == marks.SEMICOLON:
             tokens.pop()
-        if not tokens or any(t.token_type == TokenType.SEMICOLON for t in tokens) or word(tokens[0]) in _BODY:
+        if not tokens or any(t.token_type == marks.SEMICOLON for t in tokens) or word(tokens[0]) in _BODY:
             return None
         tree = reader.lex.parse(tokens, text)
     except Exception:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from sqlglot.tokenizer_core import Token, TokenType
+from sqlglot.tokenizer_core import Token
 
+from govtool.capture.sql import marks
 from govtool.capture.sql.lexer import STRING_TYPES, word
 from govtool.names import fold
 
@@ -77,13 +78,13 @@ def _set(tokens: Sequence[Token], dialect: str) -> SessionChange | None:
         return None
     if words[0] == "SEARCH_PATH" and len(tokens) > 2:
         path = tuple(
-            canonical(t.text, dialect, quoted=t.token_type == TokenType.IDENTIFIER)
+            canonical(t.text, dialect, quoted=t.token_type == marks.IDENTIFIER)
             for t in tokens[2:]
-            if t.token_type != TokenType.COMMA and t.text not in ("$user", "", "$") and word(t) != "USER"
+            if t.token_type != marks.COMMA and t.text not in ("$user", "", "$") and word(t) != "USER"
         )
         return SessionChange(schema=path[0] if path else None, search_path=path)
     if words[0] == "SCHEMA" and len(tokens) > 1:
-        parts = _name(tokens[2:] if tokens[1].token_type == TokenType.EQ else tokens[1:], dialect)
+        parts = _name(tokens[2:] if tokens[1].token_type == marks.EQ else tokens[1:], dialect)
         return SessionChange(schema=parts[-1]) if parts else None
     names = "".join(t.text for t in tokens[:-1]).lower()
     if names == "@@dataset_id=":
@@ -98,10 +99,10 @@ def _name(tokens: Sequence[Token], dialect: str) -> list[str]:
     parts: list[str] = []
     for index, token in enumerate(tokens):
         if index % 2:
-            if token.token_type != TokenType.DOT:
+            if token.token_type != marks.DOT:
                 break
             continue
-        quoted = token.token_type == TokenType.IDENTIFIER
+        quoted = token.token_type == marks.IDENTIFIER
         text = token.text
         if not quoted and token.token_type not in STRING_TYPES and not (text[:1].isalpha() or text[:1] == "_"):
             break

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlglot.tokenizer_core import Token, TokenType
+from sqlglot.tokenizer_core import Token
 
+from govtool.capture.sql import marks
 from govtool.capture.sql.lexer import closing, word, word_set
 
 _STARTERS = word_set(
@@ -31,9 +32,9 @@ def split_statements(tokens: Sequence[Token]) -> list[list[Token]]:
     previous = ""
     for index, token in enumerate(tokens):
         kind = token.token_type
-        if kind == TokenType.L_PAREN:
+        if kind == marks.L_PAREN:
             depth += 1
-        elif kind == TokenType.R_PAREN:
+        elif kind == marks.R_PAREN:
             depth -= 1
         text = word(token)
         if depth <= 0 and text:
@@ -49,7 +50,7 @@ def split_statements(tokens: Sequence[Token]) -> list[list[Token]]:
             ):
                 pieces.append(piece.tokens)
                 piece = _Piece()
-        elif depth <= 1 and kind == TokenType.L_PAREN and piece.closed and piece.head in ("BEGIN", "END", "ELSE"):
+        elif depth <= 1 and kind == marks.L_PAREN and piece.closed and piece.head in ("BEGIN", "END", "ELSE"):
             pieces.append(piece.tokens)
             piece = _Piece()
         piece.add(token, text if depth <= 0 else "")
@@ -61,13 +62,13 @@ def split_statements(tokens: Sequence[Token]) -> list[list[Token]]:
 
 def _opens_cte(tokens: Sequence[Token], index: int) -> bool:
     """Whether WITH begins a statement (``WITH q AS (``, ``WITH q (a) AS (``) and is no table hint or option."""
-    if index + 2 >= len(tokens) or tokens[index + 1].token_type == TokenType.L_PAREN:
+    if index + 2 >= len(tokens) or tokens[index + 1].token_type == marks.L_PAREN:
         return False
     following = tokens[index + 2]
-    if following.token_type == TokenType.L_PAREN:
+    if following.token_type == marks.L_PAREN:
         end = closing(tokens, index + 2)
         return end + 1 < len(tokens) and word(tokens[end + 1]) == "AS"
-    return word(following) == "AS" and index + 3 < len(tokens) and tokens[index + 3].token_type == TokenType.L_PAREN
+    return word(following) == "AS" and index + 3 < len(tokens) and tokens[index + 3].token_type == marks.L_PAREN
 
 
 class _Piece:

@@ -22,7 +22,9 @@ def fill(text: str, variables: Mapping[str, object] | None = None) -> str:
 
     ``?``, ``:name``, ``@name`` and ``$1`` are left to the parser, which knows them.
     """
-    if "${" not in text and "%(" not in text and ":'" not in text and ':"' not in text and "{" not in text:
+    # A single character is found ten times as fast as two.
+    percent, colon = "%" in text and "%(" in text, ":" in text and (":'" in text or ':"' in text)
+    if not percent and not colon and "{" not in text:
         return text
     values = variables or {}
 

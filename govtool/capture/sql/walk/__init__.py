@@ -2,6 +2,6 @@
 
 Read in this order: ``dependencies`` (what is collected), ``relation`` and ``scope`` (what names mean), ``state``
 (what a walk holds), then the parts of the walk, each a class on top of the one before: ``columns``, ``expressions``,
-``shapes``, ``sources``, ``pivots``, ``projections``, ``query``, ``set_operations``, and the statements on top:
-``writes``, ``create``, ``insert``, ``modify``, ``transfer``, ``statements``.
+``choices``, ``calls``, ``fields``, ``shapes``, ``sources``, ``pivots``, ``projections``, ``query``, ``set_operations``,
+and the statements on top: ``writes``, ``create``, ``insert``, ``modify``, ``transfer``, ``statements``.
 """

@@ -71,22 +71,26 @@ class CreateWalk(WriteWalk):
 
     def _generated(self, node: exp.Expr, output: Output) -> bool:
         """Give generated columns the dependencies of their expressions, over the table's own columns."""
-        target = self._target(node)
-        scope = Scope(None)
-        scope.add(Source("", table=TableInfo(target, dict.fromkeys(output.names), complete=True)))
-        found = False
+        computed: list[tuple[exp.Expr, exp.Expr]] = []
         for item in node.expressions if isinstance(node, nodes.Schema) else ():
-            for constraint in item.args.get("constraints") or () if isinstance(item, nodes.ColumnDef) else ():
-                computed = constraint.args.get("kind")  # .kind raises where the parser put what it does not expect
-                if isinstance(computed, nodes.ComputedColumnConstraint):
-                    position = output.index()[self.name(item.this)]
-                    output.deps[position] = self.dependencies(computed.this, scope, None)
-                    found = True
-        return found
+            for constraint in item.args.get("constraints") or () if item.__class__ is nodes.ColumnDef else ():
+                kind = constraint.args.get("kind")  # .kind raises where the parser put what it does not expect
+                if isinstance(kind, nodes.ComputedColumnConstraint):
+                    computed.append((item, kind))
+        if not computed:
+            return False
+        scope = Scope(None)
+        scope.add(Source("", table=TableInfo(self._target(node), dict.fromkeys(output.names), complete=True)))
+        for item, kind in computed:
+            position = output.index()[self.name(item.this)]
+            output.deps[position] = self.dependencies(kind.this, scope, None)
+        return True
 
     def _likes(self, node: exp.Expr, properties: Iterable[exp.Expr]) -> Iterable[exp.Table]:
         inside = node.expressions if isinstance(node, nodes.Schema) else []
         for item in (*inside, *properties):
+            if item.__class__ is nodes.ColumnDef:
+                continue
             if isinstance(item, (nodes.LikeProperty, nodes.PartitionedOfProperty)) and isinstance(
                 item.this, nodes.Table
             ):

@@ -83,7 +83,7 @@ _type_texts: Final[dict[tuple[object, ...], str]] = {}
 
 def type_text(node: exp.Expr | None, dialect: str) -> str | None:
     """Return a column's type as it is written in ``dialect``; None where there is none."""
-    if not isinstance(node, nodes.DataType):
+    if node is None or not isinstance(node, nodes.DataType):
         return None
     args = node.args
     parameters: tuple[str | None, ...] = ()
@@ -91,10 +91,12 @@ def type_text(node: exp.Expr | None, dialect: str) -> str | None:
         parameters = tuple(
             [getattr(p.this, "name", None) if isinstance(p, nodes.DataTypeParam) else None for p in args["expressions"]]
         )
-    if None in parameters or args.get("values") or not isinstance(args["this"], nodes.DType):
+    this = args["this"]
+    if None in parameters or args.get("values") or this.__class__ is not nodes.DType:
         return node.sql(dialect=dialect or None)
-    # Generating text takes longer than walking most statements; the types of a warehouse are few.
-    key = (args["this"], parameters, dialect)
+    # Generating text takes longer than walking most statements; the types of a warehouse are few. A member of an
+    # enumeration is there once, and its own hash is slow.
+    key = (id(this), parameters, dialect)
     found = _type_texts.get(key)
     if found is None:
         found = _type_texts[key] = node.sql(dialect=dialect or None)

@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from govtool.capture.sql import nodes
 from govtool.capture.sql.walk.dependencies import CONDITIONAL, Deps, bounded
-from govtool.capture.sql.walk.expressions import ExpressionWalk
+from govtool.capture.sql.walk.fields import FieldWalk
 from govtool.capture.sql.walk.functions import function_name
 from govtool.capture.sql.walk.relation import Output, Source
 from govtool.capture.sql.walk.scope import Environment, Scope
@@ -37,7 +37,7 @@ SHAPED: Final = (
 )  # fmt: skip
 
 
-class ShapeWalk(ExpressionWalk):
+class ShapeWalk(FieldWalk):
     """Finds the shapes of expressions."""
 
     def shape(self, node: exp.Expr, scope: Scope, env: Environment | None, depth: int = 0) -> Output | None:

@@ -225,8 +225,16 @@ class SourceWalk(TableFunctionWalk):
             return
         table = self.lookup.table(name)
         self.reads[table.id] = EVERYWHERE
-        written = ".".join(self.qualifier(node.parts)) if node.args.get("db") else ""
-        source = Source(alias or self.name(this if written == "" else node.parts[-1]), table=table, full_name=written)
+        db = args.get("db")
+        last: exp.Expr | None = this
+        if not db:
+            written = ""
+        elif this.__class__ is Identifier and db.__class__ is Identifier and not args.get("catalog"):
+            written = f"{self.name(db)}.{self.name(this)}"
+        else:
+            parts = node.parts
+            written, last = ".".join(self.qualifier(parts)), parts[-1]
+        source = Source(alias or self.name(last), table=table, full_name=written)
         if columns:
             source = Source(source.alias, output=self.table_output(table).renamed(columns))
         self._place(source, node, scope, env)

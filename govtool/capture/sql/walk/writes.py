@@ -114,10 +114,10 @@ class WriteWalk(QueryWalk):
         names: list[str] = []
         types: list[str | None] = []
         for item in node.expressions if isinstance(node, nodes.Schema) else ():
-            if isinstance(item, nodes.ColumnDef):
-                kind = item.args.get("kind")
-                names.append(self.name(item.this))
-                types.append(type_text(kind, self.dialect))
+            if item.__class__ is nodes.ColumnDef:
+                args = item.args
+                names.append(self.name(args.get("this")))
+                types.append(type_text(args.get("kind"), self.dialect))
             elif isinstance(item, (nodes.Identifier, nodes.Column)):
                 names.append(self.name(item.this if isinstance(item, nodes.Column) else item))
                 types.append(None)

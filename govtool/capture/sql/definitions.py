@@ -1,0 +1,120 @@
+"""Which statement defines, fills or alters which relation: found in all trees before the first is walked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sqlglot import exp
+
+from govtool.capture.sql import nodes
+from govtool.capture.sql.inline import inline_function
+from govtool.capture.sql.relations import Relations, column_name
+from govtool.capture.sql.states import StatementState
+from govtool.capture.sql.walk.state import Inline
+
+
+class Definitions(Relations):
+    """The statements of a batch by what they define, fill and alter."""
+
+    def __init__(self, schema: Mapping[str, Mapping[str, str | None]]) -> None:
+        super().__init__(schema)
+        self.functions: dict[str, Inline] = {}
+        self._fillers: dict[str, list[StatementState]] = {}
+        self._alters: dict[str, list[StatementState]] = {}
+
+    def _find_temporary(self, statement: StatementState) -> None:
+        tree = statement.tree
+        if tree is None:
+            return
+        table: exp.Expr | None = None
+        if isinstance(tree, nodes.Create) and tree.args.get("properties"):
+            if any(
+                isinstance(p, (nodes.TemporaryProperty, nodes.VolatileProperty))
+                for p in tree.args["properties"].expressions
+            ):
+                table = tree.this
+        elif (
+            isinstance(tree, nodes.Select)
+            and tree.args.get("into") is not None
+            and tree.args["into"].args.get("temporary")
+        ):
+            table = tree.args["into"].this
+        elif isinstance(tree, nodes.Cache) and tree.args.get("expression") is not None:
+            table = tree.this
+        elif isinstance(tree, nodes.Declare):
+            for item in tree.expressions:
+                names = [
+                    n for n in (item.this if isinstance(item.this, list) else [item.this]) if isinstance(n, nodes.Expr)
+                ]
+                if isinstance(item.args.get("kind"), nodes.Schema):
+                    statement.script.temporary.update(f"@{n.name.lower()}" for n in names)
+                else:
+                    known = statement.script.variables.setdefault(statement.parsed.routine, set())
+                    known.update(column_name(n, statement.script.dialect) for n in names)
+        elif isinstance(tree, nodes.Create) and str(tree.args.get("kind")).upper() == "TABLE":
+            named = tree.this.this if isinstance(tree.this, nodes.Schema) else tree.this
+            if isinstance(named, nodes.Table) and named.name.startswith(
+                "#"
+            ):  # Redshift, and T-SQL read as another dialect
+                table = named
+        if isinstance(table, nodes.Schema):
+            table = table.this
+        if isinstance(table, nodes.Table) and isinstance(table.this, nodes.Identifier):
+            statement.script.temporary.add(self._part(table.this, statement.script.dialect))
+
+    def _find_definitions(self, statement: StatementState) -> None:
+        tree = statement.tree
+        if tree is None:
+            return
+        defines: list[str] = []
+        fills: list[str] = []
+        if isinstance(tree, nodes.Create):
+            function = inline_function(tree, statement.script.dialect)
+            if function is not None:
+                self.functions[function.name] = function
+            elif str(tree.args.get("kind") or "").upper() in ("TABLE", "VIEW"):
+                defines.append(self._target(tree.this, statement))
+        elif isinstance(tree, nodes.Select) and tree.args.get("into") is not None:
+            defines.append(self._target(tree.args["into"].this, statement))
+        elif isinstance(tree, nodes.Query):
+            if statement.relation is not None:
+                defines.append(statement.relation)
+        elif isinstance(tree, nodes.Cache):
+            defines.append(self._target(tree.this, statement))
+        elif isinstance(tree, nodes.Declare):
+            defines.extend(name for name in self._variables(tree, statement))
+        elif isinstance(tree, nodes.Alter):
+            name = self._target(tree.this, statement)
+            for action in tree.args.get("actions") or ():
+                if isinstance(action, (nodes.AlterRename, nodes.SwapTable)) and isinstance(action.this, nodes.Table):
+                    defines.append(self._renamed(tree.this, action.this, statement))
+                    if isinstance(action, nodes.SwapTable):
+                        defines.append(name)
+                elif isinstance(action, nodes.Query):
+                    defines.append(name)
+                else:
+                    statement.alters = name
+                    self._alters.setdefault(name, []).append(statement)
+        elif isinstance(tree, (nodes.Insert, nodes.Merge, nodes.Copy)) and isinstance(
+            tree.this, (nodes.Table, nodes.Schema)
+        ):
+            if not isinstance(tree, nodes.Copy) or tree.args.get("kind"):
+                fills.append(self._target(tree.this, statement))
+        elif isinstance(tree, nodes.MultitableInserts):
+            for item in tree.expressions:
+                insert = item.this if isinstance(item, nodes.ConditionalInsert) else item
+                fills.append(self._target(insert.this, statement))
+        statement.defines = tuple(name for name in defines if name)
+        statement.fills = tuple(name for name in fills if name)
+        for name in statement.defines:
+            self._definers.setdefault(name, []).append(statement)
+        for name in statement.fills:
+            self._fillers.setdefault(name, []).append(statement)
+
+    def _variables(self, tree: exp.Declare, statement: StatementState) -> list[str]:
+        found = []
+        for item in tree.expressions:
+            if isinstance(item.args.get("kind"), nodes.Schema):
+                for name in item.this if isinstance(item.this, list) else [item.this]:
+                    found.append(self._temporary(f"@{name.name.lower()}", statement.script))
+        return found

@@ -1,0 +1,123 @@
+"""What written names of relations mean where they stand: defaults, search paths, temporary tables, files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from sqlglot import exp
+
+from govtool.capture.sql import nodes
+from govtool.capture.sql.states import ScriptState, StatementState
+from govtool.capture.sql.walk.relation import file_name
+from govtool.names import fold, join_name, split_name
+
+FILE_FORMATS: Final = frozenset({"parquet", "delta", "csv", "json", "orc", "avro", "text", "iceberg", "binaryfile"})
+
+
+class Relations:
+    """The relations that are known by name."""
+
+    def __init__(self, schema: Mapping[str, Mapping[str, str | None]]) -> None:
+        self.schema = schema
+        self._definers: dict[str, list[StatementState]] = {}
+        self._known_names: frozenset[str] = frozenset()
+        self._names: dict[tuple[object, ...], dict[object, str]] = {}
+        """What written table names mean, by all that decides about it."""
+
+    def _part(self, identifier: exp.Expr, dialect: str) -> str:
+        return fold(identifier.name, quoted=bool(identifier.args.get("quoted")), dialect=dialect, table=True)
+
+    def _temporary(self, name: str, script: ScriptState) -> str:
+        if name.startswith('"#'):  # T-SQL and Redshift: the mark is not part of the name
+            name = name.strip('"').lstrip("#")
+        return join_name(["temp", _session_part(script.session), f'"{name}"' if name.startswith("@") else name])
+
+    def table_name(self, node: exp.Table, statement: StatementState) -> str:
+        """Return the canonical id of a written table name at a statement; empty if it is not a plain name."""
+        args = node.args
+        this = args.get("this")
+        # The common case, a name of one or two parts without quotes, has a key of strings.
+        key: object = None
+        if this.__class__ is nodes.Identifier:
+            inner = this.args
+            if not inner.get("quoted") and not inner.get("temporary"):
+                db = args.get("db")
+                if db is None:
+                    key = inner["this"]
+                elif db.__class__ is nodes.Identifier and args.get("catalog") is None and not db.args.get("quoted"):
+                    key = (db.args["this"], inner["this"])
+        names = statement.names
+        if names is None:
+            names = statement.names = self._names.setdefault(statement.naming, {})
+        if key is not None:
+            known = names.get(key)
+            if known is not None:
+                return known
+        script = statement.script
+        if isinstance(this, nodes.Parameter):
+            name = f"@{this.name.lower()}"
+            return self._temporary(name, script) if name in script.temporary else ""
+        if isinstance(this, nodes.Var):
+            return file_name(this.name)
+        parts: list[exp.Expr] = [this] if isinstance(this, nodes.Identifier) and not node.args.get("db") else node.parts
+        if not parts or not all([isinstance(part, nodes.Identifier) for part in parts]):  # noqa: C419
+            return ""
+        written = tuple([(part.args["this"], bool(part.args.get("quoted"))) for part in parts])
+        temporary = bool(this.args.get("temporary")) if isinstance(this, nodes.Identifier) else False
+        if key is None:
+            key = (written, temporary)
+        found = names.get(key)
+        if found is None:
+            found = names[key] = self._resolve_name(
+                [self._part(p, script.dialect) for p in parts], written, statement, temporary
+            )
+        return found
+
+    def _resolve_name(
+        self, names: list[str], written: tuple[tuple[str, bool], ...], statement: StatementState, temporary: bool
+    ) -> str:
+        script = statement.script
+        if len(names) == 1 and (names[0] in script.temporary or temporary):
+            return self._temporary(names[0], script)
+        if len(names) == 2 and names[0] in ("pg_temp", "session", "_session") and names[1] in script.temporary:
+            return self._temporary(names[1], script)
+        if len(names) == 2 and written[0][0].lower() in FILE_FORMATS and ("/" in written[1][0]):
+            return file_name(written[1][0])
+        if len(names) == 1:
+            for schema in statement.path:
+                candidate = self._qualified([schema, names[0]], statement)
+                if candidate in self.schema or candidate in self._definers or candidate in self._known_names:
+                    return candidate
+            default = statement.schema or (statement.path[0] if statement.path else None)
+            if default is not None:
+                names = [*split_name(default), names[0]]
+        return self._qualified(names, statement)
+
+    def _qualified(self, names: list[str], statement: StatementState) -> str:
+        if len(names) == 2 and statement.catalog:
+            names = [statement.catalog, *names]
+        return join_name(names)
+
+    def _renamed(self, old: exp.Expr, new: exp.Table, statement: StatementState) -> str:
+        if isinstance(old, nodes.Table) and old.args.get("db") and not new.args.get("db"):
+            new = new.copy()
+            new.set("db", old.args["db"].copy())
+            if old.args.get("catalog"):
+                new.set("catalog", old.args["catalog"].copy())
+        return self.table_name(new, statement)
+
+    def _target(self, node: exp.Expr, statement: StatementState) -> str:
+        if isinstance(node, nodes.Schema):
+            node = node.this
+        return self.table_name(node, statement) if isinstance(node, nodes.Table) else ""
+
+
+def column_name(node: exp.Expr, dialect: str) -> str:
+    """Return the canonical name of a column by its definition or its mention."""
+    identifier = node.this if isinstance(node, (nodes.Column, nodes.ColumnDef)) else node
+    return fold(identifier.name, quoted=bool(identifier.args.get("quoted")), dialect=dialect)
+
+
+def _session_part(session: str) -> str:
+    return fold(session, quoted=True) if session else "session"

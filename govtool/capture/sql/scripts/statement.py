@@ -1,0 +1,45 @@
+"""One statement of a script, parsed."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from sqlglot import exp
+
+from govtool.capture.sql.scripts.branches import Path
+from govtool.capture.sql.scripts.session import SessionChange
+from govtool.model.diagnostic import Diagnostic
+
+
+class ParsedStatement(NamedTuple):
+    """One statement of a script."""
+
+    tree: exp.Expr | None
+    """The tree; None if it was not understood, or holds no SQL that could be lineage."""
+    text: str
+    """As written (after templates), without the comments before it."""
+    line: int
+    """1-based line of its first token in the original file."""
+    column: int
+    """1-based column of its first token."""
+    status: str
+    """``parsed``; ``ignored`` (carries no lineage: SET, GRANT, COMMIT …); ``opaque`` (known to be beyond us, such as
+    dynamic SQL); ``failed`` (does not parse)."""
+    head: str
+    """Its first words in lower case: ``select``, ``create``, ``grant``, ``execute immediate``."""
+    routine: str | None = None
+    """Canonical name of the procedure, function, trigger or task whose body it is in."""
+    session: SessionChange | None = None
+    """What it changes about how names resolve from here on (``USE``, ``SET search_path``)."""
+    diagnostics: tuple[Diagnostic, ...] = ()
+    """Why it is opaque or failed, and what was left out of it."""
+    raw_line: int = 1
+    """Line of the first token as the nodes of ``tree`` count lines."""
+    shift: int = 0
+    """What to add to a line of ``tree`` to have a line of the text that was read."""
+    stands_for: int = 1
+    """How many statements it stands for: INSERTs in a row that differ only in the constants of their rows."""
+    branch: Path = ()
+    """The arms of the branches of control flow that it stands in."""
+    parked: bool = False
+    """``tree`` is only a stub, and the whole is to be had by ``trees.parse_again``."""

@@ -1,0 +1,105 @@
+"""Scripts and statements on their way from text to what they write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sqlglot import exp
+
+from govtool.capture.sql import nodes
+from govtool.capture.sql.logged import LoggedStatement
+from govtool.capture.sql.scripts.statement import ParsedStatement
+from govtool.capture.sql.walk.relation import TableInfo
+from govtool.capture.sql.walk.writes import Write
+from govtool.model import Diagnostic
+
+# No dataclasses: a constructor that is compiled takes a tenth of the time of theirs, and there is one a statement.
+
+
+class ScriptState:
+    """One script: its statements in order of text, and the temporary tables of its session."""
+
+    def __init__(self, file: str, session: str, dialect: str, *, logged: bool = False) -> None:
+        self.file = file
+        self.session = session
+        self.dialect = dialect
+        self.statements: list[StatementState] = []
+        self.temporary: set[str] = set()
+        self.variables: dict[str | None, set[str]] = {}
+        """Names of script variables (under None) and of each routine's parameters: not columns."""
+        self.logged = logged
+        """It comes from a query log."""
+
+
+class StatementState:
+    """One statement on its way from tree to writes."""
+
+    def __init__(
+        self,
+        parsed: ParsedStatement,
+        script: ScriptState,
+        index: int,
+        catalog: str | None,
+        schema: str | None,
+        path: tuple[str, ...],
+        *,
+        variant: int = 0,
+        tree: exp.Expr | None = None,
+        logged: LoggedStatement | None = None,
+    ) -> None:
+        self.parsed = parsed
+        self.script = script
+        self.index = index
+        self.catalog = catalog
+        self.schema = schema
+        self.path = path
+        self.relation: str | None = None
+        """The relation that a bare SELECT defines, from the path of its file."""
+        self.variant = variant
+        self.tree = tree
+        self.defines: tuple[str, ...] = ()
+        self.fills: tuple[str, ...] = ()
+        self.alters: str | None = None
+        self.state = "waiting"
+        self.writes: list[Write] = []
+        self.diagnostics: list[Diagnostic] = []
+        self.ambiguous: dict[frozenset[int], tuple[str, int, int]] = {}
+        self.infos: dict[str, TableInfo] = {}
+        self.unsettled = False
+        """Whether knowing more columns from usage could change the answer."""
+        self.line_map: Callable[[int], int] | None = None
+        self.logged = logged
+        self.names: dict[object, str] | None = None
+        """What written table names mean here, as far as they were resolved; shared by all whose ``naming`` is equal."""
+
+    @property
+    def naming(self) -> tuple[object, ...]:
+        """All that decides what a written table name means here; equal for statements that agree about it."""
+        script = self.script
+        session = (script.file, script.session) if script.temporary else None
+        return (session, script.dialect, self.catalog, self.schema, self.path)
+
+    @property
+    def first_variant(self) -> StatementState:
+        """The statement itself, or the first of the variants that a template made of one place."""
+        if not self.variant:
+            return self
+        first = [s for s in self.script.statements if not s.variant and isinstance(s.tree, nodes.Query)]
+        same = [s for s in first if s.parsed.line == self.parsed.line] or (first if len(first) == 1 else [])
+        return same[0] if same else self
+
+    @property
+    def times(self) -> int:
+        """How often it was seen: in its script, and how often a log says that was run."""
+        return self.parsed.stands_for * (1 if self.logged is None else self.logged.count)
+
+    @property
+    def file(self) -> str:
+        """The file that it stands in."""
+        return self.script.file if self.logged is None else self.logged.file
+
+    def line_of(self, line: int) -> int:
+        """Return the line of the original file for a line as the tree's nodes count them."""
+        if self.line_map is not None:
+            return self.line_map(line + self.parsed.shift)
+        return self.parsed.line + line - self.parsed.raw_line

@@ -1,0 +1,91 @@
+"""Subqueries and calls in expressions: SQL functions whose bodies are known are inlined."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from govtool.capture.sql import nodes
+from govtool.capture.sql.walk.choices import ChoiceWalk
+from govtool.capture.sql.walk.dependencies import AGGREGATION, CONDITIONAL, TRANSFORMATION, compose
+from govtool.capture.sql.walk.expressions import Visit
+from govtool.capture.sql.walk.functions import AGGREGATE_NAMES, function_name
+from govtool.capture.sql.walk.relation import Output, Source
+from govtool.capture.sql.walk.scope import Environment, Scope
+from govtool.capture.sql.walk.state import Inline
+
+
+class CallWalk(ChoiceWalk):
+    """Handles subqueries and calls."""
+
+    def _subquery(self, node: exp.Expr, kind: int, chain: int, at: Visit) -> None:
+        output = self.query(node, at.scope, at.env)
+        for deps in output.deps:
+            at.out.extend(compose(dep, kind, chain, self.interner) for dep in deps)
+
+    def _exists(self, node: exp.Exists, kind: int, chain: int, at: Visit) -> None:
+        inner = node.this
+        if isinstance(inner, nodes.Query):
+            self.query(inner, at.scope, at.env)  # contributes nothing; what it references is recorded
+        else:  # exists(array, lambda)
+            for value in node.args.values():
+                if isinstance(value, nodes.Expr):
+                    at.stack.append((value, max(kind, TRANSFORMATION), chain))
+
+    def _in(self, node: exp.In, kind: int, chain: int, at: Visit) -> None:
+        kind = max(kind, TRANSFORMATION)
+        at.stack.append((node.this, kind, chain))
+        for key in ("query", "unnest", "field"):
+            value = node.args.get(key)
+            if isinstance(value, nodes.Expr):
+                at.stack.append((value, kind, chain))
+        at.stack.extend((item, kind, chain) for item in node.expressions)
+
+    # ---- calls -----------------------------------------------------------------------------------
+
+    def _anonymous(self, node: exp.Anonymous, kind: int, chain: int, at: Visit) -> None:
+        name = function_name(node, self.dialect)
+        if self._inline(name, node, kind, chain, at.scope, at.env, at.out):
+            return
+        inserted = at.scope.by_alias.get("values") if name == "values" else None
+        if inserted is not None:  # MySQL's VALUES(column) in ON DUPLICATE KEY UPDATE: the row that was to be inserted
+            for item in node.expressions:
+                found = inserted.get(self.name(item), self.interner) or ()
+                at.out.extend(compose(dep, kind, chain, self.interner) for dep in found)
+            return
+        if kind < CONDITIONAL:
+            chain = self.interner.prepend(name, chain)
+            kind = AGGREGATION if name in AGGREGATE_NAMES else max(kind, TRANSFORMATION)
+        at.stack.extend((item, kind, chain) for item in node.expressions if isinstance(item, nodes.Expr))
+
+    def _inline(
+        self, name: str, call: exp.Expr, kind: int, chain: int, scope: Scope, env: Environment | None, out: list[int]
+    ) -> bool:
+        """Collect the body of a known SQL function in place of the call. Returns False if there is none."""
+        body = self.lookup.function(name)
+        if body is None or body.is_table or name in self.inlining or len(self.inlining) > 8:
+            return False
+        inner = self.bound_arguments(body, call, scope, env)
+        self.inlining.append(name)
+        try:
+            if isinstance(body.body, nodes.Query):
+                for deps in self.query(body.body, inner, None).deps:
+                    out.extend(compose(dep, max(kind, TRANSFORMATION), chain, self.interner) for dep in deps)
+            else:
+                out.extend(self.collect(body.body, inner, None, kind, chain))
+        finally:
+            self.inlining.pop()
+        return True
+
+    def bound_arguments(self, body: Inline, call: exp.Expr, scope: Scope, env: Environment | None) -> Scope:
+        """Return the scope of a function's body: its parameters, with the dependencies and shapes of the arguments."""
+        arguments = Output()
+        for i, parameter in enumerate(body.parameters):
+            given = call.expressions[i] if i < len(call.expressions) else None
+            arguments.add(parameter, self.dependencies(given, scope, env) if given is not None else ())
+            if given is not None:
+                self.remember_shape(given, arguments, scope, env)
+        source = Source("", output=arguments)
+        source.is_arguments = True
+        inner = Scope(None)
+        inner.add(source)
+        return inner

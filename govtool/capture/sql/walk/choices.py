@@ -1,0 +1,201 @@
+"""What steers a value and what becomes of it: choices, aggregates, windows, operators whose parts differ."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from govtool.capture.sql import nodes
+from govtool.capture.sql.walk.dependencies import (
+    AGGREGATION,
+    CONDITIONAL,
+    TRANSFORMATION,
+    WINDOW,
+    bounded,
+    compose,
+)
+from govtool.capture.sql.walk.expressions import Column, ExpressionWalk, Task, Visit
+from govtool.capture.sql.walk.functions import function_name
+from govtool.capture.sql.walk.relation import Output, Source
+from govtool.capture.sql.walk.scope import Scope
+from govtool.model.functions import VALUE_WINDOW_FUNCTIONS
+
+
+class ChoiceWalk(ExpressionWalk):
+    """Handles nodes whose children lie on ways of different kinds."""
+
+    def _case(self, node: exp.Case, kind: int, chain: int, at: Visit) -> None:
+        value, chain = self._through("case", kind, chain)
+        condition = CONDITIONAL if kind < CONDITIONAL else kind
+        operand = node.args.get("this")
+        if operand is not None:
+            at.stack.append((operand, condition, 0))
+        for branch in node.args.get("ifs") or ():
+            at.stack.append((branch.args["this"], condition, 0))
+            if branch.args.get("true") is not None:
+                at.stack.append((branch.args["true"], value, chain))
+        if node.args.get("default") is not None:
+            at.stack.append((node.args["default"], value, chain))
+
+    def _if(self, node: exp.If, kind: int, chain: int, at: Visit) -> None:
+        self._choice(node, "if", ("true", "false"), kind, chain, at.stack)
+
+    def _nvl2(self, node: exp.Nvl2, kind: int, chain: int, at: Visit) -> None:
+        self._choice(node, "nvl2", ("true", "false"), kind, chain, at.stack)
+
+    def _choice(
+        self, node: exp.Expr, name: str, branches: tuple[str, ...], kind: int, chain: int, stack: list[Task]
+    ) -> None:
+        value, chain = self._through(name, kind, chain)
+        condition = node.args["this"]
+        if not (
+            isinstance(condition, nodes.Is)
+            and isinstance(condition.expression, nodes.Null)
+            and condition.this == node.args.get("false")
+        ):
+            # IF(x IS NULL, 0, x) is what the parser makes of ZEROIFNULL and its like: x steers nothing but itself.
+            stack.append((condition, CONDITIONAL if kind < CONDITIONAL else kind, 0))
+        for branch in branches:
+            if node.args.get(branch) is not None:
+                stack.append((node.args[branch], value, chain))
+
+    def _decode(self, node: exp.DecodeCase, kind: int, chain: int, at: Visit) -> None:
+        """DECODE(operand, search, result, search, result, …, default)."""
+        value, chain = self._through("decode", kind, chain)
+        condition = CONDITIONAL if kind < CONDITIONAL else kind
+        items = node.expressions
+        for i, item in enumerate(items):
+            is_result = i >= 2 and (i % 2 == 0 or i == len(items) - 1)
+            at.stack.append((item, value, chain) if is_result else (item, condition, 0))
+
+    def _struct(self, node: exp.Struct, kind: int, chain: int, at: Visit) -> None:
+        """Push the fields; those of ``struct(*)`` are all columns there are."""
+        value, chain = self._through("struct", kind, chain)
+        for item in node.expressions:
+            if isinstance(item, nodes.Star):
+                for source in at.scope.sources:
+                    at.out.extend(compose(dep, value, chain, self.interner) for dep in self.whole_row(source, item))
+            else:
+                at.stack.append((item, value, chain))
+
+    # ---- aggregates and windows ------------------------------------------------------------------
+
+    def _window(self, node: exp.Window, kind: int, chain: int, at: Visit) -> None:
+        function = node.args["this"]
+        window = WINDOW if kind < CONDITIONAL else kind
+        inner = function
+        while isinstance(inner, (nodes.IgnoreNulls, nodes.RespectNulls)):
+            inner = inner.this
+        name = function_name(inner, self.dialect) if isinstance(inner, nodes.Func) else ""
+        if kind < CONDITIONAL and name in VALUE_WINDOW_FUNCTIONS:
+            chain = self.interner.prepend(name, chain)
+            for value in inner.args.values():
+                for item in value if isinstance(value, list) else [value]:
+                    if isinstance(item, nodes.Expr):
+                        at.stack.append((item, max(kind, TRANSFORMATION), chain))
+        else:
+            at.stack.append((function, kind, chain))
+        self._window_parts(node, window, at.stack, at.scope, set())
+
+    def _window_parts(self, node: exp.Expr, kind: int, stack: list[Task], scope: Scope, seen: set[str]) -> None:
+        """Push PARTITION BY and ORDER BY, those of the named windows it builds on included."""
+        for item in node.args.get("partition_by") or ():
+            stack.append((item, kind, 0))
+        order = node.args.get("order")
+        if order is not None:
+            stack.extend((item, kind, 0) for item in order.expressions)
+        for key in ("alias", "this"):
+            base = node.args.get(key)
+            if isinstance(base, nodes.Identifier) and self.name(base) not in seen:
+                seen.add(self.name(base))
+                named = scope.windows.get(self.name(base))
+                if named is not None:
+                    self._window_parts(named, kind, stack, scope, seen)
+
+    def _filter(self, node: exp.Filter, kind: int, chain: int, at: Visit) -> None:
+        at.stack.append((node.this, kind, chain))
+        at.stack.append((node.expression, CONDITIONAL if kind < CONDITIONAL else kind, 0))
+
+    def _within_group(self, node: exp.WithinGroup, kind: int, chain: int, at: Visit) -> None:
+        """percentile_cont(0.5) WITHIN GROUP (ORDER BY x) is an aggregate of x; LISTAGG(x) … (ORDER BY y) is
+        steered by y.
+        """
+        function = node.this
+        at.stack.append((function, kind, chain))
+        has_argument = any(True for _ in function.find_all(nodes.Column))
+        for item in node.expression.expressions if node.expression else ():
+            if has_argument:
+                at.stack.append((item, WINDOW if kind < CONDITIONAL else kind, 0))
+            elif kind < CONDITIONAL:
+                at.stack.append(
+                    (item, AGGREGATION, self.interner.prepend(function_name(function, self.dialect), chain))
+                )
+            else:
+                at.stack.append((item, kind, 0))
+
+    def _ordered_argument(self, node: exp.Order, kind: int, chain: int, at: Visit) -> None:
+        """array_agg(x ORDER BY y): x is the value, y steers as the ORDER BY of a window does."""
+        if node.args.get("this") is not None:
+            at.stack.append((node.this, kind, chain))
+        at.stack.extend((item, WINDOW if kind < CONDITIONAL else kind, 0) for item in node.expressions)
+
+    def _array_agg(self, node: exp.ArrayAgg, kind: int, chain: int, at: Visit) -> None:
+        if kind < CONDITIONAL:
+            chain = self.interner.prepend("array_agg", chain)
+            kind = AGGREGATION
+        at.stack.append((node.this, kind, chain))
+
+    def _having_max(self, node: exp.HavingMax, kind: int, chain: int, at: Visit) -> None:
+        """any_value(x HAVING MAX y): y chooses the row."""
+        at.stack.append((node.this, kind, chain))
+        if node.expression is not None:
+            at.stack.append((node.expression, CONDITIONAL if kind < CONDITIONAL else kind, 0))
+
+    # ---- other operators --------------------------------------------------------------------------
+
+    def _concat(self, node: exp.Expr, kind: int, chain: int, at: Visit) -> None:
+        value, chain = self._through("concat", kind, chain)
+        at.stack.append((node.this, value, chain))
+        at.stack.append((node.expression, value, chain))
+
+    def _parameter(self, node: exp.Parameter, kind: int, chain: int, at: Visit) -> None:
+        at.out.extend(compose(dep, kind, chain, self.interner) for dep in self.positional(node, None, at.scope))
+
+    def _columns(self, node: exp.Columns, kind: int, chain: int, at: Visit) -> None:
+        """COLUMNS('pattern') inside an expression: every matching column of the at.scope."""
+        for source in at.scope.sources:
+            for name in source.names():
+                if self.expanding is not None and name != self.expanding:
+                    continue
+                at.out.extend(compose(dep, kind, chain, self.interner) for dep in source.get(name, self.interner) or ())
+
+    def _comprehension(self, node: exp.Comprehension, kind: int, chain: int, at: Visit) -> None:
+        """[f(x) FOR x IN xs IF g(x)]: x stands for the elements of xs."""
+        kind = max(kind, TRANSFORMATION)
+        elements = Output()
+        iterated = bounded(self.collect(node.args["iterator"], at.scope, at.env, kind, chain))
+        elements.add(self.name(node.expression), iterated)
+        source = Source("", output=elements)
+        source.is_arguments = True
+        inner = Scope(at.scope)
+        inner.add(source)
+        at.out.extend(iterated)
+        for part in (node.this, node.args.get("condition")):
+            if isinstance(part, nodes.Expr):
+                at.out.extend(self.collect(part, inner, at.env, kind, chain))
+
+    def _first_only(self, node: exp.Expr, kind: int, chain: int, at: Visit) -> None:
+        at.stack.append((node.this, kind, chain))
+
+    def _second_only(self, node: exp.Expr, kind: int, chain: int, at: Visit) -> None:
+        """name: value. A key of a map is a value too; the name of a field is not."""
+        if node.this.__class__ is Column and isinstance(node.parent, nodes.Struct):
+            at.stack.append((node.this, kind, chain))
+        at.stack.append((node.args["expression"], kind, chain))
+
+    def _generic_special(self, node: exp.Expr, kind: int, chain: int, at: Visit) -> None:
+        for value in node.args.values():
+            if isinstance(value, nodes.Expr):
+                at.stack.append((value, max(kind, CONDITIONAL), 0))
+
+    def _table_leaf(self, node: exp.Expr, kind: int, chain: int, at: Visit) -> None:
+        """A table where an expression is expected (sequence, model): no column."""
