@@ -28,7 +28,7 @@ from govtool.errors import IntegrityError
 from govtool.graph import layout
 from govtool.graph.codes import ELIDED, HIDDEN, KIND_MASK, MASKING_BIT, MODES, STAR_BIT
 from govtool.graph.suffix import alike, places_ending
-from govtool.model.columnar import split_functions
+from govtool.model.columnar import split_counted, split_functions
 from govtool.model.derivation import ROWS, ColumnRef, Statement
 from govtool.model.diagnostic import Diagnostic
 from govtool.model.kinds import EdgeKind
@@ -339,6 +339,7 @@ class Index:
             line=self.arrays["derivation_line"][derivation],
             count=self.arrays["derivation_count"][derivation],
             min_group=self.arrays["derivation_min_group"][derivation] or None,
+            min_group_of=split_counted(self.field(derivation, "min_group_of")),
         )
 
     def diagnostics(self, derivation: int) -> tuple[Diagnostic, ...]:

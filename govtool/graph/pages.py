@@ -27,7 +27,7 @@ from typing import Any
 
 from govtool.errors import FormatError, IntegrityError
 
-FORMAT = 1
+FORMAT = 2
 """Version of the pages' layout. It is part of the root's name: a reader looks for roots that it can read."""
 PAGE = 40_000
 """Bytes of a page before compression, which makes it 4 to 16 KB."""
@@ -63,7 +63,7 @@ BACK = ("edge_source", "edge_target", "edge_tag", "edge_label", "edge_arm", "edg
 DERIVATION_NUMBERS = ("statement", "target", "mode", "whole", "complete", "line", "count", "min_group")
 DERIVATION_TEXTS = (
     "fingerprint", "kind", "dialect", "file", "source", "how", "session", "run", "principal", "first_seen",
-    "last_seen", "status",
+    "last_seen", "status", "min_group_of",
 )  # fmt: skip
 """The arrays of derivations (``derivation_…``) that graph pages have, by place in ``maker_derivation``."""
 

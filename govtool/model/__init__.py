@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from govtool.model.derivation import HIDDEN, ROWS, ColumnRef, Derivation, Edge, OutputColumn, Statement
+from govtool.model.derivation import HIDDEN, ROWS, ColumnRef, Counted, Derivation, Edge, OutputColumn, Statement
 from govtool.model.diagnostic import Diagnostic
 from govtool.model.kinds import CONTRIBUTED, KIND_BY_LABEL, ROW_SET, STEERING, VALUE_FLOW, EdgeKind
 
@@ -15,6 +15,7 @@ __all__ = [
     "STEERING",
     "VALUE_FLOW",
     "ColumnRef",
+    "Counted",
     "Derivation",
     "Diagnostic",
     "Edge",

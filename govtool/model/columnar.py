@@ -11,13 +11,14 @@ name or JSON escape can bring, is written as U+FFFD.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import chain
 from typing import Any
 
 from govtool.errors import IntegrityError
-from govtool.model.derivation import ColumnRef, Derivation, Edge, OutputColumn, Statement
+from govtool.model.derivation import ColumnRef, Counted, Derivation, Edge, OutputColumn, Statement
 from govtool.model.diagnostic import Diagnostic
 from govtool.model.kinds import EdgeKind
 from govtool.model.parquet import read_parquet
@@ -25,8 +26,8 @@ from govtool.model.parquet import read_parquet
 DERIVATIONS = "derivations"
 """The store table whose fragments hold derivations."""
 
-FORMAT = 1
-"""Version of the layout, in the Parquet metadata under ``govtool.derivations``."""
+FORMAT = 2
+"""Version of the layout, in the Parquet metadata under ``govtool.derivations``. 1 had no ``min_group_of``."""
 
 _FORMAT_KEY = b"govtool.derivations"
 _SEPARATOR = "\x1f"
@@ -35,6 +36,7 @@ _STATEMENT_TEXT = (
     "last_seen",
 )  # fmt: skip
 _STATEMENT_INT = ("line", "count", "min_group")
+_COUNTED = "min_group_of"
 _KINDS = {int(kind): kind for kind in EdgeKind}
 # Repeated strings; those that are nearly unique to a row (fingerprint, text) gain nothing from a dictionary.
 _DICTIONARY = (
@@ -80,6 +82,7 @@ def schema() -> Any:
             pa.field("columns_complete", pa.bool_()),
             *text("status", "namespace", *_STATEMENT_TEXT),
             *[pa.field(name, pa.int64()) for name in _STATEMENT_INT],
+            *text(_COUNTED),
             pa.field("columns", pa.list_(column)),
             pa.field("edges", pa.list_(edge)),
             pa.field("diagnostics", pa.list_(diagnostic)),
@@ -104,8 +107,9 @@ def decode(data: bytes) -> list[Derivation]:
     head = zip(
         *(columns[n] for n in ("target", "target_kind", "mode", "columns_complete", "status", "namespace")), strict=True
     )
-    statements = zip(*(columns[n] for n in (*_STATEMENT_TEXT, *_STATEMENT_INT)), strict=True)
-    names = (*_STATEMENT_TEXT, *_STATEMENT_INT)
+    names = (*_STATEMENT_TEXT, *_STATEMENT_INT, _COUNTED)
+    columns[_COUNTED] = [split_counted(text) for text in columns[_COUNTED]]
+    statements = zip(*(columns[n] for n in names), strict=True)
     lists = zip(columns["columns"], columns["edges"], columns["diagnostics"], strict=True)
     return [
         Derivation(
@@ -144,6 +148,7 @@ def to_table(derivations: Iterable[Derivation]) -> Any:
     arrays["columns_complete"] = pa.array([d.columns_complete for d in rows], pa.bool_())
     arrays |= {name: _text([getattr(s, name) for s in statements]) for name in _STATEMENT_TEXT}
     arrays |= {name: pa.array([getattr(s, name) for s in statements], pa.int64()) for name in _STATEMENT_INT}
+    arrays[_COUNTED] = _text([join_counted(s.min_group_of) for s in statements])
     arrays["columns"] = _nest(
         types.field("columns").type,
         [len(d.columns) for d in rows],
@@ -210,9 +215,12 @@ def read_table(data: bytes, *, dictionary: bool = True, columns: Sequence[str] |
             f"A derivations fragment cannot be read: {error}", code="store.corrupt-fragment"
         ) from error
     version = (table.schema.metadata or {}).get(_FORMAT_KEY)
+    if version == b"1" and columns is None and _COUNTED not in table.schema.names:
+        at = table.schema.get_field_index("columns")
+        table = table.add_column(at, schema().field(_COUNTED), pa.nulls(table.num_rows, pa.string()))
     if version is None or (columns is None and table.schema.names != schema().names):
         raise IntegrityError("A fragment is not a derivations table", code="store.corrupt-fragment")
-    if version != str(FORMAT).encode():
+    if version not in (b"1", str(FORMAT).encode()):
         raise IntegrityError(
             f"A derivations fragment has layout {version.decode('ascii', 'replace')}; this version reads {FORMAT}",
             code="store.format-fragment",
@@ -239,6 +247,22 @@ def split_functions(text: str | None) -> tuple[str, ...]:
     if "\\" in text:
         parts = ["\\".join(piece.replace("\\u", _SEPARATOR) for piece in part.split("\\\\")) for part in parts]
     return tuple(parts)
+
+
+def join_counted(bounds: Sequence[Counted]) -> str | None:
+    """What a HAVING counts as JSON; ``None`` for nothing."""
+    if not bounds:
+        return None
+    return json.dumps([[b.at_least, b.what, [list(ref) for ref in b.columns]] for b in bounds], ensure_ascii=False)
+
+
+def split_counted(text: str | None) -> tuple[Counted, ...]:
+    """The inverse of ``join_counted``."""
+    if text is None:
+        return ()
+    return tuple(
+        Counted(least, what, tuple(ColumnRef(*ref) for ref in columns)) for least, what, columns in json.loads(text)
+    )
 
 
 def _edge(row: dict[str, Any]) -> Edge:

@@ -63,6 +63,16 @@ class OutputColumn(NamedTuple):
     type: str | None = None
 
 
+class Counted(NamedTuple):
+    """One conjunct ``COUNT(…) >= at_least`` of a HAVING."""
+
+    at_least: int
+    what: str
+    """``rows``; ``values`` of a column, each as often as it occurs; ``distinct`` values."""
+    columns: tuple[ColumnRef, ...] = ()
+    """The base columns that hold exactly these values; none for rows, and where it is not known which."""
+
+
 @dataclass(frozen=True, slots=True)
 class Statement:
     """The evidence behind a derivation: where it was said, and when."""
@@ -91,7 +101,9 @@ class Statement:
     last_seen: str | None = None
     count: int = 1
     min_group: int | None = None
-    """The k of a ``HAVING COUNT(…) >= k`` in the statement's outermost aggregate scope."""
+    """The k of a ``HAVING COUNT(…) >= k`` in the statement's outermost aggregate scope, the largest of several."""
+    min_group_of: tuple[Counted, ...] = ()
+    """What is counted, for each such k; empty where ``min_group`` is known and this is not."""
 
 
 @dataclass(frozen=True, slots=True)

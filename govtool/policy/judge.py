@@ -14,6 +14,7 @@ from govtool.policy.model import NONE, Declassify, Rule
 from govtool.policy.places import Truth
 from govtool.policy.propagate import Propagation
 from govtool.policy.seeds import Seeds
+from govtool.policy.threshold import shortfall
 from govtool.policy.tokens import Mode, Token
 from govtool.policy.trace import Arrival, State, leading_to, ways
 from govtool.query.evidence import Step, step
@@ -245,7 +246,8 @@ def _about(function: str, accepted: Sequence[Declassify], spread: Propagation, e
     for one in accepted:
         if one.kind == "aggregate" and named(one.functions, function) and one.name not in applied:
             who = f" of {', '.join(one.entity)}" if one.entity else ""
-            return f"{function}(): groups of at least {one.min_group_size}{who} are not shown"
+            why = shortfall(spread.index, spread.index.edge_derivation[edge], one)
+            return f"{function}(): groups of at least {one.min_group_size}{who} are not shown" + (why and f": {why}")
     if any(named(d.functions, function) for d in spread.transfers.declassify if d.name in applied):
         return ""
     if keeps_a_value(function):

@@ -1,17 +1,17 @@
 """Whether the groups of an aggregate are shown to be large enough, and of whom.
 
 ``HAVING COUNT(*) >= k`` counts rows; where a declassifier names the ``entity`` columns, k must count distinct values of
-one of them (BigQuery and Snowflake do the same in their aggregation thresholds). What the statement counts is read from
-its text, and which column that is from the graph: the entity itself or a plain copy of it.
+one of them (BigQuery and Snowflake do the same in their aggregation thresholds). What a statement counts is said by its
+derivation (``Statement.min_group_of``), by base column; which column of the graph that is, by the edges of the same
+derivation: the entity itself or a plain copy of it. What is not known to be counted is not shown.
 """
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 from govtool.graph.index import Index
+from govtool.model.columnar import split_counted
+from govtool.model.derivation import ColumnRef, Counted
 from govtool.model.kinds import EdgeKind
-from govtool.names import split_name
 from govtool.policy.model import Declassify
 from govtool.query.patterns import ColumnPaths, Patterns
 
@@ -34,31 +34,55 @@ class Thresholds:
 
     def _shown(self, derivation: int) -> bool:
         k = self.declassify.min_group_size or 0
-        if "having" not in self.declassify.evidence:
+        if "having" not in self.declassify.evidence or self.index.arrays["derivation_min_group"][derivation] < k:
             return False
         if self.entity is None:
-            return bool(self.index.arrays["derivation_min_group"][derivation] >= k)
-        if self.index.arrays["derivation_min_group"][derivation] < k:
-            return False
-        text, dialect = self.index.field(derivation, "text") or "", self.index.field(derivation, "dialect") or ""
-        # Of several counts the graph keeps the largest bound and not which it was: all must be of the entity.
-        counted = [self._columns(derivation, name) for name in _distinct(text, dialect)]
-        return bool(counted) and all(columns and columns <= self.entity for columns in counted)
+            return True
+        bounds = [b for b in bounds_of(self.index, derivation) if b.at_least >= k and b.what == "distinct"]
+        return any(b.columns and all(self._is_entity(derivation, ref) for ref in b.columns) for b in bounds)
 
-    def _columns(self, derivation: int, name: str) -> set[int]:
-        """Source columns of a derivation's HAVING and values that bear a name."""
-        index = self.index
-        target = index.target(derivation)
-        found = set()
-        for node in range(index.rows(target), index.dataset_base[target + 1]):
-            for edge in index.in_edges(node):
-                source = index.edge_source[edge]
-                if index.edge_derivation[edge] == derivation and not index.is_rows(source):
-                    kind = index.kind(edge)
-                    last = split_name(index.path(source))[-1]
-                    if last == name and kind in (EdgeKind.FILTER, EdgeKind.AGGREGATION):
-                        found.add(source)
-        return found
+    def _is_entity(self, derivation: int, ref: ColumnRef) -> bool:
+        """Whether what a derivation's HAVING calls so is the entity. Of a script's table made twice, both must be."""
+        index, rows = self.index, self.index.rows(self.index.target(derivation))
+        found = {
+            index.edge_source[edge]
+            for edge in index.in_edges(rows)
+            if index.edge_derivation[edge] == derivation and index.kind(edge) is EdgeKind.FILTER
+        }
+        named = {node for node in found if index.ref(node) == ref}
+        return bool(named) and self.entity is not None and named <= self.entity
+
+
+def bounds_of(index: Index, derivation: int) -> tuple[Counted, ...]:
+    """What the HAVING of a derivation counts, and how many there are at least."""
+    return split_counted(index.field(derivation, "min_group_of"))
+
+
+def shortfall(index: Index, derivation: int, declassify: Declassify) -> str:
+    """Why what a statement counts does not show the groups that a declassifier asks for; empty if it counts nothing.
+
+    To be asked of statements that do not show it.
+    """
+    if not index.arrays["derivation_min_group"][derivation] or "having" not in declassify.evidence:
+        return ""
+    who, k = ", ".join(declassify.entity), declassify.min_group_size or 0
+    bounds = bounds_of(index, derivation)
+    if not bounds:
+        return f"it is not known what its HAVING counts{f', {who} or not' if who else ''}; ingest it again"
+    words = []
+    for bound in bounds:
+        what = _counted(bound)
+        few = f"only {bound.at_least} of {k}" if bound.at_least < k else ""
+        words.append(f"its HAVING counts {what}" + (f", not {who}" if who and not few else f", {few}" if few else ""))
+    return " and ".join(dict.fromkeys(words))
+
+
+def _counted(bound: Counted) -> str:
+    """``rows``, ``distinct crm.users.id``, ``values of a column that is not known``."""
+    if bound.what == "rows":
+        return "rows"
+    names = ", ".join(ref.text for ref in bound.columns) or "what is no plain column"
+    return f"distinct {names}" if bound.what == "distinct" else f"rows with {names}"
 
 
 def copies(index: Index, nodes: set[int]) -> frozenset[int]:
@@ -76,40 +100,3 @@ def copies(index: Index, nodes: set[int]) -> frozenset[int]:
                 found.add(target)
                 stack.append(target)
     return frozenset(found)
-
-
-@lru_cache(maxsize=4096)
-def _distinct(text: str, dialect: str) -> tuple[str, ...]:
-    """Names of the columns whose distinct values a HAVING counts; nothing if it counts anything else beside them.
-
-    The bounds are no longer in the text, which is kept without literals (``Statement.text``).
-    """
-    from sqlglot import exp, parse_one
-    from sqlglot.errors import SqlglotError
-
-    from govtool.names import fold
-
-    try:
-        tree = parse_one(text, dialect=dialect or None)
-    except (SqlglotError, RecursionError, ValueError):
-        return ()
-    body = tree.find(exp.Select)
-    having = body.args.get("having") if body is not None else None
-    found: list[str] = []
-    stack = [having.this] if having is not None else []
-    while stack:
-        item = stack.pop()
-        if isinstance(item, (exp.And, exp.Paren)):
-            stack += [v for v in (item.args.get("this"), item.args.get("expression")) if isinstance(v, exp.Expr)]
-            continue
-        if not isinstance(item, (exp.GTE, exp.GT, exp.LTE, exp.LT)):
-            continue
-        for side in (item.this, item.expression):
-            if not isinstance(side, exp.Count):
-                continue
-            counted = side.this.expressions if isinstance(side.this, exp.Distinct) else []
-            column = counted[0] if len(counted) == 1 else None
-            if not isinstance(column, exp.Column) or not isinstance(column.this, exp.Identifier):
-                return ()
-            found.append(fold(column.name, quoted=bool(column.this.quoted), dialect=dialect))
-    return tuple(found)

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from govtool.errors import IntegrityError
-from govtool.model import ColumnRef, Derivation, Diagnostic, Edge, EdgeKind, OutputColumn, Statement
-from govtool.model.columnar import decode, encode, join_functions, read_table, split_functions
+from govtool.model import ColumnRef, Counted, Derivation, Diagnostic, Edge, EdgeKind, OutputColumn, Statement
+from govtool.model.columnar import decode, encode, join_functions, read_table, split_functions, to_table, write_table
 
 texts = st.text(st.characters(exclude_categories=("Cs",)), max_size=12)
 maybe = st.none() | texts
@@ -18,6 +18,9 @@ statements = st.builds(
     fingerprint=texts, kind=texts, dialect=texts, file=texts, line=counts, source=texts, how=texts, session=maybe,
     text=texts, run=maybe, principal=maybe, first_seen=maybe, last_seen=maybe, count=counts,
     min_group=st.none() | counts,
+    min_group_of=st.lists(
+        st.builds(Counted, counts, texts, st.lists(st.builds(ColumnRef, texts, texts), max_size=2).map(tuple)), max_size=2
+    ).map(tuple),
 )  # fmt: skip
 edges = st.builds(
     Edge,
@@ -54,6 +57,17 @@ def test_round_trip_is_the_identity(rows: list[Derivation]) -> None:
     assert decode(data) == rows
     assert encode(iter(rows)) == data
     assert read_table(data).num_rows == len(rows)
+
+
+def test_fragments_of_before_are_read():
+    """The layout 1 did not say what a HAVING counts."""
+    row = Derivation("v", "view", "replace", Statement("f", "create_view", "postgres", "v.sql", min_group=5))
+    table = to_table([row])
+    old = table.drop_columns("min_group_of").replace_schema_metadata({b"govtool.derivations": b"1"})
+    assert decode(write_table(old)) == [row]
+    newer = table.replace_schema_metadata({b"govtool.derivations": b"99"})
+    with pytest.raises(IntegrityError, match="layout 99"):
+        read_table(write_table(newer))
 
 
 @given(st.lists(st.text("ab\\u\x1f", max_size=6), max_size=4).map(tuple))

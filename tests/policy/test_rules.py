@@ -154,6 +154,9 @@ ENTITY = """
         ("count(u.id) >= 10", 1),
         ("count(distinct v.visit) >= 10", 1),
         ("count(distinct u.id) >= 10 or 1 = 1", 1),
+        ("count(distinct u.id) >= 10 and count(*) >= 50", 0),
+        ("count(distinct u.id) >= 5 and count(*) >= 50", 1),
+        ("count(distinct u.id + 1) >= 10", 1),
     ],
 )
 def test_k_counts_people_where_an_entity_is_named(having, found):
@@ -169,6 +172,31 @@ def test_k_counts_people_where_an_entity_is_named(having, found):
         {**USERS, "h.v": ["uid", "visit", "ward", "diagnosis"]},
     )
     assert len(told(checked(index, policy(text + ENTITY)))) == found
+
+
+@pytest.mark.parametrize(
+    ("having", "why"),
+    [
+        ("count(*) >= 10", "its HAVING counts rows, not crm.users.id"),
+        ("count(v.uid) >= 10", "its HAVING counts rows with h.v.uid, not crm.users.id"),
+        ("count(distinct v.visit) >= 10", "its HAVING counts distinct h.v.visit, not crm.users.id"),
+        ("count(distinct abs(u.id)) >= 10", "its HAVING counts distinct what is no plain column, not crm.users.id"),
+        ("count(distinct u.id) >= 9", "its HAVING counts distinct crm.users.id, only 9 of 10"),
+    ],
+)
+def test_a_finding_says_what_was_counted_instead(having, why):
+    text = CLASSES.replace(
+        "zones:",
+        "  - {name: people, kind: aggregate, functions: [count], from: [health], to: none, min_group_size: 10,"
+        " entity: [crm.users.id]}\nzones:",
+    )
+    index = sql(
+        "create table mm.t as select v.ward, count(v.diagnosis) as c from crm.users u join h.v v on v.uid = u.id "
+        f"group by v.ward having {having}",
+        {**USERS, "h.v": ["uid", "visit", "ward", "diagnosis"]},
+    )
+    (finding,) = (f for f in checked(index, policy(text + ENTITY)).findings if f.verdict.label == "violated")
+    assert why in finding.why
 
 
 REGION = """

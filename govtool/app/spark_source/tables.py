@@ -37,7 +37,7 @@ _OF_DATASET = {NODES: ("dataset",), EDGES: ("source_dataset", "target_dataset")}
 _ROWS = 65536
 _TEXTS = (
     "status", "namespace", "fingerprint", "kind", "dialect", "file", "source", "how", "session", "text", "run",
-    "principal", "first_seen", "last_seen",
+    "principal", "first_seen", "last_seen", "min_group_of",
 )  # fmt: skip
 
 

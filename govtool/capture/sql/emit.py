@@ -23,7 +23,18 @@ from govtool.capture.sql.walk.dependencies import (
 from govtool.capture.sql.walk.relation import ArrayElements, FunctionRows
 from govtool.capture.sql.walk.state import EVERYWHERE
 from govtool.capture.sql.walk.writes import Write
-from govtool.model import HIDDEN, ROWS, ColumnRef, Derivation, Diagnostic, Edge, EdgeKind, OutputColumn, Statement
+from govtool.model import (
+    HIDDEN,
+    ROWS,
+    ColumnRef,
+    Counted,
+    Derivation,
+    Diagnostic,
+    Edge,
+    EdgeKind,
+    OutputColumn,
+    Statement,
+)
 from govtool.model.functions import is_masking
 from govtool.names import DEFAULT_NAMESPACE, dataset_id
 
@@ -53,6 +64,8 @@ class Emitter:
         """Return the derivation of one draft."""
         write = draft.write
         evidence = self.evidence(draft.statement, write)
+        if write.bounds:
+            evidence = replace(evidence, min_group_of=self._counted(write))
         if draft.mode == "rename":
             return self._renamed(draft, evidence)
         target = draft.target
@@ -105,6 +118,15 @@ class Emitter:
             status="partial" if partial else "understood",
             diagnostics=tuple(notes),
             namespace=self.namespace,
+        )
+
+    def _counted(self, write: Write) -> tuple[Counted, ...]:
+        """What each bound on the size of groups counts."""
+        return tuple(
+            [
+                Counted(least, what, tuple(sorted({self._ref(dep >> REF_SHIFT) for dep in deps})))
+                for least, what, deps in write.bounds
+            ]
         )
 
     def _renamed(self, draft: Draft, evidence: Statement) -> Derivation:

@@ -458,7 +458,7 @@ def _evidence(statement: StatementState, write: Write, options: Options) -> Stat
         first_seen=runs.first_seen if runs is not None else None,
         last_seen=runs.last_seen if runs is not None else None,
         count=statement.times,
-        min_group=write.min_group,
+        min_group=max((bound[0] for bound in write.bounds), default=None),
     )
 
 

@@ -165,6 +165,69 @@ def test_having_count_is_a_fact_on_the_statement() -> None:
     assert extraction.derivations[0].statement.min_group == 10
 
 
+@pytest.mark.parametrize(
+    ("having", "counted"),
+    [
+        ("count(*) >= 20", [(20, "rows", [])]),
+        ("count(1) > 19", [(20, "rows", [])]),
+        ("count(o.user_id) >= 20", [(20, "values", ["shop.orders.user_id"])]),
+        ("20 <= count(distinct o.user_id)", [(20, "distinct", ["shop.orders.user_id"])]),
+        ("count(distinct lower(o.user_id)) >= 20", [(20, "distinct", [])]),
+        ("count(distinct o.user_id, o.day) >= 20", [(20, "distinct", [])]),
+        ("count(distinct 7) >= 20", [(20, "distinct", [])]),
+        (
+            "count(*) >= 50 and (count(distinct o.user_id) >= 20)",
+            [(50, "rows", []), (20, "distinct", ["shop.orders.user_id"])],
+        ),
+        ("count(distinct o.user_id) >= 20 or count(*) > 1", []),
+        ("count(distinct o.user_id) <= 20", []),
+    ],
+)
+@pytest.mark.parametrize(
+    "orders",
+    [
+        "shop.orders o",
+        "(select user_id, day, amount from shop.orders) o",
+        "(select x as user_id, day, amount from (select user_id as x, day, amount from shop.orders) i) o",
+    ],
+)
+def test_what_a_having_counts(having, counted, orders) -> None:
+    extraction = run(f"CREATE VIEW v AS SELECT o.day, sum(o.amount) AS s FROM {orders} GROUP BY o.day HAVING {having}")
+    statement = extraction.derivations[0].statement
+    told = [(b.at_least, b.what, [ref.text for ref in b.columns]) for b in statement.min_group_of]
+    assert told == counted
+    assert statement.min_group == max((k for k, _, _ in counted), default=None)
+
+
+@pytest.mark.parametrize(
+    ("people", "columns"),
+    [
+        ("SELECT id FROM crm.users", ["crm.users.id"]),
+        ("SELECT DISTINCT id FROM crm.users WHERE id > 3", ["crm.users.id"]),
+        ("SELECT id FROM crm.users UNION ALL SELECT 99", []),
+        ("SELECT max(id) AS id FROM crm.users GROUP BY region", []),
+        ("SELECT coalesce(id, 0) AS id FROM crm.users", []),
+        ("SELECT row_number() OVER (ORDER BY id) AS id FROM crm.users", []),
+    ],
+)
+def test_what_a_having_counts_through_a_cte(people, columns) -> None:
+    extraction = run(
+        f"CREATE VIEW v AS WITH p AS ({people}) SELECT o.day, count(*) AS n FROM shop.orders o JOIN p ON p.id = o.user_id "
+        "GROUP BY o.day HAVING count(DISTINCT p.id) >= 20"
+    )
+    (bound,) = extraction.derivations[0].statement.min_group_of
+    assert (bound.at_least, bound.what, [ref.text for ref in bound.columns]) == (20, "distinct", columns)
+
+
+def test_a_having_inside_says_nothing_of_what_is_outside() -> None:
+    extraction = run(
+        "CREATE VIEW v AS SELECT day, sum(n) AS n FROM (SELECT day, user_id, count(*) AS n FROM shop.orders "
+        "GROUP BY day, user_id HAVING count(DISTINCT user_id) >= 20) o GROUP BY day"
+    )
+    statement = extraction.derivations[0].statement
+    assert (statement.min_group, statement.min_group_of) == (None, ())
+
+
 def test_masking_functions_are_marked() -> None:
     extraction = run("CREATE VIEW v AS SELECT md5(lower(email)) AS h, lower(email) AS e FROM t")
     masking = {

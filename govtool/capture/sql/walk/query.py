@@ -8,6 +8,7 @@ from sqlglot import exp
 
 from govtool.capture.sql import nodes
 from govtool.capture.sql.walk.columns import ROW_KINDS
+from govtool.capture.sql.walk.counts import Bound, count_bounds, counted, plain
 from govtool.capture.sql.walk.relation import FunctionRows, OpenStar, Output
 from govtool.capture.sql.walk.scope import CommonTable, Environment, Scope
 from govtool.capture.sql.walk.set_operations import SetOperationWalk, reads_itself
@@ -181,6 +182,8 @@ class QueryWalk(SetOperationWalk):
             clause = args.get(key)
             if clause is not None:
                 self.refer_to(clause.this, scope, env, FILTER)
+                if key == "having":
+                    self._bounds(node, clause.this, scope, env)
         distinct = args.get("distinct")
         if distinct is not None:
             on = distinct.args.get("on")
@@ -199,6 +202,15 @@ class QueryWalk(SetOperationWalk):
         if args.get("kind") == "STRUCT" or args.get("kind") == "VALUE":
             output = self._value_table(output, str(args["kind"]))
         return output
+
+    def _bounds(self, node: exp.Select, having: exp.Expr, scope: Scope, env: Environment | None) -> None:
+        """Note how many of what there are in each group."""
+        found: list[Bound] = []
+        for least, count in count_bounds(having):
+            what, of = counted(count)
+            deps = plain(self.dependencies(of, scope, env)) if of is not None else ()
+            found.append((least, what, deps))
+        self.bounds[id(node)] = found
 
     def _value_table(self, output: Output, kind: str) -> Output:
         """SELECT AS STRUCT and AS VALUE: the rows are values, whose fields are the columns."""

@@ -9,6 +9,7 @@ from typing import Final, Protocol, TypeVar
 from sqlglot import exp
 
 from govtool.capture.sql import nodes
+from govtool.capture.sql.walk.counts import Bound
 from govtool.capture.sql.walk.dependencies import CHAIN_MASK, KIND_MASK, OPAQUE, STAR, Interner
 from govtool.capture.sql.walk.relation import Output, TableInfo
 from govtool.capture.sql.walk.scope import CommonTable, Environment, Scope
@@ -85,6 +86,7 @@ class Walk:
         self.lookup = lookup
         self.rows: dict[int, None] = {}
         self.reads: dict[str, tuple[int, ...]] = {}
+        self.bounds: dict[int, list[Bound]] = {}
         self.diagnostics: list[Diagnostic] = []
         self.ambiguous: dict[frozenset[int], tuple[str, int, int]] = {}
         self.groups = 0

@@ -15,7 +15,7 @@ from govtool.capture.sql.walk.relation import Output
 from govtool.capture.sql.walk.scope import Environment, Scope
 from govtool.capture.sql.walk.state import EVERYWHERE
 from govtool.capture.sql.walk.transfer import TransferWalk
-from govtool.capture.sql.walk.writes import Write, min_group
+from govtool.capture.sql.walk.writes import Write, bounds_of
 
 
 class StatementWalk(TransferWalk):
@@ -49,7 +49,7 @@ class StatementWalk(TransferWalk):
             self._write(into.this, output, "create_table_as", "replace", "temporary" if temporary else "table", tree)
             return
         self.writes.append(
-            self._taken(Write("", "select", "replace", "query", output, min_group=min_group(tree, self)))
+            self._taken(Write("", "select", "replace", "query", output, bounds=bounds_of(tree, self)))
         )
 
     def modifying(self, node: exp.Expr, env: Environment | None) -> Output:

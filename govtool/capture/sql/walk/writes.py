@@ -5,6 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from govtool.capture.sql import nodes
+from govtool.capture.sql.walk.counts import Bound
 from govtool.capture.sql.walk.dependencies import Deps, Interner, bounded
 from govtool.capture.sql.walk.functions import type_text
 from govtool.capture.sql.walk.query import QueryWalk
@@ -25,15 +26,15 @@ class Write:
         reads: Datasets whose rows flow, and the arms in which they do.
         dataset_reads: Files and stages that are read whole.
         defines: Whether ``output`` says what columns the target has (a definition), and not just which were written.
-        min_group: The k of ``HAVING COUNT(…) >= k``.
+        bounds: How many of what there are in each group, by ``HAVING COUNT(…) >= k``.
         renamed_to: Of a rename.
     """
 
     __slots__ = (
+        "bounds",
         "dataset_reads",
         "defines",
         "kind",
-        "min_group",
         "mode",
         "output",
         "reads",
@@ -52,7 +53,7 @@ class Write:
         output: Output | None = None,
         *,
         defines: bool = True,
-        min_group: int | None = None,
+        bounds: list[Bound] | None = None,
         renamed_to: str | None = None,
     ) -> None:
         self.target = target
@@ -64,7 +65,7 @@ class Write:
         self.reads: dict[str, tuple[int, ...]] = {}
         self.dataset_reads: tuple[str, ...] = ()
         self.defines = defines
-        self.min_group = min_group
+        self.bounds = bounds or []
         self.renamed_to = renamed_to
 
 
@@ -94,7 +95,7 @@ class WriteWalk(QueryWalk):
     ) -> Write:
         name = self._target(table)
         write = self._taken(Write(name, kind, mode, target_kind, output, defines=defines))
-        write.min_group = min_group(query, self) if query is not None else None
+        write.bounds = bounds_of(query, self) if query is not None else []
         self.writes.append(write)
         return write
 
@@ -144,37 +145,7 @@ class WriteWalk(QueryWalk):
             output.deps[position] = bounded((*output.deps[position], *deps))
 
 
-def min_group(query: exp.Expr, walk: QueryWalk) -> int | None:
-    """Return k where the outermost SELECT has ``HAVING COUNT(…) >= k`` among its conjuncts, else None."""
+def bounds_of(query: exp.Expr, walk: QueryWalk) -> list[Bound]:
+    """What the HAVING of the outermost SELECT says of the size of its groups."""
     body = query.unnest() if isinstance(query, nodes.Subquery) else query
-    having = body.args.get("having") if isinstance(body, nodes.Select) else None
-    if having is None:
-        return None
-    best: int | None = None
-    stack = [having.this]
-    while stack:
-        item = stack.pop()
-        if isinstance(item, (nodes.And, nodes.Paren)):
-            stack.extend(
-                value for value in (item.args.get("this"), item.args.get("expression")) if isinstance(value, nodes.Expr)
-            )
-            continue
-        left, right = item.args.get("this"), item.args.get("expression")
-        bound: int | None = None
-        if (
-            isinstance(item, (nodes.GTE, nodes.GT))
-            and isinstance(left, nodes.Count)
-            and isinstance(right, nodes.Literal)
-            and right.name.isdigit()
-        ):
-            bound = int(right.name) + isinstance(item, nodes.GT)
-        elif (
-            isinstance(item, (nodes.LTE, nodes.LT))
-            and isinstance(right, nodes.Count)
-            and isinstance(left, nodes.Literal)
-            and left.name.isdigit()
-        ):
-            bound = int(left.name) + isinstance(item, nodes.LT)
-        if bound is not None:
-            best = bound if best is None else max(best, bound)
-    return best
+    return walk.bounds.get(id(body), []) if body.args.get("having") is not None else []
