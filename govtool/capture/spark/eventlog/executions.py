@@ -9,17 +9,19 @@ from datetime import UTC, datetime
 from hashlib import blake2b
 
 from govtool.capture.spark.eventlog.application import Application, Execution
-from govtool.capture.spark.eventlog.metrics import Figures, ScanKey, figures_of, scan_ids, summed
+from govtool.capture.spark.eventlog.environment import host_of, software_of
+from govtool.capture.spark.eventlog.metrics import Figures, figures_of, summed
+from govtool.capture.spark.eventlog.scanned import columns_of, largest, registered_by
 from govtool.capture.spark.flow import derivation as derivation_of
 from govtool.capture.spark.identity import Place, column_path, job_name, output_paths
 from govtool.capture.spark.plantext.read import PlanText, read_plan
 from govtool.capture.spark.plantext.scans import Names
-from govtool.capture.spark.plantext.tree import Operator, PlanTextError
+from govtool.capture.spark.plantext.tree import PlanTextError
 from govtool.capture.spark.plantext.writes import Write
 from govtool.capture.spark.redact import clean_config
 from govtool.model import Derivation, Diagnostic, EdgeKind, Statement
 from govtool.model.record import Identity
-from govtool.model.run import Run, RunInput, RunOutput, Software
+from govtool.model.run import Run, RunInput, RunOutput
 
 HOW = "plan-text"
 MAX_TEXT = 4000
@@ -28,16 +30,11 @@ MAX_KNOWN = 100_000
 
 _INFERENCE = re.compile(r"DataFrameReader\.|DataStreamReader\.|FileStreamSource|InferSchema|getFileFormat")
 _INTERNAL = re.compile(r"/_delta_log(?:/|\Z)|/_spark_metadata(?:/|\Z)|/metadata/[^/]*\.avro\Z")
-_JAR = re.compile(r"(.+?)-(\d[\w.+-]*?)\.jar\Z")
-_PACKAGE = re.compile(r"([\w.-]+:[\w.-]+):([\w.+-]+)")
 _BATCH = re.compile(r"\brunId = [0-9a-f-]{36}")
 _FOREACH = Diagnostic("break.foreach-batch", "warning", "foreachBatch: what a batch was made of is not in the plan")
 _SINK = Diagnostic("break.streaming-sink", "warning", "where a streaming query writes to is not in its plan")
 _LATER = frozenset({"break.source", "unresolved"})
 """What another execution of the same action may tell."""
-_METADATA = frozenset({"_metadata", "_file", "_pos", "_deleted", "_spec_id", "_partition", "_tmp_metadata_row_index"})
-_MACHINES = {"amd64": "x86_64", "aarch64": "arm64"}
-_READ_SCHEMA = re.compile(r"struct<(.*)>\Z", re.DOTALL)
 
 
 @dataclass(slots=True)
@@ -237,9 +234,9 @@ class Interpreter:
             started=_time(root.started),
             ended=_time(root.ended),
             error=error,
-            software=_software(self.application),
+            software=software_of(self.application),
             config=clean_config({**self.application.config, **root.config}),
-            host=_host(self.application),
+            host=host_of(self.application),
             inputs=inputs,
             outputs=outputs,
             plan="" if ignored else plan.normal,
@@ -260,9 +257,9 @@ class Interpreter:
             started=_time(root.started),
             ended=_time(root.ended),
             error=message,
-            software=_software(self.application),
+            software=software_of(self.application),
             config=clean_config({**self.application.config, **root.config}),
-            host=_host(self.application),
+            host=host_of(self.application),
             breaks=(note,),
         )
         return Executed(run, "", None, "opaque")
@@ -336,10 +333,10 @@ class Interpreter:
                 continue
             found: dict[str, list[Figures]] = {}
             for operator, dataset in text.scans:
-                registered = _registered(operator, each.registered.scans)
+                registered = registered_by(operator, each.registered.scans)
                 if registered is not None:
                     found.setdefault(dataset, []).append(figures_of(registered, self.application.values))
-                for name, type_ in _columns_of(operator).items():
+                for name, type_ in columns_of(operator).items():
                     known = columns.setdefault(dataset, {})
                     path = column_path(name, case_sensitive=self.names.case_sensitive)
                     known[path] = type_ or known.get(path)
@@ -349,7 +346,7 @@ class Interpreter:
         for dataset in plan.flow.reads:
             if _INTERNAL.search(dataset):
                 continue
-            known_figures = _largest(figures.get(dataset, []))
+            known_figures = largest(figures.get(dataset, []))
             source = plan.sources.get(dataset)
             version = source.version if source is not None else None
             if write is not None and write.place.id == dataset:
@@ -452,73 +449,6 @@ def _joined(known: Place | None, place: Place) -> Place:
     if known is None:
         return place
     return replace(place, aliases=tuple(dict.fromkeys((*known.aliases, *place.aliases))))
-
-
-def _registered(operator: Operator, scans: Mapping[ScanKey, dict[str, set[int]]]) -> dict[str, set[int]] | None:
-    """The accumulators of a scan: its name is that of the node, and its first columns are."""
-    ids = scan_ids(operator.fields.get("Output", ""))
-    name = operator.name.strip()
-    for key, registered in scans.items():
-        size = min(len(key.ids), len(ids))
-        if key.name == name and key.ids[:size] == ids[:size] and (size or not ids or not key.ids):
-            return registered
-    return None
-
-
-def _largest(figures: list[Figures]) -> Figures:
-    """Of several executions of one action that scan the same, the one that read most."""
-    return max(figures, key=lambda f: (f.rows or 0, f.bytes or 0), default=Figures())
-
-
-def _columns_of(operator: Operator) -> dict[str, str | None]:
-    """Columns of a scan with their types, where its read schema tells them whole."""
-    from govtool.capture.spark.plantext import lists
-
-    found: dict[str, str | None] = {}
-    for item in lists.split(operator.fields.get("Output", "")).items:
-        attribute = lists.attribute(item)
-        if attribute is not None and attribute[1] not in _METADATA:
-            found[attribute[1]] = None
-    schema = _READ_SCHEMA.match(operator.fields.get("ReadSchema", ""))
-    for field_ in _fields(schema[1]) if schema is not None else ():
-        name, separator, type_ = field_.partition(":")
-        if separator and name in found and "..." not in type_:
-            found[name] = type_
-    return found
-
-
-def _fields(text: str) -> Iterator[str]:
-    depth = start = 0
-    for position, char in enumerate(text):
-        if char in "<(":
-            depth += 1
-        elif char in ">)":
-            depth -= 1
-        elif char == "," and not depth:
-            yield text[start:position]
-            start = position + 1
-    if text[start:]:
-        yield text[start:]
-
-
-def _software(application: Application) -> tuple[Software, ...]:
-    found = {
-        Software(name, version)
-        for name, version in (("spark", application.version), ("scala", application.scala), ("java", application.java))
-        if version
-    }
-    for jar in application.added:
-        named_ = _JAR.match(jar)
-        if named_ is not None:
-            found.add(Software(named_[1].lower(), named_[2]))
-    for package in _PACKAGE.finditer(application.config.get("spark.jars.packages", "")):
-        found.add(Software(package[1].lower(), package[2]))
-    return tuple(sorted(found))
-
-
-def _host(application: Application) -> str:
-    name, arch = application.system.get("os.name", ""), application.system.get("os.arch", "")
-    return f"{name}-{_MACHINES.get(arch, arch)}" if name and arch else name
 
 
 def _time(milliseconds: int | None) -> str | None:

@@ -8,70 +8,16 @@ says that the value comes from them and not how.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable
 
 from govtool.capture.spark import plan as p
-from govtool.capture.spark.identity import column_path
 from govtool.capture.spark.plantext.lists import conjuncts
-from govtool.model import EdgeKind
+from govtool.capture.spark.plantext.parser import ANY_ID, LAMBDA, QUERY, UnreadableError, attributes_of, parsed
 
-MAX_DEPTH = 120
-"""Levels of nesting that are read as they are; below, only which attributes there are."""
 MAX_EXPRESSION = 1 << 20
 """Characters of one expression whose structure is read."""
 
 _PLAIN = re.compile(r"[^\s,()\[\]{}#]+\Z")
-_ATTRIBUTE = re.compile(r"([^\s,()\[\]{}#]+)#(\d+)L?(?!\w)")
-_ANY_ID = re.compile(r"#(\d+)L?(?!\w)")
-_LAMBDA = re.compile(r"(?:lambda \S+?|namedlambdavariable\(\))#\d+L?|lambda \w+")
-_QUERY = re.compile(
-    r"(?:ReusedSubquery )?(?:Subquery )?(?:scalar-|scalar_)?"
-    r"(subquery|exists|list|dynamicpruning|lateral-subquery)#(\d+)"
-    r"(?: \[[^\]]*\])?(?:, \[id=#\d+\])?"
-)
-_CALL = re.compile(r"(<lambda>|[A-Za-z_$][\w$.:-]*)\(")
-_INFIX = re.compile(
-    r" (AND|OR|<=>|>=|<=|!=|<>|>>>|>>|<<|=|<|>|\+|-|\*|/|%|&|\||\^|div|LIKE ALL|LIKE|ILIKE|RLIKE|IN|INSET"
-    r"|likeall|likeany|notlikeall|notlikeany|BETWEEN|\|\|) "
-)
-_STOP = re.compile(
-    r", |\)|\]|\}| (?:AND|OR|<=>|>=|<=|=|<|>|\+|-|\*|/|%|&|\|"
-    r"|THEN|WHEN|ELSE|END|else|AS|ASC|DESC|IN|INSET|LIKE|FILTER)(?= |\Z)"
-    r"| (?:END)(?=[,)\]]|\Z)"
-)
-_TAIL_ID = re.compile(r"(?:\(\))?#(\d+)L?(?!\w)")
-_FIELD = re.compile(r"\.([^\s,()\[\]{}#.]+)")
-_ORDER = re.compile(r" (?:ASC|DESC)(?: NULLS (?:FIRST|LAST))?(?: NULLS \w+)?")
-_ALIAS = re.compile(r" AS (?:`[^`]*`|[^,()\[\]]*?)(?:#\d+L?)?(?=[,)\]]|\Z)")
-_ESCAPE = re.compile(r" ESCAPE '.?'")
-_TRANSPARENT = frozenset(
-    {
-        "knownfloatingpointnormalized",
-        "normalizenanandzero",
-        "knownnotnull",
-        "knownnullable",
-        "assertnotnull",
-        "promote_precision",
-        "empty2null",
-        "toprettystring",
-        "outer",
-        "ansi_cast",
-        "gpucast",
-        "gettimestampliteral",
-        "lambdafunction",
-    }
-)
-"""Wrappers of the optimizer, which nobody wrote: the first argument stands for them."""
-_CONSTANT_ARGUMENTS = re.compile(r"(?:None|Some\(.*\)|true|false|null|-?\d[\w.:+-]*|\w+Type(?:\(.*\))?)\Z", re.DOTALL)
-_PHASES = ("partial_", "merge_", "final_", "finalmerge_", "gpu")
-_RENAMED = {
-    "gpubasicsum": "sum",
-    "gpubasicaverage": "avg",
-    "gpubasicmax": "max",
-    "gpubasicmin": "min",
-    "average": "avg",
-}
-_TYPES = frozenset({"cast", "try_cast", "ansi_cast", "upcast", "gpucast"})
 
 QueryOf = Callable[[int], "p.Node | None"]
 
@@ -112,9 +58,8 @@ class Reader:
         text = self.plain(text.strip())
         if len(text) <= MAX_EXPRESSION:
             try:
-                parser = _Parser(text, self.known, self.query, self.arrays)
-                return parser.whole()
-            except (_UnreadableError, RecursionError):
+                return parsed(text, self.known, self.query, self.arrays)
+            except (UnreadableError, RecursionError):
                 pass
         self.uncertain += 1
         return p.Apply("", self.attributes(text))
@@ -126,12 +71,12 @@ class Reader:
     def attributes(self, text: str) -> tuple[p.Expression, ...]:
         """The attributes and subqueries that a text names."""
         queries: list[p.Expression] = []
-        for match in _QUERY.finditer(text):
+        for match in QUERY.finditer(text):
             query = self.query(int(match[2]), exists=match[1] == "exists")
             if query is not None and match[1] != "dynamicpruning":
                 queries.append(query)
-        text = _LAMBDA.sub("", _QUERY.sub("", text))
-        return (*_attributes(text, self.known), *queries)
+        text = LAMBDA.sub("", QUERY.sub("", text))
+        return (*attributes_of(text, self.known), *queries)
 
     def query(self, number: int, *, exists: bool = False) -> p.Expression | None:
         """A subquery as an expression."""
@@ -145,357 +90,6 @@ class Reader:
                 if odd in text:
                     text = re.sub(re.escape(odd) + r"(?!\d)", lambda m: "_" + m[0][m[0].rindex("#") :], text)
         return text
-
-
-class _UnreadableError(Exception):
-    """The structure of this text cannot be told."""
-
-
-class _Parser:
-    """A recursive descent over one expression."""
-
-    def __init__(
-        self,
-        text: str,
-        known: Mapping[int, set[str]],
-        query: Callable[..., p.Expression | None],
-        arrays: Container[int] = (),
-    ) -> None:
-        self.arrays = arrays
-        self.text = text
-        self.known = known
-        self.query = query
-        self.at = 0
-        self.depth = 0
-
-    def whole(self) -> p.Expression:
-        value = self.value()
-        if self.at < len(self.text):
-            rest = self.junk(len(self.text))
-            if rest:
-                raise _UnreadableError
-        return value
-
-    def value(self) -> p.Expression:
-        """An expression with its operators: all of them only compute, so that their precedence does not matter."""
-        self.depth += 1
-        if self.depth > MAX_DEPTH:
-            raise _UnreadableError
-        found = [self.postfixed()]
-        while (infix := _INFIX.match(self.text, self.at)) is not None:
-            self.at = infix.end()
-            found.append(self.postfixed())
-            escape = _ESCAPE.match(self.text, self.at)
-            if escape is not None:
-                self.at = escape.end()
-        self.depth -= 1
-        if len(found) == 1:
-            return found[0]
-        return p.Apply("", tuple(found))
-
-    def postfixed(self) -> p.Expression:
-        base, call = self.operand()
-        while self.at < len(self.text):
-            text, at = self.text, self.at
-            char = text[at]
-            if char in "#(" and (tail := _TAIL_ID.match(text, at)) is not None:
-                self.at = tail.end()
-                if int(tail[1]) in self.known:
-                    base, call = p.Attribute(int(tail[1])), None
-            elif char == "[" and text[at - 1] != " ":
-                base, call = self.indexed(base), None
-            elif char == "." and (field := _FIELD.match(text, at)) is not None:
-                self.at = field.end()
-                base, call = self.field(base, field[1]), None
-            elif text.startswith(" windowspecdefinition(", at):
-                self.at += len(" windowspecdefinition(")
-                window = self.window()
-                name, arguments = call or ("", [base])
-                base, call = p.over(name, arguments, window) if name else p.Steered(base, window, EdgeKind.WINDOW), None
-            elif text.startswith(" FILTER (WHERE ", at):
-                self.at += len(" FILTER (WHERE ")
-                condition = self.until(")")
-                base = p.Steered(base, (condition,))
-            elif (order := _ORDER.match(text, at)) is not None:
-                self.at = order.end()
-            elif text.startswith(" AS ", at) and (alias := _ALIAS.match(text, at)) is not None:
-                self.at = alias.end()
-            else:
-                break
-        return base
-
-    def field(self, base: p.Expression, name: str) -> p.Expression:
-        """A field of a struct; of a call that yields text, ``x.toString()``, the call."""
-        if self.text.startswith("(", self.at):
-            self.at += 1
-            return p.Apply("", (base, *(argument for _, argument in self.call_arguments())))
-        if isinstance(base, p.Attribute) and base.id in self.arrays:
-            base = p.Field(base, "[]")
-        return p.Field(base, column_path(name))
-
-    def indexed(self, base: p.Expression) -> p.Expression:
-        self.at += 1
-        start = self.at
-        index = self.until("]")
-        text = self.text[start : self.at - 1].strip()
-        if not isinstance(index, p.Constant):
-            return p.Steered(p.Field(base, "[]"), (index,))
-        return p.Field(base, "[]" if re.fullmatch(r"-?\d+|ordinal", text) else p.key_step(text))
-
-    def operand(self) -> tuple[p.Expression, tuple[str, list[p.Expression]] | None]:
-        text = self.text
-        while self.at < len(text) and text[self.at] == " ":
-            self.at += 1
-        at = self.at
-        if at >= len(text):
-            return p.CONSTANT, None
-        char = text[at]
-        if char == "(":
-            self.at += 1
-            items = [argument for _, argument in self.call_arguments()]
-            return (items[0] if len(items) == 1 else p.Apply("", tuple(items), EdgeKind.IDENTITY)), None
-        if char == "[":
-            self.at += 1
-            items = [argument for _, argument in self.call_arguments("]")]
-            return _together(items), None
-        if text.startswith("CASE ", at):
-            return self.case(), None
-        if text.startswith("NOT ", at):
-            self.at += 4
-            return p.Apply("", (self.postfixed(),)), None
-        if text.startswith("if (", at):
-            return self.choice(), None
-        if text.startswith("distinct ", at):
-            self.at += 9
-            return self.operand()
-        if char in "-~" and at + 1 < len(text) and (text[at + 1] == "(" or _ATTRIBUTE.match(text, at + 1)):
-            self.at += 1
-            return p.Apply("", (self.postfixed(),)), None
-        if (found := _LAMBDA.match(text, at)) is not None:
-            self.at = found.end()
-            return p.CONSTANT, None
-        if (found := _QUERY.match(text, at)) is not None:
-            self.at = found.end()
-            inner = self.query(int(found[2]), exists=found[1] == "exists")
-            if inner is None:
-                if found[1] == "dynamicpruning":
-                    return p.CONSTANT, None
-                raise _UnreadableError
-            return inner, None
-        if text.startswith("input[", at):
-            self.at += 6
-            self.call_arguments("]")
-            return p.CONSTANT, None
-        if (found := _CALL.match(text, at)) is not None:
-            self.at = found.end()
-            return self.call(found[1])
-        if (found := _ATTRIBUTE.match(text, at)) is not None:
-            return self.attribute(found), None
-        return self.literal(), None
-
-    def attribute(self, found: re.Match[str]) -> p.Expression:
-        """An attribute; unless the id is another's: then it is text, ``Brand#12``."""
-        number = int(found[2])
-        names = self.known.get(number)
-        if names is not None and found[1] not in names and "" not in names:
-            return self.literal()
-        self.at = found.end()
-        return p.Attribute(number, found[1])
-
-    def literal(self) -> p.Expression:
-        """Text without quotes: up to where something else must follow."""
-        start = self.at
-        depth = 0
-        position = start
-        while position < len(self.text):
-            char = self.text[position]
-            if char in "([{":
-                depth += 1
-            elif depth and char in ")]}":
-                depth -= 1
-            elif not depth and _STOP.match(self.text, position):
-                break
-            position += 1
-        if position >= len(self.text) and depth:  # a bracket that never closes
-            stop = _STOP.search(self.text, start)
-            position = stop.start() if stop is not None else len(self.text)
-        self.at = max(position, start)
-        return p.CONSTANT
-
-    def case(self) -> p.Expression:
-        self.at += 5
-        conditions: list[p.Expression] = []
-        values: list[p.Expression] = []
-        while True:
-            self.skip(" ")
-            if self.skip("WHEN "):
-                conditions.append(self.value())
-                if not (self.skip(" THEN ") or self.resync(" THEN ")):
-                    raise _UnreadableError
-                values.append(self.value())
-            elif self.skip("ELSE "):
-                values.append(self.value())
-            elif self.skip("END"):
-                break
-            elif not conditions:
-                conditions.append(self.value())  # CASE a WHEN b: compares
-            else:
-                at = min(
-                    (i for w in (" WHEN ", " ELSE ", " END") if (i := self.text.find(w, self.at)) >= 0), default=-1
-                )
-                if at < 0 or _ANY_ID.search(self.text, self.at, at):
-                    raise _UnreadableError
-                self.at = at
-        return p.choice("case", conditions, values)
-
-    def choice(self) -> p.Expression:
-        self.at += 3
-        start = self.at
-        condition = self.operand()[0]
-        compared = self.text[start : self.at]
-        start = self.at
-        value = self.value()
-        nothing = self.text[start : self.at].strip() == "null"
-        if not (self.skip(" else ") or self.resync(" else ")):
-            raise _UnreadableError
-        start = self.at
-        other = self.value()
-        if nothing and compared.strip().startswith("(isnull(") and isinstance(other, p.Record):
-            return other  # a struct with a field set or dropped: null stays null
-        if nothing and compared.strip().startswith(f"(({self.text[start : self.at]} = "):
-            return p.Apply("nullif", (condition,))
-        return p.choice("if", [condition], [value, other])
-
-    def window(self) -> tuple[p.Expression, ...]:
-        found = []
-        for text, argument in self.call_arguments():
-            if not text.startswith("specifiedwindowframe") and not isinstance(argument, p.Constant):
-                found.append(argument)
-        return tuple(found)
-
-    def call(self, name: str) -> tuple[p.Expression, tuple[str, list[p.Expression]] | None]:
-        lower = name.lower()
-        lower = _RENAMED.get(lower, lower)
-        for phase in _PHASES:
-            if lower.startswith(phase) and lower != phase and lower not in ("merge_rows",):
-                lower = lower.removeprefix(phase)
-        if lower in _TYPES:
-            value = self.value()
-            self.close()
-            return p.Apply(lower.replace("ansi_", "").replace("gpu", ""), (value,)), None
-        found = self.call_arguments()
-        items = [argument for _, argument in found]
-        if lower == "specifiedwindowframe" or not items:
-            return p.call(lower, ()) if lower != "specifiedwindowframe" else p.CONSTANT, (lower, items)
-        if lower == "precisetimestampconversion":
-            # What a time window computes its bounds with: the CASE in it is Spark's own.
-            return p.Apply("", tuple(_attributes(found[0][0], self.known))), None
-        if lower in _TRANSPARENT or lower.startswith("checkoverflow"):
-            return items[0], None
-        if lower in ("struct", "named_struct", "createnamedstruct") and len(found) % 2 == 0:
-            names = [text for text, _ in found[::2]]
-            if len(set(names)) == len(names) and all(isinstance(argument, p.Constant) for argument in items[::2]):
-                fields = zip((column_path(text) for text in names), items[1::2], strict=True)
-                return p.Record("struct" if lower == "struct" else "named_struct", tuple(fields)), None
-        if lower == "pivotfirst" and len(items) > 1:
-            return p.Steered(p.Apply("", (items[1],), EdgeKind.AGGREGATION), (items[0],)), None
-        if lower in ("invoke", "staticinvoke"):
-            return p.Apply("", tuple(items)), None
-        while len(found) > 1 and isinstance(items[-1], p.Constant) and _CONSTANT_ARGUMENTS.match(found[-1][0].strip()):
-            found.pop()
-            items.pop()
-        kind = EdgeKind.AGGREGATION if name.lower().startswith(("partial_", "merge_")) else None
-        return p.call(lower, items, kind=kind), (lower, items)
-
-    def call_arguments(self, end: str = ")") -> list[tuple[str, p.Expression]]:
-        """Arguments with their text, up to and with the closing bracket."""
-        found: list[tuple[str, p.Expression]] = []
-        if self.skip(end):
-            return found
-        while True:
-            start = self.at
-            argument = self.value()
-            if self.text.startswith((", ", end), self.at):
-                pass
-            else:
-                stop = self.stop(end)
-                rest = self.junk(stop)
-                if rest:
-                    argument = p.Apply("", (argument, *rest))
-            found.append((self.text[start : self.at], argument))
-            if self.skip(end):
-                return found
-            if not self.skip(", "):
-                raise _UnreadableError
-
-    def until(self, end: str) -> p.Expression:
-        return _together([argument for _, argument in self.call_arguments(end)])
-
-    def close(self) -> None:
-        """Skip to the end of the bracket that stands open: `` as decimal(10,2))``."""
-        depth = 0
-        while self.at < len(self.text):
-            char = self.text[self.at]
-            self.at += 1
-            if char == "(":
-                depth += 1
-            elif char == ")":
-                if not depth:
-                    return
-                depth -= 1
-        raise _UnreadableError
-
-    def stop(self, end: str) -> int:
-        """Where a literal that reads like something else must end."""
-        depth = 0
-        for position in range(self.at, len(self.text)):
-            char = self.text[position]
-            if char in "([{":
-                depth += 1
-            elif char in ")]}":
-                if not depth:
-                    return position
-                depth -= 1
-            elif char == "," and not depth and self.text.startswith(", ", position):
-                return position
-        raise _UnreadableError
-
-    def junk(self, stop: int) -> list[p.Expression]:
-        """Attributes of a stretch of text that has no structure."""
-        text = self.text[self.at : stop]
-        self.at = stop
-        return _attributes(_LAMBDA.sub("", text), self.known)
-
-    def resync(self, word: str) -> bool:
-        """Go on behind a keyword that a literal has hidden, if no attribute is lost by that."""
-        at = self.text.find(word, self.at)
-        if at < 0 or _ANY_ID.search(self.text, self.at, at):
-            return False
-        self.at = at + len(word)
-        return True
-
-    def skip(self, text: str) -> bool:
-        if self.text.startswith(text, self.at):
-            self.at += len(text)
-            return True
-        return False
-
-
-def _attributes(text: str, known: Mapping[int, set[str]]) -> list[p.Expression]:
-    """The attributes that a text names, each once."""
-    found: dict[p.Expression, None] = {}
-    for match in _ANY_ID.finditer(text):
-        names = known.get(int(match[1]), ())
-        if any(text.endswith(name, 0, match.start()) for name in names):
-            found[p.Attribute(int(match[1]))] = None
-    return list(found)
-
-
-def _together(items: list[p.Expression]) -> p.Expression:
-    rest = [item for item in items if not isinstance(item, p.Constant)]
-    if not rest:
-        return p.CONSTANT
-    return rest[0] if len(rest) == 1 else p.Apply("", tuple(rest))
 
 
 def written_conditions(text: str, given: Container[int], *, generates: bool = False) -> list[str]:
@@ -518,6 +112,6 @@ def written_conditions(text: str, given: Container[int], *, generates: bool = Fa
         elif generates and re.fullmatch(r"\(size\(.*\) > 0\)", part, re.DOTALL):
             continue
         elif "dynamicpruning" not in part and "might_contain(" not in part and "bloom_filter" not in part:
-            compared.update(int(m[1]) for m in _ANY_ID.finditer(part))
+            compared.update(int(m[1]) for m in ANY_ID.finditer(part))
             kept.append(part)
     return [*kept, *(part for part, number in checks if number not in compared and number not in given)]
