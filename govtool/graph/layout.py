@@ -22,7 +22,7 @@ from typing import Any
 
 from govtool.errors import FormatError, IntegrityError
 
-FORMAT = 3
+FORMAT = 4
 """Version of the layout and of the arrays' meaning."""
 
 FILE = "graph.index"
