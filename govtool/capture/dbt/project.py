@@ -1,7 +1,7 @@
 """Reads dbt projects as files: macros of the project and of the packages on disk, variables, seeds.
 
 Nothing is run: no ``dbt deps``, no ``dbt compile``. What is looked at is documented at https://docs.getdbt.com:
-``dbt_project.yml`` (``macro-paths``, ``seed-paths``, ``packages-install-path``, ``dispatch``, ``vars``),
+``dbt_project.yml`` (``model-paths``, ``macro-paths``, ``seed-paths``, ``packages-install-path``, ``dispatch``, ``vars``),
 ``packages.yml``, ``dependencies.yml`` and ``package-lock.yml`` (which packages there should be, and where local ones
 are).
 """
@@ -99,6 +99,7 @@ def _project(own: _Read, root: Path) -> Project:
         frozenset(missing - {*packages, own.package.name}),
         _dispatch(own.settings, own.package.name),
         seeds,
+        tuple(dict.fromkeys(place for read in (own, *installed) for place in _models(read, root))),
     )
 
 
@@ -195,6 +196,16 @@ def _dispatch(settings: Mapping[str, Any], own: str) -> dict[str, tuple[str, ...
             if order:
                 found[entry["macro_namespace"]] = tuple(order)
     return found
+
+
+def _models(read: _Read, root: Path) -> Iterator[str]:
+    """Folders of models, relative to the root; empty where the root is one or lies in one."""
+    for path in _texts(read.settings.get("model-paths") or read.settings.get("source-paths"), ("models",)):
+        folder = Path(os.path.normpath(read.folder.absolute() / path))
+        if root.is_relative_to(folder):
+            yield ""
+        elif (relative := _relative(folder, root)) is not None:
+            yield relative
 
 
 def _seeds(read: _Read) -> dict[str, tuple[str, ...]]:

@@ -488,11 +488,13 @@ def _duplicates(derivations: list[Derivation]) -> list[Diagnostic]:
 
 def relation_of(file: str, options: Options) -> str | None:
     """Return the relation that a bare SELECT in ``file`` defines by ``relation_from``; None without one or without a
-    match.
+    match. Without a pattern, models of dbt projects are called as their file, as ``ref`` calls them.
 
     The pattern's last path parts are matched against the file's: ``{schema}/{table}/query.sql``.
     """
     pattern = options.relation_from
+    if not pattern and any(project.is_model(file) for project in options.projects):
+        pattern = "{table}.sql"
     if not pattern:
         return None
     expression = "".join(

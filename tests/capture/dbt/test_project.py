@@ -23,7 +23,7 @@ def read(folder: Path, dialect: str = "postgres", root: Path | None = None) -> E
     root = root or folder
     return extract(
         list(read_scripts([folder], root=root)),
-        Options(dialect=dialect, relation_from="{table}.sql", projects=read_projects([folder], root)),
+        Options(dialect=dialect, projects=read_projects([folder], root)),
     )
 
 
@@ -185,6 +185,40 @@ def test_what_is_missing_is_named_with_the_command(tmp_path: Path):
         "macro other.g is not known: if other is a package, `dbt deps` installs it",
         "macro widgets.turn is not known: package widgets is not there; `dbt deps` installs it",
     ]
+
+
+def test_models_are_called_as_their_file_and_nothing_else_is(tmp_path: Path):
+    write(
+        tmp_path,
+        {
+            "shop/dbt_project.yml": "name: shop\nmodel-paths: [transform, ./more/models]\n",
+            "shop/transform/staging/Orders.sql": "select id, price from {{ source('raw', 'orders') }}",
+            "shop/more/models/report.sql": "select * from {{ ref('Orders') }}",
+            "shop/analyses/asked.sql": "select price from {{ ref('report') }}",
+            "shop/transformations/not_one.sql": "select id from {{ ref('report') }}",
+            "elsewhere/models/loose.sql": "select 1 as one",
+        },
+    )
+    targets = {d.statement.file: d.target for d in read(tmp_path).derivations if d.target_kind != "query"}
+    assert targets == {"shop/transform/staging/Orders.sql": "orders", "shop/more/models/report.sql": "report"}
+    assert len(read(tmp_path).derivations) == 5
+    found = edges(read(tmp_path))
+    assert {("raw.orders.price", "orders.price"), ("orders.price", "report.price")} <= found
+    staging = tmp_path / "shop" / "transform" / "staging"
+    assert [d.target for d in read(staging).derivations] == ["orders"]  # read alone, its folder is the root
+
+
+def test_models_of_packages_on_disk_are_models(tmp_path: Path):
+    write(
+        tmp_path,
+        {
+            "dbt_project.yml": "name: shop\npackages-install-path: vendored\n",
+            "models/m.sql": "select * from {{ ref('calendar') }}",
+            "vendored/dates/dbt_project.yml": "name: dates\nsource-paths: [sql]\n",
+            "vendored/dates/sql/calendar.sql": "select day from {{ source('raw', 'days') }}",
+        },
+    )
+    assert ("calendar.day", "m.day") in edges(read(tmp_path))
 
 
 def test_the_digest_changes_with_a_macro(tmp_path: Path):

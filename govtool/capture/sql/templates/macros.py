@@ -80,12 +80,14 @@ class Project:
     """Search orders of ``dispatch:`` in dbt_project.yml by namespace."""
     seeds: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Seeds by name: the columns that their files begin with, as written."""
+    models: tuple[str, ...] = ()
+    """Folders below the root whose files are models, called as their file; an empty one: all that is read."""
 
     @property
     def digest(self) -> str:
         """What identifies all of it."""
         parts = [self.folder, sorted(self.missing), sorted(self.dispatch.items()), sorted(self.seeds.items())]
-        parts += [sorted(self.folders.items())]
+        parts += [sorted(self.folders.items()), sorted(self.models)]
         for package in (self.own, *(self.packages[name] for name in sorted(self.packages))):
             parts.append([package.name, sorted(package.macros.items()), repr(package.variables)])
         return hashlib.sha256(repr(parts).encode("utf-8", "surrogatepass")).hexdigest()
@@ -93,6 +95,10 @@ class Project:
     def package(self, name: str) -> Package | None:
         """A package by its name; ``ROOT_PACKAGE`` and the project's own name mean the project."""
         return self.own if name in (ROOT_PACKAGE, self.own.name) else self.packages.get(name)
+
+    def is_model(self, file: str) -> bool:
+        """Whether a file is a model: a relation that other models ``ref`` by the name of the file."""
+        return any(not folder or file.startswith(folder + "/") for folder in self.models)
 
     def package_of(self, file: str) -> str:
         """The package that a file belongs to."""
