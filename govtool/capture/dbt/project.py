@@ -1,9 +1,9 @@
 """Reads dbt projects as files: macros of the project and of the packages on disk, variables, seeds.
 
 Nothing is run: no ``dbt deps``, no ``dbt compile``. What is looked at is documented at https://docs.getdbt.com:
-``dbt_project.yml`` (``model-paths``, ``macro-paths``, ``seed-paths``, ``packages-install-path``, ``dispatch``, ``vars``),
-``packages.yml``, ``dependencies.yml`` and ``package-lock.yml`` (which packages there should be, and where local ones
-are).
+``dbt_project.yml`` (``model-paths``, ``macro-paths``, ``seed-paths``, ``packages-install-path``, ``dispatch``,
+``vars``), ``packages.yml``, ``dependencies.yml`` and ``package-lock.yml`` (which packages there should be, and where
+local ones are).
 """
 
 from __future__ import annotations
