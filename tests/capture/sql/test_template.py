@@ -267,6 +267,21 @@ def test_hostile_packages_are_bounded(call: str):
     assert sum(len(variant.text) for variant in rendered.variants) < 20_000_000
 
 
+def test_powers_are_bounded_by_what_they_make():
+    assert texts("{% for i in range(1, 101) if 2 ** i > 10 ** 30 %}{{ i }} {% endfor %}") == ["100"]
+    for power in ("2 ** 5000", "10 ** 2000", "(10 ** 300) ** 300", "2 ** -5000", "2.0 ** 5000", "'a' ** 2"):
+        assert codes(render("{{ " + power + " }}", {}, "x.sql")) == ["template"]
+
+
+def test_what_a_package_on_disk_would_ask_the_warehouse_is_understood_here():
+    asking = "{% macro date_spine(a, b, c) %}{{ run_query('select 1').columns[0] }}{% endmacro %}"
+    library = MacroLibrary(
+        [], [Project("", Package("shop"), {"dbt_utils": Package("dbt_utils", {"date_spine": asking})})]
+    )
+    (text,) = texts("with d as ({{ dbt_utils.date_spine('day', 'a', 'b') }}) select 1", macros=library)
+    assert "as date_day" in text
+
+
 def test_packages_read_no_files_and_run_nothing():
     library = MacroLibrary([], [PACKAGED])
     assert texts("select {{ pkg.include() }} from t", macros=library) == ["select a from t"]

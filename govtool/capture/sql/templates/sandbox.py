@@ -32,8 +32,12 @@ class SandboxedTemplates(SandboxedEnvironment):
         if isinstance(right, Unknown):
             return right
         length = size(left) + size(right)
-        if operator == "**" and (not isinstance(right, (int, float)) or abs(right) > 64 or abs(left) > 1e9):
-            raise Limit("a power that is too large")
+        if operator == "**":
+            if not isinstance(left, (int, float)) or not isinstance(right, (int, float)):
+                raise Limit("a power that is too large")
+            # Whole numbers grow by their digits; dbt_utils looks for powers of two up to 2 ** 100.
+            if abs(right) > 1024 or left.bit_length() * abs(right) > 4096 if isinstance(left, int) else abs(right) > 64:
+                raise Limit("a power that is too large")
         if operator == "*":
             if isinstance(left, int) and isinstance(right, int):
                 if left.bit_length() + right.bit_length() > 4096:

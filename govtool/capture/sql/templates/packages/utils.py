@@ -342,6 +342,7 @@ ASKING = frozenset(
     {
         "star", "get_filtered_columns_in_relation", "get_column_values", "union_relations", "unpivot",
         "get_relations_by_pattern", "get_relations_by_prefix", "get_query_results_as_dict", "get_single_value",
+        "date_spine", "generate_series",
     }
 )  # fmt: skip
 """Those that ask the warehouse: what is here goes before the package on disk."""
