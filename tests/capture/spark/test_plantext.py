@@ -402,3 +402,13 @@ def test_names_of_other_catalogs_and_cases() -> None:
     plan = read_plan("== Physical Plan ==\n" + text, names)
     assert plan.write is not None
     assert (plan.write.place.id, plan.write.final, plan.write.expects) == ('lake.db."T"', False, ("id",))
+
+
+def test_bounds_of_time_windows_are_computed_and_decided_about_by_nobody():
+    moment = "precisetimestampconversion(ts#1, TimestampType, LongType)"
+    start = (
+        f"precisetimestampconversion(({moment} - CASE WHEN ((({moment} - 0) % 600000000) < 0) THEN ((({moment} - 0) % "
+        f"600000000) + 600000000) ELSE (({moment} - 0) % 600000000) END), LongType, TimestampType)"
+    )
+    value = Reader([(1, "ts")]).expression(start)
+    assert value == p.Apply("", (p.Attribute(1),))
