@@ -73,8 +73,9 @@ def section(bigquery_etl: Path | None, warehouses: list[Warehouse]) -> str:
     parts = [
         f"""{TITLE}
 
-Public repositories as they are: no database, no compiled SQL, no variables; Jinja and dbt templates are rendered here,
-macros of packages that are not part of the repository are missing, and so are the tables that nothing in it defines.
+Public repositories as they are: no database, no compiled SQL, no variables but those of `dbt_project.yml`, no packages
+installed; Jinja and dbt templates are rendered here. Macros of packages are missing where they are not understood
+without the package, and so are the tables that nothing in the repository defines.
 """
     ]
     parts += [_coverage(warehouses)] if warehouses else []
