@@ -86,6 +86,8 @@ def test_time_travel_branches_and_streams(ran):
         "users insert append",
         frozenset({"* <- updates.* read", "id <- updates.id identity", "email <- updates.email identity"}),
     ) in said(ran, PLACE, targets="users")
+    (described,) = (run for run, _ in ran.live() if [i.dataset for i in run.inputs] == ["lake.db.users.snapshots"])
+    assert described.inputs[0].identity is None
     assert told["lake.db.streamed insert append"] == {
         "* <- lake.db.updates.* read",
         "id <- lake.db.updates.id identity",

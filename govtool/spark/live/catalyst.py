@@ -345,6 +345,8 @@ def v2_facts(relation: Any, name: str) -> dict[str, Json]:
         facts["table"] = parts
     else:
         facts["name"] = table.name()
+    if "iceberg" in facts["relation"] and _safely(partial(_is_metadata, table)) is True:
+        return facts  # of another table: its place is not this one's
     location = _safely(lambda: table.properties().get("location"))
     if isinstance(location, str):
         facts["paths"] = [location]
@@ -355,6 +357,16 @@ def v2_facts(relation: Any, name: str) -> dict[str, Json]:
     if isinstance(version, str):
         facts["version"] = version
     return facts
+
+
+def _is_metadata(table: Any) -> bool:
+    """Whether a table of Iceberg is one of those that describe another: its snapshots, its files."""
+    kind = table.table().getClass()
+    while kind is not None:
+        if kind.getSimpleName() == "BaseMetadataTable":
+            return True
+        kind = kind.getSuperclass()
+    return False
 
 
 def _version(table: Any) -> str | None:
