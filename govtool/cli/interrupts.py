@@ -31,4 +31,5 @@ def interruptible() -> Iterator[None]:
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
+    signal.signal(number, signal.SIG_DFL)  # who asks twice does not wait for what is being put away
     raise KeyboardInterrupt

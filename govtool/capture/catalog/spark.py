@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import socket
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +34,12 @@ DIALECT = "spark"
 
 SESSION_CATALOG = "spark_catalog"
 
+CONNECT_PORT = 15002
+"""Where a Spark Connect server listens unless its address says otherwise."""
+
+CONNECT_SECONDS = 10
+"""How long it may take to answer at first."""
+
 _PART = re.compile(r"`((?:[^`]|``)*)`|([^.`]+)")
 
 
@@ -51,6 +58,7 @@ def read_spark(address: Address) -> Catalog:
     remote = address.scheme == "sc"
     builder: Any = SparkSession.builder
     if remote:
+        _check_listening(address)
         builder = builder.remote(address.url)
     else:
         if not Path(address.path).is_dir():
@@ -68,12 +76,26 @@ def read_spark(address: Address) -> Catalog:
     except Exception as error:  # py4j and gRPC raise their own kinds
         raise address.failed(error, "is Java 17 installed?" if not remote else None) from None
     try:
-        place = f"{address.host}:{address.port or 15002}" if remote else address.file_name
+        place = f"{address.host}:{address.port or CONNECT_PORT}" if remote else address.file_name
         return read_session(session, f"spark:{place}", place)
     except PySparkException as error:
         raise address.failed(error) from None
     finally:
         session.stop()
+
+
+def _check_listening(address: Address) -> None:
+    """Refuse a server that nobody can connect to: the client would try for ten minutes, and again to say goodbye.
+
+    Raises:
+        SourceError: nothing listens there.
+    """
+    if any(os.environ.get(name) for name in ("grpc_proxy", "https_proxy", "http_proxy")):
+        return  # only the client knows the way
+    try:
+        socket.create_connection((address.host, address.port or CONNECT_PORT), CONNECT_SECONDS).close()
+    except OSError as error:
+        raise address.failed(error) from None
 
 
 def _settings(address: Address) -> dict[str, str]:

@@ -26,22 +26,24 @@ def needs_schema(text: str, dialect: str) -> bool:
         tokens = lexer(dialect).tokenize(text)
     except (TokenError, RecursionError, MemoryError):
         return True
-    if not tokens or (word(tokens[0]) or tokens[0].text) not in _HEADS:
+    words = ["" if token.token_type in QUOTED_TYPES else token.text.upper() for token in tokens]
+    if not tokens or (words[0] or tokens[0].text) not in _HEADS:
         return True
     last = len(tokens) - 1
-    defined = set()
-    for at, token in enumerate(tokens):
-        if at + 2 <= last and word(tokens[at + 1]) == "AS" and tokens[at + 2].token_type == TokenType.L_PAREN:
-            defined.add(token.text.lower())
-        elif token.token_type == TokenType.SEMICOLON and at < last:
-            return True
+    defined = {
+        tokens[at].text.lower()
+        for at in range(last - 1)
+        if words[at + 1] == "AS" and tokens[at + 2].token_type == TokenType.L_PAREN
+    }
+    if any(token.token_type == TokenType.SEMICOLON for token in tokens[:-1]):
+        return True
     listing = [False]
-    for at, token in enumerate(tokens):
-        kind = token.token_type
+    for at, text_ in enumerate(words):
+        kind = tokens[at].token_type
         if kind == TokenType.L_PAREN:
             # ``FROM (a JOIN b)``: a parenthesis in the place of a table holds tables.
             place = at > 0 and (
-                word(tokens[at - 1]) in _TABLE_PLACES
+                words[at - 1] in _TABLE_PLACES
                 or (tokens[at - 1].token_type in (TokenType.COMMA, TokenType.L_PAREN) and listing[-1])
             )
             listing.append(place)
@@ -51,10 +53,9 @@ def needs_schema(text: str, dialect: str) -> bool:
             if len(listing) > 1:
                 listing.pop()
         else:
-            text_ = word(token)
             if text_ in _ENDS:
                 listing[-1] = False
-            elif text_ in _BEFORE or text_.endswith((" JOIN", " INTO", " TABLE")):
+            elif text_ in _BEFORE or (" " in text_ and text_.endswith((" JOIN", " INTO", " TABLE"))):
                 listing[-1] = listing[-1] or text_ == "FROM"
             elif not (kind == TokenType.COMMA and listing[-1]):
                 continue
