@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from govtool.capture.dbt.project import MAX_VARIABLES, read_projects
+from govtool.capture.dbt.project import read_projects
 from govtool.capture.sql.extract import Extraction, Options, extract
 from govtool.capture.sql.files import read_scripts
 
@@ -148,9 +148,10 @@ vars:
         " from {{ var('orders') }}"
     )
     write(tmp_path, {"dbt_project.yml": settings, "models/m.sql": model})
-    assert text_of(tmp_path) == "select a, {{ var('loop') }}, d, e from shop.orders".replace(
-        "{{ var('loop') }}", "?"
-    ) or ("from shop.orders" in text_of(tmp_path))
+    made = text_of(tmp_path)
+    assert made.startswith("select a, ")
+    assert made.endswith(", d, e from shop.orders")
+    assert ", c" not in made
 
 
 def test_columns_of_seeds(tmp_path: Path):
@@ -248,7 +249,6 @@ def test_projects_that_are_damaged_or_hostile(tmp_path: Path, files: dict[str, s
     (project,) = read_projects([tmp_path], tmp_path)
     assert project.digest
     assert ("t.a", "m.a") in edges(read(tmp_path))
-    assert MAX_VARIABLES > 0
 
 
 def test_a_package_that_holds_itself(tmp_path: Path):
