@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from govtool.errors import UsageError
 from govtool.graph.index import Index
+from govtool.model.derivation import ColumnRef
 from govtool.model.kinds import EdgeKind
 from govtool.query.change import Change
 from govtool.query.evidence import Evidence, evidence
@@ -101,9 +102,8 @@ def whatif(index: Index, action: str, selection: Selection, to: str | None = Non
         change = {"drop": Change("drop"), "mask": Change("logic")}.get(action) or Change(action, to)
         affected = _impacted(index, subjects, change)
     gone = {n for s in subjects for n in _nodes(index, s)} if action in ("drop", "delete") else set()
-    lost = {a.column for a in affected if a.verdict == "lost"}
-    if lost:
-        gone |= {n for n in range(index.node_count) if index.name(n) in lost}
+    lost = ((a.dataset, a.column.removeprefix(f"{a.dataset}.")) for a in affected if a.verdict == "lost")
+    gone |= {node for end in lost if (node := index.find(ColumnRef(*end))) is not None}
     order = {verdict: i for i, verdict in enumerate(VERDICTS)}
     return WhatIf(
         action=action,
@@ -195,7 +195,7 @@ def unused(index: Index, gone: set[int]) -> set[int]:
                 for e in index.out_edges(n)
                 if index.kind(e) is not EdgeKind.UNION_ALL
             }
-            if served <= gone | found:
+            if all(node in gone or node in found for node in served):
                 found.add(source)
                 stack.append(source)
     return {n for n in found if not index.is_hidden(index.node_dataset[n])}
