@@ -63,3 +63,56 @@ def test_writes_over_connect(tmp_path):
     }
     assert {run.status for run in captured.gathered.runs} == {"complete", "failed"}
     assert captured.warnings == []
+
+
+SERVED = """
+import os, subprocess, sys
+from pyspark.sql import SparkSession
+folder = sys.argv[1]
+spark = SparkSession.builder.remote("local[2]").config("spark.sql.warehouse.dir", folder + "/warehouse").getOrCreate()
+spark.sql("CREATE DATABASE served COMMENT 'people'")
+spark.sql("CREATE TABLE served.users (id INT COMMENT 'a key', email STRING) USING parquet")
+spark.sql("CREATE VIEW served.mails AS SELECT lower(email) AS mail FROM served.users")
+# A client that has a token speaks TLS to all but localhost, which this server does not: that has to end, too.
+# What makes a client start a server of its own is not handed on, but the word that lets it in is.
+kept = {k: v for k, v in os.environ.items() if not k.startswith("SPARK_") or k.endswith("_TOKEN")}
+for address in ("sc://localhost:15002", "sc://127.0.0.1:15002", "sc://127.0.0.1:1"):
+    command = [sys.executable, "-m", "govtool", "ingest", "catalog", address, "--store", folder + "/store"]
+    done = subprocess.run(command, env=kept, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    print(done.returncode, done.stderr.strip().splitlines()[-2:] if done.returncode else "")
+"""
+
+
+@pytest.mark.slow
+def test_a_catalog_is_read_over_connect(tmp_path):
+    import os
+    from pathlib import Path
+
+    import govtool
+    from govtool.app.index import open_index
+    from govtool.model import ColumnRef
+    from govtool.store import Store
+
+    store = Store.init(str(tmp_path / "store"))
+    (tmp_path / "served.py").write_text(SERVED)
+    root = str(Path(govtool.__file__).parents[1])
+    environment = {k: v for k, v in os.environ.items() if k not in ("SPARK_REMOTE", "SPARK_LOCAL_REMOTE")}
+    done = subprocess.run(
+        [sys.executable, str(tmp_path / "served.py"), str(tmp_path)],
+        cwd=tmp_path,
+        env={**environment, "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": root,
+             "GOVTOOL_CACHE": str(tmp_path / "cache")},
+        capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    *_, first, second, third = done.stdout.strip().splitlines()
+    assert first.strip().endswith("0"), done.stdout + done.stderr
+    assert second.startswith("4 "), done.stdout
+    assert third.startswith("4 "), done.stdout
+    assert "Connection refused" in third
+    head = store.head()
+    assert head is not None
+    index = open_index(store, head)
+    (mails,) = [d for d in index.datasets() if index.dataset_name(d).endswith("served.mails")]
+    mail = index.find(ColumnRef(index.dataset_name(mails), "mail"))
+    assert mail is not None
+    assert [index.name(index.edge_source[e]).rpartition(".served.")[2] for e in index.in_edges(mail)] == ["users.email"]

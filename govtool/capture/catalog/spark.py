@@ -40,6 +40,9 @@ CONNECT_PORT = 15002
 CONNECT_SECONDS = 10
 """How long it may take to answer at first."""
 
+CONNECT_TRIES = 4
+"""How often what a server does not answer is asked again."""
+
 _PART = re.compile(r"`((?:[^`]|``)*)`|([^.`]+)")
 
 
@@ -75,6 +78,8 @@ def read_spark(address: Address) -> Catalog:
         raise address.failed(error) from None
     except Exception as error:  # py4j and gRPC raise their own kinds
         raise address.failed(error, "is Java 17 installed?" if not remote else None) from None
+    if remote:
+        _try_a_few_times(session)
     try:
         place = f"{address.host}:{address.port or CONNECT_PORT}" if remote else address.file_name
         return read_session(session, f"spark:{place}", place)
@@ -96,6 +101,14 @@ def _check_listening(address: Address) -> None:
         socket.create_connection((address.host, address.port or CONNECT_PORT), CONNECT_SECONDS).close()
     except OSError as error:
         raise address.failed(error) from None
+
+
+def _try_a_few_times(session: SparkSession) -> None:
+    """Give up within seconds on a server that does not speak our language; the client's own patience is ten minutes."""
+    from pyspark.sql.connect.client.retries import DefaultPolicy
+
+    client: Any = session.client
+    client.set_retry_policies([DefaultPolicy(max_retries=CONNECT_TRIES)])
 
 
 def _settings(address: Address) -> dict[str, str]:
