@@ -21,6 +21,10 @@ from dataclasses import dataclass, field
 
 from govtool.graph.index import Index
 from govtool.model.kinds import EdgeKind
+from govtool.query.region import Region
+
+SMALL = 20_000
+"""Edges of a graph that is proved as a whole: about as long as it takes to import numpy."""
 
 ARMS = 4096
 """Arms of a group; see ``govtool.capture.sql.walk.dependencies.arm_of``."""
@@ -39,12 +43,12 @@ class Conditions:
     always: set[int] = field(default_factory=set)
     groups: dict[int, dict[int, set[int]]] = field(default_factory=dict)
 
-    def add(self, arm: int, node: int) -> None:
-        """Add a need of an arm; of arm 0 it is everyone's."""
+    def add(self, arm: int, *nodes: int) -> None:
+        """Add an arm and what it needs; of arm 0 it is everyone's."""
         if arm:
-            self.groups.setdefault(arm // ARMS, {}).setdefault(arm, set()).add(node)
+            self.groups.setdefault(arm // ARMS, {}).setdefault(arm, set()).update(nodes)
         else:
-            self.always.add(node)
+            self.always.update(nodes)
 
     def hold(self, grounded: Collection[int]) -> bool:
         """Whether the grounded nodes suffice."""
@@ -63,23 +67,6 @@ class Goal:
 
     node: int
     needs: Conditions
-
-
-def grounded(index: Index, deleted: Collection[int] = (), *, opaque: bool = True) -> set[int]:
-    """The nodes that are grounded once some are gone.
-
-    Args:
-        index: The graph.
-        deleted: Columns, and row sets for whole datasets.
-        opaque: Whether opaque edges count as needs; without them the answer is the most hopeful one.
-    """
-    gone = set(deleted)
-    for node in deleted:
-        if index.is_rows(node):
-            gone.update(index.columns(index.node_dataset[node]))
-        else:
-            gone.update(index.fields(node))
-    return settle(goals(index, opaque=opaque), gone)
 
 
 def settle(all_goals: Iterable[Goal], gone: Collection[int]) -> set[int]:
@@ -105,9 +92,15 @@ def settle(all_goals: Iterable[Goal], gone: Collection[int]) -> set[int]:
     return found
 
 
-def goals(index: Index, *, opaque: bool = True) -> Iterable[Goal]:
-    """Every way for every node of a graph to be grounded."""
-    for dataset in range(index.dataset_count):
+def goals(index: Index, *, opaque: bool = True, datasets: Collection[int] | None = None) -> Iterable[Goal]:
+    """Every way for every node of a graph to be grounded.
+
+    Args:
+        index: The graph.
+        opaque: Whether opaque edges count as needs; without them the answer is the most hopeful one.
+        datasets: Only these; all others are grounded. All by default.
+    """
+    for dataset in sorted(datasets) if datasets is not None else range(index.dataset_count):
         rows = index.rows(dataset)
         makers = index.makers(dataset)
         by_derivation = _edges(index, dataset)
@@ -124,9 +117,8 @@ def goals(index: Index, *, opaque: bool = True) -> Iterable[Goal]:
                 continue
             if mode in _FILLS and derivation not in fills:
                 continue
-            yield from _of(
-                index, dataset, derivation, by_derivation.get(derivation, {}), fills=mode in _FILLS, opaque=opaque
-            )
+            edges = by_derivation.get(derivation, {})
+            yield from _of(index, dataset, derivation, edges, mode in _FILLS, opaque, datasets)
 
 
 def _edges(index: Index, dataset: int) -> dict[int, dict[int, list[int]]]:
@@ -146,7 +138,13 @@ def _only_itself(index: Index, dataset: int, edges: dict[int, list[int]] | None)
 
 
 def _of(
-    index: Index, dataset: int, derivation: int, edges: dict[int, list[int]], *, fills: bool, opaque: bool
+    index: Index,
+    dataset: int,
+    derivation: int,
+    edges: dict[int, list[int]],
+    fills: bool,
+    opaque: bool,
+    datasets: Collection[int] | None,
 ) -> Iterable[Goal]:
     """The goals that one derivation serves."""
     rows = index.rows(dataset)
@@ -157,17 +155,18 @@ def _of(
         for into in (rows, *([] if column is None else [column])):
             for edge in edges.get(into, ()):
                 source, kind = index.edge_source[edge], index.kind(edge)
-                own = index.node_dataset[source] == dataset
-                if own or kind in _NOT_NEEDED or (kind is EdgeKind.OPAQUE and not opaque):
+                start = index.node_dataset[source]
+                if start == dataset or kind in _NOT_NEEDED or (kind is EdgeKind.OPAQUE and not opaque):
                     continue
+                needed = (source,) if datasets is None or start in datasets else ()
                 if kind is EdgeKind.READ and not index.arm(edge):  # everyone's, or from a version that did not tell
-                    for arm in arms.get(index.node_dataset[source], {0}):
-                        found.add(arm, source)
+                    for arm in arms.get(start, {0}):
+                        found.add(arm, *needed)
                 else:
-                    found.add(index.arm(edge), source)
+                    found.add(index.arm(edge), *needed)
         # An arm that a column takes nothing from is an alternative all the same.
         for arm in {a for one in arms.values() for a in one if a}:
-            found.groups.setdefault(arm // ARMS, {}).setdefault(arm, set())
+            found.add(arm)
         return found
 
     if fills:
@@ -202,11 +201,14 @@ class Loss:
 
 def losses(index: Index, deleted: Collection[int]) -> Loss:
     """What loses its last source when columns or datasets (their row sets) are deleted; these themselves left out."""
-    own = set(deleted) | {n for d in deleted if index.is_rows(d) for n in index.columns(index.node_dataset[d])}
-    own |= {n for d in deleted if not index.is_rows(d) for n in index.fields(d)}
-    lost = {
-        opaque: grounded(index, (), opaque=opaque) - grounded(index, deleted, opaque=opaque) - own
-        for opaque in (True, False)
-    }
+    gone = set(deleted)
+    for node in deleted:
+        inside = index.columns(index.node_dataset[node]) if index.is_rows(node) else index.fields(node)
+        gone.update(inside)
+    datasets = Region(index, _NOT_NEEDED, _FILLS).around(gone) if index.edge_count > SMALL else None
+    lost = {}
+    for opaque in (True, False):
+        ways = list(goals(index, opaque=opaque, datasets=datasets))
+        lost[opaque] = settle(ways, ()) - settle(ways, gone) - gone
     certain = lost[True] & lost[False]
     return Loss(tuple(sorted(certain)), tuple(sorted(lost[True] - certain)))

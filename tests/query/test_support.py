@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import pairwise
+
 import pytest
+from graph_samples import edge, graph, random_graph, view
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -10,6 +14,8 @@ from govtool.app.index import index_of
 from govtool.capture.sql.extract import Options, extract
 from govtool.capture.sql.files import Script
 from govtool.capture.sql.schema import schema_from_mapping
+from govtool.query import support
+from govtool.query.region import Region
 from govtool.query.support import Conditions, Goal, losses, settle
 
 SCHEMA = {"s": ["a", "k"], "t": ["a", "k"], "u": ["a", "k"]}
@@ -115,3 +121,34 @@ def test_support_is_what_has_a_finite_proof(goals, gone):
 @given(random_goals(), st.frozensets(nodes_, max_size=3), st.frozensets(nodes_, max_size=3))
 def test_deleting_more_leaves_less(goals, gone, more):
     assert settle(goals, gone | more) <= settle(goals, gone)
+
+
+@st.composite
+def graph_with_arms(draw):
+    """A random graph whose edges belong to arms, in part."""
+    arms = st.sampled_from([0, 0, 4097, 4098, 8193, 8194])
+    return [
+        replace(made, edges=tuple(edge._replace(arm=draw(arms)) for edge in made.edges))
+        for made in draw(random_graph())
+    ]
+
+
+@settings(deadline=None, max_examples=300)
+@given(graph_with_arms(), st.data())
+def test_the_region_of_a_deletion_decides_what_the_whole_graph_does(derivations, data):
+    index = index_of(derivations)
+    deleted = data.draw(st.sets(st.integers(0, index.node_count - 1), min_size=1, max_size=3))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(support, "SMALL", -1)
+        regional = losses(index, deleted)
+    assert regional == losses(index, deleted)
+
+
+def test_a_region_is_what_hangs_on_the_deletion_and_what_may_not_be_grounded():
+    names = [f"m{i}" for i in range(9)]
+    chain = [view(b, "x", edge(f"{a}.x -> x identity"), edge(f"{a}.* -> * read")) for a, b in pairwise(names)]
+    loop = [view("p", "x", edge("q.* -> * read")), view("q", "x", edge("p.* -> * read"))]
+    join = view("end", "x", *(edge(f"{name}.* -> * join") for name in ("m8", "q", "other")))
+    index = graph(*chain, *loop, join)
+    around = Region(index, (), ("replace",)).around({index.rows(index.find_dataset("m6"))})
+    assert {index.dataset_name(d) for d in around} == {"m6", "m7", "m8", "end", "p", "q"}
