@@ -9,6 +9,7 @@ from lake_cases import CHANGES, DEFINITIONS, DELETE_IN, EVOLVING, SCHEMA, SETUP,
 from lake_jobs import Ran
 
 from govtool.model import Derivation
+from govtool.model.run import Run
 
 START = """
 from pyspark.sql import SparkSession
@@ -66,23 +67,38 @@ VALUES = frozenset({"identity", "transformation", "aggregation"})
 
 
 def compared(ran: Ran) -> tuple[int, list[str], list[str]]:
-    """What the event log says of the runs that wrote, beside the live session: how many have the same value flow from
-    other tables, which are broken off with a reason, and which differ.
+    """What the event log says of the runs that wrote, beside the live session: how many are the same kind of
+    statement with the same values flowing from other tables, which are broken off with a reason, and which differ.
     """
     logged = {run.id: (run, derivations) for run, derivations in ran.logged()}
+    live = [(run, made) for run, made in ran.live() if made and made[0].target_kind != "query" and made[0].edges]
+    batches = [each for id_, each in logged.items() if id_ not in {run.id for run, _ in live}]
     same, broken, other = 0, [], []
-    for run, derivations in ran.live():
-        if not derivations or derivations[0].target_kind == "query" or not derivations[0].edges:
-            continue
-        own, said_ = logged.get(run.id, (None, []))
+    for run, derivations in live:
+        own, said_ = logged.get(run.id) or _of_stream(derivations[0], batches)
         name = f"{derivations[0].statement.kind} {derivations[0].target}"
-        if said_ and _values(said_[0]) == _values(derivations[0]):
+        reasons = [note.code for note in own.breaks] if own is not None else []
+        reasons += [edge.reason for each in said_[:1] for edge in each.edges if edge.reason]
+        if (
+            said_
+            and said_[0].statement.kind == derivations[0].statement.kind
+            and _values(said_[0]) == _values(derivations[0])
+        ):
             same += 1
-        elif own is not None and own.breaks:
-            broken.append(f"{name}: {own.breaks[0].code}")
+        elif reasons:
+            broken.append(f"{name}: {reasons[0]}")
         else:
             other.append(name)
     return same, broken, other
+
+
+def _of_stream(made: Derivation, batches: list[tuple[Run, list[Derivation]]]) -> tuple[Run | None, list[Derivation]]:
+    """The batch that a log has of a stream, which is one run to a session."""
+    for run, derivations in batches:
+        sunk = any(note.code == "break.streaming-sink" for note in run.breaks)
+        if derivations and (derivations[0].target == made.target or sunk):
+            return run, derivations
+    return None, []
 
 
 def _values(derivation: Derivation) -> frozenset[tuple[str, str, str]]:

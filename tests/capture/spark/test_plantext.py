@@ -401,7 +401,7 @@ def test_names_of_other_catalogs_and_cases() -> None:
     text = "AtomicCreateTableAsSelect (1)\n\n\n(1) AtomicCreateTableAsSelect\nArguments: org.apache.iceberg.spark.SparkCatalog@4b61af54, db.T, Project [id#9], TableSpec(Map()), false\n"
     plan = read_plan("== Physical Plan ==\n" + text, names)
     assert plan.write is not None
-    assert (plan.write.place.id, plan.write.final, plan.write.expects) == ('lake.db."T"', False, ("id",))
+    assert (plan.write.place.id, plan.write.final, plan.write.expects) == ('lake.db."T"', False, ((9, "id"),))
 
 
 def test_bounds_of_time_windows_are_computed_and_decided_about_by_nobody():

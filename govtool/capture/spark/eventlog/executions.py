@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from hashlib import blake2b
 
+from govtool.capture.spark.definitions import Defined, definition
 from govtool.capture.spark.eventlog.application import Application, Execution
 from govtool.capture.spark.eventlog.environment import host_of, software_of
 from govtool.capture.spark.eventlog.metrics import Figures, figures_of, summed
@@ -33,7 +34,8 @@ _INTERNAL = re.compile(r"/_delta_log(?:/|\Z)|/_spark_metadata(?:/|\Z)|/metadata/
 _BATCH = re.compile(r"\brunId = [0-9a-f-]{36}")
 _FOREACH = Diagnostic("break.foreach-batch", "warning", "foreachBatch: what a batch was made of is not in the plan")
 _SINK = Diagnostic("break.streaming-sink", "warning", "where a streaming query writes to is not in its plan")
-_LATER = frozenset({"break.source", "unresolved"})
+_UNTOLD = Diagnostic("break.source", "warning", "none of the executions tells what the command writes")
+_LATER = frozenset({"break.source", "break.operator", "unresolved"})
 """What another execution of the same action may tell."""
 
 
@@ -74,6 +76,9 @@ class Interpreter:
         root = next((e for e in group if e.id == e.root), None)
         main = read[root.id] if root is not None else None
         written = [e for e in group if isinstance(plan := read[e.id], PlanText) and plan.write is not None]
+        if root is not None and isinstance(main, PlanText) and main.defined is not None:
+            yield self._defined(root, group, main, main.defined)
+            return
         if root is not None and isinstance(main, PlanText) and main.write is not None:
             done = self._implementation(root, main.write, written, read)
             yield self._action(root, group, read, done)
@@ -89,10 +94,12 @@ class Interpreter:
                 if plan.write.final and not same & {plan.write.place.name, *plan.write.place.aliases}:
                     yield self._action(execution, [execution], read, (execution, plan.write))
             return
-        for execution in written:
+        for execution in group:
             plan = read[execution.id]
             if isinstance(plan, PlanText) and plan.write is not None and plan.write.final:
                 yield self._action(execution, [execution], read, (execution, plan.write))
+            elif isinstance(plan, PlanText) and plan.defined is not None:
+                yield self._defined(execution, [execution], plan, plan.defined)
         if root is not None:  # else these came after all others of their action
             yield self._action(root, group if not written else [root], read, None)
 
@@ -156,13 +163,19 @@ class Interpreter:
                 format=inner.format or write.format,
                 partitions=inner.partitions,
             )
-        return self._query_of(root, write, read), write
+        return self._query_of(root, write, read)
 
-    def _query_of(self, root: Execution, write: Write, read: Mapping[int, PlanText | PlanTextError]) -> Execution:
-        """Where a connector computes what is written as a query of its own: the one with the expected columns."""
+    def _query_of(
+        self, root: Execution, write: Write, read: Mapping[int, PlanText | PlanTextError]
+    ) -> tuple[Execution, Write]:
+        """Where a connector computes what is written as a query of its own, and the write with that query's columns.
+
+        It is the query that gives the expected columns: by their ids, in whatever order (a connector that goes by name
+        puts them into the order of its table, and adds those that are not given), or by all their names, in order.
+        """
         if write.final or not write.expects:
-            return root
-        wanted = [name.lower() for name in write.expects]
+            return root, write
+        wanted = [name.lower() for _, name in write.expects]
         for number, plan in read.items():
             if (
                 number == root.id
@@ -170,12 +183,15 @@ class Interpreter:
                 or plan.write is not None
                 or plan.command
                 or plan.unplaced
+                or any(note.code == "break.rdd" for note in (*plan.notes, *plan.flow.breaks))
             ):
                 continue
-            internal = any(note.code == "break.rdd" for note in (*plan.notes, *plan.flow.breaks))
-            if not internal and [column.name.lower() for column in plan.flow.columns] == wanted:
-                return next(e for e in self._group if e.id == number)
-        return root
+            names = [column.name for column in plan.flow.columns]
+            if [name.lower() for name in names] == wanted:
+                return next(e for e in self._group if e.id == number), write
+            if {id_ for id_, _ in write.expects} <= set(plan.ids) and len(plan.ids) == len(names):
+                return next(e for e in self._group if e.id == number), replace(write, columns=tuple(names))
+        return root, write
 
     def _action(
         self,
@@ -196,6 +212,8 @@ class Interpreter:
             notes = [_FOREACH if note.code == "break.rdd" else note for note in notes]
             if write is None and plan.flow.columns:
                 notes.append(_SINK)
+        if write is not None and write.expects and not plan.flow.columns and status == "complete":
+            notes.append(_UNTOLD)
         reads = [dataset for dataset in plan.flow.reads if not _INTERNAL.search(dataset)]
         ignored = write is None and not plan.unplaced and (plan.command or not reads or _is_inference(root))
         if plan.uncertain:
@@ -245,9 +263,27 @@ class Interpreter:
         return Executed(run, target, made, outcome, places, columns)
 
     def _unread(self, root: Execution, error: PlanTextError) -> Executed:
-        status, message = self._status(root, [root])
         note = Diagnostic("break.plan", "error", f"the plan of execution {root.id} could not be read: {error}")
-        run = Run(
+        return Executed(replace(self._run(root, [root]), breaks=(note,)), "", None, "opaque")
+
+    def _defined(self, root: Execution, group: list[Execution], plan: PlanText, defined: Defined) -> Executed:
+        """What a command did to the catalog; if it failed, that is nothing."""
+        place, notes = defined.place, tuple(Diagnostic(code, "warning", text) for code, text in defined.breaks)
+        outputs = (RunOutput(place.id, defined.does),) if place is not None else ()
+        run = replace(self._run(root, group), outputs=outputs, plan=plan.normal, breaks=notes)
+        if run.status != "complete" or place is None:
+            return Executed(run, "", None, "opaque" if notes else "ignored")
+        made = definition(defined, self._statement(defined.kind, plan, root)) if defined.mode else None
+        if made is not None and notes:
+            made = _noted(replace(made, columns_complete=False), list(notes))
+        places = {each.id: each for each in (place, defined.source) if each is not None}
+        outcome = made.status if made is not None and not notes else "opaque" if notes else "ignored"
+        return Executed(run, place.id, made, outcome, places)
+
+    def _run(self, root: Execution, group: Iterable[Execution]) -> Run:
+        """A run of which no more is known than its beginning and its end."""
+        status, message = self._status(root, group)
+        return Run(
             id=f"{self.application.id or self.application.log}/{root.id}",
             job="",
             status=status,
@@ -260,9 +296,7 @@ class Interpreter:
             software=software_of(self.application),
             config=clean_config({**self.application.config, **root.config}),
             host=host_of(self.application),
-            breaks=(note,),
         )
-        return Executed(run, "", None, "opaque")
 
     def _derivation(
         self, write: Write, plan: PlanText, root: Execution, target: str, notes: list[Diagnostic]

@@ -94,7 +94,7 @@ def _is_target(number: int, known: dict[int, tuple[str, str]], parts: list[str])
 
 def _assignments(clause: str) -> list[tuple[str, str]]:
     found = list(_ASSIGNMENT.finditer(clause))
-    ends = [match.start() for match in found[1:]] + [len(clause)]
+    ends = [*(match.start() for match in found[1:]), len(clause)][: len(found)]
     return [
         (match[1].replace("``", "`"), clause[match.end() : end].rstrip().rstrip("],").rstrip())
         for match, end in zip(found, ends, strict=True)

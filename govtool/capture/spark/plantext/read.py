@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from govtool.capture.spark import plan as p
+from govtool.capture.spark.definitions import Defined
 from govtool.capture.spark.dependencies import Flow
 from govtool.capture.spark.flow import flow_of
 from govtool.capture.spark.plantext import tree as trees
+from govtool.capture.spark.plantext.definitions import defined_in
 from govtool.capture.spark.plantext.dml import relation
 from govtool.capture.spark.plantext.normal import normalised
 from govtool.capture.spark.plantext.operators import Builder
@@ -41,6 +43,10 @@ class PlanText:
     """Further writes of the same plan: a multi-insert."""
     unplaced: bool = False
     """The plan writes, and does not tell where to."""
+    defined: Defined | None = None
+    """What the plan does to the catalog, where that says something of columns."""
+    ids: tuple[int, ...] = ()
+    """Of the columns that the plan gives, by position."""
 
 
 def read_plan(
@@ -126,6 +132,8 @@ def _read(
         builder.reader.uncertain,
         command,
         unplaced=unplaced,
+        defined=defined_in(tree, names) if command else None,
+        ids=tuple(output.id for output in p.outputs_of(node)),
     )
 
 

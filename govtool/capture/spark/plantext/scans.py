@@ -70,6 +70,9 @@ class Found:
     """Of a Delta table."""
 
 
+_SCAN_OF = re.compile(r"\w+Scan\(table=([\w.`$-]+)")
+"""What a connector says of a scan below its columns, ``IcebergScan(table=lake.db.orders, …``."""
+
 _NOWHERE = Place(DatasetName(DEFAULT_NAMESPACE, ""), "query")
 
 
@@ -123,6 +126,9 @@ def source_of(operator: Operator, names: Names, metadata: dict[str, str] | None 
             ),
             None,
         )
+    if table is None and words[0] in ("MicroBatchScan", "ContinuousScan"):
+        described = _SCAN_OF.match(operator.fields.get("Text", ""))
+        table = names.table(described[1]) if described is not None else None
     if table is None and len(words) > 1 and _URI.match(words[-1]):
         return Found(Place(path_name(words[-1]), "file"))
     return Found(Place(table, "table")) if table is not None else None

@@ -25,6 +25,8 @@ _STORAGE = re.compile(r"Location: ([^,)]+)")
 _VIEW_COLUMNS = re.compile(r"\A\s*\[(\(.*?\))\](?=, )", re.DOTALL)
 _DELTA_TABLE = re.compile(r"(?:Delta\[version=(\d+), ([^\]]+)\]|DeltaTableV2\(.*?,((?:\w+:)?/[^,]+),)")
 _WRITE_OF = re.compile(r"\w+Write\(table=([\w.`$-]+)")
+_WRITER_OF = re.compile(r"\AMicroBatchWrite\[.*writer: \w+Write\(table=([\w.`$-]+)", re.DOTALL)
+_RELATION_OF = re.compile(r"RelationV2(\[.*?\]) ")
 _DESCRIBED = re.compile(r"(?:Catalog: (\S+)\s+)?Database: (\S+)\s+Table: (\S+)")
 _QUALIFIED = re.compile(r"`(?:[^`]|``)+`(?:\.`(?:[^`]|``)+`)+")
 _LOGICAL = re.compile(r"\b(?:Project|Aggregate|Relation\w*|Union|Join|Filter|Sort|Window|Generate)\b")
@@ -58,8 +60,8 @@ class Write:
     """Partition columns that are given as constants."""
     final: bool = True
     """False: a command that starts further executions, which do the writing."""
-    expects: tuple[str, ...] = ()
-    """Names of the columns of what is written, where only another execution has its plan."""
+    expects: tuple[tuple[int, str], ...] = ()
+    """Ids and names of the columns of what is written, where only another execution has its plan."""
     version: int | None = None
     """Of the Delta table before it was changed."""
     command: Operator | None = None
@@ -78,7 +80,7 @@ def write_of(tree: Tree, names: Names) -> Write | None:
     if root.name.startswith("Execute") and not inner.fields.get("Arguments") and root.fields.get("Arguments"):
         inner.fields["Arguments"] = root.fields["Arguments"]
     name = re.sub(r"^(?:Photon|Gpu|Optimized|Native)(?=[A-Z])", "", name)
-    method = _COMMANDS.get(name.removesuffix("Exec"))
+    method = _COMMANDS.get(name.removesuffix("Exec")) or _SINKS.get(name)
     return None if method is None else method(inner, name, names)
 
 
@@ -212,11 +214,11 @@ def _table_v2(operator: Operator, name: str, names: Names) -> Write | None:
     """AppendData and its neighbours of data source V2; CREATE and REPLACE TABLE AS of other catalogs."""
     text = operator.fields.get("Arguments", "")
     create = "AsSelect" in name
-    place = _v2_place(text, names, create=create)
+    place = table_of(text, names, create=create)
     query = operator.children[-1] if operator.children else None
     if place is None and operator.children:
         for child in operator.children:
-            place = place or (_v2_place(child.fields.get("Arguments", ""), names) if not child.children else None)
+            place = place or (table_of(child.fields.get("Arguments", ""), names) if not child.children else None)
     if place is None:
         return None
     if create:
@@ -231,7 +233,7 @@ def _table_v2(operator: Operator, name: str, names: Names) -> Write | None:
             query,
             final=query is not None,
             expects=expects,
-            columns=expects or None,
+            columns=tuple(name for _, name in expects) or None,
         )
     if name.startswith("Append"):
         return Write(place, "insert", "append", "append", query, final=query is not None, expects=_expected(text))
@@ -250,7 +252,31 @@ def _table_v2(operator: Operator, name: str, names: Names) -> Write | None:
     )
 
 
-def _expected(text: str) -> tuple[str, ...]:
+def _stream(operator: Operator, name: str, names: Names) -> Write | None:
+    """A batch of a stream into a table that its writer names: ``MicroBatchWrite[… IcebergStreamingWrite(table=…``.
+    Whether it adds rows or replaces them all is not told: what is not known to be gone stays.
+    """
+    told = _WRITER_OF.search(operator.fields.get("Arguments", ""))
+    if told is None:
+        return None
+    return Write(Place(names.table(told[1]), "table"), "insert", "append", "append", _query(operator))
+
+
+def _overwrite_partitions(operator: Operator, name: str, names: Names) -> Write | None:
+    """Of Delta: the table with its columns, itself, whether it goes by name, the query."""
+    text = operator.fields.get("Arguments", "")
+    place = table_of(text, names)
+    if place is None:
+        return None
+    by_name = "true" in lists.arguments(text)
+    listed = _RELATION_OF.match(text)
+    columns, hidden = (None, 0) if by_name or listed is None else _columns(listed[1])
+    if columns is not None:
+        columns = tuple(own[1] for own in map(lists.attribute, columns) if own is not None)
+    return Write(place, "insert", "overwrite", "append", _query(operator), columns, hidden)
+
+
+def _expected(text: str) -> tuple[tuple[int, str], ...]:
     """The columns of a logical plan that stands, by its first line, among the arguments."""
     listed = [part for part in lists.arguments(text) if re.search(r"#\d+", part)]
     if not listed or not (_LOGICAL.match(listed[0].strip()) or listed[0].startswith("[")):
@@ -264,13 +290,20 @@ def _expected(text: str) -> tuple[str, ...]:
     named = [lists.alias(item) for item in elements.items]
     plain = [lists.attribute(item) for item in elements.items]
     found = [
-        made[2] if made is not None else own[1] if own is not None else ""
+        (made[1], made[2]) if made is not None else own if own is not None else (0, "")
         for made, own in zip(named, plain, strict=True)
     ]
-    return () if elements.more or not all(found) else tuple(found)
+    return () if elements.more or not all(name for _, name in found) else tuple(found)
 
 
-def _v2_place(text: str, names: Names, *, create: bool = False) -> Place | None:
+def table_of(text: str, names: Names, *, create: bool = False) -> Place | None:
+    """The table of data source V2, or of Delta Lake, that the arguments of a command name; None if they name none.
+
+    Args:
+        text: The arguments.
+        names: How names are read.
+        create: The command makes the table: it is named by its catalog's class and its name.
+    """
     delta = _DELTA_TABLE.search(text)
     if delta is not None:
         path = path_name(delta[2] or delta[3])
@@ -322,7 +355,7 @@ def _view(operator: Operator, name: str, names: Names) -> Write | None:
 
 def _dml(operator: Operator, name: str, names: Names) -> Write | None:
     """MERGE, UPDATE and DELETE of Delta: the command names the table; jobs of its own do the work."""
-    place = _v2_place(operator.fields.get("Arguments", ""), names)
+    place = table_of(operator.fields.get("Arguments", ""), names)
     if place is None:
         for below in operator.walk():
             delta = _DELTA_TABLE.search(below.fields.get("Arguments", ""))
@@ -369,6 +402,7 @@ _COMMANDS = {
     "AtomicCreateTableAsSelect": _table_v2,
     "ReplaceTableAsSelect": _table_v2,
     "AtomicReplaceTableAsSelect": _table_v2,
+    "DeltaDynamicPartitionOverwriteCommand": _overwrite_partitions,
     "CreateViewCommand": _view,
     "MergeIntoCommand": _dml,
     "MergeIntoCommandEdge": _dml,
@@ -378,3 +412,5 @@ _COMMANDS = {
     "DeleteCommandEdge": _dml,
     "DeleteFromTable": _dml,
 }
+_SINKS = {"WriteToDataSourceV2": _stream}
+"""What writes the batches of a stream; that a sink is not told is `break.streaming-sink`."""

@@ -1,0 +1,262 @@
+"""What event logs say of the catalog, of writes that go by name, and of streams' sinks: as the texts of Delta Lake 4.4 and
+Iceberg 1.12 have it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from spark_logs import edges_of, ended, event, gathered, started
+
+from govtool.capture.spark.eventlog.gathered import Gathered
+
+DELTA = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
+ICEBERG = "org.apache.iceberg.spark.SparkCatalog"
+SETTINGS = {"spark.sql.catalog.spark_catalog": DELTA, "spark.sql.catalog.lake": ICEBERG}
+LAMBDA = "org.apache.spark.sql.execution.datasources.v2.DataSourceV2Strategy$$Lambda$7594/0x0@1f4761c2"
+TABLE = """DeltaTableV2(org.apache.spark.sql.classic.SparkSession@11c185da,file:/wh/perm,Some(CatalogTable(
+Catalog: spark_catalog
+Database: default
+Table: perm
+Type: MANAGED)),Some(default.perm),{version},Map())"""
+
+
+def command(name: str, arguments: str) -> str:
+    return f"== Physical Plan ==\n{name} (1)\n\n\n(1) {name}\nArguments: {arguments}\n\n"
+
+
+def executed(name: str, arguments: str) -> str:
+    """A command that runs at once."""
+    return (
+        f"== Physical Plan ==\nExecute {name} (1)\n   +- {name} (2)\n\n\n"
+        f"(1) Execute {name}\nOutput: []\n\n(2) {name}\nArguments: {arguments}\n\n"
+    )
+
+
+def log(folder: Path, *plans: str | tuple[int, str], settings: dict[str, str] | None = None, **more: Any) -> Gathered:
+    """A log of executions; a plan with a number belongs to the execution of that number."""
+    path = folder / "log"
+    settings = {"spark.app.id": "app-1", **(SETTINGS if settings is None else settings)}
+    lines = [event("SparkListenerEnvironmentUpdate", **{"Spark Properties": list(map(list, settings.items()))})]
+    for number, each in enumerate(plans):
+        root, plan = each if isinstance(each, tuple) else (number, each)
+        lines.append(started(number, plan, root=root))
+    lines += [ended(number, **more) for number in reversed(range(len(plans)))]
+    path.write_bytes(b"".join(lines))
+    return gathered(path)
+
+
+def breaks(found: Gathered) -> list[tuple[str, str]]:
+    return [(note.code, note.message) for run in found.runs for note in run.breaks]
+
+
+@pytest.mark.parametrize(
+    ("plan", "head", "source"),
+    [
+        (
+            command("RenameTable", f"{DELTA}@771a, default.parts, portions, {LAMBDA}"),
+            "default.portions",
+            "default.parts",
+        ),
+        (command("RenameTable", f"{ICEBERG}@7b35, db.parts, old.portions"), "lake.old.portions", "lake.db.parts"),
+        (command("RenameTable", f"{ICEBERG}@7b35, db.parts, lake.db.b"), "lake.db.b", "lake.db.parts"),
+        (
+            executed("AlterTableRenameCommand", "`spark_catalog`.`shop`.`a`, `b`, false"),
+            "shop.b",
+            "shop.a",
+        ),
+    ],
+)
+def test_a_table_that_is_renamed_has_what_it_had_by_names_that_are_not_told(tmp_path, plan, head, source) -> None:
+    found = log(tmp_path, plan)
+    assert edges_of(found) == {f"{head} rename rename": [f"* <- {source}.* read", f"? <- {source}.? opaque"]}
+    (made,) = (d for d in found.derivations() if d.mode == "rename")
+    assert (made.status, made.columns_complete, made.edges[-1].reason) == ("partial", False, "star-unresolved")
+
+
+def test_a_view_that_is_renamed_is_one() -> None:
+    from govtool.capture.spark.plantext.read import read_plan
+
+    defined = read_plan(executed("AlterTableRenameCommand", "`s`.`v`, `s`.`w`, true")).defined
+    assert defined is not None
+    assert defined.place is not None
+    assert defined.place.kind == "view"
+
+
+def test_which_of_two_catalogs_a_table_is_in_is_not_guessed(tmp_path) -> None:
+    settings = {**SETTINGS, "spark.sql.catalog.other": ICEBERG}
+    plans = [
+        command("RenameTable", f"{ICEBERG}@7b35, db.parts, portions"),
+        command("DropTable", f"{ICEBERG}@7b35, db.parts, false, false"),
+        command("DropTable", "com.example.UnknownCatalog@7b35, db.parts, false, false"),
+    ]
+    found = log(tmp_path, *plans, settings=settings)
+    assert edges_of(found) == {}
+    assert [code for code, _ in breaks(found)] == ["break.definition"] * 3
+
+
+def test_tables_that_are_dropped(tmp_path) -> None:
+    found = log(
+        tmp_path,
+        command("DropTable", f"{ICEBERG}@7b35, db.again, false, false, {LAMBDA}"),
+        executed("DropTableCommand", "`spark_catalog`.`default`.`again`, false, false, false"),
+    )
+    assert edges_of(found) == {"default.again drop drop": [], "lake.db.again drop drop": []}
+
+
+def test_a_column_that_is_renamed(tmp_path) -> None:
+    found = log(tmp_path, command("AlterTable", f"{DELTA}@771a, default.t, [RENAME COLUMN phone TO Mobile], {LAMBDA}"))
+    assert edges_of(found) == {"default.t alter update": ["mobile <- default.t.phone identity"]}
+    assert breaks(found) == []
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        "org.apache.spark.sql.connector.catalog.TableChange$RenameColumn@372955",
+        "RENAME COLUMN s.x TO y",  # a field, or a column with a dot in its name
+        "RENAME COLUMN a TO b TO c",
+        "RENAME COLUMN a TO b, RENAME COLUMN c TO d",
+        "ADD COLUMN a INT, ... 30 more fields",
+    ],
+)
+def test_a_column_of_which_it_is_not_told_what_it_is_renamed_to_is_a_break(tmp_path, changes) -> None:
+    found = log(tmp_path, command("AlterTable", f"{ICEBERG}@7b35, db.t, [{changes}]"))
+    assert edges_of(found) == {}
+    assert [code for code, _ in breaks(found)] == ["break.definition"]
+    assert [output.dataset for run in found.runs for output in run.outputs] == ["lake.db.t"]
+
+
+@pytest.mark.parametrize(
+    "change", ["TableChange$AddColumn@a3", "ADD COLUMN s STRUCT<x: STRING, y: STRING>", "TableChange$SetProperty@1"]
+)
+def test_other_changes_of_a_table_say_nothing_of_data(tmp_path, change) -> None:
+    found = log(tmp_path, command("AlterTable", f"{ICEBERG}@7b35, db.t, [{change}]"))
+    assert (edges_of(found), found.runs) == ({}, [])
+
+
+def test_what_a_table_is_cloned_from_is_not_told(tmp_path) -> None:
+    clone = (
+        "CloneTableCommand org.apache.spark.sql.delta.commands.CloneDeltaSource@4dcc, `default`.`c`, file:/wh/c, Create"
+    )
+    found = log(
+        tmp_path, executed("CreateDeltaTableCommand", f"`default`.`c`, ErrorIfExists, {clone}, false, [n#1L], false")
+    )
+    assert edges_of(found) == {"default.c create_table_as replace": []}
+    assert breaks(found) == [("break.definition", "default.c: it is cloned, and the text does not tell what from")]
+    (made,) = (d for d in found.derivations() if d.mode == "replace")
+    assert (made.status, made.columns_complete) == ("partial", False)
+
+
+def test_a_table_that_is_made_without_a_query_is_no_clone(tmp_path) -> None:
+    assert log(tmp_path, executed("CreateDeltaTableCommand", "`default`.`c`, ErrorIfExists, Create, false")).runs == []
+
+
+def test_an_earlier_version_that_is_put_back_is_a_break(tmp_path) -> None:
+    found = log(
+        tmp_path, executed("RestoreTableCommand", TABLE.format(version="Some(DeltaTimeTravelSpec(None,Some(1)))"))
+    )
+    assert breaks(found) == [("break.restored", "default.perm is what it was in an earlier version")]
+
+
+def test_a_command_that_failed_has_done_nothing(tmp_path) -> None:
+    found = log(tmp_path, command("DropTable", f"{ICEBERG}@7b35, db.again, false, false"), error="no such table")
+    assert edges_of(found) == {}
+    assert [run.status for run in found.runs] == ["failed"]
+
+
+def query(*made: str) -> str:
+    return (
+        "== Physical Plan ==\nProject (2)\n+- Scan parquet default.updates (1)\n\n\n(1) Scan parquet default.updates\n"
+        "Output [3]: [email#1, country#2, op#3]\nBatched: false\nLocation: PreparedDeltaFileIndex [file:/wh/updates]\n"
+        f"ReadSchema: struct<>\n\n(2) Project\nOutput [{len(made)}]: [{', '.join(made)}]\nInput [3]: [email#1, country#2, op#3]\n\n"
+    )
+
+
+def append(*made: str) -> str:
+    return command(
+        "AppendDataExecV1",
+        f"{TABLE.format(version=None)}, Project [{', '.join(made)}], {LAMBDA}, WriteIntoDeltaBuilder$$anon$2@13",
+    )
+
+
+READ = "* <- default.updates.* read"
+PERM = "default.perm insert append"
+
+
+def test_what_is_written_by_name_goes_to_its_name_in_the_order_of_the_table(tmp_path) -> None:
+    made = ("email#1 AS c#11", "country#2 AS a#12", "op#3 AS b#13")
+    found = log(tmp_path, append(*made), (0, query(made[1], made[2], made[0])))
+    assert edges_of(found)[PERM] == [
+        READ,
+        "a <- default.updates.country identity",
+        "b <- default.updates.op identity",
+        "c <- default.updates.email identity",
+    ]
+    assert breaks(found) == []
+
+
+def test_columns_that_are_not_given_are_added_by_the_table(tmp_path) -> None:
+    made = ("email#1 AS c#11", "country#2 AS a#12")
+    found = log(tmp_path, append(*made), (0, query(made[1], "null AS b#19", made[0])))
+    assert edges_of(found)[PERM] == [
+        READ,
+        "a <- default.updates.country identity",
+        "c <- default.updates.email identity",
+    ]
+
+
+def test_a_write_whose_query_no_execution_has_is_a_break(tmp_path) -> None:
+    """Names alone, in another order, might be those of any query of the same action."""
+    made = ("email#1 AS c#11", "country#2 AS a#12")
+    found = log(tmp_path, append(*made), (0, query("op#3 AS a#21", "op#3 AS c#22")))
+    assert edges_of(found)[PERM] == []
+    assert [code for code, _ in breaks(found)] == ["break.source"]
+
+
+@pytest.mark.parametrize(
+    ("by_name", "edges"),
+    [
+        ("true", ["day <- default.updates.op identity", "email <- default.updates.email identity"]),
+        ("false", ["day <- default.updates.email identity", "email <- default.updates.op identity"]),
+    ],
+)
+def test_partitions_of_delta_that_are_overwritten_by_name_or_by_position(tmp_path, by_name, edges) -> None:
+    plan = (
+        "== Physical Plan ==\nExecute DeltaDynamicPartitionOverwriteCommand (1)\n"
+        "   +- DeltaDynamicPartitionOverwriteCommand (4)\n      +- Project (3)\n         +- LogicalRelation (2)\n\n\n"
+        "(1) Execute DeltaDynamicPartitionOverwriteCommand\nOutput: []\n\n"
+        "(2) LogicalRelation\nArguments: parquet, [email#1, op#3], `spark_catalog`.`default`.`updates`, false\n\n"
+        "(3) Project\nArguments: [op#3 AS day#9, email#1]\n\n"
+        "(4) DeltaDynamicPartitionOverwriteCommand\nArguments: RelationV2[email#4, day#5] spark_catalog.default.perm, "
+        f"{TABLE.format(version=None)}, {by_name}, Project [op#3 AS day#9, email#1]\n\n"
+    )
+    assert edges_of(log(tmp_path, plan)) == {PERM: [READ, *edges]}
+
+
+def stream(writer: str) -> str:
+    return (
+        "== Physical Plan ==\nWriteToDataSourceV2 (3)\n+- Project (2)\n   +- MicroBatchScan (1)\n\n\n"
+        "(1) MicroBatchScan\nOutput [2]: [id#1L, email#2]\n"
+        "IcebergScan(table=lake.db.updates, schemaId=0, snapshotId=19, branch=null, filters=)\n\n"
+        "(2) Project\nOutput [2]: [id#1L, lower(email#2) AS email#3]\nInput [2]: [id#1L, email#2]\n\n"
+        f"(3) WriteToDataSourceV2\nInput [2]: [id#1L, email#3]\nArguments: MicroBatchWrite[epoch: 0, writer: {writer}]\n\n"
+    )
+
+
+def test_a_stream_into_a_table_that_its_writer_names(tmp_path) -> None:
+    found = log(tmp_path, stream("IcebergStreamingWrite(table=lake.db.streamed, format=PARQUET)"))
+    assert edges_of(found) == {
+        "lake.db.streamed insert append": [
+            "* <- lake.db.updates.* read",
+            "email <- lake.db.updates.email transformation lower",
+            "id <- lake.db.updates.id identity",
+        ]
+    }
+
+
+def test_a_stream_into_something_else_is_a_query_still(tmp_path) -> None:
+    found = log(tmp_path, stream("org.apache.spark.sql.execution.streaming.ConsoleWriter@1"))
+    assert [head.split()[0] for head in edges_of(found)] == ["query"]
