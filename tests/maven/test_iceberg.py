@@ -122,13 +122,8 @@ def test_nothing_else_is_lost(ran):
 
 
 def test_what_the_event_log_says(ran):
-    """All values that flow from other tables, or the reason why not. UPDATE and DELETE that write files anew are taken
-    for a MERGE, with the same values.
-    """
+    """All values that flow from other tables; of a column that is renamed Spark 4.1 prints no name."""
     same, broken, other = compared(ran)
-    assert other == [f"{kind} lake.db.users" for kind in ("update", "update", "delete", "update", "delete")]
-    assert broken == [
-        "alter lake.db.parts: break.definition",
-        *(f"{kind} lake.db.readers: break.operator" for kind in ("merge", "update", "delete")),
-    ]
-    assert same == 17
+    assert other == []
+    assert broken == ["alter lake.db.parts: break.definition"]
+    assert same == 25

@@ -260,3 +260,104 @@ def test_a_stream_into_a_table_that_its_writer_names(tmp_path) -> None:
 def test_a_stream_into_something_else_is_a_query_still(tmp_path) -> None:
     found = log(tmp_path, stream("org.apache.spark.sql.execution.streaming.ConsoleWriter@1"))
     assert [head.split()[0] for head in edges_of(found)] == ["query"]
+
+
+# ---- rows that are changed in place, of Iceberg ------------------------------------------------------------------
+
+ROW = "id#1L, email#2, country#3"
+PLACES = "_file#4, _pos#5L, _spec_id#6, _partition#7"
+OUT = "id#21L, email#22, country#23, _file#24, _pos#25L, _spec_id#26, _partition#27"
+
+
+def rows(name: str, *operators: tuple[str, str], scanned: str, write: str) -> str:
+    """A write over operators in a line, the first on top, over a scan of lake.db.t."""
+    names = [name, *(kind for kind, _ in operators), "BatchScan lake.db.t"]
+    numbers = range(len(names), 0, -1)
+    drawn = [
+        f"{'   ' * (at - 1)}{'+- ' if at else ''}{each} ({n})"
+        for at, (each, n) in enumerate(zip(names, numbers, strict=True))
+    ]
+    count = scanned.count("#")
+    parts = [f"(1) BatchScan lake.db.t\nOutput [{count}]: [{scanned}]\nIcebergScan(table=lake.db.t, schemaId=0)\n"]
+    parts += [
+        f"({n}) {kind}\n{details}\n"
+        for (kind, details), n in zip(reversed(operators), range(2, len(names)), strict=True)
+    ]
+    parts.append(f"({len(names)}) {name}\nArguments: {write}\n")
+    return "== Physical Plan ==\n" + "\n".join(drawn) + "\n\n\n" + "\n".join(parts) + "\n"
+
+
+ANEW = "IcebergWrite(table=lake.db.t, format=PARQUET)"
+MARKED = "org.apache.iceberg.spark.source.SparkPositionDeltaWrite@5d78bb0a"
+SCANNED = f"{ROW}, _file#4, _pos#5L"
+
+
+@pytest.mark.parametrize(
+    ("plan", "said"),
+    [
+        (
+            rows(
+                "ReplaceData",
+                ("Project", "Output [6]: [6 AS __row_operation#9, id#1L, if ((id#1L > 5)) upper(country#3) else email#2 AS"
+                 " email#10, if ((id#1L > 5)) c else country#3 AS country#11, _file#4, _pos#5L]"),
+                scanned=SCANNED, write=ANEW,
+            ),
+            {"lake.db.t update update": [
+                "country <- lake.db.t.id conditional",
+                "email <- lake.db.t.country transformation upper",
+                "email <- lake.db.t.id conditional",
+            ]},
+        ),
+        (
+            rows(
+                "ReplaceData",
+                ("Project", f"Output [6]: [6 AS __row_operation#9, {SCANNED}]"),
+                ("Filter", "Condition : NOT (((length(country#3) = 3) OR (id#1L = 7)) <=> true)"),
+                scanned=SCANNED, write=ANEW,
+            ),
+            {"lake.db.t delete delete": ["* <- lake.db.t.country filter", "* <- lake.db.t.id filter"]},
+        ),
+        (
+            rows(
+                "WriteDelta",
+                ("Expand", f"Arguments: [[1, null, null, null, {PLACES}], [4, id#1L, upper(country#3), c, null, null, null,"
+                 f" null]], [__row_operation#9, {OUT}]"),
+                ("Filter", "Condition : (isnotnull(id#1L) AND (id#1L > 5))"),
+                scanned=f"{ROW}, {PLACES}", write=MARKED,
+            ),
+            {"lake.db.t update update": [
+                "country <- lake.db.t.id conditional",
+                "email <- lake.db.t.country transformation upper",
+                "email <- lake.db.t.id conditional",
+            ]},
+        ),
+        (
+            rows(
+                "WriteDelta",
+                ("Project", f"Output [5]: [1 AS __row_operation#9, {PLACES}]"),
+                ("Filter", "Condition : (id#1L = 7)"),
+                scanned=f"id#1L, {PLACES}", write=MARKED,
+            ),
+            {"lake.db.t delete delete": ["* <- lake.db.t.id filter"]},
+        ),
+    ],
+    ids=["update, files anew", "delete, files anew", "update, rows marked", "delete, rows marked"],
+)  # fmt: skip
+def test_rows_that_are_changed_are_called_what_they_are(tmp_path, plan, said) -> None:
+    found = log(tmp_path, plan)
+    assert edges_of(found) == said
+    assert breaks(found) == []
+    (made,) = (d for d in found.derivations() if d.mode in ("update", "delete"))
+    assert [column.path for column in made.columns] == (["email", "country"] if made.mode == "update" else [])
+
+
+def test_rows_of_which_table_are_marked_is_not_guessed(tmp_path) -> None:
+    plan = rows(
+        "WriteDelta",
+        ("Project", "Output [2]: [1 AS __row_operation#9, _file#4]"),
+        scanned="id#1L, _file#4",
+        write=MARKED,
+    )
+    found = log(tmp_path, plan)
+    assert edges_of(found) == {}
+    assert "break.target" in [code for code, _ in breaks(found)]

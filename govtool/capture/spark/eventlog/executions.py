@@ -377,7 +377,10 @@ class Interpreter:
             for dataset, rows in found.items():
                 figures.setdefault(dataset, []).append(summed(rows))
         inputs = []
-        for dataset in plan.flow.reads:
+        reads = list(plan.flow.reads)
+        if write is not None and write.kind in ("update", "delete", "merge"):
+            reads.append(write.place.id)  # rows that are changed are read, be it that nothing is set to what they have
+        for dataset in dict.fromkeys(reads):
             if _INTERNAL.search(dataset):
                 continue
             known_figures = largest(figures.get(dataset, []))

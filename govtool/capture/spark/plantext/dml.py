@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 
 from govtool.capture.spark import plan as p
+from govtool.capture.spark.identity import column_path
 from govtool.capture.spark.plantext import lists
 from govtool.capture.spark.plantext.expressions import Reader
 from govtool.capture.spark.plantext.tree import Operator
@@ -33,10 +34,9 @@ def relation(operator: Operator, kind: str, reader: Reader, known: dict[int, tup
     child = _scans({number for part in parts for number in _ids(part)}, known)
     if child is None:
         return None
-    if conditions:
-        child = p.Filter(child, p.Apply("", tuple(reader.condition(part) for part in conditions)))
+    condition = p.Apply("", tuple(reader.condition(part) for part in conditions)) if conditions else None
     if kind == "delete":
-        return p.Project(child, ())
+        return p.Modify(child, None, None, (p.Clause("delete", condition),))
     listed = [part for part in parts if part.startswith("[")]
     target = operator.children[0] if operator.children else None
     columns = _columns(target)
@@ -45,12 +45,12 @@ def relation(operator: Operator, kind: str, reader: Reader, known: dict[int, tup
     values = lists.split(listed[-1])
     if values.more or len(values.items) > len(columns):
         return None
-    outputs = []
-    for number, (column, text) in enumerate(zip(columns, values.items, strict=False)):
+    assignments = []
+    for column, text in zip(columns, values.items, strict=False):
         own = lists.attribute(text)
         if own is None or own[0] != column.id:  # else it stays as it is
-            outputs.append(p.Output(-1 - number, column.name, reader.expression(text)))
-    return p.Project(child, tuple(outputs))
+            assignments.append(p.Assignment(column_path(column.name), reader.expression(text)))
+    return p.Modify(child, None, None, (p.Clause("update", condition, tuple(assignments)),))
 
 
 def _merge(parts: list[str], reader: Reader, known: dict[int, tuple[str, str]]) -> p.Node | None:

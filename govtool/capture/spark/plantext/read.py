@@ -14,6 +14,7 @@ from govtool.capture.spark.plantext.definitions import defined_in
 from govtool.capture.spark.plantext.dml import relation
 from govtool.capture.spark.plantext.normal import normalised
 from govtool.capture.spark.plantext.operators import Builder
+from govtool.capture.spark.plantext.rewritten import changed
 from govtool.capture.spark.plantext.scans import Found, Names, source_of
 from govtool.capture.spark.plantext.tree import Operator, PlanTextError, Tree
 from govtool.capture.spark.plantext.writes import Write, has_target, is_command, write_of
@@ -117,6 +118,8 @@ def _read(
                 node = p.Lost((), (), "break.operator", message)
         if node is None:
             node = builder.node(root) if root is not None else p.Values(())
+            if write is not None and write.kind in ("update", "delete", "merge") and write.command is None:
+                node = changed(node, write.kind)
         flow = flow_of(node, expand_views=True)
     except RecursionError as error:
         raise PlanTextError("a plan that is nested too deep") from error

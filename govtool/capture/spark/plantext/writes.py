@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from govtool.capture.openlineage.identity import DatasetName
 from govtool.capture.spark.identity import Place, jdbc_name, path_name, topic_name
 from govtool.capture.spark.plantext import lists
+from govtool.capture.spark.plantext.rewritten import rewriting
 from govtool.capture.spark.plantext.scans import Names
 from govtool.capture.spark.plantext.tree import Operator, Tree
 
@@ -27,6 +28,8 @@ _DELTA_TABLE = re.compile(r"(?:Delta\[version=(\d+), ([^\]]+)\]|DeltaTableV2\(.*
 _WRITE_OF = re.compile(r"\w+Write\(table=([\w.`$-]+)")
 _WRITER_OF = re.compile(r"\AMicroBatchWrite\[.*writer: \w+Write\(table=([\w.`$-]+)", re.DOTALL)
 _RELATION_OF = re.compile(r"RelationV2(\[.*?\]) ")
+_PLACES = frozenset({"_file", "_pos", "_spec_id", "_partition"})
+"""Where a row is, in Iceberg: what is read of a table so that rows of it can be marked as deleted."""
 _DESCRIBED = re.compile(r"(?:Catalog: (\S+)\s+)?Database: (\S+)\s+Table: (\S+)")
 _QUALIFIED = re.compile(r"`(?:[^`]|``)+`(?:\.`(?:[^`]|``)+`)+")
 _LOGICAL = re.compile(r"\b(?:Project|Aggregate|Relation\w*|Union|Join|Filter|Sort|Window|Generate)\b")
@@ -219,6 +222,8 @@ def _table_v2(operator: Operator, name: str, names: Names) -> Write | None:
     if place is None and operator.children:
         for child in operator.children:
             place = place or (table_of(child.fields.get("Arguments", ""), names) if not child.children else None)
+    if place is None and name.startswith("WriteDelta"):
+        place = _changed_table(operator, names)
     if place is None:
         return None
     if create:
@@ -238,7 +243,8 @@ def _table_v2(operator: Operator, name: str, names: Names) -> Write | None:
     if name.startswith("Append"):
         return Write(place, "insert", "append", "append", query, final=query is not None, expects=_expected(text))
     if name.startswith(("ReplaceData", "WriteDelta")):
-        return Write(place, "merge", "merge", "update", query)
+        kind = rewriting(query)
+        return Write(place, kind, kind, "delete" if kind == "delete" else "update", query)
     # Which rows go, some or all, is seldom told; what is not known to be gone stays.
     whole = name.startswith("OverwriteByExpression") and (re.search(r"\btrue\b|AlwaysTrue", text) is not None)
     return Write(
@@ -250,6 +256,17 @@ def _table_v2(operator: Operator, name: str, names: Names) -> Write | None:
         final=query is not None,
         expects=_expected(text),
     )
+
+
+def _changed_table(operator: Operator, names: Names) -> Place | None:
+    """The table of which rows are marked as deleted: the one whose rows' places are read. The write has no name."""
+    found = set()
+    for leaf in operator.walk():
+        if not leaf.children and leaf.name.startswith("BatchScan "):
+            read = {own[1] for own in map(lists.attribute, lists.split(leaf.fields.get("Output", "")).items) if own}
+            if read >= _PLACES:
+                found.add(leaf.name.split()[1])
+    return Place(names.table(found.pop()), "table") if len(found) == 1 else None
 
 
 def _stream(operator: Operator, name: str, names: Names) -> Write | None:
