@@ -361,3 +361,79 @@ def test_rows_of_which_table_are_marked_is_not_guessed(tmp_path) -> None:
     found = log(tmp_path, plan)
     assert edges_of(found) == {}
     assert "break.target" in [code for code, _ in breaks(found)]
+
+
+# ---- MERGE on Delta Lake -----------------------------------------------------------------------------------------
+
+
+def merge(*clauses: str) -> str:
+    return executed(
+        "MergeIntoCommand",
+        "SubqueryAlias s, SubqueryAlias t, `spark_catalog`.`default`.`users`, Delta[version=2, file:/wh/users], (id#1L = id#11L), "
+        + ", ".join(clauses)
+        + ", StructType(StructField(id,LongType,true)), false",
+    )
+
+
+USERS = "Location: TahoeBatchFileIndex [file:/wh/users]\nReadSchema: struct<>\n"
+UPDATES = "Location: PreparedDeltaFileIndex [file:/wh/updates]\nReadSchema: struct<>\n"
+
+
+def joined(below: str) -> str:
+    """The job of a MERGE that joins its source to the target."""
+    return (
+        "== Physical Plan ==\nSortMergeJoin FullOuter (5)\n:- Project (3)\n:  +- Filter (2)\n:     +- "
+        f"{below.splitlines()[0][4:]} (1)\n+- Scan parquet spark_catalog.default.users (4)\n\n\n{below}\n"
+        "(2) Filter\nInput [3]: [id#11L, email#12, op#14]\nCondition : (isnotnull(op#14) AND (op#14 = u))\n\n"
+        "(3) Project\nOutput [3]: [id#11L, upper(email#12) AS email#13, true AS _source_row_present_#30]\n\n"
+        f"(4) Scan parquet spark_catalog.default.users\nOutput [3]: [id#1L, email#2, country#3]\n{USERS}\n"
+        "(5) SortMergeJoin\nLeft keys [1]: [id#11L]\nRight keys [1]: [id#1L]\nJoin type: FullOuter\nJoin condition: None\n\n"
+    )
+
+
+READ_UPDATES = f"(1) Scan parquet spark_catalog.default.updates\nOutput [3]: [id#11L, email#12, op#14]\n{UPDATES}"
+MATERIALISED = "(1) Scan ExistingRDD mergeMaterializedSource\nOutput [3]: [id#11L, email#12, op#14]\n"
+UPDATED = "[Update [condition: (country#3 = x), actions: [`id` = id#1L, `email` = email#13, `country` = country#3]]]"
+
+
+def test_what_the_source_of_a_merge_computes_is_in_the_job_that_joins_it(tmp_path) -> None:
+    inserted = "[Insert [actions: [`id` = id#11L, `email` = null, `country` = null]]]"
+    found = log(tmp_path, merge(UPDATED, inserted), (0, joined(READ_UPDATES)))
+    assert edges_of(found)["default.users merge update"] == [
+        "* <- default.updates.* read",
+        "* <- default.updates.id join",
+        "* <- default.updates.op filter",
+        "* <- default.users.id join",
+        "email <- default.updates.email transformation upper",
+        "email <- default.updates.id conditional",
+        "email <- default.updates.op conditional",
+        "email <- default.users.country conditional",
+        "email <- default.users.id conditional",
+        "id <- default.updates.id identity",
+    ]
+    assert breaks(found) == []
+
+
+@pytest.mark.parametrize(
+    ("clause", "source"),
+    [
+        (UPDATED, MATERIALISED),  # computed before, and read from memory
+        ("[Update [actions: [`email` = concat(email#2, `email` = )]]]", READ_UPDATES),
+        ("[Update [actions: [`id` = id#1L, ... 30 more fields]]]", READ_UPDATES),
+    ],
+    ids=["a source in memory", "a literal like an assignment", "cut"],
+)
+def test_a_merge_of_which_not_all_is_told_is_a_break(tmp_path, clause, source) -> None:
+    found = log(tmp_path, merge(clause), (0, joined(source)))
+    assert not [edge for edge in edges_of(found)["default.users merge update"] if "email" in edge]
+    assert "break.operator" in [code for code, _ in breaks(found)]
+
+
+def test_a_merge_that_only_deletes(tmp_path) -> None:
+    found = log(tmp_path, merge("[Delete []]"), (0, joined(READ_UPDATES)))
+    assert edges_of(found)["default.users merge update"] == [
+        "* <- default.updates.* read",
+        "* <- default.updates.id join",
+        "* <- default.updates.op filter",
+        "* <- default.users.id join",
+    ]

@@ -67,7 +67,7 @@ def modification(reader: RelationReader, root: Tree, operation: str = "") -> tup
         if len(expressions) > len(columns):
             return kind, _lost("an UPDATE sets more columns than its table has")
         pairs = zip(columns, expressions, strict=False)
-        values = _changed([(column.name, value) for column, value in pairs], columns)
+        values = changed_values([(column.name, value) for column, value in pairs], columns)
     return kind, p.Modify(target, None, None, (p.Clause("update", condition, values),))
 
 
@@ -144,7 +144,7 @@ def _assigned(
             found.append(p.Assignment(path or "?", reader.expression(value)))
         else:
             pairs.append((key.fields.get("name") or path, reader.expression(value)))
-    return (*_changed([(str(name), value) for name, value in pairs], columns), *found)
+    return (*changed_values([(str(name), value) for name, value in pairs], columns), *found)
 
 
 def _key(key: Tree) -> str:
@@ -158,7 +158,7 @@ def _key(key: Tree) -> str:
     return ""
 
 
-def _changed(pairs: Sequence[tuple[str, p.Expression]], own: Sequence[p.Named]) -> tuple[p.Assignment, ...]:
+def changed_values(pairs: Sequence[tuple[str, p.Expression]], own: Sequence[p.Named]) -> tuple[p.Assignment, ...]:
     """Values for columns, without those that hand the column itself on; of a struct only the fields that change.
 
     Args:
@@ -221,7 +221,7 @@ def _delta_merge(reader: RelationReader, root: Tree) -> p.Node:
                 return p.Lost((target, source), (), UNKNOWN, "a MERGE sets more columns than its table has")
             pairs = list(zip(names, values, strict=False))
             own = columns if kind == "update" else ()
-            clauses.append(p.Clause(kind, _condition(reader, clause), _changed(pairs, own)))
+            clauses.append(p.Clause(kind, _condition(reader, clause), changed_values(pairs, own)))
     return p.Modify(target, source, reader.optional(root, "condition"), tuple(clauses))
 
 
@@ -344,7 +344,7 @@ def _values(
             value = lower
         if value is not None:
             pairs.append((column.name, reader.expression(_chosen(value, column.id))))
-    return _changed(pairs, own)
+    return changed_values(pairs, own)
 
 
 def _chosen(value: Tree, own: int) -> Tree:
@@ -385,7 +385,7 @@ def _merged_rows(reader: RelationReader, merge: Tree, columns: Sequence[p.Named]
                 if output.name.lower() in names and output.name != _OPERATION
             ]
             own = columns if kind == "update" else ()
-            assignments = _changed(values, own) if kind != "delete" else ()
+            assignments = changed_values(values, own) if kind != "delete" else ()
             clauses.append(p.Clause(kind, condition if condition != p.CONSTANT else None, assignments))
     return p.Modify(reader.relation(target), reader.relation(right), on, tuple(clauses))
 

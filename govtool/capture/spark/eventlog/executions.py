@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from hashlib import blake2b
 
+from govtool.capture.spark import plan as p
 from govtool.capture.spark.definitions import Defined, definition
 from govtool.capture.spark.eventlog.application import Application, Execution
 from govtool.capture.spark.eventlog.environment import host_of, software_of
@@ -69,10 +70,11 @@ class Interpreter:
         self._group = group
         read = {execution.id: self._read(execution) for execution in group}
         # Commands print logical plans, which name the attributes of files and not the files: others of the root do.
+        sources = [each.source for each in read.values() if isinstance(each, PlanText) and each.source is not None]
         for execution in group:
             plan = read[execution.id]
             if isinstance(plan, PlanText) and any(d.code in _LATER for d in (*plan.notes, *plan.flow.breaks)):
-                read[execution.id] = self._read(execution)
+                read[execution.id] = self._read(execution, sources)
         root = next((e for e in group if e.id == e.root), None)
         main = read[root.id] if root is not None else None
         written = [e for e in group if isinstance(plan := read[e.id], PlanText) and plan.write is not None]
@@ -103,10 +105,14 @@ class Interpreter:
         if root is not None:  # else these came after all others of their action
             yield self._action(root, group if not written else [root], read, None)
 
-    def _read(self, execution: Execution) -> PlanText | PlanTextError:
+    def _read(self, execution: Execution, sources: Sequence[p.Node] = ()) -> PlanText | PlanTextError:
         try:
             plan = read_plan(
-                execution.plan, self._names(execution), known=self._known, metadata=execution.registered.metadata
+                execution.plan,
+                self._names(execution),
+                known=self._known,
+                metadata=execution.registered.metadata,
+                sources=sources,
             )
         except PlanTextError as error:
             return error

@@ -6,19 +6,31 @@ The jobs that it starts find files and write them anew; what they say of columns
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from govtool.capture.spark import plan as p
-from govtool.capture.spark.identity import column_path
+from govtool.capture.spark.analyzed.modify import changed_values
+from govtool.capture.spark.identity import Place, column_path
 from govtool.capture.spark.plantext import lists
 from govtool.capture.spark.plantext.expressions import Reader
-from govtool.capture.spark.plantext.tree import Operator
-from govtool.model import EdgeKind
+from govtool.capture.spark.plantext.tree import Operator, Tree
 
 _ASSIGNMENT = re.compile(r"`((?:[^`]|``)+)` = ")
-_ACTIONS = re.compile(r"\b(?:Update|Insert|Delete)\b")
+_ACTIONS = re.compile(r"(?:Update|Insert|Delete)\b")
+_GUARD = re.compile(r"\A\w+ \[condition: (.*?)(?:, actions: |\]\Z)", re.DOTALL)
+_SOURCE = "_source_row_present_#"
+"""By this Delta tells rows that the source has."""
+_MORE = re.compile(r"\.\.\. \d+ more fields")
 
 
-def relation(operator: Operator, kind: str, reader: Reader, known: dict[int, tuple[str, str]]) -> p.Node | None:
+def relation(
+    operator: Operator,
+    kind: str,
+    reader: Reader,
+    known: dict[int, tuple[str, str]],
+    place: Place,
+    sources: Sequence[p.Node] = (),
+) -> p.Node | None:
     """What a command sets the columns of its target to; None if its text does not tell.
 
     Args:
@@ -26,10 +38,12 @@ def relation(operator: Operator, kind: str, reader: Reader, known: dict[int, tup
         kind: ``update``, ``delete`` or ``merge``.
         reader: Of its expressions.
         known: Dataset and column of attributes, by id.
+        place: The target.
+        sources: What jobs of the command say that they merge; see `merged`.
     """
     parts = lists.arguments(operator.fields.get("Arguments", ""))
     if kind == "merge":
-        return _merge(parts, reader, known)
+        return _merge(parts, reader, known, place, sources)
     conditions = [part for part in parts if part.startswith("(") or re.match(r"(?:isnotnull|isnull|NOT )", part)]
     child = _scans({number for part in parts for number in _ids(part)}, known)
     if child is None:
@@ -53,43 +67,52 @@ def relation(operator: Operator, kind: str, reader: Reader, known: dict[int, tup
     return p.Modify(child, None, None, (p.Clause("update", condition, tuple(assignments)),))
 
 
-def _merge(parts: list[str], reader: Reader, known: dict[int, tuple[str, str]]) -> p.Node | None:
-    actions = [part for part in parts if part.startswith("[") and _ACTIONS.search(part)]
+def _merge(
+    parts: list[str], reader: Reader, known: dict[int, tuple[str, str]], place: Place, sources: Sequence[p.Node]
+) -> p.Node | None:
+    """The clauses of a MERGE. The target is told by the ids of its columns; the source by those of a query that one of
+    its jobs runs, or of one table. Where the source is the target itself, whose columns they are is not told.
+    """
     ids = {number for part in parts for number in _ids(part)}
-    child = _scans(ids, known)
-    if child is None or not actions:
+    if any(_MORE.search(part) for part in parts):
+        return None
+    own_names = {place.id, *(name.id for name in place.aliases)}
+    own = {number for number in ids if number in known and known[number][0] in own_names}
+    others = ids - own
+    target = _scans(own, known)
+    source = next((each for each in sources if others <= {output.id for output in p.outputs_of(each)}), None)
+    if source is None:
+        source = _scans(others, known) if others <= set(known) else None
+    if not isinstance(target, p.Scan) or source is None or isinstance(source, p.Join) or not others:
         return None
     conditions = [part for part in parts if part.startswith("(") and "#" in part]
-    if conditions and isinstance(child, p.Join):
-        on = p.Apply("", tuple(reader.condition(part) for part in conditions))
-        child = p.Join(child.left, child.right, on)
-    values: dict[str, list[p.Expression]] = {}
-    for part in actions:
-        for clause in re.split(r"(?<=\]), (?=(?:Update|Insert|Delete)\b)", part[1:-1]):
-            guard = re.search(r"condition: (.*?), actions: ", clause, re.DOTALL)
-            by = (reader.condition(guard[1]),) if guard is not None else ()
-            for name, text in _assignments(clause):
-                own = lists.attribute(text)
-                at = known.get(own[0]) if own is not None else None
-                same = own is not None and at is not None and at[1].lower() == own[1].lower() == name.lower()
-                if same and own is not None and clause.startswith("Update") and _is_target(own[0], known, parts):
-                    continue  # it stays as it is
-                value = reader.expression(text)
-                values.setdefault(name, []).append(p.Steered(value, by) if by else value)
-    outputs = tuple(
-        p.Output(-1 - n, name, found[0] if len(found) == 1 else p.Apply("", tuple(found), EdgeKind.IDENTITY))
-        for n, (name, found) in enumerate(values.items())
-    )
-    return p.Project(child, outputs)
+    on = p.Apply("", tuple(reader.condition(part) for part in conditions)) if conditions else None
+    clauses = []
+    for part in parts:
+        for text in re.split(r"(?<=\]), (?=(?:Update|Insert|Delete)\b)", part[1:-1]) if part.startswith("[") else ():
+            action = _ACTIONS.match(text)
+            if action is None:
+                return None
+            guard = _GUARD.search(text)
+            pairs = [(name, reader.expression(value)) for name, value in _assignments(text)]
+            if len({name for name, _ in pairs}) < len(pairs):
+                return None  # a literal that reads like an assignment
+            clauses.append(
+                p.Clause(
+                    action[0].lower(),
+                    reader.condition(guard[1]) if guard is not None else None,
+                    changed_values(pairs, target.outputs if action[0] == "Update" else ()),
+                )
+            )
+    return p.Modify(target, source, on, tuple(clauses)) if clauses else None
 
 
-def _is_target(number: int, known: dict[int, tuple[str, str]], parts: list[str]) -> bool:
-    """Whether an attribute is one of the table that is merged into: its name stands among the arguments."""
-    dataset = known[number][0]
-    text = " ".join(parts)
-    return (
-        all(f"`{part}`" in text for part in dataset.rsplit("/", 1)[-1].split(".")) or dataset.partition("/")[2] in text
-    )
+def merged(tree: Tree) -> Operator | None:
+    """The source of a MERGE in the plan of a job that joins it to the target; None if there is none."""
+    for operator in tree.operators.values():
+        if operator.name.strip() == "Project" and f" AS {_SOURCE}" in operator.fields.get("Output", ""):
+            return operator
+    return None
 
 
 def _assignments(clause: str) -> list[tuple[str, str]]:

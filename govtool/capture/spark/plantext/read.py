@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from govtool.capture.spark import plan as p
@@ -11,7 +11,7 @@ from govtool.capture.spark.dependencies import Flow
 from govtool.capture.spark.flow import flow_of
 from govtool.capture.spark.plantext import tree as trees
 from govtool.capture.spark.plantext.definitions import defined_in
-from govtool.capture.spark.plantext.dml import relation
+from govtool.capture.spark.plantext.dml import merged, relation
 from govtool.capture.spark.plantext.normal import normalised
 from govtool.capture.spark.plantext.operators import Builder
 from govtool.capture.spark.plantext.rewritten import changed
@@ -48,6 +48,8 @@ class PlanText:
     """What the plan does to the catalog, where that says something of columns."""
     ids: tuple[int, ...] = ()
     """Of the columns that the plan gives, by position."""
+    source: p.Node | None = None
+    """What a job of a MERGE joins to the target."""
 
 
 def read_plan(
@@ -56,6 +58,7 @@ def read_plan(
     *,
     known: Mapping[int, tuple[str, str]] | None = None,
     metadata: Mapping[str, list[dict[str, str]]] | None = None,
+    sources: Sequence[p.Node] = (),
 ) -> PlanText:
     """Read plan text, as ``EXPLAIN FORMATTED`` prints it, or Spark 2's one-line operators.
 
@@ -64,6 +67,7 @@ def read_plan(
         names: How names are read.
         known: Dataset and column of attributes that other plans of the application read.
         metadata: By name of an operator, what the execution's event says of it besides.
+        sources: What jobs of the same action join to the target of a MERGE (`PlanText.source`).
 
     Raises:
         PlanTextError: It is no plan text, or one beyond all measure.
@@ -72,9 +76,9 @@ def read_plan(
     tree = _tree(text)
     several = _writes(tree)
     if several:
-        first, *more = (_read(text, each, names, known, metadata) for each in several)
+        first, *more = (_read(text, each, names, known, metadata, sources) for each in several)
         return replace(first, others=tuple(more))
-    return _read(text, tree, names, known, metadata)
+    return _read(text, tree, names, known, metadata, sources)
 
 
 def _writes(tree: Tree) -> list[Tree]:
@@ -93,6 +97,7 @@ def _read(
     names: Names,
     known: Mapping[int, tuple[str, str]] | None,
     metadata: Mapping[str, list[dict[str, str]]] | None,
+    sources: Sequence[p.Node],
 ) -> PlanText:
     left = {name: list(said) for name, said in (metadata or {}).items()}
     told: dict[int, dict[str, str]] = {}
@@ -112,7 +117,7 @@ def _read(
             builder.node(write.query or write.command)
             attributes = {**(known or {}), **builder.meaning.attributes}
             builder.reader.learn((number, column) for number, (_, column) in attributes.items())
-            node = relation(write.command, write.kind, builder.reader, attributes)
+            node = relation(write.command, write.kind, builder.reader, attributes, write.place, sources)
             if node is None:
                 message = f"{write.kind.upper()}: its text does not tell what it sets, or of which tables"
                 node = p.Lost((), (), "break.operator", message)
@@ -136,8 +141,21 @@ def _read(
         command,
         unplaced=unplaced,
         defined=defined_in(tree, names) if command else None,
+        source=_joined(tree, builder) if write is None else None,
         ids=tuple(output.id for output in p.outputs_of(node)),
     )
+
+
+def _joined(tree: Tree, builder: Builder) -> p.Node | None:
+    """What a job of a MERGE joins to the target; None if it is no such job, or if that was computed before and is read
+    as an RDD or as rows of the driver, which tells nothing.
+    """
+    operator = merged(tree)
+    if operator is None:
+        return None
+    node = builder.node(operator)
+    flow = flow_of(node, expand_views=True)
+    return node if flow.reads and not flow.breaks else None
 
 
 def _tree(text: str) -> Tree:
