@@ -48,9 +48,7 @@ class StatementWalk(TransferWalk):
             temporary = bool(into.args.get("temporary"))
             self._write(into.this, output, "create_table_as", "replace", "temporary" if temporary else "table", tree)
             return
-        self.writes.append(
-            self._taken(Write("", "select", "replace", "query", output, bounds=bounds_of(tree, self)))
-        )
+        self.writes.append(self._taken(Write("", "select", "replace", "query", output, bounds=bounds_of(tree, self))))
 
     def modifying(self, node: exp.Expr, env: Environment | None) -> Output:
         """Walk a data-modifying CTE: its write counts, and its RETURNING is its output."""
