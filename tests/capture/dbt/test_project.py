@@ -209,6 +209,42 @@ def test_models_are_called_as_their_file_and_nothing_else_is(tmp_path: Path):
     assert [d.target for d in read(staging).derivations] == ["orders"]  # read alone, its folder is the root
 
 
+def test_snapshots_are_tables_with_dbts_columns(tmp_path: Path):
+    write(
+        tmp_path,
+        {
+            "dbt_project.yml": "name: shop\n",
+            "snapshots/all.sql": """
+                {% snapshot orders_history %}
+                  {{ config({'strategy': 'timestamp', 'unique_key': ['id', 'shop'], 'updated_at': 'changed'}) }}
+                  with o as (select * from {{ source('raw', 'orders') }}) select id, shop, changed, price from o -- all
+                {% endsnapshot %}
+                {% snapshot shops_history %}
+                  {{ config(strategy='check', unique_key='id', check_cols='all', hard_deletes='new_record',
+                            snapshot_meta_column_names={'dbt_valid_to': 'until'}) }}
+                  select id, name from {{ source('raw', 'shops') }}
+                {% endsnapshot %}
+            """,
+            "models/open.sql": "select * from {{ ref('orders_history') }} where dbt_valid_to is null",
+            "models/shops.sql": "select * from {{ ref('shops_history') }}",
+        },
+    )
+    made = read(tmp_path)
+    assert not made.diagnostics
+    columns = {d.target: [c.path for c in d.columns] for d in made.derivations}
+    own = ["dbt_scd_id", "dbt_updated_at", "dbt_valid_from", "dbt_valid_to"]
+    assert columns["open"] == ["id", "shop", "changed", "price", *own]
+    assert columns["shops"] == ["id", "name", *own[:3], "until", "dbt_is_deleted"]
+    sources = {target: {s for s, t in edges(made) if t == target} for _, target in edges(made)}
+    assert sources["orders_history.dbt_scd_id"] == {"raw.orders.id", "raw.orders.shop", "raw.orders.changed"}
+    assert sources["orders_history.dbt_valid_to"] == {"raw.orders.changed"}
+    assert sources["shops_history.dbt_scd_id"] == {"raw.shops.id"}
+    assert sources["open.price"] == {"orders_history.price"}
+    assert "shops_history.dbt_valid_from" not in sources
+    lines = {d.target: d.statement.line for d in made.derivations if d.statement.file == "snapshots/all.sql"}
+    assert lines == {"orders_history": 2, "shops_history": 6}
+
+
 def test_models_of_packages_on_disk_are_models(tmp_path: Path):
     write(
         tmp_path,

@@ -141,7 +141,11 @@ def test_relations_compare_by_name():
 
 def test_raw_snapshots_tests_and_statements():
     assert texts("{% raw %}{{ a }}{% endraw %}") == ["{{ a }}"]
-    assert texts("{% snapshot s %}select 1{% endsnapshot %}{% test t(m) %}select 2{% endtest %}") == ["select 1"]
+    assert texts("{% snapshot s %}select 1{% endsnapshot %}{% test t(m) %}select 2{% endtest %}") == [
+        "CREATE TABLE s AS WITH dbt_snapshot AS (select 1 ) SELECT dbt_snapshot.*, MD5(CONCAT(CURRENT_TIMESTAMP)) AS "
+        "dbt_scd_id, CURRENT_TIMESTAMP AS dbt_updated_at, CURRENT_TIMESTAMP AS dbt_valid_from, "
+        "NULLIF(CURRENT_TIMESTAMP, CURRENT_TIMESTAMP) AS dbt_valid_to FROM dbt_snapshot;"
+    ]
     assert texts("{% call statement('x') %}select 1{% endcall %}select 2") == ["select 2"]
     assert texts("{% include 'x.sql' %}{% import 'y' as y %}select 1") == ["select 1"]
 

@@ -13,6 +13,7 @@ from pathlib import PurePosixPath
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+from govtool.capture.sql.templates import snapshots
 from govtool.capture.sql.templates.columns import TemplateColumn
 from govtool.capture.sql.templates.macros import adapter_of
 from govtool.capture.sql.templates.unknown import Unknown, plain
@@ -151,12 +152,18 @@ def names(run: Run, unknown: Callable[..., Any], package: str = "") -> dict[str,
     def env_var(name: object = "env_var", default: object = None) -> object:
         return run.given(str(name), unknown(str(name)) if default is None else default)
 
-    def config(*_: object, **options: object) -> str:
+    def config(*given: object, **options: object) -> str:
         run.configured = True
+        if len(given) == 1 and isinstance(given[0], dict) and not options:  # as dbt has it
+            options = given[0]
         run.config.update(
             {k: v for k, v in options.items() if isinstance(v, (str, int, float, bool, list, dict, type(None)))}
         )
         return ""
+
+    def snapshot_tail() -> str:
+        configured, run.config = run.config, {}  # what follows in the file is configured by itself
+        return snapshots.tail(configured)
 
     def give_back(value: object = None) -> object:
         raise Return(value)
@@ -177,6 +184,7 @@ def names(run: Run, unknown: Callable[..., Any], package: str = "") -> dict[str,
     return {
         **builtins,
         "builtins": builtins,
+        snapshots.TAIL: snapshot_tail,
         "target": Target({"type": adapter_of(run.dialect)}),
         "api": {"Relation": _RelationFactory(run), "Column": _ColumnFactory()},
         "project_name": run.project.own.name or unknown("project_name"),

@@ -16,7 +16,7 @@ from jinja2.parser import Parser
 from jinja2.runtime import Context
 from jinja2.utils import missing
 
-from govtool.capture.sql.templates import dbt
+from govtool.capture.sql.templates import dbt, snapshots
 from govtool.capture.sql.templates.rendering import PACKAGE_KEY, Run, current
 from govtool.capture.sql.templates.sandbox import SandboxedTemplates, guarded, tested
 from govtool.capture.sql.templates.unknown import Limit, Unknown, plain
@@ -150,17 +150,28 @@ def _environment() -> SandboxedTemplates:
 
 
 class _Dbt(Extension):
-    """dbt's own tags: the SQL of a snapshot is kept; tests, materializations and docs are left out."""
+    """dbt's own tags: a snapshot is a table of what it selects and of dbt's columns beside it (``snapshots``); tests,
+    materializations and docs are left out.
+    """
 
     tags = {"snapshot", "materialization", "test", "data_test", "docs"}  # noqa: RUF012  Jinja's declaration
 
     def parse(self, parser: Parser) -> Any:
         """Parse one of the tags."""
         tag = next(parser.stream)
+        name = parser.stream.current
         while parser.stream.current.type not in ("block_end", "eof"):
             next(parser.stream)
         body = parser.parse_statements((f"name:end{tag.value}",), drop_needle=True)
-        return body if tag.value == "snapshot" else nodes.Scope([], lineno=tag.lineno)
+        if tag.value != "snapshot":
+            return nodes.Scope([], lineno=tag.lineno)
+        if name.type != "name":
+            return body
+        line = parser.stream.current.lineno
+        head = nodes.TemplateData(snapshots.head(str(name.value)), lineno=tag.lineno)
+        tail = nodes.Call(nodes.Name(snapshots.TAIL, "load", lineno=line), [], [], None, None, lineno=line)
+        end = nodes.TemplateData(snapshots.END, lineno=line)
+        return [nodes.Output([head], lineno=tag.lineno), *body, nodes.Output([end, tail], lineno=line)]
 
 
 class _Changer:
