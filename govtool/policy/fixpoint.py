@@ -22,6 +22,8 @@ from govtool.policy.tokens import ALL, Mode, Token, becomes, mapping
 from govtool.policy.transfer import Transfers
 
 Array = np.ndarray[Any, np.dtype[Any]]
+Bits = list[Array | None]
+"""Tokens of some nodes by mode; None where the graph has none in that mode yet."""
 SWEEP = 4
 """A sweep takes over when the frontiers have followed one of so many edges of the graph."""
 _NONE = np.empty(0, np.int64)
@@ -127,11 +129,14 @@ class Word:
         self.maps = [mapping(tokens, transfers, lattice, i) for i in range(len(transfers.kinds))]
         self.have = [np.zeros(self.n, np.uint64) for _ in Mode]
         self.fresh = [np.zeros(self.n, np.uint64) for _ in Mode]
+        self.modes: set[Mode] = set()
+        """Those in which there are tokens anywhere."""
 
     def run(self, seeds: tuple[Array, Array]) -> list[Array]:
         """Run to the fixpoint from nodes and the bits of each."""
         frontier, values = seeds
         self.fresh[Mode.VALUE][frontier] = values
+        self.modes.add(Mode.VALUE)
         swept = False
         while len(frontier):
             if not swept and self._much(frontier):
@@ -140,7 +145,7 @@ class Word:
             touched = [self._along(frontier, bits)]
             around, owner = self.steps.related(frontier)
             if len(around):
-                touched.append(self._along(around, [b[owner] for b in bits]))
+                touched.append(self._along(around, _at(bits, owner)))
             touched.append(self._out_of_rows(frontier, bits))
             frontier = distinct_nodes(touched, self.n)
         return self.have
@@ -150,11 +155,15 @@ class Word:
         ahead = int(self.forward[frontier + 1].sum(dtype=np.int64) - self.forward[frontier].sum(dtype=np.int64))
         return (self.followed + ahead) * SWEEP > len(self.target)
 
-    def _taken(self, frontier: Array) -> list[Array]:
+    def _here(self, sets: Sequence[Array], nodes: Array) -> Bits:
+        """What some nodes have."""
+        return [sets[mode][nodes] if mode in self.modes else None for mode in Mode]
+
+    def _taken(self, frontier: Array) -> Bits:
         """What is new at some nodes, which from now on they have."""
-        bits = [fresh[frontier] for fresh in self.fresh]
+        bits = self._here(self.fresh, frontier)
         for have, fresh, new in zip(self.have, self.fresh, bits, strict=True):
-            if new.any():
+            if new is not None and new.any():
                 have[frontier] |= new
                 fresh[frontier] = 0
         return bits
@@ -167,6 +176,7 @@ class Word:
             self._pull(level)
         for behind, brought in self._brought(order.late):
             self.fresh[behind][order.late.node] |= brought & ~self.have[behind][order.late.node]
+            self.modes.add(behind)
         around = self.steps.around
         for have, fresh in zip(self.have, self.fresh, strict=True):
             fresh[around] |= have[around]
@@ -177,6 +187,7 @@ class Word:
         """Give nodes what all edges into them bring."""
         for behind, brought in self._brought(level):
             self.have[behind][level.node] |= brought
+            self.modes.add(behind)
 
     def _brought(self, level: Level) -> Iterator[tuple[Mode, Array]]:
         """What all edges into nodes bring them, by the mode behind."""
@@ -186,19 +197,18 @@ class Word:
         source, tag = self.source[edge], self.tag[edge]
         transfer = self.edge_transfer[edge] if len(self.edge_transfer) else None
         stays = ~np.isin(node, self.blocked) if len(self.blocked) else None
-        bits = [have[source] for have in self.have]
-        for behind, carried in self._carried(bits, None, tag, transfer, self.steps.turns):
+        for behind, carried in self._carried(self._here(self.have, source), None, tag, transfer, self.steps.turns):
             brought = np.bitwise_or.reduceat(carried, start)
             if stays is not None:
                 brought[~stays] = 0
             yield behind, brought
 
-    def _along(self, nodes: Array, bits: list[Array]) -> Array:
+    def _along(self, nodes: Array, bits: Bits) -> Array:
         """Follow the edges out of nodes."""
         start, stop = self.forward[nodes].astype(np.int64), self.forward[nodes + 1].astype(np.int64)
         return self._follow(start, stop, bits, self.steps.turns)
 
-    def _out_of_rows(self, nodes: Array, bits: list[Array]) -> Array:
+    def _out_of_rows(self, nodes: Array, bits: Bits) -> Array:
         """Follow the edges that stand for any column of the nodes' datasets."""
         if self.open is None:
             return _NONE
@@ -208,9 +218,9 @@ class Word:
         if not len(some):
             return _NONE
         start = self.forward[rows[some]].astype(np.int64)
-        return self._follow(start, start + self.open[dataset[some]], [b[some] for b in bits], self.steps.opens)
+        return self._follow(start, start + self.open[dataset[some]], _at(bits, some), self.steps.opens)
 
-    def _follow(self, start: Array, stop: Array, bits: list[Array], turns: Mapping[tuple[Mode, Mode], Array]) -> Array:
+    def _follow(self, start: Array, stop: Array, bits: Bits, turns: Mapping[tuple[Mode, Mode], Array]) -> Array:
         """Carry bits over ranges of edges; return the nodes that have something new."""
         edge, owner = spread(start, stop)
         self.followed += len(edge)
@@ -228,25 +238,26 @@ class Word:
                 nodes = target[new]
                 np.bitwise_or.at(self.fresh[behind], nodes, carried[new])
                 found.append(nodes.astype(np.int64))
+                self.modes.add(behind)
         return np.concatenate(found) if found else _NONE
 
     def _carried(
         self,
-        bits: list[Array],
+        bits: Bits,
         owner: Array | None,
         tag: Array,
         transfer: Array | None,
         turns: Mapping[tuple[Mode, Mode], Array],
     ) -> Iterator[tuple[Mode, Array]]:
         """What each edge makes of what is before it, by the mode behind; without owners the bits are those of edges."""
-        some = [bool(b.any()) for b in bits]
+        some = [b if b is not None and b.any() else None for b in bits]
         for behind in Mode:
             carried: Array | None = None
             for before in Mode:
-                table = turns.get((before, behind))
-                if table is None or not some[before]:
+                table, own = turns.get((before, behind)), some[before]
+                if table is None or own is None:
                     continue
-                moved = (bits[before] if owner is None else bits[before][owner]) & table[tag]
+                moved = (own if owner is None else own[owner]) & table[tag]
                 if before is Mode.VALUE and behind is Mode.VALUE and transfer is not None:
                     moved = self._lowered(moved, transfer)
                 carried = moved if carried is None else np.bitwise_or(carried, moved, out=carried)
@@ -266,3 +277,7 @@ class Word:
                 after |= ((before >> np.uint64(bit)) & np.uint64(1)) << np.uint64(to)
             bits[some] = after
         return bits
+
+
+def _at(bits: Bits, places: Array) -> Bits:
+    return [None if b is None else b[places] for b in bits]

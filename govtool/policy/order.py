@@ -22,6 +22,8 @@ from govtool.graph.walk_large import spread
 from govtool.policy.arrays import distinct
 
 Array = np.ndarray[Any, np.dtype[Any]]
+PART = 1 << 17
+"""Edges that are worked on at a time: what they take fits into a processor's cache, and needs no fresh memory."""
 
 
 class Level(NamedTuple):
@@ -37,7 +39,7 @@ class Order(NamedTuple):
     """A graph in order; nodes that nothing enters are on no level."""
 
     levels: list[Level]
-    """Of nearly all nodes the sources are on earlier levels."""
+    """Of nearly all nodes the sources are on earlier levels. Large levels come in parts."""
     late: Level
     """The nodes with a source that is not: circles, and what no ``read`` edge tells."""
 
@@ -45,9 +47,8 @@ class Order(NamedTuple):
 def in_order(index: Index) -> Order:
     """Put the nodes of a graph in order."""
     a = index.arrays
-    base, backward, back_edge = (
-        np.asarray(a[n]).astype(np.int64) for n in ("dataset_base", "backward", "backward_edge")
-    )
+    base, backward = (np.asarray(a[n]).astype(np.int64) for n in ("dataset_base", "backward"))
+    back_edge = np.asarray(a["backward_edge"])
     rank = _ranks(index, base)
     by_rank = np.argsort(rank, kind="stable")
     bounds = np.searchsorted(rank[by_rank], np.arange(int(rank.max(initial=0)) + 2))
@@ -60,12 +61,24 @@ def in_order(index: Index) -> Order:
 
     for low, high in itertools.pairwise(bounds.tolist()):
         datasets = np.sort(by_rank[low:high])
-        nodes, _ = spread(base[datasets], base[datasets + 1])
-        edges, _ = spread(backward[base[datasets]], backward[base[datasets + 1]])
-        if len(edges):
-            levels.append(level(nodes, edges))
+        first, last = backward[base[datasets]], backward[base[datasets + 1]]
+        for start, end in _cuts(np.cumsum(last - first)):
+            nodes, _ = spread(base[datasets[start:end]], base[datasets[start:end] + 1])
+            edges, _ = spread(first[start:end], last[start:end])
+            if len(edges):
+                levels.append(level(nodes, edges))
     late = _late(index, np.repeat(rank, base[1:] - base[:-1]))
     return Order(levels, level(late, spread(backward[late], backward[late + 1])[0]))
+
+
+def _cuts(sums: Array) -> Iterator[tuple[int, int]]:
+    """Ranges of things with about ``PART`` edges each, by the running sums of these."""
+    low, before = 0, 0
+    sums = sums.astype(np.int64)  # else each search would convert all of them
+    while low < len(sums):
+        high = max(low + 1, int(np.searchsorted(sums, before + PART, side="right")))
+        yield low, high
+        low, before = high, int(sums[high - 1])
 
 
 def _ranks(index: Index, base: Array) -> Array:
@@ -100,7 +113,7 @@ def _late(index: Index, rank: Array) -> Array:
     """Nodes with a source that is not of a lower rank; what they take from themselves does not count."""
     forward, target = np.asarray(index.forward), np.asarray(index.edge_target)
     found = []
-    for low, high in _pieces(forward, 1 << 22):
+    for low, high in _cuts(forward[1:]):
         first, last = int(forward[low]), int(forward[high])
         counts = (forward[low + 1 : high + 1] - forward[low:high]).astype(np.int64)
         into = target[first:last]
@@ -108,12 +121,3 @@ def _late(index: Index, rank: Array) -> Array:
         own = np.searchsorted(forward[low : high + 1], wrong + first, side="right") - 1 + low
         found.append(into[wrong[own != into[wrong]]])
     return distinct(np.concatenate(found)).astype(np.int64) if found else np.empty(0, np.int64)
-
-
-def _pieces(forward: Array, size: int) -> Iterator[tuple[int, int]]:
-    """Ranges of nodes with about so many edges each."""
-    low, count = 0, len(forward) - 1
-    while low < count:
-        high = min(count, max(low + 1, int(np.searchsorted(forward, int(forward[low]) + size, side="right")) - 1))
-        yield low, high
-        low = high
