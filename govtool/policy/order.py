@@ -110,14 +110,15 @@ def _reads(index: Index, base: Array) -> tuple[Array, Array]:
 
 
 def _late(index: Index, rank: Array) -> Array:
-    """Nodes with a source that is not of a lower rank; what they take from themselves does not count."""
+    """Nodes with a source that is not of a lower rank.
+
+    They themselves are such a source: a condition on a column makes an influence of its value, a mask another token.
+    """
     forward, target = np.asarray(index.forward), np.asarray(index.edge_target)
     found = []
     for low, high in _cuts(forward[1:]):
         first, last = int(forward[low]), int(forward[high])
         counts = (forward[low + 1 : high + 1] - forward[low:high]).astype(np.int64)
         into = target[first:last]
-        wrong = np.flatnonzero(np.repeat(rank[low:high], counts) >= rank[into])
-        own = np.searchsorted(forward[low : high + 1], wrong + first, side="right") - 1 + low
-        found.append(into[wrong[own != into[wrong]]])
+        found.append(into[np.repeat(rank[low:high], counts) >= rank[into]])
     return distinct(np.concatenate(found)).astype(np.int64) if found else np.empty(0, np.int64)

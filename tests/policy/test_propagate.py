@@ -10,8 +10,11 @@ from hypothesis import strategies as st
 from policy_samples import MASKS, TODAY, policy, random_graph, random_seeds
 
 from govtool.app.index import index_of
+from govtool.capture.sql.extract import Options, extract
+from govtool.capture.sql.files import Script
 from govtool.graph.paths import ancestors
-from govtool.model import VALUE_FLOW, EdgeKind
+from govtool.model import VALUE_FLOW, ColumnRef, EdgeKind
+from govtool.policy import fixpoint
 from govtool.policy.propagate import propagate
 from govtool.policy.tokens import Mode
 from govtool.policy.transfer import transfers
@@ -147,3 +150,17 @@ def test_more_classes_than_a_word_has_bits(derivations, data):
     found = reached(index, many)
     assert {f for f in found if not f[2].startswith("p.n")} == reached(index, seeds)
     assert len({f[2] for f in found if f[2].startswith("p.n")}) == 90
+
+
+def test_what_a_column_decides_over_itself_is_found_by_a_sweep_too(monkeypatch):
+    monkeypatch.setattr(fixpoint, "SWEEP", 10**9)
+    text = """
+        create table b (y text); create table a (y text);
+        insert into a (y) select y from b;
+        update a set y = case when y = 'x' then 'z' end;
+        create table c as select y from a
+    """
+    index = index_of(extract([Script("q.sql", text)], Options(dialect="postgres")).derivations)
+    found = reached(index, {index.find(ColumnRef("b", "y")): ("p.id",)})
+    told = {(index.name(node), mode) for node, mode, _, _ in found}
+    assert {("a.y", VALUE), ("a.y", INFLUENCE), ("c.y", VALUE), ("c.y", INFLUENCE)} <= told
