@@ -14,10 +14,12 @@ from typing import Any
 
 from bench import programs, spark_overhead
 
+TITLE = "## Spark jobs: what is understood, and what recording them costs"
+
 
 def section() -> str:
     """Measure, and return the section of the page."""
-    return "\n".join([_accuracy(), "", spark_overhead.section()])
+    return "\n".join([TITLE, "", _accuracy(), "", spark_overhead.section()])
 
 
 def session_in(folder: Path, more: Mapping[str, str] | None = None) -> Any:

@@ -91,10 +91,9 @@ def section(rounds: int = ROUNDS, rows: int = 2_000_000) -> str:
     jobs, whole = _jobs(rounds, rows)
     return "\n".join(
         [
-            f"One write over {rows:,} rows, {statistics.median(plain):.2f} s plain (median), {TURNS} times in each of "
-            f"three sessions of one application, in turns; load {os.getloadavg()[0]:.1f}. Goal: less than 3%. What is "
-            f"left to write down when an action has ended takes {statistics.median(turns['after']) * 1000:.0f} ms "
-            "(median) of a thread beside the job.",
+            f"One write over {rows:,} rows, {statistics.median(plain):.2f} s plain (median), {TURNS} times in each of",
+            "three sessions of one application, in turns. Goal: less than 3%. What is left to write down when an",
+            f"action has ended takes {statistics.median(turns['after']) * 1000:.0f} ms (median) of a thread beside the job.",
             "",
             table(["an action", "against plain beside it, median", "95% interval of it", "all actions"], compared),
             "",
