@@ -89,11 +89,12 @@ def section(rounds: int = ROUNDS, rows: int = 2_000_000) -> str:
         total = sum(times[name]) / sum(plain)
         compared.append([label, f"**{statistics.median(ratios):.3f}**", f"{low:.3f} to {high:.3f}", f"{total:.3f}"])
     jobs, whole = _jobs(rounds, rows)
+    left = statistics.median(turns["after"]) * 1000
     return "\n".join(
         [
             f"One write over {rows:,} rows, {statistics.median(plain):.2f} s plain (median), {TURNS} times in each of",
             "three sessions of one application, in turns. Goal: less than 3%. What is left to write down when an",
-            f"action has ended takes {statistics.median(turns['after']) * 1000:.0f} ms (median) of a thread beside the job.",
+            f"action has ended takes {left:.0f} ms (median) of a thread beside the job.",
             "",
             table(["an action", "against plain beside it, median", "95% interval of it", "all actions"], compared),
             "",
