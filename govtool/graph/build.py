@@ -30,7 +30,7 @@ from govtool.graph.codes import (
     STAR_BIT,
     WHOLE,
 )
-from govtool.graph.columns import Collector
+from govtool.graph.columns import Collector, numbered
 from govtool.graph.digests import dataset_digests
 from govtool.graph.fold import KEEPS, REFILLS, REMAKES, fold
 from govtool.graph.paths import ancestors
@@ -127,11 +127,11 @@ class _Builder:
 
         c = self.columns
         select = self.strings.add("select")
-        group = _combine(c["d.source"], np.where(c["d.session"] > 0, c["d.session"], c["d.file"]), c["d.session"] > 0)
+        group = numbered(c["d.source"], np.where(c["d.session"] > 0, c["d.session"], c["d.file"]), c["d.session"] > 0)
         seen = np.array(sorted(set(c["d.first_seen"].tolist()), key=self.strings.texts.__getitem__), np.int64)
         rank = np.zeros(len(self.strings.texts), np.int64)
         rank[seen] = np.arange(len(seen))
-        time = _combine(rank[c["d.first_seen"]], c["d.line"])
+        time = numbered(rank[c["d.first_seen"]], c["d.line"])
         n = len(self.dataset_names)
         # INSERT OVERWRITE, COPY and LOAD fill a table anew and leave its declaration alone.
         fills = [i for i in np.unique(c["d.kind"]).tolist() if self.strings.texts[i].startswith(_FILLS)]
@@ -382,7 +382,7 @@ class _Builder:
         import numpy as np
 
         c = self.columns
-        number = _combine(
+        number = numbered(
             c["d.source"], c["d.file"], c["d.session"], c["d.first_seen"], c["d.line"], c["d.fingerprint"]
         )
         live = np.flatnonzero(self.alive)
@@ -471,18 +471,6 @@ class _Builder:
             "derivations": int(np.count_nonzero(self.mode != DROP)),
             "opaque_rows": bool(self.out["dataset_opaque"].any()),
         }
-
-
-def _combine(*columns: Any) -> Any:
-    """Number the distinct rows of several columns; the numbers are in the order of the rows."""
-    import numpy as np
-
-    number = np.unique(columns[0], return_inverse=True)[1].astype(np.int64)
-    for column in columns[1:]:
-        ids = np.unique(column, return_inverse=True)[1].astype(np.int64)
-        width = int(ids.max()) + 1 if len(ids) else 1
-        number = np.unique(number * width + ids, return_inverse=True)[1].astype(np.int64)
-    return number
 
 
 def _labels(functions: Any, reasons: Any) -> tuple[Any, Any, Any]:

@@ -74,7 +74,7 @@ class Collector:
         for name in (*_SCALARS, *_STATEMENT):
             self._put(f"d.{name}", self._text(batch.column(name)))
         for name in ("line", "count", "min_group"):
-            self._put(f"d.{name}", _numbers(batch.column(name)))
+            self._put(f"d.{name}", numbers_of(batch.column(name)))
         self._put("d.complete", _booleans(batch.column("columns_complete")))
         rows = np.arange(base, self.derivations)
         for prefix, name in (("o", "columns"), ("e", "edges"), ("g", "diagnostics")):
@@ -84,16 +84,16 @@ class Collector:
             getattr(self, f"_{name}")(array.flatten())
 
     def _columns(self, items: Any) -> None:
-        fields = _fields(items)
+        fields = fields_of(items)
         self._put("o.path", self._text(fields["path"]))
         self._put("o.type", self._text(fields["type"]))
 
     def _edges(self, items: Any) -> None:
-        fields = _fields(items)
+        fields = fields_of(items)
         for name in _EDGE_TEXT:
             self._put(f"e.{name}", self._text(fields[name]))
-        self._put("e.kind", _numbers(fields["kind"]))
-        self._put("e.arm", _numbers(fields["arm"]))
+        self._put("e.kind", numbers_of(fields["kind"]))
+        self._put("e.arm", numbers_of(fields["arm"]))
         self._put("e.star", _booleans(fields["star"]))
         self._put("e.masking", _booleans(fields["masking"]))
 
@@ -110,15 +110,29 @@ class Collector:
         return self.strings.numbers(array)
 
 
-def _fields(items: Any) -> dict[str, Any]:
+def fields_of(items: Any) -> dict[str, Any]:
+    """The fields of an Arrow array of structs by name."""
     names = [field.name for field in items.type]
     return dict(zip(names, items.flatten(), strict=True))
 
 
-def _numbers(array: Any) -> Any:
+def numbers_of(array: Any) -> Any:
+    """An Arrow array of numbers as numpy; 0 where there is none."""
     if array.null_count:
         array = array.fill_null(0)
     return array.to_numpy(zero_copy_only=False)
+
+
+def numbered(*columns: Any) -> Any:
+    """Number the distinct rows of several columns; the numbers are in the order of the rows."""
+    import numpy as np
+
+    number = np.unique(columns[0], return_inverse=True)[1].astype(np.int64)
+    for column in columns[1:]:
+        ids = np.unique(column, return_inverse=True)[1].astype(np.int64)
+        width = int(ids.max()) + 1 if len(ids) else 1
+        number = np.unique(number * width + ids, return_inverse=True)[1].astype(np.int64)
+    return number
 
 
 def _booleans(array: Any) -> Any:

@@ -15,9 +15,9 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 
+from govtool.graph.arrays import distinct
 from govtool.graph.codes import KIND_MASK, UPDATE
 from govtool.model.kinds import EdgeKind
-from govtool.policy.arrays import distinct
 from govtool.policy.finding import Finding, Verdict
 from govtool.policy.judge import Approvals, tokens_of
 from govtool.policy.load import Placed

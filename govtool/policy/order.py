@@ -17,9 +17,10 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 
+from govtool.graph.arrays import distinct
 from govtool.graph.index import Index
+from govtool.graph.ranks import ranks
 from govtool.graph.walk_large import spread
-from govtool.policy.arrays import distinct
 
 Array = np.ndarray[Any, np.dtype[Any]]
 PART = 1 << 17
@@ -83,19 +84,8 @@ def _cuts(sums: Array) -> Iterator[tuple[int, int]]:
 
 def _ranks(index: Index, base: Array) -> Array:
     """Per dataset how many reads lie below it at most; those on or behind a circle come last."""
-    source, target = _reads(index, base)
-    order = np.argsort(source, kind="stable")
-    after, offsets = target[order], np.searchsorted(source[order], np.arange(index.dataset_count + 1))
-    waiting = np.bincount(target, minlength=index.dataset_count)
-    rank = np.full(index.dataset_count, -1, np.int32)
-    ready, number = np.flatnonzero(waiting == 0), 0
-    while len(ready):
-        rank[ready] = number
-        into = after[spread(offsets[ready], offsets[ready + 1])[0]]
-        np.subtract.at(waiting, into, 1)
-        ready = distinct(into[waiting[into] == 0])
-        number += 1
-    rank[rank < 0] = number
+    rank = ranks(*_reads(index, base), index.dataset_count)
+    rank[rank < 0] = rank.max(initial=-1) + 1
     return rank
 
 

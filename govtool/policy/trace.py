@@ -10,10 +10,10 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 
+from govtool.graph.arrays import distinct, distinct_nodes
 from govtool.graph.index import Index
 from govtool.graph.walk_large import spread
 from govtool.model.kinds import EdgeKind
-from govtool.policy.arrays import distinct, distinct_nodes
 from govtool.policy.propagate import Propagation
 from govtool.policy.tokens import Mode, Token, becomes
 

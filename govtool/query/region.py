@@ -28,6 +28,8 @@ class Region:
     def __init__(self, index: Index, not_needed: Collection[EdgeKind], fills: Collection[str]) -> None:
         import numpy as np
 
+        from govtool.graph.ranks import Ways
+
         a = index.resident().arrays
         self._a = a
         self._base = np.asarray(a["dataset_base"]).astype(np.int64)
@@ -37,7 +39,7 @@ class Region:
         self._own = self._of[source] == self._of[target]
         kind = np.asarray(a["edge_tag"]) & KIND_MASK
         used = ~self._own & ~np.isin(kind, [int(k) for k in not_needed])
-        self._next = _Ways(source[used], target[used], len(self._of))
+        self._next = Ways(source[used], target[used], len(self._of))
         pairs = np.unique(self._of[source[used]] * self._datasets + self._of[target[used]])
         self._from, self._to = pairs // self._datasets, pairs % self._datasets
         self._fills = [MODES.index(mode) for mode in fills]
@@ -46,10 +48,12 @@ class Region:
         """The datasets that decide what the deletion of these nodes takes."""
         import numpy as np
 
+        from govtool.graph.ranks import Ways
+
         hit = self._touched(np.array(sorted(gone), np.int64))
         doubtful = self._touched(self._doubtful()) | self._behind_loops()
         region = hit.copy()
-        before = _Ways(self._to, self._from, self._datasets)
+        before = Ways(self._to, self._from, self._datasets)
         front = np.flatnonzero(hit)
         while len(front):
             found = np.unique(before.after(front))
@@ -61,15 +65,15 @@ class Region:
         """The datasets of nodes and of all that hangs on them; what is said of rows is said of all columns."""
         import numpy as np
 
+        from govtool.graph.walk_large import spread
+
         seen = np.zeros(len(self._of), bool)
         front = nodes
         while len(front):
             seen[front] = True
             found = np.unique(self._next.after(front))
             rows = found[self._base[self._of[found]] == found]
-            spans = self._base[self._of[rows] + 1] - rows
-            columns = np.repeat(rows, spans) + _counted(spans)
-            found = np.union1d(found, columns)
+            found = np.union1d(found, spread(rows, self._base[self._of[rows] + 1])[0])
             front = found[~seen[found]]
         touched = np.zeros(self._datasets, bool)
         touched[self._of[seen]] = True
@@ -101,38 +105,10 @@ class Region:
         return np.flatnonzero(~sure)
 
     def _behind_loops(self) -> Any:
-        """The datasets in loops and all that hang on them: what is left when sources are taken away again and again."""
-        import numpy as np
+        """The datasets in loops and all that hang on them."""
+        from govtool.graph.ranks import ranks
 
-        after = _Ways(self._from, self._to, self._datasets)
-        waiting = np.bincount(self._to, minlength=self._datasets)
-        left = np.ones(self._datasets, bool)
-        front = np.flatnonzero(waiting == 0)
-        while len(front):
-            left[front] = False
-            into = after.after(front)
-            np.subtract.at(waiting, into, 1)
-            into = np.unique(into)
-            front = into[waiting[into] == 0]
-        return left
-
-
-class _Ways:
-    """Pairs of numbers by their first."""
-
-    def __init__(self, first: Any, second: Any, count: int) -> None:
-        import numpy as np
-
-        order = np.argsort(first, kind="stable")
-        self._second = second[order]
-        self._offsets = np.concatenate([[0], np.cumsum(np.bincount(first, minlength=count))])
-
-    def after(self, numbers: Any) -> Any:
-        """The second of all pairs that begin with these, as often as there are."""
-        import numpy as np
-
-        spans = self._offsets[numbers + 1] - self._offsets[numbers]
-        return self._second[np.repeat(self._offsets[numbers], spans) + _counted(spans)]
+        return ranks(self._from, self._to, self._datasets) < 0
 
 
 def _owners(offsets: Any) -> Any:
@@ -141,11 +117,3 @@ def _owners(offsets: Any) -> Any:
 
     bounds: Any = np.asarray(offsets).astype(np.int64)
     return np.repeat(np.arange(len(bounds) - 1), bounds[1:] - bounds[:-1])
-
-
-def _counted(spans: Any) -> Any:
-    """0, 1 … for each span, one behind the other."""
-    import numpy as np
-
-    ends = np.cumsum(spans)
-    return np.arange(int(ends[-1]) if len(ends) else 0) - np.repeat(ends - spans, spans)

@@ -16,7 +16,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from govtool.graph.columns import Strings
+from govtool.graph.columns import Strings, fields_of, numbered, numbers_of
 from govtool.graph.digests import WORDS, unequal
 from govtool.model.derivation import HIDDEN as UNKNOWN
 
@@ -93,7 +93,7 @@ class Survey:
                 self._put("signature", np.zeros((n, WORDS), np.uint64))
             else:
                 self._put("seen", self._text(batch.column("first_seen")))
-                self._put("line", _numbers(batch.column("line")))
+                self._put("line", numbers_of(batch.column("line")))
                 self._put("signature", self._signatures(batch, text))
             place += n
             self._count += n
@@ -197,7 +197,7 @@ class Survey:
         if self._rows is None:
             joined = {name: np.concatenate(parts) for name, parts in self._parts.items()}
             self._parts = {name: [values] for name, values in joined.items()}
-            group = _numbered(*(joined.pop(f"group_{name}") for name in ("source", "name", "session")))
+            group = numbered(*(joined.pop(f"group_{name}") for name in ("source", "name", "session")))
             joined["target"] = joined["target"].astype(np.int64)
             self._rows = _Rows(group=group, **joined)
         return self._rows
@@ -216,7 +216,7 @@ class Survey:
         import numpy as np
 
         array = batch.column("edges")
-        fields = _fields(array)
+        fields = fields_of(array.flatten())
         rows = np.repeat(np.arange(count, dtype=np.int64), np.diff(array.offsets.to_numpy()))
         star = self._text(fields["source_path"]) == self._strings.add(UNKNOWN)
         source = self._text(fields["source_dataset"]).astype(np.int64)
@@ -231,11 +231,11 @@ class Survey:
 
         complete = batch.column("columns_complete").to_numpy(zero_copy_only=False)
         columns, edges = batch.column("columns"), batch.column("edges")
-        output, fields = _fields(columns), _fields(edges)
+        output, fields = fields_of(columns.flatten()), fields_of(edges.flatten())
         path, kind = self._text(output["path"]), self._text(output["type"])
         ends = {name: self._text(fields[name]).astype(np.int64) for name in _EDGES}
-        arm = _numbers(fields["arm"]).astype(np.int64)
-        tag = _numbers(fields["kind"]).astype(np.int64)
+        arm = numbers_of(fields["arm"]).astype(np.int64)
+        tag = numbers_of(fields["kind"]).astype(np.int64)
         for bit, name in ((8, "star"), (9, "masking")):
             tag |= fields[name].to_numpy(zero_copy_only=False).astype(np.int64) << bit
         told = np.stack(
@@ -315,25 +315,3 @@ def _moved(r: _Rows, sides: Sequence[Any], texts: list[str]) -> tuple[Any, Any]:
         orders.append(np.concatenate([mark[by_place], later.astype(np.uint64)], axis=1))
     elsewhere, otherwise = (np.unique(groups_of[0][(a != b).any(axis=1)]) for a, b in (places, orders))
     return np.union1d(elsewhere, uneven), np.union1d(otherwise, uneven)
-
-
-def _fields(lists: Any) -> dict[str, Any]:
-    items = lists.flatten()
-    names = [field.name for field in items.type]
-    return dict(zip(names, items.flatten(), strict=True))
-
-
-def _numbers(array: Any) -> Any:
-    return (array.fill_null(0) if array.null_count else array).to_numpy(zero_copy_only=False)
-
-
-def _numbered(*columns: Any) -> Any:
-    """Number the distinct rows of several columns."""
-    import numpy as np
-
-    number = np.unique(columns[0], return_inverse=True)[1].astype(np.int64)
-    for column in columns[1:]:
-        ids = np.unique(column, return_inverse=True)[1].astype(np.int64)
-        width = int(ids.max()) + 1 if len(ids) else 1
-        number = np.unique(number * width + ids, return_inverse=True)[1].astype(np.int64)
-    return number

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from govtool.capture.spark import plan as p
-from govtool.capture.spark.analyzed.tree import Tree, id_of, is_tree, number, snake, tree_of, trees
+from govtool.capture.spark.analyzed.tree import Tree, folded, id_of, is_tree, number, snake, tree_of, trees
 from govtool.capture.spark.catalyst import TRANSPARENT, function_name
 from govtool.capture.spark.identity import column_path
 from govtool.model import EdgeKind
@@ -39,20 +39,8 @@ class ExpressionReader:
         return self.optional(tree, key) or p.CONSTANT
 
     def expression(self, root: Tree) -> p.Expression:
-        """Return an expression; the children first, on a stack of its own."""
-        done: list[p.Expression] = []
-        stack: list[tuple[Tree, bool]] = [(root, False)]
-        while stack:
-            tree, seen = stack.pop()
-            if seen or not tree.children:
-                count = len(tree.children)
-                children = done[len(done) - count :] if count else []
-                del done[len(done) - count :]
-                done.append(self._expression(tree, children))
-            else:
-                stack.append((tree, True))
-                stack.extend((child, False) for child in reversed(tree.children))
-        return done[0]
+        """Return an expression."""
+        return folded(root, self._expression)
 
     def _expression(self, tree: Tree, children: list[p.Expression]) -> p.Expression:
         name = tree.name

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from govtool.capture.spark import plan as p
 from govtool.capture.spark.analyzed.expressions import ExpressionReader
 from govtool.capture.spark.analyzed.places import place_of, table_parts, type_text
-from govtool.capture.spark.analyzed.tree import Json, Tree, id_of, is_tree, named, number, snake, tree_of, trees
+from govtool.capture.spark.analyzed.tree import Json, Tree, folded, id_of, is_tree, named, number, snake, tree_of, trees
 from govtool.capture.spark.catalyst import function_name
 from govtool.capture.spark.identity import Place, column_path, table_name
 from govtool.capture.spark.lost import LOST
@@ -37,20 +37,8 @@ class RelationReader(ExpressionReader):
         self.columns: dict[str, tuple[tuple[str, str], ...]] = {}
 
     def relation(self, root: Tree) -> p.Node:
-        """Return a relation; the children first, on a stack of its own."""
-        done: list[p.Node] = []
-        stack: list[tuple[Tree, bool]] = [(root, False)]
-        while stack:
-            tree, seen = stack.pop()
-            if seen or not tree.children:
-                count = len(tree.children)
-                children = done[len(done) - count :] if count else []
-                del done[len(done) - count :]
-                done.append(self._node(tree, children))
-            else:
-                stack.append((tree, True))
-                stack.extend((child, False) for child in reversed(tree.children))
-        return done[0]
+        """Return a relation."""
+        return folded(root, self._node)
 
     def _node(self, tree: Tree, children: list[p.Node]) -> p.Node:
         read: Callable[[Tree, list[p.Node]], p.Node] | None = getattr(self, f"_{snake(tree.name)}", None)

@@ -6,13 +6,14 @@ lists themselves.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from govtool.capture.spark import plan as p
 
 Json = Mapping[str, Any]
+T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -57,6 +58,23 @@ def nodes_of(root: Tree) -> list[Json]:
         found.append(tree.fields)
         stack.extend(reversed(tree.children))
     return found
+
+
+def folded(root: Tree, make: Callable[[Tree, list[T]], T]) -> T:
+    """What ``make`` makes of a tree and of what it made of its children; on a stack of its own."""
+    done: list[T] = []
+    stack: list[tuple[Tree, bool]] = [(root, False)]
+    while stack:
+        tree, seen = stack.pop()
+        if seen or not tree.children:
+            count = len(tree.children)
+            children = done[len(done) - count :] if count else []
+            del done[len(done) - count :]
+            done.append(make(tree, children))
+        else:
+            stack.append((tree, True))
+            stack.extend((child, False) for child in reversed(tree.children))
+    return done[0]
 
 
 def is_tree(value: object) -> bool:

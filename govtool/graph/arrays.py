@@ -7,7 +7,7 @@ from typing import Any
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-import numpy as np
+import numpy as np  # noqa: TID253 - imported only where graphs are large, or by what has numpy already
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
