@@ -364,8 +364,8 @@ def section(sizes: tuple[int, int] = (1_000_000, 10_000_000)) -> str:
     return f"""{TITLE}
 
 Generated warehouses (`bench/graph.py`); medians of {ROUNDS} rounds in turn, wall (CPU). DuckDB
-{spreads[0]["duckdb_version"]} has its tables in memory and all cores, govtool its index mapped and one core; both must
-find the same.
+{spreads[0]["duckdb_version"]} has its tables in memory, govtool its index mapped; both have all cores, and must find
+the same.
 
 Propagation of {CLASSES} classes, each of {NAMES} names of columns, to their fixpoint; a fact is a column, a class, and
 whether it is there as a value or as an influence. In SQL: one recursive query with UNION, a row a fact. Goal: 20 times.

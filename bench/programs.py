@@ -14,7 +14,7 @@ from govtool.model import ROWS, Derivation
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from govtool.capture.spark.eventlog.executions import Executed
+    from govtool.capture.spark.executed import Executed
     from govtool.spark.live.listener import Recorder
 
 FOLDER = Path(__file__).parents[1] / "fixtures" / "spark" / "programs"

@@ -22,7 +22,7 @@ from govtool.model import ColumnRef, Derivation
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from govtool.capture.spark.eventlog.executions import Executed
+    from govtool.capture.spark.executed import Executed
 
 TITLE = "## The OpenLineage listener"
 

@@ -3,59 +3,19 @@
 The analyzer has resolved every name: an attribute has an expression id, and says whose output it is. What is left is to
 follow ids through the operators down to tables, and to call clauses by the names of our kinds. Nothing of the extractor
 is used.
-
-The plan comes as JSON (``TreeNode.toJSON``): every node a list of itself and all below it in preorder. What that leaves
-out, the projections of ``Expand``, is asked for over py4j.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from bench.oracles.spark_tree import Tree, holds, items_of, projections_of, read
 from bench.oracles.views import CONDITIONAL, VALUE, WINDOW, Column, Deps
 
 MAX_ROUNDS = 50
-
-
-class Tree:
-    """A node of a plan or of an expression: its class without the package, its fields, its children."""
-
-    __slots__ = ("children", "fields", "kind")
-
-    def __init__(self, fields: dict[str, Any], children: list[Tree]) -> None:
-        self.kind = (
-            fields["class"].rpartition(".")[2].rpartition("$")[2] or fields["class"].rstrip("$").rpartition(".")[2]
-        )
-        self.fields = fields
-        self.children = children
-
-    def tree(self, name: str) -> Tree:
-        """A field that is a tree: a child by its number, or one of its own."""
-        value = self.fields[name]
-        return self.children[value] if isinstance(value, int) else read(value)
-
-    def trees(self, name: str) -> list[Tree]:
-        """A field that is a list of trees."""
-        return [self.children[item] if isinstance(item, int) else read(item) for item in self.fields.get(name) or ()]
-
-    @property
-    def id(self) -> int:
-        """The expression id."""
-        return int(self.fields["exprId"]["id"])
-
-
-def read(nodes: list[dict[str, Any]]) -> Tree:
-    """The tree that a list in preorder is."""
-    items = iter(nodes)
-
-    def node() -> Tree:
-        fields = next(items)
-        return Tree(fields, [node() for _ in range(fields["num-children"])])
-
-    return node()
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,34 +76,13 @@ def lineage_of(plan: Any) -> PlanLineage:
         NotReadError: it holds an operator that is not known here.
     """
     text = plan.toJSON()
-    reader = Reader(_projections(plan) if ".Expand" in text else {})
+    reader = Reader(projections_of(plan) if ".Expand" in text else {})
     outputs = reader.outputs(read(json.loads(text)), {})
     names = [name for _, name, _ in outputs]
     if plan.nodeName() == "CreateViewCommand":
-        given = [item._1() for item in _items(plan.userSpecifiedColumns())]
+        given = [item._1() for item in items_of(plan.userSpecifiedColumns())]
         names = given or names
     return PlanLineage(names, [value.deps for _, _, value in outputs], reader.referenced)
-
-
-def _projections(plan: Any) -> dict[tuple[int, ...], list[list[Tree]]]:
-    """The projections of each Expand, by the ids of its output."""
-    found: dict[tuple[int, ...], list[list[Tree]]] = {}
-    waiting = [plan]
-    while waiting:
-        node = waiting.pop()
-        if node.nodeName() == "Expand":
-            ids = tuple(attribute.exprId().id() for attribute in _items(node.output()))
-            rows = [[read(json.loads(item.toJSON())) for item in _items(row)] for row in _items(node.projections())]
-            found[ids] = rows
-        waiting.extend(_items(node.children()))
-        waiting.extend(_items(node.subqueries()))
-        waiting.extend(child for child in _items(node.innerChildren()) if hasattr(child, "output"))
-    return found
-
-
-def _items(sequence: Any) -> Iterator[Any]:
-    for position in range(sequence.size()):
-        yield sequence.apply(position)
 
 
 _TRANSPARENT = frozenset(
@@ -181,10 +120,6 @@ _COMMON = -1
 
 _RANKS = frozenset({"Rank", "DenseRank", "PercentRank", "CumeDist", "RowNumber", "NTile"})
 """Window functions that take no value: the columns of ORDER BY that the plan gives them are the window's."""
-
-
-def _holds(node: Tree, kind: str) -> bool:
-    return node.kind == kind or any(_holds(child, kind) for child in node.children)
 
 
 class Reader:
@@ -280,7 +215,7 @@ class Reader:
         made = node.trees("aggregateExpressions")
         # PIVOT in two steps: the first groups by the pivot's column, too, which the second undoes.
         groups = groups[: len(groups) - self._pivots.pop(id(node), 0)]
-        if any(_holds(item, "PivotFirst") for item in made):
+        if any(holds(item, "PivotFirst") for item in made):
             self._pivots[id(node.children[0])] = 1
         bound = self._below(node, outer)
         for item in groups:

@@ -13,6 +13,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -34,6 +35,7 @@ from govtool.app.sql import (
 )
 from govtool.errors import UsageError
 from govtool.model import Derivation, Diagnostic
+from govtool.model.spread import buckets_for, number_of
 from govtool.store import Changes, Fragment
 from govtool.store.names import DEFAULT_BRANCH
 
@@ -61,7 +63,7 @@ class IngestResult:
     shortfalls: tuple[Shortfall, ...] = ()
     """Statements that were not fully understood; empty if nothing was read, as all was known."""
     counts: Mapping[str, Any] = field(default_factory=dict)
-    """Of a log: records by what became of them."""
+    """What else was counted: records of a log, executions of Spark; empty if nothing was read."""
     reasons: tuple[Reason, ...] = ()
     """Of a log: what cost most of the coverage."""
 
@@ -188,10 +190,9 @@ def ingest_once(
     Raises:
         StoreError: the commit could not be written; the store is as it was.
     """
-    known = known_batch(store, branch, asked.source, asked.batch)
+    known = already_said(store, asked, branch)
     if known is not None:
-        coverage, diagnostics = said_before(store, known, asked.source)
-        return IngestResult(known, False, asked.source, asked.files, coverage, diagnostics, asked.text)
+        return known
     said = say()
     result = commit_said(store, said, asked.command, batch=asked.batch, message=message, author=author, branch=branch)
     return IngestResult(
@@ -203,7 +204,23 @@ def ingest_once(
         said.diagnostics,
         asked.text,
         said.shortfalls,
+        said.counts,
     )
+
+
+def already_said(store: Store, asked: Asked, branch: str = DEFAULT_BRANCH) -> IngestResult | None:
+    """What an ingest would say that the head of the branch says already; None if there is something to be read.
+
+    Raises:
+        StoreError: the store cannot be read.
+    """
+    known = store.known(branch, asked.source, configured().batch(asked.batch))
+    if known is None:
+        return None
+    report = read_coverage(store, known, with_diagnostics=True)
+    coverage = sum((entry.coverage for entry in report.sources if entry.source == asked.source), Coverage())
+    diagnostics = tuple(diagnostic for name, diagnostic in report.diagnostics if name == asked.source)
+    return IngestResult(known, False, asked.source, asked.files, coverage, diagnostics, asked.text)
 
 
 def commit_said(
@@ -256,30 +273,16 @@ def commit_said(
     )
 
 
-def known_batch(store: Store, branch: str, source: str, batch: str) -> Commit | None:
-    """The head, if what the source says there is this batch."""
-    return store.known(branch, source, configured().batch(batch))
-
-
-def said_before(store: Store, commit: Commit, source: str) -> tuple[Coverage, tuple[Diagnostic, ...]]:
-    """The counts and diagnostics that a commit holds of a source."""
-    report = read_coverage(store, commit, with_diagnostics=True)
-    coverage = sum((entry.coverage for entry in report.sources if entry.source == source), Coverage())
-    return coverage, tuple(diagnostic for name, diagnostic in report.diagnostics if name == source)
-
-
 def fragments(source: str, derivations: Sequence[Derivation]) -> Iterable[Fragment]:
     """Encode derivations into fragments by file; those of a log, which is one file, by statement."""
     from govtool.model.columnar import DERIVATIONS, encode
 
-    wanted = -(-len(derivations) // DERIVATIONS_PER_FRAGMENT)
-    buckets = 1 << max(0, (wanted - 1).bit_length())
+    buckets = buckets_for(len(derivations), DERIVATIONS_PER_FRAGMENT)
     split: dict[int, list[Derivation]] = {}
     for derivation in derivations:
         evidence = derivation.statement
         name = evidence.file if evidence.first_seen is None else evidence.fingerprint
-        digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).digest()
-        split.setdefault(int.from_bytes(digest[:4], "big") % buckets, []).append(derivation)
+        split.setdefault(number_of(name) % buckets, []).append(derivation)
     for _, part in sorted(split.items()):
         yield Fragment(source, DERIVATIONS, encode(part), len(part))
 
@@ -336,10 +339,22 @@ def _batch(source: str, settings: Options, found: list[Script | Diagnostic], *, 
 
 
 def extractor_digest() -> str:
-    """What identifies the extractor: its own source, and the version of the parser below it."""
-    digest = hashlib.sha256(f"{__version__} {version('sqlglot')}".encode())
+    """What identifies the extractor, and what else gives SQL to it: its own source, and the parser below it."""
+    return reader_digest("sqlglot", "capture", "model", "names.py")
+
+
+@lru_cache
+def reader_digest(library: str, *parts: str) -> str:
+    """What identifies a reader: its own source, and the version of the library below it.
+
+    Args:
+        library: The library.
+        parts: Folders and files of this package.
+    """
+    digest = hashlib.sha256(f"{__version__} {version(library)}".encode())
     package = Path(__file__).parents[1]
-    for file in sorted([*(package / "capture").rglob("*.py"), *(package / "model").glob("*.py"), package / "names.py"]):
+    folders = (package / part for part in parts)
+    for file in sorted(file for part in folders for file in ([part] if part.is_file() else part.rglob("*.py"))):
         digest.update(file.read_bytes())
     return digest.hexdigest()
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from govtool.app.coverage import Coverage
-from govtool.app.ingest import IngestResult, Said, commit_said, extractor_digest, known_batch, said_before
-from govtool.app.sql import Progress, SourceText, root_of, source_name
+from govtool.app.ingest import Asked, IngestResult, Said, extractor_digest, ingest_once
+from govtool.app.sql import Progress, SourceText, file_name, root_of, source_name
 from govtool.errors import UsageError
 from govtool.model import Diagnostic
 from govtool.store import Fragment
@@ -67,32 +67,29 @@ def ingest_prov(
             continue
         digest.update(hashlib.sha256(data).digest())
         good += read_document(data, name, form, document)
-    text = SourceText(root)
-    batch = f"prov:{digest.hexdigest()}"
-    known = known_batch(store, branch, source, batch)
-    if known is not None:
-        coverage, diagnostics = said_before(store, known, source)
-        return IngestResult(known, False, source, files, coverage, diagnostics, text)
-    derived = derive(document, source)
-    coverage = Coverage(
-        statements=derived.understood + derived.partial + files - good,
-        understood=derived.understood,
-        partial=derived.partial,
-        opaque=files - good,
-        ignored=0,
-    )
-    said = Said(
-        source,
-        "",
-        files,
-        coverage,
-        derived.derivations,
-        derived.diagnostics,
-        counts={"runs": len(derived.runs)},
-        more=tuple(_more(source, derived)),
-    )
-    result = commit_said(store, said, "ingest prov", batch=batch, message=message, author=author, branch=branch)
-    return IngestResult(result.commit, result.created, source, files, coverage, said.diagnostics, text)
+
+    def say() -> Said:
+        derived = derive(document, source)
+        coverage = Coverage(
+            statements=derived.understood + derived.partial + files - good,
+            understood=derived.understood,
+            partial=derived.partial,
+            opaque=files - good,
+            ignored=0,
+        )
+        return Said(
+            source,
+            "",
+            files,
+            coverage,
+            derived.derivations,
+            derived.diagnostics,
+            counts={"runs": len(derived.runs)},
+            more=tuple(_more(source, derived)),
+        )
+
+    asked = Asked("ingest prov", source, f"prov:{digest.hexdigest()}", files, SourceText(root))
+    return ingest_once(store, asked, say, message=message, author=author, branch=branch)
 
 
 def _texts(
@@ -111,11 +108,7 @@ def _texts(
             yield "<stdin>", "json", _bounded(stdin, "<stdin>", MAX_BYTES)
             continue
         for file in find_logs(Path(path)):
-            try:
-                name = file.absolute().relative_to(root).as_posix()
-            except ValueError:
-                name = file.name
-            name = name.encode("utf-8", "backslashreplace").decode()
+            name = file_name(file, root)
             form = FORMATS.get(file.suffix.lower(), "json")
             try:
                 with file.open("rb") as raw:

@@ -7,28 +7,19 @@ import hashlib
 import json
 import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from importlib.metadata import version
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from govtool import __version__
 from govtool.app.coverage import Coverage
-from govtool.app.ingest import (
-    DERIVATIONS_PER_FRAGMENT,
-    IngestResult,
-    Parts,
-    Said,
-    commit_said,
-    known_batch,
-    said_before,
-)
-from govtool.app.sql import Progress, SourceText, root_of, source_name
+from govtool.app.ingest import DERIVATIONS_PER_FRAGMENT, Asked, IngestResult, Parts, Said, ingest_once, reader_digest
+from govtool.app.sql import Progress, SourceText, file_name, root_of, source_name
 from govtool.capture.spark.eventlog.gathered import Aside, Gathered, Seen
 from govtool.capture.spark.eventlog.spill import PARTS
 from govtool.errors import UsageError
+from govtool.model.spread import buckets_for
 from govtool.names import DEFAULT_NAMESPACE
 from govtool.store import Fragment
 from govtool.store.failures import translate
@@ -79,19 +70,28 @@ def ingest_spark(
         raise UsageError("nothing to read", code="usage.arguments", hint="govtool ingest spark LOG")
     source = request.source or source_name(request.paths)
     logs = find_logs(request.paths)
-    text = SourceText(root_of(request.paths))
-    batch = _batch(source, request, (log for log, _ in logs))
     files = sum(len(log.parts) for log, _ in logs)
-    known = known_batch(store, branch, source, batch)
-    if known is not None:
-        coverage, diagnostics = said_before(store, known, source)
-        return IngestResult(known, False, source, files, coverage, diagnostics, text)
+    batch = _batch(source, request, (log for log, _ in logs))
+    asked = Asked("ingest spark", source, batch, files, SourceText(root_of(request.paths)))
+    with ExitStack() as stack:
+
+        def say() -> Said:
+            aside = stack.enter_context(_put_aside())  # until all of it is committed
+            return _said(read(logs, Gathered(source, aside=aside), request, progress), aside, files)
+
+        return ingest_once(store, asked, say, message=message, author=author, branch=branch)
+
+
+@contextmanager
+def _put_aside() -> Iterator[Aside]:
+    """Room on a disk for what logs say.
+
+    Raises:
+        StoreError: it cannot be put there.
+    """
     aside = Aside.new()
     try:
-        gathered = read(logs, Gathered(source, aside=aside), request, progress)
-        return _commit(
-            store, gathered, aside, batch=batch, files=files, text=text, message=message, author=author, branch=branch
-        )
+        yield aside
     except OSError as error:
         raise translate(error, "put aside what the logs say", tempfile.gettempdir()) from error
     finally:
@@ -115,7 +115,7 @@ def find_logs(paths: Iterable[str]) -> list[tuple[EventLog, str]]:
     found: dict[tuple[Path, ...], tuple[EventLog, str]] = {}
     for path in given:
         for log in find(Path(path)):
-            found.setdefault(tuple(part.absolute() for part in log.parts), (log, _label(Path(log.name), root)))
+            found.setdefault(tuple(part.absolute() for part in log.parts), (log, file_name(Path(log.name), root)))
     return list(found.values())
 
 
@@ -154,19 +154,8 @@ def _seldom_collected() -> Iterator[None]:
         gc.set_threshold(*before)
 
 
-def _commit(
-    store: Store,
-    gathered: Gathered,
-    aside: Aside,
-    *,
-    batch: str,
-    files: int,
-    text: SourceText,
-    message: str | None,
-    author: str | None,
-    branch: str,
-) -> IngestResult:
-    """Commit what Spark executions say, as what their source says."""
+def _said(gathered: Gathered, aside: Aside, files: int) -> Said:
+    """What the executions of Spark say, as what their source says."""
     outcomes = gathered.outcomes
     understood, partial = outcomes["understood"], outcomes["partial"]
     opaque = outcomes["opaque"] + gathered.broken
@@ -190,16 +179,7 @@ def _commit(
     }
     fragments = chain(_derivations(gathered, aside), _declared(gathered, aside), _runs(gathered.source, aside))
     parts = Parts(fragments, aside.columns, lambda: sum(aside.queries.values()), lambda: aside.edges)
-    said = Said(gathered.source, "spark", files, coverage, (), diagnostics, counts=counts, parts=parts)
-    result = commit_said(store, said, "ingest spark", batch=batch, message=message, author=author, branch=branch)
-    return IngestResult(
-        result.commit, result.created, gathered.source, files, coverage, diagnostics, text, counts=counts
-    )
-
-
-def _buckets(fragments: int) -> int:
-    """A power of two, at least so many."""
-    return 1 << max(0, (fragments - 1).bit_length())
+    return Said(gathered.source, "spark", files, coverage, (), diagnostics, counts=counts, parts=parts)
 
 
 def _derivations(gathered: Gathered, aside: Aside) -> Iterator[Fragment]:
@@ -208,8 +188,9 @@ def _derivations(gathered: Gathered, aside: Aside) -> Iterator[Fragment]:
 
     from govtool.model.columnar import DERIVATIONS, write_table
 
-    wanted = max(-(-len(gathered.seen) // DERIVATIONS_PER_FRAGMENT), -(-aside.edges // EDGES_PER_FRAGMENT))
-    buckets = _buckets(wanted)
+    buckets = max(
+        buckets_for(len(gathered.seen), DERIVATIONS_PER_FRAGMENT), buckets_for(aside.edges, EDGES_PER_FRAGMENT)
+    )
     by_part: dict[int, list[Seen]] = {}
     for seen in gathered.seen:
         by_part.setdefault(seen.number % PARTS, []).append(seen)
@@ -274,7 +255,7 @@ def _runs(source: str, aside: Aside) -> Iterator[Fragment]:
 
     from govtool.model.run import RUNS, RUNS_PER_FRAGMENT, write_runs
 
-    buckets = min(_buckets(-(-aside.count // RUNS_PER_FRAGMENT)), PARTS)
+    buckets = min(buckets_for(aside.count, RUNS_PER_FRAGMENT), PARTS)
     for first in range(buckets):
         tables = [table for part in range(first, PARTS, buckets) if (table := aside.runs.part(part)) is not None]
         if tables:
@@ -282,18 +263,15 @@ def _runs(source: str, aside: Aside) -> Iterator[Fragment]:
             yield Fragment(source, RUNS, write_runs(table), table.num_rows)
 
 
-def _label(path: Path, root: Path) -> str:
-    try:
-        name = path.absolute().relative_to(root).as_posix()
-    except ValueError:
-        name = path.name
-    return (name if name != "." else path.name).encode("utf-8", "backslashreplace").decode()
-
-
 def _batch(source: str, request: SparkRequest, logs: Iterable[EventLog]) -> str:
     """A digest of what is read and how: the same again is the same batch."""
     digest = hashlib.sha256()
-    how = [_reader(), source, request.database, request.namespace]
+    how = [
+        reader_digest("pyarrow", "capture/spark", "capture/openlineage", "model", "names.py"),
+        source,
+        request.database,
+        request.namespace,
+    ]
     digest.update(json.dumps(how).encode())
     for log in logs:
         digest.update(json.dumps([log.name, log.finished, list(log.missing)]).encode("utf-8", "surrogatepass"))
@@ -305,12 +283,3 @@ def _batch(source: str, request: SparkRequest, logs: Iterable[EventLog]) -> str:
             except OSError as error:
                 digest.update(repr(error).encode())
     return f"spark:{digest.hexdigest()}"
-
-
-def _reader() -> str:
-    """What identifies the reader: its own source."""
-    digest = hashlib.sha256(f"{__version__} {version('pyarrow')}".encode())
-    package = Path(__file__).parents[1]
-    for file in sorted([*(package / "capture" / "spark").rglob("*.py"), *(package / "model").glob("*.py")]):
-        digest.update(file.read_bytes())
-    return digest.hexdigest()

@@ -11,23 +11,22 @@ import io
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import lru_cache
-from importlib.metadata import version
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from govtool import __version__
 from govtool.app.coverage import Coverage
-from govtool.app.ingest import IngestResult, Said, commit_said, known_batch, said_before
-from govtool.app.sql import Progress, SourceText, check_dialect, root_of, source_name
+from govtool.app.ingest import Asked, IngestResult, Said, extractor_digest, ingest_once
+from govtool.app.sql import Progress, SourceText, check_dialect, file_name, root_of, source_name
 from govtool.errors import UsageError
 from govtool.model import Derivation, Diagnostic
 from govtool.model.parquet import read_parquet
 from govtool.model.run import RUNS
+from govtool.model.spread import buckets_for, number_of
 from govtool.store import Fragment
 from govtool.store.names import DEFAULT_BRANCH
 
 if TYPE_CHECKING:
+    from govtool.capture.openlineage.derive import Derived
     from govtool.capture.openlineage.events import Event
     from govtool.capture.openlineage.export import Exported
     from govtool.capture.openlineage.merge import Row, State
@@ -144,7 +143,7 @@ def read_events(
                 raise UsageError("standard input is not available here", code="usage.stdin")
             _read_file(stdin, "<stdin>", read, dialect)
             continue
-        name = _relative(file, root)
+        name = file_name(file, root)
         try:
             with file.open("rb") as raw:
                 _read_file(raw, name, read, dialect)
@@ -181,14 +180,6 @@ def _condensed(notes: list[Diagnostic]) -> Iterator[Diagnostic]:
             yield note
 
 
-def _relative(file: Path, root: Path) -> str:
-    try:
-        name = file.absolute().relative_to(root).as_posix()
-    except ValueError:
-        name = file.name
-    return name.encode("utf-8", "backslashreplace").decode()
-
-
 def commit_events(
     store: Store,
     read: Read,
@@ -210,36 +201,16 @@ def commit_events(
     text = text or SourceText(Path.cwd())
     previous: list[Derivation] = []
     base = store.head(branch)
+
+    def say() -> Said:
+        return _said(source, read, derive(read.state, read.texts, previous, source=source))
+
     for _ in range(_TRIES):
         if append and base is not None:
             read.state.update(read_state(store, base, source))
             previous += _derivations(store, base, source)
-        batch = _batch(source, read.state)
-        known = known_batch(store, branch, source, batch)
-        if known is not None:
-            coverage, diagnostics = said_before(store, known, source)
-            return IngestResult(known, False, source, read.files, coverage, diagnostics, text)
-        derived = derive(read.state, read.texts, previous, source=source)
-        coverage = Coverage(
-            statements=derived.understood + derived.partial + derived.opaque,
-            understood=derived.understood,
-            partial=derived.partial,
-            opaque=derived.opaque,
-            ignored=derived.ignored,
-        )
-        said = Said(
-            source,
-            "",
-            read.files,
-            coverage,
-            derived.derivations,
-            (*derived.diagnostics, *read.notes),
-            counts={"runs": dict(derived.runs)},
-            more=(*_fragments(source, read.state), *_facts(source, read.state), *_runs(source, read.state)),
-        )
-        result = commit_said(
-            store, said, "ingest openlineage", batch=batch, message=message, author=author, branch=branch
-        )
+        asked = Asked("ingest openlineage", source, _batch(source, read.state), read.files, text)
+        result = ingest_once(store, asked, say, message=message, author=author, branch=branch)
         if not append or result.commit.parent == (base.id if base else None) or not result.created:
             break
         # Others committed meanwhile; if it was to this source, their events must not be lost.
@@ -247,7 +218,28 @@ def commit_events(
         theirs = read_state(store, base, source).entities
         if all(read.state.entities.get(key) == registers for key, registers in theirs.items()):
             break
-    return IngestResult(result.commit, result.created, source, read.files, coverage, said.diagnostics, text)
+    return result
+
+
+def _said(source: str, read: Read, derived: Derived) -> Said:
+    """What merged events say."""
+    coverage = Coverage(
+        statements=derived.understood + derived.partial + derived.opaque,
+        understood=derived.understood,
+        partial=derived.partial,
+        opaque=derived.opaque,
+        ignored=derived.ignored,
+    )
+    return Said(
+        source,
+        "",
+        read.files,
+        coverage,
+        derived.derivations,
+        (*derived.diagnostics, *read.notes),
+        counts={"runs": dict(derived.runs)},
+        more=(*_fragments(source, read.state), *_facts(source, read.state), *_runs(source, read.state)),
+    )
 
 
 def read_state(store: Reader, commit: Commit, source: str | None = None) -> State:
@@ -300,12 +292,10 @@ def _fragments(source: str, state: State) -> Iterator[Fragment]:
     from govtool.capture.openlineage.merge import TABLE
 
     rows = state.rows()
-    total = sum(map(len, rows.values()))
-    buckets = 1 << max(0, (-(-total // ROWS_PER_FRAGMENT) - 1).bit_length())
+    buckets = buckets_for(sum(map(len, rows.values())), ROWS_PER_FRAGMENT)
     split: dict[int, list[Row]] = {}
     for owner in sorted(rows):
-        digest = hashlib.sha256(owner.encode("utf-8", "surrogatepass")).digest()
-        split.setdefault(int.from_bytes(digest[:4], "big") % buckets, []).extend(rows[owner])
+        split.setdefault(number_of(owner) % buckets, []).extend(rows[owner])
     for _, part in sorted(split.items()):
         yield Fragment(source, TABLE, _parquet(part), len(part))
 
@@ -341,16 +331,5 @@ def _parquet(rows: list[Row]) -> bytes:
 
 
 def _batch(source: str, state: State) -> str:
-    how: list[Any] = [_reader(), source, state.digest()]
+    how: list[Any] = [extractor_digest(), source, state.digest()]
     return f"openlineage:{hashlib.sha256(json.dumps(how).encode()).hexdigest()}"
-
-
-@lru_cache(maxsize=1)
-def _reader() -> str:
-    """What identifies the reader: its own source, and what it gives SQL to."""
-    digest = hashlib.sha256(f"{__version__} {version('sqlglot')}".encode())
-    package = Path(__file__).parents[1]
-    folders = (package / "capture" / "openlineage", package / "capture" / "sql", package / "model")
-    for file in sorted([*(f for folder in folders for f in folder.rglob("*.py")), package / "names.py"]):
-        digest.update(file.read_bytes())
-    return digest.hexdigest()

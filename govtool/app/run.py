@@ -22,7 +22,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from govtool.app.coverage import Coverage
-from govtool.app.ingest import IngestResult, Said, commit_said, known_batch, said_before
+from govtool.app.ingest import Asked, IngestResult, Said, ingest_once
 from govtool.app.sql import SourceText
 from govtool.errors import GovtoolError, UsageError
 from govtool.store import Fragment
@@ -189,12 +189,14 @@ def read_captured(spool: Path, source: str | None = None, commit: str = "") -> C
         commit: The state of the script's repository.
     """
     from govtool.capture.spark.eventlog.gathered import Gathered
-    from govtool.capture.spark.live.executions import HOW, Interpreter, script_name
+    from govtool.capture.spark.executed import PLAN
+    from govtool.capture.spark.live.executions import Interpreter
+    from govtool.capture.spark.live.runs import script_name
     from govtool.capture.spark.live.spool import read_spool
 
     processes = [process for process in read_spool(spool) if process.sessions or process.executions]
     name = source or f"run:{script_name(processes[0]) if processes else 'spark'}"
-    gathered = Gathered(name, how=HOW)
+    gathered = Gathered(name, how=PLAN)
     warnings = []
     for process in processes:
         gathered.applications += len({s.get("application") for s in process.sessions})
@@ -239,59 +241,59 @@ def commit_captured(
     Raises:
         StoreError: the commit could not be written; the store is as it was.
     """
-    from govtool.model.run import RUNS, encode_runs
-
     gathered = captured.gathered
     source = gathered.source
     if identified:
         gathered.runs = _identified(gathered.runs, gathered.places, identified)
     base = store.head(branch)
-    opaque = gathered.outcomes["opaque"]
-    counts = {
-        "applications": gathered.applications,
-        "executions": sum(gathered.outcomes.values()),
-        "runs": dict(sorted(gathered.statuses.items())),
-        "breaks": dict(sorted(gathered.breaks.items())),
-    }
     for _ in range(_TRIES):
         if base is not None:
             gathered.resume(*_said_by(store, base, source))
         ids = json.dumps([source, sorted(run.id for run in gathered.runs)])
         batch = f"run:{hashlib.sha256(ids.encode()).hexdigest()}"
-        known = known_batch(store, branch, source, batch)
-        if known is not None:
-            coverage, diagnostics = said_before(store, known, source)
-            text = SourceText(Path.cwd())
-            return IngestResult(known, False, source, captured.processes, coverage, diagnostics, text, counts=counts)
-        derivations = gathered.derivations()
-        said_of = [d for d in derivations if d.statement.kind not in ("alias", "dataset")]
-        understood = sum(d.status == "understood" for d in said_of)
-        coverage = Coverage(
-            statements=len(said_of) + opaque,
-            understood=understood,
-            partial=len(said_of) - understood,
-            opaque=opaque,
-            runs_understood=understood,
-            runs_partial=len(said_of) - understood,
-            runs_opaque=opaque,
-        )
-        diagnostics = tuple(dict.fromkeys((*gathered.notes, *(n for d in said_of for n in d.diagnostics))))
-        more = (Fragment(source, RUNS, encode_runs(gathered.runs), len(gathered.runs)),) if gathered.runs else ()
-        said = Said(source, "spark", captured.processes, coverage, derivations, diagnostics, counts=counts, more=more)
-        result = commit_said(store, said, "run", batch=batch, message=message, author=author, branch=branch)
+        asked = Asked("run", source, batch, captured.processes, SourceText(Path.cwd()))
+        result = ingest_once(store, asked, lambda: _said(captured), message=message, author=author, branch=branch)
         if not result.created or result.commit.parent == (base.id if base is not None else None):
             break
         # Others committed meanwhile; if it was another run of this job, what it said must not be lost.
         base = store.resolve(str(result.commit.seq - 1), branch)
-    return IngestResult(
-        result.commit,
-        result.created,
-        source,
+    return result
+
+
+def _said(captured: Captured) -> Said:
+    """What a job did, as what its source says."""
+    from govtool.model.run import RUNS, encode_runs
+
+    gathered = captured.gathered
+    derivations = gathered.derivations()
+    of_statements = [d for d in derivations if d.statement.kind not in ("alias", "dataset")]
+    understood = sum(d.status == "understood" for d in of_statements)
+    partial, opaque = len(of_statements) - understood, gathered.outcomes["opaque"]
+    coverage = Coverage(
+        statements=understood + partial + opaque,
+        understood=understood,
+        partial=partial,
+        opaque=opaque,
+        runs_understood=understood,
+        runs_partial=partial,
+        runs_opaque=opaque,
+    )
+    return Said(
+        gathered.source,
+        "spark",
         captured.processes,
         coverage,
-        diagnostics,
-        SourceText(Path.cwd()),
-        counts=counts,
+        derivations,
+        tuple(dict.fromkeys((*gathered.notes, *(note for d in of_statements for note in d.diagnostics)))),
+        counts={
+            "applications": gathered.applications,
+            "executions": sum(gathered.outcomes.values()),
+            "runs": dict(sorted(gathered.statuses.items())),
+            "breaks": dict(sorted(gathered.breaks.items())),
+        },
+        more=(Fragment(gathered.source, RUNS, encode_runs(gathered.runs), len(gathered.runs)),)
+        if gathered.runs
+        else (),
     )
 
 

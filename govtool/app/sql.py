@@ -110,6 +110,15 @@ def root_of(paths: Sequence[str]) -> Path:
     return root
 
 
+def file_name(path: Path, root: Path) -> str:
+    """The name of a file in messages and in the graph: from that folder, or else without any."""
+    try:
+        name = path.absolute().relative_to(root).as_posix()
+    except ValueError:
+        name = path.name
+    return (name if name != "." else path.name).encode("utf-8", "backslashreplace").decode()
+
+
 def source_name(paths: Sequence[str]) -> str:
     """The default ``--source``: the name of what was given, so that two ingests of different things stay apart."""
     names = {"stdin" if path == "-" else Path(path).resolve().name or "root" for path in paths}

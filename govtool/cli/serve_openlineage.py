@@ -52,7 +52,9 @@ def serve_openlineage(
     and committed within --every seconds; interrupted, the server commits what it has accepted and ends.
     """
     from govtool.app.project import existing_branch, open_store
-    from govtool.app.serve import PATH, Committer, LineageServer, Spool, Target, spool_folder
+    from govtool.app.serve.committer import Committer, Target
+    from govtool.app.serve.endpoint import PATH, LineageServer
+    from govtool.app.serve.spool import Spool, spool_folder
     from govtool.app.sql import check_dialect
     from govtool.render.commits import ingest_summary
     from govtool.render.errors import error_lines

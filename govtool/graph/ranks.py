@@ -21,7 +21,7 @@ class Ways:
     def __init__(self, first: Array, second: Array, count: int) -> None:
         order = np.argsort(first, kind="stable")
         self._second = second[order]
-        self._offsets = np.searchsorted(first[order], np.arange(count + 1))
+        self._offsets = np.concatenate([[0], np.cumsum(np.bincount(first, minlength=count))])
 
     def after(self, numbers: Array) -> Array:
         """The second of all pairs that begin with these, as often as there are."""

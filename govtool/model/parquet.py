@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from govtool.errors import IntegrityError
+
 
 def read_parquet(data: bytes, *, dictionary: Sequence[str] = (), columns: Sequence[str] | None = None) -> Any:
     """The ``pyarrow.Table`` of a Parquet file, read by this thread alone.
@@ -25,3 +27,25 @@ def read_parquet(data: bytes, *, dictionary: Sequence[str] = (), columns: Sequen
 
     with pq.ParquetFile(pa.BufferReader(data), read_dictionary=list(dictionary) or None, pre_buffer=False) as file:
         return file.read(columns=None if columns is None else list(columns), use_threads=False)
+
+
+def of_format(table: Any, key: bytes, known: int, what: str) -> Any:
+    """A table, if it is of the format that is known, or was written when there was none.
+
+    Args:
+        table: The ``pyarrow.Table`` of a fragment.
+        key: Of its metadata, that tells the format.
+        known: The format that this version reads.
+        what: The beginning of the message: ``runs have``.
+
+    Raises:
+        IntegrityError: It is of another.
+    """
+    written = (table.schema.metadata or {}).get(key)
+    if written is not None and written != str(known).encode():
+        raise IntegrityError(
+            f"{what} format {written.decode('ascii', 'replace')}; this version reads {known}",
+            code="store.format-fragment",
+            hint="pip install --upgrade govtool",
+        )
+    return table

@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from govtool.errors import IntegrityError
-from govtool.model.parquet import read_parquet
+from govtool.model.parquet import of_format, read_parquet
 
 RECORDS = "records"
 """The store table of records: one fragment a dataset."""
@@ -145,15 +145,7 @@ def decode_record(data: bytes) -> Record:
     import pyarrow as pa
 
     try:
-        table = read_parquet(data)
-        written = (table.schema.metadata or {}).get(_FORMAT_KEY)
-        if written is not None and written != str(FORMAT).encode():
-            raise IntegrityError(
-                f"a record has format {written.decode('ascii', 'replace')}; this version reads {FORMAT}",
-                code="store.format-fragment",
-                hint="pip install --upgrade govtool",
-            )
-        (body,) = table.to_pylist()
+        (body,) = of_format(read_parquet(data), _FORMAT_KEY, FORMAT, "a record has").to_pylist()
         identity = Identity(body["kind"], body["version"], body["digest"], body["files"], body["size"])
         ancestors = tuple(Ancestor(a["dataset"], a["digest"], a["commit"]) for a in body["ancestors"])
         return Record(body["dataset"], identity, body["run"], ancestors)

@@ -7,7 +7,6 @@ Muniswamy-Reddy, Macko and Seltzer, "Making a Cloud Provenance-Aware" (TaPP 2009
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields
@@ -16,8 +15,9 @@ from typing import Any, NamedTuple
 
 from govtool.errors import IntegrityError
 from govtool.model.diagnostic import Diagnostic
-from govtool.model.parquet import read_parquet
+from govtool.model.parquet import of_format, read_parquet
 from govtool.model.record import Identity
+from govtool.model.spread import buckets_for, number_of
 
 RUNS = "runs"
 """The store table of runs."""
@@ -163,10 +163,9 @@ def run_fragments(runs: Iterable[Run]) -> Iterator[tuple[bytes, int]]:
     """Runs as the contents of fragments, each with the number of its runs; by job, so that a run more changes one."""
     split: dict[int, list[Run]] = {}
     listed = list(runs)
-    buckets = 1 << max(0, (-(-len(listed) // RUNS_PER_FRAGMENT) - 1).bit_length())
+    buckets = buckets_for(len(listed), RUNS_PER_FRAGMENT)
     for run in listed:
-        digest = hashlib.sha256(run.job.encode("utf-8", "surrogatepass")).digest()
-        split.setdefault(int.from_bytes(digest[:4], "big") % buckets, []).append(run)
+        split.setdefault(number_of(run.job) % buckets, []).append(run)
     for _, part in sorted(split.items()):
         yield encode_runs(part), len(part)
 
@@ -180,15 +179,7 @@ def decode_runs(data: bytes) -> list[Run]:
     import pyarrow as pa
 
     try:
-        table = read_parquet(data)
-        written = (table.schema.metadata or {}).get(_FORMAT_KEY)
-        if written is not None and written != str(FORMAT).encode():
-            raise IntegrityError(
-                f"runs have format {written.decode('ascii', 'replace')}; this version reads {FORMAT}",
-                code="store.format-fragment",
-                hint="pip install --upgrade govtool",
-            )
-        return [_run(row) for row in table.to_pylist()]
+        return [_run(row) for row in of_format(read_parquet(data), _FORMAT_KEY, FORMAT, "runs have").to_pylist()]
     except (pa.ArrowException, OSError, ValueError, KeyError, TypeError) as error:
         raise IntegrityError("a fragment holds no runs", code="store.corrupt-fragment") from error
 

@@ -14,26 +14,35 @@ import numpy as np
 from govtool.graph.arrays import distinct, distinct_nodes
 from govtool.graph.codes import KIND_MASK, TAGS
 from govtool.graph.index import Index
+from govtool.graph.threads import side_by_side
 from govtool.graph.walk_large import spread
 from govtool.model.kinds import EdgeKind
 from govtool.policy.lattice import Lattice
-from govtool.policy.order import Level, Order, in_order
+from govtool.policy.order import Entering, Order, Part
 from govtool.policy.tokens import ALL, Mode, Token, becomes, mapping
 from govtool.policy.transfer import Transfers
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Bits = list[Array | None]
 """Tokens of some nodes by mode; None where the graph has none in that mode yet."""
-SWEEP = 4
-"""A sweep takes over when the frontiers have followed one of so many edges of the graph."""
+SWEEP = 16
+"""A sweep takes over when a frontier has one of so many nodes, or the frontiers have followed one of so many edges."""
+_PIECE = 1 << 16
 _NONE = np.empty(0, np.int64)
 
 
 class Steps:
-    """What is the same for every word: how tags turn modes, and which nodes lie within each other."""
+    """What is the same for every word: how tags turn modes, which nodes lie within each other, and their order.
 
-    def __init__(self, index: Index, union_all: bool) -> None:
+    Args:
+        index: The graph.
+        union_all: See ``becomes``.
+        words: How many words there are.
+    """
+
+    def __init__(self, index: Index, union_all: bool, words: int = 1) -> None:
         self.index = index
+        self.words = words
         used = _tags(index)
         self.turns = _turns(used, union_all=union_all, any_column=False)
         self.opens = _turns(used, union_all=union_all, any_column=True)
@@ -65,7 +74,7 @@ class Steps:
     @cached_property
     def order(self) -> Order:
         """The nodes of the graph in order."""
-        return in_order(self.index)
+        return Order(self.index, keep=self.words > 1)
 
     @cached_property
     def around(self) -> Array:
@@ -82,12 +91,15 @@ class Steps:
 
 
 def _tags(index: Index) -> list[int]:
-    """The tags that edges of the graph have: of most kinds there are few graphs that have all."""
-    found: set[int] = set()
+    """The tags of all edges of the graph, and others of the same kinds."""
+    found = 0
     tag = np.asarray(index.arrays["edge_tag"])
-    for low in range(0, len(tag), 1 << 20):
-        found.update(np.flatnonzero(np.bincount(tag[low : low + (1 << 20)], minlength=TAGS)).tolist())
-    return sorted(found)
+    for kinds in (range(8), range(8, 16)):
+        table = bytes(1 << (code & 7) if code & KIND_MASK in kinds else 0 for code in range(256))
+        for low in range(0, len(tag), _PIECE):
+            piece = tag[low : low + _PIECE].tobytes().translate(table)
+            found |= int(np.bitwise_or.reduce(np.frombuffer(piece, np.uint8))) << kinds.start
+    return [code for code in range(TAGS) if found >> (code & KIND_MASK) & 1]
 
 
 def _turns(tags: Sequence[int], *, union_all: bool, any_column: bool) -> dict[tuple[Mode, Mode], Array]:
@@ -135,29 +147,37 @@ class Word:
     def run(self, seeds: tuple[Array, Array]) -> list[Array]:
         """Run to the fixpoint from nodes and the bits of each."""
         frontier, values = seeds
-        self.fresh[Mode.VALUE][frontier] = values
+        bits: Bits = [values, *(None for _ in range(len(Mode) - 1))]
+        self.have[Mode.VALUE][frontier] = values
         self.modes.add(Mode.VALUE)
         swept = False
         while len(frontier):
             if not swept and self._much(frontier):
-                frontier, swept = self._sweep(frontier), True
+                frontier, swept = self._sweep(), True
+            else:
+                frontier = self._step(frontier, bits)
             bits = self._taken(frontier)
-            touched = [self._along(frontier, bits)]
-            around, owner = self.steps.related(frontier)
-            if len(around):
-                touched.append(self._along(around, _at(bits, owner)))
-            touched.append(self._out_of_rows(frontier, bits))
-            frontier = distinct_nodes(touched, self.n)
         return self.have
 
     def _much(self, frontier: Array) -> bool:
-        """Whether the frontiers, this one included, follow so many edges that a sweep is faster."""
+        """Whether so much is reached that a sweep is faster."""
+        if len(frontier) * SWEEP > self.n:
+            return True
         ahead = int(self.forward[frontier + 1].sum(dtype=np.int64) - self.forward[frontier].sum(dtype=np.int64))
         return (self.followed + ahead) * SWEEP > len(self.target)
 
+    def _step(self, frontier: Array, bits: Bits) -> Array:
+        """Carry what is new at some nodes one step further; return the nodes that have something new by that."""
+        touched = [self._along(frontier, bits)]
+        around, owner = self.steps.related(frontier)
+        if len(around):
+            touched.append(self._along(around, _at(bits, owner)))
+        touched.append(self._out_of_rows(frontier, bits))
+        return distinct_nodes(touched, self.n)
+
     def _here(self, sets: Sequence[Array], nodes: Array) -> Bits:
         """What some nodes have."""
-        return [sets[mode][nodes] if mode in self.modes else None for mode in Mode]
+        return [sets[mode].take(nodes) if mode in self.modes else None for mode in Mode]
 
     def _taken(self, frontier: Array) -> Bits:
         """What is new at some nodes, which from now on they have."""
@@ -168,37 +188,47 @@ class Word:
                 fresh[frontier] = 0
         return bits
 
-    def _sweep(self, frontier: Array) -> Array:
-        """Go through the whole graph once in order; return what is left to do: circles, and what has other ways."""
-        self._taken(frontier)
+    def _sweep(self) -> Array:
+        """Go through the whole graph once in order; return what is left to do: circles, and what has other ways.
+
+        The parts of a level depend on earlier levels only, and each writes to its own nodes.
+        """
         order = self.steps.order
-        for level in order.levels:
-            self._pull(level)
-        for behind, brought in self._brought(order.late):
-            self.fresh[behind][order.late.node] |= brought & ~self.have[behind][order.late.node]
-            self.modes.add(behind)
+        late = [_NONE]
+        with side_by_side(max(map(len, order.levels), default=0)) as parallel:
+            for level in order.levels:
+                pulled = list((parallel if len(level) > 1 else map)(self._pull, level))
+                late += [nodes for nodes, _ in pulled]
+                self.modes.update(*(modes for _, modes in pulled))
+        again = distinct(np.concatenate(late))
+        for entering in order.into(again):
+            for behind, brought in self._brought(entering):
+                self.fresh[behind][entering.node] |= brought & ~self.have[behind][entering.node]
+                self.modes.add(behind)
         around = self.steps.around
         for have, fresh in zip(self.have, self.fresh, strict=True):
             fresh[around] |= have[around]
-        again = distinct(np.concatenate([order.late.node, around]))
+        again = distinct(np.concatenate([again, around]))
         return again[np.logical_or.reduce([fresh[again] != 0 for fresh in self.fresh])]
 
-    def _pull(self, level: Level) -> None:
-        """Give nodes what all edges into them bring."""
-        for behind, brought in self._brought(level):
-            self.have[behind][level.node] |= brought
-            self.modes.add(behind)
+    def _pull(self, part: Part) -> tuple[Array, set[Mode]]:
+        """Give nodes what edges from earlier levels bring; return those that others enter, and the modes brought."""
+        entering, late = self.steps.order.entering(part)
+        modes = set()
+        for behind, brought in self._brought(entering):
+            self.have[behind][entering.node] |= brought
+            modes.add(behind)
+        return late, modes
 
-    def _brought(self, level: Level) -> Iterator[tuple[Mode, Array]]:
+    def _brought(self, entering: Entering) -> Iterator[tuple[Mode, Array]]:
         """What all edges into nodes bring them, by the mode behind."""
-        node, start, edge = level
-        if not len(edge):
+        if not len(entering.edge):
             return
-        source, tag = self.source[edge], self.tag[edge]
-        transfer = self.edge_transfer[edge] if len(self.edge_transfer) else None
-        stays = ~np.isin(node, self.blocked) if len(self.blocked) else None
-        for behind, carried in self._carried(self._here(self.have, source), None, tag, transfer, self.steps.turns):
-            brought = np.bitwise_or.reduceat(carried, start)
+        transfer = self.edge_transfer[entering.edge] if len(self.edge_transfer) else None
+        stays = ~np.isin(entering.node, self.blocked) if len(self.blocked) else None
+        bits = self._here(self.have, entering.source.astype(np.int64))
+        for behind, carried in self._carried(bits, None, entering.tag, transfer, self.steps.turns):
+            brought = entering.joined(carried)
             if stays is not None:
                 brought[~stays] = 0
             yield behind, brought
@@ -257,7 +287,8 @@ class Word:
                 table, own = turns.get((before, behind)), some[before]
                 if table is None or own is None:
                     continue
-                moved = (own if owner is None else own[owner]) & table[tag]
+                moved = table.take(tag)
+                moved &= own if owner is None else own.take(owner)
                 if before is Mode.VALUE and behind is Mode.VALUE and transfer is not None:
                     moved = self._lowered(moved, transfer)
                 carried = moved if carried is None else np.bitwise_or(carried, moved, out=carried)

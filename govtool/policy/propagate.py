@@ -119,7 +119,7 @@ def propagate(
         every = [one.chosen(~np.isin(one.nodes, gone)) for one in every]
     words = packed(families(lattice, transfers, every))
     place = {token: (w, b) for w, word in enumerate(words) for b, token in enumerate(word)}
-    steps = Steps(index, union_all)
+    steps = Steps(index, union_all, len(words))
     sets = [
         Word(index, steps, word, transfers, lattice, stopped).run(_seed_bits(every, place, w))
         for w, word in enumerate(words)
@@ -138,9 +138,10 @@ def _seed_bits(every: Sequence[Seeds], place: Mapping[Token, tuple[int, int]], w
             if known.issuperset(classes):
                 places = {place[Token(name, group, frozenset())] for name in classes}
                 table[number] = sum(1 << bit for w, bit in places if w == word)
-        own = table[one.combination]
-        nodes.append(one.nodes[own != 0])
-        bits.append(own[own != 0])
+        own = table.take(one.combination)
+        some = slice(None) if own.all() else own != 0
+        nodes.append(one.nodes[some])
+        bits.append(own[some])
     if len(nodes) == 1:
         return nodes[0], bits[0]
     all_nodes, owner = np.unique(np.concatenate(nodes), return_inverse=True)

@@ -69,10 +69,6 @@ class Pattern:
         """Whether a dataset's name, or for a glob a column's full name, matches."""
         return bool(self._regex.search(name) if self.is_regex else self._regex.fullmatch(name))
 
-    def matches_column(self, dataset: str, path: str) -> bool:
-        """Whether a column matches."""
-        return self.matches(path if self.is_regex else f"{dataset}.{path}")
-
     def _may_end(self, path: str) -> bool:
         """Whether a column of this path may match, whatever its dataset."""
         if self.is_regex:
@@ -126,10 +122,6 @@ class Patterns:
     def match(self, name: str) -> bool:
         """Whether a dataset's name, or a full column name by a glob, matches."""
         return any(item.matches(name) for item in self.items)
-
-    def match_column(self, dataset: str, path: str) -> bool:
-        """Whether a column matches."""
-        return any(item.matches_column(dataset, path) for item in self.items)
 
     def datasets(self, index: Index) -> set[int]:
         """The visible datasets of a graph that match."""

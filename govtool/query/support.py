@@ -32,9 +32,6 @@ _NOT_NEEDED = frozenset({EdgeKind.SORT, EdgeKind.UNION_ALL})
 _FILLS = frozenset({"replace", "append", "rename"})
 """Modes that make rows; the others change what is there."""
 
-Need = frozenset[int]
-"""Nodes that must all be grounded; a row set stands for the dataset's rows."""
-
 
 @dataclass(slots=True)
 class Conditions:

@@ -154,6 +154,6 @@ def ingest_summary(result: IngestResult) -> str:
         for noun, number in (("file", result.files), ("dataset", summary["datasets"]), ("edge", summary["edges"]))
         if isinstance(number, int)
     )
-    if result.counts:
+    if "records" in result.counts:
         sizes = f"{_log_counts(result.counts)}, {sizes}"
     return f"{result.source}: commit {commit.seq} ({commit.short}) · {sizes} · {sentence(result.coverage)}"

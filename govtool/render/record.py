@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from govtool.render.envelope import compact, envelope, json_lines
+from govtool.render.runs import identity_object
 from govtool.render.table import Column, Table, markdown, plain, to_csv
 from govtool.render.text import count, short
 
@@ -40,8 +41,8 @@ def render_verified(form: str, result: Verified, store: str) -> Table | Iterable
                 "store": store,
                 "dataset": result.dataset,
                 "state": result.state,
-                "found": _object(result.found),
-                "recorded": _object(result.record.identity if result.record else None),
+                "found": identity_object(result.found),
+                "recorded": identity_object(result.record.identity if result.record else None),
                 "run": result.record.run if result.record else None,
                 "ancestors": [
                     {"dataset": a.dataset, "digest": a.digest, "commit": a.commit}
@@ -66,15 +67,3 @@ def render_verified(form: str, result: Verified, store: str) -> Table | Iterable
 def _identity(identity: Identity) -> str:
     what = f"{identity.kind} version {identity.version}" if identity.version is not None else identity.kind
     return f"{what} {identity.digest[:12]}, {count(identity.files, 'file')}, {identity.size:,} bytes"
-
-
-def _object(identity: Identity | None) -> dict[str, object] | None:
-    if identity is None:
-        return None
-    return {
-        "kind": identity.kind,
-        "version": identity.version,
-        "digest": identity.digest,
-        "files": identity.files,
-        "bytes": identity.size,
-    }

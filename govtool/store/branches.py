@@ -11,7 +11,7 @@ import heapq
 import uuid
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
 from govtool import __version__
 from govtool.errors import ConflictError, UnknownNameError, UsageError
@@ -20,8 +20,10 @@ from govtool.store.commit import Commit, CommitResult, Origin
 from govtool.store.manifest import Entry
 from govtool.store.names import DEFAULT_BRANCH, check_branch
 from govtool.store.objects import Objects
-from govtool.store.store import Store
 from govtool.store.writer import LostSlotError, Writer
+
+if TYPE_CHECKING:
+    from govtool.store.store import Store
 
 _TRIES = 10
 _T = TypeVar("_T")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from typing import TYPE_CHECKING
 
 from govtool import __version__
 from govtool.errors import GovtoolError
@@ -11,8 +12,10 @@ from govtool.store.branches import again, existing
 from govtool.store.commit import Commit, CommitResult
 from govtool.store.manifest import EMPTY
 from govtool.store.names import DEFAULT_BRANCH
-from govtool.store.store import Store
 from govtool.store.writer import Writer
+
+if TYPE_CHECKING:
+    from govtool.store.store import Store
 
 _WORTH = 1024
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from govtool.store.commit import Commit
 from govtool.store.files import LocalFiles
 from govtool.store.location import local_path
-from govtool.store.names import DEFAULT_BRANCH
 from govtool.store.reader import Reader, read_marker
 
 
@@ -18,8 +16,3 @@ def open_reader(uri: str) -> Reader:
         return Store.open(uri)
     files = LocalFiles(path)
     return Reader(files, read_marker(files))
-
-
-def head_commit(uri: str, branch: str = DEFAULT_BRANCH) -> Commit | None:
-    """The newest commit of a branch, verified, or ``None`` if it has none."""
-    return open_reader(uri).head(branch)

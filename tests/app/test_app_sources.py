@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from govtool.app.sql import SourceText, root_of, source_name
+from govtool.app.sql import SourceText, file_name, root_of, source_name
 from govtool.model import Diagnostic
 
 
@@ -45,3 +45,11 @@ def test_a_source_line_is_found_again(tree):
     assert text.line(Diagnostic("x", "error", "m", file="a.sql", line=9)) is None
     assert text.line(Diagnostic("x", "error", "m", file="gone.sql", line=1)) is None
     assert text.line(Diagnostic("x", "error", "m")) is None
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [("etl/mart/b.sql", "mart/b.sql"), ("etl", "etl"), ("else/c.sql", "c.sql"), ("etl/\udcff.sql", "\\udcff.sql")],
+)
+def test_files_are_named_from_the_root_and_by_what_can_be_written(tree, path, name):
+    assert file_name(Path(path), tree / "etl") == name

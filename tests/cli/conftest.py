@@ -45,3 +45,23 @@ def govtool(project, capsys, monkeypatch):
         return Done(code, captured.out, captured.err)
 
     return run
+
+
+@pytest.fixture
+def store(govtool):
+    """The command line in a project with an empty store."""
+    assert govtool("init").code == 0
+    return govtool
+
+
+@pytest.fixture
+def ingested(store, project):
+    """Write SQL into ``etl/all.sql`` and ingest it: ``ingested("create table …")``; returns the command line."""
+
+    def ingest(sql: str):
+        (project / "etl").mkdir()
+        (project / "etl" / "all.sql").write_text(sql)
+        assert store("ingest", "sql", "etl", "--dialect", "postgres").code == 0
+        return store
+
+    return ingest

@@ -6,24 +6,18 @@ import io
 import json
 import subprocess
 import sys
-from pathlib import Path
 
-import jsonschema
 import pytest
+from answers import check
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from govtool.app import batch
 
-SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "schemas" / "batch-1.json").read_text())
-
 
 def answers(*inputs: object) -> list[dict]:
     data = b"".join((i if isinstance(i, bytes) else json.dumps(i).encode()) + b"\n" for i in inputs)
-    found = [json.loads(line) for line in batch.serve(io.BytesIO(data))]
-    for answer in found:
-        jsonschema.validate(answer, SCHEMA)
-    return found
+    return [check(json.loads(line), "batch-1") for line in batch.serve(io.BytesIO(data))]
 
 
 def test_an_answer_has_exactly_the_keys_of_the_protocol():

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
-import jsonschema
 import pytest
+from answers import check
 
-SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "schemas" / "erase-1.json").read_text())
 SQL = """
 CREATE TABLE crm.users (id int, email text);
 CREATE TABLE mart.mail AS SELECT id, email FROM crm.users;
@@ -17,12 +15,8 @@ CREATE TABLE mart.odd AS SELECT x.id FROM crm.users u JOIN x USING (id) JOIN y U
 
 
 @pytest.fixture
-def warehouse(govtool, project):
-    (project / "etl").mkdir()
-    (project / "etl" / "all.sql").write_text(SQL)
-    assert govtool("init").code == 0
-    assert govtool("ingest", "sql", "etl", "--dialect", "postgres").code == 0
-    return govtool
+def warehouse(ingested):
+    return ingested(SQL)
 
 
 def test_the_value_is_in_no_format_unless_asked_for(warehouse):
@@ -38,8 +32,7 @@ def test_the_value_is_in_no_format_unless_asked_for(warehouse):
 
 
 def test_json_keeps_to_its_schema(warehouse):
-    answer = json.loads(warehouse("erase", "plan", "--subject", "crm.users.id", "-f", "json").out)
-    jsonschema.validate(answer, SCHEMA)
+    answer = check(warehouse("erase", "plan", "--subject", "crm.users.id", "-f", "json").out, "erase-1")
     assert [(t["order"], t["dataset"], t["action"]) for t in answer["tasks"]] == [
         (1, "crm.users", "delete"),
         (2, "mart.mail", "rebuild"),

@@ -10,12 +10,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-import jsonschema
 import pytest
+from answers import check
 
 from govtool.app.completion import complete_names
 
-SCHEMAS = Path(__file__).parents[2] / "docs" / "schemas"
 FILES = {
     "ddl.sql": "create table crm.users (id int, email text, deleted_at timestamp);\n"
     "create table shop.orders (id int, user_id int, total numeric);\n",
@@ -36,12 +35,6 @@ def graph(govtool, project):
     assert govtool("init").code == 0
     assert govtool("ingest", "sql", "etl", "--dialect", "postgres").code == 0
     return govtool
-
-
-def check(text: str, name: str) -> dict:
-    answer = json.loads(text)
-    jsonschema.validate(answer, json.loads((SCHEMAS / f"{name}.json").read_text()))
-    return answer
 
 
 def table_of(done) -> list[str]:

@@ -12,12 +12,6 @@ LOGS = Path(__file__).parents[2] / "fixtures" / "spark" / "logs"
 SHOP = LOGS / "spark-4.3.0.gz"
 
 
-@pytest.fixture
-def store(govtool):
-    govtool("init")
-    return govtool
-
-
 def test_a_log_is_one_commit_and_the_same_again_is_none(store):
     first = store("ingest", "spark", SHOP)
     assert first.code == 0

@@ -5,16 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import json
-from pathlib import Path
 
-import jsonschema
 import pytest
-
-SCHEMAS = Path(__file__).parents[2] / "docs" / "schemas"
-
-
-def check(answer: object, name: str) -> None:
-    jsonschema.validate(answer, json.loads((SCHEMAS / f"{name}.json").read_text()))
+from answers import check
 
 
 def test_json_of_a_query(govtool):

@@ -13,12 +13,6 @@ FIXTURES = Path(__file__).parents[2] / "fixtures" / "openlineage"
 SPARK = FIXTURES / "spark_orders.jsonl"
 
 
-@pytest.fixture
-def store(govtool):
-    govtool("init")
-    return govtool
-
-
 def test_a_folder_is_one_commit_and_the_same_again_is_none(store):
     first = store("ingest", "openlineage", FIXTURES)
     assert first.code == 0

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from govtool.app.serve import Spool
+from govtool.app.serve.spool import Spool
 from govtool.errors import StoreError
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "openlineage"

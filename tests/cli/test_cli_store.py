@@ -5,18 +5,9 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from pathlib import Path
 
-import jsonschema
 import pytest
-
-SCHEMAS = Path(__file__).parents[2] / "docs" / "schemas"
-
-
-def check(text: str, name: str) -> dict:
-    answer = json.loads(text)
-    jsonschema.validate(answer, json.loads((SCHEMAS / f"{name}.json").read_text()))
-    return answer
+from answers import check
 
 
 @pytest.fixture

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
-import jsonschema
 import pytest
+from answers import check
 
-SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "schemas" / "whatif-1.json").read_text())
 SQL = """create table crm.users (id int, email text, phone text);
 create table crm.old (id int, email text);
 create view stg.users as select id, lower(email) as address from crm.users union all select id, email from crm.old;
@@ -24,17 +20,12 @@ rules: [{id: P, title: t, deny: {flow: {class: personal, to: {datasets: ["mart.*
 
 
 @pytest.fixture
-def warehouse(govtool, project):
-    (project / "etl").mkdir()
-    (project / "etl" / "all.sql").write_text(SQL)
-    assert govtool("init").code == 0
-    assert govtool("ingest", "sql", "etl", "--dialect", "postgres").code == 0
-    return govtool
+def warehouse(ingested):
+    return ingested(SQL)
 
 
 def ask(govtool, *arguments: str) -> tuple[dict, dict[str, str]]:
-    answer = json.loads(govtool("whatif", *arguments, "-f", "json").out)
-    jsonschema.validate(answer, SCHEMA)
+    answer = check(govtool("whatif", *arguments, "-f", "json").out, "whatif-1")
     return answer, {c["column"]: c["verdict"] for c in answer["columns"]}
 
 

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import random
+import threading
 
 import networkx as nx
-from hypothesis import given, settings
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from policy_samples import MASKS, TODAY, policy, random_graph, random_seeds
 
 from govtool.app.index import index_of
 from govtool.capture.sql.extract import Options, extract
 from govtool.capture.sql.files import Script
+from govtool.graph import threads
 from govtool.graph.paths import ancestors
-from govtool.model import VALUE_FLOW, ColumnRef, EdgeKind
-from govtool.policy import fixpoint
+from govtool.model import VALUE_FLOW, ColumnRef, Derivation, Edge, EdgeKind, OutputColumn, Statement
+from govtool.policy import fixpoint, order
 from govtool.policy.propagate import propagate
 from govtool.policy.tokens import Mode
 from govtool.policy.transfer import transfers
@@ -22,9 +26,30 @@ from govtool.query.networkx import to_networkx
 from govtool.query.patterns import ColumnPaths
 
 POLICY = policy(MASKS)
-relaxed = settings(deadline=None, max_examples=150)
+relaxed = settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 VALUE, INFLUENCE, UNKNOWN = Mode
+
+WAYS = {
+    "frontiers": {"SWEEP": 0},
+    "a sweep": {"SWEEP": 10**9, "MOST": 1},
+    "a sweep by threads": {"SWEEP": 10**9, "MOST": 3, "PART": 1, "FEW": 1},
+}
+"""By what the fixpoint is reached; in small parts, so that small graphs have many."""
+
+
+@pytest.fixture(params=WAYS)
+def way(request, monkeypatch):
+    """All ways in turn."""
+    set_way(monkeypatch, request.param)
+    return request.param
+
+
+def set_way(monkeypatch, name: str) -> None:
+    monkeypatch.setattr(threads, "cores", lambda: 3)
+    for constant, value in WAYS[name].items():
+        home = next(module for module in (fixpoint, threads, order) if hasattr(module, constant))
+        monkeypatch.setattr(home, constant, value)
 
 
 def lowered(name: str, passed: frozenset[str], data: dict, groups: dict[int, int | None]) -> frozenset[str] | None:
@@ -104,7 +129,7 @@ def reached(index, seeds, edge_transfers=None) -> set:
 
 @relaxed
 @given(random_graph(), st.data())
-def test_propagation_is_the_naive_fixpoint(derivations, data):
+def test_propagation_is_the_naive_fixpoint(way, derivations, data):
     index = index_of(derivations)
     seeds = data.draw(random_seeds(index))
     assert reached(index, seeds) == naive(index, seeds)
@@ -112,7 +137,7 @@ def test_propagation_is_the_naive_fixpoint(derivations, data):
 
 @relaxed
 @given(random_graph(), st.data())
-def test_propagation_is_monotone_and_the_union_of_its_parts(derivations, data):
+def test_propagation_is_monotone_and_the_union_of_its_parts(way, derivations, data):
     index = index_of(derivations)
     one, other = data.draw(random_seeds(index)), data.draw(random_seeds(index))
     both = {n: tuple({*one.get(n, ()), *other.get(n, ())}) for n in {*one, *other}}
@@ -122,7 +147,7 @@ def test_propagation_is_monotone_and_the_union_of_its_parts(derivations, data):
 
 @relaxed
 @given(random_graph(), st.data())
-def test_the_order_of_what_is_said_does_not_matter(derivations, data):
+def test_the_order_of_what_is_said_does_not_matter(way, derivations, data):
     index = index_of(derivations)
     seeds = data.draw(random_seeds(index))
     shuffled = list(derivations)
@@ -141,7 +166,7 @@ def test_the_order_of_what_is_said_does_not_matter(derivations, data):
 
 @relaxed
 @given(random_graph(), st.data())
-def test_more_classes_than_a_word_has_bits(derivations, data):
+def test_more_classes_than_a_word_has_bits(way, derivations, data):
     index = index_of(derivations)
     seeds = data.draw(random_seeds(index))
     if not seeds:
@@ -152,8 +177,7 @@ def test_more_classes_than_a_word_has_bits(derivations, data):
     assert len({f[2] for f in found if f[2].startswith("p.n")}) == 90
 
 
-def test_what_a_column_decides_over_itself_is_found_by_a_sweep_too(monkeypatch):
-    monkeypatch.setattr(fixpoint, "SWEEP", 10**9)
+def test_what_a_column_decides_over_itself_is_found(way):
     text = """
         create table b (y text); create table a (y text);
         insert into a (y) select y from b;
@@ -164,3 +188,88 @@ def test_what_a_column_decides_over_itself_is_found_by_a_sweep_too(monkeypatch):
     found = reached(index, {index.find(ColumnRef("b", "y")): ("p.id",)})
     told = {(index.name(node), mode) for node, mode, _, _ in found}
     assert {("a.y", VALUE), ("a.y", INFLUENCE), ("c.y", VALUE), ("c.y", INFLUENCE)} <= told
+
+
+def made_of(target: str, number: int, edges: list[Edge]) -> Derivation:
+    statement = Statement(f"f{number}", "insert", "postgres", f"{number}.sql")
+    return Derivation(target, "table", "append", statement, (OutputColumn("x"),), edges=tuple(edges))
+
+
+def warehouse(datasets: int, seed: int) -> list[Derivation]:
+    """Tables of tables before them, some of later ones or of themselves; nodes that many edges enter."""
+    rng = random.Random(seed)
+    kinds = [EdgeKind.IDENTITY] * 4 + [EdgeKind.CONDITIONAL]
+    found = []
+    for number in range(10, datasets):
+        edges = []
+        for _ in range(rng.choice((1, 3, 30))):
+            other = rng.randrange(number) if rng.random() < 0.97 else rng.randrange(datasets)
+            source = ColumnRef(f"t{other}", rng.choice("xyz"))
+            edges.append(Edge(source, rng.choice("xxxxyz"), rng.choice(kinds)))
+        edges.append(Edge(ColumnRef(f"t{rng.randrange(number)}", "x"), "*", EdgeKind.FILTER))
+        edges.append(Edge(ColumnRef(f"t{rng.randrange(number)}", "y"), "x", EdgeKind.OPAQUE, reason="opaque"))
+        found.append(made_of(f"t{number}", number, edges))
+    return found
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_all_ways_reach_the_same_bits(seed):
+    index = index_of(warehouse(300, seed))
+    columns = [n for n in range(index.node_count) if not index.is_rows(n)]
+    seeds = {n: (f"p.n{i}",) for i, n in enumerate(random.Random(seed).sample(columns, 90))}
+    moved = transfers(index, (d.value for d in POLICY.declassify), TODAY, ColumnPaths(index))
+    found = {}
+    for name in WAYS:
+        with pytest.MonkeyPatch.context() as patch:
+            set_way(patch, name)
+            found[name] = [propagate(index, POLICY.lattice, moved, seeds).sets for _ in range(3)]
+    first = found["frontiers"][0]
+    assert len(first) == 2
+    assert all(any(word[mode].any() for word in first) for mode in Mode)
+    for rounds in found.values():
+        for sets in rounds:
+            np.testing.assert_array_equal(sets, first)
+
+
+def chain(width: int) -> list[Derivation]:
+    """Many tables of one, and one of them all."""
+    every = [ColumnRef(f"m{i}", "x") for i in range(width)]
+    middle = [
+        made_of(one.dataset, i, [Edge(ColumnRef("a", "x"), "x", EdgeKind.IDENTITY)]) for i, one in enumerate(every)
+    ]
+    return [*middle, made_of("z", width, [Edge(one, "x", EdgeKind.IDENTITY) for one in every])]
+
+
+def test_parts_are_worked_on_by_threads_and_what_goes_wrong_there_is_told(monkeypatch):
+    set_way(monkeypatch, "a sweep by threads")
+    index = index_of(chain(20))
+    pull, used = fixpoint.Word._pull, set()
+
+    def watched(word, part):
+        used.add(threading.current_thread() is threading.main_thread())
+        return pull(word, part)
+
+    monkeypatch.setattr(fixpoint.Word, "_pull", watched)
+    seeds = {index.find(ColumnRef("a", "x")): ("p.id",)}
+    assert (index.find(ColumnRef("z", "x")), VALUE, "p.id", frozenset()) in reached(index, seeds)
+    assert used == {True, False}, "a level of one part is no work for threads"
+
+    def failing(word, part):
+        if threading.current_thread() is not threading.main_thread():
+            raise MemoryError("no room")
+        return pull(word, part)
+
+    monkeypatch.setattr(fixpoint.Word, "_pull", failing)
+    with pytest.raises(MemoryError, match="no room"):
+        reached(index, seeds)
+
+
+@pytest.mark.parametrize(("cores", "part"), [(1, 1), (3, order.PART)])
+def test_one_core_or_little_to_do_needs_no_threads(cores, part, monkeypatch):
+    set_way(monkeypatch, "a sweep by threads")
+    monkeypatch.setattr(threads, "cores", lambda: cores)
+    monkeypatch.setattr(order, "PART", part)
+    monkeypatch.setattr(threading.Thread, "start", lambda thread: pytest.fail("a thread was started"))
+    index = index_of(chain(20))
+    seeds = {index.find(ColumnRef("a", "x")): ("p.id",)}
+    assert (index.find(ColumnRef("z", "x")), VALUE, "p.id", frozenset()) in reached(index, seeds)

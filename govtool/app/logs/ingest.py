@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Protocol
 
 from govtool.app.coverage import coverage_fragments, ranked
-from govtool.app.ingest import IngestResult, extractor_digest, known_batch, said_before, user_name
+from govtool.app.ingest import Asked, IngestResult, already_said, extractor_digest, user_name
 from govtool.app.logs import local
 from govtool.app.logs.local import Gathered, cores, gather, weight
 from govtool.app.logs.meter import Meter
@@ -29,7 +29,7 @@ from govtool.app.logs.pool import Pool, Setup
 from govtool.app.logs.request import ENGINES, LogRequest, Report
 from govtool.app.logs.spool import spool_key, spooled
 from govtool.app.logs.steps import survey_or_problem
-from govtool.app.sql import SourceText, options, root_of, source_name
+from govtool.app.sql import SourceText, file_name, options, root_of, source_name
 from govtool.errors import EngineError, UnknownNameError, UsageError
 from govtool.store.names import DEFAULT_BRANCH
 
@@ -87,10 +87,9 @@ def ingest_log(
             engine = _Local(stack, how, settings, request.workers)
         surveyed = _surveyed(files, engine)
         batch = _batch(source, settings, how, request, surveyed)
-        known = known_batch(store, branch, source, batch)
+        known = already_said(store, Asked("ingest log", source, batch, len(files), text), branch)
         if known is not None:
-            coverage, diagnostics = said_before(store, known, source)
-            return IngestResult(known, False, source, len(files), coverage, diagnostics, text)
+            return known
         pieces = _pieces(surveyed, how)
         gathered = engine.gather(pieces, len(surveyed), request.max_errors, Meter(progress, weight(pieces)), batch)
         _check_unchanged(surveyed, engine)
@@ -177,21 +176,13 @@ def _logs(paths: tuple[str, ...], root: Path, stdin: IO[bytes] | None) -> Iterat
                 found[_STDIN] = copied(stdin or io.BytesIO())
                 continue
             for log in find_logs(Path(path)):
-                name = _name(log, root)
+                name = file_name(log, root)
                 if log.is_file():
                     found[name] = log.absolute()
                 else:
                     with log.open("rb") as pipe:
                         found[name] = copied(pipe)
         yield found
-
-
-def _name(path: Path, root: Path) -> str:
-    try:
-        name = path.absolute().relative_to(root).as_posix()
-    except ValueError:
-        name = path.name
-    return name.encode("utf-8", "backslashreplace").decode()
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from govtool.app.logs.parts import Findings
 from govtool.app.logs.pool import Job, Pool, Setup
 from govtool.errors import EvidenceError, UsageError
 from govtool.model import Diagnostic
+from govtool.model.spread import buckets_for
 
 if TYPE_CHECKING:
     from govtool.capture.logs.form import Collected
@@ -320,7 +321,7 @@ def _knowledge(setup: Setup, *, with_usage: bool) -> Knowledge:
 
 
 def _write(pool: Pool, gathered: Gathered, names: Sequence[str], meter: Meter) -> None:
-    buckets = parts.buckets_for(gathered.findings.derivations, DERIVATIONS_PER_FRAGMENT)
+    buckets = buckets_for(gathered.findings.derivations, DERIVATIONS_PER_FRAGMENT)
     step = max(1, buckets // max(1, 4 * pool.workers), min(buckets, 8))
     calls = [(names, first, min(first + step, buckets), buckets) for first in range(0, buckets, step)]
     columns = len(gathered.findings.columns)

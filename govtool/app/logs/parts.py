@@ -201,11 +201,6 @@ def _noted(value: list[Any]) -> Diagnostic:
     return Diagnostic(code, severity, message, file, line, column, target, tuple(candidates))
 
 
-def buckets_for(derivations: int, size: int) -> int:
-    """How many fragments that many derivations are spread over: a power of two."""
-    return 1 << max(0, (-(-derivations // size) - 1).bit_length())
-
-
 def bucketed(tables: Iterable[Any], first: int, last: int, buckets: int) -> Iterator[tuple[bytes, int, int]]:
     """The fragments of a range of buckets: their bytes, their rows, and the columns of queries that are in them.
 

@@ -22,6 +22,7 @@ from govtool.app.logs.local import Gathered, check_rejects
 from govtool.app.logs.meter import Meter
 from govtool.app.logs.spool import spool_key, spooled
 from govtool.errors import EngineError, GovtoolError
+from govtool.model.spread import buckets_for
 
 if TYPE_CHECKING:
     from govtool.capture.logs.pieces import Piece, Span, Survey
@@ -254,7 +255,7 @@ class Engine:
         from govtool.model.columnar import DERIVATIONS
         from govtool.store import FragmentRef
 
-        buckets = parts.buckets_for(gathered.findings.derivations, DERIVATIONS_PER_FRAGMENT)
+        buckets = buckets_for(gathered.findings.derivations, DERIVATIONS_PER_FRAGMENT)
         ranges = 1
         while ranges < min(buckets, 4 * self._parallel):
             ranges *= 2

@@ -1,4 +1,4 @@
-"""Reads dbt projects as files: macros of the project and of the packages on disk, variables, seeds.
+"""Reads dbt projects as files: macros of the project and of the packages on disk, variables, seeds, properties.
 
 Nothing is run: no ``dbt deps``, no ``dbt compile``. What is looked at is documented at https://docs.getdbt.com:
 ``dbt_project.yml`` (``model-paths``, ``macro-paths``, ``seed-paths``, ``packages-install-path``, ``dispatch``,
@@ -10,20 +10,18 @@ from __future__ import annotations
 
 import csv
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from govtool.capture.dbt import files
+from govtool.capture.dbt.properties import PropertyReader
 from govtool.capture.sql.templates.macros import Package, Project, macros_in
 
 PROJECT_FILE = "dbt_project.yml"
 PACKAGE_FILES = ("packages.yml", "dependencies.yml", "package-lock.yml")
 
-MAX_BYTES = 4 << 20
-"""Of a file with macros or of settings; larger ones are none."""
-MAX_FILES = 20_000
-"""Files, and folders, that are looked at in one place of a project."""
 MAX_VARIABLES = 100_000
 """Values in ``vars``, those counted that an alias of YAML repeats."""
 MAX_PACKAGES = 500
@@ -55,8 +53,11 @@ def read_projects(paths: Sequence[str | Path], root: Path) -> tuple[Project, ...
             folders.update(dict.fromkeys(_below(real)))
     own = {folder: _package(folder) for folder in sorted(folders)}
     installed = {place for read in own.values() for place in _install_places(read)}
+    properties = PropertyReader()
     return tuple(
-        _project(read, root.absolute()) for folder, read in own.items() if installed.isdisjoint(folder.parents)
+        _project(read, root.absolute(), properties)
+        for folder, read in own.items()
+        if installed.isdisjoint(folder.parents)
     )
 
 
@@ -68,9 +69,9 @@ def _above(folder: Path) -> Path | None:
 
 
 def _below(folder: Path) -> Iterator[Path]:
-    for place, folders, files in os.walk(folder):
+    for place, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if name not in _SKIPPED and not name.startswith("."))
-        if PROJECT_FILE in files:
+        if PROJECT_FILE in names:
             yield Path(place)
 
 
@@ -83,12 +84,15 @@ class _Read:
     folder: Path
 
 
-def _project(own: _Read, root: Path) -> Project:
+def _project(own: _Read, root: Path, properties: PropertyReader) -> Project:
     installed, missing = _packages(own)
     packages = {read.package.name: read.package for read in installed}
     seeds: dict[str, tuple[str, ...]] = {}
+    said = properties.read(_described(own))
     for read in (*installed, own):
         seeds.update(_seeds(read))
+    for read in installed:
+        said = said.filled(properties.read(_described(read)))
     relative = _relative(own.folder, root)
     places = {_relative(read.folder, root): read.package.name for read in installed}
     return Project(
@@ -100,6 +104,7 @@ def _project(own: _Read, root: Path) -> Project:
         _dispatch(own.settings, own.package.name),
         seeds,
         tuple(dict.fromkeys(place for read in (own, *installed) for place in _models(read, root))),
+        said,
     )
 
 
@@ -113,19 +118,19 @@ def _relative(folder: Path, root: Path) -> str | None:
 
 
 def _package(folder: Path) -> _Read:
-    settings = _yaml(folder / PROJECT_FILE)
-    paths = _texts(settings.get("macro-paths"), ("macros",))
+    settings = files.yaml_mapping(files.text(folder / PROJECT_FILE))
+    paths = files.texts(settings.get("macro-paths"), ("macros",))
     macros: dict[str, str] = {}
     for path in paths:
-        for file in _files(folder / path, ".sql"):
-            for name, source in macros_in(_text(file)).items():
+        for file in files.files(folder / path, ".sql"):
+            for name, source in macros_in(files.text(file)).items():
                 macros.setdefault(name, source)
     variables = settings.get("vars")
     named = settings.get("name")
     package = Package(
         named if isinstance(named, str) and named else folder.name,
         macros,
-        variables if isinstance(variables, dict) and _size(variables) <= MAX_VARIABLES else {},
+        variables if isinstance(variables, dict) and files.size(variables, MAX_VARIABLES) <= MAX_VARIABLES else {},
     )
     return _Read(package, settings, folder)
 
@@ -162,13 +167,13 @@ def _packages(own: _Read) -> tuple[list[_Read], set[str]]:
 
 def _install_places(read: _Read) -> list[Path]:
     """Where a project has the packages that were installed."""
-    paths = _texts(read.settings.get("packages-install-path"), ("dbt_packages", "dbt_modules"))
+    paths = files.texts(read.settings.get("packages-install-path"), ("dbt_packages", "dbt_modules"))
     return [Path(os.path.normpath(read.folder / path)) for path in paths]
 
 
 def _declared(folder: Path) -> Iterator[Mapping[str, Any]]:
     for file in PACKAGE_FILES:
-        entries = _yaml(folder / file).get("packages")
+        entries = files.yaml_mapping(files.text(folder / file)).get("packages")
         for entry in entries if isinstance(entries, list) else ():
             if isinstance(entry, dict):
                 yield entry
@@ -192,15 +197,30 @@ def _dispatch(settings: Mapping[str, Any], own: str) -> dict[str, tuple[str, ...
     entries = settings.get("dispatch")
     for entry in entries if isinstance(entries, list) else ():
         if isinstance(entry, dict) and isinstance(entry.get("macro_namespace"), str):
-            order = _texts(entry.get("search_order"), ())
+            order = files.texts(entry.get("search_order"), ())
             if order:
                 found[entry["macro_namespace"]] = tuple(order)
     return found
 
 
+def _model_paths(read: _Read) -> list[str]:
+    return files.texts(read.settings.get("model-paths") or read.settings.get("source-paths"), ("models",))
+
+
+def _seed_paths(read: _Read) -> list[str]:
+    return files.texts(read.settings.get("seed-paths") or read.settings.get("data-paths"), ("seeds", "data"))
+
+
+def _described(read: _Read) -> Iterator[Path]:
+    """Folders with property files."""
+    snapshots = files.texts(read.settings.get("snapshot-paths"), ("snapshots",))
+    for path in (*_model_paths(read), *_seed_paths(read), *snapshots):
+        yield Path(os.path.normpath(read.folder.absolute() / path))
+
+
 def _models(read: _Read, root: Path) -> Iterator[str]:
     """Folders of models, relative to the root; empty where the root is one or lies in one."""
-    for path in _texts(read.settings.get("model-paths") or read.settings.get("source-paths"), ("models",)):
+    for path in _model_paths(read):
         folder = Path(os.path.normpath(read.folder.absolute() / path))
         if root.is_relative_to(folder):
             yield ""
@@ -210,8 +230,8 @@ def _models(read: _Read, root: Path) -> Iterator[str]:
 
 def _seeds(read: _Read) -> dict[str, tuple[str, ...]]:
     found: dict[str, tuple[str, ...]] = {}
-    for path in _texts(read.settings.get("seed-paths") or read.settings.get("data-paths"), ("seeds", "data")):
-        for file in _files(read.folder / path, ".csv"):
+    for path in _seed_paths(read):
+        for file in files.files(read.folder / path, ".csv"):
             header = _header(file)
             if header:
                 found.setdefault(file.stem, header)
@@ -230,62 +250,8 @@ def _header(file: Path) -> tuple[str, ...]:
     return names if names and all(names) and len(set(names)) == len(names) else ()
 
 
-def _files(folder: Path, suffix: str) -> list[Path]:
-    found: list[Path] = []
-    for number, (place, folders, files) in enumerate(os.walk(folder)):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        found += [Path(place, name) for name in sorted(files) if name.lower().endswith(suffix)]
-        if number > MAX_FILES or len(found) > MAX_FILES:  # such as ``macro-paths: [/]``
-            return found[:MAX_FILES]
-    return found
-
-
 def _subfolders(folder: Path) -> list[Path]:
     try:
         return sorted(Path(entry.path) for entry in os.scandir(folder) if entry.is_dir())
     except OSError:
         return []
-
-
-def _size(value: object) -> int:
-    """The values in a value; counting stops above ``MAX_VARIABLES``, as aliases can make it huge, or endless."""
-    count = 0
-    waiting = [value]
-    while waiting and count <= MAX_VARIABLES:
-        item = waiting.pop()
-        count += 1
-        if isinstance(item, dict):
-            waiting += item.values()
-        elif isinstance(item, list):
-            waiting += item
-    return count
-
-
-def _text(file: Path) -> str:
-    try:
-        if not file.is_file() or file.stat().st_size > MAX_BYTES:
-            return ""
-        return file.read_text(encoding="utf-8-sig", errors="replace")
-    except (OSError, ValueError):
-        return ""
-
-
-def _yaml(file: Path) -> Mapping[str, Any]:
-    text = _text(file)
-    if not text:
-        return {}
-    import yaml
-
-    try:
-        data = yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    except (yaml.YAMLError, ValueError, RecursionError):
-        return {}
-    return data if isinstance(data, dict) else {}
-
-
-def _texts(value: object, default: Iterable[str]) -> list[str]:
-    if isinstance(value, str):
-        return [value]
-    if isinstance(value, list):
-        return [item for item in value if isinstance(item, str)]
-    return list(default)

@@ -12,8 +12,9 @@ from govtool.capture.openlineage.events import DATASET, RUN, Key
 from govtool.capture.openlineage.identity import JOBS, DatasetName, Fields, job_file, normalise
 from govtool.capture.openlineage.merge import Registers, State, Value, jobs_of, run_state, span
 from govtool.capture.openlineage.sql import SqlText
-from govtool.capture.openlineage.targets import Context, copied, said_by, target_kind
+from govtool.capture.openlineage.targets import Context, said_by, target_kind
 from govtool.model import HIDDEN, ROWS, Derivation, Diagnostic, EdgeKind, OutputColumn, Statement
+from govtool.model.copies import copied
 
 ALIAS = "alias"
 """The statement kind of derivations that say that two names are one dataset."""
@@ -219,7 +220,7 @@ class _Deriver:
         old = next(edge.source.dataset for edge in derivation.edges if edge.kind is EdgeKind.READ)
         paths = sorted(columns.get(old, set()) | {column.path for column in derivation.columns})
         complete = derivation.columns_complete or bool(self.fields.get(old, Fields()).columns)
-        edges = tuple(copied(old, paths, complete=complete))
+        edges = copied(old, paths, complete=complete)
         return replace(derivation, edges=edges, status="understood" if complete else "partial")
 
     def _aliases(self, columns: Mapping[str, set[str]]) -> list[Derivation]:
@@ -240,7 +241,7 @@ class _Deriver:
                         self._kind(target),
                         "update",
                         statement,
-                        edges=tuple(copied(of, paths, complete=complete)),
+                        edges=copied(of, paths, complete=complete),
                         columns_complete=False,
                         namespace=self.names[target].namespace,
                     )

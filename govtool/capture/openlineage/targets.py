@@ -23,6 +23,7 @@ from govtool.model import (
     OutputColumn,
     Statement,
 )
+from govtool.model.copies import copied
 
 NO_COLUMNS = "no-column-lineage"
 """The code and the reason where an event names inputs and outputs and no columns."""
@@ -217,19 +218,10 @@ def _lifecycle(name: DatasetName, facets: Mapping[str, Value], base: Statement, 
         replace(base, kind="rename"),
         tuple(OutputColumn(*column) for column in fields.columns),
         bool(columns),
-        tuple(copied(before.id, columns, complete=bool(columns))),
+        copied(before.id, columns, complete=bool(columns)),
         "understood" if columns else "partial",
         namespace=name.namespace,
     )
-
-
-def copied(source: str, columns: list[str], *, complete: bool) -> list[Edge]:
-    """The edges of one dataset that is the same as another: every column, by whatever name."""
-    edges = [Edge(ColumnRef(source, path), path, EdgeKind.IDENTITY, star=True) for path in columns]
-    edges.append(Edge(ColumnRef(source, ROWS), ROWS, EdgeKind.READ))
-    if not complete:
-        edges.append(Edge(ColumnRef(source, HIDDEN), HIDDEN, EdgeKind.OPAQUE, reason="star-unresolved"))
-    return edges
 
 
 def _made(

@@ -5,23 +5,13 @@ from is in an earlier run, and not in this one.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
-from govtool.capture.spark.analyzed.places import place_of
-from govtool.capture.spark.identity import Place, column_path, field_path
-from govtool.model import HIDDEN, ROWS, ColumnRef, Derivation, Edge, EdgeKind, OutputColumn, Statement
+from govtool.capture.spark.identity import Place
+from govtool.model import ColumnRef, Derivation, Edge, EdgeKind, OutputColumn, Statement
+from govtool.model.copies import copied
 
 RESTORED = "break.restored"
-PROCEDURE = "break.procedure"
-
-_RESTORING = frozenset(
-    {"rollback_to_snapshot", "rollback_to_timestamp", "set_current_snapshot", "cherrypick_snapshot", "fast_forward",
-     "publish_changes"}
-)  # fmt: skip
-"""Procedures of Iceberg after which a table has another of its states."""
-_FILLING = frozenset({"add_files", "migrate", "snapshot", "register_table", "create_changelog_view"})
-"""Procedures of Iceberg that bring data from elsewhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,69 +36,6 @@ class Defined:
     """Codes and messages."""
 
 
-def defined_by(facts: object) -> Defined | None:
-    """What the facts of a command (``govtool.spark.live.definitions``) say; None if they are no such facts."""
-    if not isinstance(facts, Mapping) or not facts.get("does"):
-        return None
-    does = str(facts["does"])
-    place = place_of(facts)
-    if does == "call":
-        return _called(str(facts.get("procedure") or ""), place)
-    if does == "restore":
-        name = place.name.name if place is not None else "a table"
-        return Defined(does, place, "restore", "", breaks=((RESTORED, f"{name} is what it was in an earlier version"),))
-    if place is None:
-        return None
-    if facts.get("view"):
-        place = Place(place.name, "view", place.aliases)
-    columns = _columns(facts.get("columns"))
-    match does:
-        case "create":
-            return Defined(does, place, "create_table", "declare", columns)
-        case "add":
-            return Defined(does, place, "alter", "declare", columns)
-        case "drop":
-            return Defined(does, place, "drop", "drop")
-        case "truncate":
-            return Defined(does, place, "truncate", "")
-        case "rename" | "clone":
-            other = place_of({"table": facts.get("to" if does == "rename" else "from") or ()})
-            if other is None:
-                return None
-            pairs = tuple((path, path) for path, _ in columns)
-            if does == "clone":
-                return Defined(does, place, "create_table_as", "replace", columns, other, pairs)
-            return Defined(does, Place(other.name, place.kind), "rename", "rename", columns, place, pairs)
-        case "rename_column":
-            old = tuple(str(part) for part in facts.get("column") or ())
-            if not old:
-                return None
-            new = field_path((*old[:-1], str(facts.get("to") or "")))
-            return Defined(does, place, "alter", "update", ((new, None),), place, ((field_path(old), new),))
-    return None
-
-
-def _called(procedure: str, place: Place | None) -> Defined | None:
-    name = place.name.name if place is not None else "a table"
-    plain = procedure.rpartition(".")[2].lower()
-    if plain in _RESTORING:
-        return Defined("restore", place, "call", "", breaks=((RESTORED, f"{plain}: {name} has another of its states"),))
-    if plain in _FILLING:
-        return Defined(
-            "call", place, "call", "", breaks=((PROCEDURE, f"{plain}: what {name} is filled from is not told"),)
-        )
-    return None
-
-
-def _columns(value: object) -> tuple[tuple[str, str | None], ...]:
-    found = []
-    for item in value if isinstance(value, list) else []:
-        if isinstance(item, list) and len(item) == 2:
-            name, type_ = str(item[0]), str(item[1]) or None
-            found.append((column_path(name), type_))
-    return tuple(found)
-
-
 def definition(defined: Defined, statement: Statement) -> Derivation:
     """The derivation of what a command does.
 
@@ -122,17 +49,13 @@ def definition(defined: Defined, statement: Statement) -> Derivation:
     place, source = defined.place, defined.source
     if place is None:
         raise ValueError("nothing is defined")
-    edges: list[Edge] = []
+    edges: tuple[Edge, ...] = ()
     complete = True
-    if source is not None:
-        star = defined.does != "rename_column"
-        edges += [Edge(ColumnRef(source.id, old), new, EdgeKind.IDENTITY, star=star) for old, new in defined.pairs]
-        if star:
-            edges.append(Edge(ColumnRef(source.id, ROWS), ROWS, EdgeKind.READ))
-            complete = bool(defined.pairs)
-            if not complete:
-                hidden = ColumnRef(source.id, HIDDEN)
-                edges.append(Edge(hidden, HIDDEN, EdgeKind.OPAQUE, reason="star-unresolved"))
+    if source is not None and defined.does == "rename_column":
+        edges = tuple(Edge(ColumnRef(source.id, old), new, EdgeKind.IDENTITY) for old, new in defined.pairs)
+    elif source is not None:
+        complete = bool(defined.pairs)
+        edges = copied(source.id, [path for path, _ in defined.pairs], complete=complete)
     return Derivation(
         target=place.id,
         target_kind=place.kind,
@@ -140,7 +63,7 @@ def definition(defined: Defined, statement: Statement) -> Derivation:
         statement=statement,
         columns=tuple(OutputColumn(path, type_) for path, type_ in defined.columns),
         columns_complete=complete and defined.mode != "update",
-        edges=tuple(edges),
+        edges=edges,
         status="understood" if complete else "partial",
         namespace=place.name.namespace,
     )

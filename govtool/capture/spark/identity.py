@@ -16,12 +16,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from govtool.capture.openlineage.identity import DatasetName, normalise
-from govtool.capture.openlineage.targets import copied
 from govtool.model import Derivation, OutputColumn, Statement
+from govtool.model.copies import copied
 from govtool.names import DEFAULT_NAMESPACE, fold, quote
 
 SESSION_CATALOG = "spark_catalog"
@@ -65,6 +65,13 @@ class Place:
     def id(self) -> str:
         """The graph's id."""
         return self.name.id
+
+
+def joined(known: Place | None, place: Place) -> Place:
+    """A place, with the aliases that were known of it before."""
+    if known is None:
+        return place
+    return replace(place, aliases=tuple(dict.fromkeys((*known.aliases, *place.aliases))))
 
 
 def path_name(uri: str) -> DatasetName:
@@ -183,7 +190,7 @@ def alias_derivations(
                     kinds[target],
                     "update",
                     statement,
-                    edges=tuple(copied(of.id, paths, complete=bool(paths))),
+                    edges=copied(of.id, paths, complete=bool(paths)),
                     columns_complete=False,
                     namespace=target.namespace,
                 )

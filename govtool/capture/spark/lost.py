@@ -1,6 +1,11 @@
-"""Code of the user's that makes whole relations: what comes out of it has no way to what went in."""
+"""Where lineage is lost: code of the user's that makes whole relations, and what is not known of plans."""
 
 from __future__ import annotations
+
+from govtool.capture.spark import plan as p
+
+UNKNOWN = "break.operator"
+"""The break that a part of a plan is which is not known: what comes out of it is opaque."""
 
 LOST = {
     "MapInPandas": ("break.map-in-pandas", "mapInPandas"),
@@ -22,4 +27,9 @@ LOST = {
     "CoGroup": ("break.typed", "cogroup"),
     "MapPartitionsInR": ("break.typed", "dapply"),
 }
-"""Nodes of logical and physical plans: the break that each is, and what users call it."""
+"""Code of the user's, as nodes of logical and physical plans: the break that each is, and what users call it."""
+
+
+def unknown(message: str, children: tuple[p.Node, ...] = (), outputs: tuple[p.Named, ...] = ()) -> p.Lost:
+    """A relation that is not known, or does not tell what it does."""
+    return p.Lost(children, outputs, UNKNOWN, message)

@@ -29,6 +29,7 @@ from govtool.capture.sql.walk.statements import StatementWalk
 from govtool.capture.sql.walk.writes import Write
 from govtool.model import Diagnostic
 
+_NONE: Final[frozenset[str]] = frozenset()
 _NOTHING: Final = ParsedStatement(None, "", 1, 1, "ignored", "")
 
 
@@ -44,6 +45,7 @@ class Batch(Definitions):
         self.scripts: list[ScriptState] = []
         self._known: dict[str, TableInfo] = {}
         self._used: dict[str, set[str]] = {}
+        self._described: Usage = {}
         self.usage_seen = 0
         self.later: dict[str, list[Callable[[], None]]] = {}
         """By relation: adds the script that defines it, which is not rendered yet."""
@@ -55,6 +57,7 @@ class Batch(Definitions):
         self._known_names = knowledge.defined
         self.functions = dict(knowledge.functions)
         self._used = {name: set(columns) for name, columns in knowledge.used.items()}
+        self._described = knowledge.described
         for name, known in knowledge.tables.items():
             self._known[name] = self._info(name, dict(known.columns), complete=known.complete)
 
@@ -67,7 +70,8 @@ class Batch(Definitions):
             info = self.table(name, outsider)
             if info.columns or info.complete:
                 tables[name] = KnownTable(dict(info.columns), info.complete)
-        return Knowledge(tables, self._known_names | frozenset(self._definers), dict(self.functions), self.usage())
+        defined = self._known_names | frozenset(self._definers)
+        return Knowledge(tables, defined, dict(self.functions), self.usage(), self._described)
 
     def usage(self) -> Usage:
         """The columns that statements have named, by table."""
@@ -148,6 +152,7 @@ class Batch(Definitions):
     def _info(self, name: str, columns: dict[str, str | None] | None, *, complete: bool) -> TableInfo:
         info = TableInfo(name, columns, complete)
         info.used = self._used.setdefault(name, set())
+        info.described = self._described.get(name, _NONE)
         return info
 
     def _unknown(self, name: str) -> TableInfo:
@@ -288,14 +293,14 @@ class Batch(Definitions):
                 write.target, write.kind, write.target_kind = statement.relation, "select", "table"
         statement.diagnostics.extend(walk.diagnostics)
         statement.ambiguous = walk.ambiguous
-        statement.unsettled = bool(walk.ambiguous) or any(w.output.open for w in statement.writes)
+        statement.unsettled = bool(walk.ambiguous) or walk.presumed or any(w.output.open for w in statement.writes)
         for write in statement.writes:
             if write.output.open and write.defines:
                 self._demanded(write)
             if write.mode == "rename":
                 self._move(write, statement)
             elif write.defines and write.target:
-                statement.infos[write.target] = self._defined(write)
+                statement.infos[write.target] = self._defined(write, statement)
 
     def _demanded(self, write: Write) -> None:
         """Columns that other statements name of a relation whose ``*`` is not resolved: they can only pass through
@@ -311,9 +316,10 @@ class Batch(Definitions):
                     write.output.add(name, starred(deps))
                     stars[0].table.used.add(name)
 
-    def _defined(self, write: Write) -> TableInfo:
+    def _defined(self, write: Write, statement: StatementState) -> TableInfo:
         columns = {name: write.output.types.get(i) for i, name in enumerate(write.output.names)}
-        complete = not write.output.open and bool(columns)
+        is_whole = all(note.code != "template" for note in statement.diagnostics)  # else columns may be missing, too
+        complete = not write.output.open and bool(columns) and is_whole
         return self._info(write.target, columns, complete=complete)
 
     def _declared(self, tree: exp.Declare, statement: StatementState) -> None:

@@ -1,4 +1,4 @@
-"""Templates that ask for the columns of relations: they are rendered when those are known.
+"""What dbt projects say of columns, and templates that ask for them: they are rendered when those are known.
 
 dbt's macros ask the warehouse which columns a relation has (``dbt_utils.star``, ``adapter.get_columns_in_relation``).
 Here the batch answers: what is asked for is settled first, and where that is what another such template defines, that
@@ -11,12 +11,15 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from govtool.capture.sql.knowledge import Knowledge
+from govtool.capture.sql.templates.sources import described_sources
 from govtool.names import fold, fold_name, join_name, split_name
 
 if TYPE_CHECKING:
     from govtool.capture.sql.batch import Batch
     from govtool.capture.sql.extract import Options
     from govtool.capture.sql.states import ScriptState
+    from govtool.capture.sql.templates.properties import Description
     from govtool.capture.sql.templates.rendering import ColumnsOf
 
 _PLAIN = re.compile(r"[A-Za-z_][\w$]*\Z")
@@ -91,14 +94,45 @@ def relation_named(parts: Sequence[str], options: Options) -> str:
 
 
 def known_tables(options: Options) -> Mapping[str, Mapping[str, str | None]] | None:
-    """The columns that are given: of the supplied schema, and of the seeds of dbt projects."""
+    """The relations whose columns are given, all of them: by the supplied schema, else by what dbt projects hold.
+
+    Those are seeds, by their files, and models whose contract dbt enforces.
+    """
     known = options.schema.tables if options.schema is not None else None
-    seeds: dict[str, dict[str, str | None]] = {}
+    found: dict[str, dict[str, str | None]] = {}
     for project in options.projects:
+        said = project.properties
+        given: dict[str, dict[str, str | None]] = {
+            relation_named([name], options): _columns(said.described[name], options) for name in said.contracts
+        }
         for name, header in project.seeds.items():
-            columns: dict[str, str | None] = {fold(column, dialect=options.dialect): None for column in header}
-            relation = relation_named([name], options)
-            if seeds.setdefault(relation, columns) != columns:  # of several projects: not known which
-                seeds[relation] = {}
-    seeds = {relation: columns for relation, columns in seeds.items() if columns}
-    return {**seeds, **(known or {})} if seeds else known
+            types = _columns(said.described.get(name, ()), options)
+            folded = (fold(column, dialect=options.dialect) for column in header)
+            given[relation_named([name], options)] = {column: types.get(column) for column in folded}
+        for relation, columns in given.items():
+            if found.setdefault(relation, columns).keys() != columns.keys():  # of several projects: not known which
+                found[relation] = {}
+    found = {relation: columns for relation, columns in found.items() if columns}
+    return {**found, **(known or {})} if found else known
+
+
+def described_tables(options: Options) -> Knowledge:
+    """The columns that dbt projects describe of other relations: they need not be all, nor all be there.
+
+    So they make no column. They decide between relations whose columns are not all known, where each of these is
+    described, one alone with that column, and usage does not say which.
+    """
+    known = known_tables(options) or {}
+    found: dict[str, set[str]] = {}
+    for project in options.projects:
+        described = [((name,), columns) for name, columns in project.properties.described.items()]
+        sources = described_sources(project, options.variables, options.dialect)
+        for parts, columns in (*described, *((parts, table.columns) for parts, table in sources)):
+            relation = relation_named(parts, options)
+            if relation not in known:
+                found.setdefault(relation, set()).update(_columns(columns, options))
+    return Knowledge(described={relation: frozenset(names) for relation, names in found.items()})
+
+
+def _columns(described: Description, options: Options) -> dict[str, str | None]:
+    return {fold(column.name, quoted=column.quoted, dialect=options.dialect): column.type for column in described}

@@ -23,7 +23,7 @@ from hashlib import blake2b
 from typing import NamedTuple
 
 from govtool.capture.sql.batch import Batch
-from govtool.capture.sql.deferred import Deferred, known_tables
+from govtool.capture.sql.deferred import Deferred, described_tables, known_tables
 from govtool.capture.sql.emit import Emitter
 from govtool.capture.sql.files import Script
 from govtool.capture.sql.fingerprint import fingerprint, redact
@@ -145,7 +145,7 @@ def extract_in_turn(
     A group is resolved like a batch of its own, and with all that earlier groups define. So definitions come first, and
     the many queries of a log, which define nothing, in as many groups as memory asks for.
     """
-    batch = Batch(known_tables(options))
+    batch = Batch(known_tables(options), described_tables(options))
     for group in groups:
         batch.scripts = []
         yield _extract_group(batch, group, options, progress)

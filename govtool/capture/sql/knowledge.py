@@ -37,6 +37,8 @@ class Knowledge:
     """Names that some statement defines: what a search path finds."""
     functions: Mapping[str, Inline] = field(default_factory=dict)
     used: Usage = field(default_factory=dict)
+    described: Usage = field(default_factory=dict)
+    """By table the columns that documentation lists: weaker than all else that is known."""
 
     def with_usage(self, used: Usage) -> Knowledge:
         """The same with what other statements have shown."""
@@ -53,6 +55,7 @@ class Knowledge:
                     for name, f in sorted(self.functions.items())
                 },
                 "used": usage_to_value(self.used),
+                "described": usage_to_value(self.described),
             },
             separators=(",", ":"),
         )
@@ -69,6 +72,7 @@ class Knowledge:
                 for key, (name, parameters, body, is_table) in value["functions"].items()
             },
             usage_of_value(value["used"]),
+            usage_of_value(value["described"]),
         )
 
 

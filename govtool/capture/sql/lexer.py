@@ -67,6 +67,11 @@ _STAND_IN = "\ue000"
 dollar-quoted string, whose tag cannot begin with a digit (PostgreSQL's documentation, 4.1.2.4)."""
 
 
+_EMPTY_HEX = re.compile(r"(?<![\w$])0x(?!\w)")
+"""No bytes, which sqlglot takes for a name (T-SQL: "Constants"; Trino at Dune: ``0x`` literals of varbinary)."""
+_EMPTY_HEX_DIALECTS = frozenset({"tsql", "fabric", "trino", "presto", "athena", "dune"})
+
+
 class NestingError(Exception):
     """The statement is nested deeper than can be parsed safely."""
 
@@ -96,6 +101,14 @@ class Lexer:
 
     def tokenize(self, text: str) -> list[Token]:
         """The tokens of a text; raises ``sqlglot.errors.TokenError``."""
+        tokens = self._tokens(text)
+        if self.name in _EMPTY_HEX_DIALECTS and _EMPTY_HEX.search(text) is not None:
+            for token in tokens:
+                if token.token_type is TokenType.IDENTIFIER and token.end - token.start == 1 and token.text == "0x":
+                    token.token_type, token.text = TokenType.HEX_STRING, ""
+        return tokens
+
+    def _tokens(self, text: str) -> list[Token]:
         if "$" not in text or not self.tokenizer.HEREDOC_TAG_IS_IDENTIFIER:
             return self.tokenizer.tokenize(text)
         if not _AS_TAG.search(text) or _STAND_IN in text:

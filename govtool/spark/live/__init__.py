@@ -2,5 +2,7 @@
 
 ``hook`` watches for sessions, ``listener`` hears of executions, ``catalyst`` and ``physical`` say what they were,
 ``streams`` and ``connect`` cover what a listener does not hear, ``facts`` says what the job is, ``spool`` keeps it all
-in one file a process. Code here runs in the interpreter of the job, which may be older than govtool's own: Python 3.8.
+in one file a process. For ``catalyst``, ``trimmed`` keeps of a plan's JSON what lineage needs, and what the JSON leaves
+out is asked for by ``relations``, ``commands`` and ``definitions``, over ``scala``. Code here runs in the interpreter
+of the job, which may be older than govtool's own: Python 3.8.
 """

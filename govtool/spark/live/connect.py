@@ -23,30 +23,13 @@ _METHOD_INSERT = 2
 _MAX_TEXT = 8 << 20
 
 
-def patch(module: Any, folder: str) -> None:
-    """Patch the client of Spark Connect."""
-    from govtool.spark.live import hook
-
-    session_class = module.SparkSession
-    original = session_class.__init__
-
-    @wraps(original)
-    def made(self: Any, *args: Any, **kwargs: Any) -> None:
-        original(self, *args, **kwargs)
-        try:
-            _watch(self, hook.recorder(folder))
-        except Exception as error:
-            hook.trouble(folder, f"connect: {type(error).__name__}")
-
-    session_class.__init__ = made
-
-
-def _watch(session: Any, recorder: Any) -> None:
+def watch(session: Any, recorder: Any) -> None:
+    """Record what a session of Spark Connect writes."""
     client = session._client
     if getattr(client, "_govtool", False):
         return
     client._govtool = True
-    recorder.put(lambda: recorder._write(_session(session)))
+    recorder.put(lambda: recorder.write(_session(session)))
     execute = client.execute_command
 
     @wraps(execute)
@@ -90,8 +73,7 @@ def _note(recorder: Any, session: Any, line: dict[str, Any], started: float, err
         line["error"] = facts.one_line(error)
 
     def write() -> None:
-        recorder._number += 1
-        recorder._write(dict(line, e="connect", n=recorder._number))
+        recorder.write(dict(line, e="connect", n=recorder.next_number()))
 
     recorder.put(write)
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from govtool.spark.live.scala import sequence
+from govtool.spark.live.scala import sequence, table_parts
 
 Json = Any
 _TABLE = re.compile(r"[\w`]+(\.[\w`]+){0,3}\Z")
@@ -33,18 +33,6 @@ def _identified(resolved: Any) -> list[str]:
     return [resolved.catalog().name(), *[str(part) for part in identifier.namespace()], str(identifier.name())]
 
 
-def _v1(identifier: Any) -> list[str]:
-    parts = []
-    for name in ("catalog", "database"):
-        try:
-            part = getattr(identifier, name)()
-        except Exception:  # Spark 3.3 has no catalog there
-            continue
-        if part.isDefined():
-            parts.append(part.get())
-    return [*parts, identifier.table()]
-
-
 def _fields(schema: Any) -> list[list[str]]:
     """Names and types of a schema, or of what has names and types like one."""
     return [[field.name(), field.dataType().catalogString()] for field in sequence(schema)]
@@ -56,7 +44,7 @@ def _location(table: Any) -> dict[str, Json]:
 
 
 def _drop_v1(plan: Any) -> dict[str, Json]:
-    return {"does": "drop", "table": _v1(plan.tableName()), "view": bool(plan.isView())}
+    return {"does": "drop", "table": table_parts(plan.tableName()), "view": bool(plan.isView())}
 
 
 def _drop(plan: Any) -> dict[str, Json]:
@@ -68,7 +56,7 @@ def _drop_view(plan: Any) -> dict[str, Json]:
 
 
 def _rename_v1(plan: Any) -> dict[str, Json]:
-    old, new = _v1(plan.oldName()), _v1(plan.newName())
+    old, new = table_parts(plan.oldName()), table_parts(plan.newName())
     return {"does": "rename", "table": old, "to": [*old[: len(old) - len(new)], *new], "view": bool(plan.isView())}
 
 
@@ -83,7 +71,7 @@ def _rename(plan: Any) -> dict[str, Json]:
 
 
 def _truncate_v1(plan: Any) -> dict[str, Json]:
-    return {"does": "truncate", "table": _v1(plan.tableName()), "part": bool(plan.partitionSpec().isDefined())}
+    return {"does": "truncate", "table": table_parts(plan.tableName()), "part": bool(plan.partitionSpec().isDefined())}
 
 
 def _truncate(plan: Any) -> dict[str, Json]:
@@ -100,7 +88,12 @@ def _truncate_part(plan: Any) -> dict[str, Json]:
 
 def _create_v1(plan: Any) -> dict[str, Json]:
     table = plan.table()
-    return {"does": "create", "table": _v1(table.identifier()), "columns": _fields(table.schema()), **_location(table)}
+    return {
+        "does": "create",
+        "table": table_parts(table.identifier()),
+        "columns": _fields(table.schema()),
+        **_location(table),
+    }
 
 
 def _create_delta(plan: Any) -> dict[str, Json] | None:
@@ -111,14 +104,14 @@ def _create_delta(plan: Any) -> dict[str, Json] | None:
     if clone.getClass().getSimpleName() != "CloneTableCommand":
         return None
     source = clone.sourceTable()
-    facts = {"does": "clone", "table": _v1(plan.table().identifier()), "columns": _fields(source.schema())}
+    facts = {"does": "clone", "table": table_parts(plan.table().identifier()), "columns": _fields(source.schema())}
     facts["from"] = _named(source.name())
     return facts
 
 
 def _clone(plan: Any) -> dict[str, Json]:
     source = plan.sourceTable()
-    facts = {"does": "clone", "table": _v1(plan.targetIdent()), "columns": _fields(source.schema())}
+    facts = {"does": "clone", "table": table_parts(plan.targetIdent()), "columns": _fields(source.schema())}
     facts["from"] = _named(source.name())
     return facts
 
@@ -142,11 +135,11 @@ def _create_schema(plan: Any) -> dict[str, Json]:
 
 
 def _like(plan: Any) -> dict[str, Json]:
-    return {"does": "create", "table": _v1(plan.targetTable()), "columns": []}
+    return {"does": "create", "table": table_parts(plan.targetTable()), "columns": []}
 
 
 def _add_v1(plan: Any) -> dict[str, Json]:
-    return {"does": "add", "table": _v1(plan.table()), "columns": _fields(plan.colsToAdd())}
+    return {"does": "add", "table": table_parts(plan.table()), "columns": _fields(plan.colsToAdd())}
 
 
 def _add(plan: Any) -> dict[str, Json]:
@@ -166,7 +159,7 @@ def _restore(plan: Any) -> dict[str, Json]:
     table = plan.sourceTable()
     catalog = table.catalogTable()
     if catalog.isDefined():
-        return {"does": "restore", "table": _v1(catalog.get().identifier())}
+        return {"does": "restore", "table": table_parts(catalog.get().identifier())}
     return {"does": "restore", "path": str(table.path().toString())}
 
 

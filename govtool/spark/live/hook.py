@@ -11,6 +11,7 @@ import importlib.machinery
 import os
 import sys
 from collections.abc import Callable, Sequence
+from functools import wraps
 from types import ModuleType
 from typing import Any
 
@@ -123,22 +124,25 @@ def trouble(folder: str, what: str) -> None:
 
 
 def _patch_classic(module: ModuleType, folder: str) -> None:
-    session_class = module.SparkSession
-    original = session_class.__init__
-
-    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
-        original(self, *args, **kwargs)
-        try:
-            recorder(folder).attach(self)
-        except Exception as error:
-            trouble(folder, f"attach: {type(error).__name__}")
-
-    __init__.__doc__ = original.__doc__
-    __init__.__wrapped__ = original  # type: ignore[attr-defined]
-    session_class.__init__ = __init__
+    _after_init(module.SparkSession, folder, "attach", lambda session: recorder(folder).attach(session))
 
 
 def _patch_connect(module: ModuleType, folder: str) -> None:
-    from govtool.spark.live import connect
+    from govtool.spark.live.connect import watch
 
-    connect.patch(module, folder)
+    _after_init(module.SparkSession, folder, "connect", lambda session: watch(session, recorder(folder)))
+
+
+def _after_init(session_class: Any, folder: str, what: str, then: Callable[[Any], None]) -> None:
+    """Have something done with each new session; where that fails, it is noted and the session is as it would be."""
+    original = session_class.__init__
+
+    @wraps(original)
+    def made(self: Any, *args: Any, **kwargs: Any) -> None:
+        original(self, *args, **kwargs)
+        try:
+            then(self)
+        except Exception as error:
+            trouble(folder, f"{what}: {type(error).__name__}")
+
+    session_class.__init__ = made

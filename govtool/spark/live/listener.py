@@ -72,16 +72,15 @@ class Recorder:
 
     def note(self, line: dict[str, Any]) -> None:
         """Write a line that is ready."""
-        self.put(lambda: self._write(line))
+        self.put(lambda: self.write(line))
 
     def called(self, key: str, command: dict[str, Any], started: float, ended: float) -> None:
         """Write down a procedure that was called."""
 
         def write() -> None:
-            self._number += 1
             application = self.sessions[key][2]
-            line = {"e": "execution", "n": self._number, "name": "call", "ok": True, "session": key}
-            self._write({**line, "application": application, "started": started, "ended": ended, "command": command})
+            line = {"e": "execution", "n": self.next_number(), "name": "call", "ok": True, "session": key}
+            self.write({**line, "application": application, "started": started, "ended": ended, "command": command})
 
         self.put(write)
 
@@ -109,18 +108,24 @@ class Recorder:
                 self.lost += 1
                 self.spool.write({"e": "trouble", "what": type(error).__name__})
 
-    def _write(self, line: dict[str, Any]) -> None:
+    def write(self, line: dict[str, Any]) -> None:
+        """Write a line, after what is to be said of the process."""
         if not self._started:
             self._started = True
             self.spool.write(facts.process_facts())
         self.spool.write(line)
+
+    def next_number(self) -> int:
+        """The number of the next execution, in the order in which they are written down."""
+        self._number += 1
+        return self._number
 
     def _session(self, session: Any) -> None:
         line = facts.session_facts(session)
         if line["application"] in self._applications:  # a further session of the application: the rest is the same
             line = {key: line[key] for key in ("e", "time", "session", "application")}
         self._applications.add(line["application"])
-        self._write(line)
+        self.write(line)
 
     def executed(self, key: str, name: str, execution: Any, nanoseconds: int | None, error: str, ended: float) -> None:
         """Write down an execution.
@@ -135,9 +140,9 @@ class Recorder:
         """
         if name.startswith(_HOUSEKEEPING) or self._is_known(execution):
             return
-        self._number += 1
+        number = self.next_number()
         session, _, application = self.sessions[key]
-        line: dict[str, Any] = {"e": "execution", "n": self._number, "name": name, "ok": not error, "session": key}
+        line: dict[str, Any] = {"e": "execution", "n": number, "name": name, "ok": not error, "session": key}
         line["application"] = application
         line["ended"] = ended
         if nanoseconds is not None:
@@ -151,7 +156,7 @@ class Recorder:
         if error and _is_unanalyzed(error):
             # There is no plan, and asking for it again would have pyspark log the job's error a second time.
             line["break"] = "plan-unanalyzed"
-            self._write(line)
+            self.write(line)
             return
         try:
             line.update(catalyst.captured(execution.analyzed()))
@@ -163,7 +168,7 @@ class Recorder:
                 line["metrics"] = physical.measured(execution.executedPlan())
         except Exception:
             line["unmeasured"] = True
-        self._write(line)
+        self.write(line)
 
     def _is_known(self, execution: Any) -> bool:
         """Sessions that Spark clones for its streams have our listener too: they hear what we hear."""
@@ -209,7 +214,7 @@ class Recorder:
             found = self._numbers[application].take(mark)
             if found is not None:
                 del self._unsettled[n]
-                self._write({"e": "number", "n": n, **found})
+                self.write({"e": "number", "n": n, **found})
 
     def _settle_all(self) -> None:
         for session, _, application in list(self.sessions.values()):
@@ -224,8 +229,7 @@ class Recorder:
             application = next((key for _, _, key in self.sessions.values()), "")
             line = streams.finished(query, started, name, application)
             if line is not None:
-                self._number += 1
-                self._write(dict(line, n=self._number))
+                self.write(dict(line, n=self.next_number()))
 
     def checkpoint(self, timeout: float) -> bool:
         """Write down what was heard until now, and which packages are there; False if that takes too long."""

@@ -2,9 +2,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 
 def sequence(value: Any) -> list[Any]:
     """The elements of a Scala Seq."""
     return [value.apply(i) for i in range(value.size())]
+
+
+def strings(value: Any) -> list[str]:
+    """The elements of a Scala Seq of strings, in one call."""
+    if value.isEmpty():
+        return []
+    text: str = value.mkString("\x01")
+    return text.split("\x01")
+
+
+def called(value: Any, name: str) -> Any:
+    """What a method without arguments says."""
+    return getattr(value, name)()
+
+
+def safely(read: Callable[[], Any]) -> Any:
+    """What a call says, or None: one Spark version or another lacks a method, and the rest is still worth having."""
+    try:
+        return read()
+    except Exception:
+        return None
+
+
+def table_parts(identifier: Any) -> list[str]:
+    """Catalog, database and table of a ``TableIdentifier``, as many as it has."""
+    parts = []
+    for name in ("catalog", "database"):
+        part = safely(partial(called, identifier, name))
+        if part is not None and part.isDefined():
+            parts.append(part.get())
+    return [*parts, identifier.table()]

@@ -14,7 +14,8 @@ from functools import wraps
 from typing import Any
 
 from govtool.spark.live import catalyst, facts
-from govtool.spark.live.scala import sequence
+from govtool.spark.live.relations import qualified
+from govtool.spark.live.scala import sequence, table_parts
 
 _patched = False
 
@@ -42,7 +43,7 @@ def _patch_create(session_class: Any, recorder: Any) -> None:
     def create(self: Any, data: Any, *args: Any, **kwargs: Any) -> Any:
         made = original(self, data, *args, **kwargs)
         if not hasattr(data, "toDF") or not hasattr(data, "mapPartitions"):  # not an RDD
-            recorder.put(lambda: recorder._write({"e": "local", "ids": _ids(made)}))
+            recorder.put(lambda: recorder.write({"e": "local", "ids": _ids(made)}))
         return made
 
     session_class.createDataFrame = create
@@ -103,11 +104,11 @@ def _patch_batches(writer_class: Any, recorder: Any) -> None:
         stream = f"s{id(self)}"
         frame = getattr(self, "_df", None)
         if frame is not None:
-            recorder.put(lambda: recorder._write(dict(_plan(frame), e="stream", stream=stream, time=time.time())))
+            recorder.put(lambda: recorder.write(dict(_plan(frame), e="stream", stream=stream, time=time.time())))
 
         @wraps(func)
         def noted(batch: Any, number: int) -> Any:
-            recorder.put(lambda: recorder._write({"e": "batch", "stream": stream, "ids": _ids(batch)}))
+            recorder.put(lambda: recorder.write({"e": "batch", "stream": stream, "ids": _ids(batch)}))
             return func(batch, number)
 
         return original(self, noted)
@@ -164,7 +165,7 @@ def _sink(behind: Any) -> dict[str, Any] | None:
     name = sink.getClass().getSimpleName()
     if name in ("FileStreamSink", "DeltaSink"):
         text = str(sink.toString())  # FileSink[path]
-        path = catalyst.qualified(text[text.index("[") + 1 : text.rindex("]")])
+        path = qualified(text[text.index("[") + 1 : text.rindex("]")])
         found = {"path": path, "mode": "Append", "stream": True}
         return {**found, **_table_of(behind)}
     if name.startswith(("ForeachBatch", "Console", "Memory", "Noop", "ForeachWriter", "ForeachWrite")):
@@ -181,7 +182,7 @@ def _table_of(behind: Any) -> dict[str, Any]:
     """The table that a sink belongs to, where it has one."""
     try:
         table = behind.lastExecution().analyzed().catalogTable()
-        return {"table": catalyst.table_parts(table.get().identifier())} if table.isDefined() else {}
+        return {"table": table_parts(table.get().identifier())} if table.isDefined() else {}
     except Exception:  # a path
         return {}
 

@@ -304,7 +304,7 @@ def test_a_package_that_holds_itself(tmp_path: Path):
 
 
 def test_macro_paths_that_lead_to_everything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("govtool.capture.dbt.project.MAX_FILES", 5)
+    monkeypatch.setattr("govtool.capture.dbt.files.MAX_FILES", 5)
     for i in range(12):
         write(tmp_path, {f"big/{i:02}/m.sql": "{% macro f" + str(i) + "() %}{% endmacro %}"})
     write(tmp_path, {"p/dbt_project.yml": f"name: a\nmacro-paths: ['{tmp_path}/big']\n"})

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from govtool.capture.spark.analyzed.read import read_plan
-from govtool.capture.spark.definitions import PROCEDURE, RESTORED, defined_by, definition
+from govtool.capture.spark.definitions import RESTORED, definition
 from govtool.capture.spark.flow import derivation, flow_of
+from govtool.capture.spark.live.definitions import PROCEDURE, defined_by
 from govtool.model import Statement
 from govtool.spark.live.streams import call_facts
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from govtool.capture.spark import build
 from govtool.capture.spark import plan as p
 from govtool.capture.spark.dependencies import Dependency, compose
 from govtool.capture.spark.flow import derivation, flow_of
@@ -38,13 +39,13 @@ def last(node, position=0):
 
 
 def test_kinds_compose_through_projections():
-    inner = select(T, l=p.call("lower", [A]), n=p.call("sum", [B]), w=p.over("sum", [B], [C]))
+    inner = select(T, l=build.call("lower", [A]), n=build.call("sum", [B]), w=build.over("sum", [B], [C]))
     outer = select(
         inner,
         l=last(inner),
         both=p.Apply("", (last(inner), last(inner, 1))),
-        case=p.choice("case", [last(inner)], [last(inner, 1)]),
-        w=p.call("upper", [last(inner, 2)]),
+        case=build.choice("case", [last(inner)], [last(inner, 1)]),
+        w=build.call("upper", [last(inner, 2)]),
     )
     assert columns(flow_of(outer)) == {
         "l": ["t.a transformation lower"],
@@ -55,7 +56,7 @@ def test_kinds_compose_through_projections():
 
 
 def test_ranks_do_not_repeat_the_order_of_their_window():
-    ranked = select(T, r=p.over("rank", [A], [B, A]), l=p.over("lag", [C], [A]))
+    ranked = select(T, r=build.over("rank", [A], [B, A]), l=build.over("lag", [C], [A]))
     assert columns(flow_of(ranked)) == {
         "r": ["t.a window", "t.b window"],
         "l": ["t.a window", "t.c transformation lag"],
@@ -64,14 +65,16 @@ def test_ranks_do_not_repeat_the_order_of_their_window():
 
 def test_rows_know_what_decides_about_them():
     joined = p.Join(T, U, p.Apply("", (A, p.Attribute(10))))
-    grouped = p.Aggregate(p.Filter(joined, B), (C,), (p.Output(20, "c", C), p.Output(21, "n", p.call("count", [B]))))
+    grouped = p.Aggregate(
+        p.Filter(joined, B), (C,), (p.Output(20, "c", C), p.Output(21, "n", build.call("count", [B])))
+    )
     flow = flow_of(p.Sort(grouped, (p.Attribute(21),)))
     assert rows(flow) == ["t.a join", "t.b filter", "t.b sort", "t.c group_by", "u.a join"]
     assert flow.reads == ("t", "u")
 
 
 def test_a_field_of_a_struct_that_was_built_here_is_what_went_into_it():
-    made = select(T, s=p.Record("struct", (("x", A), ("y", p.call("lower", [B])))))
+    made = select(T, s=p.Record("struct", (("x", A), ("y", build.call("lower", [B])))))
     taken = select(made, x=p.Field(last(made), "x"), y=p.Field(last(made), "y"), s=last(made))
     assert columns(flow_of(taken)) == {
         "x": ["t.a identity"],
@@ -81,7 +84,9 @@ def test_a_field_of_a_struct_that_was_built_here_is_what_went_into_it():
 
 
 def test_a_field_of_a_base_column_is_a_path():
-    taken = select(T, z=p.Field(p.Field(S, "[]"), "zip"), k=p.Field(S, p.key_step("user")), m=p.call("max", [S]))
+    taken = select(
+        T, z=p.Field(p.Field(S, "[]"), "zip"), k=p.Field(S, build.key_step("user")), m=build.call("max", [S])
+    )
     assert columns(flow_of(taken)) == {
         "z": ["t.s[].zip identity"],
         "k": ["t.s['user'] identity"],
@@ -101,21 +106,21 @@ def test_stack_and_inline_map_column_by_column():
 def test_arms_of_a_union_are_flat_and_casts_that_analysis_put_there_are_none():
     narrow = select(T, a=A)
     cast = p.Project(narrow, (p.Output(50, "a", p.Apply("cast", (last(narrow),))),))
-    both = p.union([p.union([cast, select(U, a=p.Attribute(10))]), select(T, b=B)])
+    both = build.union([build.union([cast, select(U, a=p.Attribute(10))]), select(T, b=B)])
     flow = flow_of(both)
     assert columns(flow) == {"a": ["t.a identity", "t.b identity", "u.a identity"]}
     assert sorted((d.source.text, d.arm) for d in flow.columns[0].dependencies) == [("t.a", 1), ("t.b", 3), ("u.a", 2)]
     assert {d.kind for d in flow.rows} == {EdgeKind.UNION_ALL}
-    assert {d.kind for d in flow_of(p.union(both.children, distinct=True)).rows} == {EdgeKind.DISTINCT}
+    assert {d.kind for d in flow_of(build.union(both.children, distinct=True)).rows} == {EdgeKind.DISTINCT}
 
 
 def test_a_cast_of_a_table_is_somebodys():
     cast = p.Project(T, tuple(p.Output(40 + i, n, p.Apply("cast", (p.Attribute(i),))) for i, n in enumerate("abcs")))
-    assert p.uncast(cast) is cast
+    assert build.uncast(cast) is cast
 
 
 def test_correlated_subqueries_see_the_row_around_them_and_give_it_their_rows():
-    inner = p.Filter(select(U, m=p.call("max", [p.Attribute(11)])), p.Apply("", (p.Attribute(10), A)))
+    inner = p.Filter(select(U, m=build.call("max", [p.Attribute(11)])), p.Apply("", (p.Attribute(10), A)))
     flow = flow_of(
         p.Filter(
             select(T, a=A, m=p.Query(p.Project(p.Filter(U, p.Apply("", (p.Attribute(10), A))), inner.child.outputs))),
@@ -128,7 +133,7 @@ def test_correlated_subqueries_see_the_row_around_them_and_give_it_their_rows():
 
 
 def test_python_functions_are_opaque_with_certain_arguments():
-    used = select(T, u=p.Opaque("python-udf: embed", (p.call("lower", [A]), B)), c=C)
+    used = select(T, u=p.Opaque("python-udf: embed", (build.call("lower", [A]), B)), c=C)
     flow = flow_of(p.Filter(used, last(used)))
     assert [(d.source.text, d.kind, d.reason) for d in flow.columns[0].dependencies] == [
         ("t.a", EdgeKind.OPAQUE, "python-udf: embed"),
@@ -139,7 +144,7 @@ def test_python_functions_are_opaque_with_certain_arguments():
 
 def test_what_is_lost_is_lost_with_a_reason_and_stays_so():
     lost = p.Lost((select(T, a=A, b=B),), (p.Named(60, "x"),), "break.map-in-pandas", "mapInPandas(f)")
-    flow = flow_of(p.Filter(select(lost, y=p.call("lower", [p.Attribute(60)])), p.Attribute(100)))
+    flow = flow_of(p.Filter(select(lost, y=build.call("lower", [p.Attribute(60)])), p.Attribute(100)))
     assert {(d.source.text, d.kind, d.reason) for d in flow.columns[0].dependencies} == {
         ("t.a", EdgeKind.OPAQUE, "break.map-in-pandas"),
         ("t.b", EdgeKind.OPAQUE, "break.map-in-pandas"),
@@ -149,7 +154,7 @@ def test_what_is_lost_is_lost_with_a_reason_and_stays_so():
 
 
 def test_views_are_datasets_unless_they_are_expanded():
-    view = p.View("v", select(T, x=A, y=p.call("lower", [B])), (p.Named(70, "x"), p.Named(71, "y")))
+    view = p.View("v", select(T, x=A, y=build.call("lower", [B])), (p.Named(70, "x"), p.Named(71, "y")))
     flow = flow_of(select(view, z=p.Attribute(71)))
     assert columns(flow) == {"z": ["v.y identity"]}
     assert flow.reads == ("v",)
@@ -200,7 +205,7 @@ def test_what_steers_never_becomes_a_value_again(outer):
 
 def test_a_write_is_a_derivation():
     statement = Statement("f" * 16, "insert", "spark", "job.py", how="plan")
-    flow = flow_of(p.Filter(select(T, x=p.call("sha2", [A]), y=B), C))
+    flow = flow_of(p.Filter(select(T, x=build.call("sha2", [A]), y=B), C))
     made = derivation(flow, "out", statement, target_kind="table", mode="append", columns=["p", "q"])
     assert [(e.source.text, e.target_path, e.kind.label, e.masking) for e in made.edges] == [
         ("t.a", "p", "transformation", True),

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from govtool.capture.spark import build
 from govtool.capture.spark import plan as p
-from govtool.capture.spark.analyzed.tree import Tree, folded, id_of, is_tree, number, snake, tree_of, trees
-from govtool.capture.spark.catalyst import TRANSPARENT, function_name
+from govtool.capture.spark.analyzed.functions import TRANSPARENT, function_name
+from govtool.capture.spark.analyzed.tree import Tree, folded, held, id_of, is_tree, number, snake, tree_of, trees
 from govtool.capture.spark.identity import column_path
 from govtool.model import EdgeKind
 
@@ -34,6 +35,11 @@ class ExpressionReader:
         found = self.expressions(tree, key)
         return found[0] if found else None
 
+    def held(self, tree: Tree, key: str) -> p.Expression | None:
+        """The expression of a field that holds it, or its place among the children."""
+        found = held(tree, key)
+        return self.expression(found) if found is not None else None
+
     def one(self, tree: Tree, key: str) -> p.Expression:
         """The expression of a field."""
         return self.optional(tree, key) or p.CONSTANT
@@ -56,7 +62,7 @@ class ExpressionReader:
             return found
         if "replacement" in tree.fields:
             return self._replaceable(tree, children)
-        return p.call(function_name(name), children) if function_name(name) else p.Apply("", tuple(children))
+        return build.call(function_name(name), children) if function_name(name) else p.Apply("", tuple(children))
 
     def _replaceable(self, tree: Tree, children: list[p.Expression]) -> p.Expression:
         """A function that analysis writes in terms of others: its name, and the columns of what it stands for.
@@ -64,7 +70,7 @@ class ExpressionReader:
         Its own arguments are not used: rewrites of a plan reach the replacement only.
         """
         if tree.name == "Nvl2" and isinstance(children[0], p.Steered) and isinstance(children[0].value, p.Apply):
-            return p.choice("nvl2", children[0].by, children[0].value.arguments)
+            return build.choice("nvl2", children[0].by, children[0].value.arguments)
         arguments = tuple(_leaves_of(child) for child in children)
         return p.Apply(function_name(tree.name), tuple(item for each in arguments for item in each))
 
@@ -77,10 +83,10 @@ class ExpressionReader:
 
     def _x_case_when(self, tree: Tree, children: list[p.Expression]) -> p.Expression:
         pairs = len(children) // 2 * 2
-        return p.choice("case", children[0:pairs:2], [*children[1:pairs:2], *children[pairs:]])
+        return build.choice("case", children[0:pairs:2], [*children[1:pairs:2], *children[pairs:]])
 
     def _x_if(self, tree: Tree, children: list[p.Expression]) -> p.Expression:
-        return p.choice("if", children[:1], children[1:])
+        return build.choice("if", children[:1], children[1:])
 
     def _x_create_named_struct(self, tree: Tree, children: list[p.Expression]) -> p.Expression:
         fields = []
@@ -113,7 +119,7 @@ class ExpressionReader:
     def _x_get_map_value(self, tree: Tree, children: list[p.Expression]) -> p.Expression:
         key = tree.children[1].fields.get("value")
         if isinstance(key, str) and tree.children[1].name == "Literal":
-            return p.Field(children[0], p.key_step(key))
+            return p.Field(children[0], build.key_step(key))
         item = p.Field(children[0], "[]")
         return item if children[1] is p.CONSTANT else p.Steered(item, (children[1],))
 
@@ -146,7 +152,7 @@ class ExpressionReader:
             value: p.Expression = self.expression(plain)
             value = p.Steered(value, tuple(by), EdgeKind.WINDOW) if by else value
         else:
-            value = p.over(function_name(plain.name), [self.expression(item) for item in plain.children], by)
+            value = build.over(function_name(plain.name), [self.expression(item) for item in plain.children], by)
         return p.Steered(value, filters) if filters else value
 
     def _x_window_spec_definition(self, tree: Tree, children: list[p.Expression]) -> p.Expression:
@@ -281,11 +287,11 @@ def _json_steps(path: object) -> list[str]:
         if not part:
             continue
         if part.startswith("['") and part.endswith("']"):
-            steps.append(p.key_step(part[2:-2]))
+            steps.append(build.key_step(part[2:-2]))
         elif part.startswith("["):
             steps.append("[]")
         elif part.isidentifier():
-            steps.append(part if steps and part == part.lower() else p.key_step(part))
+            steps.append(part if steps and part == part.lower() else build.key_step(part))
         else:
             return []
     return steps

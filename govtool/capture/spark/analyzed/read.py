@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from govtool.capture.spark import build
 from govtool.capture.spark import plan as p
 from govtool.capture.spark.analyzed.modify import MODIFYING, modification
 from govtool.capture.spark.analyzed.relations import RelationReader
@@ -65,7 +66,7 @@ def read_plan(
         query = query_of(tree) if not facts.get("does") else None
         root = reader.relation(query) if query is not None else p.Values(())
         if facts.get("table") and command in _FITTED:
-            root = p.uncast(root)
+            root = build.uncast(root)
     else:
         root = reader.relation(tree)
     return Analyzed(root, command, tree, kind, tuple(reader.places.values()), tuple(reader.columns.items()))

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from govtool.capture.spark import build
 from govtool.capture.spark import plan as p
 from govtool.capture.spark.analyzed.expressions import ExpressionReader
+from govtool.capture.spark.analyzed.functions import function_name
 from govtool.capture.spark.analyzed.places import place_of, table_parts, type_text
 from govtool.capture.spark.analyzed.tree import Json, Tree, folded, id_of, is_tree, named, number, snake, tree_of, trees
-from govtool.capture.spark.catalyst import function_name
 from govtool.capture.spark.identity import Place, column_path, table_name
-from govtool.capture.spark.lost import LOST
-
-UNKNOWN = "break.operator"
-"""A plan node that is not known: what comes out of it is opaque."""
+from govtool.capture.spark.lost import LOST, unknown
 
 _THROUGH = frozenset(
     {
@@ -58,7 +56,7 @@ class RelationReader(ExpressionReader):
         ):
             return self._leaf(tree)
         outputs = self._outputs(tree) or (p.outputs_of(children[0]) if children else ())
-        return p.Lost(tuple(children), outputs, UNKNOWN, f"{tree.name} is not known")
+        return unknown(f"{tree.name} is not known", tuple(children), outputs)
 
     def _outputs(self, tree: Tree) -> tuple[p.Named, ...]:
         for key in ("output", "outputAttrs", "outputObjAttr", "functionExpr"):
@@ -94,7 +92,7 @@ class RelationReader(ExpressionReader):
     def _distinct(self, tree: Tree, children: list[p.Node]) -> p.Node:
         child = children[0]
         if isinstance(child, p.Union) and not child.distinct:
-            return p.union(child.children, child.outputs, distinct=True)
+            return build.union(child.children, child.outputs, distinct=True)
         return p.Distinct(child)
 
     def _deduplicate(self, tree: Tree, children: list[p.Node]) -> p.Node:
@@ -103,10 +101,10 @@ class RelationReader(ExpressionReader):
     _deduplicate_within_watermark = _deduplicate
 
     def _union(self, tree: Tree, children: list[p.Node]) -> p.Node:
-        return p.union(children, p.outputs_of(children[0]))
+        return build.union(children, p.outputs_of(children[0]))
 
     def _intersect(self, tree: Tree, children: list[p.Node]) -> p.Node:
-        return p.SetOperation(p.uncast(children[0]), p.uncast(children[1]))
+        return p.SetOperation(build.uncast(children[0]), build.uncast(children[1]))
 
     _except = _intersect
 
@@ -124,7 +122,7 @@ class RelationReader(ExpressionReader):
         right = next(trees(tree.fields.get("right")), None)
         plan = right.fields.get("plan") if right is not None else None
         if not is_tree(plan):
-            return p.Lost(tuple(children), p.outputs_of(children[0]), UNKNOWN, "a lateral join without a right side")
+            return unknown("a lateral join without a right side", tuple(children), p.outputs_of(children[0]))
         inner = self.relation(tree_of(plan))  # type: ignore[arg-type]
         return p.Join(children[0], inner, self.optional(tree, "condition"), lateral=True)
 
@@ -149,7 +147,7 @@ class RelationReader(ExpressionReader):
         ids = tree.fields.get("outputAttrIds")
         if isinstance(ids, list) and all(isinstance(item, int) for item in ids) and len(ids) == len(outputs):
             outputs = tuple(p.Named(item, old.name) for item, old in zip(ids, outputs, strict=True))
-        return p.Loop(number(tree.fields.get("id")), p.uncast(children[0]), p.uncast(children[1]), outputs)
+        return p.Loop(number(tree.fields.get("id")), build.uncast(children[0]), build.uncast(children[1]), outputs)
 
     def _union_loop_ref(self, tree: Tree, children: list[p.Node]) -> p.Node:
         return p.Reference(number(tree.fields.get("loopId")), named(tree.fields.get("output")))
@@ -158,7 +156,7 @@ class RelationReader(ExpressionReader):
         outputs = named(tree.fields.get("output"))
         projections = tree.fields.get("projections")
         if not isinstance(projections, list) or not projections:
-            return p.Lost(tuple(children), outputs, UNKNOWN, "the projections of Expand were not written down")
+            return unknown("the projections of Expand were not written down", tuple(children), outputs)
         rows = tuple(tuple(self.expression(item) for item in trees(row)) for row in projections)
         return p.Expand(children[0], rows, outputs)
 
@@ -214,7 +212,7 @@ class RelationReader(ExpressionReader):
         self.places.setdefault(place.id, place)
         outputs = p.outputs_of(children[0])
         self.columns.setdefault(place.id, tuple((column_path(output.name), "") for output in outputs))
-        return p.View(place.id, p.uncast(children[0]), outputs)
+        return p.View(place.id, build.uncast(children[0]), outputs)
 
     def _logical_rdd(self, tree: Tree, children: list[p.Node]) -> p.Node:
         outputs = named(tree.fields.get("output"))
@@ -242,7 +240,7 @@ class RelationReader(ExpressionReader):
 
     def _merge_rows(self, tree: Tree, children: list[p.Node]) -> p.Node:
         outputs = named(tree.fields.get("output"))
-        return p.Lost(tuple(children), outputs, UNKNOWN, "MergeRows outside of a MERGE")
+        return unknown("MergeRows outside of a MERGE", tuple(children), outputs)
 
     def _leaf(self, tree: Tree) -> p.Node:
         """A table, a path, whatever else a plan begins with."""

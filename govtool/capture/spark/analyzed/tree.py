@@ -91,6 +91,16 @@ def trees(value: object) -> Iterator[Tree]:
             yield from trees(item)
 
 
+def held(tree: Tree, key: str) -> Tree | None:
+    """What a field holds: a plan or an expression, itself or as a place among the children."""
+    value = tree.fields.get(key)
+    if is_tree(value):
+        return tree_of(value)  # type: ignore[arg-type]
+    if isinstance(value, int) and not isinstance(value, bool) and value < len(tree.children):
+        return tree.children[value]
+    return None
+
+
 def named(value: object) -> tuple[p.Named, ...]:
     """The attributes of a field."""
     return tuple(

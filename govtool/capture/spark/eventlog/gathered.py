@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from sys import intern
 
-from govtool.capture.spark.eventlog.executions import HOW, Executed
 from govtool.capture.spark.eventlog.spill import Spill
+from govtool.capture.spark.executed import PLAN_TEXT, Executed
 from govtool.capture.spark.identity import Place, alias_derivations, declarations
 from govtool.model import Derivation, Diagnostic
 from govtool.model.run import Run
+from govtool.model.spread import number_of
 
 _Key = tuple[int, str, str, str, int]
 
@@ -79,17 +79,12 @@ class Aside:
         self.runs.close()
 
 
-def number_of(name: str) -> int:
-    """A number by which what has a name is spread evenly, the same everywhere."""
-    return int.from_bytes(hashlib.sha256(name.encode("utf-8", "surrogatepass")).digest()[:4], "big")
-
-
 @dataclass(slots=True)
 class Gathered:
     """What logs say, together."""
 
     source: str = ""
-    how: str = HOW
+    how: str = PLAN_TEXT
     """The kind of evidence."""
     aside: Aside | None = None
     """Where derivations and runs go; None: into ``runs`` and `derivations`."""

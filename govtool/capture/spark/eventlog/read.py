@@ -9,10 +9,11 @@ from typing import IO
 
 from govtool.capture.compressed import UnreadableError, content
 from govtool.capture.spark.eventlog.application import Application
-from govtool.capture.spark.eventlog.executions import Executed, Interpreter, named
+from govtool.capture.spark.eventlog.executions import Interpreter
 from govtool.capture.spark.eventlog.files import EventLog
 from govtool.capture.spark.eventlog.gathered import Gathered
 from govtool.capture.spark.eventlog.lines import Broken, Line, wanted_lines
+from govtool.capture.spark.executed import Executed, named
 from govtool.capture.spark.plantext.scans import Names
 
 MAX_NOTES = 20

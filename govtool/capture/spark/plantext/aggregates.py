@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
+from govtool.capture.spark import build
 from govtool.capture.spark import plan as p
 from govtool.capture.spark.plantext import kinds, lists
 from govtool.capture.spark.plantext.kinds import plain_name
@@ -65,7 +66,8 @@ class Aggregates(Reading):
             )
             if isinstance(plain, p.Union) and not plain.distinct:
                 return p.Renamed(
-                    p.union(plain.children, plain.outputs, distinct=True), tuple(p.Named(o.id, o.name) for o in full)
+                    build.union(plain.children, plain.outputs, distinct=True),
+                    tuple(p.Named(o.id, o.name) for o in full),
                 )
             below = inner.child if isinstance(inner, p.Project) else inner
             return inner if isinstance(below, p.SetOperation) else p.Distinct(inner)

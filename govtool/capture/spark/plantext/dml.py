@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 
 from govtool.capture.spark import plan as p
-from govtool.capture.spark.analyzed.modify import changed_values
+from govtool.capture.spark.assignments import changed_values
 from govtool.capture.spark.identity import Place, column_path
 from govtool.capture.spark.plantext import lists
 from govtool.capture.spark.plantext.expressions import Reader

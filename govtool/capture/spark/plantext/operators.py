@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from govtool.capture.spark import build
 from govtool.capture.spark import plan as p
 from govtool.capture.spark.lost import LOST
 from govtool.capture.spark.plantext import kinds, lists
@@ -93,7 +94,7 @@ class Builder(Leaves, Aggregates, Generators):
 
     def _union(self, operator: Operator) -> p.Node:
         children = [_uncast(self._nodes[child.id]) for child in self._inputs(operator)]
-        return p.union(children, self._listed(operator, "Output")) if children else p.Values(())
+        return build.union(children, self._listed(operator, "Output")) if children else p.Values(())
 
     def _join(self, operator: Operator) -> p.Node:
         left, right = self._child(operator), self._child(operator, 1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Container, Mapping
 
+from govtool.capture.spark import build
 from govtool.capture.spark import plan as p
 from govtool.capture.spark.identity import column_path
 from govtool.model import EdgeKind
@@ -148,7 +149,10 @@ class _Parser:
                 self.at += len(" windowspecdefinition(")
                 window = self.window()
                 name, arguments = call or ("", [base])
-                base, call = p.over(name, arguments, window) if name else p.Steered(base, window, EdgeKind.WINDOW), None
+                base, call = (
+                    build.over(name, arguments, window) if name else p.Steered(base, window, EdgeKind.WINDOW),
+                    None,
+                )
             elif text.startswith(" FILTER (WHERE ", at):
                 self.at += len(" FILTER (WHERE ")
                 condition = self.until(")")
@@ -177,7 +181,7 @@ class _Parser:
         text = self.text[start : self.at - 1].strip()
         if not isinstance(index, p.Constant):
             return p.Steered(p.Field(base, "[]"), (index,))
-        return p.Field(base, "[]" if re.fullmatch(r"-?\d+|ordinal", text) else p.key_step(text))
+        return p.Field(base, "[]" if re.fullmatch(r"-?\d+|ordinal", text) else build.key_step(text))
 
     def operand(self) -> tuple[p.Expression, tuple[str, list[p.Expression]] | None]:
         text = self.text
@@ -283,7 +287,7 @@ class _Parser:
                 if at < 0 or ANY_ID.search(self.text, self.at, at):
                     raise UnreadableError
                 self.at = at
-        return p.choice("case", conditions, values)
+        return build.choice("case", conditions, values)
 
     def choice(self) -> p.Expression:
         self.at += 3
@@ -301,7 +305,7 @@ class _Parser:
             return other  # a struct with a field set or dropped: null stays null
         if nothing and compared.strip().startswith(f"(({self.text[start : self.at]} = "):
             return p.Apply("nullif", (condition,))
-        return p.choice("if", [condition], [value, other])
+        return build.choice("if", [condition], [value, other])
 
     def window(self) -> tuple[p.Expression, ...]:
         found = []
@@ -323,7 +327,7 @@ class _Parser:
         found = self.call_arguments()
         items = [argument for _, argument in found]
         if lower == "specifiedwindowframe" or not items:
-            return p.call(lower, ()) if lower != "specifiedwindowframe" else p.CONSTANT, (lower, items)
+            return build.call(lower, ()) if lower != "specifiedwindowframe" else p.CONSTANT, (lower, items)
         if lower == "precisetimestampconversion":
             # What a time window computes its bounds with: the CASE in it is Spark's own.
             return p.Apply("", tuple(attributes_of(found[0][0], self.known))), None
@@ -342,7 +346,7 @@ class _Parser:
             found.pop()
             items.pop()
         kind = EdgeKind.AGGREGATION if name.lower().startswith(("partial_", "merge_")) else None
-        return p.call(lower, items, kind=kind), (lower, items)
+        return build.call(lower, items, kind=kind), (lower, items)
 
     def call_arguments(self, end: str = ")") -> list[tuple[str, p.Expression]]:
         """Arguments with their text, up to and with the closing bracket."""

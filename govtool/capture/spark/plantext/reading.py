@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from govtool.capture.spark import plan as p
-from govtool.capture.spark.lost import LOST
+from govtool.capture.spark.lost import LOST, unknown
 from govtool.capture.spark.plantext import kinds, lists
 from govtool.capture.spark.plantext.expressions import Reader
 from govtool.capture.spark.plantext.kinds import plain_name
@@ -21,7 +21,6 @@ from govtool.capture.spark.plantext.tree import Operator, Tree
 from govtool.model import Diagnostic
 
 TRUNCATED = "break.truncated"
-UNKNOWN = "break.operator"
 
 _ORDER = re.compile(r"\s(?:ASC|DESC)(?: NULLS (?:FIRST|LAST))?.*\Z", re.DOTALL)
 _DEFINING = frozenset(
@@ -178,7 +177,7 @@ class Reading(ABC):
         outputs = self._listed(operator, "Output") or self._read_above(operator)
         if not outputs and len(children) == 1:
             outputs = p.outputs_of(children[0])
-        return p.Lost(children, outputs, UNKNOWN, f"the operator {name} is not known")
+        return unknown(f"the operator {name} is not known", children, outputs)
 
     def _select(self, operator: Operator, child: p.Node, text: str, count: int | None) -> p.Node:
         elements = lists.split(text, count)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from govtool.capture.sql.templates import snapshots
 from govtool.capture.sql.templates.columns import TemplateColumn
+from govtool.capture.sql.templates.configured import Config, Model
 from govtool.capture.sql.templates.macros import adapter_of
 from govtool.capture.sql.templates.unknown import Unknown, plain
 
@@ -135,14 +136,18 @@ def names(run: Run, unknown: Callable[..., Any], package: str = "") -> dict[str,
     """
     variables = run.variables
 
-    def ref(*parts: object, **_: object) -> Relation:
-        relation = Relation(str(parts[-1]) if parts else "ref", quote=run.quote)
+    def ref(*parts: object, **options: object) -> Relation:
+        name = str(parts[-1]) if parts else "ref"
+        version = options.get("v", options.get("version"))
+        files = run.project.properties.versions
+        file = files.get((name, "" if version is None else str(version)), files.get((name, ""), name))
+        relation = Relation(file, quote=run.quote)
         run.relations.add(str(relation))
         return relation
 
     def source(*parts: object, **_: object) -> Relation:
         texts = [str(p) for p in parts]
-        relation = Relation(texts[-1] if texts else "source", texts[0] if len(texts) > 1 else "", quote=run.quote)
+        relation = run.source_table(texts[0] if len(texts) > 1 else "", texts[-1] if texts else "source")
         run.relations.add(str(relation))
         return relation
 
@@ -180,7 +185,7 @@ def names(run: Run, unknown: Callable[..., Any], package: str = "") -> dict[str,
 
     this_name = PurePosixPath(run.file or "this").name.partition(".")[0]
     this = str(variables.get("this") or this_name)
-    builtins = {"ref": ref, "source": source, "config": _Config(config, unknown)}
+    builtins = {"ref": ref, "source": source, "config": Config(run, config)}
     return {
         **builtins,
         "builtins": builtins,
@@ -188,7 +193,7 @@ def names(run: Run, unknown: Callable[..., Any], package: str = "") -> dict[str,
         "target": Target({"type": adapter_of(run.dialect)}),
         "api": {"Relation": _RelationFactory(run), "Column": _ColumnFactory()},
         "project_name": run.project.own.name or unknown("project_name"),
-        "model": _Model(this_name, run.project.own.name),
+        "model": Model(this_name, run),
         "statement": Statement(),
         "local_md5": lambda text="": hashlib.md5(str(text).encode(), usedforsecurity=False).hexdigest(),
         "var": var,
@@ -197,6 +202,7 @@ def names(run: Run, unknown: Callable[..., Any], package: str = "") -> dict[str,
         "is_incremental": is_incremental,
         "should_full_refresh": lambda: unknown("should_full_refresh"),
         "execute": True,
+        "null": None,  # means nothing to Jinja, which takes that for no value
         "return": give_back,
         "adapter": _Adapter(run, unknown, package),
         "log": nothing,
@@ -237,29 +243,6 @@ class _Quiet:
         if name.startswith("__"):
             raise AttributeError(name)
         return lambda *_, **__: ""
-
-
-class _Config:
-    """``config``: called to configure, or asked for a setting."""
-
-    def __init__(self, call: Callable[..., str], unknown: Callable[..., Any]) -> None:
-        self._call = call
-        self._unknown = unknown
-
-    def __call__(self, *args: object, **options: object) -> str:
-        return self._call(*args, **options)
-
-    def get(self, name: object = "", default: object = None, **_: object) -> object:
-        """A setting: its default, or unknown."""
-        return self._unknown(str(name)) if default is None else default
-
-    def require(self, name: object = "", **_: object) -> object:
-        """A setting that must be there: unknown."""
-        return self._unknown(str(name))
-
-    def set(self, *_: object, **__: object) -> str:
-        """Does nothing."""
-        return ""
 
 
 class _Adapter:
@@ -341,20 +324,6 @@ class Statement:
     def __call__(self, *_: object, **__: object) -> str:
         """Nothing: it is no part of the model."""
         return ""
-
-
-class _Model:
-    """``model``: what is known of it is its name."""
-
-    def __init__(self, name: str, package: str) -> None:
-        self.name = self.alias = name
-        self.package_name = package
-        self.unique_id = f"model.{package}.{name}"
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        return Unknown(f"model_{plain(name)}")
 
 
 class _RelationFactory:

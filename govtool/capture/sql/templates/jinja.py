@@ -6,6 +6,7 @@ tests and loops go through the ``Run``, which decides, records and counts.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, cast
@@ -21,6 +22,9 @@ from govtool.capture.sql.templates.rendering import PACKAGE_KEY, Run, current
 from govtool.capture.sql.templates.sandbox import SandboxedTemplates, guarded, tested
 from govtool.capture.sql.templates.unknown import Limit, Unknown, plain
 
+_MARK = re.compile("\ue002=?(\\w+)\ue003")
+"""An unknown value in a text."""
+
 MAX_SOURCE = 4_000_000
 """Characters of a template."""
 
@@ -28,13 +32,26 @@ MAX_SOURCE = 4_000_000
 def _undefined(name: object = None, obj: Any = missing, **_: Any) -> Any:
     """What Jinja calls for a name that has no value."""
     if not isinstance(name, str) or obj is not missing:  # an item, or an attribute
-        return Unknown("value" if name is None else plain(name))
+        return _item(name, obj)
     run = current()
     macro = run.macro(name) or run.known("dbt", name)
     if macro is not None:
         return macro
     run.unnamed.add(plain(name))
     return Unknown(plain(name))
+
+
+def _item(name: object, value: object) -> Unknown:
+    """An item or attribute that a value lacks. Where that is one of a list, such as of a relation's name taken apart
+    (``name.split('.')[2]``), the list is not what dbt would have.
+    """
+    if not isinstance(name, int) or not isinstance(value, (list, tuple, str)):
+        return Unknown("value" if name is None else plain(name))
+    texts = [value] if isinstance(value, str) else [part for part in value[:100] if isinstance(part, str)]
+    mark = next((found for text in texts if (found := _MARK.search(text))), None)
+    called = f"{mark.group(1) if mark is not None else 'item'}_{plain(name)}"
+    what = f"what {mark.group(1)} stands for" if mark is not None else "a list"
+    return current().missing(called, f"{what} has no item {name}: what it would be in the warehouse is not known here")
 
 
 class _Context(Context):
@@ -49,7 +66,8 @@ class _Context(Context):
         return super().resolve_or_missing(key)
 
 
-def _compile_macro(source: str, name: str, context: dict[str, object]) -> Any:
+def compile_macro(source: str, name: str, context: dict[str, object]) -> Any:
+    """The macro of a source text, ready to be called; None if it is not valid."""
     try:
         module = compile_template(source, macro=True).template.make_module(context)
     except (Limit, TemplateError, RecursionError):
@@ -70,7 +88,7 @@ class CompiledTemplate:
         Raises:
             Limit: It fails, or does too much.
         """
-        run.compile = _compile_macro
+        run.compile = compile_macro
         try:
             with run:
                 return str(self.template.render(run.context()))

@@ -12,6 +12,8 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from govtool.capture.sql.templates.properties import Properties
+
 _COMMENT = re.compile(r"\{#.*?#\}", re.DOTALL)
 _MACRO = re.compile(r"\{%[-+]?\s*macro\s+(?P<name>\w+)\s*\(.*?\{%[-+]?\s*endmacro\s*[-+]?%\}", re.DOTALL)
 
@@ -25,7 +27,7 @@ PARENTS: Mapping[str, tuple[str, ...]] = {
 }
 """Adapters whose macros an adapter has, too, by dialect; dbt-fabric and dbt-synapse stand on dbt-sqlserver."""
 
-_ADAPTERS: Mapping[str, str] = {"tsql": "sqlserver", "spark2": "spark", "presto": "trino"}
+_ADAPTERS: Mapping[str, str] = {"tsql": "sqlserver", "spark2": "spark", "presto": "trino", "dune": "trino"}
 """Adapters of dbt that are not called as the dialect is."""
 
 ROOT_PACKAGE = ""
@@ -82,12 +84,22 @@ class Project:
     """Seeds by name: the columns that their files begin with, as written."""
     models: tuple[str, ...] = ()
     """Folders below the root whose files are models, called as their file; an empty one: all that is read."""
+    properties: Properties = field(default_factory=Properties)
+    """What property files say of sources, models, seeds and snapshots."""
 
     @property
     def digest(self) -> str:
         """What identifies all of it."""
-        parts = [self.folder, sorted(self.missing), sorted(self.dispatch.items()), sorted(self.seeds.items())]
+        parts: list[object] = [
+            self.folder,
+            sorted(self.missing),
+            sorted(self.dispatch.items()),
+            sorted(self.seeds.items()),
+        ]
         parts += [sorted(self.folders.items()), sorted(self.models)]
+        said = self.properties
+        parts += [sorted(said.sources.items(), key=str), sorted(said.described.items()), sorted(said.contracts)]
+        parts.append(sorted(said.versions.items()))
         for package in (self.own, *(self.packages[name] for name in sorted(self.packages))):
             parts.append([package.name, sorted(package.macros.items()), repr(package.variables)])
         return hashlib.sha256(repr(parts).encode("utf-8", "surrogatepass")).hexdigest()

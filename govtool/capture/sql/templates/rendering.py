@@ -12,6 +12,7 @@ from govtool.capture.sql.templates import dbt
 from govtool.capture.sql.templates.columns import TemplateColumn, warehouse_name
 from govtool.capture.sql.templates.macros import ROOT_PACKAGE, MacroLibrary, adapter_of, dispatched, find, prefixes
 from govtool.capture.sql.templates.packages.known import ASKING, PACKAGES
+from govtool.capture.sql.templates.properties import SourceTable
 from govtool.capture.sql.templates.unknown import Limit, Unknown, bounded_text, plain, plain_text
 
 MAX_ITERATIONS = 20_000
@@ -257,6 +258,24 @@ class Run:
             return Unknown("var") if macro is None else str(macro())
         finally:
             self._rendering.discard(text)
+
+    def source_table(self, source: str, table: str) -> dbt.Relation:
+        """A table of a source: where the property files have it, else as it is called."""
+        said = self.project.properties.sources.get((source, table), SourceTable())
+        identifier = self._said(said.identifier) or table
+        return dbt.Relation(identifier, self._said(said.schema) or source, self._said(said.database), quote=self.quote)
+
+    def _said(self, text: str) -> str:
+        """The text of a property, which may be a template; empty where it depends on what is not known."""
+        if "{" not in text:
+            return text
+        undecided, self.undecided = self.undecided, {}
+        try:
+            value = self._text(text)
+            known = isinstance(value, str) and not self.undecided and not any(c in value for c in "{\ue000\ue002")
+        finally:
+            self.undecided = undecided
+        return str(value).strip() if known else ""
 
     def source(self, *parts: object) -> object:
         """What ``source`` gives."""

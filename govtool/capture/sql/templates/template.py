@@ -31,6 +31,8 @@ _BLOCKS = re.compile(
     r"\{%[-+]?\s*(?:if|for|set|macro|call|do|raw|block|import|from|include|extends|filter|snapshot|test)\b|\{\{"
 )
 _CONTROL = re.compile("[\ue000-\ue003]")
+_GLUED = re.compile(r"\b(from|join)(?=\{\{)", re.IGNORECASE)
+"""``join{{ ref('a') }}``: SQL where dbt quotes the name."""
 _OPERAND_WORDS = word_set(
     """SELECT DISTINCT WHERE AND OR NOT ON BY FROM JOIN HAVING WHEN THEN ELSE CASE IN LIKE BETWEEN SET VALUES INTO
     USING LIMIT IS TABLE VIEW UPDATE AS OFFSET QUALIFY INTERVAL ALL"""
@@ -103,7 +105,7 @@ def render(
         text = _dataform(text)
     if not is_template(text):
         return Rendered((Variant(fill(text, variables)),))
-    source = _CONTROL.sub(" ", text)
+    source = _GLUED.sub(r"\1 ", _CONTROL.sub(" ", text))
     diagnostics: list[Diagnostic] = []
     try:
         template = compile_template(source)
@@ -244,7 +246,11 @@ def _place(match: re.Match[str]) -> str:
         return " " if not name else f"/* {name} */"
     if _QUERY_PLACE.search(before) and _CLOSING.match(match.string, match.end()):
         return f"SELECT * FROM {name}()"
+    if _TYPE_PLACE.search(before):
+        return "UNKNOWN"
     last = before[-1]
+    if _NAMED_QUERY.match(match.string, match.end()) or _PART.match(match.string, match.end()):
+        return name
     if last in ",(=<>+-*/|.%":
         return f"{name}()"
     if last.isalnum() or last == "_":
@@ -260,6 +266,12 @@ _COMMENTS = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
 _QUERY_PLACE = re.compile(r"\b(?:AS|FROM|JOIN)\s*\(\Z", re.IGNORECASE)
 _CLOSING = re.compile("(?:\\s|\ue000\\d+\ue001)*\\)")
 """``AS ({{ macro() }})``: what the macro makes is a query."""
+_PART = re.compile("(?:\ue000\\d+\ue001)?[_\\d]")
+"""``{{ macro() }}_raw``: a part of a name."""
+_NAMED_QUERY = re.compile("(?:\\s|\ue000\\d+\ue001)+AS(?:\\s|\ue000\\d+\ue001)*\\(", re.IGNORECASE)
+"""``{{ macro() }} AS (SELECT …``: the name of a common table expression."""
+_TYPE_PLACE = re.compile(r"(?:::|\bCAST\s*\((?:[^()]|\([^()]*\))*\s+AS)\s*\Z", re.IGNORECASE)
+"""``CAST(a AS {{ type }})``, ``a::{{ type }}``: a type is expected."""
 
 _COMPARED = re.compile(
     r"(?:(?<![=:<>!@|-])(?:=|<>|!=|<=|>=|<|>)\s*|\s[+-]\s+|\bIN\s*\(\s*|\b(?:LIKE|ILIKE|BETWEEN|LIMIT|OFFSET|INTERVAL)\s+"
@@ -277,6 +289,8 @@ def _value(match: re.Match[str], name: str) -> str:
     if following.isalnum() or following in ("_", ".", "(", "'", '"', "`", "\ue002"):
         return name
     before = _MARK.sub("", source[max(0, match.start() - 120) : match.start()])
+    if _TYPE_PLACE.search(before):
+        return "UNKNOWN"
     return f"'{name}'" if _COMPARED.search(before) else name
 
 

@@ -183,8 +183,9 @@ class ColumnWalk(Walk):
             open_sources = [source for source in scope.sources if source.is_virtual]
         if not open_sources:
             return None
-        if scope.by_alias.get(name) is not None and not any(s.knows_by_use(name) for s in open_sources):
-            return self.whole_row(scope.by_alias[name], node)
+        row = scope.by_alias.get(name)
+        if row is not None and not any(s.knows_by_use(name) or s.describes(name) for s in open_sources):
+            return self.whole_row(row, node)
         return self._from_open(name, node, scope, open_sources)
 
     def _from_open(self, name: str, node: exp.Expr, scope: Scope, open_sources: list[Source]) -> Deps | None:
@@ -216,7 +217,22 @@ class ColumnWalk(Walk):
                 dep for source in open_sources for owner in source.owners() for dep in owner.deps(name, interner)
             ]
             return self._ambiguous(name, several, node) if several else None
+        described = self._described(name, possible) if not shown else None
+        if described is not None and self._outer_owner(name, scope.around) is None:
+            self.presumed = True
+            return described
         return self._ambiguous(name, [dep for _, deps in possible for dep in deps], node)
+
+    def _described(self, name: str, possible: list[tuple[Source, Deps]]) -> Deps | None:
+        """Return the dependencies of a name that the documentation of one source lists, where all are documented."""
+        found: Deps | None = None
+        for source, deps in possible:
+            lists = source.describes(name)
+            if lists is None or (lists and found is not None):
+                return None
+            if lists:
+                found = deps
+        return found
 
     def _argument(self, name: str, scope: Scope | None) -> Deps | None:
         """Return the dependencies of an argument of the function that is being inlined."""

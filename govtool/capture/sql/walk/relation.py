@@ -19,7 +19,7 @@ class TableInfo:
             where nothing else may own a name.
     """
 
-    __slots__ = ("columns", "complete", "found", "id", "used")
+    __slots__ = ("columns", "complete", "described", "found", "id", "used")
     virtual = False
 
     def __init__(self, id: str, columns: dict[str, str | None] | None, complete: bool) -> None:
@@ -28,6 +28,8 @@ class TableInfo:
         self.complete = complete
         self.used: set[str] = set()
         """Columns that some statement named with this table's qualifier: evidence from usage."""
+        self.described: frozenset[str] = frozenset()
+        """Columns that documentation lists: it may lack some, and list some that are gone."""
         self.found: dict[str, Deps] = {}
         """What ``deps`` has answered so far."""
 
@@ -224,6 +226,15 @@ class Source:
     def knows_by_use(self, column: str) -> bool:
         """Whether another statement shows that this source has the column."""
         return any(column in table.used for table in self.owners())
+
+    def describes(self, column: str) -> bool | None:
+        """Whether documentation lists the column; None where there is none of all that it may come from."""
+        if self.table is not None:
+            return column in self.table.described if self.table.described else None
+        stars = self.output.open if self.output is not None else []
+        if not stars or any([not star.table.described or star.rename for star in stars]):  # noqa: C419
+            return None
+        return any([column in star.table.described for star in stars])  # noqa: C419
 
     def matches(self, qualifier: tuple[str, ...]) -> bool:
         """Whether a written qualifier (one or more parts) names this source."""

@@ -89,6 +89,8 @@ class Walk:
         self.bounds: dict[int, list[Bound]] = {}
         self.diagnostics: list[Diagnostic] = []
         self.ambiguous: dict[frozenset[int], tuple[str, int, int]] = {}
+        self.presumed = False
+        """Whether documentation decided what a name means: usage that is shown later may decide otherwise."""
         self.groups = 0
         self.lateral_aliases = dialect in LATERAL_ALIAS_DIALECTS
         self.inlining: list[str] = []

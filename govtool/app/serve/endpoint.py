@@ -1,33 +1,19 @@
-"""Receives OpenLineage events over HTTP and commits them in batches: what ``OPENLINEAGE_URL`` may point at.
-
-An event is answered once it is in the spool, a file beside nothing of the user's, synced to disk; a committer turns the
-spool into commits every few seconds. Killed at any moment, the next start commits what the spool still holds, and
-events that were committed already change nothing.
-"""
+"""The HTTP endpoint: requests are read within bounds, and answered when their events are in the spool."""
 
 from __future__ import annotations
 
 import json
-import os
 import socket
 import threading
 import zlib
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from govtool import __version__
-from govtool.app.openlineage import commit_events, read_events
-from govtool.errors import GovtoolError, StoreError
-from govtool.store import Store
-from govtool.store.names import DEFAULT_BRANCH
-
-if TYPE_CHECKING:
-    from govtool.app.ingest import IngestResult
+from govtool.app.serve.spool import Spool
 
 PATH = "/api/v1/lineage"
 """Where events are sent, as the OpenLineage clients know it."""
@@ -39,12 +25,6 @@ MAX_CONNECTIONS = 128
 """Requests that are worked on at a time; more wait in the socket's queue."""
 IDLE = 30.0
 """Seconds that a connection may say nothing."""
-WAIT = 5.0
-"""Seconds after which what was received is committed."""
-BATCH = 5000
-"""Events that are committed without waiting for more."""
-
-Report = Callable[["IngestResult | GovtoolError"], None]
 
 
 class RefusedError(Exception):
@@ -53,193 +33,6 @@ class RefusedError(Exception):
     def __init__(self, status: HTTPStatus, message: str) -> None:
         super().__init__(message)
         self.status = status
-
-
-class Spool:
-    """Accepted events on disk, a line each, until they are committed.
-
-    Args:
-        folder: Its place; made if need be, readable by its owner only.
-
-    Raises:
-        StoreError: the folder cannot be written, or another server uses it (``store.spool``).
-    """
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self._lock = threading.Lock()
-        try:
-            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            self._guard = (folder / "lock").open("a")
-            try:
-                _lock_file(self._guard.fileno())
-            except OSError:
-                self._guard.close()
-                raise
-        except OSError as error:
-            problem = "is used by another server" if isinstance(error, BlockingIOError) else "cannot be written"
-            raise StoreError(
-                f"the spool {problem}", code="store.spool", location=str(folder), hint="--spool FOLDER"
-            ) from error
-        left = sorted(folder.glob("*.jsonl"))
-        for file in left:
-            _cut(file)
-        self._number = int(left[-1].stem) if left else 0
-        self._file: Any = None
-        self.waiting = 0
-        """Events since the last ``take``."""
-        self.left = bool(left)
-        """Whether an earlier server left events behind."""
-
-    def put(self, lines: list[bytes]) -> None:
-        """Keep events; when this returns they are on disk.
-
-        Raises:
-            OSError: they could not be written; nothing of them is kept.
-        """
-        with self._lock:
-            if self._file is None:
-                self._number += 1
-                name = self.folder / f"{self._number:012d}.jsonl"
-                self._file = os.fdopen(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab", 0)
-            start = self._file.seek(0, os.SEEK_END)
-            try:
-                data = memoryview(b"".join(line + b"\n" for line in lines))
-                while data:
-                    data = data[self._file.write(data) :]
-                os.fsync(self._file.fileno())
-            except OSError:
-                with suppress(OSError):
-                    self._file.truncate(start)
-                raise
-            self.waiting += len(lines)
-
-    def take(self) -> list[Path]:
-        """All files that are complete by now, oldest first; later events go to a new one."""
-        with self._lock:
-            if self._file is not None:
-                self._file.close()
-                self._file = None
-            self.waiting = 0
-            return sorted(self.folder.glob("*.jsonl"))
-
-    def close(self) -> None:
-        """Let another server use the folder."""
-        with self._lock:
-            if self._file is not None:
-                self._file.close()
-            self._guard.close()
-
-
-def _cut(file: Path) -> None:
-    """Take away the end of a line that was being written when its server was killed: it was never acknowledged."""
-    with file.open("rb+") as handle:
-        data = handle.read()
-        if not data.endswith(b"\n"):
-            handle.truncate(data.rfind(b"\n") + 1)
-
-
-def _lock_file(descriptor: int) -> None:
-    try:
-        import fcntl
-    except ImportError:  # Windows: no two servers should share a spool there
-        return
-    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-
-
-def spool_folder(store: Store, source: str) -> Path:
-    """The default place of a store's spool: ``$XDG_STATE_HOME/govtool/spool`` (``~/.local/state``)."""
-    import hashlib
-
-    state = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
-    name = hashlib.sha256(f"{store.store_id} {source}".encode()).hexdigest()[:16]
-    return Path(state) / "govtool" / "spool" / name
-
-
-@dataclass(slots=True)
-class Target:
-    """Where a server's events go."""
-
-    store: Store
-    source: str
-    dialect: str = ""
-    branch: str = DEFAULT_BRANCH
-    author: str | None = None
-
-
-class Committer(threading.Thread):
-    """Commits what the spool holds, every ``wait`` seconds or when it holds many events; and at the end, all."""
-
-    def __init__(self, spool: Spool, target: Target, report: Report, wait: float = WAIT) -> None:
-        super().__init__(name="committer", daemon=True)
-        self.spool = spool
-        self.target = target
-        self.report = report
-        self.wait = wait
-        self.failed: Exception | None = None
-        """Why the last batch could not be committed; it stays in the spool."""
-        self._wake = threading.Event()
-        self._stopping = threading.Event()
-
-    def run(self) -> None:
-        """Commit until ``stop``."""
-        pending = self.spool.left
-        while not self._stopping.is_set():
-            self._wake.wait(self.wait)
-            self._wake.clear()
-            if pending or self.spool.waiting:
-                pending = not self.commit()
-        self.commit()
-
-    def notice(self) -> None:
-        """Say that events have arrived."""
-        if self.spool.waiting >= BATCH:
-            self._wake.set()
-
-    def stop(self) -> None:
-        """Commit what is left, and end."""
-        self._stopping.set()
-        self._wake.set()
-        self.join()
-
-    def commit(self) -> bool:
-        """Commit all files of the spool; whether that went well."""
-        files = self.spool.take()
-        return not files or self._commit(files)
-
-    def _commit(self, files: list[Path]) -> bool:
-        target = self.target
-        try:
-            read = read_events([str(file) for file in files], target.dialect)
-            # Opened anew: a store that was moved away meanwhile must not be begun again in its old place.
-            result = commit_events(
-                Store.open(target.store.uri),
-                read,
-                target.source,
-                append=True,
-                author=target.author,
-                branch=target.branch,
-            )
-        except GovtoolError as error:
-            self.failed = error
-            self.report(error)
-            return False
-        except Exception as error:
-            if len(files) > 1:
-                done = [self._commit([file]) for file in files]
-                return all(done)
-            # One event that we fail over must not keep all others from the store. It stays on disk, set aside.
-            aside = files[0].with_suffix(".failed")
-            files[0].replace(aside)
-            said = f"events could not be read: {type(error).__name__}: {error}"
-            self.report(StoreError(said, code="store.events", location=str(aside)))
-            return True
-        self.failed = None
-        for file in files:
-            with suppress(OSError):
-                file.unlink()
-        self.report(result)
-        return True
 
 
 class LineageServer(ThreadingHTTPServer):

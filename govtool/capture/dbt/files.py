@@ -1,0 +1,70 @@
+"""Files of dbt projects: found, and read as text or YAML. What cannot be read is as if it were not there."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+MAX_BYTES = 4 << 20
+"""Of a file with macros or of settings; larger ones are none."""
+MAX_FILES = 20_000
+"""Files, and folders, that are looked at in one place of a project."""
+
+
+def files(folder: Path, *suffixes: str) -> list[Path]:
+    """The files below a folder whose names end so, in lower case; in order, folder by folder."""
+    found: list[Path] = []
+    for number, (place, folders, names) in enumerate(os.walk(folder)):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        found += [Path(place, name) for name in sorted(names) if name.lower().endswith(suffixes)]
+        if number > MAX_FILES or len(found) > MAX_FILES:  # such as ``macro-paths: [/]``
+            return found[:MAX_FILES]
+    return found
+
+
+def text(file: Path) -> str:
+    """The text of a file; empty where it is none, or too large."""
+    try:
+        if not file.is_file() or file.stat().st_size > MAX_BYTES:
+            return ""
+        return file.read_text(encoding="utf-8-sig", errors="replace")
+    except (OSError, ValueError):
+        return ""
+
+
+def yaml_mapping(source: str) -> Mapping[str, Any]:
+    """The mapping that a YAML text is; empty where it is none."""
+    if not source:
+        return {}
+    import yaml
+
+    try:
+        data = yaml.load(source, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    except (yaml.YAMLError, ValueError, RecursionError):
+        return {}
+    return data if isinstance(data, dict) else {}
+
+
+def size(value: object, limit: int) -> int:
+    """The values in a value; counting stops above the limit, as aliases of YAML can make it huge, or endless."""
+    count = 0
+    waiting = [value]
+    while waiting and count <= limit:
+        item = waiting.pop()
+        count += 1
+        if isinstance(item, dict):
+            waiting += item.values()
+        elif isinstance(item, list):
+            waiting += item
+    return count
+
+
+def texts(value: object, default: Iterable[str]) -> list[str]:
+    """A text, or those of a list; the default where it is neither."""
+    if isinstance(value, str):
+        return [value]
+    if isinstance(value, list):
+        return [item for item in value if isinstance(item, str)]
+    return list(default)

@@ -1,0 +1,198 @@
+"""The run that an action of a live session is: with what it ran, what it read and wrote in figures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from govtool.capture.spark.analyzed.places import common_path, place_of
+from govtool.capture.spark.dependencies import Flow
+from govtool.capture.spark.executed import PLAN, moment
+from govtool.capture.spark.flow import paths_of
+from govtool.capture.spark.identity import Place, column_path, path_name, table_name
+from govtool.capture.spark.live.commands import Written
+from govtool.capture.spark.live.spool import Line, Process
+from govtool.capture.spark.redact import clean_config, first_line
+from govtool.model import Diagnostic
+from govtool.model.record import Identity
+from govtool.model.run import Run, RunInput, RunOutput, Software
+
+_VERSIONED = ("delta", "iceberg")
+"""Formats that number the states of a table."""
+
+
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """The runs of one process."""
+
+    process: Process
+    commit: str = ""
+    """The state of the script's repository: a commit, ``+`` behind it if there were changes."""
+
+    def user(self, line: Line) -> str:
+        """Who ran it."""
+        return str(self._session(line).get("user") or "")
+
+    def id_of(self, line: Line) -> str:
+        """The id of an execution's run."""
+        number = line.get("root", line.get("execution"))
+        if number is None:
+            number = line.get("query") or f"{self.process.name}-{line.get('n')}"
+        return f"{line.get('application') or self.process.name}/{number}"
+
+    def run(
+        self,
+        line: Line,
+        run_id: str,
+        status: str,
+        *,
+        inputs: tuple[RunInput, ...] = (),
+        outputs: tuple[RunOutput, ...] = (),
+        plan: str = "",
+        breaks: tuple[Diagnostic, ...] = (),
+    ) -> Run:
+        """A run: how it ended, and with what it ran.
+
+        Args:
+            line: The execution that it is named after.
+            run_id: As `id_of` says.
+            status: As in `Run`.
+            inputs: What it read.
+            outputs: What it wrote.
+            plan: What tells its plan from others.
+            breaks: Where lineage was lost.
+        """
+        session = self._session(line)
+        conf = session.get("conf")
+        return Run(
+            id=run_id,
+            job="",
+            status=status,
+            how=PLAN,
+            application=str(line.get("application") or ""),
+            user=self.user(line),
+            started=moment(line.get("started")),
+            ended=moment(line.get("ended")),
+            error=first_line(str(line.get("error") or "")),
+            software=self._software(session),
+            config=clean_config(conf) if isinstance(conf, Mapping) else {},
+            host=str(self.process.facts.get("host") or ""),
+            inputs=inputs,
+            outputs=outputs,
+            plan=plan,
+            breaks=breaks,
+        )
+
+    def _software(self, session: Line) -> tuple[Software, ...]:
+        facts = self.process.facts
+        found = {Software(name, str(session[name])) for name in ("spark", "java", "scala") if session.get(name)}
+        if facts.get("python"):
+            found.add(Software("python", str(facts["python"])))
+        if facts.get("digest"):
+            found.add(Software(f"script:{script_name(self.process)}", str(facts["digest"])))
+        if self.commit:
+            found.add(Software("git", self.commit))
+        packages = (self.process.end or {}).get("packages")
+        if isinstance(packages, Mapping):
+            found.update(Software(str(name), str(version)) for name, version in packages.items())
+        return tuple(sorted(found))
+
+    def _session(self, line: Line) -> Line:
+        known = [s for s in self.process.sessions if s.get("application") == line.get("application") and "spark" in s]
+        return known[0] if known else {}
+
+
+def script_name(process: Process) -> str:
+    """The name of a process's script: that of its file, or of its module."""
+    module = process.facts.get("module")
+    if module:
+        return str(module)
+    script = str(process.facts.get("script") or "").replace("\\", "/").rstrip("/")
+    name = str(next((s.get("name") for s in process.sessions if s.get("name")), ""))
+    return script.rsplit("/", 1)[-1] or name or "spark"
+
+
+def inputs_of(
+    flow: Flow,
+    lines: Sequence[Line],
+    columns: Mapping[str, Iterable[tuple[str, str]]],
+    places: Mapping[str, Place],
+) -> tuple[RunInput, ...]:
+    """What an action read, in order of its name.
+
+    Args:
+        flow: What its plan says.
+        lines: Its executions.
+        columns: The columns that its plans read, with their types, by dataset.
+        places: What its plans read, by id.
+    """
+    by_name = {name.id: place.id for place in places.values() for name in (place.name, *place.aliases)}
+    figures: dict[str, list[dict[str, int]]] = {}
+    for line in lines:
+        summed: dict[str, dict[str, int]] = {}
+        for scan in (line.get("metrics") or {}).get("scans") or ():
+            dataset = next((by_name[name] for name in _scan_names(scan) if name in by_name), None)
+            if dataset is not None:
+                total = summed.setdefault(dataset, {})
+                for key in ("rows", "bytes", "files"):
+                    if isinstance(scan.get(key), int):
+                        total[key] = total.get(key, 0) + scan[key]
+        for dataset, total in summed.items():
+            figures.setdefault(dataset, []).append(total)
+    versions = {}
+    for line in lines:
+        versions.update(_versions(line))
+    behind = dict.fromkeys([*flow.reads, *(read for _, view in flow.views for read in view.reads)])
+    found = []
+    for dataset in sorted(behind):
+        total = max(figures.get(dataset, [{}]), key=lambda f: (f.get("rows", 0), f.get("bytes", 0)))
+        found.append(
+            RunInput(
+                dataset,
+                total.get("rows"),
+                total.get("bytes"),
+                total.get("files"),
+                versions.get(dataset),
+                tuple(sorted(columns.get(dataset, ()))),
+            )
+        )
+    return tuple(found)
+
+
+def outputs_of(written: Written | None, flow: Flow, lines: Iterable[Line]) -> tuple[RunOutput, ...]:
+    """What an action wrote."""
+    if written is None:
+        return ()
+    total: dict[str, int] = {}
+    for line in lines:
+        total = (line.get("metrics") or {}).get("write") or total
+    names = written.columns
+    paths = paths_of(flow.columns) if names is None else [column_path(name) for name in names]
+    fields = tuple((path, "") for path in dict.fromkeys(paths))
+    rows, bytes_, files = (total.get(key) for key in ("rows", "bytes", "files"))
+    return (RunOutput(written.place.id, written.save_mode, rows, bytes_, files, fields=fields),)
+
+
+def _scan_names(scan: Mapping[str, Any]) -> Iterable[str]:
+    if scan.get("table"):
+        yield table_name(str(scan["table"])).id
+    if scan.get("name"):
+        yield table_name(str(scan["name"])).id
+    if scan.get("paths"):
+        yield path_name(common_path([str(path) for path in scan["paths"]])).id
+    elif scan.get("name"):
+        yield path_name(str(scan["name"]).rpartition(" ")[2]).id
+
+
+def _versions(line: Line) -> dict[str, Identity]:
+    """Versions of Delta and Iceberg tables that were read."""
+    found = {}
+    for told in (line.get("leaves") or {}).values():
+        facts = told if isinstance(told, Mapping) else {}
+        version = str(facts.get("version") or "")
+        place = place_of(facts) if version else None
+        kind = next((kind for kind in _VERSIONED if kind in str(facts.get("relation", "")).lower()), None)
+        if place is not None and kind is not None and version.lstrip("-").isdigit():
+            found[place.id] = Identity(kind, int(version), "", 0, 0)
+    return found

@@ -1,0 +1,59 @@
+"""What a dbt project's property files say of relations: where the tables of sources are, and which columns there are.
+
+Such a description is documentation: dbt compares it with nothing, unless a model's contract is enforced. In public
+projects one to five of a hundred described columns are not there, and of two models one has columns that are not
+described. So what is described is evidence that a column exists, and what is not described is evidence of nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+
+@dataclass(frozen=True, slots=True)
+class DescribedColumn:
+    """A column of a relation, as it is described."""
+
+    name: str
+    """As written, without quotes."""
+    quoted: bool = False
+    """Its case counts (``quote: true``, or written in quotes)."""
+    type: str | None = None
+    """``data_type``, as written."""
+
+
+Description: TypeAlias = tuple[DescribedColumn, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SourceTable:
+    """A table of a source. Texts are as written, and may be templates; empty ones say nothing."""
+
+    identifier: str = ""
+    schema: str = ""
+    database: str = ""
+    columns: Description = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Properties:
+    """What property files say."""
+
+    sources: dict[tuple[str, str], SourceTable] = field(default_factory=dict)
+    """By the names of source and table, as ``source`` is called."""
+    described: dict[str, Description] = field(default_factory=dict)
+    """Columns of models, seeds and snapshots by name."""
+    contracts: frozenset[str] = frozenset()
+    """Models whose contract is enforced: dbt builds them only if the columns are those described, and no more."""
+    versions: dict[tuple[str, str], str] = field(default_factory=dict)
+    """Files of models that have versions, by name and version; the empty version is the latest."""
+
+    def filled(self, other: Properties) -> Properties:
+        """The same, with what others say of what is not described here."""
+        return Properties(
+            {**other.sources, **self.sources},
+            {**other.described, **self.described},
+            self.contracts | (other.contracts - self.described.keys()),
+            {**other.versions, **self.versions},
+        )

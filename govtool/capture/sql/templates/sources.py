@@ -1,0 +1,38 @@
+"""Which relations the tables of sources are: what ``source`` gives in a project that may have its own macro for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from govtool.capture.sql.templates.dbt import Relation, Return
+from govtool.capture.sql.templates.jinja import compile_macro
+from govtool.capture.sql.templates.macros import ROOT_PACKAGE, MacroLibrary, Project
+from govtool.capture.sql.templates.properties import SourceTable
+from govtool.capture.sql.templates.rendering import Run
+
+
+def described_sources(
+    project: Project, variables: Mapping[str, object], dialect: str
+) -> Iterator[tuple[tuple[str, ...], SourceTable]]:
+    """Yield the tables of sources whose columns are described, each with its parts as ``source`` writes them.
+
+    A table whose name depends on what is not known is left out.
+    """
+    file = f"{project.folder}/source.sql" if project.folder else "source.sql"
+    run = Run({}, dict(variables), MacroLibrary((), (project,)), file, dialect)
+    run.compile = compile_macro
+    with run:
+        own = run.macro("source", ROOT_PACKAGE)
+        for key, table in project.properties.sources.items():
+            if not table.columns:
+                continue
+            run.calls = run.iterations = run.output = 0
+            run.undecided.clear()
+            try:
+                made = run.source_table(*key) if own is None else own(*key)
+            except Return as returned:
+                made = returned.value
+            except Exception:  # whatever a macro of the project does: the template that calls it says so
+                continue
+            if isinstance(made, Relation) and not run.undecided and "\ue002" not in str(made):
+                yield made.parts, table

@@ -1,0 +1,39 @@
+"""Threads for work on arrays: while numpy computes, other threads run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Protocol, TypeVar
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+MOST = 4
+"""Threads at most: all of them wait for the same memory."""
+
+
+class Map(Protocol):
+    """As the built-in ``map``: what a function makes of things, in their order; what it raises is raised."""
+
+    def __call__(self, run: Callable[[T], R], things: Iterable[T], /) -> Iterator[R]:
+        """Run the function on each thing."""
+
+
+def cores() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@contextmanager
+def side_by_side(things: int) -> Iterator[Map]:
+    """A ``map`` by several threads, for up to so many things at a time; the built-in one where one thread is all."""
+    threads = min(things, cores(), MOST)
+    if threads < 2:
+        yield map
+        return
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(threads, thread_name_prefix="govtool") as pool:
+        yield pool.map
