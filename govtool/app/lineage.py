@@ -24,7 +24,18 @@ from govtool.app.sql import (
     scripts,
     unmatched_relations,
 )
-from govtool.model import CONTRIBUTED, ROW_SET, ROWS, STEERING, ColumnRef, Derivation, Diagnostic, EdgeKind
+from govtool.model import (
+    CONTRIBUTED,
+    HIDDEN,
+    ROW_SET,
+    ROWS,
+    STEERING,
+    ColumnRef,
+    Derivation,
+    Diagnostic,
+    Edge,
+    EdgeKind,
+)
 from govtool.names import DEFAULT_NAMESPACE
 
 QUERY_TARGET = ""
@@ -58,6 +69,8 @@ class Lineage:
     sources: tuple[str, ...] = ()
     targets: tuple[str, ...] = ()
     diagnostics: tuple[Diagnostic, ...] = ()
+    unclear: tuple[LineageEdge, ...] = ()
+    """What may reach a column, and why it is not known whether it does: the kind is the reason (``ambiguous`` …)."""
     error: Diagnostic | None = None
     """The first thing of which nothing was understood."""
 
@@ -84,6 +97,7 @@ def summarise(
     counted = ROW_SET if semantics == "lineagex" else ROW_SET - {EdgeKind.UNION_ALL}
     contributed: dict[tuple[str, str], set[EdgeKind]] = {}
     referenced: dict[tuple[str, str], set[EdgeKind]] = {}
+    unclear: dict[tuple[str, str], set[str]] = {}
     columns: dict[str, dict[str, None]] = {}
     sources: set[str] = set()
     queries: set[str] = set()
@@ -101,9 +115,15 @@ def summarise(
                 reached = f"{target}.{column_of(edge.target_path)}"
                 for source, kind in through.columns(edge.source, edge.kind):
                     contributed.setdefault((reached, source), set()).add(kind)
+                for source, reason in through.unclear(edge.source):
+                    unclear.setdefault((reached, source), set()).add(reason)
             elif edge.kind in counted and edge.source.path != ROWS:
                 for source, _ in through.columns(edge.source, edge.kind):
                     referenced.setdefault((f"{target}.{ROWS}", source), set()).add(edge.kind)
+            elif edge.kind is EdgeKind.OPAQUE:
+                reached = f"{target}.{column_of(edge.target_path)}"
+                for source in through.candidates(edge.source):
+                    unclear.setdefault((reached, source), set()).add(_reason(edge))
             sources.update(through.datasets(edge.source.dataset))
             if edge.source.dataset in through.temporary:
                 for source, kind in through.rows(edge.source.dataset, counted):
@@ -113,6 +133,7 @@ def summarise(
         id=id,
         edges=_edges(contributed),
         referenced=_edges(referenced),
+        unclear=tuple(LineageEdge(source, to, tuple(sorted(why))) for (to, source), why in sorted(unclear.items())),
         columns={target: tuple(names) for target, names in sorted(columns.items())},
         sources=tuple(sorted(sources)),
         targets=tuple(sorted(target for target in columns if target)),
@@ -216,6 +237,7 @@ class _Passage:
         self._into: dict[ColumnRef, list[tuple[ColumnRef, EdgeKind]]] = {}
         self._from: dict[str, set[str]] = {}
         self._shaped: dict[str, list[tuple[ColumnRef, EdgeKind]]] = {}
+        self._unclear: dict[ColumnRef, list[Edge]] = {}
         for derivation in derivations:
             if derivation.target not in self.temporary:
                 continue
@@ -226,6 +248,9 @@ class _Passage:
                 elif edge.kind in CONTRIBUTED and ROWS not in (edge.source.path, edge.target_path):
                     column = ColumnRef(derivation.target, column_of(edge.target_path))
                     self._into.setdefault(column, []).append((edge.source, edge.kind))
+                elif edge.kind is EdgeKind.OPAQUE:
+                    column = ColumnRef(derivation.target, column_of(edge.target_path))
+                    self._unclear.setdefault(column, []).append(edge)
 
     def columns(self, source: ColumnRef, kind: EdgeKind) -> Iterator[tuple[str, EdgeKind]]:
         """The lasting columns behind one column, each with the kind of the whole way."""
@@ -242,6 +267,26 @@ class _Passage:
                 if found not in seen:
                     seen.add(found)
                     stack.append(found)
+
+    def unclear(self, source: ColumnRef) -> Iterator[tuple[str, str]]:
+        """What may lie behind a column of a temporary table, and why that is not known."""
+        start = ColumnRef(source.dataset, column_of(source.path))
+        seen, stack = {start}, [start]
+        while stack:
+            column = stack.pop()
+            for edge in self._unclear.get(column, ()):
+                for candidate in self.candidates(edge.source):
+                    yield candidate, _reason(edge)
+            for further, _ in self._into.get(column, ()):
+                found = ColumnRef(further.dataset, column_of(further.path))
+                if found not in seen:
+                    seen.add(found)
+                    stack.append(found)
+
+    def candidates(self, source: ColumnRef) -> Iterator[str]:
+        """A column that something may come from; of a temporary table, the lasting datasets behind it."""
+        for dataset in self.datasets(source.dataset):
+            yield f"{dataset}.{column_of(source.path) if dataset == source.dataset else HIDDEN}"
 
     def datasets(self, dataset: str) -> Iterator[str]:
         """The lasting datasets behind one dataset."""
@@ -275,6 +320,10 @@ def joined(first: EdgeKind, second: EdgeKind) -> EdgeKind:
         if kind in STEERING or kind in ROW_SET:
             return kind
     return max(first, second)
+
+
+def _reason(edge: Edge) -> str:
+    return (edge.reason or edge.kind.label).partition(":")[0]
 
 
 def _edges(found: Mapping[tuple[str, str], set[EdgeKind]]) -> tuple[LineageEdge, ...]:

@@ -106,7 +106,7 @@ def lineage(
         found = lineage_of(request, semantics=semantics, stdin=sys.stdin.buffer, progress=progress)
     ui.mark("read and extract")
     for form, file in outputs:
-        ui.show(render(form, found.results), file)
+        ui.show(render(form, found.results, found.coverage), file)
     ui.out.flush()
     show_diagnostics(ui, found.diagnostics, found.text)
     check_coverage(found.coverage, strict=strict, min_coverage=min_coverage, diagnostics=found.diagnostics)

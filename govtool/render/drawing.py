@@ -72,7 +72,8 @@ def mermaid(drawing: Drawing) -> Iterator[str]:
 
 
 def _ordered(kinds: set[str]) -> list[str]:
-    return sorted(kinds, key=lambda label: KIND_BY_LABEL[label])
+    """Kinds as they rank; behind them why others are not known."""
+    return sorted(kinds, key=lambda label: (KIND_BY_LABEL.get(label, len(KIND_BY_LABEL)), label))
 
 
 def _style(kinds: set[str]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from govtool.app.lineage import Lineage, LineageEdge, to_object
+from govtool.render.coverage import Counts, sentence
 from govtool.render.drawing import Drawing, dot, mermaid
 from govtool.render.envelope import compact, envelope, json_lines
 from govtool.render.table import Column, Table, markdown, plain, to_csv
@@ -13,14 +14,14 @@ from govtool.render.text import count
 FORMATS = ("table", "plain", "json", "jsonl", "csv", "markdown", "dot", "mermaid")
 
 
-def render(form: str, results: Sequence[Lineage]) -> Table | Iterable[str]:
-    """One of ``FORMATS``."""
+def render(form: str, results: Sequence[Lineage], coverage: Counts | None = None) -> Table | Iterable[str]:
+    """One of ``FORMATS``; tables end with the coverage."""
     if form == "table":
-        return table(results)
+        return table(results, coverage)
     if form == "plain":
-        return plain(table(results))
+        return plain(table(results, coverage))
     if form == "markdown":
-        return markdown(table(results))
+        return markdown(table(results, coverage))
     if form == "json":
         body = {"results": [to_object(result, with_files=True) for result in results]}
         return json_lines(envelope("lineage/1", body))
@@ -38,18 +39,24 @@ def render(form: str, results: Sequence[Lineage]) -> Table | Iterable[str]:
     return (dot if form == "dot" else mermaid)(drawing(results))
 
 
-def table(results: Sequence[Lineage]) -> Table:
-    """A row for each column and each source; columns without a source are listed too."""
+def table(results: Sequence[Lineage], coverage: Counts | None = None) -> Table:
+    """A row for each column and each source; columns without a source are listed too.
+
+    What only may reach a column has the reason in place of the kind: ``ambiguous``, ``star-unresolved`` …
+    """
     rows: list[tuple[str, str, str]] = []
     for result in results:
         rows += _rows(result)
     sources = {source for result in results for source in result.sources}
     targets = {target for result in results for target in result.targets}
     edges = sum(len(result.edges) for result in results)
+    summary = f"{count(edges, 'edge')} into {count(len(targets), 'relation')} from {count(len(sources), 'relation')}"
+    if coverage is not None:
+        summary += f" · {sentence(coverage)}"
     return Table(
         columns=(Column("column", style="bold"), Column("from"), Column("kinds", style="dim")),
         rows=rows,
-        summary=f"{count(edges, 'edge')} into {count(len(targets), 'relation')} from {count(len(sources), 'relation')}",
+        summary=summary,
     )
 
 
@@ -69,7 +76,7 @@ def _rows(result: Lineage) -> Iterator[tuple[str, str, str]]:
 
 
 def _all_edges(result: Lineage) -> tuple[LineageEdge, ...]:
-    return (*result.edges, *result.referenced)
+    return (*result.edges, *result.unclear, *result.referenced)
 
 
 def drawing(results: Sequence[Lineage]) -> Drawing:

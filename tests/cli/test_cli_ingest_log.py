@@ -8,6 +8,8 @@ import os
 import subprocess
 from pathlib import Path
 
+import pytest
+
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "logs"
 
 LOG = [
@@ -225,3 +227,20 @@ def test_nonsense_is_refused_with_what_to_do(govtool, project):
         done = govtool("ingest", "log", *arguments)
         assert done.code == 2, arguments
         assert "Traceback" not in done.err
+
+
+@pytest.mark.parametrize("options", [(), ("--workers", "2")])
+def test_aliases_rename_what_logs_say_and_the_same_log_is_nothing_new(govtool, project, options):
+    lines = [{"sql": "create table s.new as select a from s.old", "dialect": "postgres"}]
+    (project / "log.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (project / "govtool.toml").write_text('[aliases]\n"s.*" = "lake.*"\n')
+    govtool("init")
+    ingest = ("ingest", "log", "log.jsonl", "--format", "jsonl", *options)
+    assert govtool(*ingest).code == 0
+    assert "lake.new" in govtool("impact", "lake.old.a").out
+    assert "s.new" in govtool("explain", "lake.new").out  # the name that was replaced, as a fact
+    assert govtool("impact", "s.old.a").code == 2
+    assert "nothing new" in govtool(*ingest).out
+    (project / "govtool.toml").write_text('[aliases]\n"s.*" = "pond.*"\n')
+    assert "nothing new" not in govtool(*ingest).out
+    assert "pond.new" in govtool("impact", "pond.old.a").out

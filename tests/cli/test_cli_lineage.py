@@ -43,6 +43,31 @@ def test_the_paper_s_example_over_three_files_in_any_order(govtool, project):
     assert "web.page" in by_file["2.sql"]["referenced"]["webact"]
 
 
+def test_what_is_not_known_does_not_look_like_what_has_no_source(govtool):
+    sql = b"create view v as select x, 1 as one from t join u on t.id = u.id; create view w as select * from nowhere"
+    done = govtool("lineage", "-", "--dialect", "postgres", stdin=sql)
+    assert done.out.splitlines() == [
+        " column  from       kinds",
+        " v.x     t.x        ambiguous",
+        "         u.x        ambiguous",
+        " v.one",
+        " w.?     nowhere.?  star-unresolved",
+        " v.*     t.id       join",
+        "         u.id       join",
+        "",
+        "0 edges into 2 relations from 3 relations · coverage 0.0% (0/2 statements)",
+    ]
+    for form, shown in (
+        ("csv", "v.x,u.x,ambiguous,<stdin>"),
+        ("markdown", "| v.x | t.x | ambiguous |"),
+        ("mermaid", '-.->|"star-unresolved"|'),
+        ("dot", '[label="ambiguous", style=dotted]'),
+    ):
+        assert shown in govtool("lineage", "-", "--dialect", "postgres", "-f", form, stdin=sql).out
+    answer = json.loads(govtool("lineage", "-", "--dialect", "postgres", "-f", "json", stdin=sql).out)
+    assert answer["results"][0]["edges"] == []
+
+
 def test_table_in_a_pipe(govtool):
     done = govtool("lineage", "-", stdin=b"create view v as select a, b + 1 as c from t")
     assert done.out.splitlines() == [
@@ -50,7 +75,7 @@ def test_table_in_a_pipe(govtool):
         " v.a     t.a   identity",
         " v.c     t.b   transformation",
         "",
-        "2 edges into 1 relation from 1 relation",
+        "2 edges into 1 relation from 1 relation · coverage 100.0% (1/1 statement)",
     ]
 
 
@@ -138,3 +163,12 @@ def test_escapes_in_names_never_reach_the_terminal(govtool):
     for form in ("table", "json", "csv", "markdown", "dot", "mermaid", "jsonl"):
         done = govtool("lineage", "-", "-d", "postgres", "-f", form, stdin=sql)
         assert "\x1b" not in done.out + done.err
+
+
+def test_what_is_not_known_of_a_temporary_table_is_not_known_of_its_readers(govtool):
+    sql = b"create temp table x as select k from t join u on t.id = u.id; create table y as select upper(k) m from x"
+    done = govtool("lineage", "-", "--dialect", "postgres", "-f", "csv", stdin=sql)
+    assert {line for line in done.out.splitlines() if line.startswith("y.m")} == {
+        "y.m,t.k,ambiguous,<stdin>",
+        "y.m,u.k,ambiguous,<stdin>",
+    }

@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Protocol
 
+from govtool.app.aliases import configured
 from govtool.app.coverage import coverage_fragments, ranked
 from govtool.app.ingest import Asked, IngestResult, already_said, extractor_digest, user_name
 from govtool.app.logs import local
@@ -317,11 +318,18 @@ def _commit(
     }
     counted = coverage_fragments(source, findings.coverage, diagnostics, files=files, dialect=dialect, reasons=reasons)
     fragments = [Fragment(source, DERIVATIONS, data, rows) for data, rows in gathered.fragments]
+    uploaded = tuple(gathered.uploaded)
+    aliases = configured()
+    if aliases:
+        fragments = [aliases.fragment(fragment) for fragment in fragments]
+        read = (Fragment(ref.source, ref.table, store.read(ref), ref.rows) for ref in uploaded)
+        uploaded = tuple([store.upload(aliases.fragment(fragment)) for fragment in read])
+        fragments += aliases.facts(source)
     result = store.commit(
-        Changes(retract=(source,), add=(*fragments, *counted), uploaded=tuple(gathered.uploaded)),
+        Changes(retract=(source,), add=(*fragments, *counted), uploaded=uploaded),
         message=message or f"ingest log {source}",
         author=author or user_name(),
-        batch=batch,
+        batch=aliases.batch(batch),
         summary=summary,
         branch=branch,
     )
