@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from govtool.render.coverage import sentence
 from govtool.render.envelope import compact, envelope, json_lines
 from govtool.render.table import Column, Table, markdown, plain, to_csv
-from govtool.render.text import count, percent, when
+from govtool.render.text import count, percent, size, when
 
 if TYPE_CHECKING:
     from govtool.app.ingest import IngestResult
@@ -131,9 +131,9 @@ def _value(value: Any) -> str:
 
 
 def _live(fragments: Sequence[FragmentRef]) -> str:
-    size = sum(f.size for f in fragments)
     sources = len({f.source for f in fragments})
-    return f"{count(sources, 'live source')}, {count(len(fragments), 'fragment')}, {size / 1e6:,.1f} MB"
+    total = size(sum(f.size for f in fragments))
+    return f"{count(sources, 'live source')}, {count(len(fragments), 'fragment')}, {total}"
 
 
 def _log_counts(counts: Mapping[str, Any]) -> str:
