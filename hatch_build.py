@@ -42,6 +42,7 @@ COMPILED = (
     "capture/sql/lexer.py",
     "capture/sql/states.py",
     "capture/sql/fold.py",
+    "capture/sql/versions.py",
     "capture/sql/extract.py",
     "capture/sql/scripts/[a-z]*.py",
     "capture/sql/walk/[a-z]*.py",

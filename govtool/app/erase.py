@@ -74,5 +74,5 @@ def plan(selector: Selector, asked: Sequence[Asked], also: Sequence[str], within
                 hint=f"--subject {subject.text}.id",
             )
         nodes.append(subject.node)
-    more = selector.select(also).columns if also else ()
+    more = selector.columns(also, "--key")
     return erasure_plan(selector.known, nodes, today, also=more, within=within)

@@ -121,6 +121,11 @@ def run_tests(policies: PolicySet, today: date, pattern: str | None = None) -> l
     return [_run_test(policies, test, today) for test in policies.tests if not pattern or pattern in test.value.name]
 
 
+def nearest_tests(policies: PolicySet, text: str) -> tuple[str, ...]:
+    """The names of tests that are most like a text."""
+    return tuple(difflib.get_close_matches(text, [test.value.name for test in policies.tests], cutoff=0.4))
+
+
 def _run_test(policies: PolicySet, test: Placed[PolicyTest], today: date) -> Outcome:
     from govtool.errors import GovtoolError
     from govtool.policy.check import check, govern

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from fnmatch import fnmatchcase
@@ -72,7 +74,14 @@ class Selector:
         return govern(self.index, PolicySet(()), self._today, said=self.said)
 
     def select(self, texts: Sequence[str], exclude: Sequence[str] = ()) -> Selection:
-        """See ``govtool.query.selectors.select_many``."""
+        """See ``govtool.query.selectors.select_many``.
+
+        Raises:
+            UsageError: A selector is empty: a variable of a script that was never set.
+        """
+        for text in (*texts, *exclude):
+            if not text.strip():
+                raise UsageError("a selector is empty", code="usage.selector", hint="govtool ls --help")
         return select_many(self.index, texts, exclude=exclude, methods=self._methods())
 
     def subjects(self, text: str, exclude: Sequence[str] = ()) -> tuple[Subject, ...]:
@@ -91,7 +100,43 @@ class Selector:
             return subjects(self.index, self.select([text], exclude))
         return subjects(self.index, self.select([text], exclude)) if exclude else chosen
 
+    def columns(self, texts: Iterable[str], option: str) -> tuple[int, ...]:
+        """The columns that selectors select, each at least one and no whole dataset.
+
+        Args:
+            texts: Selectors.
+            option: What they were given to, such as ``--key``.
+
+        Raises:
+            UnknownNameError: A selector selects nothing (``usage.unknown-name``).
+            UsageError: It selects datasets as a whole (``usage.selector``), or is mistaken.
+        """
+        found: set[int] = set()
+        for text in texts:
+            chosen = self.select([text])
+            if chosen.datasets:
+                name = self.index.dataset_name(chosen.datasets[0])
+                raise UsageError(
+                    f"{option} {text!r} selects {name} as a whole; it takes columns",
+                    code="usage.selector",
+                    hint=f"govtool ls --columns {name}",
+                )
+            if not chosen.columns:
+                literal = re.split(r"[*?:]", text)[-1 if ":" in text else 0].strip("./")
+                names = [self.index.dataset_name(d) for d in self.index.name_pool(1000, [literal])]
+                raise UnknownNameError(
+                    f"{option} {text!r} selects no column",
+                    nearest=tuple(difflib.get_close_matches(literal, names, cutoff=0.5)) if literal else (),
+                    hint="govtool ls shows what a selector selects",
+                )
+            found.update(chosen.columns)
+        return tuple(sorted(found))
+
     def _methods(self) -> Mapping[str, Method]:
+        methods = self._named()
+        return {name: _needing(name, method) for name, method in methods.items()}
+
+    def _named(self) -> dict[str, Method]:
         return {
             "class": self._class,
             "tag": self._tag,
@@ -110,10 +155,7 @@ class Selector:
         spread = self.governed.spread
         name = value.removesuffix(".*") if value.endswith(".*") else value
         if name not in spread.lattice.names and not any(fnmatchcase(c, value) for c in spread.lattice.names):
-            import difflib
-
-            near = tuple(difflib.get_close_matches(name, sorted(spread.lattice.names)))
-            raise UnknownNameError(f"no class {name}", code="usage.unknown-class", nearest=near)
+            raise _unknown("class", name, spread.lattice.names)
         wanted = {c for c in spread.lattice.names if fnmatchcase(c, value)} | {name}
         tokens = [
             t for t in spread.tokens if t.group == 0 and any(spread.lattice.is_a(c, wanted) for c in spread.lowered(t))
@@ -125,15 +167,24 @@ class Selector:
         tags = {t for own in places.column_tags.values() for t in own} | {
             t for about in places.known.values() for t in about.tags
         }
+        if not any(fnmatchcase(t, value) for t in tags):
+            named = {t for item in self.known.policies.classify for t in item.value.tags}
+            if not any(fnmatchcase(t, value) for t in named):
+                raise _unknown("tag", value, tags | named)
         whole = {d for d, about in places.known.items() if any(fnmatchcase(t, value) for t in about.tags)}
         return {*places.tagged(t for t in tags if fnmatchcase(t, value)), *(self.index.rows(d) for d in whole)}
 
     def _zone(self, value: str) -> Iterable[int]:
         places = self.governed.places
+        if not any(fnmatchcase(zone, value) for zone in places.zones):
+            raise _unknown("zone", value, places.zones)
         return [self.index.rows(d) for d, a in places.known.items() if any(fnmatchcase(z, value) for z in a.zones)]
 
     def _owner(self, value: str) -> Iterable[int]:
         places = self.known.places
+        owners = {a.owner for a in places.known.values() if a.owner}
+        if not any(fnmatchcase(owner, value) for owner in owners):
+            raise _unknown("owner", value, owners)
         return [self.index.rows(d) for d, a in places.known.items() if a.owner and fnmatchcase(a.owner, value)]
 
     @cached_property
@@ -174,10 +225,6 @@ class Selector:
 
     def _no_software(self, value: str, spec: SoftwareSpec) -> None:
         """A version that no run used selects nothing; software that no run used is a mistake."""
-        import difflib
-
-        from govtool.errors import UnknownNameError
-
         known = sorted({item.name for run in self._history.runs for item in run.software})
         if not any(fnmatchcase(name.lower().replace("_", "-"), spec.name) for name in known):
             raise UnknownNameError(
@@ -206,3 +253,25 @@ class Selector:
         )
         here = (self.index.find(ref) for ref in changed)
         return {node for node in here if node is not None}
+
+
+def _needing(name: str, method: Method) -> Method:
+    """A method that says so where it is given nothing, instead of selecting nothing."""
+
+    def selecting(value: str) -> Iterable[int]:
+        if not value.strip():
+            raise UsageError(f"{name}: needs a value", code="usage.selector", hint="govtool ls --help")
+        return method(value)
+
+    return selecting
+
+
+def _unknown(kind: str, value: str, known: Iterable[str]) -> UnknownNameError:
+    """Nothing is called so: a typing error, not an empty answer."""
+    names = sorted(known)
+    return UnknownNameError(
+        f"no {kind} {value}",
+        code=f"usage.unknown-{kind}",
+        nearest=tuple(difflib.get_close_matches(value, names)),
+        hint=None if names else f"nothing has a{'n' if kind == 'owner' else ''} {kind}",
+    )

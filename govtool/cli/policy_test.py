@@ -30,14 +30,21 @@ def policy_test(
 
     Every violated rule of severity error must be expected; warnings and unknowns count where they are named.
     """
-    from govtool.app.policy import load_policies, run_tests
+    from govtool.app.policy import load_policies, nearest_tests, run_tests
     from govtool.render.policy import tests
 
     outputs = chosen(format, output, FORMATS)
     policies = load_policies(policy)
     outcomes = run_tests(policies, today_of(today), match)
-    if not outcomes:
-        raise UsageError("there are no such tests", code="policy.no-tests", hint="see tests: in docs/policies.md")
+    if match and not outcomes:
+        raise UsageError(
+            f"no test is named so: {match[:80]!r}",
+            code="policy.no-tests",
+            nearest=nearest_tests(policies, match),
+            hint="govtool policy test runs them all",
+        )
     for form, file in outputs:
         ui.show(tests(form, outcomes), file)
+    if not outcomes:
+        ui.note("the policies have no tests; see tests: in docs/policies.md")
     return EXIT_OK if all(outcome.passed for outcome in outcomes) else EXIT_FINDINGS

@@ -13,6 +13,7 @@ from govtool.errors import UsageError
 from govtool.graph.index import Index
 from govtool.policy.changes import judge_changes
 from govtool.policy.finding import Finding, Remark, Verdict, waived, zone_notes
+from govtool.policy.hidden import perhaps
 from govtool.policy.joins import judge_joins
 from govtool.policy.judge import Approvals, Question, judge, tokens_of
 from govtool.policy.load import Placed, PolicySet
@@ -35,6 +36,8 @@ class Governed:
     spread: Propagation
     seeds: tuple[Seeds, ...]
     """Classified columns: of any source, then for each ``from`` those for certain and those perhaps in it."""
+    perhaps: tuple[Seeds, ...]
+    """For each of ``seeds`` columns that are not known and may be of a class: the group ``perhaps_of`` it."""
     origins: tuple[Place, ...]
     """The distinct ``from`` of the rules; that of number ``i`` has the groups ``1 + 2 * i`` and ``2 + 2 * i``."""
 
@@ -115,6 +118,7 @@ def govern(
         )
     gone = frozenset(without)
     seeds = classified(index, policies, places)
+    maybe = perhaps(index, (c.value for c in policies.classify), _metadata_of(policies, metadata), places)
     if gone:
         seeds = seeds.chosen(~np.isin(seeds.nodes, np.array(sorted(gone), np.int64)))
     origins: list[Place] = []
@@ -122,16 +126,24 @@ def govern(
         origin = getattr(rule.value.body, "from_", None)
         if origin is not None and origin not in origins:
             origins.append(origin)
-    every: list[Seeds] = [seeds]
-    dataset = np.asarray(index.node_dataset)[seeds.nodes]
+    every, open_ = [seeds], [maybe.seeds]
+    dataset = np.asarray(index.node_dataset)
     for origin in origins:
         truth = np.zeros(index.dataset_count, np.int8)
         for number, value in places.where(origin).items():
             truth[number] = value
-        every += (seeds.chosen(truth[dataset] == one) for one in (Truth.YES, Truth.UNKNOWN))
+        for one in (Truth.YES, Truth.UNKNOWN):
+            every.append(seeds.chosen(truth[dataset[seeds.nodes]] == one))
+            open_.append(maybe.seeds.chosen(truth[dataset[maybe.seeds.nodes]] == one))
     moved = transfers(index, (d.value for d in policies.declassify), today, places.paths)
-    spread = propagate(index, policies.lattice, moved, seeds, every[1:], blocked=gone)
-    return Governed(policies, places, spread, tuple(every), tuple(origins))
+    spread = propagate(
+        index, policies.lattice, moved, seeds, every[1:], blocked=gone, perhaps=maybe, perhaps_groups=open_[1:]
+    )
+    return Governed(policies, places, spread, tuple(every), tuple(open_), tuple(origins))
+
+
+def _metadata_of(policies: PolicySet, more: Sequence[Metadata]) -> tuple[Metadata, ...]:
+    return (*(m.value for m in policies.metadata), *more)
 
 
 def classified(index: Index, policies: PolicySet, places: Places) -> Seeds:
@@ -194,7 +206,7 @@ def _all(governed: Governed, today: date, base: Governed | None) -> list[Finding
             if base is not None:
                 found += judge_changes(base.spread, governed.spread, (base.places, governed.places), rule, today)
         else:
-            found += judge(governed.spread, _question(governed, rule), governed.seeds, today)
+            found += judge(governed.spread, _question(governed, rule), governed.seeds, governed.perhaps, today)
     return found
 
 
@@ -236,9 +248,9 @@ def _metadata(governed: Governed, rule: Placed[Rule], body: Described, today: da
     approved = Approvals(rule.value, today)
     tokens = tokens_of(spread, rule.value, body.class_, (0,))
     certain = {index.node_dataset[n] for n in spread.having(Mode.VALUE, tokens).tolist()}
-    perhaps = {index.node_dataset[n] for n in spread.having(Mode.UNKNOWN, tokens).tolist()} - certain
+    unsure = {index.node_dataset[n] for n in spread.having(Mode.UNKNOWN, tokens).tolist()} - certain
     found = []
-    for dataset in sorted(certain | perhaps):
+    for dataset in sorted(certain | unsure):
         name = index.dataset_name(dataset)
         lacking = _lacking(governed.places, dataset, body)
         if not lacking or index.is_hidden(dataset) or index.dataset_kind(dataset) == "query" or approved.cover(name):

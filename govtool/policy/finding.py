@@ -54,7 +54,9 @@ class Finding:
     state: str
     """How the data arrives: ``value``, ``influence``, ``unknown``, with the declassifiers it has passed."""
     steps: tuple[Step, ...] = ()
-    """The way edge by edge, temporary datasets included."""
+    """The way edge by edge, temporary datasets included; of a join two ways, one after the other."""
+    starts: tuple[tuple[str, int], ...] = ()
+    """Of two ways the column that each begins at, and which of the steps is its first."""
     why: str = ""
     """What did and did not declassify, or what is missing."""
     fix: str = ""
@@ -84,12 +86,26 @@ class Finding:
         return hashlib.sha256(said.encode("utf-8", "backslashreplace")).hexdigest()[:32]
 
     @property
+    def ways(self) -> tuple[tuple[str, tuple[Step, ...]], ...]:
+        """Where each way begins, and its edges: one way, of a join two, or none."""
+        if not self.starts:
+            return ((self.source or self.steps[0].source, self.steps),) if self.steps else ()
+        ends = (*(first for _, first in self.starts[1:]), len(self.steps))
+        return tuple((name, self.steps[first:end]) for (name, first), end in zip(self.starts, ends, strict=True))
+
+    @property
+    def paths(self) -> tuple[tuple[str, ...], ...]:
+        """The columns on each way, temporary ones left out."""
+        if not self.ways:
+            return ((self.column,) if not self.source or self.source == self.column else (self.source, self.column),)
+        return tuple(
+            tuple(dict.fromkeys([start, *(s.target for s in steps if not s.elided)])) for start, steps in self.ways
+        )
+
+    @property
     def path(self) -> tuple[str, ...]:
-        """The columns on the way, temporary ones left out."""
-        if not self.steps:
-            return (self.column,) if not self.source or self.source == self.column else (self.source, self.column)
-        found = [self.source.partition(" + ")[0], *(s.target for s in self.steps if not s.elided)]
-        return tuple(dict.fromkeys(found))
+        """The columns on the way, of a join on the first of its two."""
+        return self.paths[0]
 
 
 @dataclass(frozen=True, slots=True)

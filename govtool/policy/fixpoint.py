@@ -127,8 +127,12 @@ class Word:
         transfers: Transfers,
         lattice: Lattice,
         blocked: Collection[int],
+        stops: Mapping[int, frozenset[str]],
     ) -> None:
         self.steps = steps
+        masks = {e: sum(1 << bit for bit, t in enumerate(tokens) if t.stopped_by(names)) for e, names in stops.items()}
+        self.stop_edge = np.array(sorted(e for e, mask in masks.items() if mask), np.int64)
+        self.stop_keep = np.array([ALL ^ masks[e] for e in self.stop_edge.tolist()], np.uint64)
         self.blocked = np.fromiter(sorted(blocked), np.int64, len(blocked))
         a = index.arrays
         self.forward, self.tag = np.asarray(a["forward"]), np.asarray(a["edge_tag"])
@@ -144,12 +148,14 @@ class Word:
         self.modes: set[Mode] = set()
         """Those in which there are tokens anywhere."""
 
-    def run(self, seeds: tuple[Array, Array]) -> list[Array]:
-        """Run to the fixpoint from nodes and the bits of each."""
-        frontier, values = seeds
-        bits: Bits = [values, *(None for _ in range(len(Mode) - 1))]
-        self.have[Mode.VALUE][frontier] = values
-        self.modes.add(Mode.VALUE)
+    def run(self, seeds: tuple[Array, Array], unknown: tuple[Array, Array]) -> list[Array]:
+        """Run to the fixpoint from nodes and the bits of each, values and what is unknown."""
+        for mode, (nodes, values) in ((Mode.VALUE, seeds), (Mode.UNKNOWN, unknown)):
+            if mode is Mode.VALUE or len(nodes):
+                self.have[mode][nodes] = values
+                self.modes.add(mode)
+        frontier = distinct(np.concatenate([seeds[0], unknown[0]])) if len(unknown[0]) else seeds[0]
+        bits = self._here(self.have, frontier)
         swept = False
         while len(frontier):
             if not swept and self._much(frontier):
@@ -227,7 +233,7 @@ class Word:
         transfer = self.edge_transfer[entering.edge] if len(self.edge_transfer) else None
         stays = ~np.isin(entering.node, self.blocked) if len(self.blocked) else None
         bits = self._here(self.have, entering.source.astype(np.int64))
-        for behind, carried in self._carried(bits, None, entering.tag, transfer, self.steps.turns):
+        for behind, carried in self._carried(bits, None, entering.edge, entering.tag, transfer, self.steps.turns):
             brought = entering.joined(carried)
             if stays is not None:
                 brought[~stays] = 0
@@ -259,7 +265,7 @@ class Word:
         tag, target = self.tag[edge], self.target[edge]
         transfer = self.edge_transfer[edge] if len(self.edge_transfer) else None
         found = []
-        for behind, carried in self._carried(bits, owner, tag, transfer, turns):
+        for behind, carried in self._carried(bits, owner, edge, tag, transfer, turns):
             carried &= ~self.have[behind][target]
             if len(self.blocked):
                 carried[np.isin(target, self.blocked)] = 0
@@ -275,6 +281,7 @@ class Word:
         self,
         bits: Bits,
         owner: Array | None,
+        edge: Array,
         tag: Array,
         transfer: Array | None,
         turns: Mapping[tuple[Mode, Mode], Array],
@@ -291,6 +298,10 @@ class Word:
                 moved &= own if owner is None else own.take(owner)
                 if before is Mode.VALUE and behind is Mode.VALUE and transfer is not None:
                     moved = self._lowered(moved, transfer)
+                if before is Mode.UNKNOWN and len(self.stop_edge):
+                    at = np.minimum(np.searchsorted(self.stop_edge, edge), len(self.stop_edge) - 1)
+                    some_ = np.flatnonzero(self.stop_edge[at] == edge)
+                    moved[some_] &= self.stop_keep[at[some_]]
                 carried = moved if carried is None else np.bitwise_or(carried, moved, out=carried)
             if carried is not None:
                 yield behind, carried

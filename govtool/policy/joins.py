@@ -23,7 +23,7 @@ from govtool.policy.judge import Approvals, tokens_of
 from govtool.policy.load import Placed
 from govtool.policy.model import Join, Rule
 from govtool.policy.propagate import Propagation
-from govtool.policy.tokens import Mode, Token
+from govtool.policy.tokens import Mode, Token, perhaps_of
 from govtool.policy.trace import State, leading_to, ways
 from govtool.query.evidence import Step, step
 from govtool.query.patterns import Patterns
@@ -176,8 +176,11 @@ class _Joins:
         index, value = self.index, rule.value
         certain = one.certain and other.certain
         steps: list[Step] = []
+        starts = []
         for number, side in enumerate((one, other)):
-            steps += self._way(number, side)
+            way = self._way(number, side)
+            starts.append((way[0].source if way else index.name(side.node), len(steps)))
+            steps += way
         named = sorted(index.dataset_name(side.dataset) for side in (one, other))
         return Finding(
             rule=value.id,
@@ -189,6 +192,7 @@ class _Joins:
             classes=self.body.classes,
             state="value" if certain else "unknown",
             steps=tuple(steps),
+            starts=tuple(starts),
             why=" meets ".join(
                 f"{index.name(side.node)} ({name})" for side, name in zip((one, other), self.body.classes, strict=True)
             ),
@@ -205,6 +209,12 @@ class _Joins:
             State(node, Mode.VALUE, Token(name, 0, frozenset()))
             for node in seeds.nodes[useful[seeds.nodes]].tolist()
             for name in seeds[node]
+        ]
+        hidden = self.spread.perhaps.seeds
+        starts += [
+            State(node, Mode.UNKNOWN, Token(name, perhaps_of(0), frozenset()))
+            for node in hidden.nodes[useful[hidden.nodes]].tolist()
+            for name in hidden[node]
         ]
         mode = Mode.VALUE if side.certain else Mode.UNKNOWN
         found = ways(self.spread, starts, around, lambda s: s.token in tokens and s.mode in (mode, Mode.VALUE), useful)

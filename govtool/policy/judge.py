@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 
+from govtool.model.derivation import HIDDEN as UNKNOWN_COLUMNS
 from govtool.model.kinds import VALUE_FLOW
 from govtool.policy.finding import Finding, Verdict
 from govtool.policy.load import Placed
@@ -15,8 +16,8 @@ from govtool.policy.places import Truth
 from govtool.policy.propagate import Propagation
 from govtool.policy.seeds import Seeds
 from govtool.policy.threshold import shortfall
-from govtool.policy.tokens import Mode, Token
-from govtool.policy.trace import Arrival, State, leading_to, ways
+from govtool.policy.tokens import Mode, Token, perhaps_of
+from govtool.policy.trace import Array, Arrival, State, leading_to, ways
 from govtool.query.evidence import Step, step
 from govtool.query.patterns import Patterns
 
@@ -55,7 +56,8 @@ def tokens_of(spread: Propagation, rule: Rule, classes: Iterable[str], groups: I
     Data is of the class that it had at its source, and of the one that a declassifier made of it; it is out of reach
     of a rule once it has passed a declassifier that the rule accepts.
     """
-    wanted, among = tuple(classes), frozenset(groups)
+    wanted = tuple(classes)
+    among = {one for group in groups for one in (group, perhaps_of(group))}
     return [
         t
         for t in spread.tokens
@@ -65,27 +67,38 @@ def tokens_of(spread: Propagation, rule: Rule, classes: Iterable[str], groups: I
     ]
 
 
-def judge(spread: Propagation, question: Question, seeds: Sequence[Seeds], today: date) -> list[Finding]:
+def judge(
+    spread: Propagation, question: Question, seeds: Sequence[Seeds], perhaps: Sequence[Seeds], today: date
+) -> list[Finding]:
     """Find where data of some classes gets to where it must not, with the way for each source and sink.
 
     Args:
         spread: The fixpoint.
         question: What is asked.
         seeds: Per group of sources the columns that have classes by themselves.
+        perhaps: Per group of sources the columns that are not known and may be of classes.
         today: For approvals.
     """
-    return _Search(spread, question, seeds, Approvals(question.rule.value, today)).run()
+    return _Search(spread, question, seeds, perhaps, Approvals(question.rule.value, today)).run()
 
 
 class _Search:
     """The steps of one search."""
 
-    def __init__(self, spread: Propagation, question: Question, seeds: Sequence[Seeds], ok: Approvals) -> None:
+    def __init__(
+        self,
+        spread: Propagation,
+        question: Question,
+        seeds: Sequence[Seeds],
+        perhaps: Sequence[Seeds],
+        ok: Approvals,
+    ) -> None:
         self.spread = spread
         self.index = spread.index
         self.question = question
         self.rule = question.rule.value
-        self.seeds = seeds
+        self.seeds = {group: seeds[group] for group in question.groups}
+        self.perhaps = {perhaps_of(group): perhaps[group] for group in question.groups}
         self.approved = ok
         self.tokens = frozenset(tokens_of(spread, self.rule, question.classes, question.groups))
 
@@ -97,9 +110,7 @@ class _Search:
         useful = leading_to(self.index, sinks)
         found: dict[tuple[str, str], Finding] = {}
         covered: set[int] = set()
-        starts = [
-            (g, n) for g in self.question.groups for n in self.seeds[g].nodes[useful[self.seeds[g].nodes]].tolist()
-        ]
+        starts = [(g, n) for g, own in self.seeds.items() for n in own.nodes[useful[own.nodes]].tolist()]
         starts = [(g, n) for g, n in starts if self._at_start(g, n)]
         roots = [(g, n) for g, n in starts if not self._arrives(g, n)]
         for group, node in roots:
@@ -110,6 +121,7 @@ class _Search:
                 break
             if (group, node) not in roots and node not in covered:
                 self._walk(group, node, {n for n in sinks if n not in covered}, useful, found, covered)
+        self._walk_unseen({n for n in sinks if n not in covered}, useful, found, covered)
         worst = {f.column for f in found.values() if f.verdict is Verdict.VIOLATED}
         told: set[str] = set()
         out = []
@@ -121,6 +133,32 @@ class _Search:
             out.append(finding)
         return out
 
+    def _walk_unseen(
+        self, sinks: set[int], useful: Array, found: dict[tuple[str, str], Finding], covered: set[int]
+    ) -> None:
+        """What only columns that are not known may bring; first from those that have it from no others."""
+        starts = [(g, n) for g, own in self.perhaps.items() for n in own.nodes[useful[own.nodes]].tolist()]
+        for group, node in sorted((g, n) for g, n in starts if self._at_start(g, n)):
+            if not self._handed_on(group, node) and not sinks <= covered:
+                self._walk(group, node, sinks - covered, useful, found, covered)
+        for group, node in starts:  # circles
+            if not sinks <= covered and self._at_start(group, node):
+                self._walk(group, node, sinks - covered, useful, found, covered)
+
+    def _handed_on(self, group: int, node: int) -> bool:
+        """Whether columns that are not known may have all their classes from others, of another dataset."""
+        tokens = [state.token for state in self._at_start(group, node)]
+        index, spread = self.index, self.spread
+        return all(
+            any(
+                index.edge_source[e] != node
+                and spread.has(index.edge_source[e], Mode.UNKNOWN, t)
+                and not t.stopped_by(spread.perhaps.stops.get(e, ()))
+                for e in index.in_edges(node)
+            )
+            for t in tokens
+        )
+
     def _sinks(self) -> set[int]:
         index = self.index
         found: set[int] = set()
@@ -130,8 +168,9 @@ class _Search:
         return {n for n in found if not self.approved.cover(index.name(n))}
 
     def _at_start(self, group: int, node: int) -> list[State]:
-        tokens = (Token(name, group, frozenset()) for name in self.seeds[group][node])
-        return [State(node, Mode.VALUE, t) for t in tokens if t in self.spread.place and self._relevant(t)]
+        own, mode = (self.perhaps, Mode.UNKNOWN) if group < 0 else (self.seeds, Mode.VALUE)
+        tokens = (Token(name, group, frozenset()) for name in own[group][node])
+        return [State(node, mode, t) for t in tokens if t in self.spread.place and self._relevant(t)]
 
     def _relevant(self, token: Token) -> bool:
         """Whether data of a class may become what the rule speaks of."""
@@ -158,7 +197,7 @@ class _Search:
         group: int,
         node: int,
         sinks: Iterable[int],
-        useful: object,
+        useful: Array,
         found: dict[tuple[str, str], Finding],
         covered: set[int],
     ) -> None:
@@ -168,7 +207,7 @@ class _Search:
             self._at_start(group, node),
             frozenset(sinks),
             lambda state: state.mode in modes and state.token in self.tokens,
-            useful,  # type: ignore[arg-type]
+            useful,
         )
         source = self.index.name(node)
         for arrival in arrivals:
@@ -182,8 +221,15 @@ class _Search:
         node, mode, token = arrival.state
         question, index = self.question, self.index
         verdict = question.modes[mode]
-        certain = min(question.sinks[index.node_dataset[node]], question.groups[group])
+        known = perhaps_of(group) if token.is_perhaps else group
+        certain = min(question.sinks[index.node_dataset[node]], question.groups[known])
         why = explain(self.spread, self.rule, arrival)
+        fix = self.rule.fix or remedy(self.spread.transfers.declassify, self.rule, token.name, self.spread)
+        if token.is_perhaps:
+            verdict = Verdict.UNKNOWN
+            dataset = source.removesuffix(f".{UNKNOWN_COLUMNS}")
+            why = f"not all columns of {dataset} are known: {token.name} may be among them"
+            fix = self.rule.fix or f"ingest the schema of {dataset}, or name its columns instead of *"
         if certain is not Truth.YES:
             verdict = Verdict.UNKNOWN
             why = question.lacking
@@ -199,7 +245,7 @@ class _Search:
             state=state_text(mode, token),
             steps=steps,
             why=why,
-            fix=self.rule.fix or remedy(self.spread.transfers.declassify, self.rule, token.name, self.spread),
+            fix=fix,
             place=question.rule.place,
         )
 
@@ -246,7 +292,7 @@ def _about(function: str, accepted: Sequence[Declassify], spread: Propagation, e
     for one in accepted:
         if one.kind == "aggregate" and named(one.functions, function) and one.name not in applied:
             who = f" of {', '.join(one.entity)}" if one.entity else ""
-            why = shortfall(spread.index, spread.index.edge_derivation[edge], one)
+            why = shortfall(spread.index, edge, one)
             return f"{function}(): groups of at least {one.min_group_size}{who} are not shown" + (why and f": {why}")
     if any(named(d.functions, function) for d in spread.transfers.declassify if d.name in applied):
         return ""

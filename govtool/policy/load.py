@@ -33,6 +33,8 @@ T = TypeVar("T")
 PACK = "pack:"
 """What the names of packs begin with."""
 SUFFIXES = (".yml", ".yaml")
+_MOST_PLACES = 20
+"""How many further mistakes are told by their place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,8 +166,9 @@ def first_of(problems: Sequence[UsageError]) -> UsageError:
     """The first of several mistakes, with a hint that there are more."""
     first = problems[0]
     if len(problems) > 1:
-        places = ", ".join(p.location or "" for p in problems[1:6])
-        more = f"{len(problems) - 1} more: {places}{' …' if len(problems) > 6 else ''}"
+        others = len(problems) - 1
+        places = ", ".join(p.location or "" for p in problems[1 : 1 + _MOST_PLACES])
+        more = f"{others} more: {places}{f' and {others - _MOST_PLACES} others' if others > _MOST_PLACES else ''}"
         first.hint = f"{first.hint}; {more}" if first.hint else more
     return first
 
@@ -190,10 +193,46 @@ def validated(document: Document, problems: list[UsageError]) -> PolicyFile | No
     try:
         return PolicyFile(document, Policy.model_validate(document.value))
     except ValidationError as error:
-        problems += [_problem(document, item) for item in error.errors(include_url=False)]
+        problems += [_problem(document, item) for item in _misspelled_first(error.errors(include_url=False))]
     except RecursionError:
         problems.append(UsageError("nested too deeply", code="policy.type", location=document.file))
     return None
+
+
+def _misspelled_first(items: Sequence[Any]) -> list[Any]:
+    """Unknown keys before what is missing for want of them: ``clas`` is one mistake, not also a missing ``class``."""
+    extra = [item for item in items if item["type"] == "extra_forbidden"]
+    meant = {(*item["loc"][:-1], near) for item in extra for near in _near_keys(item["loc"])[:1]}
+    rest = [i for i in items if i["type"] != "extra_forbidden" and not (i["type"] == "missing" and i["loc"] in meant)]
+    return [*extra, *rest]
+
+
+def _near_keys(path: Key) -> list[str]:
+    """The keys that may have been meant by one that no model allows."""
+    return difflib.get_close_matches(str(path[-1]), _keys_at(path[:-1]), 3, 0.5)
+
+
+_SHAPES = {
+    "tuple_type": "a list",
+    "list_type": "a list",
+    "dict_type": "a mapping",
+    "model_type": "a mapping",
+    "model_attributes_type": "a mapping",
+    "string_type": "text",
+    "int_type": "a whole number",
+    "int_parsing": "a whole number",
+    "int_from_float": "a whole number",
+    "bool_type": "true or false",
+    "bool_parsing": "true or false",
+}
+"""What a value should be, by the kind of pydantic's error."""
+_GIVEN = (
+    (bool, "true or false"),
+    (str, "text"),
+    ((int, float), "a number"),
+    ((list, tuple), "a list"),
+    (dict, "a mapping"),
+)
 
 
 def _problem(document: Document, item: Any) -> UsageError:
@@ -204,8 +243,7 @@ def _problem(document: Document, item: Any) -> UsageError:
     nearest: tuple[str, ...] = ()
     code = "policy.value"
     if kind == "extra_forbidden":
-        known = _keys_at(path[:-1])
-        nearest = tuple(difflib.get_close_matches(str(path[-1]), known, 3, 0.5)) or tuple(known[:8])
+        nearest = tuple(_near_keys(path)) or tuple(_keys_at(path[:-1])[:8])
         message, code = f"unknown key {path[-1]!r} in {named.rpartition('.')[0] or 'the file'}", "policy.key"
     elif kind == "missing":
         message, code = f"{named.rpartition('.')[0] or 'the file'} lacks the key {path[-1]!r}", "policy.missing-key"
@@ -219,6 +257,11 @@ def _problem(document: Document, item: Any) -> UsageError:
     elif kind.startswith("date"):
         message = f"{named}: {str(item['input'])[:80]!r} is not a date; write 2027-03-31"
         code = "policy.date"
+    elif kind in _SHAPES:
+        given = item["input"]
+        is_ = next((word for types, word in _GIVEN if isinstance(given, types)), "nothing" if given is None else "")
+        unlike = f", not {is_}" if is_ and is_ != _SHAPES[kind] else ""
+        message = f"{named or 'the file'} must be {_SHAPES[kind]}{unlike}"
     else:
         message = f"{named}: {message[:1].lower()}{message[1:]}" if named else message
     return UsageError(message, code=code, location=document.place(path), nearest=nearest)

@@ -64,6 +64,8 @@ class Places:
         self.paths = ColumnPaths(index)
         self.known: dict[int, About] = {}
         self.column_tags: dict[int, set[str]] = {}
+        self._unseen: dict[int, dict[str, set[str]]] = {}
+        """Tags of columns that the graph does not show."""
         self.empty_zones: list[str] = []
         self.zones: dict[str, set[int]] = {}
         """The datasets of each zone."""
@@ -98,6 +100,8 @@ class Places:
             node = self.index.find_column(dataset, fact.column)
             if node is not None and tags:
                 self.column_tags.setdefault(node, set()).update(tags)
+            elif tags:
+                self._unseen.setdefault(dataset, {}).setdefault(fact.column, set()).update(tags)
             return
         about.tags.update(tags)
         if key == "owner":
@@ -129,6 +133,12 @@ class Places:
             if about.tags & wanted:
                 found.update(n for n in self.index.columns(dataset) if not self.index.is_unknown(n))
         return found
+
+    def unseen(self, dataset: int, tags: Iterable[str]) -> list[str | None]:
+        """The columns with any of some tags that the graph does not show; None: any, as the dataset has one."""
+        wanted = set(tags)
+        found: list[str | None] = [p for p, own in self._unseen.get(dataset, {}).items() if own & wanted]
+        return [*found, None] if self.about(dataset).tags & wanted else found
 
     def where(self, place: Place) -> dict[int, Truth]:
         """Visible datasets that are, or may be, at a place; the others are not."""

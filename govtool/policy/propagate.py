@@ -28,9 +28,10 @@ import numpy as np
 
 from govtool.graph.index import Index
 from govtool.policy.fixpoint import Steps, Word
+from govtool.policy.hidden import Perhaps
 from govtool.policy.lattice import Lattice
 from govtool.policy.seeds import Seeds
-from govtool.policy.tokens import Mode, Token, families, packed
+from govtool.policy.tokens import Mode, Token, families, packed, perhaps_of
 from govtool.policy.transfer import Transfers
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -50,6 +51,8 @@ class Propagation:
     """Columns that the policies classify, and their classes."""
     sets: list[list[Array]]
     """``sets[word][mode]``: uint64[nodes]."""
+    perhaps: Perhaps
+    """Columns that are not known, and the classes that may be among them."""
 
     def masks(self, tokens: Iterable[Token]) -> list[int]:
         """The bits of some tokens, word by word."""
@@ -97,6 +100,8 @@ def propagate(
     *,
     union_all: bool = False,
     blocked: Collection[int] = (),
+    perhaps: Perhaps | None = None,
+    perhaps_groups: Sequence[Seeds] = (),
 ) -> Propagation:
     """Propagate classes from the columns that have them to the fixpoint.
 
@@ -108,6 +113,8 @@ def propagate(
         groups: Further sets of seeds, each propagated by itself as group 1, 2 …
         union_all: See ``becomes``.
         blocked: Nodes that nothing reaches or leaves, as if they were gone.
+        perhaps: Columns that are not known and the classes that may be among them: group ``perhaps_of(0)``.
+        perhaps_groups: The same for each of ``groups``.
 
     Raises:
         UsageError: ``policy.too-many-declassifiers``: one class can pass too many different sets of them.
@@ -117,21 +124,30 @@ def propagate(
     if stopped:
         gone = np.array(sorted(stopped), np.int64)
         every = [one.chosen(~np.isin(one.nodes, gone)) for one in every]
-    words = packed(families(lattice, transfers, every))
+    hidden = perhaps or Perhaps()
+    open_ = [hidden.seeds, *perhaps_groups]
+    if stopped:
+        open_ = [one.chosen(~np.isin(one.nodes, gone)) for one in open_]
+    words = packed(families(lattice, transfers, every, open_))
     place = {token: (w, b) for w, word in enumerate(words) for b, token in enumerate(word)}
     steps = Steps(index, union_all, len(words))
     sets = [
-        Word(index, steps, word, transfers, lattice, stopped).run(_seed_bits(every, place, w))
+        Word(index, steps, word, transfers, lattice, stopped, hidden.stops).run(
+            _seed_bits(every, place, w, range(len(every))),
+            _seed_bits(open_, place, w, [perhaps_of(group) for group in range(len(open_))]),
+        )
         for w, word in enumerate(words)
     ]
     tokens = tuple(token for word in words for token in word)
-    return Propagation(index, lattice, transfers, tokens, place, every[0], sets)
+    return Propagation(index, lattice, transfers, tokens, place, every[0], sets, hidden)
 
 
-def _seed_bits(every: Sequence[Seeds], place: Mapping[Token, tuple[int, int]], word: int) -> tuple[Array, Array]:
+def _seed_bits(
+    every: Sequence[Seeds], place: Mapping[Token, tuple[int, int]], word: int, groups: Sequence[int]
+) -> tuple[Array, Array]:
     """The nodes with tokens of a word, and their bits."""
     nodes, bits = [], []
-    for group, one in enumerate(every):
+    for group, one in zip(groups, every, strict=True):
         known = frozenset(one.names())
         table = np.zeros(max(1, len(one.combinations)), np.uint64)
         for number, classes in enumerate(one.combinations):

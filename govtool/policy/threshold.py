@@ -4,16 +4,24 @@
 one of them (BigQuery and Snowflake do the same in their aggregation thresholds). What a statement counts is said by its
 derivation (``Statement.min_group_of``), by base column; which column of the graph that is, by the edges of the same
 derivation: the entity itself or a plain copy of it. What is not known to be counted is not shown.
+
+A group of twenty shows nothing where the aggregate takes in only one of them: ``sum(pay) filter (where id = 42)``,
+``sum(case when … end)``, ``sum(pay * (id = 42)::int)``, or a join of the dataset with itself (``narrowed``).
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from govtool.graph.index import Index
 from govtool.model.columnar import split_counted
 from govtool.model.derivation import ColumnRef, Counted
-from govtool.model.kinds import EdgeKind
+from govtool.model.kinds import VALUE_FLOW, EdgeKind
 from govtool.policy.model import Declassify
 from govtool.query.patterns import ColumnPaths, Patterns
+
+_COUNTS = frozenset({"count", "count_if", "approx_distinct", "approx_count_distinct", "hll"})
+"""What may be said of a group's members, as it is their number."""
 
 
 class Thresholds:
@@ -25,12 +33,13 @@ class Thresholds:
         self.entity = copies(index, Patterns(declassify.entity).columns(index, paths)) if declassify.entity else None
         self._known: dict[int, bool] = {}
 
-    def shown(self, derivation: int) -> bool:
-        """Whether a statement shows that its groups have at least ``min_group_size`` members."""
+    def shown(self, edge: int) -> bool:
+        """Whether its statement shows that an aggregate is over groups of at least ``min_group_size`` members."""
+        derivation = self.index.edge_derivation[edge]
         found = self._known.get(derivation)
         if found is None:
             found = self._known[derivation] = self._shown(derivation)
-        return found
+        return found and not narrowed(self.index, edge, self.declassify, self.entity or ())
 
     def _shown(self, derivation: int) -> bool:
         k = self.declassify.min_group_size or 0
@@ -58,13 +67,62 @@ def bounds_of(index: Index, derivation: int) -> tuple[Counted, ...]:
     return split_counted(index.field(derivation, "min_group_of"))
 
 
-def shortfall(index: Index, derivation: int, declassify: Declassify) -> str:
+def narrowed(index: Index, edge: int, declassify: Declassify, entity: Collection[int] = ()) -> str:
+    """Why an aggregate may be over less than its group; empty if nothing says so.
+
+    Args:
+        index: The graph.
+        edge: Into the aggregate.
+        declassify: With ``entity``, what its value is made of and what is joined matter too.
+        entity: The columns that are counted, besides those that the statement's HAVING names.
+    """
+    derivation, own = index.edge_derivation[edge], _beside(index, edge)
+    chosen = _chosen(index, own)
+    if chosen:
+        return chosen
+    if not declassify.entity:
+        return ""
+    counted = {ref for bound in bounds_of(index, derivation) for ref in bound.columns}
+    for e in own:
+        source = index.edge_source[e]
+        if index.kind(e) not in VALUE_FLOW or all(f in _COUNTS for f in index.functions(e)):
+            continue
+        if index.ref(source) in counted or source in entity:
+            return f"{index.name(source)}, which tells the members apart, is part of what is aggregated"
+    rows = index.rows(index.target(derivation))
+    joined = [e for e in index.in_edges(rows) if index.edge_derivation[e] == derivation]
+    of = {index.node_dataset[index.edge_source[e]] for e in joined if index.kind(e) is EdgeKind.JOIN}
+    if len(of) == 1:
+        return (
+            f"{index.dataset_name(of.pop())} is joined with itself or by a constant: the groups counted may be others"
+        )
+    return ""
+
+
+def _beside(index: Index, edge: int) -> list[int]:
+    """The edges of the same statement into the same column."""
+    derivation = index.edge_derivation[edge]
+    return [e for e in index.in_edges(index.edge_target[edge]) if index.edge_derivation[e] == derivation]
+
+
+def _chosen(index: Index, edges: list[int]) -> str:
+    """What decides over an aggregate: CASE, FILTER, OVER."""
+    kinds = (EdgeKind.CONDITIONAL, EdgeKind.WINDOW)
+    names = dict.fromkeys(index.name(index.edge_source[e]) for e in edges if index.kind(e) in kinds)
+    return f"{', '.join(names)} decides what of a group is taken in" if names else ""
+
+
+def shortfall(index: Index, edge: int, declassify: Declassify) -> str:
     """Why what a statement counts does not show the groups that a declassifier asks for; empty if it counts nothing.
 
-    To be asked of statements that do not show it.
+    To be asked of aggregates that do not show it.
     """
+    derivation = index.edge_derivation[edge]
     if not index.arrays["derivation_min_group"][derivation] or "having" not in declassify.evidence:
-        return ""
+        return _chosen(index, _beside(index, edge))
+    less = narrowed(index, edge, declassify)
+    if less:
+        return less
     who, k = ", ".join(declassify.entity), declassify.min_group_size or 0
     bounds = bounds_of(index, derivation)
     if not bounds:

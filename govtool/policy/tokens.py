@@ -10,7 +10,7 @@ opaque; out of a row set: any of its columns unknown                  unknown   
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -40,9 +40,23 @@ class Token(NamedTuple):
     name: str
     """The class at the source."""
     group: int
-    """Which of several sets of sources it came from; 0 is any."""
+    """Which of several sets of sources it came from; 0 is any. Negative: see ``perhaps_of``."""
     passed: frozenset[str]
     """Declassifiers passed on the way."""
+
+    @property
+    def is_perhaps(self) -> bool:
+        """Whether it came from columns that are not known and may be of the class."""
+        return self.group < 0
+
+    def stopped_by(self, names: Collection[str]) -> bool:
+        """Whether an edge that leaves out all columns which may give some classes stops it."""
+        return self.group < 0 and self.name in names
+
+
+def perhaps_of(group: int) -> int:
+    """The group of what columns that are not known may give, beside a group of known sources; its own inverse."""
+    return -1 - group
 
 
 def becomes(mode: Mode, kind: EdgeKind, *, any_column: bool = False, union_all: bool = False) -> Mode | None:
@@ -63,8 +77,10 @@ def becomes(mode: Mode, kind: EdgeKind, *, any_column: bool = False, union_all: 
     return mode
 
 
-def families(lattice: Lattice, transfers: Transfers, every: Sequence[Seeds]) -> list[list[Token]]:
-    """For each class and group the tokens that its data may become."""
+def families(
+    lattice: Lattice, transfers: Transfers, every: Sequence[Seeds], perhaps: Sequence[Seeds] = ()
+) -> list[list[Token]]:
+    """For each class and group the tokens that its data may become; what is unknown stays as it is."""
     families = []
     passable: dict[str, list[frozenset[str]]] = {}
     for group, one in enumerate(every):
@@ -72,6 +88,8 @@ def families(lattice: Lattice, transfers: Transfers, every: Sequence[Seeds]) -> 
             if name not in passable:
                 passable[name] = _passable(lattice, transfers, name)
             families.append([Token(name, group, passed) for passed in passable[name]])
+    for group, one in enumerate(perhaps):
+        families += ([Token(name, perhaps_of(group), frozenset())] for name in one.names())
     return families
 
 

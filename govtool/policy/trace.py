@@ -56,7 +56,7 @@ def _move(
 ) -> Iterator[tuple[State, int]]:
     index = spread_.index
     behind = becomes(mode, index.kind(edge), any_column=any_column, union_all=union_all)
-    if behind is None:
+    if behind is None or token.stopped_by(spread_.perhaps.stops.get(edge, ())):
         return
     after: Token | None = token
     if mode is Mode.VALUE and behind is Mode.VALUE:

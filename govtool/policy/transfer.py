@@ -140,9 +140,9 @@ def _show(
         for i in thresholds
     }
     for number in edges.tolist():
-        label, derivation = index.arrays["edge_label"][number], index.edge_derivation[number]
+        label = index.arrays["edge_label"][number]
         target = index.edge_target[number]
-        shown = [Applied(i, False) for i in aggregates[label] if target in signed[i] or thresholds[i].shown(derivation)]
+        shown = [Applied(i, False) for i in aggregates[label] if target in signed[i] or thresholds[i].shown(number)]
         if shown:
             edge[number] = kinds.setdefault((*masks[label], *shown), len(kinds))
 

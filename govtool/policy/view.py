@@ -12,7 +12,7 @@ from datetime import date
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from govtool.names import join_name, split_name
-from govtool.policy.tokens import Mode
+from govtool.policy.tokens import Mode, perhaps_of
 from govtool.query.evidence import Step, step
 from govtool.query.patterns import Patterns
 
@@ -111,7 +111,10 @@ class View:
         """The classes of a column, by themselves or along the graph."""
         spread, node = self._governed.spread, self._node(column)
         return frozenset(
-            Held(t.name, mode.name.lower(), t.passed) for mode in Mode for t in spread.at(node, mode) if t.group == 0
+            Held(t.name, mode.name.lower(), t.passed)
+            for mode in Mode
+            for t in spread.at(node, mode)
+            if t.group in (0, perhaps_of(0))
         )
 
     def tags(self, column: str) -> frozenset[str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from govtool.model.kinds import VALUE_FLOW
 from govtool.policy.propagate import Propagation
-from govtool.policy.tokens import Mode, Token
+from govtool.policy.tokens import Mode, Token, perhaps_of
 from govtool.policy.trace import State, leading_to, ways
 from govtool.query.evidence import Step, step
 
@@ -43,16 +43,22 @@ def why(spread: Propagation, nodes: Collection[int], *, direct_only: bool = Fals
         return []
     useful = leading_to(index, wanted)
     found: list[Classed] = []
-    for name in spread.seeds.names():
+    for name in sorted({*spread.seeds.names(), *spread.perhaps.seeds.names()}):
         starts = [
             State(n, Mode.VALUE, Token(name, 0, frozenset())) for n in spread.seeds.having(name).tolist() if useful[n]
         ]
         first = [s for s in starts if not _arrives(spread, s)]
+        unseen = spread.perhaps.seeds.having(name).tolist()
         arrivals = ways(spread, first, wanted, lambda s: not direct_only or s.mode is Mode.VALUE, useful)
         # Columns of a circle have no first one.
         told = {(a.state.node, a.state.mode) for a in arrivals}
         rest = ways(spread, starts, wanted, lambda s: not direct_only or s.mode is Mode.VALUE, useful)
         arrivals += [a for a in rest if (a.state.node, a.state.mode) not in told]
+        if not direct_only:
+            told = {(a.state.node, a.state.mode) for a in arrivals}
+            hidden = (State(n, Mode.UNKNOWN, Token(name, perhaps_of(0), frozenset())) for n in unseen if useful[n])
+            perhaps = ways(spread, hidden, wanted, lambda s: True, useful)
+            arrivals += [a for a in perhaps if (a.state.node, a.state.mode) not in told]
         for arrival in arrivals:
             node, mode, token = arrival.state
             source = index.name(node)

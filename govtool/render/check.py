@@ -158,6 +158,7 @@ def finding_object(finding: Finding) -> dict[str, object]:
         "classes": list(finding.classes),
         "state": finding.state,
         "path": list(finding.path),
+        "paths": [list(path) for path in finding.paths],
         "steps": [step_object(step) for step in finding.steps],
         "why": finding.why,
         "fix": finding.fix or None,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from posixpath import normpath
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,7 @@ from govtool.render.text import count
 if TYPE_CHECKING:
     from govtool.policy.check import CheckResult
     from govtool.policy.finding import Finding
+    from govtool.query.evidence import Step
 
 
 def level(finding: Finding, *, strict: bool) -> str:
@@ -25,12 +26,16 @@ def level(finding: Finding, *, strict: bool) -> str:
 
 
 def way(finding: Finding) -> str:
-    """``crm.users.email ──copy──▶ stg.users.email ──lower()──▶ mart.audience.email``."""
-    if not finding.steps or " + " in finding.source:
+    """``crm.users.email ──copy──▶ stg.users.email ──lower()──▶ mart.audience.email``; two ways with ``+`` between."""
+    if not finding.ways:
         return " ──▶ ".join(finding.path)
-    text = finding.source
+    return " + ".join(_way(start, steps) for start, steps in finding.ways)
+
+
+def _way(start: str, steps: Iterable[Step]) -> str:
+    text = start
     passing: list[str] = []
-    for step in finding.steps:
+    for step in steps:
         passing.append(step.label)
         if step.elided:
             continue

@@ -78,7 +78,8 @@ def _result(finding: Finding, number: int, strict: bool, root: str) -> dict[str,
     if len(finding.steps) > 1:
         hops = [_hop(finding, step, root) for step in finding.steps]
         found["relatedLocations"] = [{"id": i, **hop} for i, hop in enumerate(hops[:-1], 1)]
-        found["codeFlows"] = [{"threadFlows": [{"locations": [{"location": hop} for hop in hops]}]}]
+        flows = [[_hop(finding, step, root) for step in steps] for _, steps in finding.ways if steps]
+        found["codeFlows"] = [{"threadFlows": [{"locations": [{"location": hop} for hop in flow]} for flow in flows]}]
     if finding.verdict.label == "waived":
         found["suppressions"] = [
             {"kind": "external", "status": "accepted", "justification": f"{finding.waiver}, until {finding.expires}"}

@@ -181,6 +181,9 @@ def test_waivers_end_by_the_given_day(warehouse, project):
         ("rules:", "waivers: [{rule: PII9, columns: [a.b], reason: r, approved_by: x, expires: 2027-01-01}]\nrules:",
          "policy.unknown-rule", 10, "PII1"),
         ("kind: mask", "kind: aggregate", "policy.value", 7, ""),
+        ('columns: ["**.email"]', 'columns: "**.email", tags: 3', "policy.value", 5, "classify.0.tags must be a list, not a number"),
+        ("- {class: personal.contact", "- {clas: personal.contact", "policy.key", 5, "did you mean  class"),
+        ("{flow: {class:", "{flow: {clas:", "policy.key", 13, "did you mean  class"),
         ("to: personal}", "to: none}", "policy.value", 7, ""),
     ],
 )  # fmt: skip
@@ -421,3 +424,52 @@ def test_a_rule_in_python_in_every_format(warehouse, project, monkeypatch):
     assert warehouse("check", "--baseline", "known.json", "--strict").code == 1  # what failed is not known
     assert "acme 1.2 (acme_check_module:long)" in warehouse("policy", "explain", "L1").out
     assert "B1 is Python code of acme 1.2" in warehouse("policy", "lint").out
+
+
+@pytest.mark.parametrize(
+    ("selector", "said"),
+    [
+        ("zone:mrat", "did you mean  mart"),
+        ("zone:", "zone: needs a value"),
+        ("tag:", "tag: needs a value"),
+        ("class:", "class: needs a value"),
+        ("tag:nosuch", "no tag nosuch"),
+        ("owner:nobody", "no owner nobody"),
+        ("", "a selector is empty"),
+        (" ", "a selector is empty"),
+    ],
+)
+def test_a_selector_that_cannot_mean_anything_is_a_mistake(selector, said, warehouse):
+    done = warehouse("ls", selector)
+    assert done.code == 2
+    assert said in done.err
+    assert warehouse("ls", "crm.**", "--exclude", selector).code == 2
+
+
+def test_what_a_star_may_bring_is_unknown_and_fails_with_strict(warehouse, project):
+    (project / "etl" / "more.sql").write_text("create table mart.all as select * from ext.people;\n")
+    (project / "etl" / "mart.sql").write_text("create table mart.audience as select id as n from crm.users;\n")
+    assert warehouse("ingest", "sql", "etl", "--dialect", "postgres").code == 0
+    done = warehouse("check")
+    assert done.code == 0
+    assert "not all columns of ext.people are known" in done.out
+    assert warehouse("check", "--strict").code == 1
+
+
+def test_further_mistakes_are_counted_and_told_by_their_places(warehouse, project):
+    items = "".join("  - {class: personal, colums: [a]}\n" for _ in range(30))
+    (project / "policies" / "privacy.yml").write_text(
+        f"version: 1\nname: n\nclasses: {{personal: {{}}}}\nclassify:\n{items}"
+    )
+    told = warehouse("check").err
+    assert "29 more: policies/privacy.yml:6, " in told
+    assert "policies/privacy.yml:25 and 9 others" in told
+    assert "…" not in told
+
+
+def test_policies_without_tests_are_no_failure(warehouse):
+    done = warehouse("policy", "test")
+    assert done.code == 0
+    assert "0 tests passed, 0 failed" in done.out
+    assert "the policies have no tests" in done.err
+    assert warehouse("policy", "test", "-k", "nosuch").code == 2

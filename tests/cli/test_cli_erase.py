@@ -54,3 +54,13 @@ def test_exit_codes(warehouse):
 def test_a_key_that_someone_knows_of(warehouse):
     done = warehouse("erase", "plan", "--subject", "crm.users.id", "--key", "x.id", "-f", "json")
     assert {t["dataset"]: t["action"] for t in json.loads(done.out)["tasks"]}["x"] == "delete"
+
+
+@pytest.mark.parametrize(
+    ("key", "said"),
+    [("nosuch.**", "selects no column"), ("mart.mial*", "mart.mail"), ("crm.users", "as a whole"), ("", "empty")],
+)
+def test_a_key_that_names_no_column_is_a_mistake(key, said, warehouse):
+    done = warehouse("erase", "plan", "--subject", "crm.users.id", "--key", key)
+    assert done.code == 2
+    assert said in done.err

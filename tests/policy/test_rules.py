@@ -8,8 +8,9 @@ import pytest
 from policy_samples import checked, policy, sql, told
 
 from govtool.app.index import index_of
-from govtool.model import ColumnRef, Derivation, Edge, EdgeKind, OutputColumn, Statement
+from govtool.model import ColumnRef, Counted, Derivation, Edge, EdgeKind, OutputColumn, Statement
 from govtool.policy.finding import Verdict
+from govtool.render.findings import way
 
 CLASSES = """
 classes:
@@ -367,3 +368,114 @@ def test_a_rule_on_what_a_declassifier_makes():
     )
     index = sql("create table mm.t as select sha256(email) as c, email as d from crm.users", USERS)
     assert told(checked(index, rules)) == [("S", "mm.t.c", "violated")]
+
+
+PAY = """
+classes: {pay: {}}
+classify: [{class: pay, columns: ["**.salary"]}]
+declassify:
+  - {name: k, kind: aggregate, functions: [count, sum, avg], min_group_size: 10, from: [pay], to: none, entity: [crm.u.id]}
+rules: [{id: F, title: t, deny: {flow: {class: pay, to: {datasets: "share.**"}}}, unless: [{declassified: [k]}]}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("value", "why"),
+    [
+        ("sum(salary)", None),
+        ("coalesce(round(avg(salary)), 0)", None),
+        ("sum(salary) / count(distinct id)", None),
+        ("sum(salary * hours)", None),
+        ("sum(salary) filter (where id = 42)", "crm.u.id decides what of a group is taken in"),
+        ("sum(case when id = 42 then salary end)", "crm.u.id decides what of a group is taken in"),
+        ("sum(case when team = 'x' then salary end)", "crm.u.team decides what of a group is taken in"),
+        ("count(salary) - count(salary) filter (where id <> 42)", "crm.u.id decides what of a group is taken in"),
+        ("sum(salary * (id = 42)::int)", "are not shown"),
+    ],
+)
+def test_a_large_group_shows_nothing_where_the_aggregate_takes_in_less(value, why):
+    text = f"create table share.t as select c, {value} as v from crm.u group by c having count(distinct id) >= 10"
+    found = checked(sql(text), policy(PAY)).findings
+    assert [f.column for f in found] == ([] if why is None else ["share.t.v"])
+    assert all(why in f.why for f in found)
+
+
+@pytest.mark.parametrize(
+    ("joined", "shown"),
+    [
+        ("crm.u u join crm.x x on x.uid = u.id", True),
+        ("crm.u u join crm.x x using (id)", True),
+        ("crm.u u join crm.u x on x.id = 42", False),
+        ("crm.u u join crm.u x on x.boss = u.id", False),
+    ],
+)
+def test_a_join_of_a_dataset_with_itself_may_sum_up_others_than_are_counted(joined, shown):
+    text = f"create table share.t as select u.c, sum(x.salary) v from {joined} group by u.c having count(distinct u.id) >= 10"
+    found = told(checked(sql(text), policy(PAY)))
+    assert found == ([] if shown else [("F", "share.t.v", "violated")])
+
+
+@pytest.mark.parametrize(
+    ("edge", "why"),
+    [
+        (None, None),
+        (Edge(ColumnRef("crm.u", "team"), "v", EdgeKind.CONDITIONAL), "crm.u.team decides what of a group is taken in"),
+        (Edge(ColumnRef("crm.u", "id"), "v", EdgeKind.WINDOW), "crm.u.id decides what of a group is taken in"),
+        (Edge(ColumnRef("crm.u", "id"), "v", EdgeKind.AGGREGATION, ("cast", "sum")), "which tells the members apart"),
+        (Edge(ColumnRef("crm.u", "id"), "v", EdgeKind.AGGREGATION, ("count",)), None),
+        (Edge(ColumnRef("crm.u", "hours"), "v", EdgeKind.AGGREGATION, ("sum",)), None),
+        (Edge(ColumnRef("crm.u", "boss"), "*", EdgeKind.JOIN), "crm.u is joined with itself or by a constant"),
+        (Edge(ColumnRef("crm.o", "uid"), "*", EdgeKind.FILTER), None),
+    ],
+)
+def test_what_the_edges_say_of_an_aggregate_counts_whatever_having_says(edge, why):
+    counted = (Counted(10, "distinct", (ColumnRef("crm.u", "id"),)),)
+    statement = Statement("f", "create_table", "postgres", "t.sql", min_group=10, min_group_of=counted)
+    edges = [
+        Edge(ColumnRef("crm.u", "*"), "*", EdgeKind.READ),
+        Edge(ColumnRef("crm.u", "id"), "*", EdgeKind.FILTER),
+        Edge(ColumnRef("crm.u", "salary"), "v", EdgeKind.AGGREGATION, ("sum",)),
+    ]
+    every = tuple(edges if edge is None else [*edges, edge])
+    index = index_of([Derivation("share.t", "table", "replace", statement, (OutputColumn("v"),), edges=every)])
+    found = checked(index, policy(PAY)).findings
+    assert [f.column for f in found] == ([] if why is None else ["share.t.v"])
+    assert all(why in f.why for f in found)
+
+
+def test_a_join_is_told_by_two_ways_that_exist():
+    text = """
+        create table stg.users as select id, email as address from crm.users;
+        create table mart.joined as select u.address, o.diagnosis as d from stg.users u join clinic.visits o using (id)
+    """
+    rules = CLASSES + "  - {id: J, title: t, deny: {join: {classes: [personal.contact, health], in: ['mart.**']}}}\n"
+    (finding,) = checked(sql(text), policy(rules)).findings
+    assert finding.source == "clinic.visits.* + stg.users.*"
+    assert finding.paths == (
+        ("crm.users.email", "stg.users.address", "mart.joined.address"),
+        ("clinic.visits.diagnosis", "mart.joined.d"),
+    )
+    assert finding.path == finding.paths[0]
+    assert way(finding) == (
+        "crm.users.email ──copy──▶ stg.users.address ──copy──▶ mart.joined.address"
+        " + clinic.visits.diagnosis ──copy──▶ mart.joined.d"
+    )
+
+
+def test_what_an_update_holds_already_is_a_way_of_one_column():
+    text = "update mm.t set d = o.diagnosis from clinic.visits o where o.id = mm.t.id"
+    rules = CLASSES + "  - {id: J, title: t, deny: {join: {classes: [personal.contact, health], in: ['mm.**']}}}\n"
+    schema = {"mm.t": {"id": "int", "email": "text", "d": "text"}, "clinic.visits": {"id": "int", "diagnosis": "text"}}
+    findings = checked(sql(text, schema), policy(rules)).findings
+    for finding in findings:
+        steps = [(start, [(s.source, s.target) for s in some]) for start, some in finding.ways]
+        assert all(not some or some[0][0] == start for start, some in steps)
+
+
+def test_a_change_that_adds_a_column_begins_its_way_somewhere():
+    rules = CLASSES + "  - {id: C, title: t, deny: {change: {columns: ['mm.**'], kinds: [add]}}}\n"
+    before = sql("create table mm.t as select id as a from crm.users", USERS)
+    after = sql("create table mm.t as select id as a, age as b from crm.users", USERS)
+    (finding,) = checked(after, policy(rules), base=before).findings
+    assert way(finding) == "crm.users.age ──copy──▶ mm.t.b"
+    assert finding.path == ("crm.users.age", "mm.t.b")

@@ -8,6 +8,7 @@ order, and there the supplied schema counts first and then any definition.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Mapping
 from typing import Final
 
@@ -105,6 +106,11 @@ class Batch(Definitions):
         before: list[StatementState] = []
         if len(definers) == 1 and definers[0].script is not statement.script:
             chosen: StatementState | None = definers[0]
+        elif definers[0].script is statement.script is definers[-1].script and not statement.parsed.branch:
+            place = bisect_left(definers, statement.index, key=_index)
+            chosen = definers[place - 1] if place else next((d for d in definers if d is not statement), None)
+            if place and definers[place - 1].parsed.branch:
+                before = definers[:place]
         else:
             own = [d for d in definers if d.script is statement.script and d is not statement]
             branch = statement.parsed.branch
@@ -340,7 +346,9 @@ class Batch(Definitions):
             pairs.append((write.renamed_to, write.target))
         for old, new in pairs:
             info = self.table(old, statement)
-            statement.infos[new] = self._info(new, dict(info.columns), complete=info.complete)
+            moved = self._info(new, dict(info.columns), complete=info.complete)
+            moved.used = info.used  # what is named under the new name was there under the old one
+            statement.infos[new] = moved
 
 
 class _Here:
@@ -370,6 +378,10 @@ class _Here:
         if found is None and "." in name:
             found = functions.get(name.rsplit(".", 1)[-1])
         return found
+
+
+def _index(statement: StatementState) -> int:
+    return statement.index
 
 
 def _listed(filler: StatementState) -> list[str]:

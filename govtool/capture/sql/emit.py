@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
 from govtool.capture.sql.batch import Batch
-from govtool.capture.sql.fold import Draft
 from govtool.capture.sql.states import StatementState
+from govtool.capture.sql.versions import Draft
 from govtool.capture.sql.walk.dependencies import (
     ARM_MASK,
     ARM_SHIFT,
@@ -35,6 +35,7 @@ from govtool.model import (
     OutputColumn,
     Statement,
 )
+from govtool.model.copies import copied
 from govtool.model.functions import is_masking
 from govtool.names import DEFAULT_NAMESPACE, dataset_id
 
@@ -65,7 +66,7 @@ class Emitter:
         write = draft.write
         evidence = self.evidence(draft.statement, write)
         if write.bounds:
-            evidence = replace(evidence, min_group_of=self._counted(write))
+            evidence = replace(evidence, min_group_of=self._counted(draft))
         if draft.mode == "rename":
             return self._renamed(draft, evidence)
         target = draft.target
@@ -99,6 +100,8 @@ class Emitter:
                 edges.append(Edge(source, ROWS, EdgeKind.READ, arm=arm >> ARM_SHIFT))
         if unclear or write.output.open or len(set(names)) < len(names):
             edges = list(dict.fromkeys(edges))
+        if draft.bound:
+            edges = self._bound(edges, draft.bound)
         notes: list[Diagnostic] = []
         if draft.statement.diagnostics or diagnostics:
             notes = [self._placed(d, draft) for d in draft.statement.diagnostics]
@@ -120,25 +123,38 @@ class Emitter:
             namespace=self.namespace,
         )
 
-    def _counted(self, write: Write) -> tuple[Counted, ...]:
+    def _counted(self, draft: Draft) -> tuple[Counted, ...]:
         """What each bound on the size of groups counts."""
-        return tuple(
-            [
-                Counted(least, what, tuple(sorted({self._ref(dep >> REF_SHIFT) for dep in deps})))
-                for least, what, deps in write.bounds
-            ]
-        )
+        found: list[Counted] = []
+        for least, what, deps in draft.write.bounds:
+            refs = {self._ref(dep >> REF_SHIFT) for dep in deps}
+            if draft.bound:
+                means = self._means(draft.bound)
+                refs = {ColumnRef(name, ref.path) for ref in refs for name in means.get(ref.dataset, (ref.dataset,))}
+            found.append(Counted(least, what, tuple(sorted(refs))))
+        return tuple(found)
+
+    def _means(self, bound: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+        return {self.dataset(name): tuple([self.dataset(item) for item in means]) for name, means in bound.items()}
+
+    def _bound(self, edges: list[Edge], bound: Mapping[str, tuple[str, ...]]) -> list[Edge]:
+        """Let edges begin at the versions of relations that the statement reads."""
+        means = self._means(bound)
+        found: list[Edge] = []
+        for edge in edges:
+            names = means.get(edge.source.dataset)
+            if names is None:
+                found.append(edge)
+            else:
+                found += [edge._replace(source=ColumnRef(name, edge.source.path)) for name in names]
+        return list(dict.fromkeys(found))
 
     def _renamed(self, draft: Draft, evidence: Statement) -> Derivation:
         """A table that another script made and this one renames: a copy under the new name."""
         old, new = draft.write.target, draft.write.renamed_to or ""
         info = draft.statement.infos.get(new)
         names = list(info.columns) if info is not None else []
-        edges = [Edge(ColumnRef(self.dataset(old), name), name, EdgeKind.IDENTITY, star=True) for name in names]
-        edges.append(Edge(ColumnRef(self.dataset(old), ROWS), ROWS, EdgeKind.READ))
         complete = info is not None and info.complete
-        if not complete:
-            edges.append(Edge(ColumnRef(self.dataset(old), HIDDEN), HIDDEN, EdgeKind.OPAQUE, reason="star-unresolved"))
         return Derivation(
             target=self.dataset(new),
             target_kind="table",
@@ -146,7 +162,7 @@ class Emitter:
             statement=evidence,
             columns=tuple(OutputColumn(name) for name in names),
             columns_complete=complete,
-            edges=tuple(edges),
+            edges=copied(self.dataset(old), names, complete=complete),
             status="understood" if complete else "partial",
             namespace=self.namespace,
         )

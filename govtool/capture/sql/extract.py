@@ -268,6 +268,7 @@ def _script_state(
     for number, variant in enumerate(rendered.variants):
         catalog, schema = _default(options.default_catalog, options), _default(options.default_schema, options)
         path: tuple[str, ...] = ()
+        said: set[tuple[int, str]] = set()
         found = parse_script(variant.text, options.dialect, file=script.file, line_of=variant.line_of, shelf=shelf)
         for parsed in found:
             if parsed.session is not None:
@@ -282,7 +283,7 @@ def _script_state(
             key = (parsed.line, parsed.text)
             if key in seen:
                 continue
-            seen.add(key)
+            said.add(key)
             if parsed.status == "failed":
                 if number and parsed.line in failed:  # other branches of a place that no branch makes SQL of
                     continue
@@ -294,6 +295,7 @@ def _script_state(
             statement.line_map = variant.line_of
             statement.diagnostics.extend(parsed.diagnostics)
             state.statements.append(statement)
+        seen |= said
     diagnostics.extend(note for note in rendered.diagnostics if not _missing(note, state.statements))
     return state
 

@@ -2,7 +2,8 @@
 
 Inside one script (a session) order counts: a definition replaces what came before, INSERTs add up, TRUNCATE empties,
 DROP ends, RENAME moves. A table that was created, read and dropped again stays as a temporary one, so that what
-passed through it is not lost.
+passed through it is not lost; so does what a relation was when it was read, where it became something else later
+(``versions``).
 
 Branches of control flow are played side by side: each arm starts with what stood before the branch, and behind the
 branch stands what any of them left; where no arm need be taken, also what stood before. The bodies of routines run who
@@ -12,30 +13,15 @@ knows when: each is played on its own, and adds up with the rest.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
+from govtool.capture.sql import nodes
+from govtool.capture.sql.relations import session_part
 from govtool.capture.sql.scripts.branches import Arm, Path
-from govtool.capture.sql.states import ScriptState, StatementState
+from govtool.capture.sql.states import ScriptState
+from govtool.capture.sql.versions import Draft, Keeping, Seen, Version, emptied, is_view, redefined
 from govtool.capture.sql.walk.writes import Write
 
-
-class Draft(NamedTuple):
-    """A write with the statement that made it, and what the fold of its script made of it."""
-
-    write: Write
-    statement: StatementState
-    target: str
-    target_kind: str
-    mode: str
-    """That of the write; ``append`` for a definition that does not end an earlier one, as it is in another branch."""
-
-    @property
-    def key(self) -> tuple[int, str]:
-        """Equal for what is the same after different branches."""
-        return id(self.write), self.target
-
-
-_Live = dict[str, list[Draft]]
+_Live = dict[str, Version]
 
 
 @dataclass(slots=True)
@@ -49,6 +35,9 @@ class _Branch:
     """What each arm left that is over."""
     always: bool = False
     """Whether one of its arms is taken in any case."""
+    loops: bool = False
+    reads: list[tuple[int, str]] = field(default_factory=list)
+    """Of a loop: which statement reads which name; the next time round it reads what the last one left."""
 
 
 def fold_script(script: ScriptState, read_names: set[str]) -> list[Draft]:
@@ -59,15 +48,21 @@ def fold_script(script: ScriptState, read_names: set[str]) -> list[Draft]:
         read_names: Datasets that any statement of the batch reads.
     """
     plays: dict[str | None, _Play] = {}
+    tracked = redefined(script)
     for statement in script.statements:
         routine, branch = statement.parsed.routine, statement.parsed.branch
         play = plays.get(routine)
         if play is None:
-            play = plays[routine] = _Play(read_names)
+            play = plays[routine] = _Play(read_names, tracked)
         play.go_to(branch, statement.variant if branch else -1)
+        if tracked:
+            for write in statement.writes:
+                play.watch(write, statement.parsed.line, statement.variant)
         for write in statement.writes:
             play.act(Draft(write, statement, write.target, write.target_kind, write.mode))
-    kept = [draft for play in plays.values() for draft in play.end()]
+    session = session_part(script.session)
+    numbers: dict[str, int] = {}
+    kept = [draft for play in plays.values() for draft in play.end(session, numbers)]
     kept.sort(key=lambda draft: draft.statement.index)
     return kept
 
@@ -75,11 +70,21 @@ def fold_script(script: ScriptState, read_names: set[str]) -> list[Draft]:
 class _Play:
     """The statements of a script outside routines, or those of one routine."""
 
-    def __init__(self, read_names: set[str]) -> None:
+    def __init__(self, read_names: set[str], tracked: set[str]) -> None:
         self.read_names = read_names
+        self.tracked = tracked
+        """Relations with several versions: what reads them is watched."""
         self.live: _Live = {}
         self.kept: list[Draft] = []
-        self.gone: list[Draft] = []
+        self.gone: dict[str, list[Version]] = {}
+        """What was dropped and not made again."""
+        self.bindings: dict[int, Seen] = {}
+        self.made_of: dict[int, Seen] = {}
+        self.begun: dict[str, list[tuple[int, Version]]] = {}
+        """The versions of a relation with the lines on which they begin."""
+        self.now: dict[str, Version | None] = {}
+        """What names mean here, as far as that was asked for."""
+        self.asking: list[str] = []
         self.branches: list[_Branch] = []
         self.variant = -1
 
@@ -89,6 +94,7 @@ class _Play:
         """Go on in a branch; the branches of another variant of a template are others."""
         if not path and not self.branches:
             return
+        self.now = {}
         same = 0
         if variant == self.variant:
             for branch, arm in zip(self.branches, path, strict=False):
@@ -103,7 +109,7 @@ class _Play:
         if same and self.branches[-1].arm != path[same - 1].number:
             self._turn(path[same - 1])
         for arm in path[same:]:
-            self.branches.append(_Branch(arm.branch, arm.number, _copy(self.live), always=arm.rest))
+            self.branches.append(_Branch(arm.branch, arm.number, _copy(self.live), always=arm.rest, loops=arm.loops))
             if arm.number:  # arms without a statement left things as they were
                 self.branches[-1].left.append(_copy(self.live))
 
@@ -118,10 +124,83 @@ class _Play:
 
     def _leave(self) -> None:
         branch = self.branches.pop()
+        self.now = {}
+        for reader, name in branch.reads:
+            seen = self.bindings[reader]
+            version = self._now(name)
+            if version is not None and version not in seen[name]:
+                version.mark_read()
+                seen[name] = (*seen[name], version)
+        self.now = {}
         ways = [*branch.left, self.live]
         if not branch.always:
             ways.insert(0, branch.before)
         self.live = _union(ways)
+
+    # -- reads --------------------------------------------------------------------------------------------------------
+
+    def watch(self, write: Write, line: int, variant: int) -> None:
+        """Note which versions a write reads, before it does what it does."""
+        seen: Seen = {}
+        for name in write.reads:
+            if name not in self.tracked:
+                continue
+            version = self._now(name)
+            found = () if version is None else (version,)
+            if variant:  # other variants of the template are over: what stood on that line
+                before = self._on(name, line - 1)
+                if before is not None and before not in found:
+                    found = (*found, before)
+            if found or name == write.target:
+                seen[name] = found
+        if is_view(write):
+            self.made_of[id(write)] = seen
+            return
+        for versions in seen.values():
+            for version in versions:
+                version.mark_read()
+        if seen:
+            self.bindings[id(write)] = seen
+        for branch in self.branches:
+            if branch.loops:
+                branch.reads += [(id(write), name) for name in seen]
+
+    def _on(self, name: str, line: int) -> Version | None:
+        """The version that stands behind a line, by the lines on which versions begin."""
+        found = max([item for item in self.begun.get(name, ()) if item[0] <= line], key=_line, default=None)
+        return None if found is None else found[1]
+
+    def _now(self, name: str) -> Version | None:
+        """The version that is read here; of a view, with the versions of what it reads."""
+        if name in self.now:
+            return self.now[name]
+        version = self.live.get(name)
+        if version is not None and version.views:
+            self.asking.append(name)
+            seen: Seen = {}
+            for write in version.views:
+                for read, versions in self._of_view(write).items():
+                    seen[read] = (*seen.get(read, ()), *versions)
+            self.asking.pop()
+            if seen:
+                version = version.as_seen(seen)
+        self.now[name] = version
+        return version
+
+    def _of_view(self, write: Write) -> Seen:
+        """What a view reads here: what has its names now, and what it was made of where that was dropped since."""
+        then = self.made_of.get(id(write)) or {}
+        seen: Seen = {}
+        for name in write.reads:
+            if name not in self.tracked:
+                continue
+            before = then.get(name) or ()
+            now = None if name == write.target or name in self.asking else self._now(name)
+            if now is None:
+                seen[name] = before
+            else:
+                seen[name] = (now, *[item for item in before if item.dropped and item is not now])
+        return seen
 
     # -- writes -------------------------------------------------------------------------------------------------------
 
@@ -131,52 +210,110 @@ class _Play:
         if not target:
             if draft.mode == "replace":  # a bare SELECT replaces nothing
                 self.kept.append(draft)
-        elif draft.mode == "rename":
+            return
+        if self.tracked and (target in self.tracked or draft.mode == "rename"):
+            self.now = {}
+            if draft.statement.variant and draft.mode not in ("drop", "truncate", "rename"):
+                other = self._on(target, draft.statement.parsed.line)
+                if other is not None and other is not live.get(target):  # it is an alternative to what stood there
+                    other.add(draft)
+        if draft.mode == "rename":
             self._rename(draft)
         elif draft.mode == "drop":
             self._drop(draft)
         elif draft.mode == "truncate":
-            live[target] = [d for d in live.get(target, []) if d.write.defines]
-        elif draft.mode == "replace":
-            live[target] = [*_kept_by(draft, live.get(target, [])), draft]
+            before = live.get(target)
+            left = [] if before is None else [d for d in before.drafts if d.write.defines]
+            if before is not None and before.is_read:
+                left = [emptied(d) for d in left]
+            self._begin(Version(target, left, whole=True), draft)
+        elif draft.mode == "replace" or target not in live or _makes_anew(draft, live[target]):
+            before = live.get(target)
+            whole = draft.mode == "replace" or draft.write.defines
+            left = _kept_by(draft, before.drafts) if before is not None else []
+            self._begin(Version(target, [*left, draft], whole=whole), draft)
         else:
-            live.setdefault(target, []).append(draft)
+            live[target].add(draft)
+
+    def _begin(self, version: Version, draft: Draft) -> None:
+        name = version.name
+        self.live[name] = version
+        self.gone.pop(name, None)
+        if name in self.tracked:
+            self.begun.setdefault(name, []).append((draft.statement.parsed.line, version))
 
     def _drop(self, draft: Draft) -> None:
-        gone = self.live.pop(draft.target, [])
-        self.gone.extend(
-            d for d in gone if d.target in self.read_names and d.target_kind in ("table", "view", "temporary")
-        )
-        if not gone:
+        gone = self.live.pop(draft.target, None)
+        if gone is not None and gone.drafts:
+            gone.dropped = True
+            if gone.latest is not None:
+                gone.latest.dropped = True
+            self.gone.setdefault(draft.target, []).append(gone)
+        else:
             self.kept.append(draft)
 
     def _rename(self, draft: Draft) -> None:
         old, new = draft.write.target, draft.write.renamed_to or ""
         swaps = draft.write.kind == "swap"
-        moved = self.live.pop(old, [])
-        displaced = self.live.pop(new, []) if swaps else []
-        if moved:
-            self.live[new] = [item._replace(target=new) for item in moved]
+        moved = self.live.pop(old, None)
+        displaced = self.live.pop(new, None) if swaps else None
+        if moved is not None and moved.drafts:
+            moved.rename(new)
+            self._begin(moved, draft)
         else:
             self.kept.append(draft)
-        if displaced:
-            self.live[old] = [item._replace(target=old) for item in displaced]
+        if displaced is not None and displaced.drafts:
+            displaced.rename(old)
+            self._begin(displaced, draft)
         elif swaps:
             self.kept.append(draft._replace(write=_turned(draft.write), target=old, target_kind="table"))
 
-    def end(self) -> list[Draft]:
-        """All that is left."""
+    def end(self, session: str, numbers: dict[str, int]) -> list[Draft]:
+        """All that is left.
+
+        Args:
+            session: The session's part of the names of versions.
+            numbers: How many versions the script has kept so far, by relation.
+        """
         while self.branches:
             self._leave()
         # What a branch drops may be there all the same.
         kept = [d for d in self.kept if d.mode != "drop" or not d.statement.parsed.branch or d.target not in self.live]
-        kept = [*kept, *(draft for drafts in self.live.values() for draft in _added(drafts))]
+        kept = [*kept, *(draft for version in self.live.values() for draft in _added(version.drafts))]
+        standing = {d.mark for version in self.live.values() for d in version.drafts} if self.tracked else set()
         stands = {draft.key for draft in kept}
-        for draft in self.gone:
+        for draft in [d for versions in self.gone.values() for version in versions for d in version.drafts]:
+            if draft.target not in self.read_names or draft.target_kind not in ("table", "view", "temporary"):
+                continue
             if draft.key not in stands:  # in another branch it was not dropped
                 stands.add(draft.key)
+                standing.add(draft.mark)
                 kept.append(draft._replace(target_kind="temporary"))
-        return kept
+        if not self.tracked:
+            return kept
+        self.now = {}
+        views: dict[int, Seen] = {}
+        for draft in kept:
+            if is_view(draft.write):
+                self.asking = [draft.target]
+                views[id(draft.write)] = self._of_view(draft.write)
+        return Keeping(standing, self.bindings, self.made_of, views).keep(kept, session, numbers)
+
+
+def _line(item: tuple[int, Version]) -> int:
+    return item[0]
+
+
+def _makes_anew(draft: Draft, before: Version) -> bool:
+    """Whether a declaration ends the version that was read before: CREATE OR REPLACE TABLE without a query."""
+    tree = draft.statement.tree
+    return (
+        before.is_read
+        and draft.mode == "declare"
+        and draft.write.defines
+        and isinstance(tree, nodes.Create)
+        and bool(tree.args.get("replace"))
+    )
 
 
 def _added(drafts: list[Draft]) -> list[Draft]:
@@ -212,15 +349,28 @@ def _turned(write: Write) -> Write:
 
 
 def _copy(live: _Live) -> _Live:
-    return {target: list(drafts) for target, drafts in live.items()}
+    return {target: version.fork() for target, version in live.items()}
 
 
 def _union(ways: list[_Live]) -> _Live:
     """What stands after any of several ways, in order of text."""
-    found: dict[str, dict[tuple[int, str], Draft]] = {}
+    found: dict[str, list[Version]] = {}
     for live in ways:
-        for target, drafts in live.items():
-            known = found.setdefault(target, {})
-            for draft in drafts:
-                known.setdefault(draft.key, draft)
-    return {target: sorted(drafts.values(), key=lambda d: d.statement.index) for target, drafts in found.items()}
+        for target, version in live.items():
+            found.setdefault(target, []).append(version)
+    return {target: _united(versions) for target, versions in found.items()}
+
+
+def _united(versions: list[Version]) -> Version:
+    drafts: dict[tuple[int, str], Draft] = {}
+    for version in versions:
+        for draft in version.drafts:
+            drafts.setdefault(draft.key, draft)
+    last = versions[-1]
+    if len(last.drafts) == len(drafts):
+        united = last
+    else:
+        whole = all([version.whole for version in versions])  # noqa: C419
+        united = Version(last.name, sorted(drafts.values(), key=lambda d: d.statement.index), whole=whole)
+    united.is_read = any([version.is_read for version in versions])  # noqa: C419
+    return united

@@ -12,6 +12,9 @@ from govtool.capture.sql.states import ScriptState, StatementState
 from govtool.capture.sql.walk.relation import file_name
 from govtool.names import fold, join_name, split_name
 
+DEFAULT_SCHEMAS: Final = {"tsql": "dbo", "fabric": "dbo", "snowflake": "public"}
+"""What stands between a catalog and a table where nothing is written: ``db..t``."""
+
 FILE_FORMATS: Final = frozenset({"parquet", "delta", "csv", "json", "orc", "avro", "text", "iceberg", "binaryfile"})
 
 
@@ -31,7 +34,7 @@ class Relations:
     def _temporary(self, name: str, script: ScriptState) -> str:
         if name.startswith('"#'):  # T-SQL and Redshift: the mark is not part of the name
             name = name.strip('"').lstrip("#")
-        return join_name(["temp", _session_part(script.session), f'"{name}"' if name.startswith("@") else name])
+        return join_name(["temp", session_part(script.session), f'"{name}"' if name.startswith("@") else name])
 
     def table_name(self, node: exp.Table, statement: StatementState) -> str:
         """Return the canonical id of a written table name at a statement; empty if it is not a plain name."""
@@ -60,7 +63,15 @@ class Relations:
             return self._temporary(name, script) if name in script.temporary else ""
         if isinstance(this, nodes.Var):
             return file_name(this.name)
-        parts: list[exp.Expr] = [this] if isinstance(this, nodes.Identifier) and not node.args.get("db") else node.parts
+        catalog = args.get("catalog")
+        parts: list[exp.Expr]
+        if not isinstance(this, nodes.Identifier) or args.get("db"):
+            parts = node.parts
+        elif isinstance(catalog, nodes.Identifier):  # db..t
+            schema = DEFAULT_SCHEMAS.get(script.dialect)
+            parts = [catalog, nodes.Identifier(this=schema), this] if schema else [catalog, this]
+        else:
+            parts = [this]
         if not parts or not all([isinstance(part, nodes.Identifier) for part in parts]):  # noqa: C419
             return ""
         written = tuple([(part.args["this"], bool(part.args.get("quoted"))) for part in parts])
@@ -80,6 +91,8 @@ class Relations:
         script = statement.script
         if len(names) == 1 and (names[0] in script.temporary or temporary):
             return self._temporary(names[0], script)
+        if len(names) == 3 and names[0] == "tempdb" and (names[2] in script.temporary or temporary):
+            return self._temporary(names[2], script)
         if len(names) == 2 and names[0] in ("pg_temp", "session", "_session") and names[1] in script.temporary:
             return self._temporary(names[1], script)
         if len(names) == 2 and written[0][0].lower() in FILE_FORMATS and ("/" in written[1][0]):
@@ -119,5 +132,6 @@ def column_name(node: exp.Expr, dialect: str) -> str:
     return fold(identifier.name, quoted=bool(identifier.args.get("quoted")), dialect=dialect)
 
 
-def _session_part(session: str) -> str:
+def session_part(session: str) -> str:
+    """Return the part of the names of temporary tables that tells their session."""
     return fold(session, quoted=True) if session else "session"

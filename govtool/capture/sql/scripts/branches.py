@@ -23,6 +23,8 @@ class Arm(NamedTuple):
     """0 for the first arm."""
     rest: bool = False
     """It is taken where no other arm is: with it one of the arms always is."""
+    loops: bool = False
+    """It may be taken again."""
 
 
 Path = tuple[Arm, ...]
@@ -70,7 +72,10 @@ class Branches:
         if not self.open and not self.outer:
             return ()
         if self._path is None:
-            self._path = (*self.outer, *(Arm(item.branch, item.number, item.rest) for item in self.open))
+            self._path = (
+                *self.outer,
+                *(Arm(item.branch, item.number, item.rest, item.kind == "loop") for item in self.open),
+            )
         return self._path
 
     def begin(self, kind: str, branch: int, depth: int, *, always: bool = False, waits: bool = False) -> None:

@@ -249,6 +249,9 @@ def _insert(reader: ScriptReader, tokens: list[Token]) -> bool:
     at = find_word(tokens, {"OVERRIDING"}, 2)
     if at > 0:
         return _without(reader, tokens, at, at + 3)
+    at = find_word(tokens, {"EXEC", "EXECUTE"}, 2)
+    if at > 0:
+        return _insert_exec(reader, tokens, at)
     directory = next((i for i, t in enumerate(tokens[1:5], 1) if word(t) == "DIRECTORY"), -1)
     at = find_word(tokens, {"USING"}, directory) if directory > 0 else -1
     if at < 0:
@@ -257,6 +260,27 @@ def _insert(reader: ScriptReader, tokens: list[Token]) -> bool:
     if end + 1 < len(tokens) and word(tokens[end]) == "OPTIONS":
         end = closing(tokens, end + 1) + 1
     return _without(reader, tokens, at, end)
+
+
+def _insert_exec(reader: ScriptReader, tokens: list[Token], at: int) -> bool:
+    """T-SQL's INSERT … EXEC procedure: the rows come from what nobody here can read."""
+    here = tokens[at]
+    end = at + 1
+    kind = tokens[end].token_type if end < len(tokens) else marks.L_PAREN
+    if kind != marks.L_PAREN and kind not in STRING_TYPES:
+        end += 1
+        while end < len(tokens) and marks.DOT in (tokens[end].token_type, tokens[end - 1].token_type):
+            end += 1
+    rows = [_like(here, marks.SELECT, "SELECT"), _like(here, TokenType.NULL, "NULL")]
+    tree = reader.attempt([*tokens[:at], *rows])
+    if not isinstance(tree, exp.Insert):
+        return False
+    name = "".join(token.text for token in tokens[at + 1 : end]).lower()
+    called = [exp.Var(this=name)] if name else []
+    tree.set("expression", exp.Table(this=exp.Anonymous(this="exec", expressions=called)))
+    message = f"the rows come from EXEC {name or '(…)'}: what it returns is not known"
+    reader.add(tokens, tree, "parsed", reader.diagnostic("opaque", "warning", message, here))
+    return True
 
 
 def _without(reader: ScriptReader, tokens: list[Token], start: int, end: int) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from sqlglot import exp
 
 from govtool.capture.sql import nodes
@@ -18,6 +20,9 @@ from govtool.capture.sql.walk.functions import function_name
 from govtool.capture.sql.walk.relation import Output, Source
 from govtool.capture.sql.walk.scope import Scope
 from govtool.model.functions import VALUE_WINDOW_FUNCTIONS
+
+ROW_COUNTS: Final = frozenset({"count", "count_big", "countstate", "countif"})
+"""Functions of ``*`` that count rows and look at no column."""
 
 
 class ChoiceWalk(ExpressionWalk):
@@ -68,14 +73,19 @@ class ChoiceWalk(ExpressionWalk):
             at.stack.append((item, value, chain) if is_result else (item, condition, 0))
 
     def _struct(self, node: exp.Struct, kind: int, chain: int, at: Visit) -> None:
-        """Push the fields; those of ``struct(*)`` are all columns there are."""
         value, chain = self._through("struct", kind, chain)
-        for item in node.expressions:
-            if isinstance(item, nodes.Star):
-                for source in at.scope.sources:
-                    at.out.extend(compose(dep, value, chain, self.interner) for dep in self.whole_row(source, item))
-            else:
-                at.stack.append((item, value, chain))
+        at.stack.extend((item, value, chain) for item in node.expressions)
+
+    def _star(self, node: exp.Star, kind: int, chain: int, at: Visit) -> None:
+        """``hash(*)``, ``struct(* EXCEPT (a))``: every column of the scope. ``count(*)`` counts rows."""
+        parent = node.parent
+        if isinstance(parent, (nodes.Count, nodes.Bracket)) or (  # v[*]: the elements of v
+            isinstance(parent, (nodes.Anonymous, nodes.AnonymousAggFunc))
+            and function_name(parent, self.dialect) in ROW_COUNTS
+        ):
+            return
+        passing = self.passing(self.starred_columns(node, at.scope, at.env), node)
+        at.out.extend(compose(dep, kind, chain, self.interner) for dep in passing)
 
     # ---- aggregates and windows ------------------------------------------------------------------
 

@@ -8,11 +8,20 @@ from sqlglot import exp
 from sqlglot.expressions import Identifier
 
 from govtool.capture.sql import nodes
-from govtool.capture.sql.walk.dependencies import KIND_MASK, OPAQUE, REF_SHIFT, TRANSFORMATION, Deps, bounded, compose
+from govtool.capture.sql.walk.dependencies import (
+    KIND_MASK,
+    OPAQUE,
+    REF_SHIFT,
+    TRANSFORMATION,
+    Deps,
+    bounded,
+    compose,
+)
 from govtool.capture.sql.walk.relation import Source
+from govtool.capture.sql.walk.rows import RowWalk
 from govtool.capture.sql.walk.scope import Scope
-from govtool.capture.sql.walk.state import Walk, position
-from govtool.model import HIDDEN, ROWS, EdgeKind
+from govtool.capture.sql.walk.state import position
+from govtool.model import ROWS, EdgeKind
 
 PSEUDO_COLUMNS: Final = frozenset(
     [
@@ -51,7 +60,7 @@ SYSTEM_COLUMNS: Final = frozenset({"ctid", "xmin", "xmax", "cmin", "cmax", "tabl
 """Those of them that say where a row is, and nothing of what is in it."""
 
 
-class ColumnWalk(Walk):
+class ColumnWalk(RowWalk):
     """Resolves names in scopes. See ``docs/architecture.md``, "How a name is resolved"."""
 
     def column(self, node: exp.Column, scope: Scope) -> Deps:
@@ -325,39 +334,15 @@ class ColumnWalk(Walk):
         if this.__class__ is nodes.Star:
             source = scope.find(qualifier) if qualifier else None
             if source is not None:
+                if any(this.args.values()):  # t.* EXCEPT (a)
+                    base = self.source_star(source)
+                    return self.passing(self.starred_columns(this, scope, None, base), node)
                 return self.whole_row(source, node)
             return bounded(dep for item in scope.sources for dep in self.whole_row(item, node))
         if isinstance(this, (nodes.Parameter, nodes.Placeholder)):
             return self.positional(this, qualifier, scope)
         text = this.name if hasattr(this, "name") else ""
         return self.unqualified(self.name(text), node, scope) if text else ()
-
-    def positional(self, node: exp.Expr, qualifier: tuple[str, ...] | None, scope: Scope) -> Deps:
-        """Return the dependencies of ``$n`` where a staged file is read; nothing for an ordinary parameter."""
-        number = node.name
-        if not number.isdigit() or self.dialect != "snowflake":
-            return ()
-        source = scope.find(qualifier) if qualifier else next((s for s in scope.sources if s.table is not None), None)
-        if source is None:
-            return ()
-        if source.table is not None and not source.table.complete:
-            return source.table.deps(f"_c{number}", self.interner)
-        return ()
-
-    def whole_row(self, source: Source, node: exp.Expr) -> Deps:
-        """Return the dependencies on all columns of a FROM item: ``to_json(t)``, ``count(t.*)``."""
-        interner = self.interner
-        found: list[int] = []
-        for name in source.names():
-            found.extend(source.get(name, interner) or ())
-        if source.is_open:
-            for owner in source.owners():
-                for name in sorted(owner.used):
-                    found.extend(owner.deps(name, interner))
-                if not owner.virtual:
-                    found.append(interner.ref(owner.id, HIDDEN) | OPAQUE)
-            self.diagnose("star-unresolved", f"the columns of {source.alias or 'a source'} are not all known", node)
-        return bounded(found)
 
 
 ROW_KINDS: Final = {

@@ -8,10 +8,16 @@ from sqlglot import exp
 
 from govtool.capture.sql import nodes
 from govtool.capture.sql.walk.dependencies import ARM_MASK, CHAIN_MASK, KIND_MASK, Deps
+from govtool.capture.sql.walk.functions import AGGREGATE_NAMES
 
 ROWS: Final = "rows"
 VALUES: Final = "values"
 DISTINCT: Final = "distinct"
+
+_CHOICES: Final = (nodes.Case, nodes.If, nodes.Nvl2, nodes.DecodeCase, nodes.Nullif, nodes.Predicate)
+
+CHOICES: Final = frozenset({"case", "if", "iff", "nvl2", "decode", "nullif"})
+"""Names, in chains of functions, of what picks among values."""
 
 Bound = tuple[int, str, Deps]
 """At least so many; rows, values or distinct values; plain dependencies on the columns whose values are counted, none
@@ -47,10 +53,20 @@ def counted(count: exp.Count) -> tuple[str, exp.Expr | None]:
         return VALUES, None
     if isinstance(of, nodes.Distinct):
         items = of.expressions
-        return DISTINCT, items[0] if len(items) == 1 and not of.args.get("on") else None
+        one = len(items) == 1 and not of.args.get("on") and not _is_several(items[0])
+        return DISTINCT, items[0] if one else None
     if of is None or isinstance(of, (nodes.Star, nodes.Literal)):
         return ROWS, None
-    return VALUES, of
+    return VALUES, None if _is_several(of) else of
+
+
+def _is_several(of: exp.Expr) -> bool:
+    """Whether what is counted is a row of values and not one: many rows may hold few values of each column."""
+    while isinstance(of, nodes.Paren):
+        of = of.this
+    return isinstance(of, (nodes.Star, nodes.Tuple, nodes.Struct)) or (
+        isinstance(of, nodes.Column) and isinstance(of.this, nodes.Star)
+    )
 
 
 def plain(deps: Deps) -> Deps:
@@ -59,3 +75,38 @@ def plain(deps: Deps) -> Deps:
     Another arm of a UNION may bring values of no column at all.
     """
     return () if any(dep & (KIND_MASK | CHAIN_MASK | ARM_MASK) for dep in deps) else deps
+
+
+def keys_of_groups(items: list[exp.Expr]) -> list[exp.Column] | None:
+    """Return the columns of output expressions that stand outside of aggregates.
+
+    None where an aggregate may see but a part of its group, or another group than the SELECT's own: one with FILTER,
+    over a choice or a predicate, over a window, in a subquery. What HAVING counts then says nothing of it.
+    """
+    keys: list[exp.Column] = []
+    stack: list[tuple[exp.Expr, bool]] = [(item, False) for item in items]
+    while stack:
+        item, inside = stack.pop()
+        if isinstance(item, nodes.Query):
+            if any(_is_aggregate(part) for part in item.find_all(nodes.Func)):
+                return None
+            continue
+        if isinstance(item, (nodes.Filter, nodes.CountIf, nodes.CombinedAggFunc)):
+            return None
+        if isinstance(item, nodes.Window) and _is_aggregate(item.this):
+            return None
+        if inside and isinstance(item, _CHOICES):
+            return None
+        if isinstance(item, nodes.Column) and not inside:
+            keys.append(item)
+        inside = inside or _is_aggregate(item)
+        for value in item.args.values():
+            parts = value if isinstance(value, list) else [value]
+            stack.extend([(part, inside) for part in parts if isinstance(part, nodes.Expr)])
+    return keys
+
+
+def _is_aggregate(node: exp.Expr) -> bool:
+    return isinstance(node, nodes.AggFunc) or (
+        isinstance(node, nodes.Anonymous) and node.name.lower() in AGGREGATE_NAMES
+    )

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from sqlglot import exp
 
 from govtool.capture.sql import nodes
+from govtool.capture.sql.walk.dependencies import TRANSFORMATION, compose
 from govtool.capture.sql.walk.relation import OpenStar, Output, Source, TableInfo, file_name
 from govtool.capture.sql.walk.scope import Scope
 from govtool.capture.sql.walk.writes import WriteWalk
@@ -17,6 +18,9 @@ class CreateWalk(WriteWalk):
 
     def _create(self, tree: exp.Create) -> None:
         kind = str(tree.args.get("kind") or "").upper()
+        if kind == "MODEL":
+            self._create_model(tree)
+            return
         if kind not in ("TABLE", "VIEW", "FLOW") or isinstance(tree.this, nodes.UserDefinedFunction):
             return
         properties = tree.args["properties"].expressions if tree.args.get("properties") else []
@@ -68,6 +72,36 @@ class CreateWalk(WriteWalk):
             location = next((p for p in properties if isinstance(p, nodes.LocationProperty)), None)
             if location is not None and isinstance(location.this, nodes.Literal):
                 write.dataset_reads = (file_name(location.this.name),)
+
+    def _create_model(self, tree: exp.Create) -> None:
+        """CREATE MODEL m … AS SELECT …: a model is made of the columns that it was trained on."""
+        query = tree.args.get("expression")
+        if not isinstance(query, nodes.Query):
+            return
+        env = self.environment(tree, None, None)
+        output = self.query(query, None, env)
+        properties = tree.args["properties"].expressions if tree.args.get("properties") else []
+        transform = next((p for p in properties if isinstance(p, nodes.TransformModelProperty)), None)
+        if transform is not None:
+            scope = Scope(None)
+            scope.add(Source("", output=output))
+            made = Output()
+            for item in transform.expressions:
+                if isinstance(item, nodes.Star):
+                    star = self.starred_columns(item, scope, env)
+                    for name, deps in zip(star.names, star.deps, strict=True):
+                        made.add(name, deps)
+                    made.open.extend(star.open)
+                else:
+                    value = item.this if isinstance(item, nodes.Alias) else item
+                    made.add(self.output_name(item), self.dependencies(value, scope, env))
+            output = made
+        chain = self.interner.prepend("create_model", 0)
+        trained = output.copy()
+        trained.deps = [
+            tuple([compose(dep, TRANSFORMATION, chain, self.interner) for dep in deps]) for deps in output.deps
+        ]
+        self._write(tree.this, trained, "create_model", "replace", "table", query)
 
     def _generated(self, node: exp.Expr, output: Output) -> bool:
         """Give generated columns the dependencies of their expressions, over the table's own columns."""

@@ -57,7 +57,7 @@ class Visit:
 LEAF, PASS, GENERIC, FUNCTION, AGGREGATE, COLUMN, SPECIAL = range(7)
 
 _LEAVES: Final = (
-    nodes.Literal, nodes.Identifier, nodes.DataType, nodes.Null, nodes.Boolean, nodes.Star, nodes.Var,
+    nodes.Literal, nodes.Identifier, nodes.DataType, nodes.Null, nodes.Boolean, nodes.Var,
     nodes.Placeholder, nodes.JSONPath, nodes.National, nodes.RawString, nodes.HexString, nodes.BitString,
     nodes.ByteString, nodes.UnicodeString, nodes.CurrentDate, nodes.CurrentTimestamp, nodes.CurrentTime,
     nodes.CurrentUser, nodes.SessionParameter, nodes.WindowSpec, nodes.Heredoc, nodes.Hint,
@@ -99,6 +99,7 @@ _handlers: Final[dict[type, str]] = {
     nodes.DPipe: "_concat",
     nodes.ArrayAgg: "_array_agg",
     nodes.Table: "_table_leaf",
+    nodes.Star: "_star",
 }
 for _cls in _handlers:
     _roles[_cls] = SPECIAL

@@ -10,8 +10,9 @@ from govtool.capture.sql import nodes
 from govtool.capture.sql.walk.columns import ROW_KINDS
 from govtool.capture.sql.walk.dependencies import CONDITIONAL, Deps, arm_of, with_arm
 from govtool.capture.sql.walk.modify import ModifyWalk
-from govtool.capture.sql.walk.relation import OpenStar, Output, Source
+from govtool.capture.sql.walk.relation import FunctionRows, OpenStar, Output, Source
 from govtool.capture.sql.walk.scope import Environment, Scope
+from govtool.capture.sql.walk.targets import possibly
 from govtool.capture.sql.walk.writes import Write
 
 FILTER: Final = ROW_KINDS["filter"]
@@ -50,15 +51,19 @@ class InsertWalk(ModifyWalk):
         table = target.this if isinstance(target, nodes.Schema) else target
         partition = table.args.get("partition") or tree.args.get("partition")
         static, dynamic = self._partition(partition)
-        output = self._by_target(
-            output, self._target(table), columns, static, dynamic, bool(tree.args.get("by_name")), tree, query
-        )
-        for name, deps in static.items():
-            output.add(name, deps)
+        cte = self.target_cte(table, env)
+        name = self._target(table) if cte is None else self.base(table, env) or self.no_base(table)
+        output = self._by_target(output, name, columns, static, dynamic, bool(tree.args.get("by_name")), tree, query)
+        for column, deps in static.items():
+            output.add(column, deps)
+        if cte is not None:
+            rows = Source(name, output=self.aside(lambda: self.common_table(cte)))
+            output = self.renamed_to_base(output, rows, name, table)
         replaces = overwrite and not partition and tree.args.get("where") is None
         write = self._write(
             table, output, "insert", "replace" if replaces else "append", self._kind_of(table), query, defines=False
         )
+        write.target = name
         conflict = tree.args.get("conflict")
         if conflict is not None:
             self._on_conflict(conflict, table, write, env)
@@ -131,8 +136,9 @@ class InsertWalk(ModifyWalk):
             "star-unresolved", "the positions behind a * are not known: the inserted columns cannot be matched", tree
         )
         result = Output()
+        made = [dep for s in output.open if isinstance(s.table, FunctionRows) for dep in s.table.arguments]
         for name in names:
-            result.add(name, ())
+            result.add(name, possibly(made))
         result.open = [OpenStar(s.table, s.except_, s.rename, s.arm, candidate=True) for s in output.open]
         return result
 

@@ -9,7 +9,6 @@ from sqlglot import exp
 
 from govtool.capture.sql import nodes
 from govtool.capture.sql.walk.columns import ROW_KINDS
-from govtool.capture.sql.walk.create import CreateWalk
 from govtool.capture.sql.walk.dependencies import (
     CONDITIONAL,
     KIND_MASK,
@@ -23,12 +22,15 @@ from govtool.capture.sql.walk.dependencies import (
 from govtool.capture.sql.walk.relation import Output, Source, starred
 from govtool.capture.sql.walk.scope import Environment, Scope
 from govtool.capture.sql.walk.state import EVERYWHERE, Lookup
+from govtool.capture.sql.walk.targets import UPDATABLE_CTES, TargetWalk, possibly
 from govtool.capture.sql.walk.writes import Write
 
 FILTER: Final = ROW_KINDS["filter"]
 
+MYSQL: Final = frozenset({"mysql", "singlestore", "doris", "starrocks"})
 
-class ModifyWalk(CreateWalk):
+
+class ModifyWalk(TargetWalk):
     """Walks statements that change rows in place."""
 
     def __init__(self, dialect: str, interner: Interner, lookup: Lookup) -> None:
@@ -45,11 +47,13 @@ class ModifyWalk(CreateWalk):
         from_ = tree.args.get("from_")
         aliased = self._aliased_target(table, from_)
         target_node = aliased if aliased is not None else table
-        target = self._target(target_node)
-        if aliased is None:
+        joined = aliased is None and bool(table.args.get("joins"))
+        several = joined or not isinstance(target_node, nodes.Table) or self.target_cte(target_node, env) is not None
+        target = self._target(target_node) if not several else ""
+        if aliased is None and several:
+            self.add_source(table, scope, env)
+        elif aliased is None:
             scope.add(self._target_source(table))
-            _, rows = self.separately(lambda: self._joins(table, scope, env))
-            self.rows.update(rows)
         if from_ is not None:
             self.add_source(from_.this, scope, env)
         for key in ("joins", "laterals"):
@@ -59,40 +63,41 @@ class ModifyWalk(CreateWalk):
         where = tree.args.get("where")
         if where is not None:
             self.refer_to(where.this, scope, env, FILTER)
-        steering, self.rows = list(self.rows), {}
+        steering = tuple([compose(dep & ~KIND_MASK, CONDITIONAL, 0, self.interner) for dep in self.rows])
+        self.rows = {}
+        if several:
+            return self._update_several(tree, scope, env, steering)
         output = Output()
         for name, deps in self._assignments(tree.expressions, scope, env):
-            self._add_to(
-                output, name, (*deps, *(compose(dep & ~KIND_MASK, CONDITIONAL, 0, self.interner) for dep in steering))
-            )
+            self._add_to(output, name, (*deps, *steering))
         own_read = aliased is None
         write = self._write(target_node, output, "update", "update", self._kind_of(target_node), None, defines=False)
         if own_read or list(write.reads).count(target) == 1:
             write.reads.pop(target, None)
         return write
 
-    def _joins(self, table: exp.Expr, scope: Scope, env: Environment | None) -> Output:
-        for join in table.args.get("joins") or ():
-            self.add_join(join, scope, env)
-        return Output()
+    def _update_several(self, tree: exp.Update, scope: Scope, env: Environment | None, steering: Deps) -> Write:
+        """The assignments of an UPDATE of joined tables or of a query, each to the table that has the column."""
+        outputs: dict[str, Output] = {}
+        for item in tree.expressions:
+            target, _ = _sides(item)
+            lefts = target.expressions if isinstance(target, nodes.Tuple) else [target]
+            for left, (_, deps) in zip(lefts, self._assignments([item], scope, env), strict=False):
+                for dataset, path, sure in self.assigned_columns(left, scope):
+                    output = outputs.setdefault(dataset, Output())
+                    self._add_to(output, path, bounded((*deps, *steering) if sure else possibly((*deps, *steering))))
+        writes = [self.written(name, output, "update") for name, output in outputs.items()]
+        return writes[0] if writes else self.written("", Output(), "update")
 
-    def _aliased_target(self, table: exp.Expr, from_: exp.Expr | None) -> exp.Table | None:
-        """T-SQL's UPDATE u … FROM t u: the target is the table behind the alias."""
+    def _aliased_target(self, table: exp.Expr, from_: exp.Expr | None) -> exp.Expr | None:
+        """T-SQL's UPDATE u … FROM t u: the target is the table, or query, behind the alias."""
         if from_ is None or not isinstance(table, nodes.Table) or table.args.get("db"):
             return None
-        stack = [from_.this, *(from_.parent.args.get("joins") or [] if from_.parent is not None else [])]
-        while stack:
-            item = stack.pop()
-            if isinstance(item, nodes.Join):
-                item = item.this
-            if isinstance(item, nodes.Table):
-                alias, _ = self._alias(item)
-                if (alias or self.name(item.this)) == self.name(table.this) and (
-                    alias or self.dialect in ("tsql", "fabric")
-                ):
-                    return item
-                stack.extend(item.args.get("joins") or ())
-        return None
+        joins = from_.parent.args.get("joins") or [] if from_.parent is not None else []
+        item = self.item_named(self.name(table.this), [from_.this, *joins])
+        if item is None or self.dialect in UPDATABLE_CTES:
+            return item
+        return item if isinstance(item, nodes.Table) and self._alias(item)[0] else None
 
     def _assignments(self, items: Iterable[exp.Expr], scope: Scope, env: Environment | None) -> list[tuple[str, Deps]]:
         """Return the columns that SET assigns, with what flows into each; rows of subqueries steer their column."""
@@ -101,7 +106,9 @@ class ModifyWalk(CreateWalk):
             if not isinstance(item, (nodes.EQ, nodes.PropertyEQ)):
                 self.diagnose("opaque", "an assignment of SET is not understood", item)
                 continue
-            left, right = item.this, item.expression
+            left, right = _sides(item)
+            if isinstance(left, nodes.Parameter):
+                continue
             saved, self.rows = self.rows, {}
             if isinstance(left, nodes.Tuple):
                 names = [self._assigned(part) for part in left.expressions]
@@ -149,33 +156,46 @@ class ModifyWalk(CreateWalk):
     def delete(self, tree: exp.Delete, env: Environment | None) -> Write:
         """Walk a DELETE: what decides which rows go is referenced by the target's row set."""
         scope = Scope(None)
-        several = tree.args.get("tables")
-        table = tree.this if isinstance(tree.this, nodes.Table) else several[0] if several else None
+        several: list[exp.Expr] = tree.args.get("tables") or []
+        table = tree.this if isinstance(tree.this, (nodes.Table, nodes.Subquery)) else several[0] if several else None
         if table is None:
             return self._write(tree, Output(), "delete", "delete", "table", None, defines=False)
-        self.add_source(table, scope, env)
-        target = self._target(table)
-        for source in tree.args.get("using") or ():
-            self.add_source(source, scope, env)
+        items: list[exp.Expr] = tree.args.get("using") or []
+        if items and self.dialect in MYSQL:  # DELETE FROM t, u USING t JOIN u …: USING is the whole FROM
+            several = [table, *(join.this for join in table.args.get("joins") or ())]
+        else:
+            items = [table, *items]
+        for item in items:
+            self.add_source(item, scope, env)
         where = tree.args.get("where")
         if where is not None:
             self.refer_to(where.this, scope, env, FILTER)
-        node = table
-        if several:
-            source = scope.find((self.name(several[0].this),))
-            if source is not None and source.table is not None:
-                target = source.table.id
-        write = self._write(node, Output(), "delete", "delete", self._kind_of(table), None, defines=False)
-        write.target = target
-        write.reads.pop(target, None)
-        return write
+        targets = [self.item_named(self.name(node.this), items) or node for node in several] or [table]
+        names = [self._deleted(item, env) for item in targets]
+        writes = [self.written(name, Output(), "delete") for name in dict.fromkeys(names)]
+        self.rows, self.reads = {}, {}
+        return writes[0]
+
+    def _deleted(self, item: exp.Expr, env: Environment | None) -> str:
+        """Return the table whose rows a DELETE from a FROM item deletes."""
+        if isinstance(item, nodes.Subquery) or self.target_cte(item, env) is not None:
+            if item.args.get("joins"):
+                item = item.copy()
+                item.set("joins", None)
+            return self.base(item, env) or self.no_base(item)
+        return self._target(item)
 
     def _merge(self, tree: exp.Merge) -> None:
         env = self.environment(tree, None, None)
         table = tree.this
-        target = self._target(table)
         scope = Scope(None)
-        scope.add(self._target_source(table))
+        derived = self.target_cte(table, env) is not None
+        if derived:
+            target = self.base(table, env) or self.no_base(table)
+            self.add_source(table, scope, env)
+        else:
+            target = self._target(table)
+            scope.add(self._target_source(table))
         before = len(scope.sources)
         self.add_source(tree.args["using"], scope, env)
         source = scope.sources[before] if len(scope.sources) > before else None
@@ -186,14 +206,20 @@ class ModifyWalk(CreateWalk):
         output = Output()
         rows: dict[int, None] = {}
         group = self.number()
+        # A row that an earlier branch takes never comes to a later one of its sort: conditions add up.
+        earlier: dict[tuple[bool, bool], tuple[list[int], dict[int, None]]] = {}
         for number, when in enumerate(tree.args["whens"].expressions):
             arm = arm_of(group, number)
             then = when.args["then"]
             # Oracle writes the condition of a branch behind it: UPDATE SET … WHERE …, INSERT … WHERE ….
             where = then.args.get("where") if isinstance(then, nodes.DML) else None
             conditions = [c for c in (when.args.get("condition"), where) if isinstance(c, nodes.Expr)]
-            deciding = [dep for c in conditions for dep in self.collect(c, scope, env, CONDITIONAL, 0)]
-            deciding_rows, self.rows = self.rows, {}
+            sort = bool(when.args.get("matched")), bool(when.args.get("source"))
+            deciding, deciding_rows = earlier.setdefault(sort, ([], {}))
+            for condition in conditions:
+                deciding.extend(self.collect(condition, scope, env, CONDITIONAL, 0))
+            deciding_rows.update(self.rows)
+            self.rows = {}
             if isinstance(then, nodes.Update):
                 steering = [
                     compose(dep & ~KIND_MASK, CONDITIONAL, 0, self.interner)
@@ -211,7 +237,10 @@ class ModifyWalk(CreateWalk):
                 rows[row] = None
             self.rows = {}
         self.rows = rows
+        if derived:
+            output = self.renamed_to_base(output, scope.sources[0], target, table) if target else Output()
         write = self._write(table, output, "merge", "update", self._kind_of(table), None, defines=False)
+        write.target = target
         write.reads.pop(target, None)
         if source is not None and source.table is not None:
             write.reads[source.table.id] = EVERYWHERE
@@ -289,3 +318,11 @@ class ModifyWalk(CreateWalk):
             names = list(known.columns)
         items = [item.this if isinstance(item, nodes.Paren) else item for item in items]
         return [(name, self.dependencies(item, scope, env)) for name, item in zip(names, items, strict=False)]
+
+
+def _sides(item: exp.Expr) -> tuple[exp.Expr, exp.Expr]:
+    """Return what an assignment sets and to what; of T-SQL's ``@variable = column = value`` the inner one."""
+    left, right = item.this, item.expression
+    if isinstance(left, nodes.Parameter) and isinstance(right, nodes.EQ):
+        return right.this, right.expression
+    return left, right

@@ -8,7 +8,8 @@ from sqlglot import exp
 
 from govtool.capture.sql import nodes
 from govtool.capture.sql.walk.columns import ROW_KINDS
-from govtool.capture.sql.walk.counts import Bound, count_bounds, counted, plain
+from govtool.capture.sql.walk.counts import CHOICES, Bound, count_bounds, counted, keys_of_groups, plain
+from govtool.capture.sql.walk.dependencies import AGGREGATION, CHAIN_MASK, CHAIN_SHIFT, KIND_MASK
 from govtool.capture.sql.walk.relation import FunctionRows, OpenStar, Output
 from govtool.capture.sql.walk.scope import CommonTable, Environment, Scope
 from govtool.capture.sql.walk.set_operations import SetOperationWalk, reads_itself
@@ -183,7 +184,7 @@ class QueryWalk(SetOperationWalk):
             if clause is not None:
                 self.refer_to(clause.this, scope, env, FILTER)
                 if key == "having":
-                    self._bounds(node, clause.this, scope, env)
+                    self._bounds(node, clause.this, output, scope, env)
         distinct = args.get("distinct")
         if distinct is not None:
             on = distinct.args.get("on")
@@ -203,14 +204,31 @@ class QueryWalk(SetOperationWalk):
             output = self._value_table(output, str(args["kind"]))
         return output
 
-    def _bounds(self, node: exp.Select, having: exp.Expr, scope: Scope, env: Environment | None) -> None:
+    def _bounds(
+        self, node: exp.Select, having: exp.Expr, output: Output, scope: Scope, env: Environment | None
+    ) -> None:
         """Note how many of what there are in each group."""
         found: list[Bound] = []
         for least, count in count_bounds(having):
             what, of = counted(count)
             deps = plain(self.dependencies(of, scope, env)) if of is not None else ()
             found.append((least, what, deps))
+        if found and not self._is_whole(node, output, scope):
+            found = []
         self.bounds[id(node)] = found
+
+    def _is_whole(self, node: exp.Select, output: Output, scope: Scope) -> bool:
+        """Whether every aggregate that a SELECT puts out is one over all rows of its own groups."""
+        keys = keys_of_groups(node.expressions)
+        if keys is None:
+            return False
+        for deps in output.deps:  # sum(x), where a subquery has chosen what x is
+            for dep in deps:
+                chain = self.interner.chains[(dep & CHAIN_MASK) >> CHAIN_SHIFT]
+                if not CHOICES.isdisjoint(chain[:-1]):
+                    return False
+        found = self.aside(lambda: [dep for key in keys for dep in self.column(key, scope)])
+        return not any([dep & KIND_MASK == AGGREGATION for dep in found])  # noqa: C419
 
     def _value_table(self, output: Output, kind: str) -> Output:
         """SELECT AS STRUCT and AS VALUE: the rows are values, whose fields are the columns."""

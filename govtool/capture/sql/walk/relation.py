@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from govtool.capture.sql.walk.dependencies import OPAQUE, REF_SHIFT, STAR, Deps, Interner
+from govtool.model import HIDDEN
 from govtool.names import split_name
 
 
@@ -39,6 +40,10 @@ class TableInfo:
         if found is None:
             found = self.found[column] = (interner.ref(self.id, column),)
         return found
+
+    def hidden(self, interner: Interner) -> Deps:
+        """Return the dependency on the columns that nobody has named."""
+        return (interner.ref(self.id, HIDDEN) | OPAQUE,)
 
 
 class Output:
@@ -265,6 +270,10 @@ class FunctionRows(TableInfo):
         """Return the dependencies of the arguments, whatever the column."""
         return self.arguments
 
+    def hidden(self, interner: Interner) -> Deps:
+        """Return the dependencies of the arguments."""
+        return self.arguments
+
 
 class ArrayElements(TableInfo):
     """The elements of an unnested array of structs: any column is a field below them."""
@@ -279,6 +288,10 @@ class ArrayElements(TableInfo):
     def deps(self, column: str, interner: Interner) -> Deps:
         """Return the dependency on the field ``column`` of the elements."""
         return (interner.ref(self.id, f"{self.path}.{column}"),)
+
+    def hidden(self, interner: Interner) -> Deps:
+        """Return the dependency on the elements as a whole."""
+        return (interner.ref(self.id, self.path),)
 
 
 def file_name(location: str) -> str:

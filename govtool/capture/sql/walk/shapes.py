@@ -216,10 +216,6 @@ class ShapeWalk(FieldWalk):
         holder.fields[0] = shape
         return self._built(Source("", output=holder), "", tuple(steps))
 
-    def source_star(self, source: Source) -> Output:
-        """Return the output of ``source.*``. Implemented by ``QueryWalk``."""
-        raise NotImplementedError
-
 
 def _descended(source: Source, path: tuple[str, ...]) -> Output | None:
     shape = source.output

@@ -187,7 +187,7 @@ class SourceWalk(TableFunctionWalk):
     def _add_table(self, node: exp.Table, scope: Scope, env: Environment | None) -> None:
         args = node.args
         this = args.get("this")
-        if this.__class__ is Identifier and not (args.get("db") or args.get("pivots")):
+        if this.__class__ is Identifier and not (args.get("db") or args.get("catalog") or args.get("pivots")):
             alias = args.get("alias")
             if alias is None or not alias.args.get("columns"):
                 self._add_plain_table(node, this, alias, scope, env)
@@ -211,7 +211,7 @@ class SourceWalk(TableFunctionWalk):
             self._finish(node, output, scope, env)
             return
         alias, columns = self._alias(node)
-        plain = isinstance(this, nodes.Identifier) and not node.args.get("db")
+        plain = isinstance(this, nodes.Identifier) and not args.get("db") and not args.get("catalog")
         cte = env.find(self.name(this)) if env is not None and plain else None
         if cte is not None:
             output = self.common_table(cte)

@@ -12,6 +12,7 @@ from govtool.capture.sql.walk.dependencies import (
     CHAIN_MASK,
     IDENTITY,
     KIND_MASK,
+    OPAQUE,
     REF_SHIFT,
     TRANSFORMATION,
     Deps,
@@ -19,10 +20,22 @@ from govtool.capture.sql.walk.dependencies import (
     compose,
 )
 from govtool.capture.sql.walk.functions import function_name
-from govtool.capture.sql.walk.relation import ArrayElements, FunctionRows, OpenStar, Output, Source, TableInfo
+from govtool.capture.sql.walk.relation import (
+    ArrayElements,
+    FunctionRows,
+    OpenStar,
+    Output,
+    Source,
+    TableInfo,
+    file_name,
+)
 from govtool.capture.sql.walk.scope import Environment, Scope
 from govtool.capture.sql.walk.shapes import ShapeWalk
-from govtool.capture.sql.walk.state import Inline, Walk
+from govtool.capture.sql.walk.state import EVERYWHERE, Inline, Walk
+from govtool.model import HIDDEN
+
+REMOTE: Final = frozenset({"openquery", "openrowset", "opendatasource", "exec"})
+"""What makes rows elsewhere; ``exec`` is INSERT … EXEC."""
 
 FLATTEN_COLUMNS: Final = ("seq", "key", "path", "index", "value", "this")
 """Output of Snowflake's FLATTEN, in order."""
@@ -98,9 +111,13 @@ class TableFunctionWalk(ShapeWalk):
         if isinstance(node, nodes.Dot) and isinstance(node.expression, nodes.Func):
             name = f"{self._dotted(node.this)}.{function_name(node.expression)}"
             node = node.expression
+        if name in REMOTE:
+            return self._remote_rows(name, node)
         body = self.lookup.function(f"{schema}.{name}" if schema else name) if name else None
         if body is not None and body.is_table and name not in self.inlining:
             return self._inline_table(name, body, node, scope, env)
+        if isinstance(node, nodes.Predict):
+            return self._predicted(node, scope, env)
         deps = bounded(self.collect(whole, scope, env, IDENTITY, 0))
         if isinstance(node, (nodes.JSONTable, nodes.OpenJSON)):
             definitions = (
@@ -132,6 +149,36 @@ class TableFunctionWalk(ShapeWalk):
         spark_range = name == "range" and self.dialect in ("spark", "databricks")
         output.add("id" if spark_range else _default_column(name), deps)
         output.open.append(OpenStar(FunctionRows(name, deps)))
+        return output
+
+    def _predicted(self, node: exp.Predict, scope: Scope, env: Environment | None) -> Output:
+        """ML.PREDICT(MODEL m, rows): the rows as they are, and columns that the model makes of them."""
+        output = self.query(node.expression, scope.parent, env).copy()
+        made: list[int] = [dep for deps in output.deps for dep in deps]
+        for star in output.open:
+            made.extend(star.table.hidden(self.interner))
+        name = self.lookup.table_name(node.this) if isinstance(node.this, nodes.Table) else ""
+        if name:
+            model = self.lookup.table(name)
+            self.reads[model.id] = EVERYWHERE
+            made.extend([dep for column in model.columns for dep in model.deps(column, self.interner)])
+            if not model.complete:
+                made.extend(model.hidden(self.interner))
+        chain = self.interner.prepend("predict", 0)
+        output.open.append(
+            OpenStar(
+                FunctionRows("ml.predict", bounded(compose(dep, TRANSFORMATION, chain, self.interner) for dep in made))
+            )
+        )
+        return output
+
+    def _remote_rows(self, name: str, node: exp.Expr) -> Output:
+        """Rows that another server or a procedure puts together: opaque, but from somewhere."""
+        where = node.expressions[0] if name in ("openquery", "exec") and node.expressions else None
+        text = f"{name}({where.name})" if where is not None and where.name else name
+        found = (self.interner.ref(file_name(text), HIDDEN) | OPAQUE,)
+        output = Output()
+        output.open.append(OpenStar(FunctionRows(text, found)))
         return output
 
     def _series_name(self, node: exp.Expr) -> str:

@@ -1,0 +1,128 @@
+"""Targets that are not tables by themselves: a CTE or subquery that is changed, several joined tables.
+
+T-SQL changes the table behind a CTE, MySQL several tables at once. Which column of which table an assignment means is
+what the name of the column means in the scope of the statement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+from sqlglot import exp
+
+from govtool.capture.sql import nodes
+from govtool.capture.sql.walk.create import CreateWalk
+from govtool.capture.sql.walk.dependencies import CHAIN_MASK, KIND_MASK, OPAQUE, REF_SHIFT, Deps
+from govtool.capture.sql.walk.relation import Output, Source
+from govtool.capture.sql.walk.scope import CommonTable, Environment, Scope
+from govtool.capture.sql.walk.writes import Write
+from govtool.model import HIDDEN, ROWS
+
+UPDATABLE_CTES: Final = frozenset({"tsql", "fabric"})
+"""Dialects in which the target of a statement may be a CTE of it."""
+
+
+class Assigned(NamedTuple):
+    """A column that an assignment writes; not ``sure`` where it is one of several candidates."""
+
+    dataset: str
+    path: str
+    sure: bool
+
+
+class TargetWalk(CreateWalk):
+    """Finds the tables behind targets."""
+
+    def target_cte(self, node: exp.Expr, env: Environment | None) -> CommonTable | None:
+        """Return the CTE that a target names, where the dialect changes the table behind it."""
+        if env is None or self.dialect not in UPDATABLE_CTES or not isinstance(node, nodes.Table):
+            return None
+        return env.find(self.name(node.this)) if not (node.args.get("db") or node.args.get("catalog")) else None
+
+    def base(self, node: exp.Expr | None, env: Environment | None) -> str:
+        """Return the table whose rows a FROM item hands on one by one; empty where it is not just one."""
+        while node is not None:
+            args = node.args
+            if args.get("joins") or args.get("laterals"):
+                return ""
+            if isinstance(node, nodes.Table):
+                cte = None if args.get("db") or args.get("catalog") or env is None else env.find(self.name(node.this))
+                if cte is None:
+                    return self.lookup.table_name(node)
+                if cte.recursive:
+                    return ""
+                node, env = cte.node, cte.env
+            elif isinstance(node, nodes.Subquery):
+                node = node.this
+            elif isinstance(node, nodes.Select):
+                from_ = args.get("from_")
+                if from_ is None or args.get("group") or args.get("distinct") or args.get("with_"):
+                    return ""
+                node = from_.this
+            else:
+                return ""
+        return ""
+
+    def item_named(self, name: str, items: Iterable[exp.Expr]) -> exp.Expr | None:
+        """Return the FROM item of that alias or name, among items and what they are joined with."""
+        stack = list(items)
+        while stack:
+            item = stack.pop()
+            if isinstance(item, nodes.Join):
+                item = item.this
+            if isinstance(item, (nodes.Table, nodes.Subquery)):
+                alias, _ = self._alias(item)
+                if (alias or (self.name(item.this) if isinstance(item, nodes.Table) else "")) == name:
+                    return item
+                stack.extend(item.args.get("joins") or ())
+        return None
+
+    def no_base(self, node: exp.Expr) -> str:
+        """Say that a target is not the rows of one table."""
+        self.diagnose("opaque", "the target is a query whose rows are not those of one table", node)
+        return ""
+
+    def assigned_columns(self, left: exp.Expr, scope: Scope) -> list[Assigned]:
+        """Return which columns an assignment to ``left`` writes: several where it is ambiguous."""
+        found: list[Assigned] = []
+        if isinstance(left, nodes.Column):
+            deps = self.column(left, scope)
+            for dep in deps:
+                dataset, path = self.interner.refs[dep >> REF_SHIFT]
+                plain = not dep & (KIND_MASK | CHAIN_MASK)
+                if path not in (ROWS, HIDDEN) and (plain or dep & KIND_MASK == OPAQUE):
+                    found.append(Assigned(dataset, path, plain and len(deps) == 1))
+        if len(found) > 1:
+            texts = [f"{item.dataset}.{item.path}" for item in found]
+            self.diagnose("ambiguous", f"SET may mean any of {len(texts)} columns", left, candidates=texts)
+        elif not found:
+            self.diagnose("opaque", "an assignment of SET is to no column of a table", left)
+        return found
+
+    def renamed_to_base(self, output: Output, source: Source, base: str, node: exp.Expr) -> Output:
+        """Return what is written to the columns of a query as what is written to those of the table behind it."""
+        result = Output()
+        for name, deps in zip(output.names, output.deps, strict=True):
+            behind = source.get(name, self.interner) or source.assume(name, self.interner) or ()
+            dep = behind[0] if len(behind) == 1 else OPAQUE
+            ref = self.interner.refs[dep >> REF_SHIFT] if not dep & (KIND_MASK | CHAIN_MASK) else None
+            if ref is not None and ref.dataset == base:
+                self._add_to(result, ref.path, deps)
+            else:
+                self.diagnose("opaque", f"{name} of {source.alias} is no column of the table behind it", node)
+        return result
+
+    def written(self, target: str, output: Output, kind: str) -> Write:
+        """Record one of several writes of a statement, which all share what was recorded so far."""
+        kind_of = "temporary" if target.startswith("temp.") else "table"
+        write = Write(target, kind, kind, kind_of, output, defines=False)
+        write.rows = dict(self.rows)
+        write.reads = {name: arms for name, arms in self.reads.items() if name != target}
+        self.writes.append(write)
+        return write
+
+
+def possibly(deps: Iterable[int]) -> Deps:
+    """Return dependencies of a column that is only a candidate."""
+    return tuple(dict.fromkeys((dep >> REF_SHIFT << REF_SHIFT) | OPAQUE for dep in deps))

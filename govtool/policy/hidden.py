@@ -1,0 +1,149 @@
+"""Classes that columns which are not known may have: ``dataset.?`` stands for them, and unknown is not absent.
+
+``create table share.a as select * from crm.u`` copies a column ``email`` if ``crm.u`` has one, whether or not anybody
+says so. Where a dataset's columns are not all known, what ``classify`` says of a column that may be among them is said
+of ``crm.u.?``, in the mode ``unknown``. What cannot be among them:
+
+    a column that is known      it has its own node, and the class for certain
+    what every * leaves out     ``select * except (email)``; of a name without wildcards
+
+A pattern names columns of the dataset; that a column which is not known has a field of that name is not guessed at.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Container, Iterable, Mapping
+from dataclasses import dataclass, field
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import numpy as np
+
+from govtool.graph.index import Index
+from govtool.model.kinds import EdgeKind
+from govtool.names import split_name
+from govtool.policy.model import Classify, Metadata
+from govtool.policy.places import Places
+from govtool.policy.seeds import Seeds
+from govtool.query.patterns import Pattern, Patterns
+
+_EXCEPT = "star-unresolved: except "
+"""How the reason of a * that leaves columns out begins; see ``govtool.capture.sql.emit``."""
+_ANY = ""
+"""A name that may be any."""
+
+
+@dataclass(frozen=True, slots=True)
+class Perhaps:
+    """What may be in columns that are not known."""
+
+    seeds: Seeds = field(default_factory=lambda: Seeds.of({}))
+    """The nodes ``dataset.?`` and the classes that may be among their columns."""
+    stops: Mapping[int, frozenset[str]] = field(default_factory=dict)
+    """Edges that leave all columns out that may give a class, and those classes."""
+
+
+def perhaps(index: Index, classify: Iterable[Classify], metadata: Iterable[Metadata], places: Places) -> Perhaps:
+    """What ``classify`` may say of columns that are not known.
+
+    Args:
+        index: The graph.
+        classify: The classifications of the policies.
+        metadata: Tags by patterns.
+        places: Tags by name.
+    """
+    nodes = [n for n in np.asarray(index.arrays["unknown"]).tolist() if not index.is_hidden(index.node_dataset[n])]
+    if not nodes:
+        return Perhaps()
+    facts = tuple(metadata)
+    items = [_Item(one, facts) for one in classify]
+    left_out = _left_out(index, nodes)
+    found: dict[int, set[str]] = {}
+    names: dict[str, set[str]] = {}
+    for node in nodes:
+        dataset = index.node_dataset[node]
+        known = {split_name(index.path(n))[0] for n in index.columns(dataset) if n != node} | left_out[node]
+        for item in items:
+            may = item.may_name(index.dataset_name(dataset), places.unseen(dataset, item.one.tags), known)
+            if may:
+                found.setdefault(node, set()).add(item.one.class_)
+                names.setdefault(item.one.class_, set()).update(may)
+    return Perhaps(Seeds.of({n: tuple(c) for n, c in found.items()}), _stops(index, nodes, names))
+
+
+class _Item:
+    """One classification, made ready for the question which columns of a dataset it may name."""
+
+    def __init__(self, one: Classify, metadata: Iterable[Metadata]) -> None:
+        self.one = one
+        tagged = [text for said in metadata if set(said.tags) & set(one.tags) for text in said.columns]
+        every = [Pattern(text) for text in (*one.columns, *tagged)]
+        self.regex = any(p.is_regex for p in every)
+        self.heads = [head for p in every if not p.is_regex for head in _heads(split_name(p.text))]
+        self.whole = Patterns(p.text for p in every if not p.is_regex and split_name(p.text)[-1] == "**")
+        self.except_ = Patterns(one.except_)
+
+    def may_name(self, dataset: str, tagged: Iterable[str | None], known: Container[str]) -> set[str]:
+        """The names that columns which are not known may have; ``_ANY`` for any."""
+        found = {_ANY if path is None else split_name(path)[0] for path in tagged}
+        found.update(name for head, name in self.heads if head.matches(dataset))
+        if self.regex or (self.whole and self.whole.match(f"{dataset}.?")):
+            found.add(_ANY)
+        return {n for n in found if n not in known and not self._excepts(dataset, n or "?")}
+
+    def _excepts(self, dataset: str, name: str) -> bool:
+        return any(p.matches(name if p.is_regex else f"{dataset}.{name}") for p in self.except_.items)
+
+
+def _heads(pattern: list[str]) -> list[tuple[Pattern, str]]:
+    """How a glob may be cut into a dataset's name and a column's: the name that the column must have, or ``_ANY``.
+
+    >>> [(head.text, name) for head, name in _heads(["crm", "**", "email"])]
+    [('crm.**', 'email'), ('crm', 'email')]
+    """
+    found = []
+    for cut in range(1, len(pattern)):
+        first = pattern[cut]
+        if first == "**":  # which may be nothing, and is left out of the next head
+            continue
+        name = _ANY if "*" in first or "?" in first else first
+        found.append((Pattern(".".join(pattern[:cut])), name))
+        if cut > 1 and pattern[cut - 1] == "**":
+            found.append((Pattern(".".join(pattern[: cut - 1])), name))
+    return found
+
+
+def _left_out(index: Index, nodes: list[int]) -> dict[int, set[str]]:
+    """For each node the names that no statement brings to it: every * on every way leaves them out."""
+    into = {n: [(index.edge_source[e], _except(index, e)) for e in index.in_edges(n)] for n in nodes}
+    found: dict[int, set[str]] = {n: set() for n in nodes if not into[n]}
+    changed = True
+    while changed:  # what is not in ``found`` yet may be in a circle, and then has what its other ways have
+        changed = False
+        for node, every in into.items():
+            ways = [out | found.get(source, set()) for source, out in every if source in found or source not in into]
+            left = set.intersection(*ways) if ways else None
+            if left is not None and left != found.get(node):
+                found[node] = left
+                changed = True
+    return {node: found.get(node, set()) for node in nodes}
+
+
+def _except(index: Index, edge: int) -> set[str]:
+    """The columns that the * of an edge leaves out."""
+    if index.kind(edge) is not EdgeKind.OPAQUE:
+        return set()
+    reason = index.reason(edge) or ""
+    return set(reason.removeprefix(_EXCEPT).split(", ")) if reason.startswith(_EXCEPT) else set()
+
+
+def _stops(index: Index, nodes: Iterable[int], names: Mapping[str, set[str]]) -> dict[int, frozenset[str]]:
+    found = {}
+    for node in nodes:
+        for edge in index.in_edges(node):
+            out = _except(index, edge)
+            stopped = frozenset(name for name, may in names.items() if may <= out)
+            if out and stopped:
+                found[edge] = stopped
+    return found
