@@ -62,7 +62,7 @@ def lowered(name: str, passed: frozenset[str], data: dict, groups: dict[int, int
         passed |= {"hashed"}
         masked = True
     counted = data["kind"] is EdgeKind.AGGREGATION and "count" in data["functions"] and "max" not in data["functions"]
-    if counted and (groups[data["derivation"]] or 0) >= 5 and (name.startswith("p.") or masked):
+    if counted and (groups.get(data["derivation"]) or 0) >= 5 and (name.startswith("p.") or masked):
         return None
     return passed
 
@@ -72,6 +72,11 @@ def naive(index, seeds, union_all=False) -> set:
     graph = to_networkx(index)
     keys = list(graph)
     groups = {d: index.statement(d).min_group for d in set(index.edge_derivation)}
+    chosen = {  # of a group some are taken in
+        (data["derivation"], target)
+        for _, target, data in graph.edges(data=True)
+        if data["kind"] in (EdgeKind.CONDITIONAL, EdgeKind.WINDOW)
+    }
     number = {key: i for i, key in enumerate(keys)}
     states = nx.DiGraph()
 
@@ -92,7 +97,8 @@ def naive(index, seeds, union_all=False) -> set:
                 if kind is EdgeKind.OPAQUE or mode is UNKNOWN:
                     yield number[target], UNKNOWN, name, passed
                 elif mode is VALUE and kind in VALUE_FLOW:
-                    after = lowered(name, passed, data, groups)
+                    whole = {} if (data["derivation"], target) in chosen else groups
+                    after = lowered(name, passed, data, whole)
                     if after is not None:
                         yield number[target], VALUE, name, after
                 elif mode is VALUE and kind is EdgeKind.READ:
