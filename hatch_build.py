@@ -40,6 +40,7 @@ COMPILED = (
     "capture/sql/emit.py",
     "capture/sql/inline.py",
     "capture/sql/lexer.py",
+    "capture/sql/scanner.py",
     "capture/sql/states.py",
     "capture/sql/fold.py",
     "capture/sql/versions.py",

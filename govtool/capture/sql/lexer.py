@@ -24,6 +24,7 @@ from sqlglot.parser import Parser
 from sqlglot.tokenizer_core import Token, TokenType
 from sqlglot.tokens import Tokenizer
 
+from govtool.capture.sql.scanner import Scanner
 from govtool.errors import UnknownNameError
 
 _NODES_PER_TOKEN = 64
@@ -95,6 +96,8 @@ class Lexer:
     name: str
     dialect: Dialect
     tokenizer: Tokenizer
+    scanner: Scanner | None
+    """Stands in for the tokenizer on plain SQL; none where a dialect does not tokenize in the usual way."""
     parser: Parser
     commands: frozenset[TokenType]
     """Token types that sqlglot reads as opaque commands when they begin a statement."""
@@ -110,16 +113,20 @@ class Lexer:
 
     def _tokens(self, text: str) -> list[Token]:
         if "$" not in text or not self.tokenizer.HEREDOC_TAG_IS_IDENTIFIER:
-            return self.tokenizer.tokenize(text)
+            return self._scanned(text)
         if not _AS_TAG.search(text) or _STAND_IN in text:
-            return self.tokenizer.tokenize(text)
-        tokens = self.tokenizer.tokenize(_PARAMETER.sub(_STAND_IN, text))
+            return self._scanned(text)
+        tokens = self._scanned(_PARAMETER.sub(_STAND_IN, text))
         for token in tokens:
             if _STAND_IN in token.text:
                 token.text = token.text.replace(_STAND_IN, "$")
             if token.comments:
                 token.comments = [comment.replace(_STAND_IN, "$") for comment in token.comments]
         return tokens
+
+    def _scanned(self, text: str) -> list[Token]:
+        tokens = self.scanner.scan(text) if self.scanner is not None else None
+        return self.tokenizer.tokenize(text) if tokens is None else tokens
 
     def parse(self, tokens: list[Token], text: str) -> exp.Expr | None:
         """The tree of one statement without semicolons.
@@ -213,7 +220,9 @@ def _make(name: str) -> Lexer:
     plain: Any = type(
         "ScriptTokenizer", (base,), {"COMMANDS": set(), "COMMAND_PREFIX_TOKENS": set(), "SINGLE_TOKENS": words}
     )
-    return Lexer(name, dialect, plain(dialect=dialect), dialect.parser(), frozenset(base.COMMANDS))
+    tokenizer = plain(dialect=dialect)
+    scanner = Scanner(tokenizer) if base.tokenize is Tokenizer.tokenize else None
+    return Lexer(name, dialect, tokenizer, scanner, dialect.parser(), frozenset(base.COMMANDS))
 
 
 def known_dialects() -> list[str]:
