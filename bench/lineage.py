@@ -10,7 +10,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 import sqlglot
 
@@ -52,9 +53,9 @@ rounds in turn, five times as many for the shop. The ratio is what `govtool line
 the fingerprint and the redacted text of each statement, as `govtool ingest sql` does. Goal: at most 1.3. TPC-DS is read
 with its schema, the shop with none but its own DDL. "compiled" is what a wheel holds, "pure Python" an editable install
 or one without a C compiler.
-The shop is small scripts, most of it DDL. Bodies of procedures are strings to the parser alone, but read by govtool; so
-"bodies, too" is the time of the parser alone for every text and, besides, for every statement that govtool found inside
-of a string, each of them a text of its own.
+The shop is small scripts in two dialects, most of it DDL; "whole" is the sum of both. Bodies of procedures are strings
+to the parser alone, but read by govtool; so "bodies, too" is the time of the parser alone for every text and, besides,
+for every statement that govtool found inside of a string, each of them a text of its own.
 
 {table(head, rows)}
 """
@@ -65,27 +66,52 @@ _Row = list[str]
 
 def measure(rounds: int) -> list[_Row]:
     """Measure the form of the extractor that this process runs."""
-    rows = []
-    for corpus in [tpc_ds(), *shop()]:
-        runs = _runs(corpus)
-        seconds = interleaved(runs, rounds if len(corpus.texts) >= SMALL else 5 * rounds)
-        parse = seconds["parse"]
-        extraction = _extract(corpus, evidence=True)
-        read = extraction.understood + extraction.partial
-        rows.append(
-            [
-                corpus.name,
-                str(extraction.statements + extraction.ignored),
-                f"{read}/{extraction.statements}",
-                f"{parse * 1000:.1f} ms",
-                f"{seconds['lineage'] * 1000:.1f} ms",
-                f"**{seconds['lineage'] / parse:.2f}**",
-                f"{seconds['bodies'] * 1000:.1f} ms",
-                f"{seconds['lineage'] / seconds['bodies']:.2f}",
-                f"{seconds['ingest'] / parse:.2f}",
-            ]
-        )
-    return rows
+    shops = shop()
+    measured = [_measured(corpus, rounds) for corpus in (tpc_ds(), *shops)]
+    whole = _together("shop (whole)", measured[-len(shops) :])
+    return [found.row() for found in (*measured, whole)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Measured:
+    """What reading a corpus took; seconds are medians of all its texts."""
+
+    name: str
+    found: int
+    statements: int
+    read: int
+    seconds: dict[str, float]
+
+    def row(self) -> _Row:
+        seconds, parse = self.seconds, self.seconds["parse"]
+        return [
+            self.name,
+            str(self.found),
+            f"{self.read}/{self.statements}",
+            f"{parse * 1000:.1f} ms",
+            f"{seconds['lineage'] * 1000:.1f} ms",
+            f"**{seconds['lineage'] / parse:.2f}**",
+            f"{seconds['bodies'] * 1000:.1f} ms",
+            f"{seconds['lineage'] / seconds['bodies']:.2f}",
+            f"{seconds['ingest'] / parse:.2f}",
+        ]
+
+
+def _measured(corpus: Corpus, rounds: int) -> _Measured:
+    seconds = interleaved(_runs(corpus), rounds if len(corpus.texts) >= SMALL else 5 * rounds)
+    done = _extract(corpus, evidence=True)
+    read = done.understood + done.partial
+    return _Measured(corpus.name, done.statements + done.ignored, done.statements, read, seconds)
+
+
+def _together(name: str, parts: Sequence[_Measured]) -> _Measured:
+    return _Measured(
+        name,
+        sum(part.found for part in parts),
+        sum(part.statements for part in parts),
+        sum(part.read for part in parts),
+        {run: sum(part.seconds[run] for part in parts) for run in parts[0].seconds},
+    )
 
 
 def _runs(corpus: Corpus) -> dict[str, Callable[[], object]]:

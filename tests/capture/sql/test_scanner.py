@@ -12,7 +12,7 @@ from sqlglot.errors import TokenError
 from sqlglot.tokenizer_core import Token
 from sqlglot.tokens import Tokenizer
 
-from bench.corpora import Corpus, shop, tpc_ds
+from bench.corpora import shop, tpc_ds
 from govtool.capture.sql.lexer import Lexer, lexer
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -69,9 +69,9 @@ def test_every_dialect_with_a_tokenizer_of_its_own_is_left_to_sqlglot() -> None:
     assert own == ["athena"]
 
 
-@pytest.mark.parametrize("corpus", [tpc_ds(), *shop()], ids=lambda corpus: corpus.name)
-def test_plain_sql_is_settled(corpus: Corpus) -> None:
-    assert all(check(lexer(corpus.dialect), text) for text in corpus.texts)
+def test_the_texts_that_are_measured_are_plain() -> None:
+    for corpus in (tpc_ds(), *shop()):
+        assert all(check(lexer(corpus.dialect), text) for text in corpus.texts)
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "fixtures").rglob("*.sql")), ids=lambda path: path.name)
