@@ -26,6 +26,10 @@ _JOINING = r"(?:[^\W0-9]|[\u1885\u1886\u2118\u212E\u309B\u309C])"
 _ODD_NUMBER = rf"[0-9][0-9.]*{_JOINING}"
 
 
+_REST = ".*"
+"""What is not closed goes to the end, or each of a million opening brackets would be looked for its closing one."""
+
+
 @dataclass(frozen=True, slots=True)
 class Cuts:
     """How to cut a dialect's SQL."""
@@ -33,7 +37,7 @@ class Cuts:
     pieces: re.Pattern[str]
     """Finds one piece after another; it has no groups and leaves out no character."""
     unsettled: re.Pattern[str]
-    """Matches a whole piece of which only sqlglot knows what it begins."""
+    """Matches a whole piece of which only sqlglot knows what it begins, but for comments that are not closed."""
 
 
 def cuts(tokenizer: Tokenizer) -> Cuts:
@@ -43,8 +47,9 @@ def cuts(tokenizer: Tokenizer) -> Cuts:
     quotes = {*tokenizer._IDENTIFIERS, *(quote[0] for quote in tokenizer._QUOTES)}
     operators, odd = _operators(tokenizer)
     first = _literally(_odd_comments(tokenizer, [*operators, *odd]))
-    unclosed = _literally(start for start in tokenizer._COMMENTS if start not in LINE_COMMENTS)
-    escapes = tokenizer._IDENTIFIER_ESCAPES
+    others = _literally(start for start in tokenizer._COMMENTS if start not in (*LINE_COMMENTS, BLOCK_COMMENT))
+    backslash = "\\" in tokenizer._IDENTIFIER_ESCAPES
+    brackets = [(start, end) for start, end in tokenizer._IDENTIFIERS.items() if start != end]
     dollars = [r"\$\$.*?\$\$", r"\$\$"] if formats & {"$", DOLLARS} else []
     decimals = r"(?:\.[0-9]*)?" if tokenizer.NUMBERS_CAN_HAVE_DECIMALS else ""
     hexadecimal = [rf"0[xX][0-9a-fA-F]++(?![^{_SPACES}{_set(singles)}])"] if tokenizer.HEX_STRINGS else []
@@ -55,11 +60,12 @@ def cuts(tokenizer: Tokenizer) -> Cuts:
         rf"[{_SPACES}]+",
         *first,
         *_comments(tokenizer),
-        *unclosed,
+        *others,
         *hexadecimal,
         rf"(?>[0-9]+{decimals}(?:[eE][+-]?[0-9]++(?!\.))?)(?!{_JOINING}) ?",
         _ODD_NUMBER,
-        *[_name(start, end, "\\" in escapes) for start, end in tokenizer._IDENTIFIERS.items()],
+        *[_name(start, end, backslash) for start, end in tokenizer._IDENTIFIERS.items()],
+        *[re.escape(start) + _REST for start, _ in brackets],
         *_strings(tokenizer),
         *dollars,
         *_literally(odd),
@@ -67,8 +73,16 @@ def cuts(tokenizer: Tokenizer) -> Cuts:
         rf"[{_set(singles - alone - quotes - (formats & {'$'}))}] ?",
         ".",
     ]
-    unsettled = [*first, *unclosed, *_literally(odd), *dollars[1:], _ODD_NUMBER, f"[{_set(quotes)}]"]
-    return Cuts(re.compile("|".join(pieces), re.DOTALL), re.compile("|".join(unsettled)))
+    unsettled = [
+        *first,
+        *others,
+        *_literally(odd),
+        *dollars[1:],
+        _ODD_NUMBER,
+        f"[{_set(quotes)}]",
+        *[f"(?!(?:{_name(start, end, backslash)})\\Z){re.escape(start)}{_REST}" for start, end in brackets],
+    ]
+    return Cuts(re.compile("|".join(pieces), re.DOTALL), re.compile("|".join(unsettled), re.DOTALL))
 
 
 def _comments(tokenizer: Tokenizer) -> Iterator[str]:
@@ -81,7 +95,9 @@ def _comments(tokenizer: Tokenizer) -> Iterator[str]:
         if start in starts:
             yield re.escape(start) + rest
     if BLOCK_COMMENT in starts:
-        yield r"/\*(?:[^*/]++|\*(?!/)|/(?!\*))*+\*/" if tokenizer.NESTED_COMMENTS else r"/\*.*?\*/"
+        inside = r"(?:[^*/]++|\*(?!/)|/(?!\*))*+" if tokenizer.NESTED_COMMENTS else ".*?"
+        yield rf"/\*{inside}\*/"
+        yield rf"/\*{_REST}"
 
 
 def _odd_comments(tokenizer: Tokenizer, operators: Collection[str]) -> Iterator[str]:

@@ -79,6 +79,7 @@ class Scanner:
         self._quotes: dict[str, str] = tokenizer._QUOTES
         self._formats: dict[str, tuple[str, TokenType]] = tokenizer._FORMAT_STRINGS
         self._comments: dict[str, str | None] = tokenizer._COMMENTS
+        self._nested: bool = tokenizer.NESTED_COMMENTS
         self._escapes: set[str] = tokenizer._STRING_ESCAPES
         self._known: dict[str, _Piece] = {}
 
@@ -208,6 +209,8 @@ class Scanner:
 
     def _comment(self, cut: str) -> _Piece:
         if cut.startswith(BLOCK_COMMENT):
+            if len(cut) < 4 or not cut.endswith("*/") or (self._nested and BLOCK_COMMENT in cut[2:]):
+                return _unsettled()
             return _spanning(_COMMENT, _UNKNOWN, cut[2:-2], cut)
         start = next(start for start in LINE_COMMENTS if start in self._comments and cut.startswith(start))
         return _spanning(_COMMENT, _UNKNOWN, cut[len(start) :], cut)

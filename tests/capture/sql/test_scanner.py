@@ -13,6 +13,7 @@ from sqlglot.tokenizer_core import Token
 from sqlglot.tokens import Tokenizer
 
 from bench.corpora import shop, tpc_ds
+from govtool.capture.sql.cuts import cuts
 from govtool.capture.sql.lexer import Lexer, lexer
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -120,6 +121,13 @@ def test_a_text_that_must_be_cut_anew_again_and_again_is_left_to_sqlglot() -> No
     lex = lexer("bigquery")
     assert check(lex, "select " + ", ".join([r"r'\d'"] * 4))
     assert not check(lex, "select " + ", ".join([r"r'\d'"] * 40))
+
+
+@pytest.mark.parametrize(("dialect", "opening"), [("tsql", "["), ("sqlite", "["), ("", "/* "), ("mysql", "/* ")])
+def test_what_is_not_closed_is_looked_through_once(dialect: str, opening: str) -> None:
+    """Each of many openings on its own would be searched for its end: hours for a file of some megabytes."""
+    text = opening * 1000
+    assert cuts(lexer(dialect).tokenizer).pieces.findall(text) == [text]
 
 
 def test_what_a_scanner_remembers_is_bounded() -> None:
