@@ -42,6 +42,7 @@ COMPILED = (
     "capture/sql/lexer.py",
     "capture/sql/scanner.py",
     "capture/sql/states.py",
+    "capture/sql/variables.py",
     "capture/sql/fold.py",
     "capture/sql/versions.py",
     "capture/sql/extract.py",

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import tempfile
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -57,8 +57,7 @@ def events_of(path: Path) -> list[Derivation]:
 def renamed(derivations: Iterable[Derivation]) -> list[Derivation]:
     """Derivations in which datasets have the names that the programs give them; without aliases and declarations."""
     return [
-        replace(
-            each,
+        each._replace(
             target=_name(each.target),
             target_kind="query" if _RESULT.match(each.target) else each.target_kind,
             edges=tuple(e._replace(source=ColumnRef(_name(e.source.dataset), e.source.path)) for e in each.edges),

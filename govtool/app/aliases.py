@@ -63,7 +63,7 @@ class Aliases:
         edges = tuple(
             edge._replace(source=ColumnRef(self.dataset(edge.source.dataset), edge.source.path)) for edge in said.edges
         )
-        return replace(said, target=self.dataset(said.target), edges=edges)
+        return said._replace(target=self.dataset(said.target), edges=edges)
 
     def run(self, run: Run) -> Run:
         """A run under the names that stand."""

@@ -171,7 +171,8 @@ class _Offers:
 
     def _kinds(self) -> Iterator[str]:
         index = self._graph[0]
-        yield from (index.text(number) for number in set(index.arrays["dataset_kind"]))
+        kinds = index.arrays["dataset_kind"]
+        yield from (index.text(number) for number in {kinds[dataset] for dataset in index.datasets()})
 
     def _jobs(self) -> Iterator[str]:
         """Jobs of runs, and the files of statements by their name without the suffix."""

@@ -75,8 +75,8 @@ class Coverage:
         return self.runs_understood + self.runs_partial + self.runs_opaque
 
     def share(self) -> float:
-        """Understood statements among the relevant ones, 0 to 1; 1 where there are none."""
-        return self.understood / self.relevant if self.relevant else 1.0
+        """Understood statements among the relevant ones and files not read, 0 to 1; 1 where there are none."""
+        return self.understood / (self.relevant + self.unread) if self.relevant + self.unread else 1.0
 
     def counts(self) -> dict[str, int]:
         """The counts by name, as in JSON answers."""

@@ -153,11 +153,10 @@ class _State:
         at = self.derivations.index(old[0]) if old else len(self.derivations)
         gone = {id(d) for d in old if d.target in names or len(found) == 1}
         fresh = [
-            replace(
-                d,
+            d._replace(
                 target=old[0].target if d.target.startswith("query:") and old else d.target,
                 target_kind=old[0].target_kind if old else d.target_kind,
-                statement=replace(evidence, kind=d.statement.kind if not old else evidence.kind, how=HOW),
+                statement=evidence._replace(kind=d.statement.kind if not old else evidence.kind, how=HOW),
             )
             for d in found
         ]
@@ -206,7 +205,7 @@ class _State:
                 dataset_id(self._full(answer.target, statement), self.settings.namespace),
                 "view" if view else "table",
                 "replace" if statement.creates else "append",
-                replace(evidence, how=HOW),
+                evidence._replace(how=HOW),
                 columns_complete=False,
                 edges=tuple(edges),
                 status="opaque",
@@ -228,8 +227,7 @@ class _State:
         from govtool.capture.sql.fingerprint import fingerprint, redact
 
         text, dialect = statement.text, self.settings.dialect
-        return replace(
-            like,
+        return like._replace(
             fingerprint=fingerprint(text, dialect),
             file=statement.file,
             line=statement.line,

@@ -12,7 +12,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
@@ -290,7 +290,7 @@ def fragments(source: str, derivations: Sequence[Derivation]) -> Iterable[Fragme
 def _said_by(source: str, derivation: Derivation) -> Derivation:
     if derivation.statement.source == source:
         return derivation
-    return replace(derivation, statement=replace(derivation.statement, source=source))
+    return derivation._replace(statement=derivation.statement._replace(source=source))
 
 
 def _sizes(derivations: list[Derivation], parts: Parts | None, aliases: Aliases) -> dict[str, int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from govtool.app.coverage import Coverage
@@ -178,12 +178,12 @@ def place_of(name: str) -> str:
 def _as_known(catalog: Catalog, settings: Options, derivation: Derivation) -> Derivation:
     """A view's derivation with the types of its columns and the kind that the catalog knows."""
     relation = {place_of(item.name): item for item in catalog.relations}.get(derivation.statement.file)
-    evidence = replace(derivation.statement, session=None)
+    evidence = derivation.statement._replace(session=None)
     if relation is None or derivation.target != dataset_id(relation.name, settings.namespace):
-        return replace(derivation, statement=evidence)
+        return derivation._replace(statement=evidence)
     types = {column.name: column.type for column in relation.columns}
     columns = tuple(OutputColumn(c.path, types.get(c.path) or c.type) for c in derivation.columns)
-    return replace(derivation, target_kind=relation.kind, columns=columns, statement=evidence)
+    return derivation._replace(target_kind=relation.kind, columns=columns, statement=evidence)
 
 
 def _declared(catalog: Catalog, settings: Options) -> Iterator[Derivation]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -160,8 +160,8 @@ def _as_of(project: Project, settings: Options, derivation: Derivation) -> Deriv
         return derivation
     run = project.runs.get(node.id)
     kind, statement = _KINDS.get(node.materialized, ("table", "create_table_as"))
-    evidence = replace(derivation.statement, kind=statement, run=run.invocation if run is not None else None)
-    return replace(derivation, target_kind=kind, statement=evidence)
+    evidence = derivation.statement._replace(kind=statement, run=run.invocation if run is not None else None)
+    return derivation._replace(target_kind=kind, statement=evidence)
 
 
 def _declared(project: Project, settings: Options) -> Iterator[Derivation]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from govtool.errors import UnknownNameError, UsageError
 from govtool.graph.index import Index
 from govtool.query.select import Subject, select
-from govtool.query.selectors import Method, Selection, looks_selective, select_many, subjects
+from govtool.query.selectors import Method, Selection, jobs, looks_selective, select_many, subjects, unknown, written_in
 
 if TYPE_CHECKING:
     from govtool.model.run import Run
@@ -155,7 +155,7 @@ class Selector:
         spread = self.governed.spread
         name = value.removesuffix(".*") if value.endswith(".*") else value
         if name not in spread.lattice.names and not any(fnmatchcase(c, value) for c in spread.lattice.names):
-            raise _unknown("class", name, spread.lattice.names)
+            raise unknown("class", name, spread.lattice.names)
         wanted = {c for c in spread.lattice.names if fnmatchcase(c, value)} | {name}
         tokens = [
             t for t in spread.tokens if t.group == 0 and any(spread.lattice.is_a(c, wanted) for c in spread.lowered(t))
@@ -170,21 +170,21 @@ class Selector:
         if not any(fnmatchcase(t, value) for t in tags):
             named = {t for item in self.known.policies.classify for t in item.value.tags}
             if not any(fnmatchcase(t, value) for t in named):
-                raise _unknown("tag", value, tags | named)
+                raise unknown("tag", value, tags | named)
         whole = {d for d, about in places.known.items() if any(fnmatchcase(t, value) for t in about.tags)}
         return {*places.tagged(t for t in tags if fnmatchcase(t, value)), *(self.index.rows(d) for d in whole)}
 
     def _zone(self, value: str) -> Iterable[int]:
         places = self.governed.places
         if not any(fnmatchcase(zone, value) for zone in places.zones):
-            raise _unknown("zone", value, places.zones)
+            raise unknown("zone", value, places.zones)
         return [self.index.rows(d) for d, a in places.known.items() if any(fnmatchcase(z, value) for z in a.zones)]
 
     def _owner(self, value: str) -> Iterable[int]:
         places = self.known.places
         owners = {a.owner for a in places.known.values() if a.owner}
         if not any(fnmatchcase(owner, value) for owner in owners):
-            raise _unknown("owner", value, owners)
+            raise unknown("owner", value, owners)
         return [self.index.rows(d) for d, a in places.known.items() if a.owner and fnmatchcase(a.owner, value)]
 
     @cached_property
@@ -195,10 +195,13 @@ class Selector:
 
     def _job(self, value: str) -> Iterable[int]:
         """What statements of a file write, or runs of a job (by glob) wrote and is still there."""
-        from govtool.query.selectors import written_in
-
         runs = [run for run in self._history.runs if fnmatchcase(run.job, value)]
-        return {*written_in(self.index, value), *self._made_by(runs)}
+        found = {*written_in(self.index, value), *self._made_by(runs)}
+        if not found and not runs:
+            known = jobs(self.index)
+            if not any(fnmatchcase(name, value) for name in known):
+                raise unknown("job", value, known | {run.job for run in self._history.runs})
+        return found
 
     def _run(self, value: str) -> Iterable[int]:
         """What runs (by id, its beginning or end, or by glob) wrote and is still there, or was when it was read."""
@@ -264,14 +267,3 @@ def _needing(name: str, method: Method) -> Method:
         return method(value)
 
     return selecting
-
-
-def _unknown(kind: str, value: str, known: Iterable[str]) -> UnknownNameError:
-    """Nothing is called so: a typing error, not an empty answer."""
-    names = sorted(known)
-    return UnknownNameError(
-        f"no {kind} {value}",
-        code=f"usage.unknown-{kind}",
-        nearest=tuple(difflib.get_close_matches(value, names)),
-        hint=None if names else f"nothing has a{'n' if kind == 'owner' else ''} {kind}",
-    )

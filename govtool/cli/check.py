@@ -67,7 +67,11 @@ def check(
     schema: SchemaOption = None,
     root: Annotated[
         str,
-        typer.Option("--root", metavar="FOLDER", help="The ingested folder in the repository, for sarif and github."),
+        typer.Option(
+            "--root",
+            metavar="FOLDER",
+            help="The ingested folder in the repository, for sarif and github. Default: the files are looked for.",
+        ),
     ] = "",
     min_coverage: MinCoverageOption = None,
     limit: LimitOption = None,
@@ -87,6 +91,7 @@ def check(
     Policies are read from policies/ below the working directory, or from --policy. Formats: table, plain, json,
     jsonl, sarif, junit, github, markdown; several at once with -o.
     """
+    from govtool.app.checkout import checkout, files_of
     from govtool.app.policy import failing, load_policies
     from govtool.policy.baseline import accepted, baseline_object, read_baseline
     from govtool.policy.check import check as judge
@@ -118,10 +123,12 @@ def check(
             result = replace(result, findings=accepted(result.findings, known))
         if update_baseline is not None:
             ui.write(json_lines(baseline_object(result.findings)), update_baseline)
+        placed = any(form in ("sarif", "github") for form, _ in outputs)
+        where = checkout(files_of(result.findings) if placed else (), root)
         for form, file in outputs:
             short = form in ("table", "plain", "markdown") and not all
             most = (SHOWN if limit is None else limit) if short else None
-            ui.show(render(form, result, graph.version, strict=strict, root=root, limit=most), file)
+            ui.show(render(form, result, graph.version, strict=strict, where=where, limit=most), file)
             if form == "github":
                 _step_summary(result, graph.version, strict)
         check_coverage(graph.version.coverage, strict=False, min_coverage=min_coverage)

@@ -14,6 +14,7 @@ from typing import IO, TYPE_CHECKING, Literal, Protocol
 
 from govtool.errors import UsageError
 from govtool.render.table import Span, Table, lines, plain
+from govtool.render.text import Prose
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -51,10 +52,13 @@ class Ui:
 
     # answers -----------------------------------------------------------------------------------------------------
 
-    def show(self, rendered: Table | Iterable[str], file: Path | None = None) -> None:
+    def show(self, rendered: Table | Prose | Iterable[str], file: Path | None = None) -> None:
         """Show what a renderer made, on stdout or in a file."""
         if isinstance(rendered, Table):
             self.table(rendered, file)
+        elif isinstance(rendered, Prose):
+            terminal = file is None and self.out.isatty()
+            self.write(rendered.folded(_terminal_width(self.out)) if terminal else rendered.lines, file)
         else:
             self.write(rendered, file)
 

@@ -32,6 +32,8 @@ STATEMENT = 16
 """Action bit: the state holds for every output of the edge's statement, not for the target alone."""
 CHECK = 32
 """Action bit: ask ``Rules.check`` about this edge."""
+OTHERS = 64
+"""Action bit: the other outputs of the edge's statement are reached too, in ``Rules.others_state``."""
 
 
 class Relation(IntEnum):
@@ -60,6 +62,8 @@ class Rules:
     """The state of a row set when a statement breaks that makes only some of its rows."""
     check: Callable[[int], int] | None = None
     """For actions with ``CHECK``: the action for an edge."""
+    others_state: int = 0
+    """For actions with ``OTHERS``."""
 
     @property
     def states(self) -> int:
@@ -229,6 +233,8 @@ class SmallWalk:
                 goal, reached = targets[edge], (action & STATE) - 1
                 if not action & STATEMENT:
                     direct.append((reached * n + goal, before, edge))
+                    if action & OTHERS:
+                        indirect += ((key, before, edge) for key in self._outputs(self.rules.others_state, edge))
                     continue
                 if not index.is_rows(goal):
                     direct.append((reached * n + goal, before, edge))

@@ -13,7 +13,7 @@ import numpy as np  # noqa: TID253 - this module is imported only when a walk gr
 
 from govtool.graph.codes import ELIDED, KIND_MASK, ROW_MAKER, WHOLE
 from govtool.graph.index import Index
-from govtool.graph.walk import CHECK, STATE, STATEMENT, Ranking, Reached, Relation, Rules
+from govtool.graph.walk import CHECK, OTHERS, STATE, STATEMENT, Ranking, Reached, Relation, Rules
 from govtool.model.kinds import EdgeKind
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -125,7 +125,8 @@ class LargeWalk:
         target = self.a["edge_target"][edge].astype(np.int64)
         reached = (action & STATE).astype(np.int64) - 1
         whole_statement = (action & STATEMENT) != 0
-        if not whole_statement.any():
+        others = (action & OTHERS) != 0
+        if not whole_statement.any() and not others.any():
             yield reached * self.n + target, before, edge
             return
         rows = whole_statement & (self.base[self.dataset[target]] == target)
@@ -133,7 +134,9 @@ class LargeWalk:
         goal = np.where(rows, self.rules.rows_state, reached) * self.n + target
         keep = ~(rows & makes_all)
         yield goal[keep], before[keep], edge[keep]
-        yield self._outputs(reached[whole_statement], edge[whole_statement], before[whole_statement])
+        reached = np.where(others, self.rules.others_state, reached)
+        every = whole_statement | others
+        yield self._outputs(reached[every], edge[every], before[every])
 
     def _ranges(self, state: int, relation: Relation, nodes: Array) -> tuple[Array, Array, Array]:
         """The ranges of edges to follow, and the node that each is followed from."""

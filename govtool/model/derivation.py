@@ -6,7 +6,6 @@ statement that made it, and a source is retracted by dropping its derivations.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from govtool.model.diagnostic import Diagnostic
@@ -73,8 +72,7 @@ class Counted(NamedTuple):
     """The base columns that hold exactly these values; none for rows, and where it is not known which."""
 
 
-@dataclass(frozen=True, slots=True)
-class Statement:
+class Statement(NamedTuple):
     """The evidence behind a derivation: where it was said, and when."""
 
     fingerprint: str
@@ -99,15 +97,14 @@ class Statement:
     first_seen: str | None = None
     """ISO 8601, UTC; of the log, not of the ingest. Absent for files."""
     last_seen: str | None = None
-    count: int = 1
+    count: int = 1  # type: ignore[assignment]  # tuples have a method of this name, which nobody calls
     min_group: int | None = None
     """The k of a ``HAVING COUNT(…) >= k`` in the statement's outermost aggregate scope, the largest of several."""
     min_group_of: tuple[Counted, ...] = ()
     """What is counted, for each such k; empty where ``min_group`` is known and this is not."""
 
 
-@dataclass(frozen=True, slots=True)
-class Derivation:
+class Derivation(NamedTuple):
     """What one statement says about one target dataset."""
 
     target: str

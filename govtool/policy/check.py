@@ -132,9 +132,11 @@ def govern(
         truth = np.zeros(index.dataset_count, np.int8)
         for number, value in places.where(origin).items():
             truth[number] = value
+        anywhere = np.isin(np.arange(index.dataset_count), sorted(maybe.opaque)) & (truth != Truth.YES)
         for one in (Truth.YES, Truth.UNKNOWN):
             every.append(seeds.chosen(truth[dataset[seeds.nodes]] == one))
-            open_.append(maybe.seeds.chosen(truth[dataset[maybe.seeds.nodes]] == one))
+            at = truth == one
+            open_.append(maybe.at(index, at | anywhere if one is Truth.UNKNOWN else at))
     moved = transfers(index, (d.value for d in policies.declassify), today, places.paths)
     spread = propagate(
         index, policies.lattice, moved, seeds, every[1:], blocked=gone, perhaps=maybe, perhaps_groups=open_[1:]
@@ -249,6 +251,7 @@ def _metadata(governed: Governed, rule: Placed[Rule], body: Described, today: da
     tokens = tokens_of(spread, rule.value, body.class_, (0,))
     certain = {index.node_dataset[n] for n in spread.having(Mode.VALUE, tokens).tolist()}
     unsure = {index.node_dataset[n] for n in spread.having(Mode.UNKNOWN, tokens).tolist()} - certain
+    unsure -= spread.perhaps.opaque  # a procedure has no owner in the graph, and of a view only its name is known
     found = []
     for dataset in sorted(certain | unsure):
         name = index.dataset_name(dataset)

@@ -8,18 +8,33 @@ of ``crm.u.?``, in the mode ``unknown``. What cannot be among them:
     what every * leaves out     ``select * except (email)``; of a name without wildcards
 
 A pattern names columns of the dataset; that a column which is not known has a field of that name is not guessed at.
+
+What is opaque altogether may hold any class, in all of its columns, whatever it is called and wherever it lies, for its
+rows come from tables that nobody here sees. It is told by what the graph says: nothing leads into the dataset, and
+
+    it is a call            ``exec(crm.get_users)``, ``openquery(server)``, ``crm.f(…)``: what another server, a
+                            procedure or a function returns that nobody has shown
+    it is a function        of the kind ``function``, and no statement says what it reads
+    its making is opaque    the status of what makes it: a view without a definition, a model whose code is not there
+
+A table function that makes rows of its arguments (``generate_series``, ``unnest``, FLATTEN) is no dataset: its
+arguments lead to what reads it, with their classes. A table or a file that nothing makes is known by its name, and
+``classify`` says what is in it.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Container, Iterable, Mapping
+import re
+from collections.abc import Collection, Container, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 
+from govtool.graph.arrays import distinct
 from govtool.graph.index import Index
 from govtool.model.kinds import EdgeKind
 from govtool.names import split_name
@@ -28,10 +43,15 @@ from govtool.policy.places import Places
 from govtool.policy.seeds import Seeds
 from govtool.query.patterns import Pattern, Patterns
 
+Array = np.ndarray[Any, np.dtype[Any]]
 _EXCEPT = "star-unresolved: except "
 """How the reason of a * that leaves columns out begins; see ``govtool.capture.sql.emit``."""
 _ANY = ""
 """A name that may be any."""
+CALLS = frozenset({"openquery", "openrowset", "opendatasource", "exec"})
+"""What makes rows elsewhere, where it is called with nothing that tells what; a table of such a name has no quotes."""
+_PART = r'(?:[\w$]+|""[^"]*"")'
+_CALL = re.compile(rf"{_PART}(?:\.{_PART})*\(.*\)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +62,12 @@ class Perhaps:
     """The nodes ``dataset.?`` and the classes that may be among their columns."""
     stops: Mapping[int, frozenset[str]] = field(default_factory=dict)
     """Edges that leave all columns out that may give a class, and those classes."""
+    opaque: frozenset[int] = frozenset()
+    """Datasets whose rows come from tables that are not known."""
+
+    def at(self, index: Index, places: Array) -> Seeds:
+        """Those of ``seeds`` at some places, bool[datasets]."""
+        return self.seeds.chosen(places[np.asarray(index.node_dataset)[self.seeds.nodes]])
 
 
 def perhaps(index: Index, classify: Iterable[Classify], metadata: Iterable[Metadata], places: Places) -> Perhaps:
@@ -54,12 +80,16 @@ def perhaps(index: Index, classify: Iterable[Classify], metadata: Iterable[Metad
         places: Tags by name.
     """
     nodes = [n for n in np.asarray(index.arrays["unknown"]).tolist() if not index.is_hidden(index.node_dataset[n])]
-    if not nodes:
+    opaque = _opaque(index, nodes)
+    if not nodes and not opaque:
         return Perhaps()
     facts = tuple(metadata)
     items = [_Item(one, facts) for one in classify]
     left_out = _left_out(index, nodes)
+    every = {item.one.class_ for item in items}
     found: dict[int, set[str]] = {}
+    if every:
+        found = {node: set(every) for dataset in sorted(opaque) for node in index.columns(dataset)}
     names: dict[str, set[str]] = {}
     for node in nodes:
         dataset = index.node_dataset[node]
@@ -69,7 +99,39 @@ def perhaps(index: Index, classify: Iterable[Classify], metadata: Iterable[Metad
             if may:
                 found.setdefault(node, set()).add(item.one.class_)
                 names.setdefault(item.one.class_, set()).update(may)
-    return Perhaps(Seeds.of({n: tuple(c) for n, c in found.items()}), _stops(index, nodes, names))
+    return Perhaps(Seeds.of({n: tuple(c) for n, c in found.items()}), _stops(index, nodes, names, opaque), opaque)
+
+
+def _opaque(index: Index, unknown: Iterable[int]) -> frozenset[int]:
+    """Visible datasets that are opaque altogether; of those that are calls not all columns are known."""
+    a = index.arrays
+    base, backward = np.asarray(index.dataset_base), np.asarray(index.backward)
+    alone = backward[base[1:]] == backward[base[:-1]]
+    functions = [kind for kind in distinct(np.asarray(a["dataset_kind"])).tolist() if index.text(kind) == "function"]
+    found = set(np.flatnonzero(alone & np.isin(a["dataset_kind"], functions)).tolist())
+    opaque = [s for s in distinct(np.asarray(a["derivation_status"])).tolist() if index.text(s) == "opaque"]
+    made = np.asarray(a["derivation_target"])[np.isin(a["derivation_status"], opaque)]
+    found.update(made[alone[made]].tolist())
+    for node in unknown:
+        dataset = index.node_dataset[node]
+        if alone[dataset] and is_call(index.dataset_name(dataset)):
+            found.add(dataset)
+    return frozenset(dataset for dataset in found if not index.is_hidden(dataset))
+
+
+def is_call(dataset: str) -> bool:
+    """Whether a dataset is what a call returns: ``"name(what is called)"``, or one of ``CALLS``.
+
+    >>> is_call('"exec(crm.get_users)"'), is_call('"crm.get_users(…)"'), is_call('"openrowset"')
+    (True, True, True)
+    >>> is_call("exec"), is_call('"exec.csv"'), is_call('"s3://lake/users (1).csv"'), is_call('"users(1)/a"')
+    (False, False, False, False)
+    """
+    namespace, _, quoted = dataset.partition('"')
+    name = quoted.removesuffix('"')
+    if name == quoted or (namespace and not namespace.endswith("/")):
+        return False
+    return name in CALLS or _CALL.fullmatch(name) is not None
 
 
 class _Item:
@@ -138,12 +200,34 @@ def _except(index: Index, edge: int) -> set[str]:
     return set(reason.removeprefix(_EXCEPT).split(", ")) if reason.startswith(_EXCEPT) else set()
 
 
-def _stops(index: Index, nodes: Iterable[int], names: Mapping[str, set[str]]) -> dict[int, frozenset[str]]:
-    found = {}
+def _stops(
+    index: Index, nodes: Iterable[int], names: Mapping[str, set[str]], opaque: Collection[int]
+) -> dict[int, frozenset[str]]:
+    """What comes from opaque datasets may be of a class by any name: no name that is left out stops it."""
+    found: dict[int, frozenset[str]] = {}
+    unnamed: set[int] | None = None
     for node in nodes:
         for edge in index.in_edges(node):
             out = _except(index, edge)
             stopped = frozenset(name for name, may in names.items() if may <= out)
-            if out and stopped:
+            if not out or not stopped:
+                continue
+            unnamed = _reached_from(index, opaque) if unnamed is None else unnamed
+            if index.node_dataset[index.edge_source[edge]] not in unnamed:
                 found[edge] = stopped
+    return found
+
+
+def _reached_from(index: Index, datasets: Iterable[int]) -> set[int]:
+    """Datasets that edges of any kind lead to from some datasets, and these."""
+    target, of = np.asarray(index.edge_target), np.asarray(index.node_dataset)
+    found = set(datasets)
+    stack = sorted(found)
+    while stack:
+        dataset = stack.pop()
+        edges = index.forward[index.dataset_base[dataset]], index.forward[index.dataset_base[dataset + 1]]
+        for other in distinct(of[target[edges[0] : edges[1]]]).tolist():
+            if other not in found:
+                found.add(other)
+                stack.append(other)
     return found

@@ -27,10 +27,9 @@ from govtool.policy.tokens import Mode, Token, perhaps_of
 from govtool.policy.trace import State, leading_to, ways
 from govtool.query.evidence import Step, step
 from govtool.query.patterns import Patterns
+from govtool.query.positions import ARMS
 
 Array = np.ndarray[Any, np.dtype[Any]]
-ARMS = 4096
-"""Arms of a group; see ``govtool.capture.sql.walk.dependencies.arm_of``."""
 
 
 class Side(NamedTuple):

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from govtool.model.derivation import HIDDEN as UNKNOWN_COLUMNS
+from govtool.graph.index import Index
 from govtool.model.kinds import VALUE_FLOW
 from govtool.policy.finding import Finding, Verdict
+from govtool.policy.hidden import is_call
 from govtool.policy.load import Placed
 from govtool.policy.masking import keeps_a_value, named
 from govtool.policy.model import NONE, Declassify, Rule
@@ -165,7 +166,8 @@ class _Search:
         for mode in self.question.modes:
             nodes = self.spread.having(mode, self.tokens).tolist()
             found.update(n for n in nodes if index.node_dataset[n] in self.question.sinks)
-        return {n for n in found if not self.approved.cover(index.name(n))}
+        calls = {d for d in self.spread.perhaps.opaque if is_call(index.dataset_name(d))}  # no places, but sources
+        return {n for n in found if index.node_dataset[n] not in calls and not self.approved.cover(index.name(n))}
 
     def _at_start(self, group: int, node: int) -> list[State]:
         own, mode = (self.perhaps, Mode.UNKNOWN) if group < 0 else (self.seeds, Mode.VALUE)
@@ -225,14 +227,16 @@ class _Search:
         certain = min(question.sinks[index.node_dataset[node]], question.groups[known])
         why = explain(self.spread, self.rule, arrival)
         fix = self.rule.fix or remedy(self.spread.transfers.declassify, self.rule, token.name, self.spread)
+        opaque = False
         if token.is_perhaps:
             verdict = Verdict.UNKNOWN
-            dataset = source.removesuffix(f".{UNKNOWN_COLUMNS}")
-            why = f"not all columns of {dataset} are known: {token.name} may be among them"
-            fix = self.rule.fix or f"ingest the schema of {dataset}, or name its columns instead of *"
+            start = index.edge_source[arrival.edges[0]] if arrival.edges else node
+            opaque = index.node_dataset[start] in self.spread.perhaps.opaque
+            why, remedied = _unseen(index, start, token.name, opaque)
+            fix = self.rule.fix or remedied
         if certain is not Truth.YES:
             verdict = Verdict.UNKNOWN
-            why = question.lacking
+            why = why if opaque else question.lacking
         steps = tuple(step(index, edge) for edge in arrival.edges)
         return Finding(
             rule=self.rule.id,
@@ -248,6 +252,26 @@ class _Search:
             fix=fix,
             place=question.rule.place,
         )
+
+
+def _unseen(index: Index, node: int, name: str, opaque: bool) -> tuple[str, str]:
+    """Why a column may be of a class although nobody knows of it, and what helps."""
+    dataset = index.dataset_name(index.node_dataset[node])
+    if not opaque:
+        return (
+            f"not all columns of {dataset} are known: {name} may be among them",
+            f"ingest the schema of {dataset}, or name its columns instead of *",
+        )
+    if is_call(dataset):
+        called = dataset.rpartition("/")[2].strip('"')
+        return (
+            f"what {called} returns is not known: {name} may be in it",
+            "say in a waiver or an approval what it returns, or fill the dataset by a query that can be read",
+        )
+    return (
+        f"what {dataset} is made of is not known: {name} may be in it",
+        f"ingest what defines {dataset}, or say in a waiver or an approval what it holds",
+    )
 
 
 def state_text(mode: Mode, token: Token) -> str:

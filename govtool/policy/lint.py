@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterable, Iterator
 from datetime import date
 
 from govtool.graph.index import Index
+from govtool.model.columnar import split_functions
 from govtool.policy.check import govern
 from govtool.policy.finding import SOON, Remark, zone_notes
+from govtool.policy.functions import known_names
 from govtool.policy.judge import tokens_of
 from govtool.policy.load import PolicySet
-from govtool.policy.masking import is_unkeyed, keeps_a_value
+from govtool.policy.masking import NEVER, SETS, is_unkeyed, keeps_a_value, named
 from govtool.policy.model import NONE
 from govtool.policy.packages import offers
 from govtool.policy.places import Said
@@ -95,6 +98,23 @@ def _declassifiers(policies: PolicySet) -> Iterator[Remark]:
             yield Remark("declassifier-idle", "note", message, item.place)
 
 
+def _functions(policies: PolicySet, index: Index) -> Iterator[Remark]:
+    """Functions that no statement calls and that are not known either: misspelt, it may be."""
+    listed = [(item, name) for item in policies.declassify for name in item.value.functions if name not in SETS]
+    if not listed:
+        return
+    labels = {int(label) for label in index.arrays["label_functions"]}
+    called = {name for label in labels for name in split_functions(index.string(label))}
+    known = sorted({*called, *known_names(), *NEVER, *(name for members in SETS.values() for name in members)})
+    for item, name in listed:
+        if any(named([name], one) for one in known):
+            continue
+        near = difflib.get_close_matches(name.lower(), known, n=3)
+        hint = f"; nearest: {', '.join(near)}" if near else ""
+        message = f"{item.value.name}: nothing calls {name}() in this graph, and it is not a known function{hint}"
+        yield Remark("function-unknown", "warning", message, item.place)
+
+
 def in_graph(policies: PolicySet, index: Index, today: date, said: Iterable[Said] = ()) -> Iterator[Remark]:
     """What matches nothing in a graph."""
     governed = govern(index, policies, today, said=said)
@@ -105,6 +125,7 @@ def in_graph(policies: PolicySet, index: Index, today: date, said: Iterable[Said
         nodes = Patterns(item.value.columns).columns(index, places.paths) | places.tagged(item.value.tags)
         if not nodes:
             yield Remark("classify-idle", "warning", f"no column is classified {item.value.class_} by this", item.place)
+    yield from _functions(policies, index)
     for rule in policies.rules:
         if rule.value.form in ("change", "python"):
             continue

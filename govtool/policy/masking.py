@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
 
+from govtool.policy.functions import is_same, spellings, squashed
+
 
 def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
@@ -50,48 +52,29 @@ NEVER = VALUE_AGGREGATES | _words(
 )
 """Keep a real value, whole or in part."""
 
-_SAME = {
-    "approxcountdistinct": "approxdistinct",
-    "stddevsamp": "stddev",
-    "varsamp": "variance",
-    "sha": "sha1",
-    "sha1hex": "sha1",
-    "sha2hex": "sha2",
-    "md5hex": "md5",
-    "md5digest": "md5",
-}
-"""Functions with two names, of which parsers keep one."""
+_NEVER = frozenset(map(squashed, NEVER))
+_VALUE_AGGREGATES = frozenset(map(squashed, VALUE_AGGREGATES))
+_HASH = frozenset(map(squashed, HASH))
+_SETS = {name: frozenset(map(squashed, members)) for name, members in SETS.items()}
 
 
-def _squashed(name: str) -> str:
-    """A name without its underscores: parsers of SQL split the same function's name in different places."""
-    short = name.lower().replace("_", "")
-    return _SAME.get(short, short)
-
-
-_NEVER = frozenset(map(_squashed, NEVER))
-_VALUE_AGGREGATES = frozenset(map(_squashed, VALUE_AGGREGATES))
-_HASH = frozenset(map(_squashed, HASH))
-_SETS = {name: frozenset(map(_squashed, members)) for name, members in SETS.items()}
-
-
-def _names(function: str) -> frozenset[str]:
-    """The forms by which a function may be meant: with and without what qualifies it."""
-    return frozenset((_squashed(function), _squashed(function.rpartition(".")[2])))
+def is_listed(listed: Iterable[str], function: str) -> bool:
+    """Whether a function, as an edge names it, is among those that a declassifier lists by their names."""
+    return any(is_same(item, function) for item in listed)
 
 
 def named(listed: Iterable[str], function: str) -> bool:
-    """Whether a function, as an edge names it, is among those that a declassifier lists.
+    """Whether a function, as an edge names it, is among those that a declassifier lists, in whatever way.
 
     >>> named(["tokenize*"], "tokenize_v2"), named(["*"], "max"), named(["max"], "max"), named(["@hash"], "sha2")
     (True, False, True, True)
     """
-    names = _names(function)
+    names = spellings(function)
     spelled = {function.lower(), function.lower().rpartition(".")[2]}
     for item in listed:
-        text = item.lower()
-        if _squashed(text) in names:
+        if is_same(item, function):
             return True
+        text = item.lower()
         if names & _NEVER:
             continue
         if names & _SETS.get(text, frozenset()) or any(fnmatchcase(name, text) for name in spelled):
@@ -101,9 +84,9 @@ def named(listed: Iterable[str], function: str) -> bool:
 
 def is_unkeyed(function: str) -> bool:
     """Whether a function is a hash without a key."""
-    return bool(_names(function) & _HASH)
+    return bool(spellings(function) & _HASH)
 
 
 def keeps_a_value(function: str) -> bool:
     """Whether an aggregate hands on a real value, so that an aggregate over it hides nobody."""
-    return bool(_names(function) & _VALUE_AGGREGATES)
+    return bool(spellings(function) & _VALUE_AGGREGATES)

@@ -6,7 +6,9 @@ derivation (``Statement.min_group_of``), by base column; which column of the gra
 derivation: the entity itself or a plain copy of it. What is not known to be counted is not shown.
 
 A group of twenty shows nothing where the aggregate takes in only one of them: ``sum(pay) filter (where id = 42)``,
-``sum(case when … end)``, ``sum(pay * (id = 42)::int)``, or a join of the dataset with itself (``narrowed``).
+``sum(case when … end)``, ``sum(pay * (id = 42)::int)``, ``sum(pay * active::int)``, or a join of the dataset with
+itself (``narrowed``). Nor does a count of rows where every one of them is joined with others, of another table or made
+in place.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from govtool.model.derivation import ColumnRef, Counted
 from govtool.model.kinds import VALUE_FLOW, EdgeKind
 from govtool.policy.model import Declassify
 from govtool.query.patterns import ColumnPaths, Patterns
+from govtool.query.types import family
 
 _COUNTS = frozenset({"count", "count_if", "approx_distinct", "approx_count_distinct", "hll"})
 """What may be said of a group's members, as it is their number."""
@@ -77,11 +80,11 @@ def narrowed(index: Index, edge: int, declassify: Declassify, entity: Collection
         entity: The columns that are counted, besides those that the statement's HAVING names.
     """
     derivation, own = index.edge_derivation[edge], _beside(index, edge)
-    chosen = _chosen(index, own)
+    chosen = _chosen(index, own) or _multiplied(index, own)
     if chosen:
         return chosen
     if not declassify.entity:
-        return ""
+        return _crossed(index, derivation)
     counted = {ref for bound in bounds_of(index, derivation) for ref in bound.columns}
     for e in own:
         source = index.edge_source[e]
@@ -110,6 +113,38 @@ def _chosen(index: Index, edges: list[int]) -> str:
     kinds = (EdgeKind.CONDITIONAL, EdgeKind.WINDOW)
     names = dict.fromkeys(index.name(index.edge_source[e]) for e in edges if index.kind(e) in kinds)
     return f"{', '.join(names)} decides what of a group is taken in" if names else ""
+
+
+def _multiplied(index: Index, edges: list[int]) -> str:
+    """Truth values among what is aggregated: ``sum(pay * active::int)``."""
+    values = [e for e in edges if index.kind(e) in VALUE_FLOW]
+    truths = {index.edge_source[e] for e in values if family(index.type(index.edge_source[e])) == "boolean"}
+    if not truths or truths == {index.edge_source[e] for e in values}:
+        return ""
+    names = ", ".join(sorted(index.name(node) for node in truths))
+    return f"{names}, true or false, is part of what is aggregated and may decide what is taken in"
+
+
+def _crossed(index: Index, derivation: int) -> str:
+    """Datasets that are joined by nothing: each of their rows counts every member again."""
+    rows = index.rows(index.target(derivation))
+    arms: dict[int, set[int]] = {}
+    tied: set[tuple[int, int]] = set()
+    for e in index.in_edges(rows):
+        if index.edge_derivation[e] != derivation:
+            continue
+        dataset, arm, kind = index.node_dataset[index.edge_source[e]], index.arm(e), index.kind(e)
+        if kind is EdgeKind.READ:
+            arms.setdefault(arm, set()).add(dataset)
+        elif kind in (EdgeKind.JOIN, EdgeKind.FILTER):
+            tied.add((arm, dataset))
+    for arm, datasets in sorted(arms.items()):
+        loose = sorted(dataset for dataset in datasets if (arm, dataset) not in tied)
+        if len(datasets) > 1 and loose:
+            names = ", ".join(index.dataset_name(dataset) for dataset in loose)
+            be = "is" if len(loose) == 1 else "are"
+            return f"{names} {be} joined without a condition: its HAVING may count the same row again"
+    return ""
 
 
 def shortfall(index: Index, edge: int, declassify: Declassify) -> str:

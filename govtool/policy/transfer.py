@@ -17,7 +17,7 @@ from govtool.graph.index import Index
 from govtool.model.columnar import split_functions
 from govtool.model.kinds import EdgeKind
 from govtool.policy.lattice import Lattice
-from govtool.policy.masking import is_unkeyed, keeps_a_value, named
+from govtool.policy.masking import is_listed, is_unkeyed, keeps_a_value, named
 from govtool.policy.model import NONE, Declassify
 from govtool.policy.threshold import Thresholds
 from govtool.query.patterns import ColumnPaths, Patterns
@@ -162,5 +162,5 @@ def _aggregates(known: tuple[Declassify, ...], functions: tuple[str, ...]) -> tu
         for i, one in enumerate(known)
         if one.kind == "aggregate"
         and any(named(one.functions, f) for f in functions)
-        and not any(keeps_a_value(f) and f not in one.functions for f in functions)
+        and not any(keeps_a_value(f) and not is_listed(one.functions, f) for f in functions)
     )

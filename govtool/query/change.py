@@ -6,6 +6,8 @@
     rename      the first statement to name the column ``breaks``, beyond it ``passes``: the new name is taken along.
                 A ``*`` hands the new name on by itself, so the column behind it is as good as renamed: it breaks, and
                 so does the first statement that names *it*
+                Where a ``*`` hands columns on by position, a drop breaks the statement and a new name passes; see
+                ``govtool.query.positions``
     retype      ``breaks`` only where provably incompatible, else ``changes``
 
 Through an opaque step everything is ``unknown``. A struct that loses, renames or retypes a field ``changes``.
@@ -123,7 +125,8 @@ def rules(
         change: What happens to the subject.
         kinds: Follow only edges of these kinds.
         semantics: ``precise`` ignores ``union_all``, ``lineagex`` counts it.
-        check: For ``retype``: the action for an edge that the changed column's values take.
+        check: The action for an edge that the changed column's values take: for ``retype`` any, for ``drop`` and
+            ``rename`` one through a ``*``.
     """
     follow = followed(kinds, semantics)
     return Rules(
@@ -131,6 +134,7 @@ def rules(
         rank=tuple(int(v) for v in VERDICT_OF),
         rows_state=int(State.PASSES if change.kind == "rename" else State.ROWS),
         check=check,
+        others_state=int(State.UNKNOWN),
     )
 
 
@@ -172,7 +176,14 @@ def _action(change: str, state: State, relation: Relation, tag: int, follow: fro
     found = goal(change, state, relation, kind, star=bool(tag & STAR_BIT))
     if found is None:
         return 0
-    return (1 + found[0]) | (STATEMENT if found[1] else 0)
+    asked = _by_star(change, state, relation, kind, tag)
+    return (1 + found[0]) | (STATEMENT if found[1] else 0) | (CHECK if asked else 0)
+
+
+def _by_star(change: str, state: State, relation: Relation, kind: EdgeKind, tag: int) -> bool:
+    """Whether a column that is gone or renamed is handed on by a ``*``, by name or by position."""
+    unfolding = {"drop": State.BREAKS, "rename": State.RENAMED}.get(change)
+    return state is unfolding and relation is Relation.SELF and kind in CONTRIBUTED and bool(tag & STAR_BIT)
 
 
 def goal(change: str, state: State, relation: Relation, kind: EdgeKind, *, star: bool) -> _Goal:

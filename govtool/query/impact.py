@@ -6,7 +6,7 @@ which stands for all columns of the dataset; columns that are reached by themsel
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -16,8 +16,9 @@ from govtool.graph.walk import SMALL, Reach, Reached, Rules, walk
 from govtool.model.kinds import EdgeKind
 from govtool.query.change import Change, Verdict, followed, rules, seed_states, upstream_rules
 from govtool.query.evidence import Evidence, Step, evidences, parallel, step
+from govtool.query.positions import Positions
 from govtool.query.select import Subject, few, nothing_selected, select
-from govtool.query.types import retype_action
+from govtool.query.types import retype_action, same_type
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +80,8 @@ class ImpactResult:
     """How many entries the limit left off."""
     subjects: tuple[str, ...] = ()
     """Each of what was asked about."""
+    unchanged: tuple[str, ...] = ()
+    """Those of them that are declared to be of the type that they are to have: nothing happens to these."""
 
 
 def impact(
@@ -121,6 +124,7 @@ def impact(
     if not about:
         raise nothing_selected()
     wanted = None if kinds is None else frozenset(kinds)
+    idle: list[Subject] = []
     if direction == "up":
         walk_rules = upstream_rules(kinds=wanted, semantics=semantics)
         chosen = None
@@ -132,9 +136,9 @@ def impact(
             raise UsageError(
                 f"{whole.text} is a dataset; a column is retyped", code="usage.change", hint=f"{whole.text}.COLUMN"
             )
-        check = partial(retype_action, index, chosen.to or "") if chosen.kind == "retype" else None
-        walk_rules = rules(chosen, kinds=wanted, semantics=semantics, check=check)
-        seeds = [seed for one in about for seed in _seeds(index, one, chosen)]
+        walk_rules = rules(chosen, kinds=wanted, semantics=semantics, check=_check(index, chosen))
+        idle = [one for one in about if _is_already(index, one, chosen)]
+        seeds = [seed for one in about if one not in idle for seed in _seeds(index, one, chosen)]
     reach = walk(index, seeds, walk_rules, backward=direction == "up", depth=depth, small=small)
     ranking = reach.ranking([node for one in about for node in _subjects(index, one, direction)], limit)
     teller = _Teller(index, reach, walk_rules, direction, followed(wanted, semantics), about)
@@ -151,7 +155,24 @@ def impact(
     kind = "selection" if len(about) > 1 else "dataset" if about[0].is_dataset else "column"
     names = tuple(one.text for one in about)
     truncated = ranking.total - len(columns)
-    return ImpactResult(few(names), kind, direction, chosen, columns, summary, truncated, names)
+    unchanged = tuple(one.text for one in idle)
+    return ImpactResult(few(names), kind, direction, chosen, columns, summary, truncated, names, unchanged)
+
+
+def _is_already(index: Index, subject: Subject, change: Change) -> bool:
+    """Whether a column is to have the type that it is declared with."""
+    node = subject.node
+    if change.kind != "retype" or node is None or not index.is_declared(node):
+        return False
+    return same_type(index.type(node), change.to)
+
+
+def _check(index: Index, change: Change) -> Callable[[int], int] | None:
+    """What decides over an edge besides its tag."""
+    if change.kind == "retype":
+        return partial(retype_action, index, change.to or "")
+    by_star = Positions(index)
+    return {"drop": by_star.dropped, "rename": by_star.renamed}.get(change.kind)
 
 
 def _visible(index: Index, subject: Subject) -> int:

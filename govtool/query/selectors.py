@@ -29,6 +29,8 @@ from govtool.query.select import Subject, select
 Method = Callable[[str], Iterable[int]]
 """From the text behind ``method:`` to nodes; a row set stands for its whole dataset."""
 
+KINDS = ("table", "view", "materialized_view", "temporary", "query", "file", "function", "external")
+"""What a dataset may be, in any graph; see ``govtool.model.Derivation``."""
 METHODS = ("class", "tag", "zone", "owner", "job", "run", "software", "kind", "changed", "opaque", "unused")
 _TERM = re.compile(r"(?P<at>@)?(?:(?P<up>\d{0,6})\+)?(?P<body>.+?)(?:\+(?P<down>\d{0,6}))?", re.DOTALL)
 _BETWEEN = frozenset({*CONTRIBUTED, EdgeKind.OPAQUE})
@@ -198,10 +200,16 @@ class _Selector:
     # Methods that need the graph alone.
 
     def _job(self, value: str) -> Iterable[int]:
-        return written_in(self.index, value)
+        found = set(written_in(self.index, value))
+        if not found and not any(fnmatchcase(name, value) for name in jobs(self.index)):
+            raise unknown("job", value, jobs(self.index))
+        return found
 
     def _kind(self, value: str) -> Iterable[int]:
         index = self.index
+        kinds = {*KINDS, *(index.dataset_kind(d) for d in index.datasets())}
+        if not any(fnmatchcase(kind, value) for kind in kinds):
+            raise unknown("kind", value, kinds)
         return (index.rows(d) for d in index.datasets() if fnmatchcase(index.dataset_kind(d), value))
 
     def _opaque(self, value: str) -> Iterable[int]:
@@ -237,6 +245,23 @@ def written_in(index: Index, value: str) -> Iterable[int]:
             file = index.field(derivation, "file") or ""
             if fnmatchcase(file, value) or fnmatchcase(file.rpartition("/")[2].partition(".")[0], value):
                 yield from index.outputs(derivation)
+
+
+def jobs(index: Index) -> set[str]:
+    """The files that statements are from, and their names without the suffix."""
+    files = [index.text(number) for number in set(index.arrays["derivation_file"])]
+    return {name for file in files for name in (file, file.rpartition("/")[2].partition(".")[0]) if name}
+
+
+def unknown(kind: str, value: str, known: Iterable[str]) -> UnknownNameError:
+    """Nothing is called so: a typing error, not an empty answer."""
+    names = sorted(known)
+    return UnknownNameError(
+        f"no {kind} {value}",
+        code=f"usage.unknown-{kind}",
+        nearest=tuple(difflib.get_close_matches(value, names)),
+        hint=None if names else f"nothing has a{'n' if kind == 'owner' else ''} {kind}",
+    )
 
 
 def last_term(text: str) -> str:

@@ -53,6 +53,31 @@ def family(type_text: str | None) -> str | None:
     return _FAMILY.get(found[0]) if found else None
 
 
+_SYNONYMS = {
+    "int4": "int", "integer": "int", "int64": "bigint", "boolean": "bool",
+    "float8": "double", "double precision": "double", "numeric": "decimal", "dec": "decimal", "string": "text",
+    "character varying": "varchar", "character": "char", "timestamp with time zone": "timestamptz",
+    "timestamp without time zone": "timestamp",
+}  # fmt: skip
+
+
+def same_type(one: str | None, other: str | None) -> bool:
+    """Whether two texts are one type by another name; what is not known to be the same is not.
+
+    >>> same_type("INT", "integer"), same_type("VARCHAR(20)", "varchar( 20 )"), same_type("varchar(20)", "varchar(30)")
+    (True, True, False)
+    """
+    return bool(one and other) and _plain(one or "") == _plain(other or "")
+
+
+def _plain(text: str) -> tuple[str, str]:
+    """The name of a type, of several the one that stands for them, and its arguments."""
+    plain = re.sub(r"\s*([(),<>])\s*", r"\1", " ".join(text.lower().split()))
+    arguments = "".join(re.findall(r"\([^()]*\)", plain))
+    name = plain if "<" in plain else " ".join(re.sub(r"\([^()]*\)", " ", plain).split())
+    return _SYNONYMS.get(name, name), arguments
+
+
 def retype_action(index: Index, new_type: str, edge: int) -> int:
     """The action (see ``govtool.graph.walk``) of an edge whose source has the new type."""
     kind, functions = index.kind(edge), index.functions(edge)

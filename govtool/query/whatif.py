@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from govtool.errors import UsageError
 from govtool.graph.index import Index
-from govtool.model.derivation import ColumnRef
+from govtool.model.derivation import HIDDEN, ROWS, ColumnRef
 from govtool.model.kinds import EdgeKind
 from govtool.query.change import Change
 from govtool.query.evidence import Evidence, evidence
@@ -55,11 +55,13 @@ class WhatIf:
     """By verdict, hops and name."""
     unused: tuple[str, ...]
     """Columns that only served what goes; for ``drop`` and ``delete``."""
+    unchanged: tuple[str, ...] = ()
+    """Subjects that are declared to be of the type that they are to have."""
 
     @property
     def counts(self) -> dict[str, int]:
-        """Columns per verdict, the worst first."""
-        found = Counter(a.verdict for a in self.affected if not a.column.endswith(".*"))
+        """Columns per verdict, the worst first; what is not known (``?``) cannot be counted."""
+        found = Counter(a.verdict for a in self.affected if not a.column.endswith((f".{ROWS}", f".{HIDDEN}")))
         return {verdict: found[verdict] for verdict in VERDICTS}
 
     @property
@@ -96,11 +98,12 @@ def whatif(index: Index, action: str, selection: Selection, to: str | None = Non
             "one name for several columns or datasets", code="usage.arguments", hint="rename one at a time"
         )
     names = tuple(sorted(s.text for s in subjects))
+    unchanged: tuple[str, ...] = ()
     if action == "delete":
         affected = _deleted(index, subjects)
     else:
         change = {"drop": Change("drop"), "mask": Change("logic")}.get(action) or Change(action, to)
-        affected = _impacted(index, subjects, change)
+        affected, unchanged = _impacted(index, subjects, change)
     gone = {n for s in subjects for n in _nodes(index, s)} if action in ("drop", "delete") else set()
     lost = ((a.dataset, a.column.removeprefix(f"{a.dataset}.")) for a in affected if a.verdict == "lost")
     gone |= {node for end in lost if (node := index.find(ColumnRef(*end))) is not None}
@@ -111,6 +114,7 @@ def whatif(index: Index, action: str, selection: Selection, to: str | None = Non
         subjects=names,
         affected=tuple(sorted(affected, key=lambda a: (order[a.verdict], a.hops, a.column))),
         unused=tuple(sorted(index.name(n) for n in unused(index, gone))),
+        unchanged=unchanged,
     )
 
 
@@ -120,19 +124,21 @@ def _nodes(index: Index, subject: Subject) -> Iterable[int]:
     return range(index.rows(subject.dataset), index.dataset_base[subject.dataset + 1])
 
 
-def _impacted(index: Index, subjects: list[Subject], change: Change) -> list[Affected]:
-    """The worst that any of the changes does to a column."""
-    own = {index.name(n) for s in subjects for n in _nodes(index, s)}
+def _impacted(index: Index, subjects: list[Subject], change: Change) -> tuple[list[Affected], tuple[str, ...]]:
+    """The worst that any of the changes does to a column; and the subjects that do not change."""
+    own = {index.name(n) for s in subjects for n in ((s.node,) if s.node is not None else _nodes(index, s))}
     worst: dict[str, tuple[int, int, str, Impacted]] = {}
+    unchanged: list[str] = []
     for subject in subjects:
         result = impact(index, subject, change=change)
+        unchanged += result.unchanged
         for entry in expand(index, result):
             if entry.column in own or entry.verdict is None:
                 continue
             rank = (int(entry.verdict), entry.hops, subject.text)
             if entry.column not in worst or rank < worst[entry.column][:3]:
                 worst[entry.column] = (*rank, entry)
-    return [
+    affected = [
         Affected(
             column=entry.column,
             dataset=entry.dataset,
@@ -146,6 +152,7 @@ def _impacted(index: Index, subjects: list[Subject], change: Change) -> list[Aff
         )
         for _, _, cause, entry in worst.values()
     ]
+    return affected, tuple(sorted(unchanged))
 
 
 def _deleted(index: Index, subjects: list[Subject]) -> list[Affected]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from govtool.render.coverage import Counts, sentence
@@ -74,6 +75,21 @@ def places(evidence: Iterable[Evidence]) -> str:
     """The first place, and how many more there are: ``etl/a.sql:4 (+2)``."""
     found = list(dict.fromkeys(item.place for item in evidence))
     return "" if not found else found[0] + (f" (+{len(found) - 1})" if len(found) > 1 else "")
+
+
+def way(labels: Sequence[str]) -> str:
+    """A way hop by hop, with runs of the same word written once: ``lower() → copy ×3``."""
+    runs = [(label, len(list(same))) for label, same in groupby(labels)]
+    return " → ".join(label if number == 1 else f"{label} ×{number}" for label, number in runs)
+
+
+def already(unchanged: Iterable[str], type_: str) -> str:
+    """Of which columns a new type is the old one; empty of none."""
+    names = list(unchanged)
+    if not names:
+        return ""
+    told = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+    return f"no change: {told} {'is' if len(names) == 1 else 'are'} {type_} already"
 
 
 def tally(counts: Mapping[str, int]) -> str:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 from govtool.render.answer import Version, step_object
 from govtool.render.envelope import compact, envelope, json_lines
 from govtool.render.findings import level, reason, summary, told_levels, way
-from govtool.render.text import printable
+from govtool.render.text import Prose, printable
 
 if TYPE_CHECKING:
+    from govtool.app.checkout import Checkout
     from govtool.policy.check import CheckResult
     from govtool.policy.finding import Finding
 
@@ -21,8 +22,8 @@ _SHOWN = ("error", "warning", "note", "unknown")
 
 
 def render(
-    form: str, result: CheckResult, version: Version, *, strict: bool, root: str, limit: int | None
-) -> Iterable[str]:
+    form: str, result: CheckResult, version: Version, *, strict: bool, where: Checkout, limit: int | None
+) -> Prose | Iterable[str]:
     """One of ``FORMATS``.
 
     Args:
@@ -30,7 +31,7 @@ def render(
         result: The outcome.
         version: What was checked.
         strict: Whether what is unknown counts as violated.
-        root: The ingested folder, relative to the repository, for SARIF and GitHub.
+        where: The repository, and where in it the files are, for SARIF and GitHub.
         limit: Findings to show in a table at most.
 
     Raises:
@@ -39,7 +40,7 @@ def render(
     if form == "sarif":
         from govtool.render.sarif import sarif
 
-        return json_lines(sarif(result, strict=strict, root=root))
+        return json_lines(sarif(result, strict=strict, where=where))
     if form == "junit":
         from govtool.render.junit import junit
 
@@ -47,14 +48,15 @@ def render(
     if form == "github":
         from govtool.render.github import workflow_commands
 
-        return workflow_commands(result, strict=strict, root=root)
+        return workflow_commands(result, strict=strict, where=where)
     if form == "markdown":
         return markdown(result, version, strict=strict, limit=limit)
     if form == "jsonl":
         return (compact(finding_object(f)) for f in result.findings)
     if form == "json":
         return json_lines(_body(result, version, strict=strict))
-    return lines(result, version, strict=strict, limit=limit)
+    told = lines(result, version, strict=strict, limit=limit)
+    return Prose(told) if form == "table" else told
 
 
 def lines(result: CheckResult, version: Version, *, strict: bool, limit: int | None) -> Iterator[str]:

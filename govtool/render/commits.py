@@ -76,7 +76,7 @@ def _figures(commit: Commit) -> tuple[str, str]:
     """Files read and the share understood, where the commit says so."""
     files, counts = commit.summary.get("files"), commit.summary.get("coverage")
     understood, of = (counts.get("understood"), counts.get("statements")) if isinstance(counts, dict) else (None, None)
-    share = percent(understood, of) if isinstance(understood, int) and isinstance(of, int) else ""
+    share = percent(understood, of + _unread(commit)) if isinstance(understood, int) and isinstance(of, int) else ""
     return f"{files:,}" if isinstance(files, int) else "", share
 
 
@@ -90,7 +90,14 @@ def _by_runs(commit: Commit) -> str:
     numbers = [number for number in runs if isinstance(number, int)]
     if len(numbers) < 3 or not isinstance(statements, int) or sum(numbers) <= statements:
         return ""
-    return percent(numbers[0], sum(numbers))
+    return percent(numbers[0], sum(numbers) + _unread(commit))
+
+
+def _unread(commit: Commit) -> int:
+    """Files that were not read, each as much as a statement; see ``govtool.render.coverage.sentence``."""
+    counts = commit.summary.get("coverage")
+    number = counts.get("unread") if isinstance(counts, dict) else None
+    return number if isinstance(number, int) else 0
 
 
 def render_commit(form: str, commit: Commit, fragments: Sequence[FragmentRef], store: str) -> Table | Iterable[str]:

@@ -63,12 +63,20 @@ class Counts(Protocol):
 
 
 def sentence(coverage: Counts) -> str:
-    """``coverage 96.4% (412/427 statements), 1 file not read``; of a log also by how often they were run."""
-    share = percent(coverage.understood, coverage.relevant)
-    text = f"coverage {share} ({coverage.understood:,}/{count(coverage.relevant, 'statement')})"
+    """``coverage 96.4% (412/427 statements)``; of a log also by how often they were run.
+
+    A file that could not be read counts as one statement that was not understood, as there is at least one in it:
+    ``coverage 50.0% (1/1 statement, 1 file not read)``.
+    """
+    share = percent(coverage.understood, coverage.relevant + coverage.unread)
+    parts = f"{coverage.understood:,}/{count(coverage.relevant, 'statement')}"
+    if coverage.unread:
+        parts += f", {count(coverage.unread, 'file')} not read"
+    text = f"coverage {share} ({parts})"
     if coverage.runs > coverage.relevant:
-        text += f", {percent(coverage.runs_understood, coverage.runs)} of {count(coverage.runs, 'run')}"
-    return f"{text}, {count(coverage.unread, 'file')} not read" if coverage.unread else text
+        share = percent(coverage.runs_understood, coverage.runs + coverage.unread)
+        text += f", {share} of {count(coverage.runs, 'run')}"
+    return text
 
 
 def shortfall(coverage: Counts, *, strict: bool, min_coverage: float | None, errors: int = 0) -> str | None:
@@ -79,11 +87,12 @@ def shortfall(coverage: Counts, *, strict: bool, min_coverage: float | None, err
         return f"{count(errors, 'error')}, and --strict asks for none"
     if coverage.relevant and coverage.opaque == coverage.relevant:
         return f"nothing was understood of {count(coverage.relevant, 'statement')}"
-    if strict and coverage.understood < coverage.relevant:
+    relevant, runs = coverage.relevant + coverage.unread, coverage.runs + coverage.unread
+    if strict and coverage.understood < relevant:
         return f"{sentence(coverage)}, and --strict asks for all"
-    if min_coverage is not None and coverage.understood * 100 < min_coverage * coverage.relevant:
+    if min_coverage is not None and coverage.understood * 100 < min_coverage * relevant:
         return f"{sentence(coverage)} is below the {min_coverage:g}% of --min-coverage"
-    if min_coverage is not None and coverage.runs_understood * 100 < min_coverage * coverage.runs:
+    if min_coverage is not None and coverage.runs_understood * 100 < min_coverage * runs:
         return f"{sentence(coverage)}: by runs, that is below the {min_coverage:g}% of --min-coverage"
     return None
 
@@ -136,7 +145,7 @@ def table(report: CoverageReport) -> Table:
                 f"{s.coverage.partial:,}",
                 f"{s.coverage.opaque:,}",
                 f"{s.coverage.ignored:,}",
-                percent(s.coverage.understood, s.coverage.relevant),
+                percent(s.coverage.understood, s.coverage.relevant + s.coverage.unread),
             )
             for s in report.sources
         ],

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from posixpath import normpath
 from typing import TYPE_CHECKING
 
-from govtool.errors import UsageError
 from govtool.render.text import count
 
 if TYPE_CHECKING:
@@ -82,28 +80,6 @@ def summary(result: CheckResult, *, strict: bool) -> str:
         parts.append(f"{count(len(result.skipped), 'rule')} skipped (no --base)")
     parts.append(f"{count(len(result.held()), 'rule')} held")
     return ", ".join(parts)
-
-
-def repository_path(file: str, root: str, place: str) -> str:
-    """A file of the evidence as a path in the repository, with forward slashes.
-
-    Args:
-        file: Relative to the folder that was ingested.
-        root: That folder, relative to the repository.
-        place: What a message points to.
-
-    Raises:
-        UsageError: The path leads out of the repository (``usage.outside-repository``).
-    """
-    joined = normpath(f"{root}/{file}" if root else file).replace("\\", "/")
-    if joined.startswith(("/", "../")) or joined == ".." or ":" in joined.split("/")[0]:
-        raise UsageError(
-            f"{joined} lies outside the repository",
-            code="usage.outside-repository",
-            location=place,
-            hint="--root FOLDER says where in the repository the ingested files are",
-        )
-    return joined
 
 
 def told_levels(result: CheckResult, *, strict: bool) -> Iterator[tuple[str, Finding]]:

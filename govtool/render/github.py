@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from govtool.render.findings import reason, repository_path, summary, told_levels, way
+from govtool.render.findings import reason, summary, told_levels, way
 from govtool.render.text import printable
 
 if TYPE_CHECKING:
+    from govtool.app.checkout import Checkout
     from govtool.policy.check import CheckResult
     from govtool.policy.finding import Finding
 
 _COMMANDS = {"error": "error", "warning": "warning", "note": "notice", "unknown": "notice"}
 
 
-def workflow_commands(result: CheckResult, *, strict: bool, root: str) -> Iterator[str]:
+def workflow_commands(result: CheckResult, *, strict: bool, where: Checkout) -> Iterator[str]:
     """An annotation a finding, and one a remark; then the sentence.
 
     Raises:
@@ -24,22 +25,27 @@ def workflow_commands(result: CheckResult, *, strict: bool, root: str) -> Iterat
     for kind, finding in told_levels(result, strict=strict):
         if kind in _COMMANDS:
             title = f"{finding.rule} {finding.title}" + (" (unknown)" if kind == "unknown" else "")
-            place = _place(finding, root)
+            place = _place(finding, where)
             text = "\n".join(printable(part) for part in (way(finding), reason(finding)) if part)
             yield f"::{_COMMANDS[kind]} {place}title={_property(printable(title))}::{_data(text)}"
     for remark in result.remarks:
-        file, _, line = remark.place.rpartition(":")
         kind = "warning" if remark.severity == "warning" else "notice"
-        yield f"::{kind} file={_property(file)},line={line},title={remark.code}::{_data(printable(remark.message))}"
+        place = _policy(remark.place, where)
+        yield f"::{kind} {place}title={remark.code}::{_data(printable(remark.message))}"
     yield summary(result, strict=strict)
 
 
-def _place(finding: Finding, root: str) -> str:
+def _place(finding: Finding, where: Checkout) -> str:
     if finding.evidence is None:
-        file, _, line = finding.place.rpartition(":")
-        return f"file={_property(file)},line={line}," if not file.startswith("pack:") else ""
-    file = repository_path(finding.evidence.file, root, finding.evidence.place)
+        return _policy(finding.place, where)
+    file = where.evidence(finding.evidence.file, finding.evidence.place)
     return f"file={_property(file)},line={finding.evidence.line},"
+
+
+def _policy(place: str, where: Checkout) -> str:
+    name, _, line = place.rpartition(":")
+    file = where.written(name)
+    return f"file={_property(file)},line={line}," if file is not None else ""
 
 
 def _data(text: str) -> str:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 
 from govtool.query.impact import Impacted, ImpactResult
-from govtool.render.answer import Version, evidence_object, places, tally
+from govtool.render.answer import Version, already, evidence_object, places, tally, way
 from govtool.render.envelope import compact, envelope, json_lines
 from govtool.render.table import Column, Table, markdown, plain, to_csv
 from govtool.render.text import count
@@ -40,7 +40,7 @@ def render(form: str, result: ImpactResult, entries: Iterable[Impacted], version
                     entry.dataset,
                     " ".join(kind.label for kind in entry.kinds),
                     entry.hops,
-                    " → ".join(entry.via),
+                    way(entry.via),
                     " ".join(item.place for item in entry.evidence),
                 )
                 for entry in entries
@@ -61,6 +61,7 @@ def _body(result: ImpactResult, entries: Iterable[Impacted], version: Version) -
         "change": result.change.text if result.change else None,
         "columns": [entry_object(entry) for entry in entries],
         **({"truncated": result.truncated} if result.truncated else {}),
+        **({"unchanged": list(result.unchanged)} if result.unchanged else {}),
         "summary": {
             **{verdict.label: number for verdict, number in summary.verdicts},
             "columns": summary.columns,
@@ -100,7 +101,7 @@ def table(result: ImpactResult, version: Version) -> Table:
         Column("evidence", style="dim"),
     ]
     rows = [
-        ([] if up else [_verdict(entry)]) + [_named(entry), str(entry.hops), _via(entry), places(entry.evidence)]
+        ([] if up else [_verdict(entry)]) + [_named(entry), str(entry.hops), way(entry.via), places(entry.evidence)]
         for entry in result.columns
     ]
     return Table(
@@ -117,7 +118,9 @@ def _summary(result: ImpactResult) -> str:
     if result.direction == "up":
         return f"{count(summary.columns, 'column')} of {count(summary.datasets, 'dataset')}"
     counts = {_NOUNS[verdict.label]: number for verdict, number in summary.verdicts}
-    return ", ".join(part for part in (tally(counts), f"{summary.unaffected:,} unaffected") if part)
+    told = ", ".join(part for part in (tally(counts), f"{summary.unaffected:,} unaffected") if part)
+    idle = already(result.unchanged, result.change.to or "") if result.change else ""
+    return " · ".join(part for part in (idle, told) if part)
 
 
 def _left_off(result: ImpactResult) -> str:
@@ -130,18 +133,3 @@ def _verdict(entry: Impacted) -> str:
 
 def _named(entry: Impacted) -> str:
     return f"{entry.column} ({count(entry.columns, 'column')})" if entry.is_rows else entry.column
-
-
-def _via(entry: Impacted) -> str:
-    return " → ".join(_shortened(entry.via))
-
-
-def _shortened(labels: Sequence[str]) -> Iterator[str]:
-    """Hop by hop, with runs of the same word written once: ``copy ×3``."""
-    at = 0
-    while at < len(labels):
-        end = at
-        while end < len(labels) and labels[end] == labels[at]:
-            end += 1
-        yield labels[at] if end == at + 1 else f"{labels[at]} ×{end - at}"
-        at = end

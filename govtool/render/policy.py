@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from govtool.render.envelope import envelope, json_lines
 from govtool.render.table import Column, Table, markdown, plain
-from govtool.render.text import count, printable
+from govtool.render.text import Prose, count, printable
 
 if TYPE_CHECKING:
     from govtool.app.policy import Outcome
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 FORMATS = ("table", "plain", "json", "markdown")
 
 
-def tests(form: str, outcomes: Sequence[Outcome]) -> Iterable[str]:
+def tests(form: str, outcomes: Sequence[Outcome]) -> Prose | Iterable[str]:
     """The outcome of ``policy test``; ``json`` or lines."""
     if form == "json":
         return json_lines(
@@ -32,7 +32,7 @@ def tests(form: str, outcomes: Sequence[Outcome]) -> Iterable[str]:
                 },
             )
         )
-    return _test_lines(outcomes)
+    return Prose(_test_lines(outcomes))
 
 
 def _test_lines(outcomes: Sequence[Outcome]) -> Iterator[str]:
@@ -70,8 +70,12 @@ def remarks(form: str, found: Sequence[Remark], rules: int) -> Table | Iterable[
     return table if form == "table" else (plain if form == "plain" else markdown)(table)
 
 
-def explanation(policies: PolicySet, rules: Sequence[Placed[Rule]]) -> Iterator[str]:
+def explanation(policies: PolicySet, rules: Sequence[Placed[Rule]]) -> Prose:
     """Rules in words."""
+    return Prose(_explained(policies, rules))
+
+
+def _explained(policies: PolicySet, rules: Sequence[Placed[Rule]]) -> Iterator[str]:
     for placed in rules:
         rule = placed.value
         yield printable(f"{rule.id}  {rule.severity}  {rule.title}  {placed.place}")

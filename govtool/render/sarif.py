@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from govtool import __version__
-from govtool.render.findings import level, repository_path, sentence, way
+from govtool.render.findings import level, sentence, way
 
 if TYPE_CHECKING:
+    from govtool.app.checkout import Checkout
     from govtool.policy.check import CheckResult
     from govtool.policy.finding import Finding
     from govtool.query.evidence import Step
@@ -21,13 +22,13 @@ SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _BASE = "%SRCROOT%"
 
 
-def sarif(result: CheckResult, *, strict: bool, root: str) -> dict[str, object]:
+def sarif(result: CheckResult, *, strict: bool, where: Checkout) -> dict[str, object]:
     """The log of a check.
 
     Args:
         result: The outcome.
         strict: Whether what is unknown counts as violated.
-        root: The ingested folder, relative to the repository.
+        where: The repository, and where in it the files are.
 
     Raises:
         UsageError: A file lies outside the repository.
@@ -56,13 +57,14 @@ def sarif(result: CheckResult, *, strict: bool, root: str) -> dict[str, object]:
                     }
                 },
                 "columnKind": "unicodeCodePoints",
-                "results": [_result(f, number[f.rule], strict, root) for f in result.findings],
+                "originalUriBaseIds": {_BASE: {"uri": f"{where.top.as_uri().rstrip('/')}/"}},
+                "results": [_result(f, number[f.rule], strict, where) for f in result.findings],
             }
         ],
     }
 
 
-def _result(finding: Finding, number: int, strict: bool, root: str) -> dict[str, object]:
+def _result(finding: Finding, number: int, strict: bool, where: Checkout) -> dict[str, object]:
     open_ = finding.verdict.label == "unknown" and not strict
     last = finding.steps[-1] if finding.steps else None
     found: dict[str, Any] = {
@@ -71,14 +73,14 @@ def _result(finding: Finding, number: int, strict: bool, root: str) -> dict[str,
         "kind": "open" if open_ else "fail",
         "level": "none" if open_ else finding.severity,
         "message": {"text": f"{sentence(finding)}\n{way(finding)}"},
-        "locations": [{**_physical(finding, last, root), **_logical(finding.column)}],
+        "locations": [{**_physical(finding, last, where), **_logical(finding.column)}],
         "partialFingerprints": {"govtoolFinding/v1": finding.fingerprint},
         "properties": {"verdict": finding.verdict.label, "classes": list(finding.classes), "state": finding.state},
     }
     if len(finding.steps) > 1:
-        hops = [_hop(finding, step, root) for step in finding.steps]
+        hops = [_hop(finding, step, where) for step in finding.steps]
         found["relatedLocations"] = [{"id": i, **hop} for i, hop in enumerate(hops[:-1], 1)]
-        flows = [[_hop(finding, step, root) for step in steps] for _, steps in finding.ways if steps]
+        flows = [[_hop(finding, step, where) for step in steps] for _, steps in finding.ways if steps]
         found["codeFlows"] = [{"threadFlows": [{"locations": [{"location": hop} for hop in flow]} for flow in flows]}]
     if finding.verdict.label == "waived":
         found["suppressions"] = [
@@ -89,15 +91,17 @@ def _result(finding: Finding, number: int, strict: bool, root: str) -> dict[str,
     return found
 
 
-def _physical(finding: Finding, step: Step | None, root: str) -> dict[str, object]:
+def _physical(finding: Finding, step: Step | None, where: Checkout) -> dict[str, object]:
     """Where a step is said; the rule itself where there is none."""
     if step is not None:
-        file, line = repository_path(step.evidence.file, root, step.evidence.place), step.evidence.line
+        file, line = where.evidence(step.evidence.file, step.evidence.place), step.evidence.line
     else:
         name, _, text = finding.place.rpartition(":")
-        file, line = name, int(text) if text.isdigit() else 1
-        if file.startswith(("pack:", "/", "..")):
-            return {}
+        # GitHub refuses a whole log for one result without a place; of a pack, where its copy would lie.
+        file = (
+            where.written(name) or f"policies/{name.removeprefix('pack:').rpartition('/')[2].removesuffix('.yml')}.yml"
+        )
+        line = int(text) if text.isdigit() else 1
     return {
         "physicalLocation": {
             "artifactLocation": {"uri": quote(file), "uriBaseId": _BASE},
@@ -110,9 +114,9 @@ def _logical(name: str) -> dict[str, object]:
     return {"logicalLocations": [{"fullyQualifiedName": name, "kind": "member"}]}
 
 
-def _hop(finding: Finding, step: Step, root: str) -> dict[str, object]:
+def _hop(finding: Finding, step: Step, where: Checkout) -> dict[str, object]:
     return {
-        **_physical(finding, step, root),
+        **_physical(finding, step, where),
         **_logical(step.target),
         "message": {"text": f"{step.source} → {step.target}: {step.label}"},
     }

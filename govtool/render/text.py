@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 _UNSAFE = re.compile(
     "[\x00-\x1f\x7f-\x9f"  # C0, DEL, C1: terminal escapes start here
@@ -59,6 +61,32 @@ def fold(text: str, limit: int) -> list[str]:
         used += cells
     lines.append(line)
     return lines
+
+
+@dataclass(frozen=True, slots=True)
+class Prose:
+    """Lines for people: folded on a terminal, whole in a pipe and in a file."""
+
+    lines: Iterable[str]
+
+    def __iter__(self) -> Iterator[str]:
+        """The lines as they are."""
+        return iter(self.lines)
+
+    def folded(self, limit: int) -> Iterator[str]:
+        """Lines of at most ``limit`` cells; what goes on stands a little further in than where it began.
+
+        >>> list(Prose(["  crm.users.email ──copy──▶ stg.users.email"]).folded(32))
+        ['  crm.users.email ──copy──▶', '    stg.users.email']
+        """
+        for line in self.lines:
+            text = line.lstrip(" ")
+            indent = len(line) - len(text)
+            if width(line) <= limit:
+                yield line
+                continue
+            for number, part in enumerate(fold(text, max(limit - indent - 2, limit // 2))):
+                yield " " * (indent + (2 if number else 0)) + part
 
 
 def _break_at(line: str, least: int) -> int:

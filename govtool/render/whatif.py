@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from govtool.render.answer import Version, evidence_object, places, tally
+from govtool.render.answer import Version, already, evidence_object, places, tally, way
 from govtool.render.envelope import compact, envelope, json_lines
 from govtool.render.table import Column, Table, markdown, plain, to_csv
 from govtool.render.text import count
@@ -43,7 +43,7 @@ def render(
         header = ("verdict", "column", "dataset", "hops", "via", "cause", "evidence")
         return to_csv(
             header,
-            [(a.verdict, a.column, a.dataset, a.hops, " → ".join(a.via), a.cause, places(a.evidence)) for a in shown],
+            [(a.verdict, a.column, a.dataset, a.hops, way(a.via), a.cause, places(a.evidence)) for a in shown],
         )
     if form == "jsonl":
         return (compact(_object(a)) for a in shown)
@@ -85,6 +85,7 @@ def _body(
         "datasets": list(answer.datasets),
         "jobs": list(answer.jobs),
         "unused": list(answer.unused),
+        **({"unchanged": list(answer.unchanged)} if answer.unchanged else {}),
         "policies": policies,
         "summary": answer.counts,
         "coverage": version.coverage.counts(),
@@ -116,7 +117,8 @@ def _table(
     )
     action = answer.action + (f" to {answer.to}" if answer.to else "")
     told = tally({_NOUNS[verdict]: number for verdict, number in answer.counts.items()}) or "nothing is affected"
-    parts = [told, f"{count(len(answer.datasets), 'dataset')}, {count(len(answer.jobs), 'file')}"]
+    idle = already(answer.unchanged, answer.to or "")
+    parts = [idle, told, f"{count(len(answer.datasets), 'dataset')}, {count(len(answer.jobs), 'file')}"]
     if left:
         parts.append(f"{count(left, 'more entry', 'more entries')} (--all)")
     closing = [version.closing(*parts)]
@@ -140,7 +142,7 @@ def _table(
             Column("evidence", style="dim"),
         ),
         rows=[
-            (a.verdict, name, str(a.hops) if a.hops else "", " → ".join(a.via), a.cause, places(a.evidence))
+            (a.verdict, name, str(a.hops) if a.hops else "", way(a.via), a.cause, places(a.evidence))
             for a, name in shown
         ],
         heading=version.heading(about, f"what if: {action}"),

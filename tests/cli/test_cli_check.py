@@ -9,6 +9,8 @@ from pathlib import Path
 import jsonschema
 import pytest
 
+from govtool.app.checkout import checkout
+
 ROOT = Path(__file__).parents[2]
 SARIF = json.loads((ROOT / "tests" / "render" / "data" / "sarif-2.1.0.json").read_text())
 CHECK = json.loads((ROOT / "docs" / "schemas" / "check-1.json").read_text())
@@ -81,7 +83,9 @@ def test_several_outputs_in_one_run(warehouse, project):
     jsonschema.Draft4Validator(SARIF).validate(log)
     (result,) = [r for r in log["runs"][0]["results"] if r["ruleId"] == "PII1"]
     place = result["locations"][0]["physicalLocation"]
-    assert (place["artifactLocation"]["uri"], place["region"]["startLine"]) == ("mart.sql", 1)
+    assert place["artifactLocation"] == {"uri": "etl/mart.sql", "uriBaseId": "%SRCROOT%"}
+    assert place["region"]["startLine"] == 1
+    assert log["runs"][0]["originalUriBaseIds"] == {"%SRCROOT%": {"uri": f"{project.as_uri()}/"}}
     assert [h["physicalLocation"]["region"]["startLine"] for h in result["relatedLocations"]] == [3]
     answer = json.loads((project / "a.json").read_text())
     jsonschema.validate(answer, CHECK)
@@ -100,6 +104,50 @@ def test_github_annotates_lines_and_a_sarif_file_is_written_beside_it(warehouse,
     assert "::error file=etl/mart.sql,line=1,title=PII1 No contact data in marts::crm.users.email" in done.out
     assert json.loads((project / "check.sarif").read_text())["version"] == "2.1.0"
     assert "PII1" in (project / "summary.md").read_text()
+
+
+@pytest.mark.parametrize("below", ["", "warehouse/daily"])
+def test_annotations_name_files_by_their_path_in_the_repository(warehouse, project, monkeypatch, below):
+    """Evidence is relative to etl, policies to the working directory; GitHub wants both relative to the repository."""
+    for name in ("top", "top/.git", "top/elsewhere"):
+        (project / name).mkdir()
+    here = project / "top" / below
+    here.mkdir(parents=True, exist_ok=True)
+    for name in ("etl", "policies"):
+        (project / name).rename(here / name)
+    (project / "top" / "elsewhere" / "mart.sql").write_text("select 1;\n")  # has not the other files
+    monkeypatch.chdir(here)
+    before = f"{below}/" if below else ""
+    done = warehouse("check", "--store", str(project / ".govtool"), "--format", "github", "-o", "check.sarif")
+    assert f"::error file={before}etl/mart.sql,line=1,title=PII1 No contact data in marts" in done.out
+    assert f"file={before}policies/privacy.yml,line=" in done.out
+    (run,) = json.loads((here / "check.sarif").read_text())["runs"]
+    assert run["originalUriBaseIds"]["%SRCROOT%"]["uri"] == f"{(project / 'top').as_uri()}/"
+    uris = {
+        location["physicalLocation"]["artifactLocation"]["uri"]
+        for result in run["results"]
+        for location in (*result["locations"], *result.get("relatedLocations", ()))
+    }
+    assert uris >= {f"{before}etl/mart.sql", f"{before}policies/privacy.yml"}
+    assert all((project / "top" / uri).is_file() for uri in uris)
+
+
+def test_every_result_has_a_place_in_the_repository(warehouse):
+    """GitHub refuses a log with a result that has none."""
+    (run,) = json.loads(warehouse("check", "--policy", "pack:starter", "-f", "sarif").out)["runs"]
+    places = {r["ruleId"]: r["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] for r in run["results"]}
+    assert places["START005"] == "policies/starter.yml"
+    assert all("physicalLocation" in location for r in run["results"] for location in r["locations"])
+
+
+def test_a_file_of_which_there_are_two_keeps_the_path_of_its_evidence(tmp_path):
+    for name in ("a/x.sql", "b/x.sql", "b/y.sql", "c/z.sql", "d/z.sql"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("")
+    found = checkout({"x.sql", "y.sql", "z.sql", "gone.sql"}, at=tmp_path)
+    assert {f: found.evidence(f, "") for f in ("x.sql", "y.sql", "z.sql", "gone.sql")} == {
+        "x.sql": "b/x.sql", "y.sql": "b/y.sql", "z.sql": "z.sql", "gone.sql": "gone.sql",
+    }  # fmt: skip
 
 
 def test_a_path_outside_the_repository_is_refused(warehouse):

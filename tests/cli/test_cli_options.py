@@ -135,6 +135,28 @@ def test_what_is_offered_can_be_selected(governed, project):
         assert governed("ls", text).code == 0, text
 
 
+def test_temporary_tables_are_neither_listed_nor_offered(govtool, project):
+    govtool("init")
+    (project / "all.sql").write_text(
+        "create temporary table tmp_users as select id, email from crm.users;"
+        "create table mart.a as select email from tmp_users;"
+        "create table stg.work as select id from crm.users; drop table stg.work;"
+    )
+    (project / "scratch.sql").write_text("create temporary table t2 as select id from crm.users;")
+    for file in ("all.sql", "scratch.sql"):
+        assert govtool("ingest", "sql", file, "--dialect", "postgres").code == 0
+    govtool("index")
+    for arguments in (("ls",), ("ls", "-c"), ("ls", "**")):
+        shown = govtool(*arguments).out
+        assert "mart.a" in shown
+        assert not any(name in shown for name in ("tmp_users", "t2", "work"))
+    assert complete_selectors(None, None, "kind:") == ["kind:external", "kind:table"]
+    for typed in ("t", "tmp", "temp", "stg", "work", "tmp_users."):
+        assert not any("t2" in one or "work" in one or "users" in one for one in complete_selectors(None, None, typed))
+    for text in complete_selectors(None, None, "job:"):
+        assert govtool("ls", text).code == 0, text
+
+
 def test_without_an_index_only_what_the_policies_say(governed):
     assert complete_selectors(None, None, "class:h") == ["class:health"]
     assert complete_selectors(None, None, "run:") == []

@@ -119,13 +119,33 @@ def test_coverage_says_what_was_not_understood(govtool, etl):
     assert govtool("coverage", "--min-coverage", "70").code == 0
 
 
+def test_files_that_were_not_read_count_against_the_coverage(govtool, project):
+    govtool("init")
+    (project / "sql").mkdir()
+    (project / "sql" / "good.sql").write_text("create view a as select x from t;\n")
+    (project / "sql" / "gone.sql").symlink_to("nowhere")
+    wanted = ("ingest", "sql", "sql", "-d", "postgres")
+    too_little = govtool(*wanted, "--min-coverage", "51")
+    assert too_little.code == 3
+    assert "coverage 50.0% (1/1 statement, 1 file not read) is below the 51%" in too_little.err
+    assert govtool(*wanted, "--strict").code == 3
+    assert govtool(*wanted, "--min-coverage", "50").code == 0
+    assert govtool("coverage", "--min-coverage", "51").code == 3
+    assert govtool("coverage", "--strict").code == 3
+    assert govtool("impact", "t.x", "--min-coverage", "51").code == 3
+    assert "50.0%" in govtool("coverage").out
+    assert "50.0%" in govtool("log").out
+    (project / "sql" / "gone.sql").unlink()
+    assert govtool(*wanted, "--strict", "--min-coverage", "100").code == 0
+
+
 def test_every_answer_says_that_files_were_not_read(govtool, etl):
     govtool("init")
     (etl / "binary.sql").write_bytes(bytes(range(256)) * 9)
     (etl / "gone.sql").symlink_to("nowhere")
     done = govtool("ingest", "sql", "etl", "-d", "postgres")
     assert done.code == 0
-    assert "coverage 100.0% (3/3 statements), 2 files not read" in done.out
+    assert "coverage 60.0% (3/3 statements, 2 files not read)" in done.out
     assert "2 files not read" in govtool("coverage").out
     header, row = govtool("coverage", "-f", "csv").out.splitlines()
     assert dict(zip(header.split(","), row.split(","), strict=True))["unread"] == "2"

@@ -85,3 +85,34 @@ def test_a_pipe_gets_no_colours_and_unlimited_width(file, govtool):
 def test_json_is_never_coloured_or_folded(file):
     shown = on_a_terminal("lineage", file, "-f", "json")
     assert not ANSI.search(shown.rpartition("}\n")[0])
+
+
+POLICY = """version: 1
+name: privacy
+classes: {personal: {description: "Any data about an identified or identifiable person"}}
+classify: [{class: personal, columns: ["**.electronic_mail_address"]}]
+rules:
+  - id: PII1
+    title: No contact data of anybody in the marts of the departments that send letters
+    description: A rather long description of why it must not be there, which no terminal has the room to show in a line
+    deny: {flow: {class: personal, to: {datasets: ["mart_marketing_department.**"]}}}
+tests:
+  - name: a test with a name that is longer than what a narrow terminal shows in one line of it
+    given: {sql: "create table mart_marketing_department.a as select electronic_mail_address from crm.everybody"}
+    expect: [{rule: PII1, column: mart_marketing_department.a.electronic_mail_address}]
+"""
+
+
+@pytest.mark.parametrize("command", ["check", "policy explain", "policy test"])
+def test_prose_is_folded_on_a_terminal_and_whole_in_a_pipe(file, project, govtool, command):
+    (project / "policies").mkdir()
+    (project / "policies" / "p.yml").write_text(POLICY)
+    govtool("init")
+    govtool("ingest", "sql", file, "--dialect", "postgres")
+    whole = govtool(*command.split()).out
+    assert max(map(width, whole.splitlines())) > 80
+    for columns in (80, 60):
+        for more in ({}, {"COLUMNS": str(columns)}):
+            shown = ANSI.sub("", on_a_terminal(*command.split(), columns=columns if not more else 200, **more))
+            assert all(width(line) <= columns for line in shown.splitlines())
+            assert re.sub(r"\s", "", shown).startswith(re.sub(r"\s", "", whole))

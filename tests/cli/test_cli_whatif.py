@@ -85,3 +85,36 @@ def test_the_table(warehouse):
     ]
     assert lines[-2].startswith("2 lost · 1 dataset, 1 file · coverage")
     assert lines[-1] == "no longer used: crm.users.phone"
+
+
+@pytest.mark.parametrize("form", ["plain", "csv", "markdown"])
+def test_a_way_is_worded_as_impact_words_it(ingested, form):
+    govtool = ingested(
+        "create view b as select x from a; create view c as select x from b; create view d as select lower(x) y from c;"
+    )
+    for arguments in (("impact", "a.x", "--change", "drop"), ("whatif", "drop", "a.x")):
+        shown = govtool(*arguments, "-f", form).out
+        assert "copy ×2 → lower()" in shown
+        assert "copy → copy" not in shown
+
+
+def test_columns_that_are_not_known_are_not_counted(ingested):
+    govtool = ingested(
+        "create view b as select u.*, a.x from a join u on true; create view c as select x from b;"
+        "create view w as select u.x from u; create view d as select * from a;"
+    )
+    told = check(govtool("impact", "a.x", "--change", "drop", "-f", "json").out, "impact-1")["summary"]
+    answer, _ = ask(govtool, "drop", "a.x")
+    assert {k: v for k, v in answer["summary"].items() if k != "lost"} == {
+        k: told[k] for k in answer["summary"] if k != "lost"
+    }
+
+
+def test_the_type_that_a_column_has_already_is_no_change(warehouse):
+    done = warehouse("whatif", "retype", "crm.users.email", "--to", "TEXT")
+    assert "no change: crm.users.email is TEXT already" in done.out
+    assert check(warehouse("impact", "crm.users.email", "--change", "retype:text", "-f", "json").out, "impact-1")["unchanged"] == ["crm.users.email"]  # fmt: skip
+    assert "no change: crm.users.email is text already" in warehouse("impact", "crm.users.email", "--change", "retype:text").out  # fmt: skip
+    answer, found = ask(warehouse, "retype", "crm.users.email", "--to", "text")
+    assert (answer["unchanged"], found) == (["crm.users.email"], {})
+    assert "unchanged" not in ask(warehouse, "retype", "crm.users.email", "--to", "int")[0]

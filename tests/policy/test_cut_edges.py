@@ -6,7 +6,6 @@ The warehouse is ``fixtures/shop``, with sinks in the zones of every pack whose 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -72,7 +71,7 @@ def without(derivations: Sequence[Derivation], step: Step) -> list[Derivation]:
             return (f"{edge.source.dataset}.*", f"{target}.*") == (step.source, step.target)
         return (edge.source.text, f"{target}.{edge.target_path}") == (step.source, step.target)
 
-    kept = [replace(d, edges=tuple(e for e in d.edges if not is_cut(d.target, e))) for d in derivations]
+    kept = [d._replace(edges=tuple(e for e in d.edges if not is_cut(d.target, e))) for d in derivations]
     assert sum(len(d.edges) for d in kept) < sum(len(d.edges) for d in derivations), step
     return kept
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import threading
+from collections import defaultdict
 
 import networkx as nx
 import numpy as np
@@ -77,6 +78,16 @@ def naive(index, seeds, union_all=False) -> set:
         for _, target, data in graph.edges(data=True)
         if data["kind"] in (EdgeKind.CONDITIONAL, EdgeKind.WINDOW)
     }
+    read, tied = defaultdict(set), defaultdict(set)
+    for source, target, data in graph.edges(data=True):
+        if graph.nodes[target]["rows"]:
+            if data["kind"] is EdgeKind.READ:
+                read[data["derivation"]].add(source[0])
+            elif data["kind"] in (EdgeKind.JOIN, EdgeKind.FILTER):
+                tied[data["derivation"]].add(source[0])
+    for derivation, datasets in read.items():  # joined without a condition, rows are counted again
+        if len(datasets) > 1 and datasets - tied[derivation]:
+            groups[derivation] = None
     number = {key: i for i, key in enumerate(keys)}
     states = nx.DiGraph()
 

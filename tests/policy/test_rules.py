@@ -400,6 +400,59 @@ def test_a_large_group_shows_nothing_where_the_aggregate_takes_in_less(value, wh
     assert all(why in f.why for f in found)
 
 
+ROWS = PAY.replace(", entity: [crm.u.id]", "")
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        ("sum(salary)", True),
+        ("sum(active::int)", True),
+        ("sum(salary * active::int)", False),
+        ("sum(salary * (email = 'x')::int)", False),
+        ("sum(salary * cast(email = 'x' as int))", False),
+        ("sum(salary / nullif(id - 42, 0))", False),
+    ],
+)
+@pytest.mark.parametrize("rules", [PAY, ROWS])
+def test_what_multiplies_by_a_truth_value_takes_in_some_of_the_group(value, shown, rules):
+    text = (
+        "create table crm.u (id int, email text, team text, salary int, active boolean);"
+        f"create table share.t as select team, {value} as v from crm.u group by team having count(distinct id) >= 10"
+    )
+    assert told(checked(sql(text), policy(rules))) == ([] if shown else [("F", "share.t.v", "violated")])
+
+
+@pytest.mark.parametrize(
+    ("joined", "by_rows"),
+    [
+        ("crm.u u", True),
+        ("crm.u u join crm.d d on u.team = d.id", True),
+        ("crm.u u join crm.d d using (id)", True),
+        ("crm.u u join (select id from crm.d where id > 3) d on u.team = d.id", True),
+        ("crm.u u cross join (values (1), (2), (3)) v(n)", False),
+        ("crm.u u, (values (1), (2), (3)) v(n)", False),
+        ("crm.u u, generate_series(1, 10)", False),
+        ("crm.u u cross join (select 1 as n union all select 2) v", False),
+        ("(select u.* from crm.u u, generate_series(1, 10)) u", False),
+        ("crm.u u, v", False),
+        ("w u", False),
+        ("crm.u u cross join crm.d d", False),
+        ("crm.u u join crm.d d on true", False),
+    ],
+)
+def test_rows_that_are_joined_to_every_row_are_no_members_of_its_group(joined, by_rows):
+    text = (
+        "create table share.t as with recursive v as (select 1 as n union all select n + 1 from v where n < 10),"
+        " w as (select u.* from crm.u u cross join v)"
+        f" select u.team, sum(u.salary) as v from {joined} group by u.team having %s >= 10"
+    )
+    schema = {"crm.u": dict.fromkeys(("id", "team", "salary"), "int"), "crm.d": {"id": "int"}}
+    found = told(checked(sql(text % "count(*)", schema), policy(ROWS)))
+    assert found == ([] if by_rows else [("F", "share.t.v", "violated")])
+    assert told(checked(sql(text % "count(distinct u.id)", schema), policy(PAY))) == []
+
+
 @pytest.mark.parametrize(
     ("joined", "shown"),
     [

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import zlib
-from dataclasses import replace
 
 import pytest
 from graph_samples import DATASETS, edge, graph, random_edge, random_graph, view
@@ -86,7 +85,7 @@ def test_a_type_that_changes():
 
 def test_a_table_that_becomes_a_view():
     new = view("v", "x", "t.a -> x identity")
-    old = replace(new, target_kind="table")
+    old = new._replace(target_kind="table")
     (change,) = difference(facts(graph(old)), facts(graph(new))).changes
     assert (change.what, change.before, change.after) == ("dataset", "table", "view")
 
@@ -144,7 +143,7 @@ def script(draw):
             target_kind="temporary" if target.startswith("t") and draw(st.booleans()) else kind,
         )
         session = draw(st.sampled_from([None, None, "s"]))
-        found.append(replace(made, statement=replace(made.statement, session=session)))
+        found.append(made._replace(statement=made.statement._replace(session=session)))
     return found
 
 
@@ -157,7 +156,7 @@ def edited(draw, before):
     if draw(st.integers(0, 2)) == 0:
         after = draw(st.permutations(after))
     down = draw(st.integers(0, 3))
-    return [replace(d, statement=replace(d.statement, line=down + 2 * n)) for n, d in enumerate(after)]
+    return [d._replace(statement=d.statement._replace(line=down + 2 * n)) for n, d in enumerate(after)]
 
 
 @settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -195,15 +194,15 @@ def test_digests_see_each_thing_that_may_differ():
     one = view("v", "x:int", edge("t.a -> x transformation", functions=("lower",)))
 
     def other(**changes):
-        return replace(one, edges=(one.edges[0]._replace(**changes),))
+        return one._replace(edges=(one.edges[0]._replace(**changes),))
 
     different = [
-        replace(one, target="w"),
-        replace(one, target_kind="table"),
-        replace(one, target_kind="temporary"),
-        replace(one, columns=(OutputColumn("x", "text"),)),
-        replace(one, columns=(OutputColumn("x", "int"), OutputColumn("y"))),
-        replace(one, edges=()),
+        one._replace(target="w"),
+        one._replace(target_kind="table"),
+        one._replace(target_kind="temporary"),
+        one._replace(columns=(OutputColumn("x", "text"),)),
+        one._replace(columns=(OutputColumn("x", "int"), OutputColumn("y"))),
+        one._replace(edges=()),
         other(source=ColumnRef("t", "b")),
         other(source=ColumnRef("u", "a")),
         other(target_path="z"),
@@ -212,9 +211,9 @@ def test_digests_see_each_thing_that_may_differ():
         other(functions=("lower", "upper")),
         other(masking=True),
         other(reason="why"),
-        replace(one, edges=(*one.edges, one.edges[0]._replace(functions=()))),
+        one._replace(edges=(*one.edges, one.edges[0]._replace(functions=()))),
     ]
     assert all("v" in unlike(graph(one), graph(each)) for each in different)
-    same = replace(one, statement=replace(one.statement, line=7, fingerprint="f", file="g.sql", count=9))
-    again = replace(one, edges=(one.edges[0], one.edges[0]._replace(star=True, arm=1)))
+    same = one._replace(statement=one.statement._replace(line=7, fingerprint="f", file="g.sql", count=9))
+    again = one._replace(edges=(one.edges[0], one.edges[0]._replace(star=True, arm=1)))
     assert unlike(graph(one), graph(same)) == unlike(graph(one), graph(again)) == set()

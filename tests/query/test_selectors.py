@@ -142,3 +142,23 @@ def test_impact_of_a_selection_is_the_worst_of_its_parts():
     for column, (verdict, start) in both.items():
         assert verdict == min(each[column][0] for each in (one, other) if column in each)
         assert start in ("a.x", "a.y")
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "near"),
+    [
+        ("kind:tabel", "usage.unknown-kind", "table"),
+        ("kind:vew*", "usage.unknown-kind", "view"),
+        ("job:etl/cc.sql", "usage.unknown-job", "etl/c.sql"),
+        ("job:nothing*", "usage.unknown-job", None),
+    ],
+)
+def test_a_kind_or_job_that_nothing_is_called_is_a_typing_error(text, code, near):
+    with pytest.raises(UnknownNameError) as caught:
+        select_many(INDEX, [text])
+    assert caught.value.code == code
+    assert (near is None) or near in caught.value.nearest
+
+
+def test_a_kind_that_a_graph_may_have_and_has_not_selects_nothing():
+    assert not select_many(INDEX, ["kind:materialized_view"])

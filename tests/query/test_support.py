@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -128,7 +127,7 @@ def graph_with_arms(draw):
     """A random graph whose edges belong to arms, in part."""
     arms = st.sampled_from([0, 0, 4097, 4098, 8193, 8194])
     return [
-        replace(made, edges=tuple(edge._replace(arm=draw(arms)) for edge in made.edges))
+        made._replace(edges=tuple(edge._replace(arm=draw(arms)) for edge in made.edges))
         for made in draw(random_graph())
     ]
 

@@ -63,7 +63,7 @@ def derive(state: State, texts: Mapping[str, str], previous: Iterable[Derivation
     """
     deriver = _Deriver(state, texts, previous)
     found = deriver.run()
-    statements = [replace(d, statement=replace(d.statement, source=source)) for d in found]
+    statements = [d._replace(statement=d.statement._replace(source=source)) for d in found]
     return Derived(
         tuple(statements),
         tuple(dict.fromkeys((*state.rejects(), *deriver.notes, *sql_facet.diagnostics_of(found)))),
@@ -221,7 +221,7 @@ class _Deriver:
         paths = sorted(columns.get(old, set()) | {column.path for column in derivation.columns})
         complete = derivation.columns_complete or bool(self.fields.get(old, Fields()).columns)
         edges = copied(old, paths, complete=complete)
-        return replace(derivation, edges=edges, status="understood" if complete else "partial")
+        return derivation._replace(edges=edges, status="understood" if complete else "partial")
 
     def _aliases(self, columns: Mapping[str, set[str]]) -> list[Derivation]:
         """Two names of one dataset: each is a copy of the other, column by column."""
@@ -304,8 +304,7 @@ def _dataset_span(registers: Registers) -> tuple[str, str]:
 def _attempted(derivation: Derivation) -> Derivation:
     """What a run that failed set out to do: it may have added to its target, and replaced or removed nothing."""
     note = Diagnostic("failed-run", "warning", "no run that said this succeeded", derivation.statement.file, 1)
-    return replace(
-        derivation,
+    return derivation._replace(
         mode="append" if derivation.mode == "replace" else derivation.mode,
         status="partial",
         diagnostics=(*derivation.diagnostics, replace(note, target=derivation.target)),
@@ -314,19 +313,18 @@ def _attempted(derivation: Derivation) -> Derivation:
 
 def _unseen(derivation: Derivation) -> Derivation:
     """A derivation without its times, as it was when it was made."""
-    statement = replace(derivation.statement, source="", run=None, first_seen=None, last_seen=None, count=1)
-    return replace(derivation, statement=statement)
+    statement = derivation.statement._replace(source="", run=None, first_seen=None, last_seen=None, count=1)
+    return derivation._replace(statement=statement)
 
 
 def _finish(seen: _Seen) -> Derivation:
-    statement = replace(
-        seen.derivation.statement,
+    statement = seen.derivation.statement._replace(
         run=seen.run,
         first_seen=seen.first or None,
         last_seen=seen.last or None,
         count=max(1, seen.count),
     )
-    return replace(seen.derivation, statement=statement)
+    return seen.derivation._replace(statement=statement)
 
 
 def _order(derivation: Derivation) -> tuple[str, ...]:

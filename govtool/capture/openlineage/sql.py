@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from govtool.capture.openlineage.events import Event, Part
 from govtool.capture.openlineage.identity import DatasetName, Fields, scheme_of
@@ -164,9 +164,8 @@ class _Namer:
             ref = ColumnRef(source.id, self.column(source.id, edge.source.path))
             edges.append(edge._replace(source=ref, target_path=self.column(target.id, edge.target_path)))
         columns = tuple(c._replace(path=self.column(target.id, c.path)) for c in derivation.columns)
-        statement = replace(derivation.statement, session=sql.digest)
-        return replace(
-            derivation,
+        statement = derivation.statement._replace(session=sql.digest)
+        return derivation._replace(
             target=target.id,
             target_kind=kind,
             namespace=target.namespace,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from govtool.capture.openlineage.edges import EXTRA, Lineage, Resolver, column_lineage, explicit_lineage
@@ -195,9 +195,9 @@ def _lifecycle(name: DatasetName, facets: Mapping[str, Value], base: Statement, 
     change = facet.get("lifecycleStateChange") if isinstance(facet, Mapping) else None
     kind = context.kinds.get(name.id, "table")
     if change == "DROP":
-        return Derivation(name.id, kind, "drop", replace(base, kind="drop"), namespace=name.namespace)
+        return Derivation(name.id, kind, "drop", base._replace(kind="drop"), namespace=name.namespace)
     if change == "TRUNCATE":
-        return Derivation(name.id, kind, "delete", replace(base, kind="truncate"), namespace=name.namespace)
+        return Derivation(name.id, kind, "delete", base._replace(kind="truncate"), namespace=name.namespace)
     if change != "RENAME" or not isinstance(facet, Mapping):
         return None
     previous = facet.get("previousIdentifier")
@@ -215,7 +215,7 @@ def _lifecycle(name: DatasetName, facets: Mapping[str, Value], base: Statement, 
         name.id,
         kind,
         "rename",
-        replace(base, kind="rename"),
+        base._replace(kind="rename"),
         tuple(OutputColumn(*column) for column in fields.columns),
         bool(columns),
         copied(before.id, columns, complete=bool(columns)),

@@ -43,7 +43,7 @@ def named(executed: Executed, script: str, source: str) -> Executed:
     made = executed.derivation
     if made is not None:
         notes = tuple(replace(note, file=note.file or script, line=note.line or 1) for note in made.diagnostics)
-        made = replace(_from(made, script, source), diagnostics=notes)
+        made = _from(made, script, source)._replace(diagnostics=notes)
     breaks = tuple(
         replace(note, file=note.file or script, target=note.target or target or None) for note in executed.run.breaks
     )
@@ -57,7 +57,7 @@ def named(executed: Executed, script: str, source: str) -> Executed:
 
 
 def _from(made: Derivation, script: str, source: str) -> Derivation:
-    return replace(made, statement=replace(made.statement, file=script, source=source))
+    return made._replace(statement=made.statement._replace(file=script, source=source))
 
 
 def attempted(made: Derivation, status: str) -> Derivation:
@@ -66,8 +66,7 @@ def attempted(made: Derivation, status: str) -> Derivation:
     code = "failed-run" if status in told else "unfinished-run"
     text = told.get(status, "no event tells how the run ended")
     note = Diagnostic(code, "warning", text, target=made.target)
-    return replace(
-        made,
+    return made._replace(
         mode="append" if made.mode == "replace" and made.target_kind != "query" else made.mode,
         status="partial",
         diagnostics=(*made.diagnostics, note),

@@ -22,15 +22,21 @@ from govtool.capture.sql.scripts.branches import exclusive
 from govtool.capture.sql.scripts.statement import ParsedStatement
 from govtool.capture.sql.scripts.trees import Shelf, parse_again, release
 from govtool.capture.sql.states import ScriptState, StatementState
-from govtool.capture.sql.walk.dependencies import Interner
+from govtool.capture.sql.variables import assigning, live
+from govtool.capture.sql.walk.assignments import Assignment
+from govtool.capture.sql.walk.dependencies import Deps, Interner
 from govtool.capture.sql.walk.functions import type_text
 from govtool.capture.sql.walk.relation import TableInfo, starred
-from govtool.capture.sql.walk.state import Inline
+from govtool.capture.sql.walk.state import Inline, Returned, Value
 from govtool.capture.sql.walk.statements import StatementWalk
 from govtool.capture.sql.walk.writes import Write
 from govtool.model import Diagnostic
 
 _NONE: Final[frozenset[str]] = frozenset()
+
+MAX_ROUNDS: Final = 40
+"""How often a loop is walked for the sake of values that come round; chains of functions are cut before."""
+
 _NOTHING: Final = ParsedStatement(None, "", 1, 1, "ignored", "")
 
 
@@ -48,6 +54,10 @@ class Batch(Definitions):
         self._used: dict[str, set[str]] = {}
         self._described: Usage = {}
         self.usage_seen = 0
+        self.circular: dict[int, ScriptState] = {}
+        """Scripts in whose loops a variable comes from itself."""
+        self._settled: dict[int, int] = {}
+        """By script, how many of its assignments were walked in their order."""
         self.later: dict[str, list[Callable[[], None]]] = {}
         """By relation: adds the script that defines it, which is not rendered yet."""
         if knowledge is not None:
@@ -238,6 +248,58 @@ class Batch(Definitions):
         """Return how many columns usage has shown so far; it only grows."""
         return sum(map(len, self._used.values()))
 
+    # ---- script variables --------------------------------------------------------------------------------
+
+    def variable(self, name: str, statement: StatementState) -> list[Value] | None:
+        """Return what a script variable may be where a statement stands; None if the name stands for none."""
+        found = assigning(name, statement)
+        if found is None:
+            return None
+        self._settle_before(statement)
+        values: list[Value] = []
+        for other in found:
+            if not self.settle(other):
+                self.circular[id(statement.script)] = statement.script
+            values += [w.value for w in other.writes if isinstance(w, Assignment) and w.value.name == name]
+        return values
+
+    def _settle_before(self, statement: StatementState) -> None:
+        """Walk the assignments before a statement in their order, so that none waits for a long row of others."""
+        script = statement.script
+        key = id(script)
+        at = self._settled.get(key, 0)
+        while at < len(script.assignments) and script.assignments[at].index < statement.index:
+            self._settled[key] = at + 1
+            self.settle(script.assignments[at])
+            at = self._settled[key]
+
+    def returned(self, name: str) -> Returned | None:
+        """Return the rows of a table function whose body is a block."""
+        statements = self.returning.get(name) or self.returning.get(name.rsplit(".", 1)[-1])
+        if not statements:
+            return None
+        found = Returned([])
+        for statement in statements:
+            args = statement.tree.args if statement.tree is not None else {}
+            if args.get("signature"):
+                found = found._replace(columns=args.get("columns") or (), row=args.get("row") or "")
+            elif self.settle(statement):
+                found.values.extend([w.value for w in statement.writes if isinstance(w, Assignment)])
+        return found if found.values else None
+
+    def settle_loops(self) -> None:
+        """Walk scripts again in which values come round in loops, until no variable becomes more."""
+        for script in list(self.circular.values()):
+            for _ in range(MAX_ROUNDS):
+                before = [_says(statement) for statement in script.assignments]
+                for statement in script.assignments:
+                    self.walk_again(statement)
+                if [_says(statement) for statement in script.assignments] == before:
+                    break
+            for statement in script.statements:
+                if statement.tree is not None and type(statement.tree) is not nodes.Set:
+                    self.walk_again(statement)
+
     # ---- the walk --------------------------------------------------------------------------------------
 
     def settle(self, statement: StatementState) -> bool:
@@ -290,9 +352,12 @@ class Batch(Definitions):
             walk.parameters = frozenset(variables.get(None, ())) | frozenset(
                 variables.get(statement.parsed.routine, ())
             )
+        if statement.script.assignments:
+            known = live(statement)
+            walk.variables = True
+            walk.parameters |= frozenset(known) if walk.dialect != "snowflake" else _NONE
         if isinstance(tree, nodes.Declare):
             self._declared(tree, statement)
-            return
         statement.writes = walk.statement(tree)
         for write in statement.writes:
             if not write.target and write.kind == "select" and statement.relation:
@@ -329,7 +394,8 @@ class Batch(Definitions):
         return self._info(write.target, columns, complete=complete)
 
     def _declared(self, tree: exp.Declare, statement: StatementState) -> None:
-        for item, name in zip(tree.expressions, self._variables(tree, statement), strict=False):
+        tables = [item for item in tree.expressions if isinstance(item.args.get("kind"), nodes.Schema)]
+        for item, name in zip(tables, self._variables(tree, statement), strict=False):
             columns: dict[str, str | None] = {
                 column_name(column.this, statement.script.dialect): None
                 for column in item.args["kind"].expressions
@@ -370,6 +436,12 @@ class _Here:
     def table_name(self, node: exp.Table) -> str:
         return self.batch.table_name(node, self.statement)
 
+    def returned(self, name: str) -> Returned | None:
+        return self.batch.returned(name) if self.batch.returning else None
+
+    def variable(self, name: str) -> list[Value] | None:
+        return self.batch.variable(name, self.statement)
+
     def function(self, name: str) -> Inline | None:
         functions = self.batch.functions
         if not functions:
@@ -378,6 +450,10 @@ class _Here:
         if found is None and "." in name:
             found = functions.get(name.rsplit(".", 1)[-1])
         return found
+
+
+def _says(statement: StatementState) -> list[tuple[str, list[Deps], list[int]]]:
+    return [(w.value.name, w.output.deps, sorted(w.rows)) for w in statement.writes if isinstance(w, Assignment)]
 
 
 def _index(statement: StatementState) -> int:

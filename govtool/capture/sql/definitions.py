@@ -19,6 +19,8 @@ class Definitions(Relations):
     def __init__(self, schema: Mapping[str, Mapping[str, str | None]]) -> None:
         super().__init__(schema)
         self.functions: dict[str, Inline] = {}
+        self.returning: dict[str, list[StatementState]] = {}
+        """The statements that return the rows of a table function, and the one that says how they are called."""
         self._fillers: dict[str, list[StatementState]] = {}
         self._alters: dict[str, list[StatementState]] = {}
 
@@ -27,12 +29,17 @@ class Definitions(Relations):
         if tree is None:
             return
         table: exp.Expr | None = None
-        if isinstance(tree, nodes.Create) and tree.args.get("properties"):
-            if any(
-                isinstance(p, (nodes.TemporaryProperty, nodes.VolatileProperty))
-                for p in tree.args["properties"].expressions
-            ):
-                table = tree.this
+        if isinstance(tree, nodes.Create):
+            properties = tree.args.get("properties")
+            if properties:
+                for item in properties.expressions:
+                    if isinstance(item, (nodes.TemporaryProperty, nodes.VolatileProperty)):
+                        table = tree.this
+            elif str(tree.args.get("kind")).upper() == "TABLE":
+                named = tree.this.this if isinstance(tree.this, nodes.Schema) else tree.this
+                # Redshift, and T-SQL read as another dialect
+                if isinstance(named, nodes.Table) and named.name.startswith("#"):
+                    table = named
         elif (
             isinstance(tree, nodes.Select)
             and tree.args.get("into") is not None
@@ -41,7 +48,12 @@ class Definitions(Relations):
             table = tree.args["into"].this
         elif isinstance(tree, nodes.Cache) and tree.args.get("expression") is not None:
             table = tree.this
+        elif isinstance(tree, nodes.Set):
+            statement.script.assignments.append(statement)
+            if tree.args.get("returns"):
+                self.returning.setdefault(tree.args["returns"].lower(), []).append(statement)
         elif isinstance(tree, nodes.Declare):
+            statement.script.assignments.append(statement)
             for item in tree.expressions:
                 names = [
                     n for n in (item.this if isinstance(item.this, list) else [item.this]) if isinstance(n, nodes.Expr)
@@ -50,13 +62,9 @@ class Definitions(Relations):
                     statement.script.temporary.update(f"@{n.name.lower()}" for n in names)
                 else:
                     known = statement.script.variables.setdefault(statement.parsed.routine, set())
-                    known.update(column_name(n, statement.script.dialect) for n in names)
-        elif isinstance(tree, nodes.Create) and str(tree.args.get("kind")).upper() == "TABLE":
-            named = tree.this.this if isinstance(tree.this, nodes.Schema) else tree.this
-            if isinstance(named, nodes.Table) and named.name.startswith(
-                "#"
-            ):  # Redshift, and T-SQL read as another dialect
-                table = named
+                    # @id is no column: it hides none of the name
+                    plain = [n for n in names if not isinstance(n, nodes.Parameter)]
+                    known.update(column_name(n, statement.script.dialect) for n in plain)
         if isinstance(table, nodes.Schema):
             table = table.this
         if isinstance(table, nodes.Table) and isinstance(table.this, nodes.Identifier):
@@ -104,8 +112,8 @@ class Definitions(Relations):
             for item in tree.expressions:
                 insert = item.this if isinstance(item, nodes.ConditionalInsert) else item
                 fills.append(self._target(insert.this, statement))
-        statement.defines = tuple(name for name in defines if name)
-        statement.fills = tuple(name for name in fills if name)
+        statement.defines = tuple([name for name in defines if name])
+        statement.fills = tuple([name for name in fills if name])
         for name in statement.defines:
             self._definers.setdefault(name, []).append(statement)
         for name in statement.fills:

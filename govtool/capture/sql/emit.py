@@ -39,7 +39,13 @@ from govtool.model.copies import copied
 from govtool.model.functions import is_masking
 from govtool.names import DEFAULT_NAMESPACE, dataset_id
 
+# Compiled, a constant of a module is read without looking anything up.
 _KINDS: Final = tuple(EdgeKind)
+_READ: Final = EdgeKind.READ
+_EDGE: Final = Edge
+_COLUMN: Final = OutputColumn
+_REF: Final = ColumnRef
+_ROWS: Final = ROWS
 _new: Final[Callable[..., Any]] = tuple.__new__
 """Makes a named tuple in a third of the time of its constructor; for what there is much of."""
 
@@ -51,13 +57,16 @@ class Emitter:
         self.batch = batch
         self.interner: Interner = batch.interner
         self.namespace = namespace
+        self.is_default = namespace == DEFAULT_NAMESPACE
+        """Whether datasets are called in the graph as they are here."""
         self.evidence = evidence
         self._refs: dict[int, ColumnRef] = {}
+        """Columns as the graph calls them, where that is another name."""
         self._masking: dict[int, bool] = {}
 
     def dataset(self, name: str) -> str:
         """Return the graph's id of a dataset name of this ingest."""
-        if self.namespace == DEFAULT_NAMESPACE or name.startswith("query:"):
+        if self.is_default or name.startswith("query:"):
             return name
         return dataset_id(name, self.namespace)
 
@@ -66,7 +75,7 @@ class Emitter:
         write = draft.write
         evidence = self.evidence(draft.statement, write)
         if write.bounds:
-            evidence = replace(evidence, min_group_of=self._counted(draft))
+            evidence = evidence._replace(min_group_of=self._counted(draft))
         if draft.mode == "rename":
             return self._renamed(draft, evidence)
         target = draft.target
@@ -76,28 +85,29 @@ class Emitter:
             target = f"query:{named_by.fingerprint}"
         names = write.output.names
         types = write.output.types
+        columns: list[OutputColumn] = []
         edges: list[Edge] = []
         unclear: dict[str, list[int]] = {}
-        edge = self._edge
-        for name, deps in zip(names, write.output.deps, strict=True):
-            for dep in deps:
+        for position, name in enumerate(names):
+            columns.append(_new(_COLUMN, (name, types.get(position) if types else None)))
+            for dep in write.output.deps[position]:
                 if dep & KIND_MASK == OPAQUE:
                     unclear.setdefault(name, []).append(dep)
                 else:
-                    edges.append(edge(dep, name))
+                    edges.append(self._edge(dep, name))
         for dep in write.rows:
             if dep & KIND_MASK == OPAQUE:
-                unclear.setdefault(ROWS, []).append(dep)
+                unclear.setdefault(_ROWS, []).append(dep)
             else:
-                edges.append(edge(dep, ROWS))
+                edges.append(self._edge(dep, _ROWS))
         diagnostics: list[Diagnostic] = []
         for path, opaque in unclear.items():
             edges.extend(self._opaque_edges(opaque, path, target, draft, diagnostics))
         edges.extend(self._open_stars(write, target, draft, diagnostics))
-        for name, arms in (*write.reads.items(), *[(name, EVERYWHERE) for name in write.dataset_reads]):
-            source = ColumnRef(self.dataset(name), ROWS)
-            for arm in arms:
-                edges.append(Edge(source, ROWS, EdgeKind.READ, arm=arm >> ARM_SHIFT))
+        for name, arms in write.reads.items():
+            self._read(name, arms, edges)
+        for name in write.dataset_reads:
+            self._read(name, EVERYWHERE, edges)
         if unclear or write.output.open or len(set(names)) < len(names):
             edges = list(dict.fromkeys(edges))
         if draft.bound:
@@ -110,18 +120,22 @@ class Emitter:
                     notes.append(note)
         complete = not write.output.open
         partial = not complete or any(n.severity != "info" for n in notes)
-        return Derivation(
-            target=self.dataset(target),
-            target_kind=draft.target_kind,
-            mode=draft.mode,
-            statement=evidence,
-            columns=tuple([_new(OutputColumn, (name, types.get(i))) for i, name in enumerate(names)]),
-            columns_complete=complete,
-            edges=tuple(edges),
-            status="partial" if partial else "understood",
-            diagnostics=tuple(notes),
-            namespace=self.namespace,
+        derivation: Derivation = _new(
+            Derivation,
+            (
+                self.dataset(target),
+                draft.target_kind,
+                draft.mode,
+                evidence,
+                tuple(columns),
+                complete,
+                tuple(edges),
+                "partial" if partial else "understood",
+                tuple(notes),
+                self.namespace,
+            ),
         )
+        return derivation
 
     def _counted(self, draft: Draft) -> tuple[Counted, ...]:
         """What each bound on the size of groups counts."""
@@ -169,26 +183,34 @@ class Emitter:
 
     def _edge(self, dep: int, target_path: str) -> Edge:
         chain = (dep & CHAIN_MASK) >> CHAIN_SHIFT
-        masking = self._masking.get(chain)
-        if masking is None:
-            masking = self._masking[chain] = is_masking(self.interner.chains[chain])
-        number = dep >> REF_SHIFT
-        ref = self._refs.get(number) or self._ref(number)
+        functions: tuple[str, ...] = ()
+        masking = False
+        if chain:
+            functions = self.interner.chains[chain]
+            known = self._masking.get(chain)
+            if known is None:
+                known = self._masking[chain] = is_masking(functions)
+            masking = known
+        ref = self._ref(dep >> REF_SHIFT)
         arm = (dep & ARM_MASK) >> ARM_SHIFT
         kind = _KINDS[dep & KIND_MASK]
-        edge: Edge = _new(
-            Edge, (ref, target_path, kind, self.interner.chains[chain], dep & STAR != 0, arm, masking, None)
-        )
+        edge: Edge = _new(_EDGE, (ref, target_path, kind, functions, dep & STAR != 0, arm, masking, None))
         return edge
 
+    def _read(self, name: str, arms: tuple[int, ...], edges: list[Edge]) -> None:
+        """Add an edge for each arm in which the rows of a dataset flow."""
+        source: ColumnRef = _new(_REF, (self.dataset(name), _ROWS))
+        for arm in arms:
+            edges.append(_new(_EDGE, (source, _ROWS, _READ, (), False, arm >> ARM_SHIFT, False, None)))
+
     def _ref(self, number: int) -> ColumnRef:
+        ref = self.interner.refs[number]
+        if self.is_default:
+            return ref
         found = self._refs.get(number)
         if found is None:
-            found = self.interner.refs[number]
-            dataset = self.dataset(found.dataset)
-            if dataset != found.dataset:
-                found = ColumnRef(dataset, found.path)
-            self._refs[number] = found
+            dataset = self.dataset(ref.dataset)
+            found = self._refs[number] = ref if dataset == ref.dataset else ColumnRef(dataset, ref.path)
         return found
 
     def _opaque_edges(

@@ -23,21 +23,41 @@ def inline_function(tree: exp.Expr, dialect: str) -> Inline | None:
     )
     properties = tree.args["properties"].expressions if tree.args.get("properties") else []
     language = next((p.this.name.lower() for p in properties if isinstance(p, nodes.LanguageProperty)), "sql")
-    if language != "sql":
+    if language != "sql" and not (language == "plpgsql" and isinstance(tree.args.get("expression"), nodes.Query)):
         return None
+    definitions = [d for d in signature.expressions if isinstance(d, nodes.ColumnDef)]
+    handed_out = [d for d in definitions if _mode(d) != "in"]
     parameters = tuple(_part(d, dialect) for d in signature.expressions if isinstance(d, nodes.Identifier)) or tuple(
-        fold(d.this.name, quoted=bool(d.this.args.get("quoted")), dialect=dialect)
-        for d in signature.expressions
-        if isinstance(d, nodes.ColumnDef)
+        [_column(d, dialect) for d in definitions if _mode(d) != "out"]
     )
-    returns_table = any(isinstance(p, nodes.ReturnsProperty) and p.args.get("is_table") for p in properties)
+    returns = next((p for p in properties if isinstance(p, nodes.ReturnsProperty) and p.args.get("is_table")), None)
+    returns_table = returns is not None or len(handed_out) > 1
+    columns = tuple([_column(d, dialect) for d in handed_out])
+    row = ""
+    if returns is not None:
+        if isinstance(returns.this, nodes.Schema):
+            columns = tuple([_column(d, dialect) for d in returns.this.expressions if isinstance(d, nodes.ColumnDef)])
+        elif isinstance(returns.this, nodes.Table):
+            row = returns.this.sql(dialect or None)
     body = _body(tree.args.get("expression"), dialect)
     if body is None:
         return None
     is_table = returns_table or (
         isinstance(body, nodes.Query) and dialect == "bigquery" and not isinstance(tree.expression, nodes.Paren)
     )
-    return Inline(name, parameters, body, is_table)
+    return Inline(name, parameters, body, is_table, columns, row)
+
+
+def _column(definition: exp.Expr, dialect: str) -> str:
+    return fold(definition.this.name, quoted=bool(definition.this.args.get("quoted")), dialect=dialect)
+
+
+def _mode(definition: exp.Expr) -> str:
+    """Whether a parameter hands a value ``in``, ``out`` or both ways."""
+    for constraint in definition.args.get("constraints") or ():
+        if isinstance(constraint, exp.InOutColumnConstraint) and constraint.args.get("output"):
+            return "inout" if constraint.args.get("input_") else "out"
+    return "in"
 
 
 def _part(part: exp.Expr, dialect: str) -> str:

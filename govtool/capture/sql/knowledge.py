@@ -51,7 +51,7 @@ class Knowledge:
                 "tables": {name: [list(t.columns.items()), t.complete] for name, t in sorted(self.tables.items())},
                 "defined": sorted(self.defined),
                 "functions": {
-                    name: [f.name, f.parameters, serde.dump(f.body), f.is_table]
+                    name: [f.name, f.parameters, serde.dump(f.body), f.is_table, f.columns, f.row]
                     for name, f in sorted(self.functions.items())
                 },
                 "used": usage_to_value(self.used),
@@ -68,8 +68,8 @@ class Knowledge:
             {name: KnownTable(dict(columns), complete) for name, (columns, complete) in value["tables"].items()},
             frozenset(value["defined"]),
             {
-                key: Inline(name, tuple(parameters), cast(exp.Expr, serde.load(body)), is_table)
-                for key, (name, parameters, body, is_table) in value["functions"].items()
+                key: Inline(name, tuple(parameters), cast(exp.Expr, serde.load(body)), is_table, tuple(columns), row)
+                for key, (name, parameters, body, is_table, columns, row) in value["functions"].items()
             },
             usage_of_value(value["used"]),
             usage_of_value(value["described"]),

@@ -21,6 +21,7 @@ COLUMN: typing.Final = TokenType.COLUMN
 COMMA: typing.Final = TokenType.COMMA
 CREATE: typing.Final = TokenType.CREATE
 DASH: typing.Final = TokenType.DASH
+DECLARE: typing.Final = TokenType.DECLARE
 DEFAULT: typing.Final = TokenType.DEFAULT
 DOT: typing.Final = TokenType.DOT
 DPIPE: typing.Final = TokenType.DPIPE

@@ -155,6 +155,7 @@ SHA2Digest: typing.Final = exp.SHA2Digest
 Schema: typing.Final = exp.Schema
 Select: typing.Final = exp.Select
 SessionParameter: typing.Final = exp.SessionParameter
+Set: typing.Final = exp.Set
 SetOperation: typing.Final = exp.SetOperation
 Slice: typing.Final = exp.Slice
 Split: typing.Final = exp.Split

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from sqlglot import exp
 
 from govtool.capture.sql import nodes
 from govtool.capture.sql.states import ScriptState, StatementState
-from govtool.capture.sql.walk.relation import file_name
+from govtool.capture.sql.walk.relation import file_name, named_table
 from govtool.names import fold, join_name, split_name
 
 DEFAULT_SCHEMAS: Final = {"tsql": "dbo", "fabric": "dbo", "snowflake": "public"}
 """What stands between a catalog and a table where nothing is written: ``db..t``."""
 
 FILE_FORMATS: Final = frozenset({"parquet", "delta", "csv", "json", "orc", "avro", "text", "iceberg", "binaryfile"})
+
+_plain_parts: Final[dict[str, dict[str, str]]] = {}
+"""Folded unquoted parts of names by dialect, shared by all batches of the process."""
 
 
 class Relations:
@@ -29,7 +32,10 @@ class Relations:
         """What written table names mean, by all that decides about it."""
 
     def _part(self, identifier: exp.Expr, dialect: str) -> str:
-        return fold(identifier.name, quoted=bool(identifier.args.get("quoted")), dialect=dialect, table=True)
+        text = identifier.args.get("this")
+        if identifier.args.get("quoted") or not isinstance(text, str):
+            return fold(identifier.name, quoted=bool(identifier.args.get("quoted")), dialect=dialect, table=True)
+        return _plain_part(text, dialect)
 
     def _temporary(self, name: str, script: ScriptState) -> str:
         if name.startswith('"#'):  # T-SQL and Redshift: the mark is not part of the name
@@ -40,29 +46,35 @@ class Relations:
         """Return the canonical id of a written table name at a statement; empty if it is not a plain name."""
         args = node.args
         this = args.get("this")
-        # The common case, a name of one or two parts without quotes, has a key of strings.
-        key: object = None
-        if this.__class__ is nodes.Identifier:
-            inner = this.args
-            if not inner.get("quoted") and not inner.get("temporary"):
-                db = args.get("db")
-                if db is None:
-                    key = inner["this"]
-                elif db.__class__ is nodes.Identifier and args.get("catalog") is None and not db.args.get("quoted"):
-                    key = (db.args["this"], inner["this"])
         names = statement.names
         if names is None:
             names = statement.names = self._names.setdefault(statement.naming, {})
-        if key is not None:
-            known = names.get(key)
-            if known is not None:
-                return known
+        # The common case, a name of one or two parts without quotes, has a key of strings.
+        if type(this) is nodes.Identifier and args.get("catalog") is None:
+            inner = this.args
+            if not inner.get("quoted") and not inner.get("temporary"):
+                db = args.get("db")
+                written: tuple[str, ...] = ()
+                if db is None:
+                    written = (inner["this"],)
+                elif type(db) is nodes.Identifier:
+                    outer = db.args
+                    if not outer.get("quoted"):
+                        written = (outer["this"], inner["this"])
+                if written:
+                    plain = names.get(written)
+                    if plain is None:
+                        plain = names[written] = self._plain_name(written, statement)
+                    return plain
         script = statement.script
         if isinstance(this, nodes.Parameter):
             name = f"@{this.name.lower()}"
             return self._temporary(name, script) if name in script.temporary else ""
         if isinstance(this, nodes.Var):
             return file_name(this.name)
+        if isinstance(this, nodes.DynamicIdentifier) and isinstance(this.this, nodes.Literal):  # identifier('s.t')
+            named = named_table(this.this.name, script.dialect)
+            return self.table_name(named, statement) if named is not None else ""
         catalog = args.get("catalog")
         parts: list[exp.Expr]
         if not isinstance(this, nodes.Identifier) or args.get("db"):
@@ -74,19 +86,22 @@ class Relations:
             parts = [this]
         if not parts or not all([isinstance(part, nodes.Identifier) for part in parts]):  # noqa: C419
             return ""
-        written = tuple([(part.args["this"], bool(part.args.get("quoted"))) for part in parts])
+        quoted = tuple([(part.args["this"], bool(part.args.get("quoted"))) for part in parts])
         temporary = bool(this.args.get("temporary")) if isinstance(this, nodes.Identifier) else False
-        if key is None:
-            key = (written, temporary)
+        key = (quoted, temporary)
         found = names.get(key)
         if found is None:
             found = names[key] = self._resolve_name(
-                [self._part(p, script.dialect) for p in parts], written, statement, temporary
+                [self._part(p, script.dialect) for p in parts], [part for part, _ in quoted], statement, temporary
             )
         return found
 
+    def _plain_name(self, written: tuple[str, ...], statement: StatementState) -> str:
+        dialect = statement.script.dialect
+        return self._resolve_name([_plain_part(part, dialect) for part in written], written, statement, False)
+
     def _resolve_name(
-        self, names: list[str], written: tuple[tuple[str, bool], ...], statement: StatementState, temporary: bool
+        self, names: list[str], written: Sequence[str], statement: StatementState, temporary: bool
     ) -> str:
         script = statement.script
         if len(names) == 1 and (names[0] in script.temporary or temporary):
@@ -95,8 +110,8 @@ class Relations:
             return self._temporary(names[2], script)
         if len(names) == 2 and names[0] in ("pg_temp", "session", "_session") and names[1] in script.temporary:
             return self._temporary(names[1], script)
-        if len(names) == 2 and written[0][0].lower() in FILE_FORMATS and ("/" in written[1][0]):
-            return file_name(written[1][0])
+        if len(names) == 2 and written[0].lower() in FILE_FORMATS and "/" in written[1]:
+            return file_name(written[1])
         if len(names) == 1:
             for schema in statement.path:
                 candidate = self._qualified([schema, names[0]], statement)
@@ -124,6 +139,16 @@ class Relations:
         if isinstance(node, nodes.Schema):
             node = node.this
         return self.table_name(node, statement) if isinstance(node, nodes.Table) else ""
+
+
+def _plain_part(text: str, dialect: str) -> str:
+    plain = _plain_parts.get(dialect)
+    if plain is None:
+        plain = _plain_parts[dialect] = {}
+    folded = plain.get(text)
+    if folded is None:
+        folded = plain[text] = fold(text, dialect=dialect, table=True)
+    return folded
 
 
 def column_name(node: exp.Expr, dialect: str) -> str:

@@ -8,6 +8,7 @@ from sqlglot import exp
 
 from govtool.capture.sql import nodes
 from govtool.capture.sql.logged import LoggedStatement
+from govtool.capture.sql.scripts.reaching import Live
 from govtool.capture.sql.scripts.statement import ParsedStatement
 from govtool.capture.sql.walk.relation import TableInfo
 from govtool.capture.sql.walk.writes import Write
@@ -27,6 +28,10 @@ class ScriptState:
         self.temporary: set[str] = set()
         self.variables: dict[str | None, set[str]] = {}
         """Names of script variables (under None) and of each routine's parameters: not columns."""
+        self.assignments: list[StatementState] = []
+        """Statements that declare or assign script variables."""
+        self.live: dict[int, Live] | None = None
+        """Which of them may be in force, by statement; made when first asked for."""
         self.logged = logged
         """It comes from a query log."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -108,8 +107,8 @@ def test_bare_queries_are_left_out_and_counted():
 
 def test_runs_have_uuids():
     (made,) = extract([Script("q.sql", "insert into b select x from a")], Options(source="s")).derivations
-    ran = replace(
-        made, statement=replace(made.statement, run="query-17", first_seen="2026-11-01", last_seen="2026-11-02")
+    ran = made._replace(
+        statement=made.statement._replace(run="query-17", first_seen="2026-11-01", last_seen="2026-11-02")
     )
     events = export([ran], time=TIME).events
     assert [e["eventType"] for e in events if "run" in e] == ["START", "COMPLETE"]

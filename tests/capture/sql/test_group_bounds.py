@@ -68,3 +68,29 @@ def test_a_row_that_is_counted_bounds_no_column_of_it() -> None:
     sql = "SELECT count(*) AS n FROM t HAVING count(DISTINCT (a, b)) >= 5"
     (derivation,) = extract([Script("a.sql", sql)], Options(dialect="postgres")).derivations
     assert [(b.at_least, b.what, b.columns) for b in derivation.statement.min_group_of] == [(5, "distinct", ())]
+
+
+@pytest.mark.parametrize(
+    ("from_", "bound"),
+    [
+        ("t", 5),
+        ("t JOIN u ON t.c = u.c", 5),
+        ("t, (SELECT x FROM u) q", 5),
+        ("t CROSS JOIN (VALUES (1), (2)) v(n)", None),
+        ("t, unnest(ARRAY[1, 2]) n", None),
+        ("t, LATERAL generate_series(1, 3) n", None),
+        ("(t CROSS JOIN (VALUES (1), (2)) v(n))", None),
+        ("(SELECT t.* FROM t, generate_series(1, 3)) t", None),
+        ("t, n", None),
+        ("w t", None),
+        ("unnest(ARRAY[1, 2]) t(b, a)", 5),
+    ],
+)
+def test_a_count_of_rows_says_nothing_where_rows_are_joined_that_are_made_in_place(
+    from_: str, bound: int | None
+) -> None:
+    ctes = "WITH n AS (SELECT 1 AS n UNION ALL SELECT 2), w AS (SELECT t.* FROM t, n)"
+    select = f"{ctes} SELECT t.b, sum(t.a) FROM {from_} GROUP BY t.b HAVING"
+    assert min_group(f"{select} count(*) >= 5") == bound
+    assert min_group(f"{select} count(t.a) >= 5") == bound
+    assert min_group(f"{select} count(DISTINCT t.a) >= 5") == 5

@@ -8,8 +8,6 @@ from collections.abc import Iterator
 import pytest
 from lineage_cases import Case, load_cases, run_case
 from sqlglot import exp
-from sqlglot.tokenizer_core import Token
-from sqlglot.tokens import Tokenizer
 
 from govtool.capture.sql.extract import Extraction, Options, extract
 from govtool.capture.sql.files import Script
@@ -95,14 +93,15 @@ def test_a_tree_that_was_parsed_again_is_freed_at_once(monkeypatch: pytest.Monke
 
 def test_the_tokens_of_one_window_are_all_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes: list[int] = []
-    tokenizer = type(lexer("postgres").tokenizer)
-    tokenize = tokenizer.tokenize
+    scanner = lexer("postgres").scanner
+    assert scanner is not None
+    find = scanner._find
 
-    def noted(self: Tokenizer, text: str) -> list[Token]:
+    def noted(text: str, start: int = 0) -> list[str]:
         sizes.append(len(text))
-        return tokenize(self, text)
+        return find(text, start)
 
-    monkeypatch.setattr(tokenizer, "tokenize", noted)
+    monkeypatch.setattr(scanner, "_find", noted)
     monkeypatch.setattr(script, "WINDOW", 1_000)
     found = parse_script("SELECT a FROM t;\n" * 1_000, "postgres")
     assert len(found) == 1_000

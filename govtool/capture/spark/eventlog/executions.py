@@ -220,7 +220,7 @@ class Interpreter:
             target = write.place.id
             places[target] = joined(places.get(target), write.place)
             made = _without_itself(self._derivation(write, plan, root, target, notes))
-            made = replace(made, statement=replace(made.statement, run=f"{made.statement.run}{suffix}"))
+            made = made._replace(statement=made.statement._replace(run=f"{made.statement.run}{suffix}"))
         elif plan.unplaced:
             note = Diagnostic("break.target", "warning", "the plan does not tell where it writes to")
             notes.append(note)
@@ -261,7 +261,7 @@ class Interpreter:
             return Executed(run, "", None, "opaque" if notes else "ignored")
         made = definition(defined, self._statement(defined.kind, plan, root)) if defined.mode else None
         if made is not None and notes:
-            made = _noted(replace(made, columns_complete=False), list(notes))
+            made = _noted(made._replace(columns_complete=False), list(notes))
         places = {each.id: each for each in (place, defined.source) if each is not None}
         outcome = made.status if made is not None and not notes else "opaque" if notes else "ignored"
         return Executed(run, place.id, made, outcome, places)
@@ -289,7 +289,7 @@ class Interpreter:
         )
         made = _noted(made, [note for note in notes if note not in plan.flow.breaks])
         if not plan.flow.columns and columns:
-            made = replace(made, columns_complete=False, status="partial")
+            made = made._replace(columns_complete=False, status="partial")
         return made
 
     def _statement(self, kind: str, plan: PlanText, root: Execution) -> Statement:
@@ -319,7 +319,7 @@ def _noted(made: Derivation, notes: list[Diagnostic]) -> Derivation:
     extra = tuple(replace(note, target=note.target or made.target) for note in notes)
     worse = any(note.severity != "info" for note in extra)
     diagnostics = tuple(dict.fromkeys((*made.diagnostics, *extra)))
-    return replace(made, diagnostics=diagnostics, status="partial" if worse else made.status)
+    return made._replace(diagnostics=diagnostics, status="partial" if worse else made.status)
 
 
 def _without_itself(made: Derivation) -> Derivation:
@@ -333,7 +333,7 @@ def _without_itself(made: Derivation) -> Derivation:
         or edge.kind not in (EdgeKind.IDENTITY, EdgeKind.READ)
         or (edge.kind is EdgeKind.IDENTITY and edge.source.path != edge.target_path)
     )
-    return replace(made, edges=kept)
+    return made._replace(edges=kept)
 
 
 def _is_inference(execution: Execution) -> bool:

@@ -148,7 +148,7 @@ class Gathered:
     def _say(self, derivation: Derivation) -> None:
         """What was said before is counted; unless something else was put in its place meanwhile."""
         statement = derivation.statement
-        plain = replace(derivation, statement=replace(statement, run=None, first_seen=None, last_seen=None))
+        plain = derivation._replace(statement=statement._replace(run=None, first_seen=None, last_seen=None))
         place = (derivation.target, statement.file)
         key = _key(plain)
         known = self._known.get(key)
@@ -181,8 +181,8 @@ class Gathered:
                 for column in derivation.columns:
                     self.columns.setdefault(derivation.target, {})[column.path] = column.type
                 continue
-            plain = replace(
-                derivation, statement=replace(statement, run=None, first_seen=None, last_seen=None, count=1)
+            plain = derivation._replace(
+                statement=statement._replace(run=None, first_seen=None, last_seen=None, count=1)
             )
             seen = Seen(
                 plain, statement.first_seen or "", statement.last_seen or "", statement.run, max(1, statement.count)
@@ -196,14 +196,13 @@ class Gathered:
         found = []
         for seen in self.seen:
             if seen.derivation is not None:
-                statement = replace(
-                    seen.derivation.statement,
+                statement = seen.derivation.statement._replace(
                     first_seen=seen.first or None,
                     last_seen=seen.last or None,
                     run=seen.run,
                     count=seen.count,
                 )
-                found.append(replace(seen.derivation, statement=statement))
+                found.append(seen.derivation._replace(statement=statement))
         columns = {dataset: dict(known) for dataset, known in self.columns.items()}
         for derivation in found:
             known = columns.setdefault(derivation.target, {})

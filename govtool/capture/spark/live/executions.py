@@ -239,7 +239,7 @@ class Interpreter:
             kind, names = "insert", None
         target = place.id
         normal = f"{kind} {save} {target}\n{text.normal}"
-        statement = replace(self._statement(kind, normal, line, run_id), how=PLAN_TEXT)
+        statement = self._statement(kind, normal, line, run_id)._replace(how=PLAN_TEXT)
         written = Written(place, kind, save, mode, names)
         made = self._derivation(text.flow, target, written, statement)
         if status != "complete":

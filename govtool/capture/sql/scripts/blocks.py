@@ -16,7 +16,7 @@ from sqlglot.tokenizer_core import Token
 
 from govtool.capture.sql import marks
 from govtool.capture.sql.lexer import STRING_TYPES, closing, find_word, word, word_set
-from govtool.capture.sql.scripts import dynamic, routines
+from govtool.capture.sql.scripts import assignments, bindings, dynamic, outputs, routines, table_functions, variables
 from govtool.capture.sql.scripts.branches import Branches
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ _STATEMENTS = word_set(
     PERFORM EXIT CONTINUE BREAK"""
 )
 _NO_ASSIGNMENT = frozenset({"SET", "UPDATE", "INSERT", "MERGE", "DELETE", "ALTER", "COPY"})
+_MODIFYING = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE"})
 
 IGNORED = word_set(
     """COMMIT ROLLBACK SAVEPOINT RELEASE GRANT REVOKE DENY PRINT RAISE RAISERROR THROW SIGNAL RESIGNAL LEAVE ITERATE
@@ -65,6 +66,12 @@ class Flow:
     package: bool = False
     """In a package: after a routine's block comes the next declaration."""
     branches: Branches = field(default_factory=Branches)
+    names: list[str] = field(default_factory=list)
+    """Variables of a block that is no routine's: they end with it."""
+    header: list[Token] = field(default_factory=list)
+    """The head of T-SQL's inline table function, whose body is the next statement."""
+    returns: tuple[str, str] = ("", "")
+    """The table variable that T-SQL's table function returns, and what it is called among those of other functions."""
 
 
 def ignored(head: str) -> bool:
@@ -74,6 +81,8 @@ def ignored(head: str) -> bool:
 
 def flatten(reader: ScriptReader, tokens: list[Token]) -> None:
     """Strip the control flow from one piece, and read the statement behind it."""
+    if reader.flow.returns[0]:
+        tokens = table_functions.renamed(tokens, *reader.flow.returns)
     while tokens:
         head = word(tokens[0])
         reader.flow.branches.follows(head)
@@ -159,6 +168,8 @@ def _end(reader: ScriptReader, tokens: list[Token]) -> list[Token] | None:
         else:
             flow.branches.end_block(flow.depth)
         flow.depth -= 1
+        if flow.depth == 0 and flow.names:
+            variables.end(reader, tokens[:1])
         if flow.depth == 0 and flow.package:
             flow.declarations = True
         elif flow.depth == 0 and flow.owner:
@@ -247,12 +258,19 @@ def _for(reader: ScriptReader, tokens: list[Token]) -> list[Token] | None:
     index = find_word(tokens, {"DO", "LOOP"}, 1)
     if index < 0:
         return tokens
-    start = find_word(tokens[:index], {"IN", "FOR"}, 1)
-    if start >= 0:
-        _query(reader, tokens[start + 1 : index])
+    if not assignments.looped(reader, tokens, index):
+        start = find_word(tokens[:index], {"IN", "FOR"}, 1)
+        if start >= 0:
+            _query(reader, tokens[start + 1 : index])
     reader.flow.inside = True
     _branch(reader, "loop")
     return tokens[index + 1 :] or None
+
+
+def _forall(reader: ScriptReader, tokens: list[Token]) -> list[Token] | None:
+    """Oracle's ``FORALL i IN low .. high [SAVE EXCEPTIONS] statement``."""
+    index = find_word(tokens, _MODIFYING | {"EXECUTE"}, 1)
+    return tokens[index:] if index > 0 else tokens
 
 
 def _until(reader: ScriptReader, tokens: list[Token]) -> list[Token] | None:
@@ -277,13 +295,33 @@ def _declare(reader: ScriptReader, tokens: list[Token]) -> list[Token] | None:
         return tokens[1:] or None
     cursor = find_word(tokens, {"CURSOR"}, 1)
     if cursor > 0:
-        _query(reader, tokens[cursor + 1 :])
+        _cursor(reader, tokens, variables.targets_of(tokens[1:2], name), tokens[cursor + 1 :])
         return None
     return tokens
 
 
+def _cursor(reader: ScriptReader, tokens: list[Token], targets: list[variables.Target], rest: list[Token]) -> None:
+    """A cursor is a variable that holds the rows of its query, or those of another variable."""
+    start = next((i for i, t in enumerate(rest) if word(t) in _QUERY), -1)
+    if start >= 0:
+        value = rest[start:]
+        if start and rest[start - 1].token_type == marks.L_PAREN:
+            value = rest[start : max(closing(rest, start - 1), start + 1)]
+        variables.assign_query(reader, targets, value)
+        return
+    of = find_word(rest, {"FOR"})
+    if 0 <= of < len(rest) - 1:
+        variables.assign_tokens(reader, tokens, targets, rest[of + 1 :], head="declare")
+    else:
+        variables.declare(reader, tokens, targets)
+
+
 def _return(reader: ScriptReader, tokens: list[Token]) -> list[Token] | None:
     second = word(tokens[1]) if len(tokens) > 1 else ""
+    if reader.flow.header and table_functions.inline(reader, tokens):
+        return None
+    if reader.routine is not None and table_functions.returned(reader, tokens, second):
+        return None
     if second == "QUERY":
         if len(tokens) > 2 and word(tokens[2]) == "EXECUTE":
             return tokens[2:]
@@ -298,10 +336,19 @@ def _return(reader: ScriptReader, tokens: list[Token]) -> list[Token] | None:
 
 def _open(reader: ScriptReader, tokens: list[Token]) -> list[Token] | None:
     index = find_word(tokens, {"FOR"}, 1)
-    if index < 0 or not _has_query(tokens[index:]):
+    if index < 1:
         reader.add(tokens, None, "ignored")
         return None
-    return tokens[index + 1 :]
+    targets = variables.targets_of(tokens[1:index], reader.lex.name)
+    value = tokens[index + 1 :]
+    if variables.is_query(value):
+        variables.assign_query(reader, targets, value)
+        return None
+    if value and word(value[0]) == "EXECUTE":
+        bindings.assign_dynamic(reader, tokens, targets, value)
+        return value
+    variables.assign_tokens(reader, tokens, targets, value)
+    return None
 
 
 def _perform(reader: ScriptReader, tokens: list[Token]) -> list[Token] | None:
@@ -328,6 +375,7 @@ _STRIPPERS = {
     "WHILE": _while,
     "FOR": _for,
     "FOREACH": _for,
+    "FORALL": _forall,
     "UNTIL": _until,
     "DECLARE": _declare,
     "RETURN": _return,
@@ -349,57 +397,8 @@ def _query(reader: ScriptReader, tokens: list[Token]) -> None:
             end = len(tokens)
             if index and tokens[index - 1].token_type == marks.L_PAREN:
                 end = max(closing(tokens, index - 1), index + 1)
-            reader.statement(without_variables(reader, tokens[index:end]))
+            reader.statement(assignments.into(reader, tokens[index:end])[0])
             return
-
-
-def without_variables(reader: ScriptReader, tokens: list[Token]) -> list[Token]:
-    """A query of a routine without its ``INTO variable, …`` clause (in T-SQL, INTO makes a table and stays)."""
-    if (
-        reader.lex.name in ("tsql", "fabric")
-        or not reader.flow.inside
-        or word(tokens[0]) not in ("SELECT", "WITH", "FETCH")
-    ):
-        return tokens
-    index = find_word(tokens, {"INTO"}, 1)
-    if index < 0 or word(tokens[index - 1]) in ("INSERT", "MERGE"):
-        return tokens
-    end = index + 1
-    if end < len(tokens) and word(tokens[end]) == "STRICT":
-        end += 1
-    while end < len(tokens) and word(tokens[end]) not in (
-        "FROM",
-        "WHERE",
-        "GROUP",
-        "ORDER",
-        "LIMIT",
-        "USING",
-        "HAVING",
-        "UNION",
-    ):
-        kind = tokens[end].token_type
-        if kind != marks.COMMA and end + 1 < len(tokens) and _names(tokens[end + 1]) and not _joins(tokens, end):
-            end += 1
-            break
-        end += 1
-    start = index
-    if word(tokens[index - 1]) == "COLLECT" and index > 1 and word(tokens[index - 2]) == "BULK":
-        start = index - 2
-    return tokens[:start] + tokens[end:]
-
-
-def _names(token: Token) -> bool:
-    return token.token_type not in (
-        marks.COMMA,
-        marks.DOT,
-        marks.COLON,
-        marks.PARAMETER,
-        marks.L_BRACKET,
-    )
-
-
-def _joins(tokens: list[Token], index: int) -> bool:
-    return tokens[index].token_type in (marks.DOT, marks.COLON, marks.PARAMETER)
 
 
 def _statement(reader: ScriptReader, tokens: list[Token]) -> None:
@@ -411,53 +410,101 @@ def _statement(reader: ScriptReader, tokens: list[Token]) -> None:
         return
     if dynamic.read(reader, tokens, head):
         return
-    if head in ("SELECT", "WITH") and flow.inside:
-        reader.statement(without_variables(reader, tokens))
+    if head in ("SELECT", "WITH"):
+        if not assignments.selected(reader, tokens):
+            reader.statement(tokens)
+        return
+    if head == "FETCH" and assignments.fetched(reader, tokens):
         return
     if ignored(head) and not (head == "CACHE" and _has_query(tokens)):
         reader.add(tokens, None, "ignored")
         return
-    if head == "LET":
-        assigned = _assignment(tokens)
-        if assigned is not None:
-            _assigned(reader, tokens, assigned)
-            return
+    if head == "SET" and assignments.set_(reader, tokens):
+        return
+    if head == "LET" and _let(reader, tokens):
+        return
     if flow.inside or reader.lex.name in ("snowflake", "oracle"):
         assigned = None if head in _NO_ASSIGNMENT else _assignment(tokens)
         if assigned is not None:
-            _assigned(reader, tokens, assigned)
+            _assigned(reader, tokens, tokens[: assigned - 1], assigned)
             return
+        if head in _MODIFYING and assignments.returned(reader, tokens):
+            return
+    if head in _MODIFYING and reader.lex.name in variables.TSQL and outputs.changed(reader, tokens):
+        return
+    if flow.returns[0] and (tree := reader.attempt(tokens)) is not None:  # its text does not say what is returned
+        reader.add(tokens, tree, "parsed")
+        return
     reader.statement(tokens)
+
+
+def _let(reader: ScriptReader, tokens: list[Token]) -> bool:
+    """Snowflake's ``LET v [type] := value``, ``LET c CURSOR FOR query``, ``LET r RESULTSET := (query)``."""
+    cursor = find_word(tokens, {"CURSOR"}, 2)
+    if cursor > 0:
+        _cursor(reader, tokens, variables.targets_of(tokens[1:2], reader.lex.name), tokens[cursor + 1 :])
+        return True
+    assigned = _assignment(tokens)
+    if assigned is None:
+        assigned = 1 + find_word(tokens, {"DEFAULT"}, 2)
+    if assigned < 2:
+        return False
+    _assigned(reader, tokens, tokens[1:2], assigned)
+    return True
 
 
 def _assignment(tokens: list[Token]) -> int | None:
     """Where the value of ``name := value`` begins."""
-    for index, token in enumerate(tokens[1:12], 1):
-        if token.token_type == marks.COLON_EQ:
-            return index + 1
-        if token.token_type in STRING_TYPES:
-            return None
+    for index in range(1, min(len(tokens), 12)):
+        if tokens[index].token_type == marks.COLON_EQ:
+            named = [token.token_type in STRING_TYPES for token in tokens[1:index]]
+            return None if True in named else index + 1
     return None
 
 
-def _assigned(reader: ScriptReader, tokens: list[Token], start: int) -> None:
-    if _has_query(tokens[start:]):
-        _query(reader, tokens[start:])
-    else:
+def _assigned(reader: ScriptReader, tokens: list[Token], left: list[Token], start: int) -> None:
+    targets = variables.targets_of(left, reader.lex.name)
+    value = tokens[start:]
+    if not value or not targets or not targets[0].name:
         reader.add(tokens, None, "ignored", head="assignment")
+        return
+    inner = value[1 : closing(value, 0)] if value[0].token_type == marks.L_PAREN else value
+    if inner and word(inner[0]) == "EXECUTE":  # a result set of dynamic SQL
+        bindings.assign_dynamic(reader, tokens, targets, inner)
+        flatten(reader, inner)
+        return
+    if _has_query(value) and not variables.is_query(value):
+        _query(reader, value)
+    variables.assign_tokens(reader, tokens, targets, value, shown=True, head="assignment")
 
 
 def _declaration(reader: ScriptReader, tokens: list[Token]) -> None:
     """``name type [:= value]`` or ``name CURSOR FOR query`` of a declaration section, or a routine of a package."""
-    if word(tokens[0]) in ("PROCEDURE", "FUNCTION"):
+    head = word(tokens[0])
+    if head in ("PROCEDURE", "FUNCTION"):
         body = find_word(tokens, {"IS", "AS"}, 1)
         if body < 0:
             reader.add(tokens, None, "ignored", head="declare")
             return
-        reader.add(tokens[:body], None, "ignored", head=f"create {word(tokens[0]).lower()}")
+        reader.add(tokens[:body], None, "ignored", head=f"create {head.lower()}")
         flatten(reader, tokens[body + 1 :])
         return
-    if _has_query(tokens):
-        _query(reader, tokens)
-    else:
+    cursor = find_word(tokens, {"CURSOR"})
+    if cursor >= 0:
+        name = tokens[1:2] if cursor == 0 else tokens[:1]  # Oracle writes CURSOR first
+        targets = variables.targets_of(name, reader.lex.name)
+        _cursor(reader, tokens, targets, tokens[cursor + 1 :])
+        variables.declared(reader, targets)
+        return
+    if head in ("TYPE", "SUBTYPE", "PRAGMA"):
         reader.add(tokens, None, "ignored", head="declare")
+        return
+    targets = variables.targets_of(tokens[:1], reader.lex.name)
+    start = _assignment(tokens) or 1 + find_word(tokens, {"DEFAULT"}, 1)
+    if start < 2:
+        start = 1 + next((i for i, t in enumerate(tokens[1:12], 1) if t.token_type == marks.EQ), -1)
+    if start > 1 and start < len(tokens):
+        _assigned(reader, tokens, tokens[:1], start)
+        variables.declared(reader, targets)
+    else:
+        variables.declare(reader, tokens, targets)

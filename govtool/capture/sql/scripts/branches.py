@@ -25,6 +25,8 @@ class Arm(NamedTuple):
     """It is taken where no other arm is: with it one of the arms always is."""
     loops: bool = False
     """It may be taken again."""
+    handler: bool = False
+    """It is taken from anywhere: an exception handler."""
 
 
 Path = tuple[Arm, ...]
@@ -74,7 +76,10 @@ class Branches:
         if self._path is None:
             self._path = (
                 *self.outer,
-                *(Arm(item.branch, item.number, item.rest, item.kind == "loop") for item in self.open),
+                *(
+                    Arm(item.branch, item.number, item.rest, item.kind == "loop", item.kind == "handler")
+                    for item in self.open
+                ),
             )
         return self._path
 

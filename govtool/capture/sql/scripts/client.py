@@ -70,7 +70,8 @@ def clean(text: str, dialect: str) -> Cleaned:
     batches: list[int] = []
     databases: list[tuple[int, str]] = []
     included: list[tuple[int, str]] = []
-    # Substrings first: a search for lines that may begin with any of these costs half a parse.
+    # Substrings first: a search for lines that may begin with any of these costs half a parse. And before these, single
+    # characters, which are found ten times as fast.
     if dialect in _PSQL_DIALECTS and ("\\" in text or "stdin" in lower):
         text = _psql(text, databases, included)
     if dialect in _DELIMITER_DIALECTS:
@@ -79,11 +80,11 @@ def clean(text: str, dialect: str) -> Cleaned:
         if dialect and "source " in lower:
             text = _SOURCE.sub(_including(included), text)
     if dialect in _GO_DIALECTS:
-        if ":r" in lower or ":setvar" in lower or ":on" in lower or ":connect" in lower:
+        if ":" in text and (":r" in lower or ":setvar" in lower or ":on" in lower or ":connect" in lower):
             text = _SQLCMD.sub(_blank, text)
         if dialect or "\ngo" in lower or lower.startswith("go"):
             text = _GO.sub(_separator(batches), text)
-    if dialect in _SLASH_DIALECTS and ("/\n" in text or "/\r" in text or text.endswith("/")):
+    if dialect in _SLASH_DIALECTS and "/" in text and ("/\n" in text or "/\r" in text or text.endswith("/")):
         if dialect:
             text = _SLASH.sub(_separator(batches), text)
         elif _LINE_OF_SLASH.search(text):

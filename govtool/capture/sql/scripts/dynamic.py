@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from sqlglot import exp
 from sqlglot.tokenizer_core import Token
 
 from govtool.capture.sql import marks
-from govtool.capture.sql.lexer import STRING_TYPES, closing, word
+from govtool.capture.sql.lexer import STRING_TYPES, closing, find_word, word
+from govtool.capture.sql.scripts import bindings, variables
 from govtool.capture.sql.scripts.rewrites import renamed
+from govtool.capture.sql.scripts.trees import parse_again
 
 if TYPE_CHECKING:
     from govtool.capture.sql.scripts.script import ScriptReader
@@ -106,14 +109,70 @@ def _constant(reader: ScriptReader, tokens: list[Token], start: int, head: str) 
     joined = bool(parts) and (
         index >= end or tail in ("INTO", "USING", "AT", "AS", "") or tokens[index].token_type == marks.COMMA
     )
+    targets = _targets(reader, tokens, index)
     if not joined or (index < end and tokens[index].token_type in _JOINS):
         _opaque(reader, tokens, head)
+        variables.unknown(reader, tokens, targets, "dynamic SQL", head="assignment")
         return
     first = parts[0]
     text = "".join(part.text for part in parts)
     offset = reader.text.find(text[:40], first.start, first.end + 1)
     reader.add(tokens, None, "ignored", head=head)
+    if reader.lex.name in variables.TSQL:
+        bindings.hand_over(reader, tokens[index:])
+    given = bindings.using(reader, tokens)
+    start = len(reader.statements)
     reader.body(text, first, offset if offset >= 0 else first.start, None)
+    if given:
+        for number in range(start, len(reader.statements)):
+            _bind(reader, number, given)
+    if targets:
+        _kept(reader, tokens, targets, text, given)
+
+
+def _bind(reader: ScriptReader, number: int, given: dict[str, exp.Expr]) -> None:
+    """Put what USING gives into a statement, whose tree has to be kept from here on."""
+    statement = reader.statements[number]
+    tree = statement.tree
+    if statement.parked:
+        tree = parse_again(statement.text, statement.column, reader.lex.name)
+        reader.statements[number] = statement._replace(tree=tree, parked=False)
+    if tree is not None:
+        bindings.bind(tree, given)
+
+
+def _targets(reader: ScriptReader, tokens: list[Token], start: int) -> list[variables.Target]:
+    """The variables that dynamic SQL gives values: ``INTO a, b``, and parameters with OUTPUT."""
+    dialect = reader.lex.name
+    if dialect in variables.TSQL:
+        return bindings.outputs(tokens, dialect)
+    at = find_word(tokens, {"INTO"}, start)
+    if at < 0:
+        return []
+    end = find_word(tokens, {"USING"}, at)
+    first = at + 1 + (at + 1 < len(tokens) and word(tokens[at + 1]) == "STRICT")
+    return variables.targets_of(tokens[first : end if end > 0 else len(tokens)], dialect)
+
+
+def _kept(
+    reader: ScriptReader,
+    tokens: list[Token],
+    targets: list[variables.Target],
+    text: str,
+    given: dict[str, exp.Expr],
+) -> None:
+    """What a constant statement answers goes into variables; T-SQL's are set inside, perhaps by another name."""
+    if reader.lex.name in variables.TSQL:
+        for target, inner in bindings.renamed_outputs(tokens, reader.lex.name):
+            if inner != target.name:
+                variables.fetch(reader, tokens, [target], inner, head="assignment")
+        return
+    tree = bindings.constant_query(reader, text)
+    if tree is not None:
+        bindings.bind(tree, given)
+        variables.assign(reader, tokens, targets, tree, quiet=True, head="assignment")
+    else:
+        variables.unknown(reader, tokens, targets, "dynamic SQL", head="assignment")
 
 
 def _opaque(reader: ScriptReader, tokens: list[Token], head: str) -> None:
@@ -124,3 +183,4 @@ def _opaque(reader: ScriptReader, tokens: list[Token], head: str) -> None:
 def _called(reader: ScriptReader, tokens: list[Token], head: str) -> None:
     message = "calls a routine: what it writes is read where it is defined"
     reader.add(tokens, None, "ignored", reader.diagnostic("opaque", "info", message, tokens[0]), head=head)
+    bindings.called(reader, tokens)

@@ -9,6 +9,7 @@ from sqlglot.tokenizer_core import Token
 
 from govtool.capture.sql import marks
 from govtool.capture.sql.lexer import STRING_TYPES, closing, find_word, word
+from govtool.capture.sql.scripts import table_functions
 from govtool.names import fold, join_name
 
 if TYPE_CHECKING:
@@ -42,16 +43,20 @@ def create(reader: ScriptReader, tokens: list[Token]) -> list[Token] | None:
         reader.statement(tokens)
         return None
     head = f"create {kind.lower()}"
+    returns = find_word(tokens[:body], {"RETURNS"}, after) if kind == "FUNCTION" else -1
+    signature = table_functions.signature(reader, tokens, returns, after, name) if kind == "FUNCTION" else None
     if tokens[body].token_type in STRING_TYPES:
         token = tokens[body]
-        reader.add(tokens, None, "ignored", head=head)
+        reader.add(tokens, signature, "ignored", head=head)
         text = token.text
         offset = reader.text.find(text[:40], token.start, token.end + 1)
         reader.body(text, token, offset if offset >= 0 else token.start, name)
         return None
-    reader.add(tokens[:body], None, "ignored", head=head)
+    reader.add(tokens[:body], signature, "ignored", head=head)
     reader.routine = name
     flow = reader.flow
+    if returns > 0 and reader.lex.name in ("tsql", "fabric"):
+        table_functions.begin(reader, tokens, returns, name)
     flow.inside = True
     flow.owner = reader.lex.name not in ("tsql", "fabric")
     first = word(tokens[body])
@@ -194,7 +199,7 @@ def _expression_body(reader: ScriptReader, tokens: list[Token], start: int) -> b
     """Read a SQL function whose body is one expression or query, so that calls of it can be inlined."""
     if find_word(tokens, {"BEGIN"}, start) >= 0:
         return False
-    tree = reader.attempt(tokens)
+    tree = reader.attempt(tokens) or table_functions.set_returning(reader, tokens, start)
     if not isinstance(tree, exp.Create):
         return False
     body = tree.args.get("expression")
@@ -216,7 +221,7 @@ def _expression_body(reader: ScriptReader, tokens: list[Token], start: int) -> b
 def _single(reader: ScriptReader, text: str) -> exp.Expr | None:
     """The tree of a text that is one query or expression; None for anything else."""
     try:
-        tokens = reader.lex.tokenize(text)
+        tokens = table_functions.only_query(reader.lex.tokenize(text))
         while tokens and tokens[-1].token_type == marks.SEMICOLON:
             tokens.pop()
         if not tokens or any(t.token_type == marks.SEMICOLON for t in tokens) or word(tokens[0]) in _BODY:

@@ -10,7 +10,6 @@ where a part of it carries lineage, and is reported otherwise. Nothing is droppe
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -18,7 +17,7 @@ from sqlglot import exp
 from sqlglot.errors import TokenError
 from sqlglot.tokenizer_core import Token
 
-from govtool.capture.sql import marks
+from govtool.capture.sql import marks, nodes
 from govtool.capture.sql.lexer import Lexer, lexer, word
 from govtool.capture.sql.scripts import blocks, rescue, session
 from govtool.capture.sql.scripts.branches import Branches
@@ -225,10 +224,17 @@ class ScriptReader(Places):
         offset = text.find(";")
         if text.count(";") * 8 > len(tokens):
             return [i for i, token in enumerate(tokens) if token.token_type == marks.SEMICOLON]
+        low = 0
         while offset >= 0:
-            index = bisect_right(tokens, offset, key=_start) - 1
-            if index >= 0 and tokens[index].start == offset and tokens[index].token_type == marks.SEMICOLON:
-                found.append(index)
+            high = len(tokens)
+            while low < high:  # the first token behind the offset
+                middle = (low + high) // 2
+                if tokens[middle].start <= offset:
+                    low = middle + 1
+                else:
+                    high = middle
+            if low and tokens[low - 1].start == offset and tokens[low - 1].token_type == marks.SEMICOLON:
+                found.append(low - 1)
             offset = text.find(";", offset + 1)
         return found
 
@@ -237,7 +243,7 @@ class ScriptReader(Places):
         while self.connections and self.connections[0][0] <= tokens[0].start:
             _, name = self.connections.pop(0)
             self._connect(name, tokens[0])
-        if not self.flow.inside and word(tokens[0]) in DIRECT and self.lex.name not in _UNSEPARATED:
+        if not self.flow.inside and word(tokens[0]) in DIRECT and self.lex.name not in _CLOSELY:
             self.statement(tokens)
             return
         pieces = split_statements(tokens) if self.lex.name in _UNSEPARATED else [tokens]
@@ -264,10 +270,10 @@ class ScriptReader(Places):
             return
         if tree is None:
             return
-        if tree.__class__ is exp.Command:
+        if type(tree) is nodes.Command:
             rescue.command(self, tokens)
             return
-        if isinstance(tree, _EXPRESSIONS) and not self._may_be_call(tokens, tree):
+        if type(tree) not in _WHOLE and isinstance(tree, _EXPRESSIONS) and not self._may_be_call(tokens, tree):
             self.add(tokens, None, "failed", self.diagnostic("parse-error", "error", "not a SQL statement", tokens[0]))
             return
         self.add(tokens, tree, "parsed")
@@ -321,7 +327,7 @@ class ScriptReader(Places):
             tree = self.lex.parse(tokens, self.text)
         except Exception:
             return None
-        return None if tree.__class__ is exp.Command else tree
+        return None if type(tree) is nodes.Command else tree
 
     def add(
         self,
@@ -391,12 +397,13 @@ class ScriptReader(Places):
 
 
 _UNSEPARATED = frozenset({"tsql", "fabric"})
+_CLOSELY = _UNSEPARATED | {"mysql", "singlestore", "doris", "starrocks"}
+"""Dialects whose SELECT may give variables their values anywhere."""
 _EXPRESSIONS = (exp.Condition, exp.Alias, exp.Tuple, exp.Star, exp.Interval)
 """What the parser makes of text that begins like no statement."""
 
-
-def _start(token: Token) -> int:
-    return token.start
+_WHOLE: Final = frozenset({exp.Select, exp.Create, exp.Insert, exp.Update, exp.Delete, exp.Merge, exp.Drop, exp.Alter})
+"""What it makes of most statements: none of the above, which takes longer to find out."""
 
 
 def _window_end(text: str, at: int) -> int:

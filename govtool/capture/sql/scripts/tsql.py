@@ -18,6 +18,8 @@ _SET_OPERATORS = frozenset({"UNION", "ALL", "EXCEPT", "INTERSECT"})
 _RIGHTS = frozenset({"GRANT", "REVOKE", "DENY"})
 _DDL = frozenset({"CREATE", "ALTER", "DROP"})
 _ROUTINES = frozenset({"PROCEDURE", "PROC", "TRIGGER", "FUNCTION"})
+_EXPECTING = word_set("SELECT DISTINCT FROM JOIN WHERE AND OR NOT ON BY AS LIKE BETWEEN IN WHEN THEN ELSE HAVING CASE")
+"""Words behind which an expression or a name stands."""
 
 
 def split_statements(tokens: Sequence[Token]) -> list[list[Token]]:
@@ -36,7 +38,8 @@ def split_statements(tokens: Sequence[Token]) -> list[list[Token]]:
             depth += 1
         elif kind == marks.R_PAREN:
             depth -= 1
-        text = word(token)
+        named = index > 0 and tokens[index - 1].token_type == marks.PARAMETER  # @end is no END
+        text = "" if named else word(token)
         if depth <= 0 and text:
             if text == "CASE":
                 cases += 1
@@ -54,7 +57,7 @@ def split_statements(tokens: Sequence[Token]) -> list[list[Token]]:
             pieces.append(piece.tokens)
             piece = _Piece()
         piece.add(token, text if depth <= 0 else "")
-        previous = text
+        previous = "@" if named else text
     if piece.tokens:
         pieces.append(piece.tokens)
     return pieces
@@ -125,7 +128,7 @@ class _Piece:
         if head in _RIGHTS and text not in ("BEGIN", "END", "IF", "WHILE", "DECLARE"):
             return False
         if text == "WITH":
-            return previous != "AS" and not (head == "INSERT" and not self.seen_query)
+            return previous not in ("AS", "RETURN") and not (head == "INSERT" and not self.seen_query)
         if self.cte and text in ("SELECT", "INSERT", "UPDATE", "DELETE", "MERGE") and previous == ")":
             self.cte = False
             return False
@@ -155,6 +158,8 @@ class _Piece:
             return not (head == "INSERT" and not self.seen_query) and previous not in ("WITH", ",")
         if text == "FETCH":
             return previous not in ("ROWS", "ROW")
+        if text == "OPEN" and head == "DECLARE" and self.seen_query:  # of a cursor; a column may be called so, too
+            return previous not in _EXPECTING and (previous in (")", "@") or previous.replace("_", "").isalnum())
         if text in ("OPEN", "CLOSE", "USE", "SAVE", "CONTINUE", "BREAK"):
             return not (head in _DDL or head == "DECLARE")
         if text in ("BEGIN", "END", "RETURN") and head in _DDL:

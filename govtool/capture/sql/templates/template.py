@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from govtool.capture.sql.lexer import word_set
 from govtool.capture.sql.templates.jinja import compile_template
@@ -41,8 +41,7 @@ _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 _LAST_WORD = re.compile(r"(?<![\w.])[A-Za-z_]\w*\Z")
 
 
-@dataclass(frozen=True, slots=True)
-class Variant:
+class Variant(NamedTuple):
     """One rendering of a template."""
 
     text: str
@@ -56,8 +55,7 @@ class Variant:
         return self.lines[min(max(line, 1), len(self.lines)) - 1]
 
 
-@dataclass(frozen=True, slots=True)
-class Rendered:
+class Rendered(NamedTuple):
     """What a template renders to."""
 
     variants: tuple[Variant, ...]

@@ -6,7 +6,7 @@ from sqlglot import exp
 
 from govtool.capture.sql import nodes
 from govtool.capture.sql.walk.choices import ChoiceWalk
-from govtool.capture.sql.walk.dependencies import AGGREGATION, CONDITIONAL, TRANSFORMATION, compose
+from govtool.capture.sql.walk.dependencies import AGGREGATION, CONDITIONAL, TRANSFORMATION, Deps, compose
 from govtool.capture.sql.walk.expressions import Visit
 from govtool.capture.sql.walk.functions import AGGREGATE_NAMES, function_name
 from govtool.capture.sql.walk.relation import Output, Source
@@ -52,10 +52,19 @@ class CallWalk(ChoiceWalk):
                 found = inserted.get(self.name(item), self.interner) or ()
                 at.out.extend(compose(dep, kind, chain, self.interner) for dep in found)
             return
+        if name == "getvariable" and self.variables and node.expressions:  # DuckDB
+            at.out.extend(compose(dep, kind, chain, self.interner) for dep in self._got(node.expressions[0]))
+            return
+        if name in self.parameters and (value := self.variable(name, node)) is not None:  # an element of a collection
+            at.out.extend(compose(dep, kind, chain, self.interner) for dep in value)
+            return
         if kind < CONDITIONAL:
             chain = self.interner.prepend(name, chain)
             kind = AGGREGATION if name in AGGREGATE_NAMES else max(kind, TRANSFORMATION)
         at.stack.extend((item, kind, chain) for item in node.expressions if isinstance(item, nodes.Expr))
+
+    def _got(self, name: exp.Expr) -> Deps:
+        return self.variable(self.name(name.name), name) or () if isinstance(name, nodes.Literal) else ()
 
     def _inline(
         self, name: str, call: exp.Expr, kind: int, chain: int, scope: Scope, env: Environment | None, out: list[int]

@@ -17,7 +17,7 @@ from govtool.capture.sql.walk.dependencies import (
 )
 from govtool.capture.sql.walk.expressions import Column, ExpressionWalk, Task, Visit
 from govtool.capture.sql.walk.functions import function_name
-from govtool.capture.sql.walk.relation import Output, Source
+from govtool.capture.sql.walk.relation import Output, Source, named_table
 from govtool.capture.sql.walk.scope import Scope
 from govtool.model.functions import VALUE_WINDOW_FUNCTIONS
 
@@ -168,7 +168,29 @@ class ChoiceWalk(ExpressionWalk):
         at.stack.append((node.expression, value, chain))
 
     def _parameter(self, node: exp.Parameter, kind: int, chain: int, at: Visit) -> None:
+        if self.inlining or self.variables:
+            found = self._argument(node.name.lower(), at.scope) or self.variable(self.variable_name(node), node)
+            if found is not None:
+                at.out.extend(compose(dep, kind, chain, self.interner) for dep in found)
+                return
         at.out.extend(compose(dep, kind, chain, self.interner) for dep in self.positional(node, None, at.scope))
+
+    def _identifier(self, node: exp.DynamicIdentifier, kind: int, chain: int, at: Visit) -> None:
+        """Snowflake's identifier('column')."""
+        named = named_table(node.this.name, self.dialect) if isinstance(node.this, nodes.Literal) else None
+        if named is not None:
+            parts = dict(
+                zip(("this", "table", "db", "catalog"), [p.copy() for p in reversed(named.parts)], strict=False)
+            )
+            at.stack.append((nodes.Column(**parts), kind, chain))
+        else:
+            self.diagnose("opaque", "a column is named by an expression or parameter", node)
+
+    def _placeholder(self, node: exp.Placeholder, kind: int, chain: int, at: Visit) -> None:
+        """``:v``: a variable of Snowflake's or Oracle's scripts, or what a client binds."""
+        if self.variables and node.args.get("this"):
+            found = self.variable(self.variable_name(node), node) or ()
+            at.out.extend(compose(dep, kind, chain, self.interner) for dep in found)
 
     def _columns(self, node: exp.Columns, kind: int, chain: int, at: Visit) -> None:
         """COLUMNS('pattern') inside an expression: every matching column of the at.scope."""
@@ -198,7 +220,7 @@ class ChoiceWalk(ExpressionWalk):
 
     def _second_only(self, node: exp.Expr, kind: int, chain: int, at: Visit) -> None:
         """name: value. A key of a map is a value too; the name of a field is not."""
-        if node.this.__class__ is Column and isinstance(node.parent, nodes.Struct):
+        if type(node.this) is Column and isinstance(node.parent, nodes.Struct):
             at.stack.append((node.this, kind, chain))
         at.stack.append((node.args["expression"], kind, chain))
 

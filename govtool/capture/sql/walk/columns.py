@@ -18,9 +18,9 @@ from govtool.capture.sql.walk.dependencies import (
     compose,
 )
 from govtool.capture.sql.walk.relation import Source
-from govtool.capture.sql.walk.rows import RowWalk
 from govtool.capture.sql.walk.scope import Scope
 from govtool.capture.sql.walk.state import position
+from govtool.capture.sql.walk.variables import VariableWalk
 from govtool.model import ROWS, EdgeKind
 
 PSEUDO_COLUMNS: Final = frozenset(
@@ -60,7 +60,7 @@ SYSTEM_COLUMNS: Final = frozenset({"ctid", "xmin", "xmax", "cmin", "cmax", "tabl
 """Those of them that say where a row is, and nothing of what is in it."""
 
 
-class ColumnWalk(RowWalk):
+class ColumnWalk(VariableWalk):
     """Resolves names in scopes. See ``docs/architecture.md``, "How a name is resolved"."""
 
     def column(self, node: exp.Column, scope: Scope) -> Deps:
@@ -70,7 +70,7 @@ class ColumnWalk(RowWalk):
         """
         args = node.args
         this = args["this"]
-        if this.__class__ is not Identifier or this.args.get("quoted"):
+        if type(this) is not Identifier or this.args.get("quoted"):
             return self._column(node, this, args.get("table"), scope)
         table = args.get("table")
         text = this.args["this"]
@@ -103,10 +103,10 @@ class ColumnWalk(RowWalk):
 
     def _column(self, node: exp.Column, this: exp.Expr, table: exp.Expr | None, scope: Scope) -> Deps:
         if table is None:
-            if this.__class__ is not Identifier:
+            if type(this) is not Identifier:
                 return self._unnamed(node, this, None, scope)
             return self.unqualified(self.name(this), node, scope)
-        if this.__class__ is Identifier and not node.args.get("db"):
+        if type(this) is Identifier and not node.args.get("db"):
             source = scope.by_alias.get(self.name(table))
             if source is not None:
                 name = self.name(this)
@@ -160,6 +160,8 @@ class ColumnWalk(RowWalk):
                 return found
             level = level.parent
         bare = name.strip('"').lower()
+        if self.variables and (value := self.variable(name, node)) is not None:
+            return value
         if bare in PSEUDO_COLUMNS or name in self.parameters or name.startswith(('"@', '"$', '"#')):
             return ()
         source = scope.find((name,))
@@ -205,7 +207,7 @@ class ColumnWalk(RowWalk):
             return shown[0].assume(name, interner)
         possible = [(source, deps) for source in open_sources if (deps := source.assume(name, interner)) is not None]
         if name in self.parameters:
-            return ()
+            return self.variable(name, node) or ()
         argument = self._argument(name, scope)
         if argument is not None:
             return argument
@@ -273,10 +275,10 @@ class ColumnWalk(RowWalk):
         """Resolve a name of several parts: ``alias.column``, ``schema.table.column``, or fields below a column."""
         parts = node.parts
         last = parts[-1]
-        if last.__class__ is nodes.Star:
+        if type(last) is nodes.Star:
             return self._unnamed(node, last, self.qualifier(parts[:-1]), scope)
         names = self.qualifier(parts)
-        if last.__class__ is not nodes.Identifier:
+        if type(last) is not nodes.Identifier:
             return self._unnamed(node, last, names[:-1], scope)
         if names[-1] in ("nextval", "currval") and scope.find(names[:-1]) is None:  # of a sequence
             return ()
@@ -290,6 +292,8 @@ class ColumnWalk(RowWalk):
                     return built
                 deps = self.of_source(source, names[cut], node)
                 return self._fields(deps, names[cut + 1 :])
+        if self.variables and (value := self._record(names, node, scope)) is not None:
+            return value
         level: Scope | None = scope
         while level is not None:
             for source in level.sources:
@@ -305,6 +309,15 @@ class ColumnWalk(RowWalk):
             return ()
         self.diagnose("unresolved", f"no source in scope is named {'.'.join(names[:-1])}", node)
         return ()
+
+    def _record(self, names: tuple[str, ...], node: exp.Expr, scope: Scope) -> Deps | None:
+        """Return the dependencies of a field of a record, unless a column of the name is known."""
+        level: Scope | None = scope
+        while level is not None:
+            if any([names[0] in source.known for source in level.sources]):  # noqa: C419
+                return None
+            level = level.parent
+        return self.variable_field(names[0], names[1:], node)
 
     def _built(self, source: Source, column: str, path: tuple[str, ...]) -> Deps | None:
         """Return the dependencies of ``column.field…`` where a subquery built the column as a struct, else None."""
@@ -331,7 +344,7 @@ class ColumnWalk(RowWalk):
 
     def _unnamed(self, node: exp.Expr, this: exp.Expr, qualifier: tuple[str, ...] | None, scope: Scope) -> Deps:
         """Resolve ``t.*`` inside an expression and positional columns (``$1``, ``t.$1``) of staged files."""
-        if this.__class__ is nodes.Star:
+        if type(this) is nodes.Star:
             source = scope.find(qualifier) if qualifier else None
             if source is not None:
                 if any(this.args.values()):  # t.* EXCEPT (a)

@@ -106,6 +106,66 @@ def keys_of_groups(items: list[exp.Expr]) -> list[exp.Column] | None:
     return keys
 
 
+def repeats_rows(node: exp.Select) -> bool:
+    """Whether rows are joined that the query makes itself: then a count of rows counts the same member again.
+
+    ``FROM users, (VALUES (1), (2)) v``, ``CROSS JOIN generate_series(1, 10)``, UNNEST and FLATTEN; in its subqueries
+    and CTEs, too. Other tables that are joined are data: what a row of theirs is, is for the author to say.
+    """
+    bodies: dict[str, exp.Expr] = {}
+    for cte in node.root().find_all(nodes.CTE):
+        bodies.setdefault(cte.alias.lower(), cte.this)
+    made = set(bodies)
+    changed = True
+    while changed:  # what is left reads no table
+        changed = False
+        for name in sorted(made):
+            if _reads(bodies[name], made):
+                made.discard(name)
+                changed = True
+    stack: list[exp.Expr] = [node]
+    seen: set[str] = set()
+    while stack:
+        item = stack.pop()
+        if isinstance(item, nodes.Select):
+            items = _from_items(item)
+            if len(items) > 1 and not all([_reads(one, made) for one in items]):  # noqa: C419
+                return True
+        elif isinstance(item, nodes.Table) and not item.args.get("db"):
+            name = item.name.lower()
+            if name in bodies and name not in seen:
+                seen.add(name)
+                stack.append(bodies[name])
+        for key, value in item.args.items():
+            if key != "with_":  # CTEs count where they are read
+                parts = value if isinstance(value, list) else [value]
+                stack.extend([part for part in parts if isinstance(part, nodes.Expr)])
+    return False
+
+
+def _from_items(select: exp.Select) -> list[exp.Expr]:
+    """What FROM names, with what is joined to it."""
+    from_ = select.args.get("from_")
+    items: list[exp.Expr] = [from_.this] if from_ is not None else []
+    joined: list[exp.Expr] = [select, *items]
+    while joined:
+        owner = joined.pop()
+        if isinstance(owner, nodes.Subquery) and isinstance(owner.this, (nodes.Table, nodes.Subquery)):
+            joined.append(owner.this)  # (a JOIN b)
+        found = [join.this for join in owner.args.get("joins") or []] + list(owner.args.get("laterals") or [])
+        items += found
+        joined += found
+    return items
+
+
+def _reads(item: exp.Expr, made: set[str]) -> bool:
+    """Whether a part of a query reads a table that is not among the CTEs made of no table."""
+    for table in item.find_all(nodes.Table):
+        if not isinstance(table.this, nodes.Func) and (table.args.get("db") or table.name.lower() not in made):
+            return True
+    return False
+
+
 def _is_aggregate(node: exp.Expr) -> bool:
     return isinstance(node, nodes.AggFunc) or (
         isinstance(node, nodes.Anonymous) and node.name.lower() in AGGREGATE_NAMES

@@ -107,7 +107,7 @@ class CreateWalk(WriteWalk):
         """Give generated columns the dependencies of their expressions, over the table's own columns."""
         computed: list[tuple[exp.Expr, exp.Expr]] = []
         for item in node.expressions if isinstance(node, nodes.Schema) else ():
-            for constraint in item.args.get("constraints") or () if item.__class__ is nodes.ColumnDef else ():
+            for constraint in item.args.get("constraints") or () if type(item) is nodes.ColumnDef else ():
                 kind = constraint.args.get("kind")  # .kind raises where the parser put what it does not expect
                 if isinstance(kind, nodes.ComputedColumnConstraint):
                     computed.append((item, kind))
@@ -123,7 +123,7 @@ class CreateWalk(WriteWalk):
     def _likes(self, node: exp.Expr, properties: Iterable[exp.Expr]) -> Iterable[exp.Table]:
         inside = node.expressions if isinstance(node, nodes.Schema) else []
         for item in (*inside, *properties):
-            if item.__class__ is nodes.ColumnDef:
+            if type(item) is nodes.ColumnDef:
                 continue
             if isinstance(item, (nodes.LikeProperty, nodes.PartitionedOfProperty)) and isinstance(
                 item.this, nodes.Table

@@ -164,6 +164,11 @@ def with_arm(deps: Iterable[int], arm: int) -> Deps:
     return tuple(dict.fromkeys((dep & ~ARM_MASK) | arm for dep in deps))
 
 
+def possibly(deps: Iterable[int]) -> Deps:
+    """Return dependencies of a column that is only a candidate."""
+    return tuple(dict.fromkeys((dep >> REF_SHIFT << REF_SHIFT) | OPAQUE for dep in deps))
+
+
 MAX_VARIANTS: Final = 256
 
 

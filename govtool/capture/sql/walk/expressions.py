@@ -58,7 +58,7 @@ LEAF, PASS, GENERIC, FUNCTION, AGGREGATE, COLUMN, SPECIAL = range(7)
 
 _LEAVES: Final = (
     nodes.Literal, nodes.Identifier, nodes.DataType, nodes.Null, nodes.Boolean, nodes.Var,
-    nodes.Placeholder, nodes.JSONPath, nodes.National, nodes.RawString, nodes.HexString, nodes.BitString,
+    nodes.JSONPath, nodes.National, nodes.RawString, nodes.HexString, nodes.BitString,
     nodes.ByteString, nodes.UnicodeString, nodes.CurrentDate, nodes.CurrentTimestamp, nodes.CurrentTime,
     nodes.CurrentUser, nodes.SessionParameter, nodes.WindowSpec, nodes.Heredoc, nodes.Hint,
 )  # fmt: skip
@@ -93,6 +93,8 @@ _handlers: Final[dict[type, str]] = {
     nodes.PropertyEQ: "_second_only",
     nodes.Slice: "_generic_special",
     nodes.Parameter: "_parameter",
+    nodes.Placeholder: "_placeholder",
+    nodes.DynamicIdentifier: "_identifier",
     nodes.Columns: "_columns",
     nodes.Comprehension: "_comprehension",
     nodes.HavingMax: "_having_max",
@@ -162,7 +164,7 @@ class ExpressionWalk(ColumnWalk):
         """Record every column inside ``node`` as referenced by the row set, as ``kind``."""
         if node is None:
             return
-        if node.__class__ is Column:
+        if type(node) is Column:
             self.refer(self.column(node, scope), kind)
             return
         # A leaner pass than ``collect``: predicates are most of a query, and neither functions nor kinds matter here.

@@ -86,6 +86,9 @@ class FieldWalk(CallWalk):
     def _descend(self, base: exp.Expr, path: str, kind: int, chain: int, at: Visit) -> None:
         """Collect ``base`` with ``path`` below its columns, if it is a column; else just ``base``."""
         if not isinstance(base, nodes.Column):
+            if self.variables and (field := self._variable_below(base, path, at.scope)) is not None:
+                at.out.extend(compose(dep, kind, chain, self.interner) for dep in field)
+                return
             built = self.field_of(base, path, at.scope, at.env)
             if built is None:
                 at.stack.append((base, max(kind, TRANSFORMATION), chain))
@@ -108,6 +111,12 @@ class FieldWalk(CallWalk):
         for dep in deps:
             below = self.interner.field(dep & ~STAR, path) if path and dep & KIND_MASK != OPAQUE else dep
             at.out.append(compose(below, kind, chain, self.interner))
+
+    def _variable_below(self, base: exp.Expr, path: str, scope: Scope) -> Deps | None:
+        """Return the dependencies of ``:r.a``, ``rows(i).a``: a field of a variable."""
+        if not isinstance(base, (nodes.Placeholder, nodes.Parameter, nodes.Anonymous)) or not path:
+            return None
+        return self.variable_field(self.variable_name(base), tuple(path.split(".")), base)
 
     def _receiver(self, node: exp.Expr, function: str, scope: Scope) -> exp.Expr | None:
         """Return what a method is called on (``column.upper()``, ``xml.value(…)``); None if it is a schema."""

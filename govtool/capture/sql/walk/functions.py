@@ -78,6 +78,105 @@ SERIES: Final = frozenset(
 """Set-returning functions of one column, which is named after the function or its alias."""
 
 
+_BUILT_IN: Final = frozenset(
+    [
+        "json_each",
+        "jsonb_each",
+        "json_each_text",
+        "jsonb_each_text",
+        "json_array_elements",
+        "jsonb_array_elements",
+        "json_array_elements_text",
+        "jsonb_array_elements_text",
+        "json_to_record",
+        "json_to_recordset",
+        "jsonb_to_record",
+        "jsonb_to_recordset",
+        "json_populate_record",
+        "json_populate_recordset",
+        "jsonb_populate_record",
+        "jsonb_populate_recordset",
+        "jsonb_path_query",
+        "json_path_query",
+        "regexp_matches",
+        "unnest",
+        "ts_stat",
+        "ts_parse",
+        "ts_token_type",
+        "ts_debug",
+        "each",
+        "skeys",
+        "svals",
+        "string_split",
+        "openjson",
+        "openxml",
+        "split_to_table",
+        "strtok_split_to_table",
+        "flatten",
+        "generator",
+        "infer_schema",
+        "split",
+        "explode",
+        "explode_outer",
+        "posexplode",
+        "posexplode_outer",
+        "inline",
+        "inline_outer",
+        "stack",
+        "json_tuple",
+        "parse_url_tuple",
+        "sequence",
+        "numbers",
+        "zeros",
+        "values",
+        "glob",
+        "summary",
+        "repeat_row",
+        "variant_explode",
+        "variant_explode_outer",
+        "tumble",
+        "hop",
+        "session",
+        "cumulate",
+        "exclude_columns",
+        "json_table",
+        "xmltable",
+        "table",
+        "xmlsequence",
+        "aclexplode",
+        "to_tsquery",
+        "plainto_tsquery",
+        "phraseto_tsquery",
+        "websearch_to_tsquery",
+        "fn_my_permissions",
+        "fn_dblog",
+        "fn_listextendedproperty",
+        "fn_trace_gettable",
+        "txid_snapshot_xip",
+    ]
+)
+"""Table functions that dialects bring along: what they return comes from their arguments."""
+
+_BUILT_IN_PREFIXES: Final = {
+    "duckdb": ("duckdb_", "pragma_", "read_"),
+    "postgres": ("pg_", "st_"),
+    "redshift": ("pg_", "st_"),
+}
+_BUILT_IN_SCHEMAS: Final = frozenset({"pg_catalog", "sys", "information_schema", "ml", "ai", "system", "snowflake"})
+
+
+def is_built_in(name: str, schema: str, dialect: str) -> bool:
+    """Whether a table function is known to be one of the dialect's own."""
+    schema, _, last = f"{schema}.{name}".lower().rpartition(".")
+    if last in SERIES or last in _BUILT_IN or dialect == "clickhouse":
+        return True
+    if last == "nodes" and dialect in ("tsql", "fabric"):  # of an xml column
+        return True
+    if _BUILT_IN_SCHEMAS.intersection(schema.split(".")):
+        return True
+    return not schema.strip(".") and last.startswith(_BUILT_IN_PREFIXES.get(dialect, ("pg_",)))
+
+
 _type_texts: Final[dict[tuple[object, ...], str]] = {}
 
 
@@ -92,7 +191,7 @@ def type_text(node: exp.Expr | None, dialect: str) -> str | None:
             [getattr(p.this, "name", None) if isinstance(p, nodes.DataTypeParam) else None for p in args["expressions"]]
         )
     this = args["this"]
-    if None in parameters or args.get("values") or this.__class__ is not nodes.DType:
+    if None in parameters or args.get("values") or type(this) is not nodes.DType:
         return node.sql(dialect=dialect or None)
     # Generating text takes longer than walking most statements; the types of a warehouse are few. A member of an
     # enumeration is there once, and its own hash is slow.
@@ -155,7 +254,7 @@ def function_name(node: exp.Expr, dialect: str = "") -> str:
 def _digest_name(node: exp.Expr, dialect: str) -> str:
     named = _DIGESTS[node.__class__]
     found = named.get(dialect) or named.get("")
-    if found is None and node.__class__ is nodes.SHA2Digest:  # PostgreSQL, Redshift, BigQuery, Trino: sha256, sha512 …
+    if found is None and type(node) is nodes.SHA2Digest:  # PostgreSQL, Redshift, BigQuery, Trino: sha256, sha512 …
         length = node.args.get("length")
         found = f"sha{length.name}" if isinstance(length, nodes.Literal) else None
     return found or class_name(node.__class__)

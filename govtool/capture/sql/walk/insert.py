@@ -8,11 +8,10 @@ from sqlglot import exp
 
 from govtool.capture.sql import nodes
 from govtool.capture.sql.walk.columns import ROW_KINDS
-from govtool.capture.sql.walk.dependencies import CONDITIONAL, Deps, arm_of, with_arm
+from govtool.capture.sql.walk.dependencies import CONDITIONAL, Deps, arm_of, possibly, with_arm
 from govtool.capture.sql.walk.modify import ModifyWalk
 from govtool.capture.sql.walk.relation import FunctionRows, OpenStar, Output, Source
 from govtool.capture.sql.walk.scope import Environment, Scope
-from govtool.capture.sql.walk.targets import possibly
 from govtool.capture.sql.walk.writes import Write
 
 FILTER: Final = ROW_KINDS["filter"]
@@ -66,7 +65,7 @@ class InsertWalk(ModifyWalk):
         write.target = name
         conflict = tree.args.get("conflict")
         if conflict is not None:
-            self._on_conflict(conflict, table, write, env)
+            self._on_conflict(conflict, table, write, env, query)
         return write
 
     def _partition(self, node: object) -> tuple[dict[str, Deps], list[str]]:
@@ -142,7 +141,9 @@ class InsertWalk(ModifyWalk):
         result.open = [OpenStar(s.table, s.except_, s.rename, s.arm, candidate=True) for s in output.open]
         return result
 
-    def _on_conflict(self, node: exp.OnConflict, table: exp.Expr, write: Write, env: Environment | None) -> None:
+    def _on_conflict(
+        self, node: exp.OnConflict, table: exp.Expr, write: Write, env: Environment | None, query: exp.Expr | None
+    ) -> None:
         """ON CONFLICT DO UPDATE: SET values come from ``excluded`` (the inserted row) or the target."""
         scope = Scope(None)
         inserted = Source("excluded", output=write.output)
@@ -151,6 +152,8 @@ class InsertWalk(ModifyWalk):
         inserted.hidden = True
         for alias in ("values", "new"):
             scope.by_alias.setdefault(alias, inserted)
+        if node.args.get("duplicate") and query is not None:
+            self._inserted(query, inserted, scope, env)
         sets = [item for item in node.expressions if isinstance(item, nodes.EQ)]
         if not sets:
             return
@@ -163,6 +166,20 @@ class InsertWalk(ModifyWalk):
             self._add_to(write.output, name, with_arm((*deps, *steering), arm))
         self.rows = {}
         self.reads = {}
+
+    def _inserted(self, query: exp.Expr, inserted: Source, scope: Scope, env: Environment | None) -> None:
+        """MySQL: what else ON DUPLICATE KEY UPDATE may name, but only by its alias: the row, what was selected from."""
+        alias, columns = self._alias(query)
+        if alias:
+            written = inserted.output or Output()
+            row = Source(alias, output=written.renamed(columns) if columns else written)
+            row.hidden = True
+            scope.add(row)
+        elif isinstance(query, nodes.Select):
+            start = len(scope.sources)
+            self.aside(lambda: self.add_sources(query, scope, env))
+            for source in scope.sources[start:]:
+                source.hidden = True
 
     def _multi_insert(self, tree: exp.MultitableInserts) -> None:
         """Hive's FROM … INSERT … INSERT …, and Oracle's and Snowflake's INSERT ALL / FIRST."""

@@ -17,12 +17,13 @@ from govtool.capture.sql.walk.dependencies import (
     arm_of,
     bounded,
     compose,
+    possibly,
     with_arm,
 )
 from govtool.capture.sql.walk.relation import Output, Source, starred
 from govtool.capture.sql.walk.scope import Environment, Scope
 from govtool.capture.sql.walk.state import EVERYWHERE, Lookup
-from govtool.capture.sql.walk.targets import UPDATABLE_CTES, TargetWalk, possibly
+from govtool.capture.sql.walk.targets import UPDATABLE_CTES, TargetWalk
 from govtool.capture.sql.walk.writes import Write
 
 FILTER: Final = ROW_KINDS["filter"]

@@ -39,7 +39,7 @@ class ProjectionWalk(PivotWalk):
             if cls is nodes.Alias:
                 value = item.args["this"]
                 name = self.name(item.args["alias"])
-                if value.__class__ is nodes.Columns:
+                if type(value) is nodes.Columns:
                     self._columns_item(value, name, scope, env, output)
                     continue
                 deps = self.dependencies(value, scope, env)
@@ -48,7 +48,7 @@ class ProjectionWalk(PivotWalk):
                     self.remember_shape(value, output, scope, env)
                 aliases.setdefault(name, deps)
             elif cls is nodes.Column:
-                if item.args["this"].__class__ is nodes.Star:
+                if type(item.args["this"]) is nodes.Star:
                     self._qualified_star(item, scope, env, output)
                 else:
                     output.add(self.name(item.args["this"]), self.dependencies(item, scope, env))
@@ -189,6 +189,10 @@ class ProjectionWalk(PivotWalk):
         source = scope.find(qualifier)
         if source is not None:
             _extend(output, self.starred_columns(item.this, scope, env, self.source_star(source)))
+            return
+        rows = self.variable_rows(qualifier[0], item) if self.variables and len(qualifier) == 1 else None
+        if rows is not None:
+            _extend(output, self.starred_columns(item.this, scope, env, rows))
             return
         # Not a source: the fields of a struct column.
         parts = item.parts[:-1]

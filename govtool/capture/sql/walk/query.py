@@ -8,7 +8,8 @@ from sqlglot import exp
 
 from govtool.capture.sql import nodes
 from govtool.capture.sql.walk.columns import ROW_KINDS
-from govtool.capture.sql.walk.counts import CHOICES, Bound, count_bounds, counted, keys_of_groups, plain
+from govtool.capture.sql.walk.counts import CHOICES, Bound, count_bounds, counted, keys_of_groups, plain, repeats_rows
+from govtool.capture.sql.walk.counts import DISTINCT as DISTINCT_VALUES
 from govtool.capture.sql.walk.dependencies import AGGREGATION, CHAIN_MASK, CHAIN_SHIFT, KIND_MASK
 from govtool.capture.sql.walk.relation import FunctionRows, OpenStar, Output
 from govtool.capture.sql.walk.scope import CommonTable, Environment, Scope
@@ -39,7 +40,7 @@ class QueryWalk(SetOperationWalk):
             raise RecursionError
         interner.depth += 1
         try:
-            if node.__class__ is nodes.Select:
+            if type(node) is nodes.Select:
                 return self.select(node, scope, env)
             return self._query(node, scope, env)
         finally:
@@ -215,6 +216,8 @@ class QueryWalk(SetOperationWalk):
             found.append((least, what, deps))
         if found and not self._is_whole(node, output, scope):
             found = []
+        if any([what != DISTINCT_VALUES for _, what, _ in found]) and repeats_rows(node):  # noqa: C419
+            found = [bound for bound in found if bound[1] == DISTINCT_VALUES]
         self.bounds[id(node)] = found
 
     def _is_whole(self, node: exp.Select, output: Output, scope: Scope) -> bool:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
 from govtool.capture.sql.walk.dependencies import OPAQUE, REF_SHIFT, STAR, Deps, Interner
 from govtool.model import HIDDEN
 from govtool.names import split_name
@@ -297,3 +300,13 @@ class ArrayElements(TableInfo):
 def file_name(location: str) -> str:
     """Return the canonical dataset name of a file, path or stage: quoted, since it is no plain identifier."""
     return '"' + location.replace('"', '""') + '"'
+
+
+def named_table(text: str, dialect: str) -> exp.Table | None:
+    """Return the table that a text names; None where it is no name."""
+    try:
+        table = exp.to_table(text, dialect=dialect or None)
+    except (SqlglotError, ValueError):
+        return None
+    parts = table.parts
+    return table if parts and all([isinstance(part, exp.Identifier) for part in parts]) else None  # noqa: C419

@@ -17,7 +17,16 @@ from govtool.capture.sql.walk.dependencies import (
     compose,
 )
 from govtool.capture.sql.walk.functions import SERIES, function_name
-from govtool.capture.sql.walk.relation import FunctionRows, OpenStar, Output, Source, TableInfo, file_name, starred
+from govtool.capture.sql.walk.relation import (
+    FunctionRows,
+    OpenStar,
+    Output,
+    Source,
+    TableInfo,
+    file_name,
+    named_table,
+    starred,
+)
 from govtool.capture.sql.walk.scope import CommonTable, Environment, MergingJoin, Scope
 from govtool.capture.sql.walk.state import EVERYWHERE
 from govtool.capture.sql.walk.table_functions import TableFunctionWalk
@@ -163,6 +172,11 @@ class SourceWalk(TableFunctionWalk):
             for key in ("alias", "joins"):
                 named.set(key, node.args.get(key))
             self._add_table(named, scope, env)
+        elif isinstance(node, nodes.TableFromRows) and isinstance(node.this, nodes.Placeholder):  # a RESULTSET
+            rows = self.variable_rows(self.variable_name(node.this), node)
+            if rows is None:
+                self.diagnose("opaque", "the rows of a variable that is not known", node)
+            self._finish(node, rows or Output(), scope, env)
         elif isinstance(node, nodes.TableFromRows):
             self._finish(node, self._function_output(node.this, scope, env), scope, env)
         elif isinstance(
@@ -181,13 +195,13 @@ class SourceWalk(TableFunctionWalk):
             return
         for lateral in node.args.get("laterals") or ():
             self.add_source(lateral, scope, env)
-        if node.__class__ is not nodes.Subquery:
+        if type(node) is not nodes.Subquery:
             self.add_joins(node.args.get("joins") or [], scope, env, start)
 
     def _add_table(self, node: exp.Table, scope: Scope, env: Environment | None) -> None:
         args = node.args
         this = args.get("this")
-        if this.__class__ is Identifier and not (args.get("db") or args.get("catalog") or args.get("pivots")):
+        if type(this) is Identifier and not (args.get("db") or args.get("catalog") or args.get("pivots")):
             alias = args.get("alias")
             if alias is None or not alias.args.get("columns"):
                 self._add_plain_table(node, this, alias, scope, env)
@@ -227,9 +241,14 @@ class SourceWalk(TableFunctionWalk):
         self.reads[table.id] = EVERYWHERE
         db = args.get("db")
         last: exp.Expr | None = this
-        if not db:
+        written = ""
+        if isinstance(this, nodes.DynamicIdentifier):
+            named = named_table(this.this.name, self.dialect)
+            if named is not None:
+                written, last = ".".join(self.qualifier(named.parts)), named.parts[-1]
+        elif not db:
             written = ""
-        elif this.__class__ is Identifier and db.__class__ is Identifier and not args.get("catalog"):
+        elif type(this) is Identifier and type(db) is Identifier and not args.get("catalog"):
             written = f"{self.name(db)}.{self.name(this)}"
         else:
             parts = node.parts
@@ -358,6 +377,8 @@ class SourceWalk(TableFunctionWalk):
         if series or (columns and node.args.get("view")):  # there is no column but these
             output = output.copy()
             output.open = []
+        if not alias and scalar and isinstance(node, nodes.Table) and isinstance(node.this, nodes.Func):
+            alias = function_name(node.this)  # a function without an alias has its own name
         self._place(Source(alias, output=output), node, scope, env)
 
     def _place(self, source: Source, node: exp.Expr, scope: Scope, env: Environment | None) -> None:

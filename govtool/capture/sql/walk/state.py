@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol, TypeVar
+from typing import Final, NamedTuple, Protocol, TypeVar
 
 from sqlglot import exp
 
@@ -52,6 +52,43 @@ class Inline:
     parameters: tuple[str, ...]
     body: exp.Expr
     is_table: bool = False
+    columns: tuple[str, ...] = ()
+    """The names of its columns, where it says them."""
+    row: str = ""
+    """The table whose rows its own are like, as written."""
+
+
+class Value:
+    """What one assignment gives a script variable.
+
+    Attributes:
+        name: Of the variable.
+        output: Its columns: one, or those of the row that a record or a cursor holds.
+        rows: What decides about it, as of a row set.
+        reads: The tables that it was read from.
+        ambiguous: As of a walk.
+        reason: Where it comes from if it is not known; else empty.
+    """
+
+    __slots__ = ("ambiguous", "name", "output", "reads", "reason", "rows")
+
+    def __init__(self, name: str, output: Output, rows: dict[int, None], reads: Iterable[str]) -> None:
+        self.name = name
+        self.output = output
+        self.rows = rows
+        self.reads: dict[str, tuple[int, ...]] = dict.fromkeys(reads, EVERYWHERE)
+        self.ambiguous: dict[frozenset[int], tuple[str, int, int]] = {}
+        self.reason = ""
+
+
+class Returned(NamedTuple):
+    """What a table function returns whose body is a block of statements."""
+
+    values: list[Value]
+    """Of each statement that returns rows."""
+    columns: tuple[str, ...] = ()
+    row: str = ""
+    """As of ``Inline``."""
 
 
 class Lookup(Protocol):
@@ -65,6 +102,12 @@ class Lookup(Protocol):
 
     def function(self, name: str) -> Inline | None:
         """Return the SQL function of that name, if its body is known."""
+
+    def returned(self, name: str) -> Returned | None:
+        """Return the rows of a table function of that name, if its body is a block that was read."""
+
+    def variable(self, name: str) -> list[Value] | None:
+        """Return what a script variable may be at this place of the script; None if the name stands for none."""
 
 
 _plain_names: Final[dict[str, dict[str, str]]] = {}
@@ -99,13 +142,15 @@ class Walk:
         """The column that COLUMNS(…) inside an expression stands for while a projection is repeated for each."""
         self.common_tables: list[tuple[str, CommonTable]] = []
         self.parameters: frozenset[str] = frozenset()
+        self.variables = False
+        """Whether the script has variables."""
         self._plain = _plain_names.setdefault(dialect, {})
 
     # ---- names ----------------------------------------------------------------------------------
 
     def name(self, identifier: exp.Expr | str | None) -> str:
         """Return the canonical text of a column or alias identifier."""
-        if identifier.__class__ is nodes.Identifier:
+        if type(identifier) is nodes.Identifier:
             args = identifier.args
             text = args["this"]
             if not args.get("quoted"):

@@ -10,15 +10,16 @@ from typing import Final
 from sqlglot import exp
 
 from govtool.capture.sql import nodes
+from govtool.capture.sql.walk.assignments import AssignmentWalk
+from govtool.capture.sql.walk.columns import ROW_KINDS
 from govtool.capture.sql.walk.functions import type_text
-from govtool.capture.sql.walk.relation import Output
+from govtool.capture.sql.walk.relation import Output, Source
 from govtool.capture.sql.walk.scope import Environment, Scope
 from govtool.capture.sql.walk.state import EVERYWHERE
-from govtool.capture.sql.walk.transfer import TransferWalk
 from govtool.capture.sql.walk.writes import Write, bounds_of
 
 
-class StatementWalk(TransferWalk):
+class StatementWalk(AssignmentWalk):
     """Walks one statement of any kind."""
 
     def statement(self, tree: exp.Expr) -> list[Write]:
@@ -36,6 +37,67 @@ class StatementWalk(TransferWalk):
             elif not common.used:
                 self.diagnose("unused-cte", f"the CTE {name} is not read by anything", common.node, severity="info")
         return self.writes
+
+    # ---- two tables at once ---------------------------------------------------------------------------
+
+    def _insert(self, tree: exp.Insert) -> None:
+        super()._insert(tree)
+        self._into(tree)
+
+    def _update(self, tree: exp.Update) -> None:
+        super()._update(tree)
+        self._into(tree)
+
+    def _delete(self, tree: exp.Delete) -> None:
+        super()._delete(tree)
+        self._into(tree)
+
+    def _merge(self, tree: exp.Merge) -> None:
+        super()._merge(tree)
+        self._into(tree)
+
+    def _into(self, tree: exp.Expr) -> None:
+        """T-SQL's ``OUTPUT inserted.a, deleted.b INTO log``: the rows that were touched, into a second table."""
+        returning = tree.args.get("returning")
+        if returning is None or not self.writes or not self.writes[0].target:
+            return
+        into = returning.args.get("into")
+        if not isinstance(into, (nodes.Table, nodes.Schema)):
+            return
+        touched = self.writes[0]
+        table = self.lookup.table(touched.target)
+        scope = Scope(None)
+        for alias in ("inserted", "deleted"):
+            source = Source(alias, table=table)
+            source.hidden = True  # named with its alias only
+            scope.add(source)
+        self._touching(tree, scope)
+        given = nodes.Select(expressions=returning.expressions)
+        output = self._projections(given, scope, None)
+        columns, _ = self._column_list(into)
+        name = self._target(into)
+        output = self._by_target(output, name, columns, {}, [], False, tree, given)
+        node = into.this if isinstance(into, nodes.Schema) else into
+        write = self._write(into, output, "insert", "append", self._kind_of(node), None, defines=False)
+        write.rows.update(touched.rows)
+        write.reads[touched.target] = EVERYWHERE
+
+    def _touching(self, tree: exp.Expr, scope: Scope) -> None:
+        """Add what an OUTPUT may name besides the rows, and reference what decided which rows were touched."""
+        from_ = tree.args.get("from_")
+        where = tree.args.get("where")
+        if isinstance(tree, nodes.Merge):
+            scope.add(self._target_source(tree.this))
+            self.add_source(tree.args["using"], scope, None)
+            self.refer_to(tree.args.get("on"), scope, None, ROW_KINDS["join"])
+        elif isinstance(tree, nodes.Update):
+            if from_ is None:
+                scope.add(self._target_source(tree.this))
+            self.add_sources(tree, scope, None)
+            if where is not None:
+                self.refer_to(where.this, scope, None, ROW_KINDS["filter"])
+        elif isinstance(tree, nodes.Delete) and isinstance(tree.this, nodes.Expr):
+            self.add_source(tree.this, scope, None)
 
     # ---- queries --------------------------------------------------------------------------------------
 
@@ -76,6 +138,11 @@ class StatementWalk(TransferWalk):
         scope.add(self._target_source(node.this))
         for source in node.args.get("using") or ():
             self.add_source(source, scope, env)
+        if isinstance(node, nodes.Update):  # whose conditions steer values there, and rows here
+            self.add_sources(node, scope, env)
+            where = node.args.get("where")
+            if where is not None:
+                self.refer_to(where.this, scope, env, ROW_KINDS["filter"])
         for item in returning.expressions:
             if isinstance(item, nodes.Star):
                 star = self.star(scope)
@@ -166,6 +233,8 @@ _METHODS: Final[dict[type, str]] = {
     nodes.TruncateTable: "_truncate",
     nodes.Pivot: "_select",
     nodes.Values: "_select",
+    nodes.Declare: "_declare",
+    nodes.Set: "_assign",
 }
 
 

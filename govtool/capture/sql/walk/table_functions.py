@@ -8,6 +8,7 @@ from typing import Final
 from sqlglot import exp
 
 from govtool.capture.sql import nodes
+from govtool.capture.sql.walk.columns import ROW_KINDS
 from govtool.capture.sql.walk.dependencies import (
     CHAIN_MASK,
     IDENTITY,
@@ -18,8 +19,9 @@ from govtool.capture.sql.walk.dependencies import (
     Deps,
     bounded,
     compose,
+    possibly,
 )
-from govtool.capture.sql.walk.functions import function_name
+from govtool.capture.sql.walk.functions import function_name, is_built_in
 from govtool.capture.sql.walk.relation import (
     ArrayElements,
     FunctionRows,
@@ -28,14 +30,18 @@ from govtool.capture.sql.walk.relation import (
     Source,
     TableInfo,
     file_name,
+    named_table,
 )
 from govtool.capture.sql.walk.scope import Environment, Scope
 from govtool.capture.sql.walk.shapes import ShapeWalk
-from govtool.capture.sql.walk.state import EVERYWHERE, Inline, Walk
+from govtool.capture.sql.walk.state import EVERYWHERE, Inline, Returned, Walk
 from govtool.model import HIDDEN
 
 REMOTE: Final = frozenset({"openquery", "openrowset", "opendatasource", "exec"})
 """What makes rows elsewhere; ``exec`` is INSERT … EXEC."""
+
+DEFAULT_SCHEMAS: Final = {"tsql": "dbo", "fabric": "dbo", "postgres": "public", "redshift": "public"}
+"""Where a function is that is called without a schema."""
 
 FLATTEN_COLUMNS: Final = ("seq", "key", "path", "index", "value", "this")
 """Output of Snowflake's FLATTEN, in order."""
@@ -113,11 +119,19 @@ class TableFunctionWalk(ShapeWalk):
             node = node.expression
         if name in REMOTE:
             return self._remote_rows(name, node)
-        body = self.lookup.function(f"{schema}.{name}" if schema else name) if name else None
+        called = f"{schema}.{name}" if schema else name
+        body = self.lookup.function(called) if name else None
+        if body is None and name and "." not in called and self.dialect in DEFAULT_SCHEMAS:
+            body = self.lookup.function(f"{DEFAULT_SCHEMAS[self.dialect]}.{called}")
         if body is not None and body.is_table and name not in self.inlining:
             return self._inline_table(name, body, node, scope, env)
         if isinstance(node, nodes.Predict):
             return self._predicted(node, scope, env)
+        returned = self.lookup.returned(called) if name and body is None else None
+        if returned is None and body is None and name and "." not in called and self.dialect in DEFAULT_SCHEMAS:
+            returned = self.lookup.returned(f"{DEFAULT_SCHEMAS[self.dialect]}.{called}")
+        if returned is not None:
+            return self._returned_rows(name, returned, node, scope, env)
         deps = bounded(self.collect(whole, scope, env, IDENTITY, 0))
         if isinstance(node, (nodes.JSONTable, nodes.OpenJSON)):
             definitions = (
@@ -147,9 +161,57 @@ class TableFunctionWalk(ShapeWalk):
         if isinstance(node, nodes.Stack):
             return self._stack(node, scope, env)
         spark_range = name == "range" and self.dialect in ("spark", "databricks")
+        if body is None and isinstance(node, nodes.Anonymous) and not is_built_in(name, schema, self.dialect):
+            self.diagnose("opaque", f"the rows come from {called}(…): what it returns is not known", whole)
+            deps = (*deps, self.interner.ref(file_name(f"{called}(…)"), HIDDEN) | OPAQUE)
         output.add("id" if spark_range else _default_column(name), deps)
         output.open.append(OpenStar(FunctionRows(name, deps)))
         return output
+
+    def _returned_rows(
+        self, name: str, returned: Returned, node: exp.Expr, scope: Scope, env: Environment | None
+    ) -> Output:
+        """The rows that a block returns; what its arguments become is not followed: they may be in every column."""
+        output = Output()
+        for number, value in enumerate(returned.values):
+            self.rows.update(value.rows)
+            self.read(value.reads)
+            if not number:
+                output = value.output.copy()
+                continue
+            for position, deps in enumerate(value.output.deps):
+                if position < len(output.deps):
+                    output.deps[position] = bounded((*output.deps[position], *deps))
+                else:
+                    output.add(value.output.names[position], deps)
+            output.open.extend(value.output.open)
+        chain = self.interner.prepend(name, 0)
+        arguments: list[int] = []
+        for item in node.args.get("expressions") or ():
+            arguments.extend(self.collect(item, scope, env, TRANSFORMATION, chain))
+        for value in returned.values:
+            if value.reason:
+                self.diagnose("opaque", f"what {name} returns is not known: it comes from {value.reason}", node)
+        self.refer(arguments, ROW_KINDS["filter"])
+        output.deps = [bounded((*deps, *arguments)) for deps in output.deps]
+        return self._like_row(output, returned.columns, returned.row)
+
+    def _like_row(self, output: Output, columns: tuple[str, ...], row: str) -> Output:
+        """Name the rows of a function as it says: ``RETURNS TABLE (a int)``, ``RETURNS SETOF t``."""
+        if row and not columns:
+            named = named_table(row, self.dialect)
+            name = self.lookup.table_name(named) if named is not None else ""
+            table = self.lookup.table(name) if name else None
+            columns = tuple(table.columns) if table is not None and table.complete else ()
+        if not columns:
+            return output
+        if not output.open:
+            return output.renamed(columns).first(len(columns))
+        result = Output()  # the positions behind a * are not known
+        every = possibly(self.passing(output, exp.Star()))
+        for column in columns:
+            result.add(column, every)
+        return result
 
     def _predicted(self, node: exp.Predict, scope: Scope, env: Environment | None) -> Output:
         """ML.PREDICT(MODEL m, rows): the rows as they are, and columns that the model makes of them."""
@@ -202,12 +264,15 @@ class TableFunctionWalk(ShapeWalk):
         outer = self.bound_arguments(body, call, scope, env)
         self.inlining.append(name)
         try:
-            return self.query(body.body, outer, None)
+            return self._like_row(self.query(body.body, outer, None), body.columns, body.row)
         finally:
             self.inlining.pop()
 
     def values(self, node: exp.Values, scope: Scope | None, env: Environment | None) -> Output:
         """The output of a VALUES list: by position over its rows."""
+        record = self._record_row(node) if self.variables and len(node.expressions) == 1 else None
+        if record is not None:
+            return record
         output = Output()
         inner = scope if scope is not None else Scope(None)
         cells: list[list[int]] = []
@@ -228,6 +293,20 @@ class TableFunctionWalk(ShapeWalk):
                 bounded(deps),
             )
         return output
+
+    def _record_row(self, node: exp.Values) -> Output | None:
+        """Oracle's ``VALUES r``, PostgreSQL's ``VALUES (r.*)``: all that a record holds."""
+        row = node.expressions[0]
+        items = row.expressions if isinstance(row, nodes.Tuple) else [row]
+        item = items[0] if len(items) == 1 else None
+        if not isinstance(item, nodes.Column):
+            return None
+        if isinstance(item.this, nodes.Star):
+            return self.variable_rows(self.name(item.args["table"]), item) if item.args.get("table") else None
+        if self.dialect != "oracle" or item.args.get("table"):
+            return None
+        rows = self.variable_rows(self.name(item.this), item)
+        return rows if rows is not None and (rows.open or len(rows.names) > 1) else None
 
     # ---- implemented by SourceWalk -----------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from sqlglot import exp
 
 from govtool.capture.sql import nodes
 from govtool.capture.sql.walk.create import CreateWalk
-from govtool.capture.sql.walk.dependencies import CHAIN_MASK, KIND_MASK, OPAQUE, REF_SHIFT, Deps
+from govtool.capture.sql.walk.dependencies import CHAIN_MASK, KIND_MASK, OPAQUE, REF_SHIFT
 from govtool.capture.sql.walk.relation import Output, Source
 from govtool.capture.sql.walk.scope import CommonTable, Environment, Scope
 from govtool.capture.sql.walk.writes import Write
@@ -121,8 +121,3 @@ class TargetWalk(CreateWalk):
         write.reads = {name: arms for name, arms in self.reads.items() if name != target}
         self.writes.append(write)
         return write
-
-
-def possibly(deps: Iterable[int]) -> Deps:
-    """Return dependencies of a column that is only a candidate."""
-    return tuple(dict.fromkeys((dep >> REF_SHIFT << REF_SHIFT) | OPAQUE for dep in deps))

@@ -115,7 +115,7 @@ class WriteWalk(QueryWalk):
         names: list[str] = []
         types: list[str | None] = []
         for item in node.expressions if isinstance(node, nodes.Schema) else ():
-            if item.__class__ is nodes.ColumnDef:
+            if type(item) is nodes.ColumnDef:
                 args = item.args
                 names.append(self.name(args.get("this")))
                 types.append(type_text(args.get("kind"), self.dialect))

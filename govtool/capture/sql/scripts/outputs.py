@@ -1,0 +1,110 @@
+"""T-SQL's changes of rows, in forms that the parser does not know: ``SET c += 1``, ``DELETE FROM d FROM t d``, and
+``OUTPUT inserted.a INTO log``, by which one statement writes to a second table.
+
+The second table is kept as the ``into`` of the statement's RETURNING.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import Token
+
+from govtool.capture.sql import marks
+from govtool.capture.sql.lexer import closing, find_word, word
+from govtool.capture.sql.scripts import assignments, variables
+
+if TYPE_CHECKING:
+    from govtool.capture.sql.scripts.script import ScriptReader
+
+_QUERY: Final = frozenset({"SELECT", "WITH"})
+
+
+def changed(reader: ScriptReader, tokens: list[Token]) -> bool:
+    """Read an INSERT, UPDATE, DELETE or MERGE that does more than the parser knows; False for any other."""
+    plain = _once_from(variables.compound(tokens))
+    at = find_word(plain, {"OUTPUT"}, 1)
+    into = find_word(plain, {"INTO"}, at) if at > 0 else -1
+    if into < 0:
+        if len(plain) == len(tokens) and not (word(tokens[0]) == "UPDATE" and variables.has_parameter(tokens)):
+            return False
+        at = into = len(plain)
+    end = _target_end(plain, into + 1)
+    tree = reader.attempt([*plain[:at], *plain[end:]])
+    if not isinstance(tree, (exp.Insert, exp.Update, exp.Delete, exp.Merge)):
+        return False
+    if plain != tokens:
+        _of_target(tree)
+    if into < len(plain):
+        items = reader.attempt([variables.like(plain[at], marks.SELECT, "SELECT"), *_said(plain[at + 1 : into])])
+        table = _target(reader, plain[into + 1 : end])
+        if not isinstance(items, exp.Select) or table is None:
+            return False
+        tree.set("returning", exp.Returning(expressions=items.expressions, into=table))
+    reader.add(tokens, tree, "parsed")
+    if isinstance(tree, exp.Update):
+        assignments.updated(reader, tokens, tree)
+    return True
+
+
+def _of_target(tree: exp.Expr) -> None:
+    """In ``SET c = c + d`` of joined tables the second ``c`` is the column that is set."""
+    table = tree.this
+    if not isinstance(table, exp.Table) or not isinstance(table.this, exp.Identifier):
+        return
+    name = table.args["alias"].this if table.args.get("alias") else table.this
+    whens = tree.args.get("whens")
+    updates = [when.args.get("then") for when in whens.expressions] if whens is not None else [tree]
+    for update in updates:
+        for item in update.expressions if isinstance(update, exp.Update) else ():
+            left = item.this
+            if not isinstance(item, exp.EQ) or not isinstance(left, exp.Column):
+                continue
+            for column in list(item.expression.find_all(exp.Column)):
+                if column == left and not column.args.get("table"):
+                    column.set("table", name.copy())
+
+
+def _once_from(tokens: list[Token]) -> list[Token]:
+    """``DELETE FROM d FROM t AS d`` as ``DELETE d FROM t AS d``."""
+    if word(tokens[0]) != "DELETE" or len(tokens) < 5 or word(tokens[1]) != "FROM":
+        return tokens
+    return [tokens[0], *tokens[2:]] if find_word(tokens, {"FROM"}, 3) > 0 else tokens
+
+
+def _target_end(tokens: list[Token], start: int) -> int:
+    """Where the name of a table, and the columns behind it, end."""
+    end = start + 1
+    if start < len(tokens) and tokens[start].token_type == marks.PARAMETER:
+        end += 1
+    while end + 1 < len(tokens) and tokens[end].token_type == marks.DOT:
+        end += 2
+    if end + 1 < len(tokens) and tokens[end].token_type == marks.L_PAREN and word(tokens[end + 1]) not in _QUERY:
+        end = closing(tokens, end) + 1
+    return min(end, len(tokens))
+
+
+def _target(reader: ScriptReader, tokens: list[Token]) -> exp.Expr | None:
+    """The table, with its columns, that an OUTPUT goes into."""
+    if not tokens:
+        return None
+    here = tokens[0]
+    like = variables.like
+    head = [like(here, marks.INSERT, "INSERT"), like(here, marks.INTO, "INTO")]
+    row = [like(here, marks.SELECT, "SELECT"), like(here, marks.NUMBER, "1")]
+    tree = reader.attempt([*head, *tokens, *row])
+    table = tree.this if isinstance(tree, exp.Insert) else None
+    return table if isinstance(table, (exp.Table, exp.Schema)) else None
+
+
+def _said(tokens: list[Token]) -> list[Token]:
+    """What an OUTPUT says, with ``$action`` as the constant that it is."""
+    found: list[Token] = []
+    for token in tokens:
+        if token.text.lower() == "$action":
+            token = variables.like(token, marks.NUMBER, "1")
+        elif token.text.lower() == "action" and found and found[-1].text == "$":
+            token = variables.like(found.pop(), marks.NUMBER, "1")
+        found.append(token)
+    return found

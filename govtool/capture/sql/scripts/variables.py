@@ -1,0 +1,303 @@
+"""Script variables: which statement gives which variable its value.
+
+An assignment is a statement whose tree is a SET with arguments of our own; ``walk/variables`` reads them:
+
+* ``assigns``: the names, by position of the value's columns; a single one takes the whole row, as records do
+* ``fields``: the field of each name that is assigned, empty for the whole
+* ``expression``: the value, always a query: an expression is a SELECT without FROM
+* ``fetches``: in its place the name of a cursor or another variable
+* ``reason``: in its place, why the value is not known, and ``origin``, where it comes from
+* ``shown``: the value is also the answer to a query that readers of the script have always been told of
+* ``keeps``: what the variable was before stays possible
+* ``gone``: the names end here
+
+Names are canonical as columns are, with ``@`` or ``$`` where the dialect marks variables so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import Token, TokenType
+
+from govtool.capture.sql import marks
+from govtool.capture.sql.lexer import closing, word
+from govtool.names import fold
+
+if TYPE_CHECKING:
+    from govtool.capture.sql.scripts.script import ScriptReader
+
+TSQL: Final = frozenset({"tsql", "fabric"})
+MYSQL: Final = frozenset({"mysql", "singlestore", "doris", "starrocks"})
+_R_BRACKET: Final = TokenType.R_BRACKET
+_QUERY: Final = frozenset({"SELECT", "WITH"})
+_OPERATORS: Final = frozenset("+-*/%&|^")
+
+
+class Target(NamedTuple):
+    """What is assigned: a variable, or a field of it."""
+
+    name: str
+    field: str = ""
+
+
+# -- assignments ------------------------------------------------------------------------------------------------------
+
+
+def assign(
+    reader: ScriptReader,
+    tokens: list[Token],
+    targets: Sequence[Target],
+    value: exp.Expr | None,
+    *,
+    shown: bool = False,
+    quiet: bool = False,
+    head: str | None = None,
+) -> None:
+    """Add the statement that gives variables the columns of a query."""
+    if not targets:
+        return
+    if value is None:
+        unknown(reader, tokens, targets, "an expression that is not understood", head=head)
+        return
+    tree = tree_of(targets, expression=value, shown=shown, quiet=quiet)
+    reader.add(tokens, tree, "parsed", head=head)
+
+
+def fetch(
+    reader: ScriptReader, tokens: list[Token], targets: Sequence[Target], cursor: str, *, head: str | None = None
+) -> None:
+    """Add the statement that gives variables the columns of a cursor's row."""
+    if targets and cursor:
+        reader.add(tokens, tree_of(targets, fetches=cursor), "parsed", head=head)
+
+
+def unknown(
+    reader: ScriptReader,
+    tokens: list[Token],
+    targets: Sequence[Target],
+    reason: str,
+    *,
+    origin: str = "exec",
+    keeps: bool = False,
+    head: str | None = None,
+) -> None:
+    """Add the statement that gives variables values which cannot be followed."""
+    if targets:
+        reader.add(tokens, tree_of(targets, reason=reason, origin=origin, keeps=keeps), "parsed", head=head)
+
+
+def declare(reader: ScriptReader, tokens: list[Token], targets: Sequence[Target]) -> None:
+    """Add the statement that declares variables without a value."""
+    nested = reader.flow.depth > 0  # it hides one of the same name for a while: what that was stays possible
+    tree = tree_of(targets, keeps=nested) if targets else None
+    reader.add(tokens, tree, "ignored", head="declare")
+    declared(reader, targets)
+
+
+def declared(reader: ScriptReader, targets: Sequence[Target]) -> None:
+    """Note variables of a block, so that they end with it."""
+    if reader.routine is None:
+        reader.flow.names += [target.name for target in targets]
+
+
+def end(reader: ScriptReader, tokens: list[Token]) -> None:
+    """A block of no routine is over, and with it its variables."""
+    names = reader.flow.names
+    if names:
+        reader.flow.names = []
+        reader.add(tokens, exp.Set(assigns=tuple(names), gone=True), "ignored", head="end")
+
+
+def tree_of(
+    targets: Sequence[Target],
+    *,
+    expression: exp.Expr | None = None,
+    fetches: str = "",
+    reason: str = "",
+    origin: str = "",
+    shown: bool = False,
+    quiet: bool = False,
+    keeps: bool = False,
+) -> exp.Expr:
+    """The tree of an assignment."""
+    fields = tuple([target.field for target in targets])
+    return exp.Set(
+        assigns=tuple([target.name for target in targets]),
+        fields=fields,
+        expression=expression,
+        fetches=fetches,
+        reason=reason,
+        origin=origin,
+        shown=shown,
+        quiet=quiet,
+        keeps=keeps or any([bool(field) for field in fields]),  # noqa: C419
+        gone=False,
+    )
+
+
+# -- names and values ---------------------------------------------------------------------------------------------
+
+
+def targets_of(tokens: Sequence[Token], dialect: str) -> list[Target]:
+    """The variables in a list such as ``@a, :b, rec.c``; an empty name where an item is none."""
+    found: list[Target] = []
+    for item in split(tokens):
+        found.append(target_of(item, dialect))
+    return found
+
+
+def target_of(tokens: Sequence[Token], dialect: str) -> Target:
+    """The variable that tokens name; one with an empty name where they name none."""
+    if tokens and tokens[0].token_type == marks.COLON:
+        tokens = tokens[1:]
+    if not tokens:
+        return Target("")
+    first = tokens[0]
+    if first.token_type == marks.PARAMETER:
+        if len(tokens) < 2 or tokens[1].token_type == marks.PARAMETER:
+            return Target("")
+        return Target(first.text + tokens[1].text.lower())
+    if not (first.token_type == marks.IDENTIFIER or first.text[:1].isalpha() or first.text[:1] == "_"):
+        return Target("")
+    name = _name(first, dialect)
+    if len(tokens) > 2 and tokens[1].token_type == marks.DOT:
+        return Target(name, _name(tokens[2], dialect))
+    if len(tokens) > 1 and tokens[1].token_type in (marks.L_BRACKET, marks.L_PAREN):
+        return Target(name, "[]")  # an element of a collection
+    return Target(name)
+
+
+def _name(token: Token, dialect: str) -> str:
+    return fold(token.text, quoted=token.token_type == marks.IDENTIFIER, dialect=dialect)
+
+
+def split(tokens: Sequence[Token]) -> list[list[Token]]:
+    """Split tokens at the commas outside of brackets."""
+    items: list[list[Token]] = [[]]
+    depth = 0
+    for token in tokens:
+        kind = token.token_type
+        if kind in (marks.L_PAREN, marks.L_BRACKET):
+            depth += 1
+        elif kind in (marks.R_PAREN, _R_BRACKET):
+            depth -= 1
+        if kind == marks.COMMA and depth <= 0:
+            items.append([])
+        else:
+            items[-1].append(token)
+    return [item for item in items if item]
+
+
+def like(token: Token, kind: TokenType, text: str) -> Token:
+    """A token that stands where another does."""
+    return Token(kind, text, token.line, token.col, token.start, token.end)
+
+
+def is_query(tokens: Sequence[Token]) -> bool:
+    """Whether a value is a query, perhaps in parentheses."""
+    index = 0
+    while index < len(tokens) and tokens[index].token_type == marks.L_PAREN:
+        index += 1
+    return index < len(tokens) and word(tokens[index]) in _QUERY and (index == 0 or whole(tokens))
+
+
+def whole(tokens: Sequence[Token]) -> bool:
+    """Whether parentheses are around all of the tokens."""
+    return tokens[0].token_type == marks.L_PAREN and closing(tokens, 0) == len(tokens) - 1
+
+
+def bare(tokens: list[Token]) -> list[Token]:
+    """A query without the parentheses around it; anything else as it is."""
+    while tokens and is_query(tokens) and whole(tokens):
+        tokens = tokens[1:-1]
+    return tokens
+
+
+def value_of(reader: ScriptReader, tokens: list[Token]) -> exp.Expr | None:
+    """The value in these tokens as a query; None if it is not understood."""
+    tokens = bare(tokens)
+    if not tokens:
+        return None
+    if word(tokens[0]) not in _QUERY:
+        tokens = [like(tokens[0], marks.SELECT, "SELECT"), *tokens]
+    tree = reader.attempt(tokens)
+    return tree if isinstance(tree, exp.Query) else None
+
+
+def assign_tokens(
+    reader: ScriptReader,
+    tokens: list[Token],
+    targets: Sequence[Target],
+    value: list[Token],
+    *,
+    shown: bool = False,
+    head: str | None = None,
+) -> None:
+    """Add the statement that gives variables the value in these tokens."""
+    cursor = cursor_name(value, reader.lex.name)
+    if cursor:
+        fetch(reader, tokens, targets, cursor, head=head)
+    elif shown and is_query(value):
+        assign_query(reader, targets, value)
+    else:
+        assign(reader, tokens, targets, value_of(reader, value), head=head)
+
+
+def assign_query(reader: ScriptReader, targets: Sequence[Target], value: list[Token]) -> None:
+    """Add a query that gives variables its columns, and that is told of as a query, too."""
+    value = bare(value)
+    tree = value_of(reader, value)
+    if tree is not None:
+        assign(reader, value, targets, tree, shown=True)
+        return
+    reader.statement(value)
+    unknown(reader, value, targets, "a query that is not understood", head="assignment")
+
+
+def cursor_name(tokens: Sequence[Token], dialect: str, *, arguments: bool = False) -> str:
+    """The variable that is all there is to a value: another record, a cursor, perhaps with ``arguments``."""
+    if not tokens:
+        return ""
+    start = tokens[0].token_type in (marks.COLON, marks.PARAMETER)
+    rest = tokens[1 + start :]
+    if rest and not (arguments and rest[0].token_type == marks.L_PAREN and closing(rest, 0) == len(rest) - 1):
+        return ""
+    if word(tokens[0]) in ("NULL", "TRUE", "FALSE", "DEFAULT"):
+        return ""
+    return target_of(tokens[: 1 + start], dialect).name
+
+
+def has_parameter(tokens: list[Token]) -> bool:
+    """Whether ``@name`` or the like is among the tokens."""
+    parameter = marks.PARAMETER
+    return any([token.token_type == parameter for token in tokens])  # noqa: C419
+
+
+def compound(tokens: list[Token]) -> list[Token]:
+    """The same tokens with ``x += y`` written as ``x = x + y``."""
+    found: list[Token] = []
+    for index, token in enumerate(tokens):
+        if (
+            token.token_type == marks.EQ
+            and index > 1
+            and tokens[index - 1].text in _OPERATORS
+            and tokens[index - 1].end + 1 == token.start
+        ):
+            operator = found.pop()
+            start = len(found)
+            while start and _is_part(found[start - 1]):
+                start -= 1
+            found += [token, *[like(t, t.token_type, t.text) for t in found[start:]], operator]
+        else:
+            found.append(token)
+    return found
+
+
+def _is_part(token: Token) -> bool:
+    """Whether a token is a part of the name of a variable or column."""
+    if token.token_type in (marks.DOT, marks.PARAMETER, marks.IDENTIFIER):
+        return True
+    return word(token) not in ("SET", "SELECT", "TOP", "DISTINCT") and token.text.replace("_", "").isalnum()

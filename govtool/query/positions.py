@@ -1,0 +1,143 @@
+"""Columns that a ``*`` hands on by their position: what their loss or a new name does to the statement.
+
+    INSERT INTO t SELECT * FROM s       the names of s do not matter. A column less: too few values, or those behind it
+                                        land in other columns
+    … UNION ALL SELECT * FROM s         the names are those of the first arm. A column less: the arms no longer match
+
+The graph says that a column is reached through a ``*`` alone, in which arm, and by which kind of statement; the text
+of the statement says whether it goes by name after all (``INSERT INTO t BY NAME``, ``UNION ALL BY NAME``). Where the
+text is not there or cut off, what happens to the other columns is not known. PostgreSQL and its kin take an INSERT with
+too few values, and fill the last columns with their defaults: there, too, as the order of columns is not in the graph.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from govtool.graph.index import Index
+from govtool.graph.walk import OTHERS, STATEMENT
+from govtool.model.kinds import EdgeKind
+from govtool.query.change import State
+
+ARMS = 4096
+"""Arms of a group; see ``govtool.capture.sql.walk.dependencies.arm_of``."""
+WHOLE_TEXT = 4000
+"""Characters from which on a statement's text is cut off; see ``govtool.model.Statement``."""
+
+_BY_NAME = re.compile(r"\b(?:by\s+name|corresponding)\b", re.IGNORECASE)
+_SET_OPERATION = re.compile(r"\bunion\b", re.IGNORECASE)
+_NAMING_STAR = re.compile(r"\*\s*(?:rename|replace)\b", re.IGNORECASE)
+_LISTED = re.compile(
+    r"\binto\s+(?:table\s+)?(?:\"[^\"]*\"|\[[^]]*\]|`[^`]*`|[\w$.])+\s*\((?!\s*(?:select|with|\()\b)", re.IGNORECASE
+)
+_FILLS_UP = frozenset({"postgres", "redshift", "materialize", "risingwave"})
+"""Dialects whose INSERT takes fewer values than there are columns."""
+
+
+class _Said(NamedTuple):
+    """What a statement says of its positions."""
+
+    insert: bool
+    by_position: bool | None
+    """Whether it goes by position where a ``*`` makes a position; None if its text does not tell."""
+    names: bool
+    """Whether its ``*`` names columns: RENAME, REPLACE."""
+    fills_up: bool
+    """Whether it may do with fewer columns, the last ones being filled with their defaults."""
+
+
+class Positions:
+    """Answers for one graph."""
+
+    def __init__(self, index: Index) -> None:
+        self.index = index
+        self._said: dict[int, _Said] = {}
+
+    def dropped(self, edge: int) -> int:
+        """The action (see ``govtool.graph.walk``) of an edge through a ``*`` whose source is gone."""
+        alone = 1 + State.BREAKS
+        positional = self._positional(edge)
+        if positional is None:
+            return alone | OTHERS
+        if not positional:
+            return alone
+        said = self._of(edge)
+        if said.insert:
+            return alone | (OTHERS if said.fills_up else STATEMENT)
+        return alone | STATEMENT if _other_arms(self.index, edge) else alone
+
+    def renamed(self, edge: int) -> int:
+        """The action of an edge through a ``*`` whose source has another name."""
+        positional = self._positional(edge)
+        if positional is None:
+            return 1 + State.UNKNOWN
+        said = self._of(edge)
+        first = not said.insert and (self.index.arm(edge) - 1) % ARMS == 0
+        return 1 + (State.RENAMED if not positional or first or said.names else State.PASSES)
+
+    def _positional(self, edge: int) -> bool | None:
+        """Whether an edge through a ``*`` is a position of an INSERT or of an arm; None where that cannot be told."""
+        index, target = self.index, self.index.edge_target[edge]
+        if index.kind(edge) is not EdgeKind.IDENTITY or index.functions(edge) or index.is_rows(target):
+            return False
+        said = self._of(edge)
+        if not said.insert and not index.arm(edge):
+            return False
+        if index.container(target) is not None or _is_part(index, edge):
+            return False
+        return said.by_position
+
+    def _of(self, edge: int) -> _Said:
+        derivation = self.index.edge_derivation[edge]
+        found = self._said.get(derivation)
+        if found is None:
+            found = self._said[derivation] = _said(self.index, derivation)
+        return found
+
+
+def _said(index: Index, derivation: int) -> _Said:
+    kind, text = index.field(derivation, "kind"), index.field(derivation, "text") or ""
+    insert, whole = kind == "insert", bool(text) and len(text) < WHOLE_TEXT
+    by_position: bool | None
+    if kind == "merge" or _BY_NAME.search(text):
+        by_position = False
+    elif insert:
+        by_position = True if text else None  # BY NAME stands before the query
+    else:
+        by_position = bool(_SET_OPERATION.search(text)) if whole else None
+    fills_up = index.field(derivation, "dialect") in _FILLS_UP and not _LISTED.search(text)
+    return _Said(insert, by_position, bool(_NAMING_STAR.search(text)), fills_up)
+
+
+def _is_part(index: Index, edge: int) -> bool:
+    """Whether the target is made of several columns of the ``*``: a struct, a row."""
+    source = index.edge_source[edge]
+    return any(
+        other != source and index.node_dataset[other] == index.node_dataset[source]
+        for other in (index.edge_source[e] for e in _beside(index, edge))
+    )
+
+
+def _beside(index: Index, edge: int) -> list[int]:
+    """The edges of the same statement into the same column that a ``*`` alone reaches, in the same arm."""
+    derivation, arm = index.edge_derivation[edge], index.arm(edge)
+    return [
+        e
+        for e in index.in_edges(index.edge_target[edge])
+        if index.edge_derivation[e] == derivation and index.is_star(e) and index.arm(e) == arm
+    ]
+
+
+def _other_arms(index: Index, edge: int) -> bool:
+    """Whether an arm of the group keeps its columns when the source of an edge is gone."""
+    derivation, source = index.edge_derivation[edge], index.edge_source[edge]
+    group = (index.arm(edge) - 1) // ARMS
+    losing = {
+        index.arm(e)
+        for e in index.in_edges(index.edge_target[edge])
+        if index.edge_derivation[e] == derivation and index.edge_source[e] == source and index.is_star(e)
+    }
+    rows = index.rows(index.node_dataset[index.edge_target[edge]])
+    arms = {index.arm(e) for e in index.in_edges(rows) if index.edge_derivation[e] == derivation and index.arm(e)}
+    return any((arm - 1) // ARMS == group and arm not in losing for arm in arms)

@@ -1,0 +1,148 @@
+"""Columns that a * hands on by position: too few of them break the statement, and their names do not matter."""
+
+from __future__ import annotations
+
+import pytest
+from graph_samples import edge, graph, random_graph, view
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from govtool.app.index import index_of
+from govtool.capture.sql.extract import Options, extract
+from govtool.capture.sql.files import Script
+from govtool.capture.sql.schema import schema_from_mapping
+from govtool.graph.index import Index
+from govtool.query.change import Change
+from govtool.query.impact import expand, impact
+from govtool.query.select import Subject
+from govtool.query.selectors import Selection
+from govtool.query.whatif import whatif
+
+THREE = {"crm.s": ("a", "b", "c"), "crm.u": ("a", "b", "c"), "crm.t": ("x", "y", "z")}
+SCHEMA = {name: dict.fromkeys(columns, "int") for name, columns in THREE.items()}
+
+
+def sql(text: str, dialect: str = "snowflake") -> Index:
+    options = Options(dialect=dialect, schema=schema_from_mapping(SCHEMA, dialect))
+    return index_of(extract([Script("t.sql", text)], options).derivations)
+
+
+def verdicts(index: Index, change: str, subject: str = "crm.s.b", **more) -> dict[str, str]:
+    found = expand(index, impact(index, subject, change=Change.parse(change), **more))
+    return {e.column.rpartition(".")[2]: e.verdict.label for e in found if not e.is_rows}
+
+
+ALL_OF_T = dict.fromkeys(THREE["crm.t"], "breaks")
+ALL_OF_U = dict.fromkeys(THREE["crm.u"], "breaks")
+
+
+@pytest.mark.parametrize("small", [0, 10**6])
+@pytest.mark.parametrize(
+    ("text", "dialect", "found"),
+    [
+        ("insert into crm.t select * from crm.s", "snowflake", ALL_OF_T),
+        ("insert into crm.t (x, y, z) select * from crm.s", "postgres", ALL_OF_T),
+        ("insert into crm.t (select * from crm.s)", "tsql", ALL_OF_T),
+        # PostgreSQL fills the last columns with their defaults; which are the last is not known.
+        ("insert into crm.t select * from crm.s", "postgres", {"x": "unknown", "y": "breaks", "z": "unknown"}),
+        ("insert into crm.t (select * from crm.s)", "postgres", {"x": "unknown", "y": "breaks", "z": "unknown"}),
+        ("insert into crm.u by name select * from crm.s", "duckdb", {"b": "breaks"}),
+        ("create view crm.v as select * from crm.s", "snowflake", {"b": "breaks"}),
+        ("create view crm.v as select * from crm.u union all select * from crm.s", "snowflake", ALL_OF_U),
+        ("create view crm.v as select * from crm.s union select x, y, z from crm.t", "postgres", ALL_OF_U),
+        ("create view crm.v as select * from crm.u union all by name select * from crm.s", "duckdb", {"b": "breaks"}),
+        # Both arms have a column less.
+        ("create view crm.v as select * from crm.s union all select * from crm.s where 1 = 2", "postgres", {"b": "breaks"}),
+        ("create view crm.v as select q.* from (select * from crm.u union all select * from crm.s) q", "postgres", ALL_OF_U),
+    ],
+)  # fmt: skip
+def test_a_column_less_breaks_what_goes_by_position(text, dialect, found, small):
+    assert verdicts(sql(text, dialect), "drop", small=small) == found
+
+
+@pytest.mark.parametrize("small", [0, 10**6])
+@pytest.mark.parametrize(
+    ("text", "dialect", "found"),
+    [
+        ("insert into crm.t select * from crm.s", "snowflake", {"y": "passes"}),
+        ("insert into crm.u select * from crm.s", "postgres", {"b": "passes"}),
+        ("insert into crm.u by name select * from crm.s", "duckdb", {"b": "breaks"}),
+        ("insert into crm.t select * rename (b as y) from crm.s", "snowflake", {"y": "breaks"}),
+        ("create view crm.v as select * from crm.s", "snowflake", {"b": "breaks"}),
+        ("create view crm.v as select * from crm.u union all select * from crm.s", "snowflake", {"b": "passes"}),
+        ("create view crm.v as select * from crm.s union all select * from crm.u", "snowflake", {"b": "breaks"}),
+        ("create view crm.v as select * from crm.u union all by name select * from crm.s", "duckdb", {"b": "breaks"}),
+    ],
+)
+def test_a_new_name_does_not_matter_to_what_goes_by_position(text, dialect, found, small):
+    assert verdicts(sql(text, dialect), "rename:n", small=small) == found
+
+
+@pytest.mark.parametrize("listed", ["", "(x, y, z) "])
+def test_names_of_columns_of_the_target_are_not_read_by_the_statement_that_fills_it(listed):
+    index = sql(f"insert into crm.t {listed}select a, b, c from crm.s; create view crm.v as select y from crm.t")
+    assert verdicts(index, "rename:n", "crm.t.y") == {"y": "breaks"}  # of the view
+
+
+def test_behind_it_a_position_that_is_gone_is_gone():
+    index = sql("create view crm.v as select * from crm.s; insert into crm.t select * from crm.v")
+    assert verdicts(index, "drop") == {"b": "breaks", **ALL_OF_T}
+    assert verdicts(index, "rename:n") == {"b": "breaks", "y": "passes"}
+
+
+def test_without_the_text_the_others_are_not_known():
+    star = [edge(f"s.{a} -> {b} identity", star=True) for a, b in zip("abc", "xyz", strict=True)]
+    index = graph(view("t", "x y z", *star, mode="append", kind="insert", target_kind="table"))
+    assert verdicts(index, "drop", "s.b") == {"x": "unknown", "y": "breaks", "z": "unknown"}
+    assert verdicts(index, "rename:n", "s.b") == {"y": "unknown"}
+
+
+def test_stars_that_make_one_value_of_many_have_no_positions():
+    star = [edge(f"s.{a} -> x transformation", star=True, functions=("hash",)) for a in "abc"]
+    index = graph(view("t", "x y", *star, "r.y -> y identity", mode="append", kind="insert", target_kind="table"))
+    assert verdicts(index, "drop", "s.b") == {"x": "breaks"}
+    assert verdicts(index, "rename:n", "s.b") == {"x": "breaks"}
+
+
+@pytest.mark.parametrize(
+    ("declared", "new", "same"),
+    [
+        ("int", "INTEGER", True),
+        ("varchar(20)", "varchar( 20 )", True),
+        ("varchar(20)", "varchar(30)", False),
+        ("numeric(10, 2)", "decimal(10,2)", True),
+        ("timestamp with time zone", "timestamptz", True),
+        ("text", "int", False),
+    ],
+)
+def test_the_type_that_a_column_is_declared_with_is_no_change(declared, new, same):
+    text = f"create table crm.d (k {declared}); create view crm.v as select k from crm.d"
+    index = sql(text, "postgres")
+    answer = impact(index, "crm.d.k", change=Change("retype", new))
+    assert answer.unchanged == (("crm.d.k",) if same else ())
+    assert bool(answer.columns) is not same
+    column = index.find_column(index.find_dataset("crm.d"), "k")
+    told = whatif(index, "retype", Selection((), (column,)), new)
+    assert (told.unchanged, bool(told.affected)) == (answer.unchanged, not same)
+
+
+def test_a_type_that_only_a_definition_gives_may_still_be_declared_otherwise():
+    index = sql("create view crm.v as select cast(a as int) as k from crm.s; create view crm.w as select k from crm.v")
+    assert impact(index, "crm.v.k", change=Change("retype", "int")).unchanged == ()
+
+
+@settings(deadline=None, max_examples=150)
+@given(random_graph(), st.integers(0, 10**6), st.sampled_from(["logic", "drop", "rename", "retype"]))
+def test_whatif_counts_as_impact_does(derivations, number, kind):
+    index = graph(*derivations)
+    columns = [
+        n for n in range(index.node_count)
+        if not index.is_rows(n) and not index.is_elided(index.node_dataset[n])
+    ]  # fmt: skip
+    if not columns:
+        return
+    node = columns[number % len(columns)]
+    to = {"rename": "n", "retype": "geometry"}.get(kind)
+    summary = impact(index, Subject(index.node_dataset[node], node, index.name(node)), change=Change(kind, to)).summary
+    told = whatif(index, "mask" if kind == "logic" else kind, Selection((), (node,)), to)
+    assert {v.label: n for v, n in summary.verdicts} == {v: n for v, n in told.counts.items() if v != "lost"}
