@@ -52,6 +52,10 @@ COMPILED = (
 """What is compiled, below the package. ``__init__`` modules are not: they hold nothing."""
 
 
+_DIRECT = ["-fno-semantic-interposition"] if sys.platform == "linux" else []
+"""Calls among the modules go straight: no function is replaced from outside of the library."""
+
+
 def sources(root: Path = ROOT) -> list[str]:
     """Return the modules to compile, relative to ``root``."""
     found = {path for pattern in COMPILED for path in (root / PACKAGE).glob(pattern)}
@@ -84,11 +88,17 @@ def compile_into(folder: Path, root: Path = ROOT) -> list[Path]:
             ]
             extensions = mypycify(
                 [*options, f"--cache-dir={scratch}/cache", *sources(root)],
-                opt_level="2",
+                opt_level="3",
                 debug_level="0",
                 group_name=LIBRARY,
                 target_dir=f"{scratch}/c",
             )
+            if sys.platform == "linux":  # calls among the modules need no table: none is replaced from outside
+                for extension in extensions:
+                    extension.extra_compile_args = [
+                        *(extension.extra_compile_args or []),
+                        "-fno-semantic-interposition",
+                    ]
             command = build_ext(Distribution({"name": PACKAGE, "ext_modules": extensions}))
             command.build_lib, command.build_temp = str(folder), f"{scratch}/o"
             command.ensure_finalized()

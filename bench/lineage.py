@@ -60,8 +60,8 @@ ratios, too:
 * "over and over": runs that read the texts as often as the parser alone takes {LONG * 1000:.0f} ms for. Trees are freed
   by Python's cyclic collector; the parser alone is interrupted by it all the time, `extract()` once for a thousand
   statements.
-* "bodies too": bodies of procedures are strings to the parser alone, but read by govtool; here the parser alone is given
-  every text and, besides, every statement that govtool found inside of a string, each of them a text of its own.
+* "bodies too": bodies of procedures are strings to the parser alone, but read by govtool; here the parser alone is
+  given every text and, besides, every statement that govtool found inside of a string, each of them a text of its own.
 * "with evidence": the fingerprint and the redacted text of each statement, too, as `govtool ingest sql` makes them.
 
 {table(head, rows)}

@@ -209,7 +209,7 @@ def _misspelled_first(items: Sequence[Any]) -> list[Any]:
 
 def _near_keys(path: Key) -> list[str]:
     """The keys that may have been meant by one that no model allows."""
-    return difflib.get_close_matches(str(path[-1]), _keys_at(path[:-1]), 3, 0.5)
+    return difflib.get_close_matches(str(path[-1]), _keys_at(path[:-1]), 3, 0.6)
 
 
 _SHAPES = {

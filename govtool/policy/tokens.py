@@ -129,10 +129,15 @@ def packed(families: Iterable[list[Token]]) -> list[list[Token]]:
 def mapping(
     tokens: Sequence[Token], transfers: Transfers, lattice: Lattice, number: int
 ) -> tuple[int, list[tuple[int, int]]]:
-    """What a transfer does to a word: the bits that stay, and those that become others; the rest ends."""
+    """What a transfer does to a word: the bits that stay, and those that become others; the rest ends.
+
+    Only values are declassified: what columns that are not known may give stays.
+    """
     bit_of = {token: bit for bit, token in enumerate(tokens)}
     kept, moves = ALL, []
     for token, bit in bit_of.items():
+        if token.is_perhaps:
+            continue
         passed = transfers.passed(lattice, token.name, token.passed, transfers.kinds[number])
         if passed == token.passed:
             continue

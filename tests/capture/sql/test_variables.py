@@ -17,6 +17,7 @@ from govtool.capture.sql.knowledge import Knowledge
 from govtool.capture.sql.lexer import lexer
 from govtool.capture.sql.scripts.branches import Arm, Path
 from govtool.capture.sql.scripts.reaching import Step, every, reaching
+from govtool.model import HIDDEN, EdgeKind
 
 # -- which assignments reach --------------------------------------------------------------------------------------------
 
@@ -190,3 +191,28 @@ def test_knowledge_keeps_what_a_function_says_of_its_columns() -> None:
     assert (function.parameters, function.columns, function.is_table) == (("x",), ("a", "b"), True)
     known = Knowledge(functions={"f": function})
     assert Knowledge.from_json(known.to_json()).functions["f"] == function
+
+
+@pytest.mark.parametrize(
+    ("dialect", "text"),
+    [
+        ("postgres", "INSERT INTO u VALUES ((SELECT max(id) FROM s), 3)"),
+        (
+            "postgres",
+            "DO $$ DECLARE r record; BEGIN FOR r IN SELECT id FROM s LOOP INSERT INTO u VALUES (r.id); END LOOP; END $$",
+        ),
+        ("tsql", "DECLARE @i int; SELECT @i = id FROM s; INSERT INTO u VALUES (@i)"),
+    ],
+)
+def test_values_into_columns_that_are_not_known_are_not_lost(dialect: str, text: str) -> None:
+    extraction = extract([Script("a.sql", text)], Options(dialect=dialect))
+    [made] = [d for d in extraction.derivations if d.target == "u"]
+    assert [(e.source.text, e.target_path, e.kind) for e in made.edges if e.kind is EdgeKind.OPAQUE] == [
+        ("s.id", HIDDEN, EdgeKind.OPAQUE)
+    ]
+    assert (made.status, made.columns, made.columns_complete) == ("partial", (), False)
+
+
+def test_constants_into_columns_that_are_not_known_are_understood() -> None:
+    extraction = extract([Script("a.sql", "INSERT INTO u VALUES (1, 'x')")], Options(dialect="postgres"))
+    assert [(d.status, d.edges) for d in extraction.derivations] == [("understood", ())]

@@ -116,7 +116,7 @@ def repeats_rows(node: exp.Select) -> bool:
     for cte in node.root().find_all(nodes.CTE):
         bodies.setdefault(cte.alias.lower(), cte.this)
     made = set(bodies)
-    changed = True
+    changed = bool(made)
     while changed:  # what is left reads no table
         changed = False
         for name in sorted(made):
@@ -139,8 +139,11 @@ def repeats_rows(node: exp.Select) -> bool:
         for key, value in item.args.items():
             if key != "with_":  # CTEs count where they are read
                 parts = value if isinstance(value, list) else [value]
-                stack.extend([part for part in parts if isinstance(part, nodes.Expr)])
+                stack.extend([part for part in parts if isinstance(part, nodes.Expr) and type(part) not in _LEAVES])
     return False
+
+
+_LEAVES: Final = frozenset((nodes.Column, nodes.Identifier, nodes.Literal))
 
 
 def _from_items(select: exp.Select) -> list[exp.Expr]:

@@ -118,7 +118,7 @@ class InsertWalk(ModifyWalk):
                     tree,
                     severity="info",
                 )
-                return Output()
+                return _unnamed(output, target)
             return output
         if output.open:
             return self._matched_by_name(output, names, tree)
@@ -221,3 +221,12 @@ class InsertWalk(ModifyWalk):
             write = self._write(table, written, "insert", "append", self._kind_of(table), source, defines=False)
             write.rows.update(rows)
             write.reads.update(reads)
+
+
+def _unnamed(output: Output, target: str) -> Output:
+    """Values that go into columns which are not known: what they are made of reaches some of them."""
+    found = Output()
+    made = tuple(dict.fromkeys(dep for deps in output.deps for dep in deps))
+    if made:
+        found.open.append(OpenStar(FunctionRows(target, made)))
+    return found
