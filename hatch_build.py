@@ -34,6 +34,7 @@ COMPILED = (
     "names.py",
     "capture/sql/marks.py",
     "capture/sql/nodes.py",
+    "capture/sql/options.py",
     "capture/sql/batch.py",
     "capture/sql/definitions.py",
     "capture/sql/relations.py",

@@ -94,7 +94,7 @@ class _Written:
 
 def _statements(scripts: Sequence[Script | Diagnostic], settings: Options) -> Iterator[_Written]:
     """The statements of all scripts in order, templates rendered; none that stands in a routine's body."""
-    from govtool.capture.sql.extract import relation_of
+    from govtool.capture.sql.options import relation_of
     from govtool.capture.sql.scripts.script import parse_script
     from govtool.capture.sql.templates.macros import MacroLibrary
     from govtool.capture.sql.templates.template import render

@@ -178,7 +178,7 @@ def facts_in(
 
 def unmatched_relations(found: Sequence[Script | Diagnostic], settings: Options) -> tuple[Diagnostic, ...]:
     """A warning if ``--relation-from`` was given and names no file's relation."""
-    from govtool.capture.sql.extract import relation_of
+    from govtool.capture.sql.options import relation_of
 
     pattern = settings.relation_from
     if not pattern or any(relation_of(item.file, settings) for item in found if item.file):

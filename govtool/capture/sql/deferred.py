@@ -17,7 +17,7 @@ from govtool.names import fold, fold_name, join_name, split_name
 
 if TYPE_CHECKING:
     from govtool.capture.sql.batch import Batch
-    from govtool.capture.sql.extract import Options
+    from govtool.capture.sql.options import Options
     from govtool.capture.sql.states import ScriptState
     from govtool.capture.sql.templates.properties import Description
     from govtool.capture.sql.templates.rendering import ColumnsOf

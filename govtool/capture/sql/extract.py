@@ -12,16 +12,13 @@ writes of each script folded and written out (``emit``).
 
 from __future__ import annotations
 
-import gc
-import re
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any, Final, NamedTuple
 
 from govtool.capture.sql.batch import Batch
+from govtool.capture.sql.collector import deep_recursion, uncollected
 from govtool.capture.sql.deferred import Deferred, described_tables, known_tables
 from govtool.capture.sql.emit import Emitter
 from govtool.capture.sql.files import Script
@@ -29,61 +26,28 @@ from govtool.capture.sql.fingerprint import fingerprint, redact
 from govtool.capture.sql.fold import fold_script
 from govtool.capture.sql.knowledge import Knowledge, Usage
 from govtool.capture.sql.logged import LoggedScript
+from govtool.capture.sql.options import Options as Options
+from govtool.capture.sql.options import defaults, relation_of
 from govtool.capture.sql.parameters import routine_of
 from govtool.capture.sql.replay import hush, logged_state
-from govtool.capture.sql.schema import Schema
 from govtool.capture.sql.scripts.script import parse_script
 from govtool.capture.sql.scripts.statement import ParsedStatement
 from govtool.capture.sql.scripts.trees import Shelf
 from govtool.capture.sql.states import ScriptState, StatementState
-from govtool.capture.sql.templates.macros import MacroLibrary, Project
+from govtool.capture.sql.templates.macros import MacroLibrary
 from govtool.capture.sql.templates.rendering import ColumnsOf
 from govtool.capture.sql.templates.template import Rendered, render
 from govtool.capture.sql.walk.writes import Write
 from govtool.model import Derivation, Diagnostic, Statement
-from govtool.names import DEFAULT_NAMESPACE, fold, fold_name, join_name
 
 MAX_TEXT = 4000
 """Characters of a statement that are kept as evidence."""
-
-RECURSION_LIMIT = 20_000
-"""Python frames for the walk: subqueries nest and views stand on views; frames of Python functions do not use the
-C stack."""
-
-STATEMENTS_PER_COLLECTION = 1000
-"""Trees refer to their parents: only the cyclic collector frees them. A thousand of them are some 100 MB."""
 
 USAGE_ROUNDS = 3
 """How often statements are walked again after usage has shown more columns."""
 
 _new: Final[Callable[..., Any]] = tuple.__new__
 """Makes a named tuple in a third of the time of its constructor."""
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """How to read a batch of scripts."""
-
-    dialect: str = ""
-    default_catalog: str | None = None
-    default_schema: str | None = None
-    schema: Schema | None = None
-    relation_from: str | None = None
-    """A path pattern such as ``{schema}/{table}.sql`` that names the relation of a file's bare SELECT."""
-    source: str = ""
-    namespace: str = DEFAULT_NAMESPACE
-    variables: Mapping[str, object] = field(default_factory=dict)
-    """Values for templates."""
-    projects: tuple[Project, ...] = ()
-    """The dbt projects that scripts belong to: their macros, packages, variables and seeds."""
-    keep_literals: bool = False
-    """Whether to keep the literals in the text of statements, which are often about people."""
-    evidence: bool = True
-    """Whether to make each statement's fingerprint and redacted text; without it ``fingerprint`` is a text digest."""
-
-    def __reduce__(self) -> tuple[object, ...]:
-        """Go to other processes by the constructor: a compiled class has no other way."""
-        return Options, tuple([getattr(self, item.name) for item in fields(self)])
 
 
 class Shortfall(NamedTuple):
@@ -197,7 +161,7 @@ def _extract_group(
     unsettled: list[int] | None = None,
 ) -> Extraction:
     diagnostics: list[Diagnostic] = []
-    with _uncollected():
+    with uncollected() as trees:
         read = list(group)
         texts = [item.text for item in read if isinstance(item, Script) and "{" in item.text and "macro" in item.text]
         macros = MacroLibrary(texts, options.projects)
@@ -206,7 +170,7 @@ def _extract_group(
             if isinstance(item, Diagnostic):
                 diagnostics.append(item)
             elif isinstance(item, LoggedScript):
-                catalog, schema = _default(options.default_catalog, options), _default(options.default_schema, options)
+                catalog, schema = defaults(options)
                 batch.add(logged_state(item, options.dialect, catalog, schema, batch.shelf))
             else:
                 state = _ScriptMaker(item, options, macros, diagnostics, batch.shelf)
@@ -215,13 +179,13 @@ def _extract_group(
                     deferred.defer(relation_of(item.file, options), state)
                 else:
                     batch.add(state.parse(rendered))
-        with _deep_recursion():
+        with deep_recursion():
             deferred.settle()
             _walk_all(batch, progress)
             for script in batch.scripts:
                 if script.logged and not options.keep_literals:
                     hush(script)
-            _garbage.statements += sum(len(script.statements) for script in batch.scripts)
+            trees.statements += sum(len(script.statements) for script in batch.scripts)
             if unsettled is not None:
                 open_ = [any(s.unsettled for s in script.statements) for script in batch.scripts]
                 unsettled.extend(number for number, is_open in enumerate(open_) if is_open)
@@ -269,7 +233,7 @@ def _script_state(
     failed: set[int] = set()
     several = len(rendered.variants) > 1
     for number, variant in enumerate(rendered.variants):
-        catalog, schema = _default(options.default_catalog, options), _default(options.default_schema, options)
+        catalog, schema = defaults(options)
         path: tuple[str, ...] = ()
         said: set[tuple[int, str]] = set()
         line_of = variant.line_of if variant.lines else None
@@ -314,11 +278,6 @@ def _missing(note: Diagnostic, statements: list[StatementState]) -> bool:
     for statement in owners:
         statement.diagnostics.append(note)
     return bool(owners)
-
-
-def _default(name: str | None, options: Options) -> str | None:
-    """Return a default catalog or schema, as a user wrote it, in canonical text."""
-    return fold_name(name, options.dialect) if name else None
 
 
 def _walk_all(batch: Batch, progress: Callable[[int, int], None] | None) -> None:
@@ -500,74 +459,3 @@ def _duplicates(derivations: list[Derivation]) -> list[Diagnostic]:
                     Diagnostic("duplicate-definition", "info", text, file, derivation.statement.line, None, target)
                 )
     return notes
-
-
-def relation_of(file: str, options: Options) -> str | None:
-    """Return the relation that a bare SELECT in ``file`` defines by ``relation_from``; None without one or without a
-    match. Without a pattern, models of dbt projects are called as their file, as ``ref`` calls them.
-
-    The pattern's last path parts are matched against the file's: ``{schema}/{table}/query.sql``.
-    """
-    pattern = options.relation_from
-    if not pattern and any(project.is_model(file) for project in options.projects):
-        pattern = "{table}.sql"
-    if not pattern:
-        return None
-    expression = "".join(
-        f"(?P<{piece[1:-1]}>[^/]+)" if re.fullmatch(r"\{(catalog|schema|table)\}", piece) else re.escape(piece)
-        for piece in re.split(r"(\{[a-z]+\})", pattern)
-    )
-    match = re.search(rf"(?:^|/){expression}$", file)
-    if match is None:
-        return None
-    groups = match.groupdict()
-    parts = [
-        groups.get("catalog") or options.default_catalog,
-        groups.get("schema") or options.default_schema,
-        groups.get("table"),
-    ]
-    known = [part for part in parts[1:] if part] if not parts[1] or not parts[0] else [part for part in parts if part]
-    return join_name([fold(part, quoted=False, dialect=options.dialect, table=True) for part in known])
-
-
-@dataclass(slots=True)
-class _Garbage:
-    """What the cyclic collector has still to free."""
-
-    statements: int = 0
-    """Statements whose trees were made since the last collection."""
-
-
-_garbage = _Garbage()
-
-
-@contextmanager
-def _uncollected() -> Iterator[None]:
-    """Keep the cyclic collector from visiting trees that all stay alive until the batch is done (a third of the time).
-
-    What earlier batches left is collected first, once there is enough of it.
-    """
-    was_enabled = gc.isenabled()
-    if was_enabled and _garbage.statements > STATEMENTS_PER_COLLECTION:
-        gc.collect()
-        _garbage.statements = 0
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            # Without this the next allocation would start a collection of everything that the batch has made.
-            if not gc.get_freeze_count():
-                gc.freeze()
-                gc.unfreeze()
-            gc.enable()
-
-
-@contextmanager
-def _deep_recursion() -> Iterator[None]:
-    before = sys.getrecursionlimit()
-    sys.setrecursionlimit(max(before, RECURSION_LIMIT))
-    try:
-        yield
-    finally:
-        sys.setrecursionlimit(before)
