@@ -19,7 +19,7 @@ from govtool.policy.seeds import Seeds
 from govtool.policy.threshold import shortfall
 from govtool.policy.tokens import Mode, Token, perhaps_of
 from govtool.policy.trace import Array, Arrival, State, leading_to, ways
-from govtool.query.evidence import Step, step
+from govtool.query.evidence import step
 from govtool.query.patterns import Patterns
 
 
@@ -323,11 +323,3 @@ def _about(function: str, accepted: Sequence[Declassify], spread: Propagation, e
     if keeps_a_value(function):
         return f"{function}() hands on a real value"
     return "" if function == "…" else f"{function}() keeps the value"
-
-
-def steps_between(spread: Propagation, source: int, token: Token, sink: int, mode: Mode) -> tuple[Step, ...]:
-    """The shortest way of a token from one node to another."""
-    found = ways(
-        spread, [State(source, Mode.VALUE, token)], {sink}, lambda s: s.mode is mode, leading_to(spread.index, [sink])
-    )
-    return tuple(step(spread.index, e) for e in found[0].edges) if found else ()

@@ -225,11 +225,6 @@ def _make(name: str) -> Lexer:
     return Lexer(name, dialect, tokenizer, scanner, dialect.parser(), frozenset(base.COMMANDS))
 
 
-def known_dialects() -> list[str]:
-    """The names of all dialects that can be parsed, sorted; the base dialect's is empty and left out."""
-    return sorted(d.value for d in Dialects if d.value)
-
-
 def word_set(text: str) -> frozenset[str]:
     """The words of a text."""
     return frozenset(text.split())

@@ -14,7 +14,7 @@ from govtool.capture.sql.walk.dependencies import CHAIN_MASK, KIND_MASK, OPAQUE,
 from govtool.capture.sql.walk.relation import Output, TableInfo
 from govtool.capture.sql.walk.scope import CommonTable, Environment, Scope
 from govtool.model import Diagnostic
-from govtool.names import fold, join_name
+from govtool.names import fold
 
 T = TypeVar("T")
 
@@ -203,10 +203,6 @@ class Walk:
             elif 0 not in known:
                 self.reads[name] = tuple(dict.fromkeys((*known, *arms)))
 
-    def referring(self, kind: int, rows: Iterable[int]) -> None:
-        """Record rows that were collected apart, all under one kind."""
-        self.refer(rows, kind)
-
     def diagnose(
         self,
         code: str,
@@ -271,8 +267,3 @@ def position(node: exp.Expr | None) -> tuple[int | None, int | None]:
             elif isinstance(value, list):
                 stack.extend([v for v in value[::-1] if isinstance(v, nodes.Expr)])
     return None, None
-
-
-def dataset_text(parts: Sequence[str]) -> str:
-    """Join canonical parts to a dataset name."""
-    return join_name(list(parts))
