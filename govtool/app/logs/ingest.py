@@ -23,7 +23,7 @@ from govtool.app.aliases import configured
 from govtool.app.coverage import coverage_fragments, ranked
 from govtool.app.ingest import Asked, IngestResult, already_said, extractor_digest, user_name
 from govtool.app.logs import local
-from govtool.app.logs.local import Gathered, cores, gather, weight
+from govtool.app.logs.local import Gathered, gather, weight
 from govtool.app.logs.meter import Meter
 from govtool.app.logs.parts import costliest, worst
 from govtool.app.logs.pool import Pool, Setup
@@ -32,6 +32,7 @@ from govtool.app.logs.spool import spool_key, spooled
 from govtool.app.logs.steps import survey_or_problem
 from govtool.app.sql import SourceText, file_name, options, root_of, source_name
 from govtool.errors import EngineError, UnknownNameError, UsageError
+from govtool.graph.threads import cores
 from govtool.store.names import DEFAULT_BRANCH
 
 if TYPE_CHECKING:

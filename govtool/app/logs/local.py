@@ -6,7 +6,6 @@ grouped by their fingerprints, and derivations are sorted into fragments by them
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -77,11 +76,6 @@ def _is_packed(piece: Piece) -> bool:
             return not is_plain(file.read(4))
     except OSError:
         return False
-
-
-def cores() -> int:
-    """Cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def gather(pool: Pool, pieces: Sequence[Piece], logs: int, max_errors: int | None, meter: Meter) -> Gathered:

@@ -15,6 +15,7 @@ from sqlglot.tokenizer_core import Token
 from govtool.capture.sql import marks
 from govtool.capture.sql.lexer import NestingError, word, word_set
 from govtool.capture.sql.scripts.blocks import ignored
+from govtool.capture.sql.scripts.clauses import simplified
 from govtool.capture.sql.scripts.places import error_token
 from govtool.capture.sql.scripts.rewrites import REWRITES, dropped
 
@@ -59,6 +60,8 @@ def failed(reader: ScriptReader, tokens: list[Token], error: Exception) -> None:
     """A statement that does not parse: rescue it, or report it."""
     head = word(tokens[0])
     if not isinstance(error, (RecursionError, MemoryError, NestingError)):
+        if _without_clauses(reader, tokens):
+            return
         rewrite = REWRITES.get(head)
         if rewrite is not None and rewrite(reader, tokens):
             return
@@ -76,6 +79,8 @@ def failed(reader: ScriptReader, tokens: list[Token], error: Exception) -> None:
 def command(reader: ScriptReader, tokens: list[Token]) -> None:
     """A statement that sqlglot keeps as text."""
     head = word(tokens[0])
+    if _without_clauses(reader, tokens):
+        return
     rewrite = REWRITES.get(head)
     if rewrite is not None and rewrite(reader, tokens):
         return
@@ -123,6 +128,19 @@ def _harmless_alter(tokens: list[Token]) -> bool:
 
 # -- leaving out
 # --------------------------------------------------------------------------------------------------------
+
+
+def _without_clauses(reader: ScriptReader, tokens: list[Token]) -> bool:
+    """Read a statement without clauses that carry no lineage; rewritten, if it still does not parse."""
+    shorter = simplified(tokens, reader.lex.name)
+    if shorter is tokens or not shorter:
+        return False
+    tree = reader.attempt(shorter)
+    if tree is not None:
+        reader.add(tokens, tree, "parsed")
+        return True
+    rewrite = REWRITES.get(word(shorter[0]))
+    return rewrite is not None and rewrite(reader, shorter)
 
 
 def _without_tail(reader: ScriptReader, tokens: list[Token], error: Exception) -> bool:

@@ -1,0 +1,9 @@
+"""Clauses of tsql"""
+
+from __future__ import annotations
+
+from sqlglot.tokenizer_core import Token
+
+
+def simplified(tokens: list[Token]) -> list[Token]:
+    return tokens
