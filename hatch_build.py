@@ -94,12 +94,8 @@ def compile_into(folder: Path, root: Path = ROOT) -> list[Path]:
                 group_name=LIBRARY,
                 target_dir=f"{scratch}/c",
             )
-            if sys.platform == "linux":  # calls among the modules need no table: none is replaced from outside
-                for extension in extensions:
-                    extension.extra_compile_args = [
-                        *(extension.extra_compile_args or []),
-                        "-fno-semantic-interposition",
-                    ]
+            for extension in extensions:
+                extension.extra_compile_args = [*(extension.extra_compile_args or []), *_DIRECT]
             command = build_ext(Distribution({"name": PACKAGE, "ext_modules": extensions}))
             command.build_lib, command.build_temp = str(folder), f"{scratch}/o"
             command.ensure_finalized()

@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import IO, NamedTuple, NoReturn
+from typing import IO, TYPE_CHECKING, NamedTuple, NoReturn
 
 from govtool.app.lineage import Lineage, summarise, to_object
 from govtool.app.sql import check_dialect
 from govtool.errors import GovtoolError, UsageError
 from govtool.model import Diagnostic
+
+if TYPE_CHECKING:
+    from govtool.capture.sql.schema import Schema
 
 MAX_LINE = 64 * 1024 * 1024
 """Bytes of the longest input line that is read; a longer one is answered with ``batch.too-large``."""
@@ -23,6 +26,14 @@ _DATABASE_IS_SCHEMA = frozenset(
     {"clickhouse", "doris", "hive", "mysql", "singlestore", "sqlite", "starrocks", "teradata"}
 )
 """Dialects whose names have two parts: there a database is what others call a schema."""
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+_ENCODER = json.JSONEncoder(ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+_DECODER = json.JSONDecoder(parse_constant=_no_constant)
 
 _KEYS = {
     "dialect": (str, "a string"),
@@ -49,6 +60,7 @@ def serve(lines: IO[bytes], semantics: str = "precise", dialect: str = "") -> It
         semantics: See ``summarise``.
         dialect: For inputs that name none.
     """
+    schemas = _Schemas()
     while raw := lines.readline(MAX_LINE + 1):
         if len(raw) > MAX_LINE and not raw.endswith(b"\n"):
             _skip_line(lines)
@@ -56,26 +68,50 @@ def serve(lines: IO[bytes], semantics: str = "precise", dialect: str = "") -> It
         elif not raw.strip():
             continue
         else:
-            answer = _answer(raw, semantics, dialect)
+            answer = _answer(raw, semantics, dialect, schemas)
         yield _line(answer)
 
 
 def _line(answer: Lineage) -> str:
     try:
-        return json.dumps(to_object(answer), ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+        return _ENCODER.encode(to_object(answer))
     except (ValueError, RecursionError):  # an id that JSON can say but not repeat: 1e999, a deep nest
         return _line(_failed(None, "batch.invalid", "the id cannot be written as JSON"))
 
 
-def _answer(raw: bytes, semantics: str, dialect: str) -> Lineage:
+class _Schemas:
+    """Schemas from what lines give; the last one is kept, as the lines of a stream tend to give the same."""
+
+    def __init__(self) -> None:
+        self._given: tuple[object, ...] = ()
+        self._made: Schema | None = None
+
+    def of(self, given: _Input) -> Schema | None:
+        """The schema that a line gives.
+
+        Raises:
+            UsageError: It is none (``usage.schema``).
+        """
+        from govtool.capture.sql.schema import schema_from_mapping
+
+        if not given.schema:
+            return None
+        said = (given.dialect, given.default_db, given.default_schema, given.schema)
+        if said != self._given:
+            self._made = schema_from_mapping(given.schema, given.dialect, given.default_db, given.default_schema)
+            self._given = said
+        return self._made
+
+
+def _answer(raw: bytes, semantics: str, dialect: str, schemas: _Schemas) -> Lineage:
     """One answer for one line; no input makes it raise."""
     identity: object = None
     try:
-        value = json.loads(raw.rstrip(b"\r\n").decode("utf-8-sig"), parse_constant=_no_constant)
+        value = _DECODER.decode(raw.rstrip(b"\r\n").decode("utf-8-sig"))
         if not isinstance(value, dict):
             return _failed(None, "batch.invalid", f"the line is not an object but {_kind(value)}")
         identity = value.get("id")
-        return _lineage(_checked(value, dialect), semantics)
+        return _lineage(_checked(value, dialect), semantics, schemas)
     except json.JSONDecodeError as error:
         return _failed(identity, "batch.invalid-json", error.msg, error.lineno, error.colno)
     except UnicodeDecodeError as error:
@@ -121,19 +157,16 @@ def _checked(value: Mapping[str, object], dialect: str) -> _Input:
     )
 
 
-def _lineage(given: _Input, semantics: str) -> Lineage:
+def _lineage(given: _Input, semantics: str, schemas: _Schemas) -> Lineage:
     from govtool.capture.sql.extract import Options, extract
     from govtool.capture.sql.files import Script
-    from govtool.capture.sql.schema import schema_from_mapping
 
     options = Options(
         dialect=given.dialect,
         evidence=False,
         default_catalog=given.default_db,
         default_schema=given.default_schema,
-        schema=schema_from_mapping(given.schema, given.dialect, given.default_db, given.default_schema)
-        if given.schema
-        else None,
+        schema=schemas.of(given),
     )
     found = extract([Script(file="<batch>", text=given.sql, session="batch")], options)
     return summarise(found.derivations, found.diagnostics, id=given.id, semantics=semantics)
@@ -146,10 +179,6 @@ def _failed(identity: object, code: str, message: str, line: int | None = None, 
 def _skip_line(lines: IO[bytes]) -> None:
     while (piece := lines.readline(1 << 20)) and not piece.endswith(b"\n"):
         pass
-
-
-def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")
 
 
 def _kind(value: object) -> str:

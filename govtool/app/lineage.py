@@ -212,6 +212,8 @@ def to_object(lineage: Lineage, *, with_files: bool = False) -> dict[str, object
 
 def column_of(path: str) -> str:
     """The column that a path lies in: ``address`` of ``address.zip``, ``payload`` of ``payload['user'].id``."""
+    if "." not in path and "[" not in path:
+        return path
     if path.startswith('"'):
         end = 1
         while end < len(path):
@@ -252,9 +254,14 @@ class _Passage:
                     column = ColumnRef(derivation.target, column_of(edge.target_path))
                     self._unclear.setdefault(column, []).append(edge)
 
-    def columns(self, source: ColumnRef, kind: EdgeKind) -> Iterator[tuple[str, EdgeKind]]:
+    def columns(self, source: ColumnRef, kind: EdgeKind) -> Iterable[tuple[str, EdgeKind]]:
         """The lasting columns behind one column, each with the kind of the whole way."""
         start = ColumnRef(source.dataset, column_of(source.path))
+        if source.dataset not in self.temporary:
+            return ((start.text, kind),)
+        return self._lasting(start, kind)
+
+    def _lasting(self, start: ColumnRef, kind: EdgeKind) -> Iterator[tuple[str, EdgeKind]]:
         seen = {(start, kind)}
         stack = [(start, kind)]
         while stack:
@@ -268,8 +275,11 @@ class _Passage:
                     seen.add(found)
                     stack.append(found)
 
-    def unclear(self, source: ColumnRef) -> Iterator[tuple[str, str]]:
+    def unclear(self, source: ColumnRef) -> Iterable[tuple[str, str]]:
         """What may lie behind a column of a temporary table, and why that is not known."""
+        return self._unclear_behind(source) if source.dataset in self.temporary else ()
+
+    def _unclear_behind(self, source: ColumnRef) -> Iterator[tuple[str, str]]:
         start = ColumnRef(source.dataset, column_of(source.path))
         seen, stack = {start}, [start]
         while stack:
@@ -288,11 +298,11 @@ class _Passage:
         for dataset in self.datasets(source.dataset):
             yield f"{dataset}.{column_of(source.path) if dataset == source.dataset else HIDDEN}"
 
-    def datasets(self, dataset: str) -> Iterator[str]:
+    def datasets(self, dataset: str) -> Iterable[str]:
         """The lasting datasets behind one dataset."""
-        for found in self._behind(dataset):
-            if found not in self.temporary:
-                yield found
+        if dataset not in self.temporary:
+            return (dataset,)
+        return [found for found in self._behind(dataset) if found not in self.temporary]
 
     def rows(self, dataset: str, counted: frozenset[EdgeKind]) -> Iterator[tuple[str, EdgeKind]]:
         """The lasting columns that shaped the rows of a temporary table."""

@@ -6,6 +6,7 @@ import difflib
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
@@ -56,11 +57,12 @@ class SqlRequest:
     """Whether to ask that database, a PostgreSQL, about what the text leaves open."""
 
 
-def dialect_names() -> list[str]:
+@cache
+def dialect_names() -> tuple[str, ...]:
     """Every dialect that can be named, sorted."""
     from sqlglot.dialects.dialect import Dialects
 
-    return sorted(dialect.value for dialect in Dialects if dialect.value)
+    return tuple(sorted(dialect.value for dialect in Dialects if dialect.value))
 
 
 def check_dialect(name: str) -> str:

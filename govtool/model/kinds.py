@@ -29,8 +29,10 @@ class EdgeKind(IntEnum):
     @property
     def label(self) -> str:
         """The name as it is written in answers: ``group_by``."""
-        return self.name.lower()
+        return _LABELS[self]
 
+
+_LABELS = tuple(kind.name.lower() for kind in EdgeKind)  # the name of a member takes long to look up
 
 VALUE_FLOW = frozenset({EdgeKind.IDENTITY, EdgeKind.TRANSFORMATION, EdgeKind.AGGREGATION})
 """Column to column: the value itself flows (OpenLineage DIRECT)."""

@@ -45,6 +45,25 @@ def test_statements_resolve_against_each_other_within_an_input_only():
     assert two["columns"]["u"] != ["x"]
 
 
+def test_each_line_has_the_schema_that_it_gives_and_no_other():
+    sql = "create view v as select * from t; drop table t; create table t (z int)"
+    lines = [
+        {"id": 0, "dialect": "postgres", "sql": sql, "schema": {"t": ["a"]}},
+        {"id": 1, "dialect": "postgres", "sql": "create view v as select * from t", "schema": {"t": ["a", "b"]}},
+        {"id": 2, "dialect": "postgres", "sql": "create view v as select * from t", "schema": {"t": ["a", "b"]}},
+        {"id": 3, "dialect": "postgres", "sql": "create view v as select * from t", "schema": {"t": 7}},
+        {"id": 4, "dialect": "postgres", "sql": "create view v as select * from t", "schema": {"T": ["a", "b"]}},
+        {"id": 5, "dialect": "snowflake", "sql": "create view v as select * from t", "schema": {"T": ["a", "b"]}},
+        {"id": 6, "dialect": "snowflake", "sql": "create view v as select * from t", "schema": None},
+        {"id": 7, "dialect": "postgres", "sql": sql, "schema": {"t": ["a"]}},
+    ]
+    alone = [answers(line)[0] for line in lines]
+    assert answers(*lines) == alone
+    assert [answer["columns"].get("v") for answer in alone[1:4]] == [["a", "b"], ["a", "b"], None]
+    assert alone[3]["error"]["code"] == "usage.schema"
+    assert answers(*reversed(lines)) == alone[::-1]
+
+
 def test_temporary_tables_are_looked_through():
     [answer] = answers({"id": 1, "sql": "create temp table x as select a from t; create table u as select a from x"})
     assert answer["edges"] == [["t.a", "u.a"]]

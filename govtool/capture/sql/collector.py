@@ -6,7 +6,7 @@ import gc
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from typing import Final
 
 RECURSION_LIMIT = 20_000
 """Python frames for the walk: subqueries nest and views stand on views; frames of Python functions do not use the
@@ -15,39 +15,51 @@ C stack."""
 STATEMENTS_PER_COLLECTION = 1000
 """Trees refer to their parents: only the cyclic collector frees them. A thousand of them are some 100 MB."""
 
-
-@dataclass(slots=True)
-class Garbage:
-    """What the cyclic collector has still to free."""
-
-    statements: int = 0
-    """Statements whose trees were made since the last collection."""
+FEW = 20
+"""Statements whose trees the collector may visit right after the batch: they are freed while they are young, without a
+visit of all that the process holds."""
 
 
-_garbage = Garbage()
+class _Garbage:
+    """What only a full collection can free."""
+
+    def __init__(self) -> None:
+        self.statements = 0
+        """Statements of large batches since the last one."""
 
 
-@contextmanager
-def uncollected() -> Iterator[Garbage]:
-    """Keep the cyclic collector from visiting trees that all stay alive until the batch is done (a third of the time).
+_garbage: Final = _Garbage()
 
-    What earlier batches left is collected first, once there is enough of it. Whoever makes trees adds them to what is
-    yielded.
+
+class Uncollected:
+    """Keeps the cyclic collector from visiting trees that all stay alive until the batch is done (a third of the time).
+
+    What earlier batches left is collected first, once there is enough of it.
     """
-    was_enabled = gc.isenabled()
-    if was_enabled and _garbage.statements > STATEMENTS_PER_COLLECTION:
-        gc.collect()
-        _garbage.statements = 0
-    gc.disable()
-    try:
-        yield _garbage
-    finally:
-        if was_enabled:
+
+    def __init__(self) -> None:
+        self.statements = 0
+        """Of the batch: whoever makes trees counts them."""
+        self._was_enabled = False
+
+    def __enter__(self) -> Uncollected:
+        self._was_enabled = gc.isenabled()
+        if self._was_enabled and _garbage.statements > STATEMENTS_PER_COLLECTION:
+            gc.collect()
+            _garbage.statements = 0
+        gc.disable()
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        if not self._was_enabled:
+            return
+        if self.statements > FEW:
+            _garbage.statements += self.statements
             # Without this the next allocation would start a collection of everything that the batch has made.
             if not gc.get_freeze_count():
                 gc.freeze()
                 gc.unfreeze()
-            gc.enable()
+        gc.enable()
 
 
 @contextmanager

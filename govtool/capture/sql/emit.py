@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any, Final
 
 from govtool.capture.sql.batch import Batch
@@ -114,7 +113,7 @@ class Emitter:
             edges = self._bound(edges, draft.bound)
         notes: list[Diagnostic] = []
         if draft.statement.diagnostics or diagnostics:
-            notes = [self._placed(d, draft) for d in draft.statement.diagnostics]
+            notes = [draft.statement.placed(d) for d in draft.statement.diagnostics]
             for note in diagnostics:
                 if note not in notes:
                     notes.append(note)
@@ -233,7 +232,7 @@ class Emitter:
                     f"{self.dataset(target)}.{path}",
                     tuple(texts),
                 )
-                diagnostics.append(self._placed(note, draft))
+                diagnostics.append(draft.statement.placed(note))
                 for number in sorted(candidates):
                     edges.append(Edge(self._ref(number), path, EdgeKind.OPAQUE, reason="ambiguous"))
         for number in sorted(remaining):
@@ -260,13 +259,5 @@ class Emitter:
             for source in sources:
                 edges.append(Edge(source, HIDDEN, EdgeKind.OPAQUE, reason=reason))
             note = Diagnostic("star-unresolved", "warning", text, target=f"{self.dataset(target)}.{HIDDEN}")
-            diagnostics.append(self._placed(note, draft))
+            diagnostics.append(draft.statement.placed(note))
         return edges
-
-    def _placed(self, note: Diagnostic, draft: Draft) -> Diagnostic:
-        """Give a diagnostic of the walk its place in the file."""
-        statement = draft.statement
-        if note.file is not None:
-            return note
-        line = statement.parsed.line if note.line is None else statement.line_of(note.line)
-        return replace(note, file=statement.file, line=line, column=note.column or statement.parsed.column)

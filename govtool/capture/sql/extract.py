@@ -18,7 +18,7 @@ from hashlib import blake2b
 from typing import Any, Final, NamedTuple
 
 from govtool.capture.sql.batch import Batch
-from govtool.capture.sql.collector import deep_recursion, uncollected
+from govtool.capture.sql.collector import Uncollected, deep_recursion
 from govtool.capture.sql.deferred import Deferred, described_tables, known_tables
 from govtool.capture.sql.emit import Emitter
 from govtool.capture.sql.files import Script
@@ -161,7 +161,7 @@ def _extract_group(
     unsettled: list[int] | None = None,
 ) -> Extraction:
     diagnostics: list[Diagnostic] = []
-    with uncollected() as trees:
+    with Uncollected() as trees:
         read = list(group)
         texts = [item.text for item in read if isinstance(item, Script) and "{" in item.text and "macro" in item.text]
         macros = MacroLibrary(texts, options.projects)
@@ -185,7 +185,7 @@ def _extract_group(
             for script in batch.scripts:
                 if script.logged and not options.keep_literals:
                     hush(script)
-            trees.statements += sum(len(script.statements) for script in batch.scripts)
+            trees.statements = sum([len(script.statements) for script in batch.scripts])
             if unsettled is not None:
                 open_ = [any(s.unsettled for s in script.statements) for script in batch.scripts]
                 unsettled.extend(number for number, is_open in enumerate(open_) if is_open)
@@ -330,7 +330,7 @@ def _emit(batch: Batch, options: Options, diagnostics: list[Diagnostic]) -> Extr
             if outcome in ("partial", "opaque"):
                 shortfalls.append(_shortfall(statement, outcome, times, said))
             if id(statement) not in status:
-                diagnostics.extend(_placed(note, statement) for note in statement.diagnostics)
+                diagnostics.extend(statement.placed(note) for note in statement.diagnostics)
     diagnostics.extend(note for derivation in derivations for note in derivation.diagnostics)
     diagnostics.extend(duplicates)
     unique = sorted(
@@ -365,7 +365,7 @@ def _said_of(derivations: list[Derivation]) -> dict[_Place, list[Diagnostic]]:
 def _shortfall(
     statement: StatementState, outcome: str, times: int, said: Mapping[_Place, list[Diagnostic]]
 ) -> Shortfall:
-    notes = [_placed(note, statement) for note in statement.diagnostics]
+    notes = [statement.placed(note) for note in statement.diagnostics]
     notes += said.get((statement.file, _session(statement), statement.parsed.line), [])
     severities = ("error", "warning", "info")
     worst = min(notes, key=lambda note: severities.index(note.severity), default=None)
@@ -384,22 +384,6 @@ def _outcome(statement: StatementState, status: str | None) -> str:
     if status is None:
         return "partial" if any(n.severity == "warning" for n in statement.diagnostics) else "understood"
     return status
-
-
-def _placed(note: Diagnostic, statement: StatementState) -> Diagnostic:
-    if note.file is not None:
-        return note
-    line = statement.parsed.line if note.line is None else statement.line_of(note.line)
-    return Diagnostic(
-        note.code,
-        note.severity,
-        note.message,
-        statement.file,
-        line,
-        note.column or statement.parsed.column,
-        note.target,
-        note.candidates,
-    )
 
 
 def _evidence(statement: StatementState, write: Write, options: Options) -> Statement:

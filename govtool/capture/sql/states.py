@@ -108,3 +108,11 @@ class StatementState:
         if self.line_map is not None:
             return self.line_map(line + self.parsed.shift)
         return self.parsed.line + line - self.parsed.raw_line
+
+    def placed(self, note: Diagnostic) -> Diagnostic:
+        """A diagnostic of the walk with its place in the file."""
+        if note.file is not None:
+            return note
+        line = self.parsed.line if note.line is None else self.line_of(note.line)
+        column = note.column or self.parsed.column
+        return Diagnostic(note.code, note.severity, note.message, self.file, line, column, note.target, note.candidates)

@@ -66,7 +66,7 @@ class AssignmentWalk(TransferWalk):
                 write.rows, write.reads = dict(self.rows), dict(self.reads)
                 self.writes.append(write)
         if args.get("quiet"):
-            self.diagnostics = []
+            self.diagnostics = {}
         fields: Sequence[str] = args.get("fields") or ()
         parts = [output] if len(names) == 1 else [self._nth(output, i) for i in range(len(names))]
         for position, (name, part) in enumerate(zip(names, parts, strict=True)):
@@ -124,7 +124,7 @@ class AssignmentWalk(TransferWalk):
     def _forgive(self, value: exp.Expr) -> None:
         """Outside of queries there are no columns: a name that is not known is a constant or a thing of the system."""
         if value.find(nodes.From) is None:
-            self.diagnostics = [note for note in self.diagnostics if note.code != "unresolved"]
+            self.diagnostics = {note: None for note in self.diagnostics if note.code != "unresolved"}
 
 
 def _single(name: str, deps: Deps) -> Output:

@@ -130,7 +130,7 @@ class Walk:
         self.rows: dict[int, None] = {}
         self.reads: dict[str, tuple[int, ...]] = {}
         self.bounds: dict[int, list[Bound]] = {}
-        self.diagnostics: list[Diagnostic] = []
+        self.diagnostics: dict[Diagnostic, None] = {}
         self.ambiguous: dict[frozenset[int], tuple[str, int, int]] = {}
         self.presumed = False
         """Whether documentation decided what a name means: usage that is shown later may decide otherwise."""
@@ -216,8 +216,7 @@ class Walk:
         """Record what was not understood, at the position of ``node``."""
         line, column = position(node)
         found = Diagnostic(code, severity, message, None, line, column, target, tuple(sorted(candidates)))
-        if found not in self.diagnostics:
-            self.diagnostics.append(found)
+        self.diagnostics.setdefault(found)
 
     def separately(self, walk: Callable[[], Output]) -> tuple[Output, dict[int, None]]:
         """Run ``walk`` and return its result with the rows it referenced, which are not recorded."""
@@ -233,7 +232,7 @@ class Walk:
         """
         rows, self.rows = self.rows, {}
         reads, self.reads = self.reads, {}
-        diagnostics, self.diagnostics = self.diagnostics, []
+        diagnostics, self.diagnostics = self.diagnostics, {}
         ambiguous = dict(self.ambiguous)
         try:
             return walk()
