@@ -58,8 +58,7 @@ most 1.3. TPC-DS is read with its schema, the shop with none but its own DDL; "w
 ratios, too:
 
 * "over and over": runs that read the texts as often as the parser alone takes {LONG * 1000:.0f} ms for. Trees are freed
-  by Python's cyclic collector; the parser alone is interrupted by it all the time, `extract()` once for a thousand
-  statements.
+  by Python's cyclic collector; the parser alone is interrupted by it all the time, `extract()` puts it off to its end.
 * "bodies too": bodies of procedures are strings to the parser alone, but read by govtool; here the parser alone is
   given every text and, besides, every statement that govtool found inside of a string, each of them a text of its own.
 * "with evidence": the fingerprint and the redacted text of each statement, too, as `govtool ingest sql` makes them.

@@ -12,29 +12,27 @@ RECURSION_LIMIT = 20_000
 """Python frames for the walk: subqueries nest and views stand on views; frames of Python functions do not use the
 C stack."""
 
-STATEMENTS_PER_COLLECTION = 1000
-"""Trees refer to their parents: only the cyclic collector frees them. A thousand of them are some 100 MB."""
-
-FEW = 20
-"""Statements whose trees the collector may visit right after the batch: they are freed while they are young, without a
-visit of all that the process holds."""
+FREED_YOUNG = 1000
+"""Statements of a batch whose trees the collector may visit as soon as the batch is done. Trees refer to their parents:
+only the cyclic collector frees them. A thousand of them are some 100 MB; while they are young, they are freed without a
+visit of all else that the process holds."""
 
 
-class _Garbage:
+class _Left:
     """What only a full collection can free."""
 
     def __init__(self) -> None:
-        self.statements = 0
-        """Statements of large batches since the last one."""
+        self.trees = False
+        """Whether there are trees of a large batch."""
 
 
-_garbage: Final = _Garbage()
+_left: Final = _Left()
 
 
 class Uncollected:
     """Keeps the cyclic collector from visiting trees that all stay alive until the batch is done (a third of the time).
 
-    What earlier batches left is collected first, once there is enough of it.
+    What a large batch left is collected before the next one.
     """
 
     def __init__(self) -> None:
@@ -44,17 +42,17 @@ class Uncollected:
 
     def __enter__(self) -> Uncollected:
         self._was_enabled = gc.isenabled()
-        if self._was_enabled and _garbage.statements > STATEMENTS_PER_COLLECTION:
+        if self._was_enabled and _left.trees:
             gc.collect()
-            _garbage.statements = 0
+            _left.trees = False
         gc.disable()
         return self
 
     def __exit__(self, *raised: object) -> None:
         if not self._was_enabled:
             return
-        if self.statements > FEW:
-            _garbage.statements += self.statements
+        if self.statements > FREED_YOUNG:
+            _left.trees = True
             # Without this the next allocation would start a collection of everything that the batch has made.
             if not gc.get_freeze_count():
                 gc.freeze()
