@@ -48,7 +48,7 @@ _EXCEPT = "star-unresolved: except "
 """How the reason of a * that leaves columns out begins; see ``govtool.capture.sql.emit``."""
 _ANY = ""
 """A name that may be any."""
-CALLS = frozenset({"openquery", "openrowset", "opendatasource", "exec"})
+CALLS = frozenset({"openquery", "openrowset", "opendatasource", "exec", "caller"})
 """What makes rows elsewhere, where it is called with nothing that tells what; a table of such a name has no quotes."""
 _PART = r'(?:[\w$]+|""[^"]*"")'
 _CALL = re.compile(rf"{_PART}(?:\.{_PART})*\(.*\)", re.DOTALL)

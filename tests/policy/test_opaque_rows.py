@@ -186,3 +186,12 @@ def test_values_are_declassified_beside_what_is_not_known():
         "create table share.b as select * from crm.hidden(1) h;"
     )
     assert [found for found in told(checked(sql(text), policy(MASKED))) if found[1].startswith("share.a")] == []
+
+
+def test_what_a_caller_hands_to_a_procedure_may_be_of_any_class():
+    text = f"""{TABLE}
+    create type crm.ids as table (a varchar(9));
+    go
+    create procedure share.fill @given crm.ids readonly as insert into share.t (x) select a from @given
+    """
+    assert ("F", "share.t.x", "unknown") in told(checked(sql(text, dialect="tsql"), rules()))

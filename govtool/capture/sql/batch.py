@@ -132,7 +132,7 @@ class Batch(Definitions):
                 if before
                 else own[0]
                 if own
-                else next((d for d in definers if d.script is not statement.script), None)
+                else _nearest([d for d in definers if d.script is not statement.script], statement.script.file)
             )
         if chosen is None:
             return self._from_elsewhere(name, statement)
@@ -394,14 +394,13 @@ class Batch(Definitions):
         return self._info(write.target, columns, complete=complete)
 
     def _declared(self, tree: exp.Declare, statement: StatementState) -> None:
-        tables = [item for item in tree.expressions if isinstance(item.args.get("kind"), nodes.Schema)]
-        for item, name in zip(tables, self._variables(tree, statement), strict=False):
+        for name, listed in self.declared_tables(tree, statement):
             columns: dict[str, str | None] = {
                 column_name(column.this, statement.script.dialect): None
-                for column in item.args["kind"].expressions
+                for column in (listed.expressions if listed is not None else ())
                 if isinstance(column, nodes.ColumnDef)
             }
-            statement.infos[name] = self._info(name, columns, complete=True)
+            statement.infos[name] = self._info(name, columns, complete=bool(columns))
 
     def _move(self, write: Write, statement: StatementState) -> None:
         """RENAME: the new name has the columns that the old one had here."""
@@ -458,6 +457,25 @@ def _says(statement: StatementState) -> list[tuple[str, list[Deps], list[int]]]:
 
 def _index(statement: StatementState) -> int:
     return statement.index
+
+
+def _nearest(definers: list[StatementState], file: str) -> StatementState | None:
+    """The first of the definitions whose file shares most folders with ``file``; none if there are none.
+
+    Folders of unlike projects define tables of the same name.
+    """
+    folders = file.split("/")[:-1]
+    best: StatementState | None = None
+    most = -1
+    for definer in definers:
+        shared = 0
+        for ours, theirs in zip(folders, definer.script.file.split("/")[:-1], strict=False):
+            if ours != theirs:
+                break
+            shared += 1
+        if shared > most:
+            best, most = definer, shared
+    return best
 
 
 def _listed(filler: StatementState) -> list[str]:

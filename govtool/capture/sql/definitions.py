@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 from sqlglot import exp
 
@@ -10,7 +11,11 @@ from govtool.capture.sql import nodes
 from govtool.capture.sql.inline import inline_function
 from govtool.capture.sql.relations import Relations, column_name
 from govtool.capture.sql.states import StatementState
+from govtool.capture.sql.walk.relation import named_table
 from govtool.capture.sql.walk.state import Inline
+
+_SYSTEM_TYPES: Final = frozenset({"sysname", "hierarchyid", "sql_variant", "cursor"})
+"""Types of T-SQL that the parser takes for a user's."""
 
 
 class Definitions(Relations):
@@ -21,6 +26,8 @@ class Definitions(Relations):
         self.functions: dict[str, Inline] = {}
         self.returning: dict[str, list[StatementState]] = {}
         """The statements that return the rows of a table function, and the one that says how they are called."""
+        self.table_types: dict[str, exp.Expr] = {}
+        """The columns of T-SQL's table types."""
         self._fillers: dict[str, list[StatementState]] = {}
         self._alters: dict[str, list[StatementState]] = {}
 
@@ -58,7 +65,7 @@ class Definitions(Relations):
                 names = [
                     n for n in (item.this if isinstance(item.this, list) else [item.this]) if isinstance(n, nodes.Expr)
                 ]
-                if isinstance(item.args.get("kind"), nodes.Schema):
+                if isinstance(item.args.get("kind"), nodes.Schema) or self._typed(item):
                     statement.script.temporary.update(f"@{n.name.lower()}" for n in names)
                 else:
                     known = statement.script.variables.setdefault(statement.parsed.routine, set())
@@ -82,6 +89,8 @@ class Definitions(Relations):
                 self.functions[function.name] = function
             elif str(tree.args.get("kind") or "").upper() in ("TABLE", "VIEW"):
                 defines.append(self._target(tree.this, statement))
+            elif str(tree.args.get("kind") or "").upper() == "TYPE" and isinstance(tree.this, nodes.Schema):
+                self.table_types.setdefault(self._target(tree.this, statement), tree.this)
         elif isinstance(tree, nodes.Select) and tree.args.get("into") is not None:
             defines.append(self._target(tree.args["into"].this, statement))
         elif isinstance(tree, nodes.Query):
@@ -120,9 +129,40 @@ class Definitions(Relations):
             self._fillers.setdefault(name, []).append(statement)
 
     def _variables(self, tree: exp.Declare, statement: StatementState) -> list[str]:
-        found = []
+        return [name for name, _ in self.declared_tables(tree, statement)]
+
+    def declared_tables(self, tree: exp.Declare, statement: StatementState) -> list[tuple[str, exp.Expr | None]]:
+        """Return the table variables of a DECLARE, with their columns where they are known.
+
+        A variable of a type that nothing shows is taken for one, too: only where it is read or filled as a table does
+        that mean anything.
+        """
+        found: list[tuple[str, exp.Expr | None]] = []
         for item in tree.expressions:
-            if isinstance(item.args.get("kind"), nodes.Schema):
-                for name in item.this if isinstance(item.this, list) else [item.this]:
-                    found.append(self._temporary(f"@{name.name.lower()}", statement.script))
+            columns = item.args.get("kind")
+            if not isinstance(columns, nodes.Schema):
+                written = self._typed(item)
+                if not written:
+                    continue
+                named = named_table(written, statement.script.dialect)
+                columns = self._type_columns(self.table_name(named, statement)) if named is not None else None
+            for name in item.this if isinstance(item.this, list) else [item.this]:
+                found.append((self._temporary(f"@{name.name.lower()}", statement.script), columns))
         return found
+
+    def _type_columns(self, name: str) -> exp.Expr | None:
+        """Return the columns of a table type; one that is named without a schema is looked for in the usual one."""
+        found = self.table_types.get(name)
+        if found is None:
+            found = self.table_types.get(name.removeprefix("dbo.") if name.startswith("dbo.") else f"dbo.{name}")
+        return found
+
+    @staticmethod
+    def _typed(item: exp.Expr) -> str:
+        """Return the name of the user's type that T-SQL declares a variable of; empty for another type."""
+        kind = item.args.get("kind")
+        written = kind.args.get("kind") if isinstance(kind, nodes.DataType) else None
+        parameters = item.this if isinstance(item.this, list) else [item.this]
+        if not isinstance(written, str) or not all([isinstance(name, nodes.Parameter) for name in parameters]):  # noqa: C419
+            return ""
+        return "" if written.lower() in _SYSTEM_TYPES else written

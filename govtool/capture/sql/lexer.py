@@ -73,6 +73,11 @@ _EMPTY_HEX = re.compile(r"(?<![\w$])0x(?!\w)")
 _EMPTY_HEX_DIALECTS = frozenset({"tsql", "fabric", "trino", "presto", "athena", "dune"})
 
 
+_MONEY = re.compile(r"(?<![\w$@#])\$\d")
+"""An amount of money, ``$20.00``, which sqlglot takes for a name and a field (T-SQL: "Constants")."""
+_MONEY_DIALECTS = frozenset({"tsql", "fabric"})
+
+
 class NestingError(Exception):
     """The statement is nested deeper than can be parsed safely."""
 
@@ -109,6 +114,8 @@ class Lexer:
             for token in tokens:
                 if token.token_type is TokenType.IDENTIFIER and token.end - token.start == 1 and token.text == "0x":
                     token.token_type, token.text = TokenType.HEX_STRING, ""
+        if "$" in text and self.name in _MONEY_DIALECTS and _MONEY.search(text) is not None:
+            return _with_money(tokens)
         return tokens
 
     def _tokens(self, text: str) -> list[Token]:
@@ -142,6 +149,23 @@ class Lexer:
         parser.max_nodes = _NODES_MIN + _NODES_PER_TOKEN * size
         trees = parser.parse(tokens, text)
         return trees[0] if trees else None
+
+
+def _with_money(tokens: list[Token]) -> list[Token]:
+    """The tokens with amounts of money as the numbers that they are."""
+    found: list[Token] = []
+    for token in tokens:
+        text = token.text
+        if token.token_type is TokenType.VAR and text[:1] == "$" and text[1:].isdigit():
+            token = Token(TokenType.NUMBER, text[1:], token.line, token.col, token.start, token.end)
+        elif token.token_type is TokenType.NUMBER and len(found) > 1 and found[-1].token_type is TokenType.DOT:
+            whole = found[-2]  # $20 . 00
+            if whole.token_type is TokenType.NUMBER and whole.end + 1 == found[-1].start == token.start - 1:
+                found[-2:] = []
+                text = f"{whole.text}.{text}"
+                token = Token(TokenType.NUMBER, text, token.line, token.col, whole.start, token.end)
+        found.append(token)
+    return found
 
 
 def check_nesting(tokens: Sequence[Token], text: str) -> None:

@@ -122,6 +122,7 @@ Merge: typing.Final = exp.Merge
 MultitableInserts: typing.Final = exp.MultitableInserts
 National: typing.Final = exp.National
 Neg: typing.Final = exp.Neg
+NextValueFor: typing.Final = exp.NextValueFor
 Null: typing.Final = exp.Null
 Nullif: typing.Final = exp.Nullif
 Nvl2: typing.Final = exp.Nvl2

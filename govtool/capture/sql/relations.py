@@ -52,6 +52,8 @@ class Relations:
         # The common case, a name of one or two parts without quotes, has a key of strings.
         if type(this) is nodes.Identifier and args.get("catalog") is None:
             inner = this.args
+            if inner.get("global_"):
+                return _shared(self._part(this, statement.script.dialect))
             if not inner.get("quoted") and not inner.get("temporary"):
                 db = args.get("db")
                 written: tuple[str, ...] = ()
@@ -86,6 +88,8 @@ class Relations:
             parts = [this]
         if not parts or not all([isinstance(part, nodes.Identifier) for part in parts]):  # noqa: C419
             return ""
+        if parts[-1].args.get("global_"):
+            return _shared(self._part(parts[-1], script.dialect))
         quoted = tuple([(part.args["this"], bool(part.args.get("quoted"))) for part in parts])
         temporary = bool(this.args.get("temporary")) if isinstance(this, nodes.Identifier) else False
         key = (quoted, temporary)
@@ -139,6 +143,12 @@ class Relations:
         if isinstance(node, nodes.Schema):
             node = node.this
         return self.table_name(node, statement) if isinstance(node, nodes.Table) else ""
+
+
+def _shared(name: str) -> str:
+    """Return the id of T-SQL's ``##name``, a temporary table that all sessions see ("CREATE TABLE")."""
+    bare = name.strip('"')
+    return join_name(["tempdb", "dbo", f'"##{bare}"'])
 
 
 def _plain_part(text: str, dialect: str) -> str:

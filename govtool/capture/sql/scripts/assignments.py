@@ -76,7 +76,7 @@ def selected(reader: ScriptReader, tokens: list[Token]) -> bool:
         return False
     query, targets = into(reader, tokens)
     if targets:
-        tree = reader.attempt(query)
+        tree = reader.attempt(query, simplify=True)
         if isinstance(tree, exp.Query):
             variables.assign(reader, tokens, targets, tree, shown=True)
         else:
@@ -101,7 +101,7 @@ def _with_earlier(value: exp.Expr, targets: list[Target], values: list[exp.Expr]
 
 def _assigning(reader: ScriptReader, tokens: list[Token]) -> bool:
     """``SELECT @a = x, @b = y FROM t`` of T-SQL, ``SELECT @a := x`` of MySQL."""
-    tree = reader.attempt(variables.compound(tokens))
+    tree = reader.attempt(variables.compound(tokens), simplify=True)
     body = tree
     while isinstance(body, exp.SetOperation):
         body = body.this
@@ -207,7 +207,7 @@ def returned(reader: ScriptReader, tokens: list[Token]) -> bool:
         stop = index - 2
     start = index + 1 + (index + 1 < len(tokens) and word(tokens[index + 1]) == "STRICT")
     targets = variables.targets_of(tokens[start:], reader.lex.name)
-    tree = reader.attempt(tokens[:stop])
+    tree = reader.attempt(tokens[:stop], simplify=True)
     if tree is None:
         reader.statement(tokens[:at])
         variables.unknown(reader, tokens, targets, "a RETURNING that is not understood", head="assignment")

@@ -21,6 +21,7 @@ from govtool.capture.sql.scripts.branches import Branches
 
 if TYPE_CHECKING:
     from govtool.capture.sql.scripts.script import ScriptReader
+    from govtool.capture.sql.scripts.strings import Text
 
 SECTION_DIALECTS = frozenset({"", "postgres", "redshift", "snowflake", "oracle", "materialize", "risingwave"})
 """Dialects whose blocks declare variables in a section before BEGIN, without a keyword on each."""
@@ -46,7 +47,7 @@ IGNORED = word_set(
     REPAIR CACHE UNCACHE INVALIDATE ADD LIST PUT GET REMOVE RM LS UNSET SIGN ATTACH DETACH INSTALL START STOP
     PAUSE RESUME SUSPEND AUDIT NOAUDIT PURGE FLASHBACK BACKUP RESTORE DBCC COLLECT SAVE USE COMMENT SECURITY
     REASSIGN DELIMITER EXPLAIN PRAGMA HANDLER XA STATISTICS VACUUM GENERATE ZORDER ASSERT GET_DIAGNOSTICS UNDROP
-    BUILD CANCEL RECOVER SUBMIT ADMIN CHECKSUM ABORT END"""
+    BUILD CANCEL RECOVER SUBMIT ADMIN CHECKSUM ABORT END PIPE"""
 ) | {"UPDATE STATISTICS"}
 """First words of statements that no value flows through."""
 
@@ -65,6 +66,8 @@ class Flow:
     """The routine began in this text, and ends when its block closes."""
     package: bool = False
     """In a package: after a routine's block comes the next declaration."""
+    nested: list[tuple[int, list[str]]] = field(default_factory=list)
+    """Of the routines that are declared in a block or package, and open: how deep that is, and their parameters."""
     branches: Branches = field(default_factory=Branches)
     names: list[str] = field(default_factory=list)
     """Variables of a block that is no routine's: they end with it."""
@@ -72,6 +75,8 @@ class Flow:
     """The head of T-SQL's inline table function, whose body is the next statement."""
     returns: tuple[str, str] = ("", "")
     """The table variable that T-SQL's table function returns, and what it is called among those of other functions."""
+    strings: dict[str, Text] = field(default_factory=dict)
+    """T-SQL's variables that hold constant text."""
 
 
 def ignored(head: str) -> bool:
@@ -145,6 +150,8 @@ def _begin(reader: ScriptReader, tokens: list[Token]) -> list[Token] | None:
         skip = 3
     elif second in ("TRY", "CATCH", "ATOMIC"):
         skip = 2
+        if len(tokens) > 4 and word(tokens[2]) == "WITH" and tokens[3].token_type == marks.L_PAREN:
+            skip = closing(tokens, 3) + 1  # the options of T-SQL's natively compiled routines
     return tokens[skip:]
 
 
@@ -170,7 +177,12 @@ def _end(reader: ScriptReader, tokens: list[Token]) -> list[Token] | None:
         flow.depth -= 1
         if flow.depth == 0 and flow.names:
             variables.end(reader, tokens[:1])
-        if flow.depth == 0 and flow.package:
+        if flow.nested and flow.nested[-1][0] == flow.depth:
+            _, names = flow.nested.pop()
+            if names:
+                variables.gone(reader, tokens[:1], names)
+            flow.declarations = True
+        elif flow.depth == 0 and flow.package:
             flow.declarations = True
         elif flow.depth == 0 and flow.owner:
             reader.routine = None
@@ -214,7 +226,7 @@ def _to_then(reader: ScriptReader, tokens: list[Token]) -> list[Token] | None:
         _branch(reader, "if", waits=True)
         return None
     index = find_word(tokens, {"THEN"}, 1)
-    if index > 0 and word(tokens[0]) == "CASE" and not _begins_statement(tokens, index + 1):
+    if index > 0 and word(tokens[0]) == "CASE" and not _begins_statement(tokens, index + 1) and not _opens_case(tokens):
         return tokens
     if index < 0:
         if word(tokens[0]) == "EXCEPTION":
@@ -230,6 +242,11 @@ def _to_then(reader: ScriptReader, tokens: list[Token]) -> list[Token] | None:
 
 
 _OPENED = {"IF": "if", "CASE": "case", "EXCEPTION": "handler"}
+
+
+def _opens_case(tokens: list[Token]) -> bool:
+    """Whether a CASE that begins a piece is not closed in it: a statement, whose first arm calls a routine."""
+    return find_word(tokens, {"END"}, 1) < 0
 
 
 def _begins_statement(tokens: list[Token], index: int) -> bool:
@@ -411,7 +428,8 @@ def _statement(reader: ScriptReader, tokens: list[Token]) -> None:
     if dynamic.read(reader, tokens, head):
         return
     if head in ("SELECT", "WITH"):
-        if not assignments.selected(reader, tokens):
+        changes = head == "WITH" and reader.lex.name in variables.TSQL and outputs.changed(reader, tokens)
+        if not changes and not assignments.selected(reader, tokens):
             reader.statement(tokens)
         return
     if head == "FETCH" and assignments.fetched(reader, tokens):
@@ -432,7 +450,8 @@ def _statement(reader: ScriptReader, tokens: list[Token]) -> None:
             return
     if head in _MODIFYING and reader.lex.name in variables.TSQL and outputs.changed(reader, tokens):
         return
-    if flow.returns[0] and (tree := reader.attempt(tokens)) is not None:  # its text does not say what is returned
+    # The text of what fills a table function's variable does not say what is returned.
+    if flow.returns[0] and (tree := reader.attempt(tokens, simplify=True)) is not None:
         reader.add(tokens, tree, "parsed")
         return
     reader.statement(tokens)
@@ -481,13 +500,9 @@ def _assigned(reader: ScriptReader, tokens: list[Token], left: list[Token], star
 def _declaration(reader: ScriptReader, tokens: list[Token]) -> None:
     """``name type [:= value]`` or ``name CURSOR FOR query`` of a declaration section, or a routine of a package."""
     head = word(tokens[0])
-    if head in ("PROCEDURE", "FUNCTION"):
-        body = find_word(tokens, {"IS", "AS"}, 1)
-        if body < 0:
-            reader.add(tokens, None, "ignored", head="declare")
-            return
-        reader.add(tokens[:body], None, "ignored", head=f"create {head.lower()}")
-        flatten(reader, tokens[body + 1 :])
+    method = routines.method(tokens)
+    if method >= 0:
+        flatten(reader, routines.nested(reader, tokens, method))
         return
     cursor = find_word(tokens, {"CURSOR"})
     if cursor >= 0:

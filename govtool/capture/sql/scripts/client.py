@@ -1,6 +1,6 @@
 """Client commands in scripts: what psql, sqlcmd, SQL*Plus, mysql and bteq read themselves and never send to the server.
 
-They are blanked out in place, so that every offset and line of the text stays what it was.
+They are blanked out in place, so that every offset and line of the text stays what it was (SQL*Plus: every line).
 """
 
 from __future__ import annotations
@@ -9,6 +9,9 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
+from govtool.capture.sql.scripts.mysql import with_conditional_code, without_modifiers
+from govtool.capture.sql.scripts.sqlplus import read_sqlplus
+
 _Replace: TypeAlias = Callable[[re.Match[str]], str]
 
 
@@ -16,13 +19,16 @@ class Cleaned(NamedTuple):
     """A script without client commands."""
 
     text: str
-    """As long as the original, with line breaks in the same places."""
+    """As long as the original, with line breaks in the same places; of SQL*Plus scripts only the lines are the same, as
+    variables have values in it."""
     batches: tuple[int, ...] = ()
     """Offsets at which a batch ends (``GO``, a SQL*Plus slash, a custom delimiter)."""
     databases: tuple[tuple[int, str], ...] = ()
     """``(offset, name)`` where the script connects to another database (psql's ``\\c``)."""
     included: tuple[tuple[int, str], ...] = ()
     """``(offset, path)`` of scripts that it includes (``\\i``, ``@``, ``:r``, ``source``)."""
+    unknown: tuple[tuple[int, str], ...] = ()
+    """``(offset, name)`` of substitution variables (SQL*Plus's ``&x``) that have no value, where first used."""
 
 
 _NO_BREAKS = re.compile(r"[^\r\n]+")
@@ -34,26 +40,19 @@ _PSQL_SEND = re.compile(r"\\(?:gx?|gset|gexec|crosstabview|watch|gdesc)\b[^\n;]*
 _GO = re.compile(r"^[ \t]*GO(?:[ \t]+\d+)?[ \t]*;?[ \t\r]*(?:--[^\n]*)?$", re.IGNORECASE | re.MULTILINE)
 # Without a dialect a slash alone on its line may divide; behind a semicolon it cannot.
 _SLASH_AFTER_SEMICOLON = re.compile(r"(?<=;)(?P<gap>\s*?\n)[ \t]*/[ \t\r]*$", re.MULTILINE)
-_SLASH = re.compile(r"^[ \t]*/[ \t\r]*$", re.MULTILINE)
 # The same without looking at each character for what is before it.
 _LINE_OF_SLASH = re.compile(r"\n[ \t]*/[ \t\r]*(?:\n|\Z)")
 _DELIMITER = re.compile(r"^[ \t]*DELIMITER[ \t]+(?P<mark>\S+)[ \t\r]*$", re.IGNORECASE | re.MULTILINE)
-_SQLPLUS = re.compile(
-    r"^[ \t]*(?:(?:PROMPT|SPOOL|REM|REMARK|WHENEVER|ACCEPT)\b[^\n]*"
-    r"|(?:UN)?DEFINE[ \t]+\w+[ \t]*(?:=[^\n]*)?$"
-    r"|SHOW[ \t]+ERR[^\n]*|(?:EXIT|QUIT)[ \t]*;?[ \t\r]*$"
-    r"|SET[ \t]+(?:ECHO|FEEDBACK|DEFINE|TERMOUT|VERIFY|SERVEROUTPUT|LINESIZE|PAGESIZE|HEADING"
-    r"|SQLBLANKLINES|TIMING|SCAN)\b[^\n]*|@@?[ \t]*(?P<file>[\w./\\-]+)[^\n]*)",
-    re.IGNORECASE | re.MULTILINE,
-)
 _SQLCMD = re.compile(r"^[ \t]*:(?:r|setvar|on|connect)\b[ \t]*(?P<rest>[^\n]*)", re.IGNORECASE | re.MULTILINE)
 _DOT = re.compile(r"^[ \t]*\.[a-zA-Z][^\n]*", re.MULTILINE)
 _BANG = re.compile(r"^[ \t]*![a-zA-Z][^\n]*", re.MULTILINE)
 _SOURCE = re.compile(r"^[ \t]*source[ \t]+(?P<file>[\w./\\-]+)[ \t\r]*;?$", re.IGNORECASE | re.MULTILINE)
 
+_MYSQL = re.compile(r"^(?:warnings|nowarning|notee|tee[ \t]+[^\n;=()]+)[ \t]*;?[ \t\r]*$", re.IGNORECASE | re.MULTILINE)
+
 _PSQL_DIALECTS = frozenset({"", "postgres", "redshift", "materialize", "risingwave"})
 _GO_DIALECTS = frozenset({"", "tsql", "fabric"})
-_SLASH_DIALECTS = frozenset({"", "oracle"})
+_MYSQL_DIALECTS = frozenset({"mysql", "singlestore", "doris", "starrocks"})
 _DELIMITER_DIALECTS = frozenset({"", "mysql", "doris", "starrocks", "singlestore", "sqlite"})
 
 
@@ -66,6 +65,9 @@ def clean(text: str, dialect: str) -> Cleaned:
     """
     if "\0" in text or "\x1a" in text or not text.isascii():
         text = text.translate(_INVISIBLE)
+    if dialect == "oracle":
+        script = read_sqlplus(text)
+        return Cleaned(script.text, script.batches, (), script.included, script.unknown)
     lower = text.lower()
     batches: list[int] = []
     databases: list[tuple[int, str]] = []
@@ -74,6 +76,13 @@ def clean(text: str, dialect: str) -> Cleaned:
     # characters, which are found ten times as fast.
     if dialect in _PSQL_DIALECTS and ("\\" in text or "stdin" in lower):
         text = _psql(text, databases, included)
+    if dialect in _MYSQL_DIALECTS:
+        if "/*" in text and ("/*!" in text or "/*M!" in text):
+            text = with_conditional_code(text)
+        if "delete" in lower and ("quick" in lower or "low_priority" in lower or "ignore" in lower):
+            text = without_modifiers(text)
+        if "\nwarnings" in lower or "\nnowarning" in lower or "\ntee" in lower or "\nnotee" in lower:
+            text = _MYSQL.sub(_blank, text)
     if dialect in _DELIMITER_DIALECTS:
         if "delimiter" in lower:
             text = _delimiters(text, batches)
@@ -84,14 +93,10 @@ def clean(text: str, dialect: str) -> Cleaned:
             text = _SQLCMD.sub(_blank, text)
         if dialect or "\ngo" in lower or lower.startswith("go"):
             text = _GO.sub(_separator(batches), text)
-    if dialect in _SLASH_DIALECTS and "/" in text and ("/\n" in text or "/\r" in text or text.endswith("/")):
-        if dialect:
-            text = _SLASH.sub(_separator(batches), text)
-        elif _LINE_OF_SLASH.search(text):
-            text = _SLASH_AFTER_SEMICOLON.sub(_blank, text)
-    if dialect == "oracle":
-        text = _SQLPLUS.sub(_including(included), text)
-    elif dialect == "snowflake" and "!" in text:
+    slashes = not dialect and "/" in text and ("/\n" in text or "/\r" in text or text.endswith("/"))
+    if slashes and _LINE_OF_SLASH.search(text):
+        text = _SLASH_AFTER_SEMICOLON.sub(_blank, text)
+    if dialect == "snowflake" and "!" in text:
         text = _BANG.sub(_blank, text)
     elif dialect in ("sqlite", "duckdb", "teradata"):
         text = _DOT.sub(_blank, text)

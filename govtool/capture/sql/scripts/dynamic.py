@@ -9,7 +9,7 @@ from sqlglot.tokenizer_core import Token
 
 from govtool.capture.sql import marks
 from govtool.capture.sql.lexer import STRING_TYPES, closing, find_word, word
-from govtool.capture.sql.scripts import bindings, variables
+from govtool.capture.sql.scripts import bindings, strings, variables
 from govtool.capture.sql.scripts.rewrites import renamed
 from govtool.capture.sql.scripts.trees import parse_again
 
@@ -25,6 +25,8 @@ def read(reader: ScriptReader, tokens: list[Token], head: str) -> bool:
     Returns:
         False if the tokens are none of these.
     """
+    if reader.lex.name in variables.TSQL:
+        strings.follow(reader, tokens, head)
     second = word(tokens[1]) if len(tokens) > 1 else ""
     if head == "EXECUTE" and second == "IMMEDIATE":
         _constant(reader, tokens, 2, "execute immediate")
@@ -42,6 +44,9 @@ def read(reader: ScriptReader, tokens: list[Token], head: str) -> bool:
 
 
 def _execute(reader: ScriptReader, tokens: list[Token], second: str) -> None:
+    if second == "AS":  # EXECUTE AS USER = …: whose rights count
+        reader.add(tokens, None, "ignored")
+        return
     if any(word(t) == "SP_RENAME" for t in tokens[1:6]) and renamed(reader, tokens):
         return
     start = 1
@@ -86,6 +91,9 @@ def _prepare(reader: ScriptReader, tokens: list[Token]) -> bool:
 
 def _constant(reader: ScriptReader, tokens: list[Token], start: int, head: str) -> None:
     """Read the statement in a string, or in strings joined by ``||`` or ``+``."""
+    written = tokens
+    if reader.lex.name in variables.TSQL:
+        tokens = strings.replaced(reader, tokens, start)
     end = len(tokens)
     while start < end and tokens[start].token_type == marks.L_PAREN:
         end = min(closing(tokens, start), end)
@@ -117,7 +125,7 @@ def _constant(reader: ScriptReader, tokens: list[Token], start: int, head: str) 
     first = parts[0]
     text = "".join(part.text for part in parts)
     offset = reader.text.find(text[:40], first.start, first.end + 1)
-    reader.add(tokens, None, "ignored", head=head)
+    reader.add(written, None, "ignored", head=head)
     if reader.lex.name in variables.TSQL:
         bindings.hand_over(reader, tokens[index:])
     given = bindings.using(reader, tokens)
@@ -127,7 +135,7 @@ def _constant(reader: ScriptReader, tokens: list[Token], start: int, head: str) 
         for number in range(start, len(reader.statements)):
             _bind(reader, number, given)
     if targets:
-        _kept(reader, tokens, targets, text, given)
+        _kept(reader, written, targets, text, given)
 
 
 def _bind(reader: ScriptReader, number: int, given: dict[str, exp.Expr]) -> None:

@@ -19,19 +19,25 @@ if TYPE_CHECKING:
     from govtool.capture.sql.scripts.script import ScriptReader
 
 _QUERY: Final = frozenset({"SELECT", "WITH"})
+_CHANGES: Final = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE"})
 
 
 def changed(reader: ScriptReader, tokens: list[Token]) -> bool:
-    """Read an INSERT, UPDATE, DELETE or MERGE that does more than the parser knows; False for any other."""
+    """Read an INSERT, UPDATE, DELETE or MERGE, with common tables before it or without, that does more than the parser
+    knows; False for any other.
+    """
+    head = word(tokens[find_word(tokens, _CHANGES, 1)] if word(tokens[0]) == "WITH" else tokens[0])
+    if head not in _CHANGES:
+        return False
     plain = _once_from(variables.compound(tokens))
     at = find_word(plain, {"OUTPUT"}, 1)
     into = find_word(plain, {"INTO"}, at) if at > 0 else -1
     if into < 0:
-        if len(plain) == len(tokens) and not (word(tokens[0]) == "UPDATE" and variables.has_parameter(tokens)):
+        if len(plain) == len(tokens) and not (head == "UPDATE" and variables.has_parameter(tokens)):
             return False
         at = into = len(plain)
     end = _target_end(plain, into + 1)
-    tree = reader.attempt([*plain[:at], *plain[end:]])
+    tree = reader.attempt([*plain[:at], *plain[end:]], simplify=True)
     if not isinstance(tree, (exp.Insert, exp.Update, exp.Delete, exp.Merge)):
         return False
     if plain != tokens:

@@ -15,9 +15,11 @@ from sqlglot.tokenizer_core import Token
 from govtool.capture.sql import marks
 from govtool.capture.sql.lexer import NestingError, word, word_set
 from govtool.capture.sql.scripts.blocks import ignored
-from govtool.capture.sql.scripts.clauses import simplified
+from govtool.capture.sql.scripts.clauses import simplified, unread
 from govtool.capture.sql.scripts.places import error_token
 from govtool.capture.sql.scripts.rewrites import REWRITES, dropped
+from govtool.capture.sql.scripts.rewrites_tsql import rewritten
+from govtool.capture.sql.scripts.variables import TSQL
 
 if TYPE_CHECKING:
     from govtool.capture.sql.scripts.script import ScriptReader
@@ -45,7 +47,7 @@ _HARMLESS_CREATE = word_set(
     CONNECTION LOGIN GROUP POLICY PUBLICATION SUBSCRIPTION SERVER MAPPING TABLESPACE OPERATOR CAST COLLATION
     CONVERSION LANGUAGE RULE STATISTICS SYNONYM RESERVATION CAPACITY ASSIGNMENT SECRET SHARE RECIPIENT VOLUME
     CREDENTIAL NOTIFICATION NETWORK RESOURCE MONITOR TAG DIRECTORY PROFILE AGGREGATE DICTIONARY QUOTA CONSTRAINT
-    PARTITION PROCEDURE FUNCTION SEARCH VECTOR"""
+    PARTITION PROCEDURE FUNCTION SEARCH VECTOR DIMENSION"""
 )
 _HARMLESS_ALTER = word_set(
     """SESSION SYSTEM USER ROLE DATABASE SCHEMA WAREHOUSE INDEX SEQUENCE FUNCTION PROCEDURE TYPE DOMAIN DEFAULT
@@ -62,6 +64,8 @@ def failed(reader: ScriptReader, tokens: list[Token], error: Exception) -> None:
     if not isinstance(error, (RecursionError, MemoryError, NestingError)):
         if _without_clauses(reader, tokens):
             return
+        if reader.lex.name in TSQL and rewritten(reader, tokens):
+            return
         rewrite = REWRITES.get(head)
         if rewrite is not None and rewrite(reader, tokens):
             return
@@ -73,13 +77,15 @@ def failed(reader: ScriptReader, tokens: list[Token], error: Exception) -> None:
         if tokens[0].token_type in reader.lex.commands:
             command(reader, tokens)
             return
+        if reader.lex.name == "oracle" and _procedural(reader, tokens):
+            return
     reader.add(tokens, None, "failed", reader.parse_error(error, tokens))
 
 
 def command(reader: ScriptReader, tokens: list[Token]) -> None:
     """A statement that sqlglot keeps as text."""
     head = word(tokens[0])
-    if _without_clauses(reader, tokens):
+    if _without_clauses(reader, tokens) or (reader.lex.name in TSQL and rewritten(reader, tokens)):
         return
     rewrite = REWRITES.get(head)
     if rewrite is not None and rewrite(reader, tokens):
@@ -90,7 +96,7 @@ def command(reader: ScriptReader, tokens: list[Token]) -> None:
         or head in ("SET", "RESET", "REFRESH", "USE")
         or not any(w in _QUERY_WORDS for w in _words(tokens))
     ):
-        if head == "CREATE" and any(w in _RELATIONS for w in words):
+        if head == "CREATE" and any(w in _RELATIONS for w in words) and not _of_no_rows(words):
             _opaque(reader, tokens, "a CREATE that is not understood")
         elif head == "ALTER" and not _harmless_alter(tokens):
             _opaque(reader, tokens, "an ALTER that is not understood")
@@ -106,9 +112,31 @@ def command(reader: ScriptReader, tokens: list[Token]) -> None:
     _opaque(reader, tokens, f"{printable_head(tokens)} is not understood")
 
 
+def _procedural(reader: ScriptReader, tokens: list[Token]) -> bool:
+    """A call or an assignment of PL/SQL in a form that is not SQL (``a.b(1)(2).c(d)``, ``a(i)(j).b := c``)."""
+    inside = reader.flow.inside or reader.routine is not None
+    if not inside or tokens[0].token_type not in (marks.VAR, marks.IDENTIFIER, marks.COLON):
+        return False
+    if any(word(t) in _QUERY_WORDS - {"SET"} for t in tokens):
+        return False
+    if any(t.token_type == marks.COLON_EQ for t in tokens):
+        _opaque(reader, tokens, "an assignment that is not understood")
+        return True
+    if len(tokens) < 3 or not any(t.token_type == marks.L_PAREN for t in tokens):
+        return False
+    message = "calls a routine: what it writes is read where it is defined"
+    reader.add(tokens, None, "ignored", reader.diagnostic("opaque", "info", message, tokens[0]), head="call")
+    return True
+
+
 def printable_head(tokens: list[Token]) -> str:
     """The first words of a statement, for a message."""
     return " ".join(w for w in (word(t) for t in tokens[:2]) if w.replace("_", "").isalnum())[:60] or "a statement"
+
+
+def _of_no_rows(words: list[str]) -> bool:
+    """Whether a CREATE makes Oracle's ``TYPE t AS TABLE OF …`` or ``MATERIALIZED VIEW LOG``."""
+    return "TYPE" in words[:3] or ("LOG" in words[:3] and "MATERIALIZED" in words[:1])
 
 
 def _words(tokens: list[Token]) -> set[str]:
@@ -123,7 +151,8 @@ def _harmless_alter(tokens: list[Token]) -> bool:
     kind = word(tokens[1]) if len(tokens) > 1 else ""
     if kind in _HARMLESS_ALTER and kind != "EXTERNAL":
         return True
-    return not any(word(t) in _LINEAGE_ALTER for t in tokens[2:12]) or {"PARTITION"} <= {word(t) for t in tokens[3:9]}
+    telling = _LINEAGE_ALTER - {"AS"} if "MODIFY" in [word(t) for t in tokens[3:7]] else _LINEAGE_ALTER
+    return not any(word(t) in telling for t in tokens[2:12]) or {"PARTITION"} <= {word(t) for t in tokens[3:9]}
 
 
 # -- leaving out
@@ -135,9 +164,17 @@ def _without_clauses(reader: ScriptReader, tokens: list[Token]) -> bool:
     shorter = simplified(tokens, reader.lex.name)
     if shorter is tokens or not shorter:
         return False
+    if shorter[0].token_type == marks.INSERT and reader.constants(shorter):
+        return True
     tree = reader.attempt(shorter)
-    if tree is not None:
-        reader.add(tokens, tree, "parsed")
+    if tree is not None and not isinstance(tree, (exp.Alias, exp.Column)):
+        left_out = unread(tokens, reader.lex.name)
+        if left_out:
+            dropped(reader, tokens, tree, left_out)
+        else:
+            reader.add(tokens, tree, "parsed")
+        return True
+    if reader.lex.name in TSQL and rewritten(reader, shorter):
         return True
     rewrite = REWRITES.get(word(shorter[0]))
     return rewrite is not None and rewrite(reader, shorter)

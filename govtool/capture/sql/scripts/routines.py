@@ -8,8 +8,8 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token
 
 from govtool.capture.sql import marks
-from govtool.capture.sql.lexer import STRING_TYPES, closing, find_word, word
-from govtool.capture.sql.scripts import table_functions
+from govtool.capture.sql.lexer import STRING_TYPES, closing, find_word, word, word_set
+from govtool.capture.sql.scripts import table_functions, table_types, variables
 from govtool.names import fold, join_name
 
 if TYPE_CHECKING:
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 _KINDS = frozenset({"FUNCTION", "PROCEDURE", "PROC", "TRIGGER", "TASK", "EVENT", "PACKAGE", "MACRO", "AGGREGATE"})
 _SQL_LANGUAGES = frozenset({"", "SQL", "PLPGSQL", "PLSQL", "TSQL", "SPL", "STORED"})
 _BODY = frozenset({"BEGIN", "DECLARE"})
+_METHODS = word_set("MEMBER STATIC CONSTRUCTOR MAP ORDER OVERRIDING FINAL INSTANTIABLE NOT")
+"""What stands before a method in the body of one of Oracle's object types."""
 _STATEMENTS = frozenset(
     {"SELECT", "WITH", "INSERT", "UPDATE", "DELETE", "MERGE", "CALL", "COPY", "TRUNCATE", "EXECUTE", "SET", "IF"}
 )
@@ -29,7 +31,7 @@ def create(reader: ScriptReader, tokens: list[Token]) -> list[Token] | None:
     if kind_at < 0:
         return tokens
     kind = word(tokens[kind_at])
-    if kind == "PACKAGE":
+    if kind in ("PACKAGE", "TYPE"):
         return _package(reader, tokens, kind_at)
     name, after = _name(tokens, kind_at + 1, reader.lex.name)
     language = _language(tokens, after)
@@ -54,6 +56,8 @@ def create(reader: ScriptReader, tokens: list[Token]) -> list[Token] | None:
         return None
     reader.add(tokens[:body], signature, "ignored", head=head)
     reader.routine = name
+    if reader.lex.name in variables.TSQL:
+        table_types.parameters(reader, tokens[:body], name)
     flow = reader.flow
     if returns > 0 and reader.lex.name in ("tsql", "fabric"):
         table_functions.begin(reader, tokens, returns, name)
@@ -93,7 +97,7 @@ def _kind(tokens: list[Token]) -> int:
     """Where the kind of routine is named, or -1 if the statement creates something else."""
     for index, token in enumerate(tokens[1:10], 1):
         text = word(token)
-        if text in _KINDS:
+        if text in _KINDS or (text == "TYPE" and index + 1 < len(tokens) and word(tokens[index + 1]) == "BODY"):
             return index
         if text in (
             "TABLE",
@@ -107,6 +111,7 @@ def _kind(tokens: list[Token]) -> int:
             "PIPE",
             "EXTENSION",
             "SEQUENCE",
+            "PARTITION",
         ):
             if text == "TABLE" and index + 1 < len(tokens) and word(tokens[index + 1]) == "FUNCTION":
                 continue
@@ -136,7 +141,9 @@ def _language(tokens: list[Token], start: int) -> str:
     """The language that the routine is written in, upper case; empty if it does not say."""
     for index in range(start, len(tokens) - 1):
         text = word(tokens[index])
-        follows = tokens[index - 1].token_type not in (marks.DOT, marks.COMMA)
+        follows = tokens[index - 1].token_type not in (marks.DOT, marks.COMMA, marks.PARAMETER)
+        if text == "EXTERNAL" and word(tokens[index - 1]) == "AS" and word(tokens[index + 1]) == "NAME":
+            return "CLR"
         if text == "LANGUAGE" and follows and tokens[index + 1].text.replace("_", "").isalnum():
             return tokens[index + 1].text.upper()
         if text in ("BEGIN", "SELECT") or (text == "DECLARE" and index > start):
@@ -157,7 +164,9 @@ def _body(tokens: list[Token], start: int, kind: str) -> int:
             depth -= 1
         elif depth == 0:
             text = word(token)
-            if text == "AS" and word(tokens[index - 1]) in ("EXECUTE", "EXEC"):
+            if text == "AS" and (
+                word(tokens[index - 1]) in ("EXECUTE", "EXEC") or tokens[index - 2].token_type == marks.PARAMETER
+            ):  # EXECUTE AS OWNER, and T-SQL's parameters: @a AS int
                 continue
             if text in ("AS", "IS"):
                 following = tokens[index + 1] if index + 1 < len(tokens) else None
@@ -168,7 +177,7 @@ def _body(tokens: list[Token], start: int, kind: str) -> int:
                 if word(following) in ("OWNER", "CALLER", "DEFINER", "SELF", "RESTRICT", "IDENTITY", "NOT", "NULL"):
                     continue
                 return index + 1 if word(following) in _BODY | _STATEMENTS else index
-            if text == "BEGIN" or (text == "DO" and kind == "EVENT"):
+            if text == "BEGIN" or (text == "DO" and kind == "EVENT") or (text == "DECLARE" and kind == "TRIGGER"):
                 return index + (text == "DO")
             if token.token_type == marks.HEREDOC_STRING:
                 return index
@@ -235,10 +244,12 @@ def _single(reader: ScriptReader, text: str) -> exp.Expr | None:
 
 
 def _package(reader: ScriptReader, tokens: list[Token], kind_at: int) -> list[Token] | None:
-    """An Oracle package: its routines are read as those of the package."""
+    """An Oracle package, or the methods of an object type: its routines are read as those of the package."""
     name, after = _name(tokens, kind_at + 1, reader.lex.name)
     index = find_word(tokens, {"AS", "IS"}, after)
-    reader.add(tokens[: index + 1] if index > 0 else tokens, None, "ignored", head="create package")
+    reader.add(
+        tokens[: index + 1] if index > 0 else tokens, None, "ignored", head=f"create {word(tokens[kind_at]).lower()}"
+    )
     if index < 0:
         return None
     reader.routine = name
@@ -248,10 +259,46 @@ def _package(reader: ScriptReader, tokens: list[Token], kind_at: int) -> list[To
     return tokens[index + 1 :] or None
 
 
+def method(tokens: list[Token]) -> int:
+    """Where a declaration says PROCEDURE or FUNCTION; -1 if it declares something else."""
+    for index, token in enumerate(tokens):
+        text = word(token)
+        if text in ("PROCEDURE", "FUNCTION"):
+            return index
+        if text not in _METHODS:
+            break
+    return -1
+
+
+def nested(reader: ScriptReader, tokens: list[Token], at: int) -> list[Token]:
+    """Read the head of a routine that a block, a package or an object type declares; what is left is in its body.
+
+    Its parameters are variables until its end.
+    """
+    head = tokens[at:]
+    body = find_word(head, {"IS", "AS"}, 1)
+    if body > 1 and word(head[body - 1]) == "SELF":  # a constructor returns itself
+        body = find_word(head, {"IS", "AS"}, body + 1)
+    if body < 0 or (body + 1 < len(head) and word(head[body + 1]) in ("LANGUAGE", "EXTERNAL", "MLE")):
+        reader.add(tokens, None, "ignored", head="declare")
+        return []
+    items: list[list[Token]] = []
+    if len(head) > 2 and head[2].token_type == marks.L_PAREN:
+        items = variables.split(head[3 : closing(head, 2)])
+    targets = [t for t in [variables.target_of(item[:1], reader.lex.name) for item in items] if t.name]
+    tree = variables.tree_of(targets) if targets else None
+    reader.add(tokens[: at + body], tree, "ignored", head=f"create {word(head[0]).lower()}")
+    reader.flow.nested.append((reader.flow.depth, [target.name for target in targets]))
+    return head[body + 1 :]
+
+
 def _foreign(reader: ScriptReader, tokens: list[Token], language: str) -> None:
     """A body in another language. Calls of a function depend on their arguments; a procedure may do anything."""
     message = f"a routine in {language.lower()[:40]}: only SQL bodies are read"
     tree = reader.attempt(tokens)
-    function = isinstance(tree, exp.Create) and str(tree.args.get("kind")).upper() == "FUNCTION"
-    status, severity = ("parsed", "info") if function else ("opaque", "warning")
+    if tree is None:
+        function = any(word(token) == "FUNCTION" for token in tokens[1:4])
+    else:
+        function = isinstance(tree, exp.Create) and str(tree.args.get("kind")).upper() == "FUNCTION"
+    status, severity = ("parsed" if tree is not None else "ignored", "info") if function else ("opaque", "warning")
     reader.add(tokens, tree, status, reader.diagnostic("opaque", severity, message, tokens[0]), head="create function")

@@ -21,6 +21,7 @@ from govtool.capture.sql import marks, nodes
 from govtool.capture.sql.lexer import Lexer, lexer, word
 from govtool.capture.sql.scripts import blocks, rescue, session
 from govtool.capture.sql.scripts.branches import Branches
+from govtool.capture.sql.scripts.clauses import simplified
 from govtool.capture.sql.scripts.client import clean
 from govtool.capture.sql.scripts.constants import constant_insert
 from govtool.capture.sql.scripts.pieces import read_pieces
@@ -80,7 +81,9 @@ def parse_script(
         reader.connections.append((offset, name))
     reader.read(cleaned.text, cleaned.batches)
     for offset, path in cleaned.included:
-        reader.included(text, offset, path)
+        reader.included(cleaned.text, offset, path)
+    if cleaned.unknown:
+        reader.without_value(cleaned.text, cleaned.unknown)
     return reader.statements
 
 
@@ -261,7 +264,7 @@ class ScriptReader(Places):
 
     def statement(self, tokens: list[Token]) -> None:
         """Parse one statement's tokens and add it."""
-        if tokens[0].token_type == marks.INSERT and self._constants(tokens):
+        if tokens[0].token_type == marks.INSERT and self.constants(tokens):
             return
         try:
             tree = self.lex.parse(tokens, self.text)
@@ -280,7 +283,7 @@ class ScriptReader(Places):
         if self.shelf is not None and not self.shelf.takes(tokens[-1].end - tokens[0].start):
             self._park()
 
-    def _constants(self, tokens: list[Token]) -> bool:
+    def constants(self, tokens: list[Token]) -> bool:
         """Add an INSERT of constants: to the run that it goes on, or by its first row."""
         found = constant_insert(tokens)
         if found is None:
@@ -319,15 +322,23 @@ class ScriptReader(Places):
             return True
         return self.lex.name in _UNSEPARATED and isinstance(tree, (exp.Column, exp.Dot, exp.Alias))
 
-    def attempt(self, tokens: list[Token]) -> exp.Expr | None:
-        """The tree of these tokens, or None if they do not parse to something better than a command."""
+    def attempt(self, tokens: list[Token], *, simplify: bool = False) -> exp.Expr | None:
+        """The tree of these tokens, or None if they do not parse to something better than a command.
+
+        Args:
+            tokens: A statement's.
+            simplify: Try again without clauses that the parser does not know.
+        """
         if not tokens:
             return None
         try:
             tree = self.lex.parse(tokens, self.text)
         except Exception:
-            return None
-        return None if type(tree) is nodes.Command else tree
+            tree = None
+        if tree is not None and type(tree) is not nodes.Command:
+            return tree
+        shorter = simplified(tokens, self.lex.name) if simplify else tokens
+        return None if shorter is tokens else self.attempt(shorter)
 
     def add(
         self,
@@ -391,9 +402,24 @@ class ScriptReader(Places):
         """Note that the script includes another."""
         self.text, self.first_line, self.first_column = text, 1, 1
         line, column = self.place(offset)
+        if "&" in path:
+            message = f"includes a script that only a variable names: {printable(path)}"
+            note = Diagnostic("opaque", "warning", message, self.file or None, line, column)
+            self.statements.append(ParsedStatement(None, "", line, column, "opaque", "include", None, None, (note,)))
+            return
         message = f"includes {printable(path)}, which is read only if it is ingested too"
-        diagnostic = Diagnostic("dropped", "info", message, self.file or None, line, column)
-        self.statements.append(ParsedStatement(None, "", line, column, "ignored", "include", None, None, (diagnostic,)))
+        note = Diagnostic("dropped", "info", message, self.file or None, line, column)
+        self.statements.append(ParsedStatement(None, "", line, column, "ignored", "include", None, None, (note,)))
+
+    def without_value(self, text: str, names: tuple[tuple[int, str], ...]) -> None:
+        """Note which variables of the client have no value: names stand for them, or parameters."""
+        self.text, self.first_line, self.first_column = text, 1, 1
+        line, column = self.place(names[0][0])
+        some = ", ".join(f"&{printable(name)}" for _, name in names[:5])
+        more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+        message = f"no value for {some}{more}: give one with --var {printable(names[0][1])}=…"
+        note = Diagnostic("template", "info", message, self.file or None, line, column)
+        self.statements.append(ParsedStatement(None, "", line, column, "ignored", "define", None, None, (note,)))
 
 
 _UNSEPARATED = frozenset({"tsql", "fabric"})

@@ -112,7 +112,7 @@ def inline(reader: ScriptReader, tokens: list[Token]) -> bool:
     """Read the body of T-SQL's inline table function, ``RETURN (SELECT …)``; False if it is not understood."""
     header, reader.flow.header = reader.flow.header, []
     reader.routine = None
-    tree = reader.attempt([*header, *tokens])
+    tree = reader.attempt([*header, *tokens], simplify=True)
     if not isinstance(tree, exp.Create):
         return False
     reader.add(tokens, tree, "parsed", head="create function")
@@ -136,7 +136,7 @@ def begin(reader: ScriptReader, tokens: list[Token], returns: int, name: str) ->
     here = tokens[returns]
     like = variables.like
     table = [tokens[returns + 1], like(variable, marks.VAR, own)]
-    declared = reader.attempt([like(here, marks.DECLARE, "DECLARE"), *table, *tokens[returns + 3 : end]])
+    declared = reader.attempt([like(here, marks.DECLARE, "DECLARE"), *table, *tokens[returns + 3 : end]], simplify=True)
     rows = [like(here, marks.SELECT, "SELECT"), like(here, marks.STAR, "*"), like(here, marks.FROM, "FROM"), *table]
     query = reader.attempt(rows)
     if declared is not None and query is not None:

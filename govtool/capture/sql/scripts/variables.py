@@ -108,7 +108,12 @@ def end(reader: ScriptReader, tokens: list[Token]) -> None:
     names = reader.flow.names
     if names:
         reader.flow.names = []
-        reader.add(tokens, exp.Set(assigns=tuple(names), gone=True), "ignored", head="end")
+        gone(reader, tokens, names)
+
+
+def gone(reader: ScriptReader, tokens: list[Token], names: Sequence[str]) -> None:
+    """Add the statement at which variables end."""
+    reader.add(tokens, exp.Set(assigns=tuple(names), gone=True), "ignored", head="end")
 
 
 def tree_of(
@@ -223,7 +228,7 @@ def value_of(reader: ScriptReader, tokens: list[Token]) -> exp.Expr | None:
         return None
     if word(tokens[0]) not in _QUERY:
         tokens = [like(tokens[0], marks.SELECT, "SELECT"), *tokens]
-    tree = reader.attempt(tokens)
+    tree = reader.attempt(tokens, simplify=True)
     return tree if isinstance(tree, exp.Query) else None
 
 

@@ -1,4 +1,4 @@
-"""Query parameters that SQL parsers choke on: ``${name}``, ``%(name)s``, ``{name}``, ``:'name'``."""
+"""Query parameters that SQL parsers choke on: ``${name}``, ``%(name)s``, ``{name}``, ``:'name'``, ``&name``."""
 
 from __future__ import annotations
 
@@ -14,14 +14,24 @@ _PARAMETERS = re.compile(
     r"|(?<=\w[._])\{(?P<inner>[A-Za-z_]\w*)\}(?!\})"
     r"|(?<![\w:)\]\"'])(?P<psql>:(?:'(?P<literal>\w+)'|\"(?P<name>\w+)\"))"
 )
+_SQLPLUS = re.compile(r"&&?(?P<name>[A-Za-z_]\w*|\d+)\.?")
+_SCHEMA = re.compile(r"(?<![\w@])@(?P<name>[A-Za-z_]\w*)(?=\.(?!nodes\s*\()[A-Za-z_\"\[@])", re.IGNORECASE)
+_BEFORE_TABLE = re.compile(r"\b(?:FROM|JOIN|INTO|TABLE|UPDATE|EXISTS|VIEW|REFERENCES|USING)\s+\Z", re.IGNORECASE)
+_NO_SCHEMAS = frozenset({"snowflake", "mysql", "singlestore", "doris", "starrocks"})
+"""Dialects in which ``@a.b`` is a stage or a variable."""
 _IN_TEXT = re.compile(r"\$\{(?:hiveconf:|hivevar:|env:)?([A-Za-z_][\w.-]*)\}")
 
 
-def fill(text: str, variables: Mapping[str, object] | None = None) -> str:
+def fill(text: str, variables: Mapping[str, object] | None = None, dialect: str = "") -> str:
     """The text with such parameters replaced by their value, or by a harmless name of the same meaning. Lines stay.
 
-    ``?``, ``:name``, ``@name`` and ``$1`` are left to the parser, which knows them.
+    ``?``, ``:name``, ``@name`` and ``$1`` are left to the parser, which knows them, except in ``FROM @name.t``, as
+    OHDSI's SqlRender writes schemas; ``&name`` without a value to the reader of SQL*Plus's scripts.
     """
+    if dialect == "oracle" and variables and "&" in text:
+        text = _substituted(text, variables)
+    if "@" in text and dialect not in _NO_SCHEMAS:
+        text = _with_schemas(text, variables or {})
     # A single character is found ten times as fast as two.
     percent, colon = "%" in text and "%(" in text, ":" in text and (":'" in text or ':"' in text)
     if not percent and not colon and "{" not in text:
@@ -48,6 +58,27 @@ def fill(text: str, variables: Mapping[str, object] | None = None) -> str:
         return _value(match["brace"] or match["inner"], values)
 
     return _PARAMETERS.sub(replace, text)
+
+
+def _substituted(text: str, variables: Mapping[str, object]) -> str:
+    """The text with the values of SQL*Plus's variables, in literals, too; their names know no case."""
+    values = {name.lower(): value for name, value in variables.items()}
+
+    def replace(match: re.Match[str]) -> str:
+        value = values.get(match["name"].lower())
+        return match.group() if value is None or "\n" in str(value) else str(value)
+
+    return _SQLPLUS.sub(replace, text)
+
+
+def _with_schemas(text: str, values: Mapping[str, object]) -> str:
+    """The text with names for ``@schema`` in front of a table's name; T-SQL's ``@xml.nodes()`` is none."""
+
+    def replace(match: re.Match[str]) -> str:
+        before = match.string[max(match.start() - 40, 0) : match.start()]
+        return _value(match["name"], values) if _BEFORE_TABLE.search(before) is not None else match.group()
+
+    return _SCHEMA.sub(replace, text)
 
 
 def _value(name: str, values: Mapping[str, object]) -> str:

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from govtool.capture.sql.lexer import word_set
+from govtool.capture.sql.templates.dataform import SUFFIX, read_sqlx
 from govtool.capture.sql.templates.jinja import compile_template
 from govtool.capture.sql.templates.macros import MacroLibrary
 from govtool.capture.sql.templates.placeholders import fill
@@ -99,10 +100,11 @@ def render(
         The renderings. A template that cannot be rendered gives its text without the tags, and a ``template``
         diagnostic.
     """
-    if file.lower().endswith(".sqlx"):
-        text = _dataform(text)
+    if file.lower().endswith(SUFFIX):
+        sqlx = read_sqlx(text, file)
+        return Rendered((Variant(fill(sqlx.text, variables, dialect)),), sqlx.diagnostics)
     if not is_template(text):
-        return Rendered((Variant(fill(text, variables)),))
+        return Rendered((Variant(fill(text, variables, dialect)),))
     source = _GLUED.sub(r"\1 ", _CONTROL.sub(" ", text))
     diagnostics: list[Diagnostic] = []
     try:
@@ -110,11 +112,11 @@ def render(
     except Limit as error:
         if _BLOCKS.search(source) is None:
             # Braces of something else, such as a format string.
-            return Rendered((Variant(fill(text, variables)),))
+            return Rendered((Variant(fill(text, variables, dialect)),))
         diagnostics.append(
             Diagnostic("template", "warning", f"not a valid template: {error}", file or None, error.line)
         )
-        return Rendered((Variant(fill(strip_tags(source), variables)),), tuple(diagnostics))
+        return Rendered((Variant(fill(strip_tags(source), variables, dialect)),), tuple(diagnostics))
     runs: list[tuple[str, Run]] = []
     seen: set[frozenset[tuple[str, bool]]] = set()
     # Breadth first: flip one undecided test at a time, then those that come into sight behind it.
@@ -138,7 +140,7 @@ def render(
                 Diagnostic("template", "warning", f"cannot be rendered: {error}", file or None, error.line)
             )
             if not runs and not queue:
-                return Rendered((Variant(fill(strip_tags(source), variables)),), tuple(diagnostics))
+                return Rendered((Variant(fill(strip_tags(source), variables, dialect)),), tuple(diagnostics))
             continue
         runs.append((output, run))
         for test, decision in run.undecided.items():
@@ -146,7 +148,7 @@ def render(
                 known.add(test)
                 queue.append({**choices, test: not decision})
     if not runs:
-        return Rendered((Variant(fill(strip_tags(source), variables)),), tuple(diagnostics))
+        return Rendered((Variant(fill(strip_tags(source), variables, dialect)),), tuple(diagnostics))
     variants: list[Variant] = []
     texts: set[str] = set()
     unknown: dict[str, int] = {}
@@ -312,44 +314,3 @@ def strip_tags(text: str) -> str:
         return (name.group() if name else "") + breaks
 
     return _TAG.sub(replace, text)
-
-
-# -- Dataform
-# -----------------------------------------------------------------------------------------------------------
-
-_BLOCK = re.compile(r"^[ \t]*(config|js|pre_operations|post_operations|input)\b[^{\n]*\{", re.MULTILINE)
-_CALL = re.compile(r"\$\{\s*(?:ctx\.)?(ref|resolve|self|when|incremental)\s*\(([^}]*)\)\s*\}")
-_STRING = re.compile(r"[\"'`]([^\"'`]*)[\"'`]")
-
-
-def _dataform(text: str) -> str:
-    """A Dataform file: blocks blanked out (the SQL of operations stays), ``${ref("a")}`` replaced."""
-    position = 0
-    while True:
-        match = _BLOCK.search(text, position)
-        if match is None:
-            break
-        depth, index = 1, match.end()
-        while index < len(text) and depth:
-            depth += {"{": 1, "}": -1}.get(text[index], 0)
-            index += 1
-        body = text[match.start() : index]
-        if match.group(1).endswith("operations"):
-            inner = text[match.end() : index - 1]
-            body = " " * (match.end() - match.start()) + inner + ";"
-        else:
-            body = "".join(c if c == "\n" else " " for c in body)
-        text = text[: match.start()] + body + text[index:]
-        position = match.start() + len(body)
-
-    def call(match: re.Match[str]) -> str:
-        names = _STRING.findall(match.group(2))
-        if match.group(1) in ("ref", "resolve"):
-            return ".".join(names) if names else "ref"
-        if match.group(1) == "self":
-            return "self"
-        if match.group(1) == "when":
-            return names[0] if names else ""
-        return "true"
-
-    return _CALL.sub(call, text)

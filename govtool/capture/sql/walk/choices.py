@@ -148,6 +148,12 @@ class ChoiceWalk(ExpressionWalk):
             at.stack.append((node.this, kind, chain))
         at.stack.extend((item, WINDOW if kind < CONDITIONAL else kind, 0) for item in node.expressions)
 
+    def _next_value(self, node: exp.NextValueFor, kind: int, chain: int, at: Visit) -> None:
+        """NEXT VALUE FOR s OVER (ORDER BY y): s is a sequence; y decides which row has which number."""
+        order = node.args.get("order")
+        for item in order.expressions if isinstance(order, nodes.Order) else ():
+            at.stack.append((item, WINDOW if kind < CONDITIONAL else kind, 0))
+
     def _array_agg(self, node: exp.ArrayAgg, kind: int, chain: int, at: Visit) -> None:
         if kind < CONDITIONAL:
             chain = self.interner.prepend("array_agg", chain)

@@ -59,6 +59,13 @@ PSEUDO_COLUMNS: Final = frozenset(
 SYSTEM_COLUMNS: Final = frozenset({"ctid", "xmin", "xmax", "cmin", "cmax", "tableoid", "rowid", "rownum"})
 """Those of them that say where a row is, and nothing of what is in it."""
 
+GRAPH_COLUMNS: Final = frozenset({"$node_id", "$edge_id", "$from_id", "$to_id"})
+"""Columns that T-SQL's tables of nodes and of edges have without listing them ("Graph processing")."""
+
+
+_ROWS_UNNAMED: Final = frozenset({"oracle", "mysql", "tsql", "fabric"})
+"""Dialects in which the name of a FROM item stands for no value."""
+
 
 class ColumnWalk(VariableWalk):
     """Resolves names in scopes. See ``docs/architecture.md``, "How a name is resolved"."""
@@ -130,6 +137,8 @@ class ColumnWalk(VariableWalk):
             bare = name.strip('"').lower()
             if bare in SYSTEM_COLUMNS:
                 return ()
+            if bare in GRAPH_COLUMNS:
+                return source.table.deps(name, self.interner)
             if bare not in PSEUDO_COLUMNS and not bare.startswith(("metadata$", "_metadata")):
                 self.diagnose(
                     "unresolved",
@@ -151,6 +160,10 @@ class ColumnWalk(VariableWalk):
 
         Where the scope itself owns the name, it is remembered under the written ``text``.
         """
+        if (
+            name == "default" and self.dialect in ("tsql", "fabric") and not node.this.args.get("quoted")
+        ):  # f(1, DEFAULT)
+            return ()
         level: Scope | None = scope
         while level is not None:
             found = self._in_scope(name, node, level)
@@ -160,6 +173,11 @@ class ColumnWalk(VariableWalk):
                 return found
             level = level.parent
         bare = name.strip('"').lower()
+        if bare in GRAPH_COLUMNS:
+            tables = [s.table for s in scope.sources if s.table is not None]
+            if len(tables) > 1:  # the one of them that is of its kind
+                tables = [t for t in tables if (bare == "$node_id") != ('"$from_id"' in t.columns)]
+            return tables[0].deps(name, self.interner) if len(tables) == 1 else ()
         if self.variables and (value := self.variable(name, node)) is not None:
             return value
         if bare in PSEUDO_COLUMNS or name in self.parameters or name.startswith(('"@', '"$', '"#')):
@@ -194,10 +212,16 @@ class ColumnWalk(VariableWalk):
             open_sources = [source for source in scope.sources if source.is_virtual]
         if not open_sources:
             return None
-        row = scope.by_alias.get(name)
+        row = scope.by_alias.get(name) if self._names_rows(node) else None
         if row is not None and not any(s.knows_by_use(name) or s.describes(name) for s in open_sources):
             return self.whole_row(row, node)
         return self._from_open(name, node, scope, open_sources)
+
+    def _names_rows(self, node: exp.Expr) -> bool:
+        """Whether the name of a FROM item may stand for its row: in Oracle's ``VALUE(t)`` and ``REF(t)`` only."""
+        if self.dialect not in _ROWS_UNNAMED:
+            return True
+        return isinstance(node.parent, nodes.Anonymous) and node.parent.name.upper() in ("VALUE", "REF")
 
     def _from_open(self, name: str, node: exp.Expr, scope: Scope, open_sources: list[Source]) -> Deps | None:
         """Resolve a name that no source is known to have, among sources whose columns are not all known."""
@@ -294,6 +318,8 @@ class ColumnWalk(VariableWalk):
                 return self._fields(deps, names[cut + 1 :])
         if self.variables and (value := self._record(names, node, scope)) is not None:
             return value
+        if self.dialect == "oracle" and names[0].startswith(("dbms_", "utl_")):  # constants of supplied packages
+            return ()
         level: Scope | None = scope
         while level is not None:
             for source in level.sources:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
 from sqlglot import exp
 
@@ -11,6 +12,9 @@ from govtool.capture.sql.walk.dependencies import TRANSFORMATION, compose
 from govtool.capture.sql.walk.relation import OpenStar, Output, Source, TableInfo, file_name
 from govtool.capture.sql.walk.scope import Scope
 from govtool.capture.sql.walk.writes import WriteWalk
+
+_GRAPH: Final = frozenset({"node", "edge", "filetable"})
+"""What a table of T-SQL is created AS, beside a query: one of a graph, or of files."""
 
 
 class CreateWalk(WriteWalk):
@@ -30,6 +34,10 @@ class CreateWalk(WriteWalk):
             target_kind = "temporary"
         names, types = self._column_list(tree.this)
         query = tree.args.get("expression")
+        if self.dialect in ("tsql", "fabric") and isinstance(query, nodes.Table) and self.name(query.this) in _GRAPH:
+            if self.name(query.this) == "edge":
+                names, types = ['"$from_id"', '"$to_id"', *names], [None, None, *types]
+            query = None
         if isinstance(query, (nodes.Query, nodes.Table, nodes.Pivot, nodes.Values)):
             env = self.environment(tree, None, None)
             output = self.query(query, None, env)

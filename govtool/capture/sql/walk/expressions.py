@@ -102,6 +102,7 @@ _handlers: Final[dict[type, str]] = {
     nodes.ArrayAgg: "_array_agg",
     nodes.Table: "_table_leaf",
     nodes.Star: "_star",
+    nodes.NextValueFor: "_next_value",
 }
 for _cls in _handlers:
     _roles[_cls] = SPECIAL

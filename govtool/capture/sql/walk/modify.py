@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Final
 
@@ -12,6 +13,7 @@ from govtool.capture.sql.walk.columns import ROW_KINDS
 from govtool.capture.sql.walk.dependencies import (
     CONDITIONAL,
     KIND_MASK,
+    TRANSFORMATION,
     Deps,
     Interner,
     arm_of,
@@ -20,6 +22,7 @@ from govtool.capture.sql.walk.dependencies import (
     possibly,
     with_arm,
 )
+from govtool.capture.sql.walk.functions import function_name
 from govtool.capture.sql.walk.relation import Output, Source, starred
 from govtool.capture.sql.walk.scope import Environment, Scope
 from govtool.capture.sql.walk.state import EVERYWHERE, Lookup
@@ -27,6 +30,9 @@ from govtool.capture.sql.walk.targets import UPDATABLE_CTES, TargetWalk
 from govtool.capture.sql.walk.writes import Write
 
 FILTER: Final = ROW_KINDS["filter"]
+
+_SQL_COLUMN: Final = re.compile(r'sql:column\(\s*"([^"]+)"\s*\)')
+"""A column inside of XQuery (T-SQL: "sql:column() function")."""
 
 MYSQL: Final = frozenset({"mysql", "singlestore", "doris", "starrocks"})
 
@@ -104,6 +110,11 @@ class ModifyWalk(TargetWalk):
         """Return the columns that SET assigns, with what flows into each; rows of subqueries steer their column."""
         found: list[tuple[str, Deps]] = []
         for item in items:
+            called = _method(item)
+            if called is not None:
+                name = self._assigned(called)
+                found.append((name, self._method_value(called, item.expression, scope, env)))
+                continue
             if not isinstance(item, (nodes.EQ, nodes.PropertyEQ)):
                 self.diagnose("opaque", "an assignment of SET is not understood", item)
                 continue
@@ -121,6 +132,27 @@ class ModifyWalk(TargetWalk):
             self.rows = saved
             found.extend((name, bounded((*deps, *steering))) for name, deps in zip(names, values, strict=False))
         return found
+
+    def _method_value(self, column: exp.Expr, call: exp.Expr, scope: Scope, env: Environment | None) -> Deps:
+        """T-SQL's ``SET c.modify('… sql:column("t.d") …')``: c as it was, and what the text and arguments name."""
+        chain = self.interner.prepend(function_name(call, self.dialect), 0)
+        update = call.find_ancestor(nodes.Update)
+        table = update.this if update is not None else None
+        target = nodes.Column(this=column.copy())
+        if isinstance(table, nodes.Table) and isinstance(table.this, nodes.Identifier) and len(scope.sources) > 1:
+            alias = table.args.get("alias")
+            target.set("table", (alias.this if alias is not None else table.this).copy())
+        deps = self.collect(target, scope, env, TRANSFORMATION, chain)
+        for argument in call.expressions:
+            deps.extend(self.collect(argument, scope, env, TRANSFORMATION, chain))
+            text = argument.name if isinstance(argument, nodes.Literal) else str(argument.this or "")
+            for path in _SQL_COLUMN.findall(text):
+                parts = [nodes.Identifier(this=part.strip("[]"), quoted="[" in part) for part in path.split(".")[-2:]]
+                named = nodes.Column(this=parts[-1], table=parts[0] if len(parts) > 1 else None)
+                deps.extend(self.collect(named, scope, env, TRANSFORMATION, chain))
+            if "sql:variable" in text:
+                self.diagnose("opaque", "a variable inside of an XML method is not followed", call)
+        return bounded(deps)
 
     def _tuple_values(self, right: exp.Expr, count: int, scope: Scope, env: Environment | None) -> list[Deps]:
         plain = right.unnest() if isinstance(right, (nodes.Subquery, nodes.Paren)) else right
@@ -319,6 +351,15 @@ class ModifyWalk(TargetWalk):
             names = list(known.columns)
         items = [item.this if isinstance(item, nodes.Paren) else item for item in items]
         return [(name, self.dependencies(item, scope, env)) for name, item in zip(names, items, strict=False)]
+
+
+def _method(item: exp.Expr) -> exp.Expr | None:
+    """Return the column that T-SQL's ``SET c.method(…)`` changes; None for an assignment."""
+    if not isinstance(item, nodes.Dot) or not isinstance(item.expression, nodes.Anonymous):
+        return None
+    owner = item.this
+    name = owner.expression if isinstance(owner, nodes.Dot) else owner
+    return name if isinstance(name, nodes.Identifier) else None
 
 
 def _sides(item: exp.Expr) -> tuple[exp.Expr, exp.Expr]:

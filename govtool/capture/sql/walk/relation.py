@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Final
 
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
@@ -295,6 +296,13 @@ class ArrayElements(TableInfo):
     def hidden(self, interner: Interner) -> Deps:
         """Return the dependency on the elements as a whole."""
         return (interner.ref(self.id, self.path),)
+
+
+BULK_FILE: Final = "openrowset_bulk"
+"""What T-SQL's ``OPENROWSET(BULK 'file', …)`` is called: a file stands for a table."""
+
+CALLER: Final = "caller"
+"""What the rows of a routine's parameter are read from: ``"caller(dbo.p)"``."""
 
 
 def file_name(location: str) -> str:

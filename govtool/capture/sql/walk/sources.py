@@ -18,6 +18,7 @@ from govtool.capture.sql.walk.dependencies import (
 )
 from govtool.capture.sql.walk.functions import SERIES, function_name
 from govtool.capture.sql.walk.relation import (
+    BULK_FILE,
     FunctionRows,
     OpenStar,
     Output,
@@ -226,6 +227,7 @@ class SourceWalk(TableFunctionWalk):
             return
         alias, columns = self._alias(node)
         plain = isinstance(this, nodes.Identifier) and not args.get("db") and not args.get("catalog")
+        plain = plain and not marked(this)
         cte = env.find(self.name(this)) if env is not None and plain else None
         if cte is not None:
             output = self.common_table(cte)
@@ -264,7 +266,7 @@ class SourceWalk(TableFunctionWalk):
         """A table or CTE named by one identifier: nearly all of them."""
         name = self.name(this)
         called = name if alias is None else self.name(alias.args.get("this")) or name
-        cte = env.find(name) if env is not None else None
+        cte = env.find(name) if env is not None and not marked(this) else None
         if cte is not None:
             scope.add(Source(called, output=self.common_table(cte)))
         elif name == "dual":
@@ -414,6 +416,11 @@ class SourceWalk(TableFunctionWalk):
         raise NotImplementedError
 
 
+def marked(name: exp.Expr | None) -> bool:
+    """Whether a name is T-SQL's ``#name`` or ``##name``, which never is a CTE."""
+    return name is not None and bool(name.args.get("temporary") or name.args.get("global_"))
+
+
 def is_comma(join: exp.Join) -> bool:
     """Whether a join is written as a comma."""
     args = join.args
@@ -437,16 +444,21 @@ _READERS: Final = frozenset(
         "read_ndjson",
         "delta_scan",
         "iceberg_scan",
+        BULK_FILE,
     }
 )
 
 
 def _files_read(node: exp.Expr) -> list[str]:
     """Return the constant file names that a reading function is given; none for another function."""
+    if function_name(node) == "openrowset" and node.expressions and function_name(node.expressions[0]) == "bulk":
+        return [item.name for item in node.expressions[0].expressions if isinstance(item, nodes.Literal)]
     if function_name(node) not in _READERS:
         return []
     first = (
         node.args.get("this") if isinstance(node.args.get("this"), nodes.Expr) else next(iter(node.expressions), None)
     )
     items = first.expressions if isinstance(first, nodes.Array) else [first]
+    if function_name(node) == BULK_FILE:
+        items = node.expressions
     return [item.name for item in items if isinstance(item, nodes.Literal) and item.is_string]

@@ -65,13 +65,20 @@ class StatementWalk(AssignmentWalk):
         if not isinstance(into, (nodes.Table, nodes.Schema)):
             return
         touched = self.writes[0]
-        table = self.lookup.table(touched.target)
+        before = len(self.common_tables)
+        env = self.environment(tree, None, None)
+        del self.common_tables[before:]  # the same, once more: what of them is read was seen
+        item = self._changed(tree)
+        changed = self.target_cte(item, env) if item is not None else None
         scope = Scope(None)
         for alias in ("inserted", "deleted"):
-            source = Source(alias, table=table)
+            if changed is not None:
+                source = Source(alias, output=self.common_table(changed))
+            else:
+                source = Source(alias, table=self.lookup.table(touched.target))
             source.hidden = True  # named with its alias only
             scope.add(source)
-        self._touching(tree, scope)
+        self._touching(tree, scope, env)
         given = nodes.Select(expressions=returning.expressions)
         output = self._projections(given, scope, None)
         columns, _ = self._column_list(into)
@@ -82,22 +89,35 @@ class StatementWalk(AssignmentWalk):
         write.rows.update(touched.rows)
         write.reads[touched.target] = EVERYWHERE
 
-    def _touching(self, tree: exp.Expr, scope: Scope) -> None:
+    def _changed(self, tree: exp.Expr) -> exp.Expr | None:
+        """Return the FROM item whose rows a statement changes."""
+        if isinstance(tree, nodes.Delete) and tree.args.get("tables"):
+            named = tree.args["tables"][0]
+            items = [tree.this] if isinstance(tree.this, nodes.Expr) else []
+            return self.item_named(self.name(named.this), items) or named
+        if isinstance(tree, nodes.Update):
+            aliased = self._aliased_target(tree.this, tree.args.get("from_"))
+            if aliased is not None:
+                return aliased
+        target = tree.this
+        return target if isinstance(target, nodes.Expr) else None
+
+    def _touching(self, tree: exp.Expr, scope: Scope, env: Environment | None) -> None:
         """Add what an OUTPUT may name besides the rows, and reference what decided which rows were touched."""
         from_ = tree.args.get("from_")
         where = tree.args.get("where")
         if isinstance(tree, nodes.Merge):
             scope.add(self._target_source(tree.this))
-            self.add_source(tree.args["using"], scope, None)
-            self.refer_to(tree.args.get("on"), scope, None, ROW_KINDS["join"])
+            self.add_source(tree.args["using"], scope, env)
+            self.refer_to(tree.args.get("on"), scope, env, ROW_KINDS["join"])
         elif isinstance(tree, nodes.Update):
             if from_ is None:
                 scope.add(self._target_source(tree.this))
-            self.add_sources(tree, scope, None)
+            self.add_sources(tree, scope, env)
             if where is not None:
-                self.refer_to(where.this, scope, None, ROW_KINDS["filter"])
+                self.refer_to(where.this, scope, env, ROW_KINDS["filter"])
         elif isinstance(tree, nodes.Delete) and isinstance(tree.this, nodes.Expr):
-            self.add_source(tree.this, scope, None)
+            self.add_source(tree.this, scope, env)
 
     # ---- queries --------------------------------------------------------------------------------------
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Final
 
 from sqlglot import exp
@@ -23,6 +24,7 @@ from govtool.capture.sql.walk.dependencies import (
 )
 from govtool.capture.sql.walk.functions import function_name, is_built_in
 from govtool.capture.sql.walk.relation import (
+    CALLER,
     ArrayElements,
     FunctionRows,
     OpenStar,
@@ -37,11 +39,14 @@ from govtool.capture.sql.walk.shapes import ShapeWalk
 from govtool.capture.sql.walk.state import EVERYWHERE, Inline, Returned, Walk
 from govtool.model import HIDDEN
 
-REMOTE: Final = frozenset({"openquery", "openrowset", "opendatasource", "exec"})
-"""What makes rows elsewhere; ``exec`` is INSERT … EXEC."""
+REMOTE: Final = frozenset({"openquery", "openrowset", "opendatasource", "exec", CALLER})
+"""What makes rows elsewhere; ``exec`` is INSERT … EXEC, ``CALLER`` what fills a parameter."""
 
 DEFAULT_SCHEMAS: Final = {"tsql": "dbo", "fabric": "dbo", "postgres": "public", "redshift": "public"}
 """Where a function is that is called without a schema."""
+
+FULL_TEXT: Final = frozenset({"containstable", "freetexttable"})
+"""T-SQL's full-text searches of a table."""
 
 FLATTEN_COLUMNS: Final = ("seq", "key", "path", "index", "value", "this")
 """Output of Snowflake's FLATTEN, in order."""
@@ -127,6 +132,8 @@ class TableFunctionWalk(ShapeWalk):
             return self._inline_table(name, body, node, scope, env)
         if isinstance(node, nodes.Predict):
             return self._predicted(node, scope, env)
+        if name in FULL_TEXT and self.dialect in ("tsql", "fabric"):
+            return self._searched(node)
         returned = self.lookup.returned(called) if name and body is None else None
         if returned is None and body is None and name and "." not in called and self.dialect in DEFAULT_SCHEMAS:
             returned = self.lookup.returned(f"{DEFAULT_SCHEMAS[self.dialect]}.{called}")
@@ -139,7 +146,7 @@ class TableFunctionWalk(ShapeWalk):
                 if isinstance(node, nodes.JSONTable) and node.args.get("schema")
                 else node.expressions
             )
-            for column in definitions or ():
+            for column in _with_nested(definitions or ()):
                 if isinstance(column, (nodes.JSONColumnDef, nodes.OpenJSONColumnDef)) and column.this is not None:
                     output.add(self.name(column.this), () if column.args.get("ordinality") else deps)
             if not output.names:
@@ -213,6 +220,25 @@ class TableFunctionWalk(ShapeWalk):
             result.add(column, every)
         return result
 
+    def _searched(self, node: exp.Expr) -> Output:
+        """CONTAINSTABLE(t, columns, 'words'): how well rows of t match, and the key of each, whichever that is."""
+        output = Output()
+        items = node.args.get("expressions") or []
+        if len(items) < 2 or not isinstance(items[0], nodes.Column):
+            self.diagnose("opaque", "a full-text search of what is no table", node)
+            return output
+        names = ("this", "table", "db")
+        parts = {key: items[0].args.get(name) for key, name in zip(("this", "db", "catalog"), names, strict=True)}
+        inner = Scope(None)
+        self.add_source(nodes.Table(**parts), inner, None)
+        chain = self.interner.prepend("rank", 0)
+        searched = self.collect(items[1], inner, None, TRANSFORMATION, chain)
+        for source in inner.sources:
+            if source.table is not None:
+                output.add("key", (self.interner.ref(source.table.id, HIDDEN) | OPAQUE,))
+        output.add("rank", bounded(searched))
+        return output
+
     def _predicted(self, node: exp.Predict, scope: Scope, env: Environment | None) -> Output:
         """ML.PREDICT(MODEL m, rows): the rows as they are, and columns that the model makes of them."""
         output = self.query(node.expression, scope.parent, env).copy()
@@ -236,7 +262,7 @@ class TableFunctionWalk(ShapeWalk):
 
     def _remote_rows(self, name: str, node: exp.Expr) -> Output:
         """Rows that another server or a procedure puts together: opaque, but from somewhere."""
-        where = node.expressions[0] if name in ("openquery", "exec") and node.expressions else None
+        where = node.expressions[0] if name in ("openquery", "exec", CALLER) and node.expressions else None
         text = f"{name}({where.name})" if where is not None and where.name else name
         found = (self.interner.ref(file_name(text), HIDDEN) | OPAQUE,)
         output = Output()
@@ -313,6 +339,10 @@ class TableFunctionWalk(ShapeWalk):
     def _alias(self, node: exp.Expr) -> tuple[str, list[str]]:
         raise NotImplementedError
 
+    def add_source(self, node: exp.Expr, scope: Scope, env: Environment | None) -> None:
+        """Add one FROM item, with the joins and pivots that hang on it."""
+        raise NotImplementedError
+
     def _place(self, source: Source, node: exp.Expr, scope: Scope, env: Environment | None) -> None:
         raise NotImplementedError
 
@@ -331,6 +361,17 @@ _SCALAR_ARRAYS: Final = (
     nodes.Split,
     nodes.StringToArray,
 )
+
+
+def _with_nested(columns: Sequence[exp.Expr]) -> list[exp.Expr]:
+    """The columns of a JSON_TABLE, those of its NESTED PATHs included."""
+    found: list[exp.Expr] = []
+    for column in columns:
+        found.append(column)
+        nested = column.args.get("nested_schema")
+        if nested is not None:
+            found.extend(_with_nested(nested.expressions))
+    return found
 
 
 def _holds_scalars(item: exp.Expr) -> bool:

@@ -16,6 +16,7 @@ from govtool.capture.sql.walk.create import CreateWalk
 from govtool.capture.sql.walk.dependencies import CHAIN_MASK, KIND_MASK, OPAQUE, REF_SHIFT
 from govtool.capture.sql.walk.relation import Output, Source
 from govtool.capture.sql.walk.scope import CommonTable, Environment, Scope
+from govtool.capture.sql.walk.sources import marked
 from govtool.capture.sql.walk.writes import Write
 from govtool.model import HIDDEN, ROWS
 
@@ -36,9 +37,14 @@ class TargetWalk(CreateWalk):
 
     def target_cte(self, node: exp.Expr, env: Environment | None) -> CommonTable | None:
         """Return the CTE that a target names, where the dialect changes the table behind it."""
-        if env is None or self.dialect not in UPDATABLE_CTES or not isinstance(node, nodes.Table):
+        return self._common(node, env) if self.dialect in UPDATABLE_CTES else None
+
+    def _common(self, node: exp.Expr, env: Environment | None) -> CommonTable | None:
+        """Return the CTE that a FROM item names."""
+        if env is None or not isinstance(node, nodes.Table) or node.args.get("db") or node.args.get("catalog"):
             return None
-        return env.find(self.name(node.this)) if not (node.args.get("db") or node.args.get("catalog")) else None
+        name = node.this
+        return env.find(self.name(name)) if isinstance(name, nodes.Identifier) and not marked(name) else None
 
     def base(self, node: exp.Expr | None, env: Environment | None) -> str:
         """Return the table whose rows a FROM item hands on one by one; empty where it is not just one."""
@@ -47,7 +53,7 @@ class TargetWalk(CreateWalk):
             if args.get("joins") or args.get("laterals"):
                 return ""
             if isinstance(node, nodes.Table):
-                cte = None if args.get("db") or args.get("catalog") or env is None else env.find(self.name(node.this))
+                cte = self._common(node, env)
                 if cte is None:
                     return self.lookup.table_name(node)
                 if cte.recursive:

@@ -1,0 +1,177 @@
+"""What T-SQL says of columns, keys and storage where a table is defined, and other dialects do not.
+
+Source: Transact-SQL reference, CREATE TABLE, ALTER TABLE, CREATE TYPE, table (column_definition, table_constraint,
+table_index). What is left out says how rows are stored, indexed, encrypted, masked or versioned. Names, types,
+defaults, computed columns and keys stay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from sqlglot.tokenizer_core import Token
+
+from govtool.capture.sql import marks
+from govtool.capture.sql.lexer import closing, word, word_set
+from govtool.capture.sql.scripts.variables import like, split
+
+_WORDS: Final = word_set("ROWGUIDCOL HIDDEN SPARSE FILESTREAM CLUSTERED NONCLUSTERED HASH COLUMNSTORE")
+_INDEX: Final = word_set("UNIQUE CLUSTERED NONCLUSTERED HASH COLUMNSTORE INCLUDE ORDER")
+_KEYS: Final = frozenset({"UNIQUE", "KEY", "PRIMARY KEY"})
+_STORED: Final = word_set("ON TEXTIMAGE_ON FILESTREAM_ON")
+
+
+def without_storage(tokens: list[Token]) -> list[Token]:
+    """Return a definition of a table, table type or table variable without storage; the same list if it says nothing
+    of it.
+    """
+    start = _columns(tokens)
+    if start < 0:
+        return _altered(tokens) if word(tokens[0]) == "ALTER" else tokens
+    end = closing(tokens, start)
+    found: list[Token] = []
+    for element in split(tokens[start + 1 : end]):
+        kept = _element(element)
+        if kept:
+            if found:
+                found.append(like(kept[0], marks.COMMA, ","))
+            found += kept
+    tail = _tail(tokens[end + 1 :]) if word(tokens[0]) == "CREATE" else tokens[end + 1 :]
+    shorter = [*tokens[: start + 1], *found, *tokens[end : end + 1], *tail]
+    return tokens if len(shorter) == len(tokens) else shorter
+
+
+def _columns(tokens: Sequence[Token]) -> int:
+    """Where the list of columns begins: behind TABLE and, where there is one, its name; -1 without one."""
+    if word(tokens[0]) not in ("CREATE", "DECLARE"):
+        return -1
+    for index, token in enumerate(tokens[:-1]):
+        if word(token) == "TABLE":
+            at = index + 1
+            while at < len(tokens) and word(tokens[at]) not in ("(", "WITH", "AS"):  # its name
+                at += 1
+            return at if at < len(tokens) and tokens[at].token_type == marks.L_PAREN else -1
+        if token.token_type == marks.L_PAREN:
+            return -1
+    return -1
+
+
+def _altered(tokens: list[Token]) -> list[Token]:
+    """``ALTER TABLE t ADD`` columns and constraints, without storage."""
+    at = next((i for i, t in enumerate(tokens) if word(t) in ("ADD", "COLUMN") and i > 2), -1)
+    if at < 0 or at + 1 >= len(tokens):
+        return tokens
+    if word(tokens[at - 1]) in ("CHECK", "NOCHECK") and word(tokens[at - 2]) == "WITH":
+        head = [*tokens[: at - 2], tokens[at]]
+    else:
+        head = tokens[: at + 1]
+    found: list[Token] = []
+    for element in split(tokens[at + 1 :]):
+        kept = _element(element)
+        if kept:
+            if found:
+                found.append(like(kept[0], marks.COMMA, ","))
+            found += kept
+    shorter = [*head, *found]
+    return tokens if len(shorter) == len(tokens) or not found else shorter
+
+
+def _element(tokens: list[Token]) -> list[Token]:
+    """A column or constraint without storage; nothing of an index or of a period."""
+    if not tokens:
+        return tokens
+    first, second = word(tokens[0]), word(tokens[1]) if len(tokens) > 1 else ""
+    if first == "INDEX" or (first == "PERIOD" and second == "FOR"):
+        return []
+    if first == "CONSTRAINT" and len(tokens) > 2 and word(tokens[2]) == "CONNECTION":
+        return []
+    found: list[Token] = tokens[:1]
+    at = 1
+    while at < len(tokens):
+        end = _left_out(tokens, at)
+        if end > at:
+            at = end
+        elif tokens[at].token_type == marks.L_PAREN:
+            end = closing(tokens, at) + 1
+            ordered = word(found[-1]) in _KEYS  # which order a key has; the parser knows it of primary keys alone
+            found += [t for t in tokens[at:end] if not (ordered and word(t) in ("ASC", "DESC"))]
+            at = end
+        else:
+            found.append(tokens[at])
+            at += 1
+    return found
+
+
+def _left_out(tokens: Sequence[Token], at: int) -> int:
+    """Where a clause of storage that begins at ``at`` ends; ``at`` if none does."""
+    text = word(tokens[at])
+    second = word(tokens[at + 1]) if at + 1 < len(tokens) else ""
+    if text in _WORDS:
+        return at + 1
+    if text in ("MASKED", "ENCRYPTED") and second == "WITH":
+        return _group(tokens, at + 2)
+    if text == "WITH" and second == "(":
+        return _group(tokens, at + 1)
+    if text == "WITH" and second == "FILLFACTOR":
+        return min(at + 4, len(tokens))
+    if text == "WITH" and second == "VALUES":
+        return at + 2
+    if text == "ON" and second not in ("DELETE", "UPDATE"):
+        return _group(tokens, at + 2)
+    if text == "NOT" and second == "FOR":
+        return min(at + 3, len(tokens))
+    if text == "COLUMN_SET":
+        return min(at + 3, len(tokens))
+    if text == "(" and at == 2 and word(tokens[1]) == "XML":
+        return _group(tokens, at)
+    if text == "INDEX":
+        return _index(tokens, at + 2)
+    if text == "UNIQUE" and word(tokens[0]) != "CONSTRAINT" and not _has_columns(tokens, at + 1):
+        return at + 1
+    return at
+
+
+def _has_columns(tokens: Sequence[Token], at: int) -> bool:
+    """Whether a key whose words end before ``at`` says of which columns it is."""
+    while at < len(tokens) and word(tokens[at]) in _WORDS:
+        at += 1
+    return at < len(tokens) and tokens[at].token_type == marks.L_PAREN
+
+
+def _index(tokens: Sequence[Token], at: int) -> int:
+    """Where the index of one column, whose name ends before ``at``, ends."""
+    while at < len(tokens):
+        text = word(tokens[at])
+        if text == "(":
+            at = closing(tokens, at) + 1
+        elif text in _INDEX:
+            at += 1
+        elif text == "WITH" or text in _STORED:
+            at = max(_left_out(tokens, at), at + 1)
+        else:
+            break
+    return at
+
+
+def _group(tokens: Sequence[Token], at: int) -> int:
+    """Where the parentheses at ``at`` end; ``at`` if there are none."""
+    if at < len(tokens) and tokens[at].token_type == marks.L_PAREN:
+        return closing(tokens, at) + 1
+    return min(at, len(tokens))
+
+
+def _tail(tokens: list[Token]) -> list[Token]:
+    """What stands behind the columns, without the place of the rows and options; all of it if a query is there."""
+    found: list[Token] = []
+    at = 0
+    while at < len(tokens):
+        text = word(tokens[at])
+        if text in _STORED:
+            at = _group(tokens, at + 2)
+        elif text == "WITH" and at + 1 < len(tokens) and tokens[at + 1].token_type == marks.L_PAREN:
+            at = closing(tokens, at + 1) + 1
+        else:
+            found.append(tokens[at])
+            at += 1
+    return found

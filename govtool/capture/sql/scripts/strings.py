@@ -1,0 +1,128 @@
+"""Constant text in T-SQL's variables, so that ``SET @sql = N'…'; EXEC (@sql)`` is read as the statement that it is.
+
+A variable holds constant text where its last assignment gives it some and every run that comes to the EXEC has passed
+that assignment: it does not stand in a branch that the EXEC is outside of, and no loop or handler begins between them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from sqlglot.tokenizer_core import Token
+
+from govtool.capture.sql import marks
+from govtool.capture.sql.lexer import STRING_TYPES, word
+from govtool.capture.sql.scripts.branches import Path
+from govtool.capture.sql.scripts.variables import like, split
+
+if TYPE_CHECKING:
+    from govtool.capture.sql.scripts.script import ScriptReader
+
+_ENDS: Final = frozenset({marks.COMMA, marks.R_PAREN})
+_GIVING: Final = frozenset({"SET", "DECLARE", "SELECT"})
+
+
+class Text(NamedTuple):
+    """What a variable holds."""
+
+    parts: tuple[Token, ...]
+    """The string tokens, to be joined."""
+    path: Path
+    """The branches that it was assigned in."""
+
+
+def follow(reader: ScriptReader, tokens: list[Token], head: str) -> None:
+    """Keep what a statement puts into variables as constant text, and forget those that it may change."""
+    held = reader.flow.strings
+    if not held and head not in _GIVING:
+        return
+    given = [_given(reader, head, item) for item in split(tokens[1:])] if head in _GIVING else []
+    for index in range(len(tokens) - 1) if held else ():
+        if tokens[index].token_type == marks.PARAMETER:
+            other = tokens[index + 1].text.lower()
+            if other in held and (head == "FETCH" or _changed(tokens, index + 2)):
+                del held[other]
+    for name, parts in given:
+        if parts:
+            held[name] = Text(parts, reader.flow.branches.path)
+
+
+def replaced(reader: ScriptReader, tokens: list[Token], start: int) -> list[Token]:
+    """Return the tokens of an EXEC with the text of the variables that are run, from ``start`` on; the same list where
+    that is not known.
+    """
+    held = reader.flow.strings
+    while start < len(tokens) and tokens[start].token_type == marks.L_PAREN:
+        start += 1
+    end = start
+    if held and start < len(tokens) and tokens[start].token_type == marks.PARAMETER:
+        end = next((i for i, t in enumerate(tokens[start:], start) if t.token_type in _ENDS), len(tokens))
+    elsewhere = any(word(token) == "AT" for token in tokens[end : end + 3])
+    if end == start or elsewhere or "GOTO" in reader.text.upper():
+        return tokens
+    parts = _parts(reader, tokens[start:end])
+    return [*tokens[:start], *_joined(parts), *tokens[end:]] if parts else tokens
+
+
+def _given(reader: ScriptReader, head: str, tokens: list[Token]) -> tuple[str, tuple[Token, ...]]:
+    """The variable that one assignment of a statement gives constant text, and that; none for any other."""
+    if len(tokens) < 4 or tokens[0].token_type != marks.PARAMETER:
+        return "", ()
+    at = next((i for i, t in enumerate(tokens[2:10], 2) if t.token_type == marks.EQ), -1)
+    if at < 0:
+        return "", ()
+    value = tokens[at + 1 :]
+    if tokens[at - 1].text == "+":
+        value = [*tokens[:2], tokens[at - 1], *value]
+    elif at > 2 and head != "DECLARE":
+        return "", ()
+    return tokens[1].text.lower(), _parts(reader, value)
+
+
+def _parts(reader: ScriptReader, tokens: list[Token]) -> tuple[Token, ...]:
+    """The strings that an expression joins, those in variables included; none if there is anything else in it."""
+    found: list[Token] = []
+    at = 0
+    while at < len(tokens):
+        token = tokens[at]
+        if token.token_type in STRING_TYPES:
+            found.append(token)
+            at += 1
+        elif token.token_type == marks.PARAMETER and at + 1 < len(tokens):
+            text = reader.flow.strings.get(tokens[at + 1].text.lower())
+            if text is None or not _always(text.path, reader.flow.branches.path):
+                return ()
+            found += text.parts
+            at += 2
+        else:
+            return ()
+        if at < len(tokens):
+            if tokens[at].token_type != marks.PLUS or at + 1 == len(tokens):
+                return ()
+            at += 1
+    return tuple(found)
+
+
+def _always(given: Path, here: Path) -> bool:
+    """Whether every run that comes ``here`` has passed ``given`` last."""
+    if here[: len(given)] != given:
+        return False
+    return not any([arm.loops or arm.handler for arm in here[len(given) :]])  # noqa: C419
+
+
+def _changed(tokens: list[Token], at: int) -> bool:
+    """Whether the variable whose name ends before ``at`` may be given a value there."""
+    if at >= len(tokens):
+        return False
+    if tokens[at].token_type == marks.EQ or word(tokens[at]) in ("OUTPUT", "OUT"):
+        return True
+    return at + 1 < len(tokens) and tokens[at + 1].token_type == marks.EQ and not word(tokens[at]).isalnum()
+
+
+def _joined(parts: tuple[Token, ...]) -> list[Token]:
+    found: list[Token] = []
+    for part in parts:
+        if found:
+            found.append(like(part, marks.PLUS, "+"))
+        found.append(part)
+    return found
