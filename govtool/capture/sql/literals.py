@@ -40,6 +40,9 @@ def clause(text: str) -> str:
     return ""
 
 
+_MONEY = frozenset({"tsql", "fabric"})
+
+
 @lru_cache(maxsize=64)
 def scanner(dialect: str) -> re.Pattern[str]:
     """The expression that finds comments, strings, quoted identifiers and numbers, each in a named group.
@@ -91,7 +94,9 @@ def scanner(dialect: str) -> re.Pattern[str]:
             f"(?<={re.escape(start)}){_inside(end, tokenizer._IDENTIFIER_ESCAPES | {end}, False)}{re.escape(end)}"
         )
     chars = "".join(re.escape(c) for c in sorted(first))
-    number = r"(?<=\d)(?<![\w$.\"`\]]\d)(?:[\w.$]*(?:(?<=[eE])[+-]\d+)?)"
+    # ``$1`` is a parameter, in T-SQL an amount of money.
+    alone = r"(?<![\w.\"`\]]\d)(?<![\w$]\$\d)" if dialect in _MONEY else r"(?<![\w$.\"`\]]\d)"
+    number = rf"(?<=\d){alone}(?:[\w.$]*(?:(?<=[eE])[+-]\d+)?)"
     return re.compile(
         rf"[0-9{chars}](?:(?P<number>{number})|(?P<comment>{'|'.join(comments)})|(?P<string>{'|'.join(strings)})"
         rf"|(?P<name>{'|'.join(names) or '(?!)'}))"

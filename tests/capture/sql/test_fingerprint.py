@@ -240,3 +240,10 @@ def test_a_literal_that_is_cut_off_is_redacted(cut: str, dialect: str):
     if cut.startswith("$") and dialect in ("", "bigquery", "mysql"):
         pytest.skip("no dollar quotes there")
     assert "secret" not in redact("select a from t where b = " + cut, dialect)
+
+
+def test_amounts_of_money_are_literals_and_parameters_are_not():
+    sql = "select a$1, $action from t where p > $20.00 and q < -$5 and r in ($1, $2.5)"
+    assert redact(sql, "tsql") == "select a$1, $action from t where p > $? and q < -$? and r in ($?, $?)"
+    assert fingerprint("select a$1 from t", "tsql") != fingerprint("select a$2 from t", "tsql")
+    assert redact("select a from t where p > $1 and q > 7", "postgres") == "select a from t where p > $1 and q > ?"
