@@ -6,6 +6,7 @@ that assignment: it does not stand in a branch that the EXEC is outside of, and 
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from sqlglot.tokenizer_core import Token
@@ -58,10 +59,16 @@ def replaced(reader: ScriptReader, tokens: list[Token], start: int) -> list[Toke
     if held and start < len(tokens) and tokens[start].token_type == marks.PARAMETER:
         end = next((i for i, t in enumerate(tokens[start:], start) if t.token_type in _ENDS), len(tokens))
     elsewhere = any(word(token) == "AT" for token in tokens[end : end + 3])
-    if end == start or elsewhere or "GOTO" in reader.text.upper():
+    if end == start or elsewhere or _jumps(reader.text):
         return tokens
     parts = _parts(reader, tokens[start:end])
     return [*tokens[:start], *_joined(parts), *tokens[end:]] if parts else tokens
+
+
+@lru_cache(maxsize=1)
+def _jumps(text: str) -> bool:
+    """Whether a script may jump, so that the order of its text says nothing."""
+    return "GOTO" in text.upper()
 
 
 def _given(reader: ScriptReader, head: str, tokens: list[Token]) -> tuple[str, tuple[Token, ...]]:
