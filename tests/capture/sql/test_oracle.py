@@ -249,3 +249,14 @@ def test_what_says_something_stays(text: str) -> None:
 )  # fmt: skip
 def test_what_says_nothing_is_left_out(text: str, expected: str) -> None:
     assert simple(text) == expected
+
+
+def test_values_that_double_without_end_are_given_up():
+    text = "define a0=xx\n" + "".join(f"define a{i + 1}=&a{i}&a{i}\n" for i in range(60))
+    found = read_sqlplus(f"{text}select &a5 from &a60;")
+    last = found.text.split("\n")[-1]
+    assert last.startswith(f"select {'xx' * 32} from a")
+    assert len(last) < 3_000
+    long = read_sqlplus(f"define a={'x' * 2000}\n" + "select &a from t;\n" * 6000)
+    assert len(long.text) < 11_000_000
+    assert long.text.endswith("select :a from t;\n")

@@ -11,6 +11,7 @@ from govtool.capture.sql.extract import Extraction, Options, extract
 from govtool.capture.sql.files import Script
 from govtool.capture.sql.lexer import lexer
 from govtool.capture.sql.scripts.clauses_tsql import simplified
+from govtool.capture.sql.scripts.script import parse_script
 from govtool.capture.sql.scripts.ssms_templates import rendered
 from govtool.capture.sql.scripts.tsql import split_statements
 
@@ -777,3 +778,10 @@ def test_a_parameter_without_a_value_leaves_nothing() -> None:
 def test_comparisons_are_no_parameters(text: str) -> None:
     tokens = lexer("tsql").tokenize(text)
     assert rendered(tokens) is tokens
+
+
+def test_text_that_doubles_without_end_is_given_up():
+    text = "set @s = N'insert into u select a from t'\n" + "set @s = @s + @s\n" * 60 + "exec (@s)"
+    assert parse_script(text, "tsql")[-1].status == "opaque"
+    found = parse_script("set @s = N'insert into u '\nset @s += N'select a from t'\nexec (@s)", "tsql")
+    assert [s.text for s in found if s.status == "parsed" and s.head == "insert"]

@@ -80,6 +80,11 @@ _INQUIRY = re.compile(r"\$\$(?=[A-Za-z])")
 _ITEM = re.compile(r",[ \t]*$")
 _CLAUSES = re.compile(r"\b(?:SELECT|FROM|WHERE|BY|HAVING|VALUES|SET|ON|AND|OR|WHEN)\b|\(", re.IGNORECASE)
 _LINES_ABOVE: Final = 12
+_LONGEST_VALUE: Final = 2_000
+"""Characters of a value (240 in SQL*Plus)."""
+_ROOM: Final = 10_000_000
+_ENOUGH: Final = 400
+"""Characters before a variable that may tell what it is."""
 _NAME_GOES_ON = re.compile(r"[\w$#.\"@&]")
 
 
@@ -130,6 +135,8 @@ class _Reader:
         self.included: list[tuple[int, str]] = []
         self.unknown: dict[str, tuple[int, str]] = {}
         self.values: dict[str, str] = {}
+        self.room = _ROOM
+        """Characters of values that may still be put into the script."""
         self.prefix = "&"
         self.state = ""
         """Nothing between statements; ``sql``, ``block`` or ``java`` within one."""
@@ -232,7 +239,8 @@ class _Reader:
                 self.prefix = "" if said["value"].upper().rstrip(";") == "OFF" else "&"
         elif word in _DEFINE and (given := _DEFINITION.match(bare)) is not None:
             value = self._value_of(given["value"])
-            self.values[given["name"].lower()] = value[1:-1] if value[0] in "'\"" else value
+            if len(value) <= _LONGEST_VALUE:
+                self.values[given["name"].lower()] = value[1:-1] if value[0] in "'\"" else value
         elif bare[0] == "@" or word in _START:
             path = _PATH.match(bare.lstrip("@ \t") if bare[0] == "@" else bare[len(word) :].lstrip())
             if path is not None:
@@ -286,32 +294,41 @@ class _Reader:
         if "&" not in line or not self.prefix:
             return line
         parts: list[str] = []
-        position = 0
+        position = quotes = written = 0
+        commented = False
+        said = ""  # what stands before, as far as it tells what a variable is
         for match in _VARIABLE.finditer(line):
-            before = line[: match.start()]
             name = match["name"]
-            parts.append(line[position : match.start()])
+            between = line[position : match.start()]
+            parts.append(between)
+            quotes += between.count("'")
+            commented = commented or "--" in between
             position = match.end()
+            written += len(between)
+            said = (said + between)[-_ENOUGH:]
             value = self.values.get(name.lower())
             if value is not None and (whole := _VARIABLE.fullmatch(value)) is not None:
                 name, value = whole["name"], None
-            if value is not None:
+            if value is not None and len(value) <= self.room:
+                self.room -= len(value)
                 parts.append(_VARIABLE.sub(lambda m: _plain(m["name"]), value) if "&" in value else value)
-            elif match["dot"] and before.count("'") % 2:
+            elif match["dot"] and quotes % 2:
                 parts.append(_plain(name))
-            elif before.count("'") % 2 or "--" in before:
+            elif quotes % 2 or commented:
                 parts.append(match.group())
             else:
-                parts.append(self._placeholder(name, "".join(parts), line[position : position + 1]))
+                parts.append(self._placeholder(name, said, written, line[position : position + 1]))
+            written += len(parts[-1])
+            said += parts[-1]
         if not position:
             return line
         parts.append(line[position:])
         return "".join(parts)
 
-    def _placeholder(self, name: str, before: str, after: str) -> str:
+    def _placeholder(self, name: str, before: str, column: int, after: str) -> str:
         """A name where one must stand, else a parameter."""
         plain = _plain(name)
-        self.unknown.setdefault(name.lower(), (self.offset + len(before), name))
+        self.unknown.setdefault(name.lower(), (self.offset + column, name))
         if after and _NAME_GOES_ON.match(after) is not None:
             return plain
         if not before.strip() or before.rstrip()[-1] == ",":

@@ -19,6 +19,8 @@ from govtool.capture.sql.scripts.variables import like, split
 if TYPE_CHECKING:
     from govtool.capture.sql.scripts.script import ScriptReader
 
+_MOST: Final = 1_000
+"""Strings that a variable's text is joined from at most; of more it is not known."""
 _ENDS: Final = frozenset({marks.COMMA, marks.R_PAREN})
 _GIVING: Final = frozenset({"SET", "DECLARE", "SELECT"})
 
@@ -102,6 +104,8 @@ def _parts(reader: ScriptReader, tokens: list[Token]) -> tuple[Token, ...]:
             found += text.parts
             at += 2
         else:
+            return ()
+        if len(found) > _MOST:
             return ()
         if at < len(tokens):
             if tokens[at].token_type != marks.PLUS or at + 1 == len(tokens):
