@@ -36,8 +36,9 @@ from govtool.capture.sql.scripts.trees import Shelf
 from govtool.capture.sql.states import ScriptState, StatementState
 from govtool.capture.sql.templates.macros import MacroLibrary
 from govtool.capture.sql.templates.rendering import ColumnsOf
-from govtool.capture.sql.templates.template import Rendered, render
+from govtool.capture.sql.templates.template import Rendered, Variant, render
 from govtool.capture.sql.walk.writes import Write
+from govtool.errors import GovtoolError
 from govtool.model import Derivation, Diagnostic, Statement
 
 MAX_TEXT = 4000
@@ -210,17 +211,35 @@ class _ScriptMaker:
 
     def render(self, columns: ColumnsOf | None) -> Rendered:
         script, options = self.script, self.options
-        return render(
-            script.text,
-            options.variables,
-            script.file,
-            macros=self.macros,
-            dialect=options.dialect,
-            columns=columns,
-        )
+        try:
+            return render(
+                script.text,
+                options.variables,
+                script.file,
+                macros=self.macros,
+                dialect=options.dialect,
+                columns=columns,
+            )
+        except GovtoolError:
+            raise
+        except Exception as error:  # whatever a file holds, it must not cost the files around it
+            note = Diagnostic("template", "error", f"this template could not be rendered ({_said(error)})", script.file)
+            return Rendered((Variant(script.text),), (note,))
 
     def parse(self, rendered: Rendered) -> ScriptState:
-        return _script_state(self.script, rendered, self.options, self.diagnostics, self.shelf)
+        script, options = self.script, self.options
+        try:
+            return _script_state(script, rendered, options, self.diagnostics, self.shelf)
+        except GovtoolError:
+            raise
+        except Exception as error:
+            what = f"this script could not be read ({_said(error)})"
+            self.diagnostics.append(Diagnostic("unreadable", "error", what, script.file))
+            return ScriptState(script.file, script.session or script.file, options.dialect)
+
+
+def _said(error: Exception) -> str:
+    return f"{type(error).__name__}: {str(error)[:120]}"
 
 
 def _script_state(

@@ -108,3 +108,22 @@ _PIECES = st.lists(
 def test_lines_hold_for_any_text(pieces: list[str]) -> None:
     text = "".join(pieces)
     assert read_sqlx(text, "a.sqlx").text.count("\n") == text.count("\n")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "${when(true,`" * 5000 + "`)}" * 5000,
+        "${" + "when(true," * 5000 + "a" + ")" * 5000 + "}",
+        "${`" * 5000,
+        "${" * 9000,
+    ],
+)
+def test_expressions_within_expressions_end_somewhere(text):
+    assert read_sqlx(f"select {text} from t", "a.sqlx").diagnostics
+
+
+def test_a_block_that_is_not_closed_is_said():
+    found = read_sqlx('config { type: "table"\n\nconfig { }\nselect a from t', "a.sqlx")
+    assert [(d.code, d.line) for d in found.diagnostics] == [("template", 1)]
+    assert not read_sqlx('config { type: "table" }\nselect a from t', "a.sqlx").diagnostics

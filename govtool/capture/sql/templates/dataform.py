@@ -28,6 +28,8 @@ _STRING: Final = re.compile(r"\s*(?P<quote>[\"'`])(?P<text>[\s\S]*)(?P=quote)\s*
 _STRINGS: Final = re.compile(r"[\"'`]([^\"'`]*)[\"'`]")
 _PROPERTY: Final = re.compile(r"\b(database|schema|name)\s*:\s*[\"'`]([^\"'`]*)[\"'`]")
 _CALL: Final = re.compile(r"\s*(?:ctx\.)?(?P<name>[A-Za-z_$][\w$.]*)\s*\((?P<arguments>[\s\S]*)\)\s*\Z")
+_DEEPEST: Final = 20
+"""Expressions within expressions that are read."""
 _VALUE: Final = re.compile(r"\s*[A-Za-z_][\w.]*\s*\Z")
 _STORED: Final = {
     "table": "CREATE OR REPLACE TABLE {} AS",
@@ -46,7 +48,7 @@ class Sqlx(NamedTuple):
 
 def read_sqlx(text: str, file: str) -> Sqlx:
     """Return a SQLX file as SQL. What JavaScript of the project's own makes is not known, and said to be."""
-    config, code, main = _blocks(text)
+    config, code, main, opened = _blocks(text)
     name = config.get("name") or PurePosixPath(file.replace("\\", "/")).name[: -len(SUFFIX)]
     config = {**config, "name": name}
     start = _SPACE.match(main)
@@ -55,17 +57,25 @@ def read_sqlx(text: str, file: str) -> Sqlx:
     if stored is not None and _QUERY.match(main, at) is not None:
         code = f"{code[:at]}{stored.format(_quoted([name]))} {code[at:]}"
     reader = _Expressions(config, file)
+    if opened >= 0:
+        message = "a block that is not closed: what stands behind it is not read"
+        reader.notes["{"] = Diagnostic("template", "warning", message, file or None, text.count("\n", 0, opened) + 1)
     return Sqlx(reader.read(_BETWEEN.sub(";  ", code)), tuple(reader.notes.values()))
 
 
-def _blocks(text: str) -> tuple[dict[str, str], str, str]:
-    """The settings of a file; its text with the SQL of operations, and without it. Both are as long as the original."""
+def _blocks(text: str) -> tuple[dict[str, str], str, str, int]:
+    """The settings of a file; its text with the SQL of operations, and without it, both as long as the original; where
+    a block begins that is not closed, or -1.
+    """
     config: dict[str, str] = {}
     code: list[str] = []
     main: list[str] = []
     position = 0
+    opened = -1
     while (match := _BLOCK.search(text, position)) is not None:
         end = _closing(text, match.end())
+        if end > len(text):
+            opened = match.start()
         code.append(text[position : match.start()])
         main.append(text[position : match.start()])
         inner = text[match.end() : end - 1]
@@ -79,7 +89,7 @@ def _blocks(text: str) -> tuple[dict[str, str], str, str]:
         main.append(_blank(text[match.start() : end]))
         position = end
     rest = text[position:]
-    return config, "".join([*code, rest]), "".join([*main, rest])
+    return config, "".join([*code, rest]), "".join([*main, rest]), opened
 
 
 def _blank(text: str) -> str:
@@ -93,7 +103,9 @@ def _settings(text: str) -> dict[str, str]:
 
 
 def _closing(text: str, start: int) -> int:
-    """Behind the brace that closes the one before ``start``; braces in strings do not count, those of ``${`` do."""
+    """Behind the brace that closes the one before ``start``, or one behind the end of the text if none does; braces in
+    strings do not count, those of ``${`` do.
+    """
     depth = 1
     index = start
     quote = ""
@@ -119,7 +131,7 @@ def _closing(text: str, start: int) -> int:
             if outer and outer[-1][1] == depth:
                 quote = outer.pop()[0]
         index += 1
-    return index
+    return index if not depth else len(text) + 1
 
 
 class _Expressions:
@@ -130,9 +142,19 @@ class _Expressions:
         self.file = file
         self.notes: dict[str, Diagnostic] = {}
         self.line = 1
+        self.depth = 0
 
     def read(self, text: str) -> str:
         """The text with its expressions replaced, on the same lines."""
+        if self.depth == _DEEPEST:
+            return self._unknown(text)
+        self.depth += 1
+        try:
+            return self._read(text)
+        finally:
+            self.depth -= 1
+
+    def _read(self, text: str) -> str:
         parts: list[str] = []
         position = 0
         first = self.line
@@ -181,7 +203,7 @@ class _Expressions:
             return ""
         string = _STRING.match(items[1])
         if string is None:
-            return self._value(items[1]) or items[1].strip()
+            return self.read(f"${{{items[1]}}}")
         return self.read(string["text"])
 
     def _unknown(self, name: str) -> str:
