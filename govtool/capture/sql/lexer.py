@@ -35,6 +35,10 @@ _MAX_NESTING = 1_000
 # Python 3.11 looks a member of an enumeration up by a property each time; these are asked of every token.
 _L_PAREN: Final = TokenType.L_PAREN
 _R_PAREN: Final = TokenType.R_PAREN
+_L_BRACKET: Final = TokenType.L_BRACKET
+_R_BRACKET: Final = TokenType.R_BRACKET
+_COMMA: Final = TokenType.COMMA
+_DOT: Final = TokenType.DOT
 
 QUOTED_TYPES = frozenset(
     {
@@ -271,6 +275,36 @@ def closing(tokens: Sequence[Token], start: int) -> int:
             if depth == 0:
                 return index
     return len(tokens) - 1
+
+
+def name_end(tokens: Sequence[Token], start: int) -> int:
+    """The index behind the dotted name that begins at ``start``."""
+    end = start + 1
+    while end + 1 < len(tokens) and tokens[end].token_type == _DOT:
+        end += 2
+    return end
+
+
+def split(tokens: Sequence[Token]) -> list[list[Token]]:
+    """Split tokens at the commas outside of brackets; what is empty is left out."""
+    items: list[list[Token]] = [[]]
+    depth = 0
+    for token in tokens:
+        kind = token.token_type
+        if kind in (_L_PAREN, _L_BRACKET):
+            depth += 1
+        elif kind in (_R_PAREN, _R_BRACKET):
+            depth -= 1
+        if kind == _COMMA and depth <= 0:
+            items.append([])
+        else:
+            items[-1].append(token)
+    return [item for item in items if item]
+
+
+def like(token: Token, kind: TokenType, text: str) -> Token:
+    """A token that stands where another does."""
+    return Token(kind, text, token.line, token.col, token.start, token.end)
 
 
 def find_word(tokens: Sequence[Token], words: frozenset[str] | set[str], start: int = 0) -> int:

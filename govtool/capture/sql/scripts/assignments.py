@@ -11,7 +11,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token
 
 from govtool.capture.sql import marks
-from govtool.capture.sql.lexer import find_word, word, word_set
+from govtool.capture.sql.lexer import find_word, like, split, word, word_set
 from govtool.capture.sql.scripts import bindings, variables
 from govtool.capture.sql.scripts.variables import Target
 
@@ -160,12 +160,12 @@ def set_(reader: ScriptReader, tokens: list[Token]) -> bool:
 
 def _set_items(tokens: list[Token], dialect: str) -> list[tuple[list[Target], list[Token]]]:
     items: list[tuple[list[Target], list[Token]]] = []
-    for item in variables.split(tokens):
+    for item in split(tokens):
         at = next((i for i, t in enumerate(item[:8]) if t.token_type in (marks.EQ, marks.COLON_EQ)), -1)
         if at < 1:
             if not items or not tokens:
                 return []
-            items[-1][1].append(variables.like(item[0], marks.COMMA, ","))
+            items[-1][1].append(like(item[0], marks.COMMA, ","))
             items[-1][1].extend(item)
             continue
         left = item[:at]
@@ -255,10 +255,10 @@ def _bounds(reader: ScriptReader, tokens: list[Token]) -> exp.Expr | None:
         return None
     listed: list[Token] = []
     for token in names:
-        listed += [variables.like(token, marks.COMMA, ","), token]
+        listed += [like(token, marks.COMMA, ","), token]
     here = tokens[0]
-    row = [variables.like(here, marks.L_PAREN, "("), *listed[1:], variables.like(here, marks.R_PAREN, ")")]
-    return reader.attempt([variables.like(here, marks.SELECT, "SELECT"), *row])
+    row = [like(here, marks.L_PAREN, "("), *listed[1:], like(here, marks.R_PAREN, ")")]
+    return reader.attempt([like(here, marks.SELECT, "SELECT"), *row])
 
 
 def updated(reader: ScriptReader, tokens: list[Token], tree: exp.Update) -> None:

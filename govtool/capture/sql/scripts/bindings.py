@@ -13,7 +13,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token
 
 from govtool.capture.sql import marks
-from govtool.capture.sql.lexer import STRING_TYPES, closing, find_word, word
+from govtool.capture.sql.lexer import STRING_TYPES, closing, find_word, name_end, split, word
 from govtool.capture.sql.scripts import variables
 from govtool.capture.sql.scripts.variables import Target
 
@@ -29,7 +29,7 @@ def using(reader: ScriptReader, tokens: list[Token]) -> dict[str, exp.Expr]:
     if at < 0:
         return given
     dialect = reader.lex.name
-    for number, item in enumerate(variables.split(tokens[at + 1 : end if end > 0 else len(tokens)]), 1):
+    for number, item in enumerate(split(tokens[at + 1 : end if end > 0 else len(tokens)]), 1):
         name = ""
         if len(item) > 2 and word(item[-2]) == "AS":
             name, item = item[-1].text.lower(), item[:-2]
@@ -84,16 +84,14 @@ def called(reader: ScriptReader, tokens: list[Token]) -> None:
     """A call of a routine may set the variables that are handed to it."""
     dialect = reader.lex.name
     targets: list[Target] = []
-    end = 2
-    while end + 1 < len(tokens) and tokens[end].token_type == marks.DOT:
-        end += 2
+    end = name_end(tokens, 1)
     name = "".join([token.text for token in tokens[1:end]]).lower()
     if dialect in variables.TSQL:
         targets = outputs(tokens, dialect)
     else:
         at = next((i for i, t in enumerate(tokens) if t.token_type == marks.L_PAREN), -1)
         if at > 0:
-            for item in variables.split(tokens[at + 1 : closing(tokens, at)]):
+            for item in split(tokens[at + 1 : closing(tokens, at)]):
                 bare = item[0].token_type in (marks.PARAMETER, marks.COLON)
                 if len(item) == 1 + bare and (bare or reader.flow.inside or dialect == "bigquery"):
                     targets.append(variables.target_of(item, dialect))
@@ -132,7 +130,7 @@ def renamed_outputs(tokens: Sequence[Token], dialect: str) -> list[tuple[Target,
 def hand_over(reader: ScriptReader, tokens: list[Token]) -> None:
     """Add what ``sp_executesql`` hands to its statement: ``, N'@p int, @q int', @v, @q = @w`` behind the text."""
     dialect = reader.lex.name
-    items = variables.split(tokens)
+    items = split(tokens)
     if len(items) < 2 or len(items[0]) != 1 or items[0][0].token_type not in STRING_TYPES:
         return
     text = items[0][0].text

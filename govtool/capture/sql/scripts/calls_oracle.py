@@ -8,14 +8,7 @@ from typing import Final
 from sqlglot.tokenizer_core import Token, TokenType
 
 from govtool.capture.sql import marks
-from govtool.capture.sql.lexer import QUOTED_TYPES, closing, find_word, word, word_set
-
-_NO_ALIAS_AFTER: Final = frozenset({marks.DOT, marks.COMMA, marks.STAR})
-
-
-def like(token: Token, kind: TokenType, text: str) -> Token:
-    """A token that stands where another does."""
-    return Token(kind, text, token.line, token.col, token.start, token.end)
+from govtool.capture.sql.lexer import QUOTED_TYPES, closing, find_word, like, split, word, word_set
 
 
 def plain_calls(tokens: list[Token]) -> list[Token]:
@@ -53,7 +46,7 @@ def _mining(name: Token, inner: list[Token], end: Token) -> list[Token] | None:
     using = find_word(inner, {"USING"})
     if using < 0:
         return None
-    arguments: list[list[Token]] = [_unaliased(item) for item in _split(inner[using + 1 :])]
+    arguments: list[list[Token]] = [_unaliased(item) for item in split(inner[using + 1 :])]
     if inner and word(inner[0]) == "FOR":
         learnt = inner[1 : using - 1] if word(inner[using - 1]) in ("ABS", "ASC", "DESC") else inner[1:using]
         arguments.append(learnt)
@@ -108,20 +101,6 @@ def _call(name: Token, arguments: list[list[Token]], end: Token) -> list[Token]:
             out.append(like(name, marks.COMMA, ","))
         out.extend(argument)
     return [*out, end]
-
-
-def _split(tokens: list[Token]) -> list[list[Token]]:
-    """The items between commas outside parentheses."""
-    items: list[list[Token]] = [[]]
-    depth = 0
-    for token in tokens:
-        kind = token.token_type
-        depth += (kind == marks.L_PAREN) - (kind == marks.R_PAREN)
-        if kind == marks.COMMA and not depth:
-            items.append([])
-        else:
-            items[-1].append(token)
-    return items
 
 
 def _unaliased(item: list[Token]) -> list[Token]:

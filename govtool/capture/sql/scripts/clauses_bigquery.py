@@ -10,7 +10,7 @@ from typing import Final
 from sqlglot.tokenizer_core import Token, TokenType
 
 from govtool.capture.sql import marks
-from govtool.capture.sql.lexer import word
+from govtool.capture.sql.lexer import like, word
 
 _DECORATORS: Final = frozenset({"$", "@"})
 
@@ -23,7 +23,7 @@ def simplified(tokens: list[Token]) -> list[Token]:
     while index < len(tokens):
         token = tokens[index]
         if token.token_type == TokenType.RLIKE:  # an operator of other dialects
-            out.append(_like(token, marks.VAR, token.text))
+            out.append(like(token, marks.VAR, token.text))
             changed = True
         elif word(token) in ("FROM", "JOIN") and _bracketed(tokens, index + 1) is not None:
             names, index = _names(tokens, index + 1, several=word(token) == "FROM")
@@ -72,20 +72,15 @@ def _name(tokens: list[Token]) -> Token:
         text += "." if token.token_type == marks.COLON else token.text
     for mark in _DECORATORS:
         text = text.partition(mark)[0]
-    return _like(tokens[0], marks.IDENTIFIER, text)
+    return like(tokens[0], marks.IDENTIFIER, text)
 
 
 def _union(names: list[list[Token]]) -> list[Token]:
     here = names[0][0]
-    out = [_like(here, marks.L_PAREN, "(")]
+    out = [like(here, marks.L_PAREN, "(")]
     for number, name in enumerate(names):
         if number:
-            out.extend((_like(here, TokenType.UNION, "UNION"), _like(here, TokenType.ALL, "ALL")))
-        out.extend((_like(here, marks.SELECT, "SELECT"), _like(here, marks.STAR, "*"), _like(here, marks.FROM, "FROM")))
+            out.extend((like(here, TokenType.UNION, "UNION"), like(here, TokenType.ALL, "ALL")))
+        out.extend((like(here, marks.SELECT, "SELECT"), like(here, marks.STAR, "*"), like(here, marks.FROM, "FROM")))
         out.extend(name)
-    return [*out, _like(here, marks.R_PAREN, ")")]
-
-
-def _like(token: Token, kind: TokenType, text: str) -> Token:
-    """A token that stands where another does."""
-    return Token(kind, text, token.line, token.col, token.start, token.end)
+    return [*out, like(here, marks.R_PAREN, ")")]

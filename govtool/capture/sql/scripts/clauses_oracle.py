@@ -12,8 +12,8 @@ from typing import Final
 from sqlglot.tokenizer_core import Token, TokenType
 
 from govtool.capture.sql import marks
-from govtool.capture.sql.lexer import closing, find_word, word, word_set
-from govtool.capture.sql.scripts.calls_oracle import like, plain_calls
+from govtool.capture.sql.lexer import closing, find_word, like, name_end, word, word_set
+from govtool.capture.sql.scripts.calls_oracle import plain_calls
 
 _STATES: Final = word_set("ENABLE DISABLE VALIDATE NOVALIDATE RELY NORELY")
 _VIEW_WORDS: Final = word_set("FORCE NOFORCE EDITIONABLE NONEDITIONABLE EDITIONING SHARING")
@@ -143,7 +143,7 @@ def _after_constraint(tokens: list[Token], index: int) -> int:
     if text == "USING" and index + 1 < len(tokens) and word(tokens[index + 1]) == "INDEX":
         return _after_index(tokens, index + 2)
     if text == "EXCEPTIONS" and index + 2 < len(tokens) and word(tokens[index + 1]) == "INTO":
-        return _after_name(tokens, index + 2)
+        return name_end(tokens, index + 2)
     return index
 
 
@@ -160,17 +160,10 @@ def _after_index(tokens: list[Token], index: int) -> int:
     return index
 
 
-def _after_name(tokens: list[Token], index: int) -> int:
-    index += 1
-    while index + 1 < len(tokens) and tokens[index].token_type == marks.DOT:
-        index += 2
-    return index
-
-
 def _without_storage(tokens: list[Token], query: list[Token]) -> list[Token]:
     """A CREATE TABLE, up to its query, without how rows are stored."""
     kind = next((i for i, t in enumerate(tokens[:9]) if word(t) in ("TABLE", "VIEW")), -1)
-    end = _after_name(tokens, kind + 1)
+    end = name_end(tokens, kind + 1)
     if end < len(tokens) and tokens[end].token_type == marks.L_PAREN:
         end = closing(tokens, end) + 1
     elif not query:
@@ -191,7 +184,7 @@ def _without_types(tokens: list[Token]) -> list[Token]:
         elif _is_sign_of_scale(tokens, index) or _is_reference(tokens, index):
             continue
         elif word(token) == "SCOPE" and index + 2 < len(tokens) and word(tokens[index + 1]) == "IS":
-            skip = _after_name(tokens, index + 2) - index - 1
+            skip = name_end(tokens, index + 2) - index - 1
         else:
             out.append(token)
     return tokens if len(out) == len(tokens) else out

@@ -5,6 +5,7 @@ from __future__ import annotations
 from sqlglot.tokenizer_core import Token, TokenType
 
 from govtool.capture.sql import marks
+from govtool.capture.sql.lexer import like
 
 
 def simplified(tokens: list[Token]) -> list[Token]:
@@ -19,7 +20,7 @@ def simplified(tokens: list[Token]) -> list[Token]:
             out.append(token)
             index += 1
             continue
-        out.append(Token(TokenType.VARCHAR, "VARCHAR", token.line, token.col, token.start, token.end))
+        out.append(like(token, TokenType.VARCHAR, "VARCHAR"))
         index += 1
         while index + 1 < len(tokens) and [t.text for t in tokens[index : index + 2]] == ["[", "]"]:
             index += 2

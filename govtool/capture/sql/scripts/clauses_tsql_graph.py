@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from sqlglot.tokenizer_core import Token, TokenType
 
 from govtool.capture.sql import marks
-from govtool.capture.sql.lexer import closing, word
-from govtool.capture.sql.scripts.variables import like
+from govtool.capture.sql.lexer import closing, like, word
 
 
 def without_match(tokens: list[Token]) -> list[Token]:

@@ -13,8 +13,7 @@ from typing import Final
 from sqlglot.tokenizer_core import Token
 
 from govtool.capture.sql import marks
-from govtool.capture.sql.lexer import closing, word, word_set
-from govtool.capture.sql.scripts.variables import like, split
+from govtool.capture.sql.lexer import closing, like, split, word, word_set
 
 _WORDS: Final = word_set("ROWGUIDCOL HIDDEN SPARSE FILESTREAM CLUSTERED NONCLUSTERED HASH COLUMNSTORE")
 _INDEX: Final = word_set("UNIQUE CLUSTERED NONCLUSTERED HASH COLUMNSTORE INCLUDE ORDER")

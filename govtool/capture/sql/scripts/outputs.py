@@ -12,7 +12,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token
 
 from govtool.capture.sql import marks
-from govtool.capture.sql.lexer import closing, find_word, word
+from govtool.capture.sql.lexer import closing, find_word, like, name_end, word
 from govtool.capture.sql.scripts import assignments, variables
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def changed(reader: ScriptReader, tokens: list[Token]) -> bool:
     if plain != tokens:
         _of_target(tree)
     if into < len(plain):
-        items = reader.attempt([variables.like(plain[at], marks.SELECT, "SELECT"), *_said(plain[at + 1 : into])])
+        items = reader.attempt([like(plain[at], marks.SELECT, "SELECT"), *_said(plain[at + 1 : into])])
         table = _target(reader, plain[into + 1 : end])
         if not isinstance(items, exp.Select) or table is None:
             return False
@@ -81,11 +81,8 @@ def _once_from(tokens: list[Token]) -> list[Token]:
 
 def _target_end(tokens: list[Token], start: int) -> int:
     """Where the name of a table, and the columns behind it, end."""
-    end = start + 1
-    if start < len(tokens) and tokens[start].token_type == marks.PARAMETER:
-        end += 1
-    while end + 1 < len(tokens) and tokens[end].token_type == marks.DOT:
-        end += 2
+    marked = start < len(tokens) and tokens[start].token_type == marks.PARAMETER
+    end = name_end(tokens, start + marked)
     if end + 1 < len(tokens) and tokens[end].token_type == marks.L_PAREN and word(tokens[end + 1]) not in _QUERY:
         end = closing(tokens, end) + 1
     return min(end, len(tokens))
@@ -96,7 +93,6 @@ def _target(reader: ScriptReader, tokens: list[Token]) -> exp.Expr | None:
     if not tokens:
         return None
     here = tokens[0]
-    like = variables.like
     head = [like(here, marks.INSERT, "INSERT"), like(here, marks.INTO, "INTO")]
     row = [like(here, marks.SELECT, "SELECT"), like(here, marks.NUMBER, "1")]
     tree = reader.attempt([*head, *tokens, *row])
@@ -109,8 +105,8 @@ def _said(tokens: list[Token]) -> list[Token]:
     found: list[Token] = []
     for token in tokens:
         if token.text.lower() == "$action":
-            token = variables.like(token, marks.NUMBER, "1")
+            token = like(token, marks.NUMBER, "1")
         elif token.text.lower() == "action" and found and found[-1].text == "$":
-            token = variables.like(found.pop(), marks.NUMBER, "1")
+            token = like(found.pop(), marks.NUMBER, "1")
         found.append(token)
     return found

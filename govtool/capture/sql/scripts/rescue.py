@@ -17,30 +17,13 @@ from govtool.capture.sql.lexer import NestingError, word, word_set
 from govtool.capture.sql.scripts.blocks import ignored
 from govtool.capture.sql.scripts.clauses import simplified, unread
 from govtool.capture.sql.scripts.places import error_token
-from govtool.capture.sql.scripts.rewrites import REWRITES, dropped
+from govtool.capture.sql.scripts.rewrites import QUERY_WORDS, REWRITES, dropped
 from govtool.capture.sql.scripts.rewrites_tsql import rewritten
 from govtool.capture.sql.scripts.variables import TSQL
 
 if TYPE_CHECKING:
     from govtool.capture.sql.scripts.script import ScriptReader
 
-_QUERY_WORDS = frozenset(
-    {
-        "SELECT",
-        "FROM",
-        "JOIN",
-        "UNION",
-        "INTERSECT",
-        "EXCEPT",
-        "MINUS",
-        "WHERE",
-        "INTO",
-        "USING",
-        "VALUES",
-        "SET",
-        "INSERT",
-    }
-)
 _RELATIONS = frozenset({"TABLE", "VIEW"})
 _HARMLESS_CREATE = word_set(
     """DATABASE SCHEMA ROLE USER INDEX EXTENSION SEQUENCE TYPE DOMAIN WAREHOUSE STAGE FORMAT INTEGRATION CATALOG
@@ -64,10 +47,7 @@ def failed(reader: ScriptReader, tokens: list[Token], error: Exception) -> None:
     if not isinstance(error, (RecursionError, MemoryError, NestingError)):
         if _without_clauses(reader, tokens):
             return
-        if reader.lex.name in TSQL and rewritten(reader, tokens):
-            return
-        rewrite = REWRITES.get(head)
-        if rewrite is not None and rewrite(reader, tokens):
+        if _rewritten(reader, tokens):
             return
         if _with_long_numbers(reader, tokens) or _without_tail(reader, tokens, error):
             return
@@ -85,17 +65,10 @@ def failed(reader: ScriptReader, tokens: list[Token], error: Exception) -> None:
 def command(reader: ScriptReader, tokens: list[Token]) -> None:
     """A statement that sqlglot keeps as text."""
     head = word(tokens[0])
-    if _without_clauses(reader, tokens) or (reader.lex.name in TSQL and rewritten(reader, tokens)):
-        return
-    rewrite = REWRITES.get(head)
-    if rewrite is not None and rewrite(reader, tokens):
+    if _without_clauses(reader, tokens) or _rewritten(reader, tokens):
         return
     words = [word(t) for t in tokens[1:8]]
-    if (
-        ignored(head)
-        or head in ("SET", "RESET", "REFRESH", "USE")
-        or not any(w in _QUERY_WORDS for w in _words(tokens))
-    ):
+    if ignored(head) or head in ("SET", "RESET", "REFRESH", "USE") or not any(w in QUERY_WORDS for w in _words(tokens)):
         if head == "CREATE" and any(w in _RELATIONS for w in words) and not _of_no_rows(words):
             _opaque(reader, tokens, "a CREATE that is not understood")
         elif head == "ALTER" and not _harmless_alter(tokens):
@@ -117,7 +90,7 @@ def _procedural(reader: ScriptReader, tokens: list[Token]) -> bool:
     inside = reader.flow.inside or reader.routine is not None
     if not inside or tokens[0].token_type not in (marks.VAR, marks.IDENTIFIER, marks.COLON):
         return False
-    if any(word(t) in _QUERY_WORDS - {"SET"} for t in tokens):
+    if any(word(t) in QUERY_WORDS - {"SET"} for t in tokens):
         return False
     if any(t.token_type == marks.COLON_EQ for t in tokens):
         _opaque(reader, tokens, "an assignment that is not understood")
@@ -174,10 +147,15 @@ def _without_clauses(reader: ScriptReader, tokens: list[Token]) -> bool:
         else:
             reader.add(tokens, tree, "parsed")
         return True
-    if reader.lex.name in TSQL and rewritten(reader, shorter):
+    return _rewritten(reader, shorter)
+
+
+def _rewritten(reader: ScriptReader, tokens: list[Token]) -> bool:
+    """Add a statement in a form that parses, if there is one: of its dialect, or of any."""
+    if reader.lex.name in TSQL and rewritten(reader, tokens):
         return True
-    rewrite = REWRITES.get(word(shorter[0]))
-    return rewrite is not None and rewrite(reader, shorter)
+    rewrite = REWRITES.get(word(tokens[0]))
+    return rewrite is not None and rewrite(reader, tokens)
 
 
 def _without_tail(reader: ScriptReader, tokens: list[Token], error: Exception) -> bool:
@@ -185,7 +163,7 @@ def _without_tail(reader: ScriptReader, tokens: list[Token], error: Exception) -
     stop = error_token(error, tokens)
     index = next((i for i, t in enumerate(tokens) if t is stop), 0)
     for cut in (index, index - 1):
-        if cut < 4 or any(word(t) in _QUERY_WORDS for t in tokens[cut:]) or not _balanced(tokens[:cut]):
+        if cut < 4 or any(word(t) in QUERY_WORDS for t in tokens[cut:]) or not _balanced(tokens[:cut]):
             continue
         if word(tokens[0]) not in (
             "SELECT",

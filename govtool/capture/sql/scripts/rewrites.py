@@ -9,7 +9,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from govtool.capture.sql import marks
-from govtool.capture.sql.lexer import STRING_TYPES, closing, find_word, word, word_set
+from govtool.capture.sql.lexer import STRING_TYPES, closing, find_word, like, name_end, word, word_set
 
 if TYPE_CHECKING:
     from govtool.capture.sql.scripts.script import ScriptReader
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 Rewrite: TypeAlias = Callable[["ScriptReader", list[Token]], bool]
 """Adds the statement in a form that parses, or returns False and adds nothing."""
 
-_QUERY_WORDS = word_set("SELECT FROM JOIN UNION INTERSECT EXCEPT MINUS WHERE INTO USING VALUES SET INSERT")
+QUERY_WORDS = word_set("SELECT FROM JOIN UNION INTERSECT EXCEPT MINUS WHERE INTO USING VALUES SET INSERT")
+"""Words by which a clause may read or write a relation."""
 _STORAGE_OPTIONS = word_set(
     """WITH BUILD REFRESH COMMENT TBLPROPERTIES OPTIONS PARTITIONED CLUSTERED CLUSTER STORED LOCATION ROW DISTSTYLE
     DISTKEY SORTKEY TABLESPACE PARALLEL COMPRESS NOCOMPRESS LOGGING NOLOGGING USING ENGINE"""
@@ -26,7 +27,7 @@ _STORAGE_OPTIONS = word_set(
 
 def dropped(reader: ScriptReader, tokens: list[Token], tree: exp.Expr, left_out: list[Token]) -> None:
     """Add a statement, and say which of its tokens were left out; known options of storage are not worth a word."""
-    if word(left_out[0]) in _STORAGE_OPTIONS and not any(word(t) in _QUERY_WORDS - {"USING"} for t in left_out):
+    if word(left_out[0]) in _STORAGE_OPTIONS and not any(word(t) in QUERY_WORDS - {"USING"} for t in left_out):
         reader.add(tokens, tree, "parsed")
         return
     what = " ".join(word(t) or t.text for t in left_out[:3])[:40]
@@ -35,11 +36,6 @@ def dropped(reader: ScriptReader, tokens: list[Token], tree: exp.Expr, left_out:
 
 
 # ----------------------------------------------------------------------------------------------------------
-
-
-def _like(token: Token, kind: TokenType, text: str) -> Token:
-    """A token that stands where another does."""
-    return Token(kind, text, token.line, token.col, token.start, token.end)
 
 
 def _create(reader: ScriptReader, tokens: list[Token]) -> bool:
@@ -60,19 +56,17 @@ def _create(reader: ScriptReader, tokens: list[Token]) -> bool:
         return True
     if kind == "STREAM":
         return _stream(reader, tokens, kind_at)
-    name_end = kind_at + 1
-    while name_end < len(tokens) and word(tokens[name_end]) in ("IF", "NOT", "EXISTS"):
-        name_end += 1
-    name_start = name_end
-    name_end += 1
-    while name_end + 1 < len(tokens) and tokens[name_end].token_type == marks.DOT:
-        name_end += 2
-    columns_end = name_end
+    behind = kind_at + 1
+    while behind < len(tokens) and word(tokens[behind]) in ("IF", "NOT", "EXISTS"):
+        behind += 1
+    name_start = behind
+    behind = name_end(tokens, name_start)
+    columns_end = behind
     if columns_end < len(tokens) and tokens[columns_end].token_type == marks.L_PAREN:
         columns_end = closing(tokens, columns_end) + 1
     head = tokens[:1]
     if len(tokens) > 2 and word(tokens[1]) == "OR" and word(tokens[2]) in ("REPLACE", "ALTER", "REFRESH"):
-        head = [tokens[0], tokens[1], _like(tokens[2], marks.REPLACE, "REPLACE")]
+        head = [tokens[0], tokens[1], like(tokens[2], marks.REPLACE, "REPLACE")]
     modifiers = [t for t in tokens[len(head) : kind_at] if word(t) in ("TEMP", "TEMPORARY", "MATERIALIZED")]
     head = [*head, *modifiers, tokens[kind_at]]
     query_at = columns_end - 1
@@ -82,12 +76,10 @@ def _create(reader: ScriptReader, tokens: list[Token]) -> bool:
             break
         following = tokens[query_at + 1]
         if word(following) in ("SELECT", "WITH", "FROM", "VALUES", "TABLE") or following.token_type == marks.L_PAREN:
-            for columns in (tokens[name_start:columns_end], tokens[name_start:name_end]):
+            for columns in (tokens[name_start:columns_end], tokens[name_start:behind]):
                 tree = reader.attempt([*head, *columns, *tokens[query_at:]])
                 if tree is not None:
-                    dropped(
-                        reader, tokens, tree, tokens[columns_end:query_at] or tokens[1:kind_at] or tokens[name_end:]
-                    )
+                    dropped(reader, tokens, tree, tokens[columns_end:query_at] or tokens[1:kind_at] or tokens[behind:])
                     return True
                 tail = _last_with(tokens, query_at)
                 tree = reader.attempt([*head, *columns, *tokens[query_at:tail]]) if tail > 0 else None
@@ -95,7 +87,7 @@ def _create(reader: ScriptReader, tokens: list[Token]) -> bool:
                     dropped(reader, tokens, tree, tokens[tail:])
                     return True
             return False
-    if columns_end > name_end:
+    if columns_end > behind:
         tree = reader.attempt([*head, *tokens[name_start:columns_end]])
         if tree is not None:
             dropped(reader, tokens, tree, tokens[columns_end:] or tokens[1:kind_at] or tokens[:1])
@@ -146,24 +138,20 @@ def _stream(reader: ScriptReader, tokens: list[Token], kind_at: int) -> bool:
     start = on + 2
     while start < len(tokens) and word(tokens[start]) in ("TABLE", "VIEW"):
         start += 1
-    end = start + 1
-    while end + 1 < len(tokens) and tokens[end].token_type == marks.DOT:
-        end += 2
+    end = name_end(tokens, start)
     here = tokens[on]
     query = [
-        _like(here, marks.ALIAS, "AS"),
-        _like(here, marks.SELECT, "SELECT"),
-        _like(here, marks.STAR, "*"),
-        _like(here, marks.FROM, "FROM"),
+        like(here, marks.ALIAS, "AS"),
+        like(here, marks.SELECT, "SELECT"),
+        like(here, marks.STAR, "*"),
+        like(here, marks.FROM, "FROM"),
         *tokens[start:end],
     ]
     name_start = kind_at + 1
     while name_start < on and word(tokens[name_start]) in ("IF", "NOT", "EXISTS"):
         name_start += 1
-    name_end = name_start + 1
-    while name_end + 1 < on and tokens[name_end].token_type == marks.DOT:
-        name_end += 2
-    tree = reader.attempt([tokens[0], _like(tokens[kind_at], marks.VIEW, "VIEW"), *tokens[name_start:name_end], *query])
+    behind = name_end(tokens[:on], name_start)
+    tree = reader.attempt([tokens[0], like(tokens[kind_at], marks.VIEW, "VIEW"), *tokens[name_start:behind], *query])
     if tree is None:
         return False
     reader.add(tokens, tree, "parsed")
@@ -175,8 +163,8 @@ def _replace_into(reader: ScriptReader, tokens: list[Token]) -> bool:
     start = 1
     while start < len(tokens) and word(tokens[start]) in ("LOW_PRIORITY", "DELAYED"):
         start += 1
-    into = [] if start < len(tokens) and word(tokens[start]) == "INTO" else [_like(tokens[0], marks.INTO, "INTO")]
-    tree = reader.attempt([_like(tokens[0], marks.INSERT, "INSERT"), *into, *tokens[start:]])
+    into = [] if start < len(tokens) and word(tokens[start]) == "INTO" else [like(tokens[0], marks.INTO, "INTO")]
+    tree = reader.attempt([like(tokens[0], marks.INSERT, "INSERT"), *into, *tokens[start:]])
     if tree is None:
         return False
     reader.add(tokens, tree, "parsed", head="insert")
@@ -200,10 +188,10 @@ def _rename(reader: ScriptReader, tokens: list[Token]) -> bool:
         here = pair[0]
         tree = reader.attempt(
             [
-                _like(here, marks.ALTER, "ALTER"),
-                _like(here, marks.TABLE, "TABLE"),
+                like(here, marks.ALTER, "ALTER"),
+                like(here, marks.TABLE, "TABLE"),
                 *pair[:to],
-                _like(here, marks.VAR, "RENAME"),
+                like(here, marks.VAR, "RENAME"),
                 *pair[to:],
             ]
         )
@@ -271,7 +259,7 @@ def _insert_exec(reader: ScriptReader, tokens: list[Token], at: int) -> bool:
         end += 1
         while end < len(tokens) and marks.DOT in (tokens[end].token_type, tokens[end - 1].token_type):
             end += 1
-    rows = [_like(here, marks.SELECT, "SELECT"), _like(here, TokenType.NULL, "NULL")]
+    rows = [like(here, marks.SELECT, "SELECT"), like(here, TokenType.NULL, "NULL")]
     tree = reader.attempt([*tokens[:at], *rows])
     if not isinstance(tree, exp.Insert):
         return False
@@ -308,13 +296,13 @@ def _merge(reader: ScriptReader, tokens: list[Token]) -> bool:
         out.extend(tokens[position:at])
         out.extend(
             (
-                _like(here, marks.WHEN, "WHEN"),
-                _like(here, marks.VAR, "MATCHED"),
-                _like(here, marks.AND, "AND"),
+                like(here, marks.WHEN, "WHEN"),
+                like(here, marks.VAR, "MATCHED"),
+                like(here, marks.AND, "AND"),
             )
         )
         out.extend(tokens[at + 2 : end])
-        out.extend((_like(here, marks.THEN, "THEN"), here))
+        out.extend((like(here, marks.THEN, "THEN"), here))
         position = end
     if not out:
         return False
@@ -330,12 +318,10 @@ def _load(reader: ScriptReader, tokens: list[Token]) -> bool:
     table = find_word(tokens, {"TABLE"}, file) if file > 0 else -1
     if table < 0 or file + 1 >= len(tokens) or tokens[file + 1].token_type not in STRING_TYPES:
         return False
-    end = table + 2
-    while end + 1 < len(tokens) and tokens[end].token_type == marks.DOT:
-        end += 2
+    end = name_end(tokens, table + 1)
     here = tokens[file]
-    insert = [_like(here, marks.INSERT, "INSERT"), _like(here, marks.INTO, "INTO"), *tokens[table + 1 : end]]
-    target = reader.attempt([*insert, _like(here, marks.VALUES, "VALUES"), *_row(here)])
+    insert = [like(here, marks.INSERT, "INSERT"), like(here, marks.INTO, "INTO"), *tokens[table + 1 : end]]
+    target = reader.attempt([*insert, like(here, marks.VALUES, "VALUES"), *_row(here)])
     if not isinstance(target, exp.Insert):
         return False
     tree = exp.LoadData(
@@ -347,9 +333,9 @@ def _load(reader: ScriptReader, tokens: list[Token]) -> bool:
 
 def _row(here: Token) -> list[Token]:
     return [
-        _like(here, marks.L_PAREN, "("),
-        _like(here, marks.NUMBER, "1"),
-        _like(here, marks.R_PAREN, ")"),
+        like(here, marks.L_PAREN, "("),
+        like(here, marks.NUMBER, "1"),
+        like(here, marks.R_PAREN, ")"),
     ]
 
 
@@ -361,15 +347,15 @@ def renamed(reader: ScriptReader, tokens: list[Token]) -> bool:
     kind = strings[2].text.upper() if len(strings) > 2 else "OBJECT"
     parts = reader.lex.tokenize(strings[0].text)
     here = strings[0]
-    name = [_like(here, t.token_type, t.text) for t in parts]
-    new = _like(strings[1], marks.IDENTIFIER, strings[1].text)
+    name = [like(here, t.token_type, t.text) for t in parts]
+    new = like(strings[1], marks.IDENTIFIER, strings[1].text)
     if new.text.replace("_", "").isalnum():
-        new = _like(strings[1], marks.VAR, strings[1].text)
-    alter = [_like(here, marks.ALTER, "ALTER"), _like(here, marks.TABLE, "TABLE")]
-    rename = _like(here, marks.VAR, "RENAME")
-    to = _like(here, marks.VAR, "TO")
+        new = like(strings[1], marks.VAR, strings[1].text)
+    alter = [like(here, marks.ALTER, "ALTER"), like(here, marks.TABLE, "TABLE")]
+    rename = like(here, marks.VAR, "RENAME")
+    to = like(here, marks.VAR, "TO")
     if kind == "COLUMN" and len(name) > 2:
-        tree = reader.attempt([*alter, *name[:-2], rename, _like(here, marks.COLUMN, "COLUMN"), name[-1], to, new])
+        tree = reader.attempt([*alter, *name[:-2], rename, like(here, marks.COLUMN, "COLUMN"), name[-1], to, new])
     elif kind == "OBJECT":
         tree = reader.attempt([*alter, *name, rename, to, new])
     else:
@@ -395,18 +381,16 @@ def _alter(reader: ScriptReader, tokens: list[Token]) -> bool:
     table = find_word(tokens, {"FROM" if append > 0 else "TABLE"}, exchange + 1) if exchange > 0 else -1
     if table < 0:
         return False
-    end = table + 2
-    while end + 1 < len(tokens) and tokens[end].token_type == marks.DOT:
-        end += 2
+    end = name_end(tokens, table + 1)
     here = tokens[0]
     tree = reader.attempt(
         [
-            _like(here, marks.INSERT, "INSERT"),
-            _like(here, marks.INTO, "INTO"),
+            like(here, marks.INSERT, "INSERT"),
+            like(here, marks.INTO, "INTO"),
             *tokens[2:exchange],
-            _like(here, marks.SELECT, "SELECT"),
-            _like(here, marks.STAR, "*"),
-            _like(here, marks.FROM, "FROM"),
+            like(here, marks.SELECT, "SELECT"),
+            like(here, marks.STAR, "*"),
+            like(here, marks.FROM, "FROM"),
             *tokens[table + 1 : end],
         ]
     )
@@ -418,17 +402,15 @@ def _alter(reader: ScriptReader, tokens: list[Token]) -> bool:
 
 def _alter_view(reader: ScriptReader, tokens: list[Token], view: int) -> bool:
     """``ALTER … VIEW v … AS query`` with options between: as CREATE OR REPLACE VIEW."""
-    end = view + 2
-    while end + 1 < len(tokens) and tokens[end].token_type == marks.DOT:
-        end += 2
+    end = name_end(tokens, view + 1)
     query = find_word(tokens, {"AS"}, end)
     if query < 0:
         return False
     here = tokens[0]
     head = [
-        _like(here, marks.CREATE, "CREATE"),
-        _like(here, marks.OR, "OR"),
-        _like(here, marks.REPLACE, "REPLACE"),
+        like(here, marks.CREATE, "CREATE"),
+        like(here, marks.OR, "OR"),
+        like(here, marks.REPLACE, "REPLACE"),
     ]
     tail = _last_with(tokens, query)
     for stop in (len(tokens), tail):

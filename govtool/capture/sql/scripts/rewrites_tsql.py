@@ -12,7 +12,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from govtool.capture.sql import marks
-from govtool.capture.sql.lexer import STRING_TYPES, find_word, word, word_set
+from govtool.capture.sql.lexer import STRING_TYPES, find_word, like, split, word, word_set
 from govtool.capture.sql.scripts import dynamic, table_types, variables
 
 if TYPE_CHECKING:
@@ -84,10 +84,10 @@ def _bulk_insert(reader: ScriptReader, tokens: list[Token]) -> bool:
         return False
     here = tokens[at]
     row = [
-        variables.like(here, marks.SELECT, "SELECT"),
-        variables.like(here, marks.NUMBER, "1"),
+        like(here, marks.SELECT, "SELECT"),
+        like(here, marks.NUMBER, "1"),
     ]
-    insert = [variables.like(here, marks.INSERT, "INSERT"), variables.like(here, marks.INTO, "INTO")]
+    insert = [like(here, marks.INSERT, "INSERT"), like(here, marks.INTO, "INTO")]
     target = reader.attempt([*insert, *tokens[2:at], *row])
     if not isinstance(target, exp.Insert):
         return False
@@ -109,12 +109,12 @@ def _switched(reader: ScriptReader, tokens: list[Token]) -> bool:
     here = tokens[at]
     tree = reader.attempt(
         [
-            variables.like(here, marks.INSERT, "INSERT"),
-            variables.like(here, marks.INTO, "INTO"),
+            like(here, marks.INSERT, "INSERT"),
+            like(here, marks.INTO, "INTO"),
             *tokens[to + 1 : end if end > 0 else len(tokens)],
-            variables.like(here, marks.SELECT, "SELECT"),
-            variables.like(here, marks.STAR, "*"),
-            variables.like(here, marks.FROM, "FROM"),
+            like(here, marks.SELECT, "SELECT"),
+            like(here, marks.STAR, "*"),
+            like(here, marks.FROM, "FROM"),
             *tokens[2:at],
         ]
     )
@@ -134,7 +134,7 @@ def _indexed(reader: ScriptReader, tokens: list[Token]) -> bool:
         reader.add(tokens, None, "ignored")
         return True
     if word(tokens[at]) in ("ADD", "ALTER", "DROP"):
-        for item in variables.split(tokens[at + 1 :]):
+        for item in split(tokens[at + 1 :]):
             if not item or word(item[0]).partition(" ")[0] not in _NO_COLUMNS:
                 return False
     reader.add(tokens, None, "ignored")
@@ -154,5 +154,5 @@ def _call(reader: ScriptReader, tokens: list[Token]) -> bool:
         or tokens[end].token_type in STRING_TYPES
     ):
         return False
-    call = [variables.like(tokens[0], TokenType.EXECUTE, "EXEC"), *tokens]
+    call = [like(tokens[0], TokenType.EXECUTE, "EXEC"), *tokens]
     return dynamic.read(reader, call, "EXEC")

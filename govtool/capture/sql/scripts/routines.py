@@ -8,7 +8,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token
 
 from govtool.capture.sql import marks
-from govtool.capture.sql.lexer import STRING_TYPES, closing, find_word, word, word_set
+from govtool.capture.sql.lexer import STRING_TYPES, closing, find_word, split, word, word_set
 from govtool.capture.sql.scripts import table_functions, table_types, variables
 from govtool.names import fold, join_name
 
@@ -284,7 +284,7 @@ def nested(reader: ScriptReader, tokens: list[Token], at: int) -> list[Token]:
         return []
     items: list[list[Token]] = []
     if len(head) > 2 and head[2].token_type == marks.L_PAREN:
-        items = variables.split(head[3 : closing(head, 2)])
+        items = split(head[3 : closing(head, 2)])
     targets = [t for t in [variables.target_of(item[:1], reader.lex.name) for item in items] if t.name]
     tree = variables.tree_of(targets) if targets else None
     reader.add(tokens[: at + body], tree, "ignored", head=f"create {word(head[0]).lower()}")

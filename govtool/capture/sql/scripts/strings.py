@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from sqlglot.tokenizer_core import Token
 
 from govtool.capture.sql import marks
-from govtool.capture.sql.lexer import STRING_TYPES, word
+from govtool.capture.sql.lexer import STRING_TYPES, like, split, word
 from govtool.capture.sql.scripts.branches import Path
-from govtool.capture.sql.scripts.variables import like, split
 
 if TYPE_CHECKING:
     from govtool.capture.sql.scripts.script import ScriptReader

@@ -13,7 +13,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token
 
 from govtool.capture.sql import marks
-from govtool.capture.sql.lexer import STRING_TYPES, closing, find_word, word
+from govtool.capture.sql.lexer import STRING_TYPES, closing, find_word, like, name_end, split, word
 from govtool.capture.sql.scripts import bindings, variables
 from govtool.capture.sql.walk.relation import named_table
 from govtool.names import fold
@@ -46,7 +46,7 @@ def signature(reader: ScriptReader, tokens: list[Token], returns: int, after: in
         elif second != "TABLE":
             return None
     if not columns and after < len(tokens) and tokens[after].token_type == marks.L_PAREN:
-        items = variables.split(tokens[after + 1 : closing(tokens, after)])
+        items = split(tokens[after + 1 : closing(tokens, after)])
         handed_out = [item[1:] for item in items if word(item[0]) in ("OUT", "INOUT") and len(item) > 1]
         columns = tuple([_name(item[0], reader.lex.name) for item in handed_out])
     if not columns and not row:
@@ -55,7 +55,7 @@ def signature(reader: ScriptReader, tokens: list[Token], returns: int, after: in
 
 
 def _columns(tokens: list[Token], dialect: str) -> tuple[str, ...]:
-    names = [item for item in variables.split(tokens) if word(item[0]) not in ("PRIMARY", "UNIQUE", "CHECK", "INDEX")]
+    names = [item for item in split(tokens) if word(item[0]) not in ("PRIMARY", "UNIQUE", "CHECK", "INDEX")]
     return tuple([_name(item[0], dialect) for item in names if word(item[0]) != "CONSTRAINT"])
 
 
@@ -65,10 +65,8 @@ def _name(token: Token, dialect: str) -> str:
 
 def _written(tokens: list[Token], start: int) -> str:
     """The dotted name at a place, as written."""
-    end = start + 1
-    while end + 1 < len(tokens) and tokens[end].token_type == marks.DOT:
-        end += 2
-    return "".join([f'"{t.text}"' if t.token_type == marks.IDENTIFIER else t.text for t in tokens[start:end]])
+    name = tokens[start : name_end(tokens, start)]
+    return "".join([f'"{t.text}"' if t.token_type == marks.IDENTIFIER else t.text for t in name])
 
 
 # -- bodies of one query ------------------------------------------------------------------------------------------
@@ -79,9 +77,7 @@ def set_returning(reader: ScriptReader, tokens: list[Token], start: int) -> exp.
     at = find_word(tokens, {"RETURNS"}, start)
     if at < 0 or at + 2 >= len(tokens) or word(tokens[at + 1]) != "SETOF":
         return None
-    end = at + 3
-    while end + 1 < len(tokens) and tokens[end].token_type == marks.DOT:
-        end += 2
+    end = name_end(tokens, at + 2)
     tree = reader.attempt([*tokens[:at], *tokens[end:]])
     if not isinstance(tree, exp.Create):
         return None
@@ -134,7 +130,6 @@ def begin(reader: ScriptReader, tokens: list[Token], returns: int, name: str) ->
     reader.flow.returns = (variable.text.lower(), own)
     end = closing(tokens, returns + 4) + 1
     here = tokens[returns]
-    like = variables.like
     table = [tokens[returns + 1], like(variable, marks.VAR, own)]
     declared = reader.attempt([like(here, marks.DECLARE, "DECLARE"), *table, *tokens[returns + 3 : end]], simplify=True)
     rows = [like(here, marks.SELECT, "SELECT"), like(here, marks.STAR, "*"), like(here, marks.FROM, "FROM"), *table]
@@ -149,7 +144,7 @@ def renamed(tokens: list[Token], variable: str, own: str) -> list[Token]:
     found: list[Token] = []
     for token in tokens:
         if found and found[-1].token_type == marks.PARAMETER and token.text.lower() == variable:
-            token = variables.like(token, marks.VAR, own)
+            token = like(token, marks.VAR, own)
         found.append(token)
     return found
 

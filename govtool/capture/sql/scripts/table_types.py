@@ -12,8 +12,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token
 
 from govtool.capture.sql import marks
-from govtool.capture.sql.lexer import find_word, word
-from govtool.capture.sql.scripts import variables
+from govtool.capture.sql.lexer import find_word, like, word
 from govtool.capture.sql.walk.relation import CALLER
 
 if TYPE_CHECKING:
@@ -25,7 +24,6 @@ def created(reader: ScriptReader, tokens: list[Token]) -> bool:
     at = find_word(tokens, {"TABLE"}, 3)
     if at < 0 or word(tokens[at - 1]) != "AS" or word(tokens[1]) != "TYPE":
         return False
-    like = variables.like
     here = tokens[at]
     tree = reader.attempt(
         [tokens[0], like(here, marks.TABLE, "TABLE"), *tokens[2 : at - 1], *tokens[at + 1 :]], simplify=True
@@ -48,7 +46,6 @@ def parameters(reader: ScriptReader, header: Sequence[Token], routine: str) -> N
         named = list(header[start - 1 : index])
         if len(named) < 3 or named[0].token_type != marks.PARAMETER:
             continue
-        like = variables.like
         here = named[0]
         declared = reader.attempt([like(here, marks.DECLARE, "DECLARE"), *named])
         head = [like(here, marks.INSERT, "INSERT"), like(here, marks.INTO, "INTO"), *named[:2]]

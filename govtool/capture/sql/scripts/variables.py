@@ -20,10 +20,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from sqlglot import exp
-from sqlglot.tokenizer_core import Token, TokenType
+from sqlglot.tokenizer_core import Token
 
 from govtool.capture.sql import marks
-from govtool.capture.sql.lexer import closing, word
+from govtool.capture.sql.lexer import closing, like, split, word
 from govtool.names import fold
 
 if TYPE_CHECKING:
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 TSQL: Final = frozenset({"tsql", "fabric"})
 MYSQL: Final = frozenset({"mysql", "singlestore", "doris", "starrocks"})
-_R_BRACKET: Final = TokenType.R_BRACKET
 _QUERY: Final = frozenset({"SELECT", "WITH"})
 _OPERATORS: Final = frozenset("+-*/%&|^")
 
@@ -177,28 +176,6 @@ def target_of(tokens: Sequence[Token], dialect: str) -> Target:
 
 def _name(token: Token, dialect: str) -> str:
     return fold(token.text, quoted=token.token_type == marks.IDENTIFIER, dialect=dialect)
-
-
-def split(tokens: Sequence[Token]) -> list[list[Token]]:
-    """Split tokens at the commas outside of brackets."""
-    items: list[list[Token]] = [[]]
-    depth = 0
-    for token in tokens:
-        kind = token.token_type
-        if kind in (marks.L_PAREN, marks.L_BRACKET):
-            depth += 1
-        elif kind in (marks.R_PAREN, _R_BRACKET):
-            depth -= 1
-        if kind == marks.COMMA and depth <= 0:
-            items.append([])
-        else:
-            items[-1].append(token)
-    return [item for item in items if item]
-
-
-def like(token: Token, kind: TokenType, text: str) -> Token:
-    """A token that stands where another does."""
-    return Token(kind, text, token.line, token.col, token.start, token.end)
 
 
 def is_query(tokens: Sequence[Token]) -> bool:
