@@ -31,6 +31,7 @@ LIBRARY = "govtool"
 """Names the shared library, ``govtool__mypyc``, of which the extension modules are thin faces."""
 
 COMPILED = (
+    "functions/[a-z]*.py",
     "names.py",
     "capture/sql/marks.py",
     "capture/sql/nodes.py",

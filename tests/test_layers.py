@@ -6,15 +6,13 @@ import ast
 import subprocess
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
+from modules import PACKAGE, modules, tree
 
-import govtool
-
-PACKAGE = Path(govtool.__file__).parent
 LAYERS = {
     "errors": 0,
+    "functions": 0,
     "names": 0,
     "clock": 0,
     "config": 0,
@@ -46,13 +44,13 @@ def part_of(module: str) -> str | None:
 
 def imports() -> Iterator[tuple[str, int, str, str]]:
     """File, line, importing part and imported part of every import of one part by another."""
-    for file in sorted(PACKAGE.rglob("*.py")):
+    for file in modules():
         module = ".".join(("govtool", *file.relative_to(PACKAGE).with_suffix("").parts))
         if module == "govtool.__init__":
             continue
         own = part_of(module)
         assert own is not None, f"{file}: no layer for {module}"
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        for node in ast.walk(tree(file)):
             names: list[str] = []
             if isinstance(node, ast.Import):
                 names = [alias.name for alias in node.names]
@@ -74,8 +72,8 @@ def test_layers_look_down_only():
 
 
 def test_product_never_imports_tests_or_benchmarks():
-    for file in PACKAGE.rglob("*.py"):
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+    for file in modules():
+        for node in ast.walk(tree(file)):
             if isinstance(node, ast.ImportFrom):
                 assert (node.module or "").split(".")[0] not in {"tests", "bench"}, file
 

@@ -13,14 +13,11 @@ import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
-from importlib.metadata import version
-from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from govtool import __version__
 from govtool.app.aliases import Aliases, configured
 from govtool.app.coverage import Coverage, Reason, coverage_fragments, read_coverage, reasons_of
+from govtool.app.reader_digest import reader_digest
 from govtool.app.sql import (
     Progress,
     SourceText,
@@ -317,7 +314,7 @@ def _batch(source: str, settings: Options, found: list[Script | Diagnostic], *, 
     """A digest of what is read and how: the same again is the same batch."""
     digest = hashlib.sha256()
     how = [
-        extractor_digest(),
+        reader_digest("explained" if explain else "sql"),
         source,
         settings.dialect,
         settings.default_catalog,
@@ -336,27 +333,6 @@ def _batch(source: str, settings: Options, found: list[Script | Diagnostic], *, 
             data = (part or "").encode("utf-8", "surrogatepass")
             digest.update(len(data).to_bytes(8, "big") + data)
     return f"sql:{digest.hexdigest()}"
-
-
-def extractor_digest() -> str:
-    """What identifies the extractor, and what else gives SQL to it: its own source, and the parser below it."""
-    return reader_digest("sqlglot", "capture", "model", "names.py")
-
-
-@lru_cache
-def reader_digest(library: str, *parts: str) -> str:
-    """What identifies a reader: its own source, and the version of the library below it.
-
-    Args:
-        library: The library.
-        parts: Folders and files of this package.
-    """
-    digest = hashlib.sha256(f"{__version__} {version(library)}".encode())
-    package = Path(__file__).parents[1]
-    folders = (package / part for part in parts)
-    for file in sorted(file for part in folders for file in ([part] if part.is_file() else part.rglob("*.py"))):
-        digest.update(file.read_bytes())
-    return digest.hexdigest()
 
 
 def user_name() -> str:

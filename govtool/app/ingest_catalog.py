@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from govtool.app.coverage import Coverage
-from govtool.app.ingest import Asked, IngestResult, Said, extractor_digest, ingest_once
+from govtool.app.ingest import Asked, IngestResult, Said, ingest_once
+from govtool.app.reader_digest import reader_digest
 from govtool.app.sql import Progress, SourceText, SqlRequest, check_dialect, root_of, scripts
 from govtool.errors import UsageError
 from govtool.model import Derivation, Diagnostic, OutputColumn, Statement
@@ -125,7 +126,7 @@ def _options(catalog: Catalog, request: CatalogRequest, source: str) -> Options:
 
 def _batch(catalog: Catalog, found: Sequence[Script | Diagnostic], settings: Options, request: CatalogRequest) -> str:
     """A digest of what was read and how; of the address nothing, for a password is no part of the batch."""
-    how = [extractor_digest(), settings.source, settings.dialect, settings.namespace, settings.keep_literals]
+    how = [reader_digest("catalog"), settings.source, settings.dialect, settings.namespace, settings.keep_literals]
     digest = hashlib.sha256(json.dumps([*how, request.explain]).encode())
     digest.update(repr(catalog).encode("utf-8", "surrogatepass"))
     for item in found:

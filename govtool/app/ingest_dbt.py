@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from govtool.app.coverage import Coverage
-from govtool.app.ingest import Asked, IngestResult, Said, extractor_digest, ingest_once
+from govtool.app.ingest import Asked, IngestResult, Said, ingest_once
+from govtool.app.reader_digest import reader_digest
 from govtool.app.sql import Progress, SourceText, check_dialect
 from govtool.model import HIDDEN, ROWS, ColumnRef, Derivation, Diagnostic, Edge, EdgeKind, OutputColumn, Statement
 from govtool.model.fact import FACTS, Fact, encode_facts
@@ -118,7 +119,7 @@ def _options(project: Project, request: DbtRequest, source: str) -> Options:
 
 
 def _batch(project: Project, settings: Options) -> str:
-    how = [extractor_digest(), settings.source, settings.dialect, settings.namespace, settings.keep_literals]
+    how = [reader_digest("dbt"), settings.source, settings.dialect, settings.namespace, settings.keep_literals]
     digest = hashlib.sha256(json.dumps(how).encode())
     for node_id, node in sorted(project.nodes.items()):
         digest.update(repr((node_id, node, project.runs.get(node_id))).encode("utf-8", "surrogatepass"))

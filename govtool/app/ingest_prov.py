@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from govtool.app.coverage import Coverage
-from govtool.app.ingest import Asked, IngestResult, Said, extractor_digest, ingest_once
+from govtool.app.ingest import Asked, IngestResult, Said, ingest_once
+from govtool.app.reader_digest import reader_digest
 from govtool.app.sql import Progress, SourceText, file_name, root_of, source_name
 from govtool.errors import UsageError
 from govtool.model import Diagnostic
@@ -57,7 +58,7 @@ def ingest_prov(
     source = request.source or source_name(request.paths)
     root = root_of(request.paths)
     document = Document()
-    digest = hashlib.sha256(json.dumps([extractor_digest(), source]).encode())
+    digest = hashlib.sha256(json.dumps([reader_digest("prov"), source]).encode())
     files = good = 0
     for name, form, data in _texts(request.paths, root, stdin, progress):
         files += 1

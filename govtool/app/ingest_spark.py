@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from govtool.app.coverage import Coverage
-from govtool.app.ingest import DERIVATIONS_PER_FRAGMENT, Asked, IngestResult, Parts, Said, ingest_once, reader_digest
+from govtool.app.ingest import DERIVATIONS_PER_FRAGMENT, Asked, IngestResult, Parts, Said, ingest_once
+from govtool.app.reader_digest import reader_digest
 from govtool.app.sql import Progress, SourceText, file_name, root_of, source_name
 from govtool.capture.spark.eventlog.gathered import Aside, Gathered, Seen
 from govtool.capture.spark.eventlog.spill import PARTS
@@ -267,7 +268,7 @@ def _batch(source: str, request: SparkRequest, logs: Iterable[EventLog]) -> str:
     """A digest of what is read and how: the same again is the same batch."""
     digest = hashlib.sha256()
     how = [
-        reader_digest("pyarrow", "capture/spark", "capture/openlineage", "model", "names.py"),
+        reader_digest("spark"),
         source,
         request.database,
         request.namespace,

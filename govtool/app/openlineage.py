@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from govtool.app.coverage import Coverage
-from govtool.app.ingest import Asked, IngestResult, Said, extractor_digest, ingest_once
+from govtool.app.ingest import Asked, IngestResult, Said, ingest_once
+from govtool.app.reader_digest import reader_digest
 from govtool.app.sql import Progress, SourceText, check_dialect, file_name, root_of, source_name
 from govtool.errors import UsageError
 from govtool.model import Derivation, Diagnostic
@@ -331,5 +332,5 @@ def _parquet(rows: list[Row]) -> bytes:
 
 
 def _batch(source: str, state: State) -> str:
-    how: list[Any] = [extractor_digest(), source, state.digest()]
+    how: list[Any] = [reader_digest("openlineage"), source, state.digest()]
     return f"openlineage:{hashlib.sha256(json.dumps(how).encode()).hexdigest()}"

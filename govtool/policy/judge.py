@@ -11,7 +11,7 @@ from govtool.model.kinds import VALUE_FLOW
 from govtool.policy.finding import Finding, Verdict
 from govtool.policy.hidden import is_call
 from govtool.policy.load import Placed
-from govtool.policy.masking import keeps_a_value, named
+from govtool.policy.masking import is_inverse, keeps_a_value, may_be_undone, named
 from govtool.policy.model import NONE, Declassify, Rule
 from govtool.policy.places import Truth
 from govtool.policy.propagate import Propagation
@@ -312,7 +312,7 @@ def explain(spread: Propagation, rule: Rule, arrival: Arrival) -> str:
 
 
 def _about(function: str, accepted: Sequence[Declassify], spread: Propagation, edge: int) -> str:
-    applied = {spread.transfers.declassify[a.declassifier].name for a in spread.transfers.of(edge)}
+    applied = {spread.transfers.declassify[a.declassifier].name for a in spread.transfers.of(edge) if not a.undone}
     for one in accepted:
         if one.kind == "aggregate" and named(one.functions, function) and one.name not in applied:
             who = f" of {', '.join(one.entity)}" if one.entity else ""
@@ -320,6 +320,10 @@ def _about(function: str, accepted: Sequence[Declassify], spread: Propagation, e
             return f"{function}(): groups of at least {one.min_group_size}{who} are not shown" + (why and f": {why}")
     if any(named(d.functions, function) for d in spread.transfers.declassify if d.name in applied):
         return ""
+    if is_inverse(function):
+        return f"{function}() gives the value back"
+    if any(map(is_inverse, spread.index.functions(edge))) and may_be_undone(function):
+        return ""  # what is given back was hidden by this, perhaps
     if keeps_a_value(function):
         return f"{function}() hands on a real value"
     return "" if function == "…" else f"{function}() keeps the value"

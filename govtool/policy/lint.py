@@ -6,14 +6,14 @@ import difflib
 from collections.abc import Iterable, Iterator
 from datetime import date
 
+from govtool.functions.names import known_names
 from govtool.graph.index import Index
 from govtool.model.columnar import split_functions
 from govtool.policy.check import govern
 from govtool.policy.finding import SOON, Remark, zone_notes
-from govtool.policy.functions import known_names
 from govtool.policy.judge import tokens_of
 from govtool.policy.load import PolicySet
-from govtool.policy.masking import NEVER, SETS, is_unkeyed, keeps_a_value, named
+from govtool.policy.masking import SETS, is_unkeyed, keeps_a_value, named
 from govtool.policy.model import NONE
 from govtool.policy.packages import offers
 from govtool.policy.places import Said
@@ -105,7 +105,7 @@ def _functions(policies: PolicySet, index: Index) -> Iterator[Remark]:
         return
     labels = {int(label) for label in index.arrays["label_functions"]}
     called = {name for label in labels for name in split_functions(index.string(label))}
-    known = sorted({*called, *known_names(), *NEVER, *(name for members in SETS.values() for name in members)})
+    known = sorted({*called, *known_names(), *(name for members in SETS.values() for name in members)})
     for item, name in listed:
         if any(named([name], one) for one in known):
             continue

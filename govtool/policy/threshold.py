@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from govtool.functions.facts import NUMBERS
 from govtool.graph.index import Index
 from govtool.model.columnar import split_counted
 from govtool.model.derivation import ColumnRef, Counted
@@ -22,9 +23,6 @@ from govtool.model.kinds import VALUE_FLOW, EdgeKind
 from govtool.policy.model import Declassify
 from govtool.query.patterns import ColumnPaths, Patterns
 from govtool.query.types import family
-
-_COUNTS = frozenset({"count", "count_if", "approx_distinct", "approx_count_distinct", "hll"})
-"""What may be said of a group's members, as it is their number."""
 
 
 class Thresholds:
@@ -88,7 +86,7 @@ def narrowed(index: Index, edge: int, declassify: Declassify, entity: Collection
     counted = {ref for bound in bounds_of(index, derivation) for ref in bound.columns}
     for e in own:
         source = index.edge_source[e]
-        if index.kind(e) not in VALUE_FLOW or all(f in _COUNTS for f in index.functions(e)):
+        if index.kind(e) not in VALUE_FLOW or all(f in NUMBERS for f in index.functions(e)):
             continue
         if index.ref(source) in counted or source in entity:
             return f"{index.name(source)}, which tells the members apart, is part of what is aggregated"

@@ -17,7 +17,7 @@ from govtool.graph.index import Index
 from govtool.model.columnar import split_functions
 from govtool.model.kinds import EdgeKind
 from govtool.policy.lattice import Lattice
-from govtool.policy.masking import is_listed, is_unkeyed, keeps_a_value, named
+from govtool.policy.masking import is_inverse, is_listed, is_unkeyed, keeps_a_value, may_be_undone, named
 from govtool.policy.model import NONE, Declassify
 from govtool.policy.threshold import Thresholds
 from govtool.query.patterns import ColumnPaths, Patterns
@@ -31,6 +31,8 @@ class Applied(NamedTuple):
     declassifier: int
     unkeyed: bool
     """By an unkeyed hash only: hides nothing of a class of low entropy."""
+    undone: bool = False
+    """The other way round: what the declassifier hid before this edge is given back."""
 
 
 Transfer = tuple[Applied, ...]
@@ -62,6 +64,9 @@ class Transfers:
         after = before
         for applied in transfer:
             one = self.declassify[applied.declassifier]
+            if applied.undone:
+                after = after - {one.name}
+                continue
             current = {name, *(d.to for d in self.declassify if d.name in after)}
             if not any(lattice.is_a(c, one.from_) for c in current):
                 continue
@@ -148,12 +153,31 @@ def _show(
 
 
 def _masks(known: tuple[Declassify, ...], functions: tuple[str, ...]) -> Transfer:
-    found = []
+    found: list[Applied] = []
     for i, one in enumerate(known):
-        hits = [f for f in functions if named(one.functions, f)] if one.kind == "mask" else []
-        if hits:
-            found.append(Applied(i, all(is_unkeyed(f) for f in hits)))
+        if one.kind == "mask":
+            found += _masked(i, one, functions)
     return tuple(found)
+
+
+def _masked(number: int, one: Declassify, functions: tuple[str, ...]) -> Iterable[Applied]:
+    """What functions, the innermost first, do to a class by one declassifier.
+
+    An inverse takes back what is hidden inside of it, and what statements before have hidden: of any reversible
+    function, as names of functions do not tell which belong together in the house.
+    """
+    hits: list[str] = []
+    undone = False
+    for function in functions:
+        if named(one.functions, function):
+            hits.append(function)
+        elif is_inverse(function):
+            hits = [hit for hit in hits if not may_be_undone(hit)]
+            undone = True
+    if undone and any(may_be_undone(function) for function in one.functions):
+        yield Applied(number, unkeyed=False, undone=True)
+    if hits:
+        yield Applied(number, all(is_unkeyed(hit) for hit in hits))
 
 
 def _aggregates(known: tuple[Declassify, ...], functions: tuple[str, ...]) -> tuple[int, ...]:

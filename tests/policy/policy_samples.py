@@ -50,7 +50,7 @@ def told(result: CheckResult) -> list[tuple[str, str, str]]:
 
 DATASETS = ("a", "b", "c", "d", "t1")
 PATHS = ("x", "y", "s", "s.f", "s.g", "s.f.h")
-FUNCTIONS = ((), ("lower",), ("tokenize",), ("sha2",), ("lower", "tokenize", "sha2"))
+FUNCTIONS = ((), ("lower",), ("tokenize",), ("sha2",), ("detokenize",), ("lower", "tokenize", "sha2"))
 AGGREGATES = (("count",), ("max",), ("lower", "count"))
 CLASSES = ("p.contact", "p.id", "h")
 

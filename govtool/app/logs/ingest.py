@@ -21,7 +21,7 @@ from typing import IO, TYPE_CHECKING, Any, Protocol
 
 from govtool.app.aliases import configured
 from govtool.app.coverage import coverage_fragments, ranked
-from govtool.app.ingest import Asked, IngestResult, already_said, extractor_digest, user_name
+from govtool.app.ingest import Asked, IngestResult, already_said, user_name
 from govtool.app.logs import local
 from govtool.app.logs.local import Gathered, gather, weight
 from govtool.app.logs.meter import Meter
@@ -30,6 +30,7 @@ from govtool.app.logs.pool import Pool, Setup
 from govtool.app.logs.request import ENGINES, LogRequest, Report
 from govtool.app.logs.spool import spool_key, spooled
 from govtool.app.logs.steps import survey_or_problem
+from govtool.app.reader_digest import reader_digest
 from govtool.app.sql import SourceText, file_name, options, root_of, source_name
 from govtool.errors import EngineError, UnknownNameError, UsageError
 from govtool.graph.threads import cores
@@ -249,7 +250,7 @@ def _batch(
 ) -> str:
     """A digest of what is read and how: the same again is the same batch."""
     said = [
-        extractor_digest(),
+        reader_digest("log"),
         source,
         settings.dialect,
         settings.default_catalog,

@@ -22,31 +22,10 @@ from govtool.capture.spark.plan import (
     View,
     outputs_of,
 )
+from govtool.functions.facts import AGGREGATES, COLLECTING, GENERATORS, RANKS, ROW_VALUES
 from govtool.model import EdgeKind
-from govtool.model.functions import VALUE_WINDOW_FUNCTIONS
-
-RANKS = frozenset({"rank", "dense_rank", "percent_rank", "row_number", "cume_dist", "ntile"})
-"""Catalyst repeats the ORDER BY of the window as their arguments; they have none of their own."""
-
-COLLECTING = frozenset({"collect_list", "collect_set", "array_agg", "listagg", "string_agg"})
-
-AGGREGATES = COLLECTING | frozenset(
-    {
-        "any", "any_value", "approx_count_distinct", "approx_percentile", "approx_top_k", "avg", "bit_and",
-        "bit_or", "bit_xor", "bitmap_construct_agg", "bitmap_or_agg", "bool_and", "bool_or", "corr", "count",
-        "count_if", "count_min_sketch", "covar_pop", "covar_samp", "every", "first", "first_value", "grouping",
-        "grouping_id", "histogram_numeric", "hll_sketch_agg", "hll_union_agg", "kurtosis", "last", "last_value",
-        "max", "max_by", "mean", "median", "min", "min_by", "mode", "percentile", "percentile_approx",
-        "percentile_cont", "percentile_disc", "regr_avgx", "regr_avgy", "regr_count", "regr_intercept",
-        "regr_r2", "regr_slope", "regr_sxx", "regr_sxy", "regr_syy", "skewness", "some", "std", "stddev",
-        "stddev_pop", "stddev_samp", "sum", "theta_sketch_agg", "theta_union_agg", "try_avg", "try_sum",
-        "var_pop", "var_samp", "variance",
-    }
-)  # fmt: skip
-"""Spark's aggregate functions."""
 
 _CONDITIONS = frozenset({"if", "nvl2"})
-_NO_VALUE = frozenset({"monotonically_increasing_id", "rand", "randn", "uuid", "input_file_name", "current_date"})
 _CASTS = frozenset({"cast", "ansi_cast", "upcast", "checkoverflowintableinsert", ""})
 
 
@@ -62,7 +41,7 @@ def call(name: str, arguments: Sequence[Expression], *, kind: EdgeKind | None = 
     items = tuple(arguments)
     if name in _CONDITIONS and len(items) == 3:
         return choice(name, items[:1], items[1:])
-    if name in _NO_VALUE:
+    if name in GENERATORS:
         return CONSTANT
     if kind is None:
         kind = EdgeKind.AGGREGATION if name in AGGREGATES else EdgeKind.TRANSFORMATION
@@ -81,9 +60,9 @@ def over(function: str, arguments: Sequence[Expression], window: Sequence[Expres
     """A function over a window; ``window``: the expressions of PARTITION BY and ORDER BY."""
     function = function.lower()
     value: Expression
-    if function in RANKS:
+    if function in RANKS:  # Catalyst repeats the ORDER BY of the window as their arguments; they have none
         value = CONSTANT
-    elif function in VALUE_WINDOW_FUNCTIONS:
+    elif function in ROW_VALUES:
         value = Apply(function, tuple(arguments))
     else:
         value = call(function, arguments)

@@ -21,8 +21,8 @@ from govtool.capture.spark import plan as p
 from govtool.capture.spark.dependencies import Column, Dependency, Flow
 from govtool.capture.spark.identity import output_paths
 from govtool.capture.spark.resolve import Walk
+from govtool.functions.facts import is_masking
 from govtool.model import ROWS, ColumnRef, Derivation, Diagnostic, Edge, EdgeKind, OutputColumn, Statement
-from govtool.model.functions import is_masking
 from govtool.names import DEFAULT_NAMESPACE
 
 

@@ -22,6 +22,7 @@ from govtool.capture.sql.walk.dependencies import (
 from govtool.capture.sql.walk.relation import ArrayElements, FunctionRows
 from govtool.capture.sql.walk.state import EVERYWHERE
 from govtool.capture.sql.walk.writes import Write
+from govtool.functions.facts import is_masking
 from govtool.model import (
     HIDDEN,
     ROWS,
@@ -35,7 +36,6 @@ from govtool.model import (
     Statement,
 )
 from govtool.model.copies import copied
-from govtool.model.functions import is_masking
 from govtool.names import DEFAULT_NAMESPACE, dataset_id
 
 # Compiled, a constant of a module is read without looking anything up.

@@ -8,10 +8,11 @@ from govtool.capture.sql import nodes
 from govtool.capture.sql.walk.choices import ChoiceWalk
 from govtool.capture.sql.walk.dependencies import AGGREGATION, CONDITIONAL, TRANSFORMATION, Deps, compose
 from govtool.capture.sql.walk.expressions import Visit
-from govtool.capture.sql.walk.functions import AGGREGATE_NAMES, function_name
+from govtool.capture.sql.walk.functions import function_name
 from govtool.capture.sql.walk.relation import Output, Source
 from govtool.capture.sql.walk.scope import Environment, Scope
 from govtool.capture.sql.walk.state import Inline
+from govtool.functions.facts import AGGREGATES
 
 
 class CallWalk(ChoiceWalk):
@@ -60,7 +61,7 @@ class CallWalk(ChoiceWalk):
             return
         if kind < CONDITIONAL:
             chain = self.interner.prepend(name, chain)
-            kind = AGGREGATION if name in AGGREGATE_NAMES else max(kind, TRANSFORMATION)
+            kind = AGGREGATION if name in AGGREGATES else max(kind, TRANSFORMATION)
         at.stack.extend((item, kind, chain) for item in node.expressions if isinstance(item, nodes.Expr))
 
     def _got(self, name: exp.Expr) -> Deps:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from sqlglot import exp
 
 from govtool.capture.sql import nodes
@@ -19,10 +17,7 @@ from govtool.capture.sql.walk.expressions import Column, ExpressionWalk, Task, V
 from govtool.capture.sql.walk.functions import function_name
 from govtool.capture.sql.walk.relation import Output, Source, named_table
 from govtool.capture.sql.walk.scope import Scope
-from govtool.model.functions import VALUE_WINDOW_FUNCTIONS
-
-ROW_COUNTS: Final = frozenset({"count", "count_big", "countstate", "countif"})
-"""Functions of ``*`` that count rows and look at no column."""
+from govtool.functions.facts import ROW_COUNTS, ROW_VALUES
 
 
 class ChoiceWalk(ExpressionWalk):
@@ -96,7 +91,7 @@ class ChoiceWalk(ExpressionWalk):
         while isinstance(inner, (nodes.IgnoreNulls, nodes.RespectNulls)):
             inner = inner.this
         name = function_name(inner, self.dialect) if isinstance(inner, nodes.Func) else ""
-        if kind < CONDITIONAL and name in VALUE_WINDOW_FUNCTIONS:
+        if kind < CONDITIONAL and name in ROW_VALUES:
             chain = self.interner.prepend(name, chain)
             for value in inner.args.values():
                 for item in value if isinstance(value, list) else [value]:

@@ -8,16 +8,13 @@ from sqlglot import exp
 
 from govtool.capture.sql import nodes
 from govtool.capture.sql.walk.dependencies import ARM_MASK, CHAIN_MASK, KIND_MASK, Deps
-from govtool.capture.sql.walk.functions import AGGREGATE_NAMES
+from govtool.functions.facts import AGGREGATES
 
 ROWS: Final = "rows"
 VALUES: Final = "values"
 DISTINCT: Final = "distinct"
 
 _CHOICES: Final = (nodes.Case, nodes.If, nodes.Nvl2, nodes.DecodeCase, nodes.Nullif, nodes.Predicate)
-
-CHOICES: Final = frozenset({"case", "if", "iff", "nvl2", "decode", "nullif"})
-"""Names, in chains of functions, of what picks among values."""
 
 Bound = tuple[int, str, Deps]
 """At least so many; rows, values or distinct values; plain dependencies on the columns whose values are counted, none
@@ -170,6 +167,4 @@ def _reads(item: exp.Expr, made: set[str]) -> bool:
 
 
 def _is_aggregate(node: exp.Expr) -> bool:
-    return isinstance(node, nodes.AggFunc) or (
-        isinstance(node, nodes.Anonymous) and node.name.lower() in AGGREGATE_NAMES
-    )
+    return isinstance(node, nodes.AggFunc) or (isinstance(node, nodes.Anonymous) and node.name.lower() in AGGREGATES)

@@ -8,12 +8,13 @@ from sqlglot import exp
 
 from govtool.capture.sql import nodes
 from govtool.capture.sql.walk.columns import ROW_KINDS
-from govtool.capture.sql.walk.counts import CHOICES, Bound, count_bounds, counted, keys_of_groups, plain, repeats_rows
 from govtool.capture.sql.walk.counts import DISTINCT as DISTINCT_VALUES
+from govtool.capture.sql.walk.counts import Bound, count_bounds, counted, keys_of_groups, plain, repeats_rows
 from govtool.capture.sql.walk.dependencies import AGGREGATION, CHAIN_MASK, CHAIN_SHIFT, KIND_MASK
 from govtool.capture.sql.walk.relation import FunctionRows, OpenStar, Output
 from govtool.capture.sql.walk.scope import CommonTable, Environment, Scope
 from govtool.capture.sql.walk.set_operations import SetOperationWalk, reads_itself
+from govtool.functions.facts import CHOICES
 
 MAX_DEPTH: Final = 1_500
 """Queries that may be walked one for the sake of the other. Compiled, they take the C stack, which nobody guards."""

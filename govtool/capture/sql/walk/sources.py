@@ -16,7 +16,7 @@ from govtool.capture.sql.walk.dependencies import (
     bounded,
     compose,
 )
-from govtool.capture.sql.walk.functions import SERIES, function_name
+from govtool.capture.sql.walk.functions import function_name
 from govtool.capture.sql.walk.relation import (
     BULK_FILE,
     FunctionRows,
@@ -31,6 +31,7 @@ from govtool.capture.sql.walk.relation import (
 from govtool.capture.sql.walk.scope import CommonTable, Environment, MergingJoin, Scope
 from govtool.capture.sql.walk.state import EVERYWHERE
 from govtool.capture.sql.walk.table_functions import TableFunctionWalk
+from govtool.functions.facts import SERIES
 
 JOIN: Final = ROW_KINDS["join"]
 
