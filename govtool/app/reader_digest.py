@@ -71,8 +71,9 @@ def reader_digest(kind: str, package: Path = PACKAGE) -> str:
     """
     reader = READERS[kind]
     digest = hashlib.sha256(" ".join((__version__, *map(_version, reader.libraries))).encode())
+    start = len(package.as_posix())
     for file in files(reader.parts, package):
-        digest.update(f"\n{file.relative_to(package).as_posix()}\n".encode())
+        digest.update(f"\n{file.as_posix()[start:]}\n".encode())
         digest.update(file.read_bytes())
     return digest.hexdigest()
 

@@ -204,6 +204,23 @@ def positions_of(function: str, dialect: str = ANY_DIALECT) -> Positions | None:
     return Positions(value, key)
 
 
+_AS_KEY: Final = "(key)"
+
+
+def as_key(function: str) -> str:
+    """Return the name in a chain of functions of a call that takes the value as its key, and so does not hide it.
+
+    >>> as_key("hmac"), key_of(as_key("hmac")), key_of("hmac")
+    ('hmac(key)', 'hmac', None)
+    """
+    return function + _AS_KEY
+
+
+def key_of(name: str) -> str | None:
+    """Return the function that takes the value as its key; None if the name is of a call that takes it otherwise."""
+    return name.removesuffix(_AS_KEY) if name.endswith(_AS_KEY) else None
+
+
 @lru_cache(maxsize=4096)
 def is_masking(functions: tuple[str, ...]) -> bool:
     """Return whether a value is hidden behind a chain of functions.

@@ -11,7 +11,7 @@ Facts of values (what a policy and OpenLineage's ``masking`` go by):
 
 * ``keyed``: the value is hidden with a key: HMAC, encryption, tokenisation. ``value=2 key=1`` are the positions of the
   two arguments, counted from 1; ``clickhouse/value=2`` is the position in one dialect. The default is
-  ``value=1 key=2``. ``key=0``: the key is not an argument.
+  ``value=1 key=2``. ``key=0``: the key is not an argument, or not at a place that all share.
 * ``hash``: hidden without a key: anyone can hash a guess and compare.
 * ``mask``: characters are blotted out or replaced.
 * ``undoes=f,g``: the inverse of ``f`` and ``g``: it gives the value back.
@@ -44,15 +44,15 @@ from typing import Final
 TABLE: Final = """
 # ---- Masking: with a key -----------------------------------------------------------------------------------------
 hmac: keyed clickhouse/value=2 clickhouse/key=3
-hmac_sha1 hmac_sha224 hmac_sha256 hmac_sha384 hmac_sha512 hmac_md5 keyed_hash: keyed
+hmac_sha1 hmac_sha224 hmac_sha256 hmac_sha384 hmac_sha512 hmac_md5: keyed
 encrypt: keyed clickhouse/value=2 clickhouse/key=3
-encrypt_raw aes_encrypt try_aes_encrypt des_encrypt fpe_encrypt fpe_tokenize: keyed
+encrypt_raw aes_encrypt try_aes_encrypt des_encrypt: keyed
 pgp_sym_encrypt pgp_sym_encrypt_bytea pgp_pub_encrypt pgp_pub_encrypt_bytea crypt: keyed
 aead.encrypt aead.deterministic_encrypt deterministic_encrypt dlp_deterministic_encrypt: keyed value=2 key=1
 encryptbykey encryptbypassphrase encryptbyasymkey encryptbycert: keyed value=2 key=1
 aes_encrypt_mysql: keyed value=2 key=3
 dbms_crypto.encrypt dbms_crypto.mac: keyed value=1 key=3
-tokenize detokenizable_hash: keyed key=0
+tokenize detokenizable_hash keyed_hash fpe_encrypt fpe_tokenize: keyed key=0
 
 # ---- Masking: the way back ---------------------------------------------------------------------------------------
 decrypt = try_decrypt: undoes=encrypt clickhouse/value=2 clickhouse/key=3

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 
+from govtool.functions.facts import key_of
 from govtool.graph.index import Index
 from govtool.model.kinds import VALUE_FLOW
 from govtool.policy.finding import Finding, Verdict
@@ -320,6 +321,9 @@ def _about(function: str, accepted: Sequence[Declassify], spread: Propagation, e
             return f"{function}(): groups of at least {one.min_group_size}{who} are not shown" + (why and f": {why}")
     if any(named(d.functions, function) for d in spread.transfers.declassify if d.name in applied):
         return ""
+    keyed = key_of(function)
+    if keyed is not None:
+        return f"{keyed}() takes the value as its key"
     if is_inverse(function):
         return f"{function}() gives the value back"
     if any(map(is_inverse, spread.index.functions(edge))) and may_be_undone(function):

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
 
-from govtool.functions.facts import HASH, KEYED, MASK, MASKING, MEMBERS, REAL, REVERSIBLE, UNDOES
+from govtool.functions.facts import HASH, KEYED, MASK, MASKING, MEMBERS, REAL, REVERSIBLE, UNDOES, key_of
 from govtool.functions.names import is_same, spellings, squashed
 
 SETS = {"@keyed": KEYED, "@hash": HASH, "@mask": MASK}
@@ -38,6 +38,8 @@ def named(listed: Iterable[str], function: str) -> bool:
     >>> named(["tokenize*"], "tokenize_v2"), named(["*"], "max"), named(["max"], "max"), named(["@hash"], "sha2")
     (True, False, True, True)
     """
+    if key_of(function) is not None:
+        return False
     names = spellings(function)
     spelled = {function.lower(), function.lower().rpartition(".")[2]}
     for item in listed:

@@ -98,6 +98,49 @@ create table share.t as select aes_decrypt(e, 'k') as w from tmp.e;
     assert told(checked(sql(text, dialect="spark"), policy(RULES % '"@hash"'))) == []
 
 
+@pytest.mark.parametrize(
+    ("dialect", "expression"),
+    [
+        ("trino", "hmac_sha256('const', email)"),
+        ("trino", "hmac_sha256(email, email)"),
+        ("postgres", "hmac('const', email, 'sha256')"),
+        ("spark", "aes_encrypt('x', email)"),
+        ("spark", "upper(aes_encrypt('x', lower(email)))"),
+        ("snowflake", "encrypt('x', email)"),
+        ("snowflake", "encrypt_raw('x', email, iv)"),
+        ("bigquery", "aead.encrypt(email, 'x', '')"),
+        ("bigquery", "dlp_deterministic_encrypt(email, 'x', '')"),
+        ("clickhouse", "encrypt('aes-256-gcm', 'x', email)"),
+        ("tsql", "encryptbypassphrase(email, 'x')"),
+        ("oracle", "dbms_crypto.encrypt('x', 1, email)"),
+    ],
+)
+def test_a_key_is_not_hidden_by_the_function_that_takes_it(dialect, expression):
+    assert shared(expression, dialect) == VIOLATED
+    assert shared(expression, dialect, '"hmac*", "*encrypt*"') == VIOLATED
+
+
+@pytest.mark.parametrize(
+    ("dialect", "expression"),
+    [
+        ("trino", "hmac_sha256(email, 'const')"),
+        ("clickhouse", "encrypt('aes-256-gcm', email, 'x')"),
+        ("clickhouse", "hmac('sha256', email, 'x')"),
+        ("tsql", "encryptbypassphrase('x', email)"),
+        ("postgres", "crypt(email, gen_salt('bf'))"),
+        ("postgres", "keyed_hash('x', email)"),  # its signature is not known
+    ],
+)
+def test_a_value_is_hidden_by_its_function(dialect, expression):
+    assert shared(expression, dialect) == []
+
+
+def test_a_finding_names_the_key():
+    index = sql("create table share.t as select aes_encrypt('x', email) as w from crm.u", dialect="spark")
+    (finding,) = checked(index, policy(RULES % '"@keyed"')).findings
+    assert "aes_encrypt() takes the value as its key" in finding.why
+
+
 def test_a_finding_names_the_inverse():
     index = sql(STEPS % "aes_decrypt(e, 'k')", dialect="spark")
     (finding,) = checked(index, policy(RULES % '"@keyed"')).findings

@@ -22,7 +22,7 @@ from govtool.capture.spark.plan import (
     View,
     outputs_of,
 )
-from govtool.functions.facts import AGGREGATES, COLLECTING, GENERATORS, RANKS, ROW_VALUES
+from govtool.functions.facts import AGGREGATES, COLLECTING, GENERATORS, KEYED, RANKS, ROW_VALUES, as_key, positions_of
 from govtool.model import EdgeKind
 
 _CONDITIONS = frozenset({"if", "nvl2"})
@@ -43,11 +43,20 @@ def call(name: str, arguments: Sequence[Expression], *, kind: EdgeKind | None = 
         return choice(name, items[:1], items[1:])
     if name in GENERATORS:
         return CONSTANT
+    positions = positions_of(name) if name in KEYED else None
+    if positions is not None and 0 < positions.key <= len(items):
+        return _keyed(name, items, positions.key - 1)
     if kind is None:
         kind = EdgeKind.AGGREGATION if name in AGGREGATES else EdgeKind.TRANSFORMATION
     if name == "array" or name in COLLECTING:
         return Elements(name, items, kind)
     return Apply(name, items, kind)
+
+
+def _keyed(name: str, items: tuple[Expression, ...], key: int) -> Expression:
+    """A call that hides its value, but not its key."""
+    others = (*items[:key], *items[key + 1 :])
+    return Apply("", (Apply(name, others), Apply(as_key(name), (items[key],))))
 
 
 def choice(name: str, conditions: Sequence[Expression], values: Sequence[Expression]) -> Expression:

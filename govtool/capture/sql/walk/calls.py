@@ -12,7 +12,7 @@ from govtool.capture.sql.walk.functions import function_name
 from govtool.capture.sql.walk.relation import Output, Source
 from govtool.capture.sql.walk.scope import Environment, Scope
 from govtool.capture.sql.walk.state import Inline
-from govtool.functions.facts import AGGREGATES
+from govtool.functions.facts import AGGREGATES, KEYED, as_key, positions_of
 
 
 class CallWalk(ChoiceWalk):
@@ -60,9 +60,25 @@ class CallWalk(ChoiceWalk):
             at.out.extend(compose(dep, kind, chain, self.interner) for dep in value)
             return
         if kind < CONDITIONAL:
+            if name in KEYED:
+                self._keyed(name, node.expressions, kind, chain, at)
+                return
             chain = self.interner.prepend(name, chain)
             kind = AGGREGATION if name in AGGREGATES else max(kind, TRANSFORMATION)
         at.stack.extend((item, kind, chain) for item in node.expressions if isinstance(item, nodes.Expr))
+
+    def _encrypt(self, node: exp.Encrypt | exp.EncryptRaw, kind: int, chain: int, at: Visit) -> None:
+        arguments = [value for value in node.args.values() if isinstance(value, nodes.Expr)]
+        self._keyed(function_name(node, self.dialect), arguments, kind, chain, at)
+
+    def _keyed(self, name: str, arguments: list[exp.Expr], kind: int, chain: int, at: Visit) -> None:
+        """A keyed function hides its value, but not its key: ``hmac('x', email)`` is a hash that all can repeat."""
+        positions = positions_of(name, self.dialect)
+        kind, hidden = self._through(name, kind, chain)
+        for i, item in enumerate(arguments):
+            if isinstance(item, nodes.Expr):
+                is_key = positions is not None and i == positions.key - 1 and kind < CONDITIONAL
+                at.stack.append((item, kind, self.interner.prepend(as_key(name), chain) if is_key else hidden))
 
     def _got(self, name: exp.Expr) -> Deps:
         return self.variable(self.name(name.name), name) or () if isinstance(name, nodes.Literal) else ()

@@ -99,6 +99,8 @@ _handlers: Final[dict[type, str]] = {
     nodes.Comprehension: "_comprehension",
     nodes.HavingMax: "_having_max",
     nodes.DPipe: "_concat",
+    nodes.Encrypt: "_encrypt",
+    nodes.EncryptRaw: "_encrypt",
     nodes.ArrayAgg: "_array_agg",
     nodes.Table: "_table_leaf",
     nodes.Star: "_star",

@@ -31,8 +31,7 @@ class FieldWalk(CallWalk):
             if self._inline(f"{package}.{function}", right, kind, chain, at.scope, at.env, at.out):
                 return
             if package in PACKAGES and isinstance(right, nodes.Anonymous):
-                through = self._through(f"{package}.{function}", kind, chain)
-                at.stack.extend([(item, *through) for item in right.expressions if isinstance(item, nodes.Expr)])
+                self._keyed(f"{package}.{function}", right.expressions, kind, chain, at)
                 return
             at.stack.append((right, kind, chain))
             receiver = self._receiver(node.this, function, at.scope)
