@@ -90,7 +90,8 @@ def _line(content: str) -> Line:
     return Line(names, bool(equals), frozenset(facts), undoes, positions)
 
 
-_LINES: Final = tuple(lines())
+LINES: Final = tuple(lines())
+"""The table."""
 
 
 def having(*facts: str) -> frozenset[str]:
@@ -107,7 +108,7 @@ def having(*facts: str) -> frozenset[str]:
 
 def _grouped() -> dict[str, frozenset[str]]:
     found: dict[str, set[str]] = {}
-    for line in _LINES:
+    for line in LINES:
         for fact in line.facts:
             found.setdefault(fact, set()).update(line.names)
     return {fact: frozenset(names) for fact, names in found.items()}
@@ -131,7 +132,7 @@ policy's to say."""
 PARTIAL: Final = having("partial")
 """A real part of the value stays."""
 
-UNDOES: Final = {name: line.undoes for line in _LINES if line.undoes for name in line.names}
+UNDOES: Final = {name: line.undoes for line in LINES if line.undoes for name in line.names}
 """Inverses: the functions that each undoes."""
 
 REVERSIBLE: Final = frozenset(name for undone in UNDOES.values() for name in undone)
@@ -187,7 +188,7 @@ def _node_names() -> dict[str, dict[str, str]]:
 NODE_NAMES: Final = _node_names()
 """Names of functions by class of sqlglot's tree and dialect (empty: any other), where they differ."""
 
-_POSITIONS: Final = {name: line.positions for line in _LINES if line.positions for name in line.names}
+_POSITIONS: Final = {name: line.positions for line in LINES if line.positions for name in line.names}
 
 
 def positions_of(function: str, dialect: str = ANY_DIALECT) -> Positions | None:

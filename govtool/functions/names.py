@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from govtool.functions.facts import lines
+from govtool.functions.facts import LINES
 
 
 def squashed(name: str) -> str:
@@ -19,7 +19,7 @@ def squashed(name: str) -> str:
 
 def _aliases() -> dict[str, frozenset[str]]:
     found: dict[str, set[str]] = {}
-    for line in lines():
+    for line in LINES:
         if line.is_alias:
             parser, *written = line.names
             for one in written:
@@ -60,7 +60,7 @@ def known_names() -> Iterator[str]:
     """Functions that databases have, by the names above and those of sqlglot's dialects."""
     from sqlglot.dialects.dialect import Dialect
 
-    for line in lines():
+    for line in LINES:
         yield from line.names
     for dialect in ("", *Dialect.classes):
         if dialect != "dialect":
