@@ -10,6 +10,9 @@ import pytest
 from modules import PACKAGE, modules, tree
 from sqlglot import exp
 
+from govtool.capture.spark.build import call
+from govtool.capture.spark.flow import flow_of
+from govtool.capture.spark.plan import CONSTANT, Attribute, Named, Output, Project, Scan
 from govtool.capture.sql.extract import Options, extract
 from govtool.capture.sql.files import Script
 from govtool.functions import facts
@@ -149,3 +152,17 @@ def test_masking_of_an_edge(dialect, call, masking):
     (derivation,) = extract([Script("q.sql", f"SELECT {call} AS x FROM t")], Options(dialect=dialect)).derivations
     (edge,) = (e for e in derivation.edges if e.target_path == "x" and e.source.path.lower() == "ssn")
     assert edge.masking is masking
+
+
+@pytest.mark.parametrize(
+    ("arguments", "functions"),
+    [
+        ((Attribute(1), CONSTANT), {("aes_encrypt",)}),
+        ((CONSTANT, Attribute(1)), {("aes_encrypt(key)",)}),
+        ((Attribute(1), Attribute(1)), {("aes_encrypt",), ("aes_encrypt(key)",)}),
+    ],
+)
+def test_the_key_of_a_call_in_a_plan(arguments, functions):
+    scan = Scan("t", (Named(1, "ssn"),))
+    flow = flow_of(Project(scan, (Output(2, "x", call("AES_ENCRYPT", arguments)),)))
+    assert {found[2] for found in flow.columns[0].dependencies} == functions

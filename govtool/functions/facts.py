@@ -145,9 +145,11 @@ REAL: Final = MEMBERS | PARTIAL | having("keeps")
 """The result holds a real value, whole or in part."""
 
 CHOICES: Final = having("choice")
-"""Picks among values."""
+"""The result is one of the arguments."""
 
 AGGREGATES: Final = having("aggregate")
+"""One value for a group of rows."""
+
 COLLECTING: Final = having("collects")
 """Aggregates that collect values in an array, an object or a text."""
 

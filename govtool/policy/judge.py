@@ -327,7 +327,7 @@ def _about(function: str, accepted: Sequence[Declassify], spread: Propagation, e
     if is_inverse(function):
         return f"{function}() gives the value back"
     if any(map(is_inverse, spread.index.functions(edge))) and may_be_undone(function):
-        return ""  # what is given back was hidden by this, perhaps
+        return ""  # the inverse on the same edge undoes it
     if keeps_a_value(function):
         return f"{function}() hands on a real value"
     return "" if function == "…" else f"{function}() keeps the value"

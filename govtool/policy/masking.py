@@ -21,8 +21,8 @@ _MEMBERS = frozenset(map(squashed, MEMBERS))
 _INVERSES = frozenset(map(squashed, UNDOES))
 _IRREVERSIBLE = frozenset(map(squashed, MASKING - REVERSIBLE))
 _ONE_WAY = frozenset({"@hash", "@mask"})
-_BACK = ("decrypt", "detokenize", "unmask")
-"""A function of the house with such a name is taken for an inverse: to be wrong about that hides nothing."""
+_INVERSE_WORDS = ("decrypt", "detokenize", "unmask")
+"""A user's function whose name contains one of these counts as an inverse: a wrong guess hides nothing."""
 _HASH = frozenset(map(squashed, HASH))
 _SETS = {name: frozenset(map(squashed, members)) for name, members in SETS.items()}
 
@@ -70,11 +70,11 @@ def is_inverse(function: str) -> bool:
     (True, True, False)
     """
     last = squashed(function).rpartition(".")[2]
-    return bool(spellings(function) & _INVERSES) or any(word in last for word in _BACK)
+    return bool(spellings(function) & _INVERSES) or any(word in last for word in _INVERSE_WORDS)
 
 
 def may_be_undone(function: str) -> bool:
-    """Return whether an inverse may show again what a function or a set hides: all but hashes, HMAC and blots.
+    """Return whether an inverse may show again what a function or a set hides: all but hashes, HMAC and masks.
 
     >>> may_be_undone("aes_encrypt"), may_be_undone("etl.our_own"), may_be_undone("hmac"), may_be_undone("@hash")
     (True, True, False, False)

@@ -32,7 +32,7 @@ class Applied(NamedTuple):
     unkeyed: bool
     """By an unkeyed hash only: hides nothing of a class of low entropy."""
     undone: bool = False
-    """The other way round: what the declassifier hid before this edge is given back."""
+    """An inverse: what the declassifier hid before this edge is clear again."""
 
 
 Transfer = tuple[Applied, ...]
@@ -163,8 +163,8 @@ def _masks(known: tuple[Declassify, ...], functions: tuple[str, ...]) -> Transfe
 def _masked(number: int, one: Declassify, functions: tuple[str, ...]) -> Iterable[Applied]:
     """What functions, the innermost first, do to a class by one declassifier.
 
-    An inverse takes back what is hidden inside of it, and what statements before have hidden: of any reversible
-    function, as names of functions do not tell which belong together in the house.
+    An inverse takes back what is hidden inside of it, and what earlier statements have hidden. It undoes any reversible
+    function, as the names of users' functions do not show which belong together.
     """
     hits: list[str] = []
     undone = False

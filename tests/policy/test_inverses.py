@@ -59,7 +59,7 @@ def test_what_stays_hidden_stays_hidden(dialect, expression):
     assert shared(expression, dialect) == []
 
 
-def test_a_function_of_the_house_is_undone_too():
+def test_a_function_of_the_user_is_undone_too():
     assert shared("our_decrypt(our_encrypt(email))", functions="our_encrypt") == VIOLATED
     assert shared("our_encrypt(email)", functions="our_encrypt") == []
 

@@ -72,7 +72,7 @@ class CallWalk(ChoiceWalk):
         self._keyed(function_name(node, self.dialect), arguments, kind, chain, at)
 
     def _keyed(self, name: str, arguments: list[exp.Expr], kind: int, chain: int, at: Visit) -> None:
-        """A keyed function hides its value, but not its key: ``hmac('x', email)`` is a hash that all can repeat."""
+        """A keyed function hides its value, but not its key: ``hmac('x', email)`` is a hash that anyone can repeat."""
         positions = positions_of(name, self.dialect)
         kind, hidden = self._through(name, kind, chain)
         for i, item in enumerate(arguments):
