@@ -91,7 +91,8 @@ from counters that are ready, too. Goal: 1% of the base records of 10M nodes in 
 
 {deletions}
 
-What a deletion costs grows with what is lost, not with the graph. Reachability from one node and from 100, `networkx.descendants` beside it:
+What a deletion costs grows with what is lost; only the fresh memory for its marks grows with the graph. Reachability
+from one node and from 100, `networkx.descendants` beside it:
 
 {walks}
 
