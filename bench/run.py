@@ -36,6 +36,7 @@ def main() -> None:
     )
     parser.add_argument("--listener", type=Path, metavar="JAR", help="the jar of OpenLineage's listener for Spark")
     parser.add_argument("--edges", type=int, action="append", help="sizes of the graphs (default: 1M and 10M)")
+    parser.add_argument("--nodes", type=int, action="append", help="sizes of the graphs of arrays (default: 1M)")
     parser.add_argument("--records", type=int, default=1_000_000, help="size of the query log (default: 1M)")
     parser.add_argument("--queries", type=int, default=5000, help="accuracy: how many are generated (default: 5000)")
     parser.add_argument("--print", action="store_true", help="print the sections too")
@@ -129,6 +130,12 @@ Building the index, once a commit:
 """
 
 
+def _arrays(arguments: argparse.Namespace) -> str:
+    from bench.arrays import section
+
+    return section(arguments.nodes or [1_000_000])
+
+
 def _store(_: argparse.Namespace) -> str:
     from bench.store import section
 
@@ -199,6 +206,7 @@ SECTIONS: dict[str, Callable[[argparse.Namespace], str]] = {
     "spark-logs": _spark_logs,
     "startup": _startup,
     "graph": _graph,
+    "arrays": _arrays,
     "governance": _governance,
     "store": _store,
     "cold": _cold,

@@ -18,6 +18,7 @@ LAYERS = {
     "config": 0,
     "form": 0,
     "model": 1,
+    "arrays": 1,
     "graph": 2,
     "capture": 3,
     "store": 3,
@@ -30,7 +31,13 @@ LAYERS = {
     "__main__": 8,
     "spark.live": 0,  # runs inside of jobs, beside nothing of govtool but itself
 }
-NEVER = {("capture", "store"), ("store", "capture"), ("query", "policy")}
+NEVER = {
+    ("capture", "store"),
+    ("store", "capture"),
+    ("query", "policy"),
+    ("arrays", "model"),
+    ("model", "arrays"),
+}
 HEAVY = {"pyspark", "networkx", "numpy", "pyarrow", "boto3", "sqlglot", "pydantic", "jinja2", "yaml", "obstore"}
 
 

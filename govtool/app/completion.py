@@ -60,7 +60,7 @@ def _start(name: str, typed: str) -> int:
 
 def _last_parts(index: Index, typed: str) -> set[str]:
     """Last parts of dataset names; they lie side by side in the order of suffixes."""
-    from govtool.graph.suffix import suffix_key
+    from govtool.arrays.suffix import suffix_key
 
     order = index.arrays["dataset_suffix"]
     at = bisect_left(range(len(order)), typed, key=lambda i: suffix_key(index.dataset_name(order[i])))

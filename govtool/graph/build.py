@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from govtool.arrays.suffix import suffix_key
 from govtool.graph import layout
 from govtool.graph.codes import (
     APPEND,
@@ -35,7 +36,6 @@ from govtool.graph.digests import dataset_digests
 from govtool.graph.fold import KEEPS, REFILLS, REMAKES, fold
 from govtool.graph.paths import ancestors
 from govtool.graph.stars import Shape, spell_out
-from govtool.graph.suffix import suffix_key
 from govtool.model.derivation import HIDDEN as UNKNOWN
 from govtool.model.derivation import ROWS
 from govtool.model.kinds import EdgeKind

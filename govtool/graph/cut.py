@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import Any
 
+from govtool.arrays.pages import PAGE, pack, pack_texts, page_digest
+from govtool.arrays.suffix import suffix_key
 from govtool.graph import pages
 from govtool.graph.index import Index
-from govtool.graph.pages import AXES, BACK, DERIVATION_NUMBERS, DERIVATION_TEXTS, PAGE, Root, pack, page_digest
-from govtool.graph.suffix import suffix_key
+from govtool.graph.pages import AXES, BACK, DERIVATION_NUMBERS, DERIVATION_TEXTS, Root
 
 _NODE, _EDGE, _BACK, _MAKER = 24, 18, 28, 90
 """Bytes that a node, an edge out, an edge in and a derivation take in a page, about."""
@@ -141,7 +142,7 @@ class _Cutter:
             texts.append(part[name])
         strings = np.unique(np.concatenate([np.asarray(t, np.int64) for t in texts]))
         part["string"] = strings
-        offsets, text = pages.pack_texts([self.index.text(i) for i in strings.tolist()])
+        offsets, text = pack_texts([self.index.text(i) for i in strings.tolist()])
         part["text"] = np.array(offsets, np.int64)
         return pack({name: _lowered(values) for name, values in part.items()}, text)
 
@@ -191,7 +192,7 @@ class _Cutter:
             ]
             texts += [index.text(int(i)) for i in notes]
             counts.append(len(texts))
-        offsets, text = pages.pack_texts(texts)
+        offsets, text = pack_texts(texts)
         arrays = {"part": np.array(counts, np.int64), "text": np.array(offsets, np.int64)}
         return pack({name: _lowered(values) for name, values in arrays.items()}, text)
 
@@ -226,7 +227,7 @@ def _name_page(entries: list[tuple[str, list[int], int]]) -> tuple[str, bytes]:
     counts = [0]
     for _, numbers, _ in entries:
         counts.append(counts[-1] + len(numbers))
-    offsets, text = pages.pack_texts([name for name, _, _ in entries])
+    offsets, text = pack_texts([name for name, _, _ in entries])
     arrays = {
         "text": np.array(offsets, np.int64),
         "part": np.array(counts, np.int64),

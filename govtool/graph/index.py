@@ -24,10 +24,10 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from govtool.arrays.suffix import alike, places_ending
 from govtool.errors import IntegrityError
 from govtool.graph import layout
 from govtool.graph.codes import ELIDED, HIDDEN, KIND_MASK, MASKING_BIT, MODES, STAR_BIT
-from govtool.graph.suffix import alike, places_ending
 from govtool.model.columnar import split_counted, split_functions
 from govtool.model.derivation import ROWS, ColumnRef, Statement
 from govtool.model.diagnostic import Diagnostic

@@ -13,20 +13,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MethodType
 from typing import Any
 
+from govtool.arrays.paged import Page, PagedArray, PagedOffsets
+from govtool.arrays.pages import in_order, unpack
+from govtool.arrays.suffix import suffix_key
 from govtool.errors import IntegrityError
 from govtool.graph import pages
 from govtool.graph.index import Index
-from govtool.graph.paged_arrays import (
-    Page,
-    PagedArray,
-    PagedArrays,
-    PagedDerivations,
-    PagedEdges,
-    PagedLabels,
-    PagedOffsets,
-)
+from govtool.graph.paged_arrays import PagedArrays, PagedDerivations, PagedEdges, PagedLabels
 from govtool.graph.pages import DERIVATION_NUMBERS, DERIVATION_TEXTS, Root
-from govtool.graph.suffix import suffix_key
 from govtool.model.derivation import HIDDEN as UNKNOWN
 from govtool.model.derivation import ROWS
 from govtool.model.diagnostic import Diagnostic
@@ -58,7 +52,7 @@ class PagedIndex(Index):
         self._most = most
         self.meta = dict(root.meta)
         self._read = read
-        self._bring = whole
+        self._fetch_whole = whole
         self._pages: dict[int, Page] = {}
         self._others: dict[int, tuple[dict[str, tuple[int, memoryview]], bytes]] = {}
         self._texts: dict[int, str] = {}
@@ -88,14 +82,22 @@ class PagedIndex(Index):
     def resident(self) -> Index:
         """Bring the whole index here, and be it from now on."""
         if not self.is_whole:
-            buffer = self._bring()
+            buffer = self._fetch_whole()
             self.is_whole = True
             Index.__init__(self, buffer)
             for name in _ANSWERS:
                 self.__dict__[name] = MethodType(getattr(Index, name), self)
         return self
 
+    def bring(self) -> dict[str, Any]:
+        """Bring all arrays here."""
+        return self.resident().arrays
+
     # Pages.
+
+    def length(self, axis: str) -> int:
+        """The number of items along an axis."""
+        return self.root.counts[axis]
 
     def page_of(self, axis: str, item: int) -> int:
         """The number of the graph page that has an item."""
@@ -129,7 +131,7 @@ class PagedIndex(Index):
     def _take(self, number: int, data: bytes) -> None:
         page = Page(data, {axis: self.root.first[axis][number] for axis in pages.AXES})
         self._pages[number] = page
-        texts = pages.in_order(page.items("text"), page.text)
+        texts = in_order(page.items("text"), page.text)
         self._texts.update(zip(page.items("string"), texts, strict=True))
         for slot, derivation in enumerate(page.items("maker_derivation")):
             self._slots[derivation] = (page, slot)
@@ -145,7 +147,7 @@ class PagedIndex(Index):
                 self.resident()
                 return None
             try:
-                self._others[number] = pages.unpack(self._read((number,))[number])
+                self._others[number] = unpack(self._read((number,))[number])
             except IntegrityError:
                 self.resident()
         return None if self.is_whole else self._others[number]
@@ -278,7 +280,7 @@ class PagedIndex(Index):
         bounds, values = parts.tolist(), numbers.tolist()
         return [
             (name, [low + v for v in values[bounds[i] : bounds[i + 1]]], least + totals[i])
-            for i, name in enumerate(pages.in_order(offsets.tolist(), text))
+            for i, name in enumerate(in_order(offsets.tolist(), text))
         ]
 
     def name_pool(self, most: int, like: Sequence[str] = ()) -> list[int]:
@@ -399,7 +401,7 @@ class PagedIndex(Index):
         (least, parts), (_, offsets) = arrays["part"], arrays["text"]
         at -= self.root.first["detail"][number]
         low, high = least + parts[at], least + parts[at + 1]
-        return list(pages.in_order(offsets[low : high + 1].tolist(), text))
+        return list(in_order(offsets[low : high + 1].tolist(), text))
 
 
 _ANSWERS = tuple(

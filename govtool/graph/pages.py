@@ -16,33 +16,26 @@ It is read whole. Every page is verified against it, and the root against its ow
 
 from __future__ import annotations
 
-import hashlib
 import json
 import struct
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
+from govtool.arrays.pages import CODES, DIGEST, WIDTH
 from govtool.errors import FormatError, IntegrityError
 
 FORMAT = 2
 """Version of the pages' layout. It is part of the root's name: a reader looks for roots that it can read."""
-PAGE = 40_000
-"""Bytes of a page before compression, which makes it 4 to 16 KB."""
 NODES_OF_PATH = 128
 """How many nodes of a column path a name page lists: more than ``govtool.query.select`` ever asks for."""
-DIGEST = 16
-"""Bytes of sha256 that the root keeps of a page."""
 AXES = ("dataset", "node", "edge", "back", "maker", "nested", "container", "unknown")
 """What the arrays of graph pages are indexed with; along each, pages follow one another."""
 
 NESTED, HAS_FIELDS, IS_ROWS = 1, 2, 4
 """What an edge in says of the node that it comes from, so that its page need not be read to know."""
 
-_CODES = "BHIQ"
-_WIDTH = {"B": 1, "H": 2, "I": 4, "Q": 8}
 _MAGIC = b"govtpgs\x01"
 
 ARRAYS: Mapping[str, tuple[str, ...]] = {
@@ -105,64 +98,6 @@ class Root:
         return self.digests[page * DIGEST : (page + 1) * DIGEST]
 
 
-def page_digest(data: bytes) -> bytes:
-    """The digest of a page's bytes as they are stored."""
-    return hashlib.sha256(data).digest()[:DIGEST]
-
-
-def pack(arrays: Mapping[str, tuple[int, Any]], text: bytes = b"") -> bytes:
-    """A page: named arrays of numbers, each less its smallest and as narrow as can be, and bytes.
-
-    Args:
-        arrays: Name to (smallest, numpy array of what is over it).
-        text: Anything.
-    """
-    head = []
-    body = []
-    for name, (low, values) in arrays.items():
-        top = int(values.max()) if len(values) else 0
-        code = next(code for code in _CODES if top < 1 << (8 * _WIDTH[code]))
-        head.append((name, code, len(values), low))
-        body.append(values.astype(f"<u{_WIDTH[code]}").tobytes())
-    # The widest first, so that each begins where its items may begin.
-    order = sorted(range(len(head)), key=lambda i: -_WIDTH[head[i][1]])
-    header = json.dumps([head[i] for i in order], separators=(",", ":")).encode()
-    header += b" " * (-(8 + len(header)) % 8)
-    whole = struct.pack("<II", len(header), len(text)) + header + b"".join(body[i] for i in order) + text
-    return zlib.compress(whole, 6)
-
-
-def unpack(data: bytes) -> tuple[dict[str, tuple[int, memoryview]], bytes]:
-    """Undo `pack`: name to (smallest, view), and the text.
-
-    Raises:
-        IntegrityError: It is no page.
-    """
-    try:
-        whole = memoryview(zlib.decompress(data))
-        header, size = struct.unpack_from("<II", whole)
-        at = 8 + header
-        arrays = {}
-        for name, code, count, low in json.loads(bytes(whole[8:at])):
-            end = at + count * _WIDTH[code]
-            arrays[name] = (low, whole[at:end].cast(code))
-            at = end
-        if at + size != len(whole):
-            raise ValueError("it has another length")
-    except (zlib.error, struct.error, ValueError, KeyError, TypeError) as error:
-        raise IntegrityError(f"a page of the index is damaged: {error}", code="store.corrupt-index") from error
-    return arrays, bytes(whole[at:])
-
-
-def pack_texts(texts: Sequence[str]) -> tuple[list[int], bytes]:
-    """Texts as offsets (one more than texts) and bytes."""
-    encoded = [text.encode("utf-8", "replace") for text in texts]
-    offsets = [0]
-    for item in encoded:
-        offsets.append(offsets[-1] + len(item))
-    return offsets, b"".join(encoded)
-
-
 def encode_root(root: Root) -> bytes:
     """The bytes of a root."""
     lists: dict[str, Any] = {"names": list(root.names), "meta": dict(root.meta), "counts": dict(root.counts)}
@@ -173,7 +108,7 @@ def encode_root(root: Root) -> bytes:
     for name, values in numbers.items():
         # Differences are small and alike.
         steps = [b - a for a, b in zip([0, *values], values, strict=False)]
-        code = next(code for code in _CODES if max(steps, default=0) < 1 << (8 * _WIDTH[code]))
+        code = next(code for code in CODES if max(steps, default=0) < 1 << (8 * WIDTH[code]))
         places[name] = (code, len(steps))
         packed += struct.pack(f"<{len(steps)}{code}", *steps)
     header = json.dumps({"format": FORMAT, "numbers": places, **lists}, ensure_ascii=False).encode("utf-8", "replace")
@@ -206,7 +141,7 @@ def decode_root(data: bytes) -> Root:
             for step in struct.unpack_from(f"<{count}{code}", whole, at):
                 total += step
                 numbers[name].append(total)
-            at += count * _WIDTH[code]
+            at += count * WIDTH[code]
         offset = numbers.pop("offset")
         root = Root(
             meta=header["meta"],
@@ -222,9 +157,3 @@ def decode_root(data: bytes) -> Root:
     except (zlib.error, struct.error, ValueError, KeyError, TypeError) as error:
         raise IntegrityError(f"the root of the index is damaged: {error}", code="store.corrupt-index") from error
     return root
-
-
-def in_order(offsets: Sequence[int], text: bytes) -> Iterator[str]:
-    """Undo `pack_texts`."""
-    for low, high in pairwise(offsets):
-        yield text[low:high].decode("utf-8")

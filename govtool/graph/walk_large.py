@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterator
-from typing import Any
 
 # One thread is enough for gathers, and starting a pool of them costs more than the walk.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np  # noqa: TID253 - this module is imported only when a walk grows large
 
+from govtool.arrays.csr import spread
+from govtool.arrays.sets import Array
 from govtool.graph.codes import ELIDED, KIND_MASK, ROW_MAKER, WHOLE
 from govtool.graph.index import Index
-from govtool.graph.walk import CHECK, OTHERS, STATE, STATEMENT, Ranking, Reached, Relation, Rules
+from govtool.graph.rules import CHECK, OTHERS, STATE, STATEMENT, Ranking, Reached, Relation, Rules
 from govtool.model.kinds import EdgeKind
 
-Array = np.ndarray[Any, np.dtype[Any]]
 _Found = tuple[Array, Array, Array]
 """Keys, keys before them, edges between."""
 
@@ -327,12 +327,3 @@ class LargeWalk:
         covered = dataset[is_rows & ~seed]
         affected = int(counted[~self.elided].sum()) + int((total[covered] - touched[covered]).sum())
         return implied, affected
-
-
-def spread(start: Array, stop: Array) -> tuple[Array, Array]:
-    """All integers of the ranges ``start[i]..stop[i]``, and for each the ``i`` that it is of."""
-    counts = stop - start
-    total = int(counts.sum())
-    owner = np.repeat(np.arange(len(counts)), counts)
-    offset = np.repeat(start - (np.cumsum(counts) - counts), counts)
-    return np.arange(total) + offset, owner

@@ -11,11 +11,11 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 
-from govtool.graph.arrays import distinct, distinct_nodes
+from govtool.arrays.csr import spread
+from govtool.arrays.sets import distinct, distinct_nodes
+from govtool.arrays.threads import side_by_side
 from govtool.graph.codes import KIND_MASK, TAGS
 from govtool.graph.index import Index
-from govtool.graph.threads import side_by_side
-from govtool.graph.walk_large import spread
 from govtool.model.kinds import EdgeKind
 from govtool.policy.lattice import Lattice
 from govtool.policy.order import Entering, Order, Part

@@ -34,7 +34,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 
-from govtool.graph.arrays import distinct
+from govtool.arrays.sets import distinct
 from govtool.graph.index import Index
 from govtool.model.kinds import EdgeKind
 from govtool.names import split_name

@@ -15,7 +15,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 
-from govtool.graph.arrays import distinct
+from govtool.arrays.sets import distinct
 from govtool.graph.codes import KIND_MASK, UPDATE
 from govtool.model.kinds import EdgeKind
 from govtool.policy.finding import Finding, Verdict

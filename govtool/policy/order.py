@@ -17,10 +17,10 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 
+from govtool.arrays.csr import spread
+from govtool.arrays.ranks import ranks
 from govtool.graph.codes import KIND_MASK
 from govtool.graph.index import Index
-from govtool.graph.ranks import ranks
-from govtool.graph.walk_large import spread
 
 Array = np.ndarray[Any, np.dtype[Any]]
 PART = 1 << 17

@@ -10,7 +10,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 
-from govtool.graph.arrays import distinct
+from govtool.arrays.sets import distinct
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Classes = tuple[str, ...]

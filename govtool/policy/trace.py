@@ -10,9 +10,9 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 
-from govtool.graph.arrays import distinct, distinct_nodes
+from govtool.arrays.csr import spread
+from govtool.arrays.sets import distinct, distinct_nodes
 from govtool.graph.index import Index
-from govtool.graph.walk_large import spread
 from govtool.model.kinds import EdgeKind
 from govtool.policy.propagate import Propagation
 from govtool.policy.tokens import Mode, Token, becomes

@@ -23,7 +23,7 @@ from functools import lru_cache
 
 from govtool.errors import UsageError
 from govtool.graph.codes import KIND_MASK, STAR_BIT, TAGS
-from govtool.graph.walk import CHECK, STATEMENT, Relation, Rules
+from govtool.graph.rules import CHECK, STATEMENT, Relation, Rules
 from govtool.model.kinds import CONTRIBUTED, EdgeKind
 
 CHANGES = ("logic", "drop", "rename", "retype")

@@ -12,7 +12,8 @@ from functools import partial
 
 from govtool.errors import UsageError
 from govtool.graph.index import Index
-from govtool.graph.walk import SMALL, Reach, Reached, Rules, walk
+from govtool.graph.rules import Reach, Reached, Rules
+from govtool.graph.walk import SMALL, walk
 from govtool.model.kinds import EdgeKind
 from govtool.query.change import Change, Verdict, followed, rules, seed_states, upstream_rules
 from govtool.query.evidence import Evidence, Step, evidences, parallel, step

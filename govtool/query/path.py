@@ -167,7 +167,7 @@ class _Search:
         return 0 if self.index.is_elided(self.index.node_dataset[node]) else 1
 
     def _out(self, node: int) -> Iterator[int]:
-        """The edges that a reached node follows; see ``govtool.graph.walk.Relation``."""
+        """The edges that a reached node follows; see ``govtool.graph.rules.Relation``."""
         index = self.index
         for one in (node, *index.fields(node), *index.containers(node)) if self.struct else (node,):
             yield from (e for e in index.out_edges(one) if index.edge_tag[e] & KIND_MASK in self.follow)

@@ -16,7 +16,7 @@ import re
 from typing import NamedTuple
 
 from govtool.graph.index import Index
-from govtool.graph.walk import OTHERS, STATEMENT
+from govtool.graph.rules import OTHERS, STATEMENT
 from govtool.model.kinds import EdgeKind
 from govtool.query.change import State
 

@@ -28,7 +28,7 @@ class Region:
     def __init__(self, index: Index, not_needed: Collection[EdgeKind], fills: Collection[str]) -> None:
         import numpy as np
 
-        from govtool.graph.ranks import Ways
+        from govtool.arrays.csr import Csr
 
         a = index.resident().arrays
         self._a = a
@@ -39,7 +39,7 @@ class Region:
         self._own = self._of[source] == self._of[target]
         kind = np.asarray(a["edge_tag"]) & KIND_MASK
         used = ~self._own & ~np.isin(kind, [int(k) for k in not_needed])
-        self._next = Ways(source[used], target[used], len(self._of))
+        self._next = Csr.of_pairs(source[used], target[used], len(self._of))
         pairs = np.unique(self._of[source[used]] * self._datasets + self._of[target[used]])
         self._from, self._to = pairs // self._datasets, pairs % self._datasets
         self._fills = [MODES.index(mode) for mode in fills]
@@ -48,12 +48,12 @@ class Region:
         """The datasets that decide what the deletion of these nodes takes."""
         import numpy as np
 
-        from govtool.graph.ranks import Ways
+        from govtool.arrays.csr import Csr
 
         hit = self._touched(np.array(sorted(gone), np.int64))
         doubtful = self._touched(self._doubtful()) | self._behind_loops()
         region = hit.copy()
-        before = Ways(self._to, self._from, self._datasets)
+        before = Csr.of_pairs(self._to, self._from, self._datasets)
         front = np.flatnonzero(hit)
         while len(front):
             found = np.unique(before.after(front))
@@ -65,7 +65,7 @@ class Region:
         """The datasets of nodes and of all that hangs on them; what is said of rows is said of all columns."""
         import numpy as np
 
-        from govtool.graph.walk_large import spread
+        from govtool.arrays.csr import spread
 
         seen = np.zeros(len(self._of), bool)
         front = nodes
@@ -106,7 +106,7 @@ class Region:
 
     def _behind_loops(self) -> Any:
         """The datasets in loops and all that hang on them."""
-        from govtool.graph.ranks import ranks
+        from govtool.arrays.ranks import ranks
 
         return ranks(self._from, self._to, self._datasets) < 0
 

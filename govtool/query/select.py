@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 
+from govtool.arrays.suffix import parts_of
 from govtool.errors import AmbiguousNameError, UnknownNameError, UsageError
 from govtool.graph.index import Index
-from govtool.graph.suffix import parts_of
 from govtool.model.derivation import ROWS
 from govtool.names import join_name, quote, split_name, unquote
 

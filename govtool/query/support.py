@@ -15,16 +15,23 @@ leaves no trace in the graph. ORDER BY and the columns of UNION ALL are not need
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
+from govtool.arrays.graph import Graph, graph_of
+from govtool.arrays.support import losses as deletion
+from govtool.arrays.support import support
 from govtool.graph.index import Index
 from govtool.model.kinds import EdgeKind
 from govtool.query.region import Region
 
 SMALL = 20_000
 """Edges of a graph that is proved as a whole: about as long as it takes to import numpy."""
+_SMALL_PROOFS = 4 * SMALL
+"""Edges of its and/or graph."""
+
+_FIRST_SHARED = -1
+"""Goals that stand for what the rows of a derivation need: this number less the derivation's."""
 
 ARMS = 4096
 """Arms of a group; see ``govtool.capture.sql.walk.dependencies.arm_of``."""
@@ -47,16 +54,6 @@ class Conditions:
         else:
             self.always.update(nodes)
 
-    def hold(self, grounded: Collection[int]) -> bool:
-        """Whether the grounded nodes suffice."""
-        return all(n in grounded for n in self.always) and all(
-            any(all(n in grounded for n in needs) for needs in arms.values()) for arms in self.groups.values()
-        )
-
-    def nodes(self) -> set[int]:
-        """All nodes that matter."""
-        return self.always.union(*(needs for arms in self.groups.values() for needs in arms.values()))
-
 
 @dataclass(frozen=True, slots=True)
 class Goal:
@@ -66,27 +63,67 @@ class Goal:
     needs: Conditions
 
 
+class _Proofs:
+    """Goals as an and/or graph: a node is any of its goals, a goal all that it needs, a group any of its arms."""
+
+    def __init__(self, goals: Iterable[Goal]) -> None:
+        self.number: dict[int, int] = {}
+        """The node of the and/or graph for each node of the index."""
+        self.source: list[int] = []
+        self.target: list[int] = []
+        self.needs: list[int] = []
+        for goal in goals:
+            self._add(goal)
+
+    def _add(self, goal: Goal) -> None:
+        node, needs = self._node(goal.node), goal.needs
+        way = self._joint(needs.always, len(needs.groups))
+        for arms in needs.groups.values():
+            group = self._new(1)
+            for arm in arms.values():
+                self._link(self._joint(arm), group)
+            self._link(group, way)
+        self._link(way, node)
+
+    def _node(self, node: int) -> int:
+        """The number of a node of the index, which needs one goal."""
+        if node not in self.number:
+            self.number[node] = self._new(1)
+        return self.number[node]
+
+    def _joint(self, nodes: Collection[int], more: int = 0) -> int:
+        """A new node that needs all of these, and as many more inputs."""
+        made = self._new(len(nodes) + more)
+        for node in nodes:
+            self._link(self._node(node), made)
+        return made
+
+    def _new(self, needs: int) -> int:
+        self.needs.append(needs)
+        return len(self.needs) - 1
+
+    def _link(self, source: int, target: int) -> None:
+        self.source.append(source)
+        self.target.append(target)
+
+    def graph(self) -> Graph:
+        """The graph."""
+        return graph_of(self.source, self.target, len(self.needs), _SMALL_PROOFS)[0]
+
+    def known(self, nodes: Iterable[int]) -> list[int]:
+        """The numbers of those nodes that goals mention."""
+        return [self.number[node] for node in nodes if node in self.number]
+
+    def named(self, numbers: Collection[int]) -> set[int]:
+        """The nodes of the index among numbers."""
+        return {node for node, number in self.number.items() if node >= 0 and number in numbers}
+
+
 def settle(all_goals: Iterable[Goal], gone: Collection[int]) -> set[int]:
-    """The least fixpoint of goals."""
-    waiting: dict[int, list[Goal]] = defaultdict(list)
-    found: set[int] = set()
-    stack: list[int] = []
-
-    def prove(goal: Goal) -> None:
-        if goal.node not in found and goal.node not in gone and goal.needs.hold(found):
-            found.add(goal.node)
-            stack.append(goal.node)
-
-    listed = list(all_goals)
-    for goal in listed:
-        for node in goal.needs.nodes():
-            waiting[node].append(goal)
-    for goal in listed:
-        prove(goal)
-    while stack:
-        for goal in waiting.get(stack.pop(), ()):
-            prove(goal)
-    return found
+    """The nodes that have support by some goal when others are gone: the least fixpoint."""
+    proofs = _Proofs(all_goals)
+    rank = support(proofs.graph(), proofs.needs, proofs.known(gone))
+    return {node for node, number in proofs.number.items() if rank[number] >= 0}
 
 
 def goals(index: Index, *, opaque: bool = True, datasets: Collection[int] | None = None) -> Iterable[Goal]:
@@ -146,10 +183,12 @@ def _of(
     """The goals that one derivation serves."""
     rows = index.rows(dataset)
     arms = _arms(index, edges)
+    has_arms = any(index.arm(edge) for into in edges.values() for edge in into)
+    shared = _FIRST_SHARED - derivation
 
-    def conditions(column: int | None) -> Conditions:
+    def conditions(*targets: int) -> Conditions:
         found = Conditions()
-        for into in (rows, *([] if column is None else [column])):
+        for into in targets:
             for edge in edges.get(into, ()):
                 source, kind = index.edge_source[edge], index.kind(edge)
                 start = index.node_dataset[source]
@@ -166,11 +205,18 @@ def _of(
             found.add(arm)
         return found
 
+    # What the rows need, every column needs: a goal of its own, so that columns do not repeat it. Arms do not let
+    # themselves be split: what the rows and a column take in one arm is needed together.
+    rows_needs = conditions(rows)
+    if not has_arms:
+        yield Goal(shared, rows_needs)
     if fills:
-        yield Goal(rows, conditions(None))
+        yield Goal(rows, rows_needs if has_arms else Conditions({shared}))
     outputs = set(index.outputs(derivation)) | (edges.keys() - {rows})
     for column in sorted(outputs):
-        needs = conditions(column)
+        needs = conditions(rows, column) if has_arms else conditions(column)
+        if not has_arms:
+            needs.always.add(shared)
         if not fills:
             needs.always.add(rows)
         yield Goal(column, needs)
@@ -205,7 +251,8 @@ def losses(index: Index, deleted: Collection[int]) -> Loss:
     datasets = Region(index, _NOT_NEEDED, _FILLS).around(gone) if index.edge_count > SMALL else None
     lost = {}
     for opaque in (True, False):
-        ways = list(goals(index, opaque=opaque, datasets=datasets))
-        lost[opaque] = settle(ways, ()) - settle(ways, gone) - gone
+        proofs = _Proofs(goals(index, opaque=opaque, datasets=datasets))
+        found = deletion(proofs.graph(), proofs.needs, proofs.known(gone), small=_SMALL_PROOFS)
+        lost[opaque] = proofs.named(frozenset(found.nodes)) - gone
     certain = lost[True] & lost[False]
     return Loss(tuple(sorted(certain)), tuple(sorted(lost[True] - certain)))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from govtool.graph.index import Index
-from govtool.graph.walk import STATEMENT
+from govtool.graph.rules import STATEMENT
 from govtool.model.kinds import EdgeKind
 from govtool.query.change import State
 

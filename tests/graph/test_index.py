@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from govtool.app.index import index_of
+from govtool.arrays.suffix import is_suffix, parts_of, suffix_key
 from govtool.errors import FormatError, IntegrityError
 from govtool.graph import layout
 from govtool.graph.build import build
 from govtool.graph.index import Index
 from govtool.graph.paths import ancestors, parent_path
-from govtool.graph.suffix import is_suffix, parts_of, suffix_key
 from govtool.model import ColumnRef, Derivation, Diagnostic, Edge, EdgeKind, OutputColumn, Statement
 from govtool.model.columnar import to_table
 

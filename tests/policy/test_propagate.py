@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from policy_samples import MASKS, TODAY, policy, random_graph, random_seeds
 
 from govtool.app.index import index_of
+from govtool.arrays import threads
 from govtool.capture.sql.extract import Options, extract
 from govtool.capture.sql.files import Script
-from govtool.graph import threads
 from govtool.graph.paths import ancestors
 from govtool.model import VALUE_FLOW, ColumnRef, Derivation, Edge, EdgeKind, OutputColumn, Statement
 from govtool.policy import fixpoint, order

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from govtool.graph.fold import Folded
 from govtool.graph.index import Index
 from govtool.graph.paths import ancestors
-from govtool.graph.walk import Relation, walk
+from govtool.graph.rules import Relation
+from govtool.graph.walk import walk
 from govtool.model import CONTRIBUTED, Derivation, EdgeKind
 from govtool.query.change import CHANGES, Change, State, goal, rules, seed_states
 from govtool.query.impact import impact

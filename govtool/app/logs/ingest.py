@@ -32,8 +32,8 @@ from govtool.app.logs.spool import spool_key, spooled
 from govtool.app.logs.steps import survey_or_problem
 from govtool.app.reader_digest import reader_digest
 from govtool.app.sql import SourceText, file_name, options, root_of, source_name
+from govtool.arrays.threads import cores
 from govtool.errors import EngineError, UnknownNameError, UsageError
-from govtool.graph.threads import cores
 from govtool.store.names import DEFAULT_BRANCH
 
 if TYPE_CHECKING:

@@ -1,0 +1,1 @@
+"""Graphs as plain arrays: files, compressed sparse rows, walks, ranks, support. Knows nothing of what nodes mean."""

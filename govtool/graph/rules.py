@@ -1,0 +1,99 @@
+"""Rules of a walk over the column graph, and its outcome. See ``govtool.graph.walk``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Protocol
+
+STATE = 15
+"""Bits of an action with 1 + the state of the target; 0 stops the walk."""
+STATEMENT = 16
+"""Action bit: the state holds for every output of the edge's statement, not for the target alone."""
+CHECK = 32
+"""Action bit: ask ``Rules.check`` about this edge."""
+OTHERS = 64
+"""Action bit: the other outputs of the edge's statement are reached too, in ``Rules.others_state``."""
+
+
+class Relation(IntEnum):
+    """How the source of an edge relates to the node that was reached."""
+
+    SELF = 0
+    PART = 1
+    """The source is a field of it."""
+    WHOLE = 2
+    """The source contains it."""
+    ANY_COLUMN = 3
+    """The source is the row set of its dataset, and the edge stands for any column."""
+    ROWS = 4
+    """It is a row set, and the source is itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What an edge does to a state."""
+
+    actions: tuple[tuple[bytes, ...], ...]
+    """``actions[state][relation][tag]``: an action (see ``STATE``, ``STATEMENT``, ``CHECK``)."""
+    rank: tuple[int, ...]
+    """Per state: its verdict, 0 the worst."""
+    rows_state: int = 0
+    """The state of a row set when a statement breaks that makes only some of its rows."""
+    check: Callable[[int], int] | None = None
+    """For actions with ``CHECK``: the action for an edge."""
+    others_state: int = 0
+    """For actions with ``OTHERS``."""
+
+    @property
+    def states(self) -> int:
+        """The number of states."""
+        return len(self.rank)
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """A node as an answer shows it: with the worst state it is reached in."""
+
+    node: int
+    key: int
+    """Where the way to it ends: its own key, or that of its row set if that is reached in a worse state."""
+    rank: int
+    hops: int
+    implied: int = 0
+    """For a row set: its top-level columns that are not reached by themselves."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """What was reached, best evidence of harm first: by rank, hops, name."""
+
+    shown: Sequence[Reached]
+    total: int
+    """How many there are; ``shown`` may be fewer."""
+    columns: tuple[int, ...]
+    """Columns per rank, those that a row set implies included; unknown ones (``?``) cannot be counted."""
+    datasets: int
+    """Visible datasets with anything reached."""
+    affected: int
+    """Visible top-level columns reached, implied or holding a reached field; subjects not counted."""
+
+
+class Reach(Protocol):
+    """The outcome of a walk."""
+
+    def __contains__(self, key: int) -> bool:
+        """Whether a key was reached."""
+
+    def __len__(self) -> int:
+        """The number of keys reached, seeds included."""
+
+    def hops(self, key: int) -> int:
+        """The length of the shortest way to a key."""
+
+    def step(self, key: int) -> tuple[int, int] | None:
+        """The key before it and the edge between; ``None`` at a seed."""
+
+    def ranking(self, subjects: Collection[int], limit: int | None = None) -> Ranking:
+        """What was reached, without the nodes that are the subject and without what answers pass through."""
