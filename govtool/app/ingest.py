@@ -19,8 +19,9 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from govtool import __version__
+from govtool.answers.coverage import Coverage, Reason
 from govtool.app.aliases import Aliases, configured
-from govtool.app.coverage import Coverage, Reason, coverage_fragments, read_coverage, reasons_of
+from govtool.app.coverage import coverage_fragments, read_coverage, reasons_of
 from govtool.app.sql import (
     Progress,
     SourceText,

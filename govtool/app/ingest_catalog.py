@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from govtool.app.coverage import Coverage
+from govtool.answers.coverage import Coverage
 from govtool.app.ingest import Asked, IngestResult, Said, extractor_digest, ingest_once
 from govtool.app.sql import Progress, SourceText, SqlRequest, check_dialect, root_of, scripts
 from govtool.errors import UsageError

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from govtool.app.coverage import Coverage
+from govtool.answers.coverage import Coverage
 from govtool.app.ingest import Asked, IngestResult, Said, extractor_digest, ingest_once
 from govtool.app.sql import Progress, SourceText, check_dialect
 from govtool.model import HIDDEN, ROWS, ColumnRef, Derivation, Diagnostic, Edge, EdgeKind, OutputColumn, Statement

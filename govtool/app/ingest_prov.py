@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from govtool.app.coverage import Coverage
+from govtool.answers.coverage import Coverage
 from govtool.app.ingest import Asked, IngestResult, Said, extractor_digest, ingest_once
 from govtool.app.sql import Progress, SourceText, file_name, root_of, source_name
 from govtool.errors import UsageError

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import IO, NamedTuple
 
-from govtool.app.coverage import Coverage
-from govtool.app.diagnostics import diagnostic_object
+from govtool.answers.coverage import Coverage
+from govtool.answers.diagnostics import diagnostic_object
 from govtool.app.sql import (
     Progress,
     SourceText,

@@ -21,7 +21,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from govtool.app.coverage import Coverage
+from govtool.answers.coverage import Coverage
 from govtool.app.ingest import Asked, IngestResult, Said, ingest_once
 from govtool.app.sql import SourceText
 from govtool.errors import GovtoolError, UsageError

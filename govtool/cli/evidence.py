@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from govtool.answers.coverage import Counts, shortfall
 from govtool.errors import EvidenceError
 from govtool.model import Diagnostic
-from govtool.render.coverage import Counts, shortfall
 
 
 def check_coverage(

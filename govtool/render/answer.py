@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from govtool.render.coverage import Counts, sentence
+from govtool.answers.coverage import Counts, sentence
 from govtool.render.text import short, when
 
 if TYPE_CHECKING:
-    from govtool.app.coverage import Coverage
+    from govtool.answers.coverage import Coverage
     from govtool.query.evidence import Evidence, Step
     from govtool.store import Commit
 

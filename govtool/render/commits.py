@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from govtool.render.coverage import sentence
+from govtool.answers.coverage import sentence
 from govtool.render.envelope import compact, envelope, json_lines
 from govtool.render.table import Column, Table, markdown, plain, to_csv
 from govtool.render.text import count, percent, size, when
@@ -94,7 +94,7 @@ def _by_runs(commit: Commit) -> str:
 
 
 def _unread(commit: Commit) -> int:
-    """Files that were not read, each as much as a statement; see ``govtool.render.coverage.sentence``."""
+    """Files that were not read, each as much as a statement; see ``govtool.answers.coverage.sentence``."""
     counts = commit.summary.get("coverage")
     number = counts.get("unread") if isinstance(counts, dict) else None
     return number if isinstance(number, int) else 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from govtool.app.diagnostics import diagnostic_object
+from govtool.answers.diagnostics import diagnostic_object
 from govtool.model.fact import Fact
 from govtool.query.evidence import Step
 from govtool.query.explain import Definition, Explanation

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from govtool.answers.coverage import Counts, sentence
 from govtool.app.lineage import Lineage, LineageEdge, to_object
-from govtool.render.coverage import Counts, sentence
 from govtool.render.drawing import Drawing, dot, mermaid
 from govtool.render.envelope import compact, envelope, json_lines
 from govtool.render.table import Column, Table, markdown, plain, to_csv

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from govtool.render.coverage import sentence
+from govtool.answers.coverage import sentence
 from govtool.render.text import count
 
 if TYPE_CHECKING:
