@@ -31,8 +31,8 @@ from govtool.cli.ui import Ui
 from govtool.errors import EXIT_FINDINGS, EXIT_OK, UnknownNameError, UsageError
 
 if TYPE_CHECKING:
+    from govtool.answers.version import Version
     from govtool.policy.check import CheckResult
-    from govtool.render.answer import Version
 
 _FAIL_ON = ("none", "error", "warning", "note")
 

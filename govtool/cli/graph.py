@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -15,9 +14,7 @@ from govtool.errors import UnknownNameError
 from govtool.model import KIND_BY_LABEL, EdgeKind
 
 if TYPE_CHECKING:
-    from govtool.graph.index import Index
-    from govtool.render.answer import Version
-    from govtool.store import Commit, Reader
+    from govtool.app.opening import Snapshot
 
 SHOWN = 100
 """Entries of a table when neither ``--limit`` nor ``--all`` says otherwise."""
@@ -55,39 +52,22 @@ SemanticsOption = Annotated[
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class Opened:
-    """A version of the graph."""
-
-    index: Index
-    version: Version
-    store: Reader
-    commit: Commit
-
-
 def open_graph(
     ui: Ui, store: str | None, at: str | None, branch: str | None = None, evidence: list[str] | None = None
-) -> Opened:
+) -> Snapshot:
     """Open the graph of a commit, or what is known of it in some ways; its index is built if the cache has none.
 
     Raises:
         UnknownNameError: nothing is known in one of these ways (``usage.unknown-evidence``).
     """
-    from govtool.app.compare import chosen_evidence
-    from govtool.app.coverage import total_coverage
-    from govtool.app.index import open_index
-    from govtool.app.project import commit_at, read_store
-    from govtool.render.answer import Version
+    from govtool.api.opening import open as open_version
 
-    opened = read_store(store)
-    commit = commit_at(opened, at, branch)
-    ui.mark("open the store")
     with ui.progressing("building the index") as progress:
-        known = chosen_evidence(opened, commit, evidence) if evidence else ()
-        index = open_index(opened, commit, progress, evidence=known)
-    version = Version(opened.uri, commit, total_coverage(opened, commit))
+        graph = open_version(store, ref=at, branch=branch, progress=progress)
+        ui.mark("open the store")
+        snapshot = graph.snapshot(evidence)
     ui.mark("open the index")
-    return Opened(index, version, opened, commit)
+    return snapshot
 
 
 def edge_kinds(labels: Iterable[str] | None) -> list[EdgeKind] | None:

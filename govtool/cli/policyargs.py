@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from govtool.cli.graph import Opened, open_graph
+from govtool.cli.graph import open_graph
 from govtool.cli.ui import Ui
 from govtool.errors import UsageError
 
 if TYPE_CHECKING:
+    from govtool.app.opening import Snapshot
     from govtool.policy.check import Governed
     from govtool.policy.load import PolicySet
 
@@ -53,7 +54,7 @@ def governed(
     branch: str | None,
     *,
     need_zones: bool = False,
-) -> tuple[Opened, Governed]:
+) -> tuple[Snapshot, Governed]:
     """A version of the graph, and what the policies say of it."""
     from govtool.app.policy import said_of
     from govtool.app.project import commit_at, read_store

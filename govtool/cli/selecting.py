@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from govtool.cli.complete import complete_selector
-from govtool.cli.graph import Opened, open_graph
+from govtool.cli.graph import open_graph
 from govtool.cli.ui import Ui
 
 if TYPE_CHECKING:
+    from govtool.app.opening import Snapshot
     from govtool.app.selection import Selector
 
 SelectorArgument = Annotated[
@@ -33,7 +34,7 @@ ExcludeOption = Annotated[
 
 def open_selector(
     ui: Ui, policy: list[str] | None, day: date, store: str | None, at: str | None, branch: str | None
-) -> tuple[Opened, Selector]:
+) -> tuple[Snapshot, Selector]:
     """A version of the graph, and what selects from it."""
     from govtool.app.project import commit_at, read_store
     from govtool.app.selection import Selector

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from govtool.render.answer import Version, step_object
+from govtool.answers.evidence import step_object
+from govtool.answers.version import Version
+from govtool.render.answer import closing
 from govtool.render.envelope import compact, envelope, json_lines
 from govtool.render.findings import level, reason, summary, told_levels, way
 from govtool.render.text import Prose, printable
@@ -75,7 +77,7 @@ def lines(result: CheckResult, version: Version, *, strict: bool, limit: int | N
     if result.remarks:
         yield ""
     left = f" · {len(shown) - limit:,} more (--all)" if limit is not None and len(shown) > limit else ""
-    yield version.closing(summary(result, strict=strict) + left)
+    yield closing(version, summary(result, strict=strict) + left)
 
 
 def markdown(result: CheckResult, version: Version, *, strict: bool, limit: int | None) -> Iterator[str]:
@@ -97,7 +99,7 @@ def markdown(result: CheckResult, version: Version, *, strict: bool, limit: int 
         yield ""
     for remark in result.remarks:
         yield f"- {_cell(remark.message)} ({_cell(remark.place)})"
-    yield _cell(version.closing())
+    yield _cell(closing(version))
 
 
 def _cell(text: str) -> str:

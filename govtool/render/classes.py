@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from govtool.render.answer import Version, step_object
+from govtool.answers.evidence import step_object
+from govtool.answers.version import Version
+from govtool.render.answer import closing, heading
 from govtool.render.envelope import compact, envelope, json_lines
 from govtool.render.table import Column, Table, markdown, plain, to_csv
 from govtool.render.text import count
@@ -67,8 +69,8 @@ def classes(form: str, found: Sequence[Classed], version: Version, left: int) ->
                 Column("way", style="dim"),
             ),
             rows=[(c.column, *_cells(c)) for c in found],
-            heading=version.heading("classes"),
-            summary=version.closing(count(columns, "column"), more),
+            heading=heading(version, "classes"),
+            summary=closing(version, count(columns, "column"), more),
         ),
     )
 
@@ -96,6 +98,6 @@ def listing(form: str, found: Sequence[Listed], version: Version, left: int) -> 
         Table(
             columns=(Column("name", style="bold"), Column("kind"), Column("type"), Column("columns", justify="right")),
             rows=rows,
-            summary=version.closing(f"{len(found) + left:,} selected", more),
+            summary=closing(version, f"{len(found) + left:,} selected", more),
         ),
     )

@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from govtool.answers.version import Version
 from govtool.query.agreement import AGREE, ONLY_GRAPH, ONLY_ORACLE, Compared
-from govtool.render.answer import Version
+from govtool.render.answer import closing, heading
 from govtool.render.envelope import compact, envelope, json_lines
 from govtool.render.table import Column, Table, markdown, plain, to_csv
 from govtool.render.text import count
@@ -49,8 +50,8 @@ def render(
     made = Table(
         columns=(Column("outcome"), Column("source", style="bold"), Column("target", style="bold"), Column("why")),
         rows=[(e.outcome, e.source, e.target, e.reason or e.evidence) for e in shown],
-        heading=version.heading(result.export.format, f"{result.export.rows:,} rows"),
-        summary=version.closing(_sentence(result), count(left_off, "more edge") + " (--all)" if left_off else ""),
+        heading=heading(version, result.export.format, f"{result.export.rows:,} rows"),
+        summary=closing(version, _sentence(result), count(left_off, "more edge") + " (--all)" if left_off else ""),
     )
     return made if form == "table" else (plain if form == "plain" else markdown)(made)
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from govtool.answers.evidence import evidence_object
 from govtool.query.diff import Change, Difference
-from govtool.render.answer import evidence_object, places
+from govtool.render.answer import places
 from govtool.render.envelope import compact, envelope, json_lines
 from govtool.render.table import Column, Table, markdown, plain, to_csv
 from govtool.render.text import short, when

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from govtool.answers.evidence import step_object
+from govtool.answers.version import Version
 from govtool.names import split_name
-from govtool.render.answer import Version, step_object, tally
+from govtool.render.answer import closing, heading, tally
 from govtool.render.envelope import envelope, json_lines
 from govtool.render.table import Column, Table, markdown, plain, to_csv
 from govtool.render.text import count
@@ -90,11 +92,11 @@ def _task(task: Task) -> dict[str, object]:
 def _table(plan: ErasurePlan, version: Version, values: Sequence[str | None] | None) -> Table:
     told = {_NOUNS[action]: plan.count(action) for action in _NOUNS}
     parts = [count(len(plan.tasks), "dataset"), tally(told)]
-    closing = [version.closing(*parts)]
+    sentences = [closing(version, *parts)]
     lacking = sorted({rule for task in plan.tasks for rule in task.lacks})
     if lacking:
         number = sum(bool(task.lacks) for task in plan.tasks)
-        closing.append(f"{count(number, 'dataset')} without the retention that {', '.join(lacking)} wants")
+        sentences.append(f"{count(number, 'dataset')} without the retention that {', '.join(lacking)} wants")
     about = ", ".join(plan.subjects)
     if values is not None and any(values):
         about += f" = {', '.join(v or REDACTED for v in values)}"
@@ -120,8 +122,8 @@ def _table(plan: ErasurePlan, version: Version, values: Sequence[str | None] | N
             )
             for t in plan.tasks
         ],
-        heading=version.heading(about, "erasure plan"),
-        summary="\n".join(closing),
+        heading=heading(version, about, "erasure plan"),
+        summary="\n".join(sentences),
         row_styles=[_STYLES.get(t.action, "") for t in plan.tasks],
     )
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from govtool.answers.diagnostics import diagnostic_object
+from govtool.answers.evidence import step_object
+from govtool.answers.version import Version
 from govtool.model.fact import Fact
 from govtool.query.evidence import Step
 from govtool.query.explain import Definition, Explanation
 from govtool.query.select import few
-from govtool.render.answer import Version, step_object
+from govtool.render.answer import closing, heading
 from govtool.render.envelope import envelope, json_lines
 from govtool.render.errors import place_of
 from govtool.render.table import Column, Table, markdown, plain, to_csv
@@ -73,8 +75,8 @@ def render_many(
     made = Table(
         columns=_COLUMNS,
         rows=lines,
-        heading=version.heading(names, count(len(results) + left_off, "subject")),
-        summary=version.closing(count(len(results), "subject"), f"{', '.join(notes)} (--all)" if notes else ""),
+        heading=heading(version, names, count(len(results) + left_off, "subject")),
+        summary=closing(version, count(len(results), "subject"), f"{', '.join(notes)} (--all)" if notes else ""),
         row_styles=["bold" if row[0] in ("column", "dataset") else "" for row in lines],
     )
     return made if form == "table" else (plain if form == "plain" else markdown)(made)
@@ -115,8 +117,8 @@ def table(result: Explanation, version: Version, facts: Sequence[Fact] = ()) -> 
     return Table(
         columns=_COLUMNS,
         rows=_sections(result, facts),
-        heading=version.heading(result.subject, about),
-        summary=version.closing(_summary(result), left),
+        heading=heading(version, result.subject, about),
+        summary=closing(version, _summary(result), left),
     )
 
 

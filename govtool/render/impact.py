@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from govtool.answers.evidence import evidence_object
+from govtool.answers.version import Version
 from govtool.query.impact import Impacted, ImpactResult
-from govtool.render.answer import Version, already, evidence_object, places, tally, way
+from govtool.render.answer import already, closing, heading, places, tally, way
 from govtool.render.envelope import compact, envelope, json_lines
 from govtool.render.table import Column, Table, markdown, plain, to_csv
 from govtool.render.text import count
@@ -107,8 +109,8 @@ def table(result: ImpactResult, version: Version) -> Table:
     return Table(
         columns=tuple(titles if up else [Column("verdict"), *titles]),
         rows=rows,
-        heading=version.heading(result.subject, what),
-        summary=version.closing(_summary(result), _left_off(result)),
+        heading=heading(version, result.subject, what),
+        summary=closing(version, _summary(result), _left_off(result)),
         row_styles=() if up else [_STYLES.get(_verdict(entry), "") for entry in result.columns],
     )
 

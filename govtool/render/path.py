@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from govtool.answers.evidence import evidence_object, step_object
+from govtool.answers.version import Version
 from govtool.query.path import Hop, PathResult, Way
-from govtool.render.answer import Version, evidence_object, places, step_object
+from govtool.render.answer import closing, heading, places
 from govtool.render.envelope import compact, envelope, json_lines
 from govtool.render.table import Column, Table, markdown, plain, to_csv
 from govtool.render.text import count
@@ -77,8 +79,8 @@ def table(result: PathResult, version: Version) -> Table:
             Column("evidence", style="dim"),
         ),
         rows=rows,
-        heading=version.heading(f"{result.source} → {result.target}"),
-        summary=version.closing(_summary(result, version)),
+        heading=heading(version, f"{result.source} → {result.target}"),
+        summary=closing(version, _summary(result, version)),
     )
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from govtool.render.answer import Version, already, evidence_object, places, tally, way
+from govtool.answers.evidence import evidence_object
+from govtool.answers.version import Version
+from govtool.render.answer import already, closing, heading, places, tally, way
 from govtool.render.envelope import compact, envelope, json_lines
 from govtool.render.table import Column, Table, markdown, plain, to_csv
 from govtool.render.text import count
@@ -121,15 +123,15 @@ def _table(
     parts = [idle, told, f"{count(len(answer.datasets), 'dataset')}, {count(len(answer.jobs), 'file')}"]
     if left:
         parts.append(f"{count(left, 'more entry', 'more entries')} (--all)")
-    closing = [version.closing(*parts)]
+    sentences = [closing(version, *parts)]
     if answer.unused:
         names = ", ".join(answer.unused[:10]) + (
             f" and {len(answer.unused) - 10} more" if len(answer.unused) > 10 else ""
         )
-        closing.append(f"no longer used: {names}")
+        sentences.append(f"no longer used: {names}")
     if effect is not None and effect.ended:
         rules = ", ".join(dict.fromkeys(f.rule for f in effect.ended))
-        closing.append(
+        sentences.append(
             f"policies: {count(len(effect.ended), 'finding')} would end ({rules}), {effect.left:,} would stay"
         )
     return Table(
@@ -145,7 +147,7 @@ def _table(
             (a.verdict, name, str(a.hops) if a.hops else "", way(a.via), a.cause, places(a.evidence))
             for a, name in shown
         ],
-        heading=version.heading(about, f"what if: {action}"),
-        summary="\n".join(closing),
+        heading=heading(version, about, f"what if: {action}"),
+        summary="\n".join(sentences),
         row_styles=[_STYLES[a.verdict] for a, _ in shown],
     )
