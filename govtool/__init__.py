@@ -15,15 +15,47 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from govtool import errors
     from govtool.api.graph import Graph
+    from govtool.api.ingest import (
+        ingest_catalog,
+        ingest_dbt,
+        ingest_log,
+        ingest_openlineage,
+        ingest_prov,
+        ingest_spark,
+        ingest_sql,
+    )
+    from govtool.api.lineage import lineage
     from govtool.api.opening import init, open
 
 __version__ = "0.1.0"
 
-__all__ = ["Graph", "__version__", "errors", "init", "open"]
+__all__ = [
+    "Graph",
+    "__version__",
+    "errors",
+    "ingest_catalog",
+    "ingest_dbt",
+    "ingest_log",
+    "ingest_openlineage",
+    "ingest_prov",
+    "ingest_spark",
+    "ingest_sql",
+    "init",
+    "lineage",
+    "open",
+]
 
 _PLACES = {
     "Graph": "govtool.api.graph",
+    "ingest_catalog": "govtool.api.ingest",
+    "ingest_dbt": "govtool.api.ingest",
+    "ingest_log": "govtool.api.ingest",
+    "ingest_openlineage": "govtool.api.ingest",
+    "ingest_prov": "govtool.api.ingest",
+    "ingest_spark": "govtool.api.ingest",
+    "ingest_sql": "govtool.api.ingest",
     "init": "govtool.api.opening",
+    "lineage": "govtool.api.lineage",
     "open": "govtool.api.opening",
 }
 """The module of each name that is imported on first use."""

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from govtool.answers.coverage import Coverage
-from govtool.app.ingest import Asked, IngestResult, Said, extractor_digest, ingest_once
+from govtool.answers.ingest import IngestResult
+from govtool.app.ingest import Asked, Said, extractor_digest, ingest_once
 from govtool.app.sql import Progress, SourceText, file_name, root_of, source_name
 from govtool.errors import UsageError
 from govtool.model import Diagnostic

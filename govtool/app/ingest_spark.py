@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from govtool.answers.coverage import Coverage
-from govtool.app.ingest import DERIVATIONS_PER_FRAGMENT, Asked, IngestResult, Parts, Said, ingest_once, reader_digest
+from govtool.answers.ingest import IngestResult
+from govtool.app.ingest import DERIVATIONS_PER_FRAGMENT, Asked, Parts, Said, ingest_once, reader_digest
 from govtool.app.sql import Progress, SourceText, file_name, root_of, source_name
 from govtool.capture.spark.eventlog.gathered import Aside, Gathered, Seen
 from govtool.capture.spark.eventlog.spill import PARTS

@@ -138,18 +138,11 @@ def check(
 @contextmanager
 def _only(ui: Ui, paths: list[str], dialect: str | None, schema: list[Path] | None) -> Iterator[str]:
     """A store with some SQL alone."""
+    from govtool.app.requests import sql_request
     from govtool.app.throwaway import throwaway_store
-    from govtool.cli.sqlargs import build_request, show_diagnostics
+    from govtool.cli.sqlargs import show_diagnostics
 
-    request = build_request(
-        paths,
-        dialect=dialect,
-        schema=schema,
-        default_catalog=None,
-        default_schema=None,
-        relation_from=None,
-        var=None,
-    )
+    request = sql_request(paths, dialect=dialect, schema=schema)
     with throwaway_store(request) as (uri, result):
         show_diagnostics(ui, result.diagnostics, result.text)
         ui.mark("read the SQL")

@@ -11,7 +11,7 @@ from govtool.render.table import Column, Table, markdown, plain, to_csv
 from govtool.render.text import count, percent, size, when
 
 if TYPE_CHECKING:
-    from govtool.app.ingest import IngestResult
+    from govtool.answers.ingest import IngestResult
     from govtool.store import Commit, FragmentRef
 
 FORMATS = ("table", "plain", "json", "jsonl", "csv", "markdown")

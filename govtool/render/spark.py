@@ -9,7 +9,7 @@ from govtool.answers.coverage import sentence
 from govtool.render.text import count
 
 if TYPE_CHECKING:
-    from govtool.app.ingest import IngestResult
+    from govtool.answers.ingest import IngestResult
 
 
 def spark_summary(result: IngestResult) -> str:
