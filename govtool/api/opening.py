@@ -36,7 +36,7 @@ def open(
     from govtool.app.project import commit_at, read_store
 
     reader = read_store(None if store is None else os.fspath(store))
-    return Graph(reader, commit_at(reader, ref, branch), progress)
+    return Graph(reader, commit_at(reader, ref, branch), branch, progress)
 
 
 def init(store: str | Path | None = None) -> str:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from govtool.answers.version import Version
+from govtool.app.governance import Governance
 
 if TYPE_CHECKING:
     from govtool.app.index import Progress
@@ -22,6 +23,7 @@ class Snapshot:
     version: Version
     store: Reader
     commit: Commit
+    governance: Governance = field(compare=False, repr=False)
 
 
 def open_snapshot(
@@ -48,4 +50,5 @@ def open_snapshot(
 
         known = chosen_evidence(store, commit, evidence)
     index = open_index(store, commit, progress, evidence=known)
-    return Snapshot(index, Version(store.uri, commit, total_coverage(store, commit)), store, commit)
+    version = Version(store.uri, commit, total_coverage(store, commit))
+    return Snapshot(index, version, store, commit, Governance(index, store, commit))
