@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from govtool.answers.coverage import Counts, sentence
-from govtool.answers.diagnostics import diagnostic_object
-from govtool.render.envelope import compact, envelope, json_lines
+from govtool.render.envelope import compact, json_lines
 from govtool.render.errors import place_of
-from govtool.render.table import Column, Table, markdown, plain, to_csv
+from govtool.render.rows import answer_csv
+from govtool.render.table import Column, Table, markdown, plain
 from govtool.render.text import percent
 
 if TYPE_CHECKING:
     from govtool.answers.coverage import CoverageReport, Reason
+    from govtool.answers.coverage_report import CoverageAnswer
 
 COSTLIEST = 10
 """Reasons that are shown."""
@@ -23,33 +23,16 @@ COSTLIEST = 10
 FORMATS = ("table", "plain", "json", "jsonl", "csv", "markdown")
 
 
-def render(form: str, report: CoverageReport, header: dict[str, object]) -> Table | Iterable[str]:
-    """One of ``FORMATS``; ``header`` are the keys that say which store and commit this is."""
+def render(form: str, answer: CoverageAnswer) -> Table | Iterable[str]:
+    """One of ``FORMATS``."""
     if form in ("table", "plain", "markdown"):
-        made = table(report)
+        made = table(answer.report)
         return made if form == "table" else (plain if form == "plain" else markdown)(made)
     if form == "csv":
-        return to_csv(
-            ("source", "dialect", "files", *report.total.counts()),
-            [(s.source, s.dialect, s.files, *s.coverage.counts().values()) for s in report.sources],
-        )
-    sources: list[dict[str, object]] = [
-        {"source": s.source, "dialect": s.dialect, "files": s.files, **s.coverage.counts()} for s in report.sources
-    ]
+        return answer_csv(answer)
     if form == "jsonl":
-        return (compact(source) for source in sources)
-    return json_lines(
-        envelope(
-            "coverage/1",
-            {
-                **header,
-                "sources": sources,
-                "coverage": report.total.counts(),
-                "reasons": [asdict(reason) for reason in report.reasons],
-                "diagnostics": [{"source": source, **diagnostic_object(d)} for source, d in report.diagnostics],
-            },
-        )
-    )
+        return (compact(source) for source in answer.sources())
+    return json_lines(answer.to_dict())
 
 
 def table(report: CoverageReport) -> Table:
