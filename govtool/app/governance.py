@@ -10,14 +10,13 @@ import hashlib
 import threading
 from collections.abc import Sequence
 from datetime import date
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from govtool.answers.labels import Labels, Owners
 from govtool.errors import UsageError
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from govtool.graph.index import Index
     from govtool.policy.check import Governed
     from govtool.policy.load import PolicySet
@@ -129,6 +128,10 @@ class Governance:
         return GovernedLabels(self._govern(*found, day))
 
     def _loaded_if_any(self, wanted: Sequence[str] | None) -> tuple[str, PolicySet] | None:
+        from govtool.app.policy import FOLDER
+
+        if not wanted and not Path(FOLDER).exists():
+            return None  # without importing what reads policies, which costs more than a small question
         try:
             return self._loaded(wanted)
         except UsageError as error:

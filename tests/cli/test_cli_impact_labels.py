@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 
 import pytest
 from answers import check
@@ -176,7 +178,8 @@ def test_diagnostics_are_those_of_the_statements_given_as_evidence(warehouse):
 def test_csv_and_rows_end_with_classes_and_owner(warehouse):
     header, *rows = warehouse(*DROP, "-f", "csv", "--policy", "own.yml").out.splitlines()
     assert header == "verdict,column,dataset,kinds,hops,via,evidence,classes,owner"
-    assert [row for row in rows if row.startswith("breaks,mart.audience.code,")][0].endswith(",coded,growth")
+    (code,) = (row for row in rows if row.startswith("breaks,mart.audience.code,"))
+    assert code.endswith(",coded,growth")
 
 
 def test_classes_that_could_not_be_decided_are_possible(ingested, project):
@@ -191,3 +194,13 @@ def test_classes_that_could_not_be_decided_are_possible(ingested, project):
     unknown = {one["column"] for one in listed if one["mode"] == "unknown"}
     possible = {name for name, entry in found.items() if "personal.email" in entry.get("possible_classes", ())}
     assert {name for name in found if not found[name].get("rows")} & unknown == possible
+
+
+def test_without_policies_nothing_that_reads_or_applies_them_is_imported(warehouse):
+    assert warehouse(*DROP).code == 0  # the index and the owners are in the cache from now on
+    code = (
+        "import sys; from govtool.cli.main import main; main(sys.argv[1:]); "
+        "print('LOADED', *({'numpy', 'pyarrow', 'yaml', 'govtool.policy.load', 'govtool.policy.check'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code, *DROP], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "LOADED"
