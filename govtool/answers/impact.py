@@ -12,6 +12,7 @@ from govtool.answers.evidence import evidence_object
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from contextlib import AbstractContextManager
 
     from govtool.answers.labels import Labels
     from govtool.graph.index import Index
@@ -44,19 +45,22 @@ class ImpactAnswer(GraphAnswer):
     """The owner of their datasets; None if nobody is known, or they have several."""
     _index: Index = field(repr=False, compare=False)
     _labels: Labels = field(repr=False, compare=False)
+    _guard: AbstractContextManager[object] = field(repr=False, compare=False)
 
     @property
     def entries(self) -> tuple[Impacted, ...]:
         """The entries of a table for people: the rows of a dataset are one, and stand for its columns."""
-        return tuple(self._labelled(self.result.columns))
+        with self._guard:
+            return tuple(self._labelled(self.result.columns))
 
     @property
     def columns(self) -> tuple[Impacted, ...]:
         """One entry a column: those that only the rows of their dataset bring in have their own, too."""
         from govtool.query.impact import expand
 
-        order = sorted(expand(self._index, self.result), key=_order)
-        return tuple(self._labelled(order))
+        with self._guard:
+            order = sorted(expand(self._index, self.result), key=_order)
+            return tuple(self._labelled(order))
 
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:

@@ -79,21 +79,24 @@ class OpenedVersion:
         """Put a question; once more if it failed on an index of the cache that turns out to be damaged."""
         snapshot = self.snapshot(evidence)
         try:
-            return question(snapshot)
+            with snapshot.guard:
+                return question(snapshot)
         except Exception:
             if not self._reopened(snapshot, evidence):
                 raise
-        return question(self.snapshot(evidence))
+        snapshot = self.snapshot(evidence)
+        with snapshot.guard:
+            return question(snapshot)
 
     def _reopened(self, used: Snapshot, evidence: Texts) -> bool:
         """Whether another index takes the place of the one that was used: that was damaged, and is discarded."""
-        from govtool.app.index import damaged_since
+        from govtool.app.index import discard_damaged
 
         key = tuple(texts(evidence))
         with self._lock:
             if self._snapshots.get(key) is not used:  # another thread has met the same damage
                 return True
-            if not damaged_since():
+            if not discard_damaged(used.store, used.commit, used.evidence):
                 return False
-            self._snapshots.clear()
+            del self._snapshots[key]
             return True

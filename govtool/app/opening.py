@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -23,7 +25,12 @@ class Snapshot:
     version: Version
     store: Reader
     commit: Commit
+    evidence: tuple[str, ...]
+    """How what is in the index is known; empty for everything."""
     governance: Governance = field(compare=False, repr=False)
+    guard: AbstractContextManager[object] = field(compare=False, repr=False)
+    """Held while the index is read. An index that is read page by page from a remote store changes as it is read, so
+    it serves one thread at a time; any other is only ever read, and needs no guard."""
 
 
 def open_snapshot(
@@ -51,4 +58,5 @@ def open_snapshot(
         known = chosen_evidence(store, commit, evidence)
     index = open_index(store, commit, progress, evidence=known)
     version = Version(store.uri, commit, total_coverage(store, commit))
-    return Snapshot(index, version, store, commit, Governance(index, store, commit))
+    guard: AbstractContextManager[object] = threading.RLock() if index.is_paged else nullcontext()
+    return Snapshot(index, version, store, commit, known, Governance(index, store, commit), guard)

@@ -135,6 +135,7 @@ def impact_answer(
         subject_owner=owners.pop() if len(owners) == 1 else None,
         _index=index,
         _labels=labels,
+        _guard=snapshot.guard,
     )
 
 
