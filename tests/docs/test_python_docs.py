@@ -76,7 +76,12 @@ CANNOT_RUN: Mapping[tuple[str, str], str] = {
 """Questions and blocks that cannot run here, by page and beginning, with the reason. This list may only shrink."""
 MOST_THAT_CANNOT_RUN = 4
 
-FEWEST: Mapping[str, tuple[int, int]] = {"README.md": (2, 1), "docs/policies.md": (3, 0), "docs/python.md": (0, 27)}
+FEWEST: Mapping[str, tuple[int, int]] = {
+    "README.md": (2, 1),
+    "docs/policies.md": (3, 0),
+    "docs/python.md": (0, 29),
+    "docs/runs.md": (4, 0),
+}
 """Questions that are found, at the least: in console blocks, and in Python blocks."""
 
 _BLOCK = re.compile(r"^```(python|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
