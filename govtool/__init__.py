@@ -1,7 +1,77 @@
-"""govtool: data-governance impact analysis on one versioned provenance graph."""
+"""govtool: data-governance impact analysis on one versioned provenance graph.
+
+    >>> import govtool
+    >>> graph = govtool.open()                                            # doctest: +SKIP
+    >>> graph.impact("crm.users.email", change="drop").to_pandas()        # doctest: +SKIP
+
+Names are imported when they are first used, so that ``import govtool`` costs nothing.
+"""
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from govtool import errors
+    from govtool.api.graph import Graph
+    from govtool.api.ingest import (
+        ingest_catalog,
+        ingest_dbt,
+        ingest_log,
+        ingest_openlineage,
+        ingest_prov,
+        ingest_spark,
+        ingest_sql,
+    )
+    from govtool.api.lineage import lineage
+    from govtool.api.opening import init, open
+
 __version__ = "0.1.0"
 
-__all__ = ["__version__"]
+__all__ = [
+    "Graph",
+    "__version__",
+    "errors",
+    "ingest_catalog",
+    "ingest_dbt",
+    "ingest_log",
+    "ingest_openlineage",
+    "ingest_prov",
+    "ingest_spark",
+    "ingest_sql",
+    "init",
+    "lineage",
+    "open",
+]
+
+_PLACES = {
+    "Graph": "govtool.api.graph",
+    "ingest_catalog": "govtool.api.ingest",
+    "ingest_dbt": "govtool.api.ingest",
+    "ingest_log": "govtool.api.ingest",
+    "ingest_openlineage": "govtool.api.ingest",
+    "ingest_prov": "govtool.api.ingest",
+    "ingest_spark": "govtool.api.ingest",
+    "ingest_sql": "govtool.api.ingest",
+    "init": "govtool.api.opening",
+    "lineage": "govtool.api.lineage",
+    "open": "govtool.api.opening",
+}
+"""The module of each name that is imported on first use."""
+
+
+def __getattr__(name: str) -> object:
+    """Import a public name on first use (PEP 562)."""
+    if name == "errors":
+        return import_module("govtool.errors")
+    if name not in _PLACES:
+        raise AttributeError(f"module 'govtool' has no attribute {name!r}")
+    value = getattr(import_module(_PLACES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """The public names."""
+    return sorted({*globals(), *__all__})

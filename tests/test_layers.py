@@ -17,6 +17,7 @@ LAYERS = {
     "clock": 0,
     "config": 0,
     "form": 0,
+    "wording": 0,
     "model": 1,
     "arrays": 1,
     "graph": 2,
@@ -24,11 +25,13 @@ LAYERS = {
     "store": 3,
     "query": 4,
     "policy": 4,
-    "app": 5,
-    "render": 6,
-    "cli": 7,
-    "spark": 7,
-    "__main__": 8,
+    "answers": 5,
+    "app": 6,
+    "api": 7,
+    "render": 7,
+    "cli": 8,
+    "spark": 8,
+    "__main__": 9,
     "spark.live": 0,  # runs inside of jobs, beside nothing of govtool but itself
 }
 NEVER = {

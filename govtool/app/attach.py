@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from govtool.app.run import IDENTIFIED, commit_captured, read_captured, repository_state
 
 if TYPE_CHECKING:
-    from govtool.app.ingest import IngestResult
+    from govtool.answers.ingest import IngestResult
 
 _WAIT = 60.0
 

@@ -1,8 +1,8 @@
 """The batch protocol: JSON lines in, JSON lines out, one process for a whole stream.
 
 In: ``{id, dialect, sql, schema: {table: [columns]} | {table: {column: type}} | null, default_db?, default_schema?}``.
-Out: the object of ``govtool.app.lineage.to_object``, one line an input, in the order of arrival, whatever the input is.
-Each line stands alone; nothing is remembered between lines. Blank lines are not inputs.
+Out: the object of ``govtool.answers.lineage.to_object``, one line an input, in the order of arrival, whatever the input
+is. Each line stands alone; nothing is remembered between lines. Blank lines are not inputs.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import IO, TYPE_CHECKING, NamedTuple, NoReturn
 
-from govtool.app.lineage import Lineage, summarise, to_object
+from govtool.answers.lineage import Lineage, to_object
+from govtool.app.lineage import summarise
 from govtool.app.sql import check_dialect
 from govtool.errors import GovtoolError, UsageError
 from govtool.model import Diagnostic

@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from govtool.answers.compare_oracle import OracleAnswer
 from govtool.errors import EvidenceError, UnknownNameError
-from govtool.query.agreement import Agreement, compare
+from govtool.query.agreement import compare
 
 if TYPE_CHECKING:
-    from govtool.capture.oracle import Export
+    from govtool.answers.version import Version
     from govtool.graph.index import Index
 
 
-@dataclass(frozen=True, slots=True)
-class OracleComparison:
-    """What the exports hold, and how far the graph agrees."""
-
-    export: Export
-    agreement: Agreement
-
-
-def compare_oracle(index: Index, files: Sequence[Path], form: str = "auto") -> OracleComparison:
+def compare_oracle(
+    index: Index, version: Version, files: Sequence[Path], form: str = "auto", *, differences: bool = False
+) -> OracleAnswer:
     """Read exports and compare.
 
     Raises:
@@ -45,4 +39,4 @@ def compare_oracle(index: Index, files: Sequence[Path], form: str = "auto") -> O
             code="evidence.nothing-common",
             hint=f"the exports write {known}; does the graph name them otherwise? govtool ls",
         )
-    return OracleComparison(export, agreement)
+    return OracleAnswer(version, export, agreement, differences)

@@ -15,111 +15,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from govtool.answers.coverage import Coverage, CoverageReport, Reason, SourceCoverage
 from govtool.errors import GovtoolError
 from govtool.model import Diagnostic
 from govtool.model.parquet import read_parquet
 
 if TYPE_CHECKING:
-    from govtool.capture.sql.extract import Extraction, Shortfall
+    from govtool.capture.sql.extract import Shortfall
     from govtool.store import Commit, Fragment, Reader
 
 COVERAGE_TABLE = "coverage"
 REASONS_TABLE = "reasons"
 DIAGNOSTICS_TABLE = "diagnostics"
 
-_UNREAD = ("unreadable", "not-sql")
 _REASONS = 100
 """Reasons of a source that are kept."""
 _NEAR = re.compile(r" near (['\"]).*\1\Z", re.DOTALL)
-
-
-@dataclass(frozen=True, slots=True)
-class Coverage:
-    """Counts of statements. Those that carry no lineage (SET, GRANT …) are ``ignored`` and not part of the rest."""
-
-    statements: int = 0
-    understood: int = 0
-    partial: int = 0
-    opaque: int = 0
-    ignored: int = 0
-    runs_understood: int = 0
-    runs_partial: int = 0
-    runs_opaque: int = 0
-    """The same by weight: how often a log says that they were run; of files, once a statement."""
-    unread: int = 0
-    """Files of which nothing is known: gone, binary, unreadable, too large."""
-
-    @classmethod
-    def of(cls, extraction: Extraction) -> Coverage:
-        """The counts of an extraction."""
-        return cls(
-            statements=extraction.statements,
-            understood=extraction.understood,
-            partial=extraction.partial,
-            opaque=extraction.opaque,
-            ignored=extraction.ignored,
-            runs_understood=extraction.runs.get("understood", 0),
-            runs_partial=extraction.runs.get("partial", 0),
-            runs_opaque=extraction.runs.get("opaque", 0),
-            unread=sum(d.code in _UNREAD and d.severity == "error" for d in extraction.diagnostics),
-        )
-
-    @property
-    def relevant(self) -> int:
-        """Statements that carry lineage, understood or not."""
-        return self.understood + self.partial + self.opaque
-
-    @property
-    def runs(self) -> int:
-        """Runs of the relevant statements."""
-        return self.runs_understood + self.runs_partial + self.runs_opaque
-
-    def share(self) -> float:
-        """Understood statements among the relevant ones and files not read, 0 to 1; 1 where there are none."""
-        return self.understood / (self.relevant + self.unread) if self.relevant + self.unread else 1.0
-
-    def counts(self) -> dict[str, int]:
-        """The counts by name, as in JSON answers."""
-        return {
-            "statements": self.statements,
-            "understood": self.understood,
-            "partial": self.partial,
-            "opaque": self.opaque,
-            "ignored": self.ignored,
-            "runs_understood": self.runs_understood,
-            "runs_partial": self.runs_partial,
-            "runs_opaque": self.runs_opaque,
-            "unread": self.unread,
-        }
-
-    def __add__(self, other: Coverage) -> Coverage:
-        """The counts of both."""
-        return Coverage(
-            self.statements + other.statements,
-            self.understood + other.understood,
-            self.partial + other.partial,
-            self.opaque + other.opaque,
-            self.ignored + other.ignored,
-            self.runs_understood + other.runs_understood,
-            self.runs_partial + other.runs_partial,
-            self.runs_opaque + other.runs_opaque,
-            self.unread + other.unread,
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Reason:
-    """Why statements were not fully understood, and what it costs."""
-
-    source: str
-    code: str
-    message: str
-    statements: int
-    runs: int
-    """How often they were run."""
-    file: str | None
-    line: int | None
-    """Of one of them."""
 
 
 @dataclass(slots=True)
@@ -177,32 +88,6 @@ def reasons_of(source: str, shortfalls: Iterable[Shortfall]) -> tuple[Reason, ..
 
 def _cost(reason: Reason) -> tuple[object, ...]:
     return (-reason.runs, -reason.statements, reason.source, reason.code, reason.message)
-
-
-@dataclass(frozen=True, slots=True)
-class SourceCoverage:
-    """The counts of one source."""
-
-    source: str
-    dialect: str
-    files: int
-    coverage: Coverage
-
-
-@dataclass(frozen=True, slots=True)
-class CoverageReport:
-    """The counts of every live source of a commit and, where asked for, what was not understood."""
-
-    sources: tuple[SourceCoverage, ...]
-    diagnostics: tuple[tuple[str, Diagnostic], ...] = ()
-    """Pairs of source and diagnostic."""
-    reasons: tuple[Reason, ...] = ()
-    """Costliest first."""
-
-    @property
-    def total(self) -> Coverage:
-        """The sum over all sources."""
-        return sum((entry.coverage for entry in self.sources), Coverage())
 
 
 def coverage_fragments(

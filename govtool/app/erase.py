@@ -10,6 +10,9 @@ from govtool.errors import UsageError
 if TYPE_CHECKING:
     from datetime import date
 
+    from govtool.answers.erase import ErasePlanAnswer
+    from govtool.app.opening import Snapshot
+    from govtool.app.questions import Rules
     from govtool.app.selection import Selector
     from govtool.policy.erasure import ErasurePlan
 
@@ -76,3 +79,34 @@ def plan(selector: Selector, asked: Sequence[Asked], also: Sequence[str], within
         nodes.append(subject.node)
     more = selector.columns(also, "--key")
     return erasure_plan(selector.known, nodes, today, also=more, within=within)
+
+
+def erase_answer(
+    snapshot: Snapshot,
+    subject: Sequence[str],
+    rules: Rules,
+    *,
+    key: Sequence[str],
+    within: str,
+    show_values: bool,
+) -> ErasePlanAnswer:
+    """The plan for the erasure of a data subject, with policies or without.
+
+    Args:
+        snapshot: The version of the graph.
+        subject: ``COLUMN`` or ``COLUMN=VALUE``, each.
+        rules: Policies, and the day on which declarations are judged.
+        key: Selectors of further columns with the same identifier.
+        within: The time there is, as a duration.
+        show_values: Whether the answer repeats the values, which are personal data.
+
+    Raises:
+        UsageError: A subject is a dataset or is none, ``within`` is no duration, or policies are mistaken.
+        UnknownNameError: There is no such column.
+    """
+    from govtool.answers.erase import ErasePlanAnswer
+    from govtool.app.questions import selector
+
+    named = [parse_subject(text) for text in subject]
+    found = plan(selector(snapshot, rules), named, key, within, rules.day)
+    return ErasePlanAnswer(snapshot.version, found, tuple(one.value for one in named) if show_values else None)

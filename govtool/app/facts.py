@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import contextlib
+import json
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
+from govtool.errors import GovtoolError
 from govtool.model.fact import FACTS, Fact, decode_facts
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from govtool.store import Commit, Reader
+
+OWNERS_FILE = "owners.json"
+"""The file of the local cache that holds the owners of datasets."""
 
 
 def read_facts(store: Reader, commit: Commit, dataset: str | None = None) -> tuple[Fact, ...]:
@@ -30,3 +38,53 @@ def facts_by_dataset(store: Reader, commit: Commit, datasets: Collection[str]) -
         if fact.dataset in datasets:
             found.setdefault(fact.dataset, []).append(fact)
     return found
+
+
+def dataset_owners(store: Reader, commit: Commit) -> dict[str, str]:
+    """The owners of datasets that are recorded as facts, kept in the local cache: answers show them.
+
+    Raises:
+        StoreError: a fragment cannot be read.
+        IntegrityError: a fragment is not what was written.
+    """
+    from govtool.store import cache
+
+    directory = owners_dir(store, commit)
+    if cache.lookup(directory):
+        try:
+            found = json.loads((directory / OWNERS_FILE).read_text(encoding="utf-8"))
+            return {str(dataset): str(owner) for dataset, owner in found.items()}
+        except (OSError, ValueError, AttributeError):  # evicted meanwhile, or damaged: the store knows
+            return _read_owners(store, commit)
+    owners = _read_owners(store, commit)
+    keep_owners(store, commit, owners)
+    return owners
+
+
+def keep_owners(store: Reader, commit: Commit, owners: Mapping[str, str]) -> None:
+    """Put the owners of datasets into the local cache; a cache that cannot be written is left alone."""
+    from govtool.store import cache
+
+    text = json.dumps(owners, sort_keys=True)
+    with contextlib.suppress(GovtoolError):
+        cache.publish(owners_dir(store, commit), lambda at: _write(at / OWNERS_FILE, text))
+
+
+def owners_dir(store: Reader, commit: Commit) -> Path:
+    """Where the local cache keeps the owners of a commit's datasets, in ``owners.json``."""
+    from govtool.store import cache
+
+    return cache.cache_dir(store.cache_id, f"{commit.id}-owners")
+
+
+def _read_owners(store: Reader, commit: Commit) -> dict[str, str]:
+    """The first owner of each dataset in the order of the facts, as ``govtool.policy.places`` takes them."""
+    owners: dict[str, str] = {}
+    for fact in read_facts(store, commit):
+        if fact.column is None and fact.name in ("owner", "meta.owner"):
+            owners.setdefault(fact.dataset, fact.value)
+    return owners
+
+
+def _write(file: Path, text: str) -> None:
+    file.write_text(text, encoding="utf-8")

@@ -8,6 +8,7 @@ array; then a command asks `damaged_since` and starts again with a new index.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import mmap
 import os
@@ -141,15 +142,33 @@ def damaged_since() -> bool:
     """
     found = False
     while _opened.cached:
-        directory = _opened.cached.pop()
-        try:
-            layout.verify(_mapped(directory / layout.FILE))
-        except (IntegrityError, FormatError, ValueError):
-            _discard(directory)
-            found = True
-        except OSError:
-            continue  # evicted meanwhile
+        found |= _discarded_if_damaged(_opened.cached.pop())
     return found
+
+
+def discard_damaged(store: Reader, commit: Commit, evidence: Iterable[str] = ()) -> bool:
+    """Whether the cached index of one commit is damaged, all of it compared; it is discarded then.
+
+    Args:
+        store: Where the commit is.
+        commit: The commit.
+        evidence: As for ``open_index``.
+    """
+    directory = _directory(store, commit, tuple(sorted(set(evidence))))
+    with contextlib.suppress(ValueError):
+        _opened.cached.remove(directory)  # compared here: `damaged_since` need not do it again
+    return _discarded_if_damaged(directory)
+
+
+def _discarded_if_damaged(directory: Path) -> bool:
+    try:
+        layout.verify(_mapped(directory / layout.FILE))
+    except (IntegrityError, FormatError, ValueError):
+        _discard(directory)
+        return True
+    except OSError:
+        return False  # never kept, or evicted meanwhile
+    return False
 
 
 def damaged_indexes() -> list[Path]:
@@ -171,8 +190,6 @@ def _is_verified(directory: Path) -> bool:
 
 def _note_verified(directory: Path) -> None:
     """Note which file was compared. In a cache that cannot be written it is compared each time."""
-    import contextlib
-
     with contextlib.suppress(OSError):
         building = directory / f".{VERIFIED}-{os.getpid()}"
         building.write_text(_identity(directory), "ascii")

@@ -15,8 +15,10 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING, Any
 
+from govtool.answers.coverage import Coverage
+from govtool.answers.ingest import IngestResult
 from govtool.app.aliases import Aliases, configured
-from govtool.app.coverage import Coverage, Reason, coverage_fragments, read_coverage, reasons_of
+from govtool.app.coverage import coverage_fragments, read_coverage, reasons_of
 from govtool.app.reader_digest import reader_digest
 from govtool.app.sql import (
     Progress,
@@ -39,30 +41,10 @@ from govtool.store.names import DEFAULT_BRANCH
 if TYPE_CHECKING:
     from govtool.capture.sql.extract import Options, Shortfall
     from govtool.capture.sql.files import Script
-    from govtool.store import Commit, CommitResult, Store
+    from govtool.store import CommitResult, Store
 
 DERIVATIONS_PER_FRAGMENT = 512
 """The target size of a fragment; the number of buckets is the power of two that comes nearest from above."""
-
-
-@dataclass(frozen=True, slots=True)
-class IngestResult:
-    """What an ingest did."""
-
-    commit: Commit
-    created: bool
-    """False: the store already held exactly this."""
-    source: str
-    files: int
-    coverage: Coverage
-    diagnostics: tuple[Diagnostic, ...]
-    text: SourceText
-    shortfalls: tuple[Shortfall, ...] = ()
-    """Statements that were not fully understood; empty if nothing was read, as all was known."""
-    counts: Mapping[str, Any] = field(default_factory=dict)
-    """What else was counted: records of a log, executions of Spark; empty if nothing was read."""
-    reasons: tuple[Reason, ...] = ()
-    """Of a log: what cost most of the coverage."""
 
 
 def ingest_sql(
@@ -202,6 +184,7 @@ def ingest_once(
         asked.text,
         said.shortfalls,
         said.counts,
+        reasons_of(said.source, said.shortfalls),
     )
 
 

@@ -8,8 +8,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from govtool.app.coverage import Coverage
-from govtool.app.ingest import Asked, IngestResult, Said, ingest_once
+from govtool.answers.coverage import Coverage
+from govtool.answers.ingest import IngestResult
+from govtool.app.ingest import Asked, Said, ingest_once
 from govtool.app.reader_digest import reader_digest
 from govtool.app.sql import Progress, SourceText, SqlRequest, check_dialect, root_of, scripts
 from govtool.errors import UsageError

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from govtool.app.coverage import Coverage
-from govtool.app.ingest import Asked, IngestResult, Said, ingest_once
+from govtool.answers.coverage import Coverage
+from govtool.answers.ingest import IngestResult
+from govtool.app.ingest import Asked, Said, ingest_once
 from govtool.app.reader_digest import reader_digest
 from govtool.app.sql import Progress, SourceText, check_dialect
 from govtool.model import HIDDEN, ROWS, ColumnRef, Derivation, Diagnostic, Edge, EdgeKind, OutputColumn, Statement

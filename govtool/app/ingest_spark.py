@@ -13,8 +13,9 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from govtool.app.coverage import Coverage
-from govtool.app.ingest import DERIVATIONS_PER_FRAGMENT, Asked, IngestResult, Parts, Said, ingest_once
+from govtool.answers.coverage import Coverage
+from govtool.answers.ingest import IngestResult
+from govtool.app.ingest import DERIVATIONS_PER_FRAGMENT, Asked, Parts, Said, ingest_once
 from govtool.app.reader_digest import reader_digest
 from govtool.app.sql import Progress, SourceText, file_name, root_of, source_name
 from govtool.capture.spark.eventlog.gathered import Aside, Gathered, Seen

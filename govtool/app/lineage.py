@@ -8,11 +8,11 @@ below a column count as the column; temporary tables that something reads are pa
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from typing import IO, NamedTuple
+from dataclasses import replace
+from typing import IO
 
-from govtool.app.coverage import Coverage
-from govtool.app.diagnostics import diagnostic_object
+from govtool.answers.coverage import Coverage
+from govtool.answers.lineage import Lineage, LineageAnswer, LineageEdge
 from govtool.app.sql import (
     Progress,
     SourceText,
@@ -41,38 +41,7 @@ from govtool.names import DEFAULT_NAMESPACE
 QUERY_TARGET = ""
 """The name of a bare SELECT's result, so that its columns read ``.name``."""
 
-SEMANTICS = ("precise", "lineagex")
-
 _NOT_WRITTEN = frozenset({"drop"})
-
-
-class LineageEdge(NamedTuple):
-    """A source column and what it reaches: a column, or with ``dataset.*`` the rows of a relation."""
-
-    source: str
-    target: str
-    kinds: tuple[str, ...]
-    """Labels of ``EdgeKind``, strongest first."""
-
-
-@dataclass(frozen=True, slots=True)
-class Lineage:
-    """The lineage of one unit of SQL: a file, or the ``sql`` of one batch line."""
-
-    id: object
-    edges: tuple[LineageEdge, ...] = ()
-    """Contributed, sorted by target and source."""
-    referenced: tuple[LineageEdge, ...] = ()
-    """Sources that shape the rows of a target (``dataset.*``), sorted likewise."""
-    columns: Mapping[str, tuple[str, ...]] | None = None
-    """The columns of each written relation in their order."""
-    sources: tuple[str, ...] = ()
-    targets: tuple[str, ...] = ()
-    diagnostics: tuple[Diagnostic, ...] = ()
-    unclear: tuple[LineageEdge, ...] = ()
-    """What may reach a column, and why it is not known whether it does: the kind is the reason (``ambiguous`` …)."""
-    error: Diagnostic | None = None
-    """The first thing of which nothing was understood."""
 
 
 def summarise(
@@ -142,23 +111,13 @@ def summarise(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class LineageResult:
-    """The lineage of files: one ``Lineage`` a file, and the figures of the whole."""
-
-    results: tuple[Lineage, ...]
-    coverage: Coverage
-    diagnostics: tuple[Diagnostic, ...]
-    text: SourceText
-
-
 def lineage_of(
     request: SqlRequest,
     *,
     semantics: str = "precise",
     stdin: IO[bytes] | None = None,
     progress: Progress | None = None,
-) -> LineageResult:
+) -> LineageAnswer:
     """Read SQL, resolve all of it together, and answer for each file.
 
     Raises:
@@ -189,25 +148,7 @@ def lineage_of(
     texts = {item.file: item.text for item in found if not isinstance(item, Diagnostic) and item.file == "<stdin>"}
     assumed = schema_diagnostics(settings) + unmatched_relations(found, settings)
     diagnostics = assumed + extraction.diagnostics
-    return LineageResult(tuple(results), Coverage.of(extraction), diagnostics, SourceText(root, texts))
-
-
-def to_object(lineage: Lineage, *, with_files: bool = False) -> dict[str, object]:
-    """The JSON value of one answer: the output line of the batch protocol."""
-    referenced: dict[str, list[str]] = {}
-    for edge in lineage.referenced:
-        referenced.setdefault(edge.target[: -len(ROWS) - 1], []).append(edge.source)
-    error = lineage.error
-    return {
-        "id": lineage.id,
-        "edges": [[edge.source, edge.target] for edge in lineage.edges],
-        "kinds": [list(edge.kinds) for edge in lineage.edges],
-        "referenced": {target: sorted(set(sources)) for target, sources in sorted(referenced.items())},
-        "columns": {target: list(names) for target, names in (lineage.columns or {}).items()},
-        "tables": {"sources": list(lineage.sources), "targets": list(lineage.targets)},
-        "diagnostics": [diagnostic_object(d, with_file=with_files) for d in lineage.diagnostics],
-        "error": error and {"code": error.code, "message": error.message, "line": error.line, "column": error.column},
-    }
+    return LineageAnswer(tuple(results), Coverage.of(extraction), diagnostics, SourceText(root, texts))
 
 
 def column_of(path: str) -> str:

@@ -14,8 +14,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from govtool.app.coverage import Coverage
-from govtool.app.ingest import Asked, IngestResult, Said, ingest_once
+from govtool.answers.coverage import Coverage
+from govtool.answers.ingest import IngestResult
+from govtool.app.ingest import Asked, Said, ingest_once
 from govtool.app.reader_digest import reader_digest
 from govtool.app.sql import Progress, SourceText, check_dialect, file_name, root_of, source_name
 from govtool.errors import UsageError

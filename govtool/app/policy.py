@@ -13,7 +13,6 @@ from govtool.errors import UnknownNameError, UsageError
 
 if TYPE_CHECKING:
     from govtool.graph.index import Index
-    from govtool.policy.check import CheckResult
     from govtool.policy.finding import Remark
     from govtool.policy.load import Placed, PolicySet
     from govtool.policy.model import PolicyTest
@@ -201,13 +200,3 @@ def lint(policies: PolicySet, index: Index | None, today: date, said: Iterable[S
 def _number(place: str) -> int:
     line = place.rpartition(":")[2]
     return int(line) if line.isdigit() else 0
-
-
-def failing(result: CheckResult, fail_on: str, *, strict: bool) -> bool:
-    """Whether a check's outcome is at or above a severity: ``error``, ``warning``, ``note`` or ``none``."""
-    levels = ("error", "warning", "note")
-    if fail_on == "none":
-        return False
-    counted = levels[: levels.index(fail_on) + 1]
-    verdicts = ("violated", "unknown") if strict else ("violated",)
-    return any(f.verdict.label in verdicts and f.severity in counted and not f.accepted for f in result.findings)

@@ -56,6 +56,7 @@ def publish_index(store: Store, commit: Commit, index: Index, progress: Progress
         StoreError: it cannot be written. What was written already is not seen, and gc removes it.
     """
     from govtool.app.coverage import total_coverage
+    from govtool.app.facts import dataset_owners
     from govtool.graph.cut import cut
 
     found = published.find_root(store.objects, commit.id, FORMATS)
@@ -64,7 +65,8 @@ def publish_index(store: Store, commit: Commit, index: Index, progress: Progress
             return _told(pages.decode_root(found), created=False)
     index = index.resident()
     cuts = published.PartWriter(store.objects, commit.id)
-    root = cut(index, {"coverage": total_coverage(store, commit).counts()}, cuts.add, progress)
+    about = {"coverage": total_coverage(store, commit).counts(), "owners": dataset_owners(store, commit)}
+    root = cut(index, about, cuts.add, progress)
     cuts.end()
     whole = published.PartWriter(store.objects, commit.id, compress=True)
     buffer = memoryview(index.buffer)
@@ -136,6 +138,7 @@ def find_published(store: Reader, commit: Commit) -> Published | None:
         root = pages.decode_root(data)
         published.parts_of(data)
         _keep_coverage(store, commit, root.meta["coverage"])
+        _keep_owners(store, commit, root.meta.get("owners"))
     except (IntegrityError, FormatError, KeyError):
         return None
     return Published(store, commit, root)
@@ -154,3 +157,12 @@ def _keep_coverage(store: Reader, commit: Commit, counts: Any) -> None:
     if not cache.lookup(directory):
         with contextlib.suppress(GovtoolError):
             cache.publish(directory, write)
+
+
+def _keep_owners(store: Reader, commit: Commit, owners: Any) -> None:
+    """Owners are shown with answers, too. A root of an earlier version has none: then the facts are read."""
+    from govtool.app.facts import keep_owners, owners_dir
+    from govtool.store import cache
+
+    if isinstance(owners, dict) and not cache.lookup(owners_dir(store, commit)):
+        keep_owners(store, commit, owners)

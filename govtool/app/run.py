@@ -21,8 +21,9 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from govtool.app.coverage import Coverage
-from govtool.app.ingest import Asked, IngestResult, Said, ingest_once
+from govtool.answers.coverage import Coverage
+from govtool.answers.ingest import IngestResult
+from govtool.app.ingest import Asked, Said, ingest_once
 from govtool.app.sql import SourceText
 from govtool.errors import GovtoolError, UsageError
 from govtool.store import Fragment

@@ -95,8 +95,14 @@ def read_history(store: Reader, commit: Commit) -> History:
     return History(run for data in store.read_many(refs) for run in decode_runs(data))
 
 
-def run_or_commit(store: Reader, ref: str, branch: str | None, *, at: str | None = None) -> Run | Commit:
+def run_or_commit(store: Reader, ref: str, branch: str | None, at: Commit) -> Run | Commit:
     """What a user means by the name of a commit or of a run; where both are called so, the commit.
+
+    Args:
+        store: The store.
+        ref: The name.
+        branch: Where numbers and dates of commits are looked up.
+        at: Runs are those of this commit.
 
     Raises:
         UnknownNameError: neither is called so; with the nearest of either.
@@ -106,7 +112,7 @@ def run_or_commit(store: Reader, ref: str, branch: str | None, *, at: str | None
     try:
         return commit_at(store, None if ref == "HEAD" else ref, branch)
     except UnknownNameError as error:
-        history = read_history(store, commit_at(store, at, branch))
+        history = read_history(store, at)
         if not history.runs:
             raise
         try:

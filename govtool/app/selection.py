@@ -16,9 +16,9 @@ from govtool.query.select import Subject, select
 from govtool.query.selectors import Method, Selection, jobs, looks_selective, select_many, subjects, unknown, written_in
 
 if TYPE_CHECKING:
+    from govtool.app.governance import Governance
     from govtool.model.run import Run
     from govtool.policy.check import Governed
-    from govtool.policy.places import Said
     from govtool.query.runs import History
     from govtool.query.software import SoftwareSpec
     from govtool.store import Commit, Reader
@@ -33,20 +33,20 @@ class Selector:
         commit: Which version it is.
         policies: Policies as on the command line; without any, those of the working directory.
         today: For what expires.
+        governance: What is known of this version, to be shared with others.
     """
 
     def __init__(
-        self, index: Index, reader: Reader, commit: Commit, policies: Sequence[str] | None, today: date
+        self,
+        index: Index,
+        reader: Reader,
+        commit: Commit,
+        policies: Sequence[str] | None,
+        today: date,
+        governance: Governance,
     ) -> None:
         self.index, self._reader, self._commit = index, reader, commit
-        self._wanted, self._today = policies, today
-
-    @cached_property
-    def said(self) -> list[Said]:
-        """What dbt and other tools say of the datasets."""
-        from govtool.app.policy import said_of
-
-        return said_of(self._reader, self._commit)
+        self._wanted, self._today, self._governance = policies, today, governance
 
     @cached_property
     def governed(self) -> Governed:
@@ -55,23 +55,12 @@ class Selector:
         Raises:
             UsageError: There are no policies, or they are mistaken.
         """
-        from govtool.app.policy import load_policies
-        from govtool.policy.check import govern
-
-        return govern(self.index, load_policies(self._wanted), self._today, said=self.said)
+        return self._governance.governed(self._wanted, self._today)
 
     @cached_property
     def known(self) -> Governed:
         """What is known of datasets, with policies or without."""
-        from govtool.policy.check import govern
-        from govtool.policy.load import PolicySet
-
-        try:
-            return self.governed
-        except UsageError as error:
-            if error.code != "policy.none" or self._wanted:
-                raise
-        return govern(self.index, PolicySet(()), self._today, said=self.said)
+        return self._governance.known(self._wanted, self._today)
 
     def select(self, texts: Sequence[str], exclude: Sequence[str] = ()) -> Selection:
         """See ``govtool.query.selectors.select_many``.

@@ -45,6 +45,8 @@ class SqlRequest:
     """Files, folders, or ``-`` for standard input."""
     dialect: str = ""
     schema: tuple[Path, ...] = ()
+    tables: Mapping[str, object] | None = None
+    """Columns by table, ``{table: [column]}`` or ``{table: {column: type}}``; goes before ``schema``."""
     default_catalog: str | None = None
     default_schema: str | None = None
     namespace: str | None = None
@@ -217,7 +219,7 @@ def options(request: SqlRequest, source: str = "", *, evidence: bool = True) -> 
         dialect=dialect,
         default_catalog=request.default_catalog,
         default_schema=request.default_schema,
-        schema=read_schema(request.schema, dialect, request.default_catalog, request.default_schema),
+        schema=_supplied(request, dialect),
         relation_from=request.relation_from,
         source=source,
         namespace=request.namespace or "default",
@@ -225,6 +227,17 @@ def options(request: SqlRequest, source: str = "", *, evidence: bool = True) -> 
         projects=_projects(request.paths),
         evidence=evidence,
     )
+
+
+def _supplied(request: SqlRequest, dialect: str) -> Schema | None:
+    """The schema of the files and the tables that a request gives."""
+    files = read_schema(request.schema, dialect, request.default_catalog, request.default_schema)
+    if not request.tables:
+        return files
+    from govtool.capture.sql.schema import schema_from_mapping
+
+    given = schema_from_mapping(request.tables, dialect, request.default_catalog, request.default_schema)
+    return given if files is None else files.merged(given)
 
 
 def _projects(paths: Sequence[str]) -> tuple[Project, ...]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from govtool.app.ingest import IngestResult
+    from govtool.answers.ingest import IngestResult
     from govtool.app.sql import SqlRequest
 
 

@@ -8,36 +8,21 @@ Provenance-Aware" (TaPP 2009).
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from govtool.answers.verify import CHANGED, MATCH, MISSING, UNRECORDED, VerifyAnswer
 from govtool.app.record import Progress, dataset_name, find_record, read_identity
 from govtool.errors import UsageError
-from govtool.model.record import CONTENT, Ancestor, Identity, Record
+from govtool.model.record import CONTENT, Ancestor, Record
 
 if TYPE_CHECKING:
     from govtool.store import Commit, Reader
 
-MATCH = "match"
-CHANGED = "data-changed"
-MISSING = "data-missing"
-UNRECORDED = "no-provenance"
-
-
-@dataclass(frozen=True, slots=True)
-class Verified:
-    """What ``verify`` found: one of ``match``, ``data-changed``, ``data-missing``, ``no-provenance``."""
-
-    dataset: str
-    state: str
-    found: Identity | None
-    record: Record | None
-
 
 def verify_data(
     store: Reader, commit: Commit, place: str, name: str | None, progress: Progress | None = None
-) -> Verified:
+) -> VerifyAnswer:
     """Compare what a path or dataset contains with what was recorded of it.
 
     Args:
@@ -70,11 +55,11 @@ def verify_data(
                 code="usage.no-data",
                 hint="govtool record PATH --run RUN",
             )
-        return Verified(dataset, UNRECORDED, found, None)
+        return VerifyAnswer(store.uri, dataset, UNRECORDED, found, None)
     if found is None:
-        return Verified(dataset, MISSING, None, known[0])
+        return VerifyAnswer(store.uri, dataset, MISSING, None, known[0])
     same = next((record for record in known if record.identity == found), None)
-    return Verified(dataset, CHANGED if same is None else MATCH, found, same or known[0])
+    return VerifyAnswer(store.uri, dataset, CHANGED if same is None else MATCH, found, same or known[0])
 
 
 def _names(place: str) -> list[str]:

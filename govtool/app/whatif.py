@@ -1,41 +1,52 @@
-"""What a change would do to the policies' findings."""
+"""Changes that might be made: what they would affect, and what they would do to the policies' findings."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from govtool.query.whatif import WhatIf
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
-    from datetime import date
 
+    from govtool.answers.whatif import PolicyEffect, WhatIfAnswer
+    from govtool.app.opening import Snapshot
+    from govtool.app.questions import Rules
     from govtool.graph.index import Index
-    from govtool.policy.finding import Finding
-    from govtool.policy.load import PolicySet
-    from govtool.policy.places import Said
 
 
-class PolicyEffect(NamedTuple):
-    """Findings that a change ends, and those that it leaves."""
+def whatif_answer(
+    snapshot: Snapshot, action: str, selectors: Sequence[str], rules: Rules, *, to: str | None, exclude: Sequence[str]
+) -> WhatIfAnswer:
+    """What happens if columns or datasets are changed; see ``govtool.query.whatif``.
 
-    ended: tuple[Finding, ...]
-    left: int
-
-
-def policy_effect(
-    index: Index, policies: PolicySet, answer: WhatIf, today: date, said: Sequence[Said]
-) -> PolicyEffect | None:
-    """Which findings end if the subjects, and what is lost with them, hold no data in clear any more.
-
-    None for changes that leave the data as it is.
+    Raises:
+        UsageError: Nothing is selected, policies are mistaken, or the change makes no sense.
     """
+    from govtool.answers.whatif import WhatIfAnswer
+    from govtool.app.questions import selector
+    from govtool.query.whatif import whatif
+
+    result = whatif(snapshot.index, action, selector(snapshot, rules).select(selectors, exclude), to)
+    return WhatIfAnswer(snapshot.version, result, _policy_effect(snapshot, result, rules))
+
+
+def _policy_effect(snapshot: Snapshot, result: WhatIf, rules: Rules) -> PolicyEffect | None:
+    """The findings that end if the subjects, and what is lost with them, hold no data in clear any more.
+
+    None without policies, and for changes that leave the data as it is.
+    """
+    from govtool.answers.whatif import PolicyEffect
+
+    governance, day = snapshot.governance, rules.day
+    policies = governance.policies_if_any(rules.policy)
+    if policies is None or result.action not in ("drop", "mask", "delete"):
+        return None
     from govtool.policy.check import check, govern
 
-    if answer.action not in ("drop", "mask", "delete"):
-        return None
-    before = check(govern(index, policies, today, said=said), today)
-    after = check(govern(index, policies, today, said=said, without=_gone(index, answer)), today)
+    before = check(governance.governed(rules.policy, day), day)
+    gone = _gone(snapshot.index, result)
+    after = check(govern(snapshot.index, policies, day, said=governance.facts(), without=gone), day)
     stays = {f.fingerprint for f in after.findings}
     ended = tuple(f for f in before.findings if f.fingerprint not in stays and f.verdict.label != "waived")
     return PolicyEffect(ended, sum(f.verdict.label != "waived" for f in after.findings))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -11,9 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from govtool.cli.evidence import check_coverage
 from govtool.cli.formats import chosen
-from govtool.cli.graph import SHOWN
+from govtool.cli.graph import SHOWN, opened_graph
 from govtool.cli.options import (
     AllOption,
     AtOption,
@@ -26,15 +24,12 @@ from govtool.cli.options import (
     SchemaOption,
     StoreOption,
 )
-from govtool.cli.policyargs import PolicyOption, TodayOption, governed, today_of
+from govtool.cli.policyargs import PolicyOption, TodayOption
 from govtool.cli.ui import Ui
-from govtool.errors import EXIT_FINDINGS, EXIT_OK, UnknownNameError, UsageError
+from govtool.errors import EXIT_FINDINGS, EXIT_OK, UsageError
 
 if TYPE_CHECKING:
-    from govtool.policy.check import CheckResult
-    from govtool.render.answer import Version
-
-_FAIL_ON = ("none", "error", "warning", "note")
+    from govtool.answers.check import CheckAnswer
 
 
 def check(
@@ -91,65 +86,46 @@ def check(
     Policies are read from policies/ below the working directory, or from --policy. Formats: table, plain, json,
     jsonl, sarif, junit, github, markdown; several at once with -o.
     """
+    from govtool.answers.answer import at_least
+    from govtool.answers.check import SEVERITIES
     from govtool.app.checkout import checkout, files_of
-    from govtool.app.policy import failing, load_policies
-    from govtool.policy.baseline import accepted, baseline_object, read_baseline
-    from govtool.policy.check import check as judge
+    from govtool.app.policy import load_policies
     from govtool.render.check import FORMATS, render
     from govtool.render.envelope import json_lines
 
-    if fail_on not in _FAIL_ON:
-        near = tuple(difflib.get_close_matches(fail_on, _FAIL_ON))
-        raise UnknownNameError(
-            f"no severity {fail_on}", code="usage.unknown-severity", nearest=near, hint=f"one of {', '.join(_FAIL_ON)}"
-        )
+    at_least(fail_on, SEVERITIES, "severity")  # a wrong one is reported before anything is checked
     outputs = chosen(*_with_sarif(format, output), FORMATS)
-    day = today_of(today)
     if sql and (store or base or at or branch):
         raise UsageError("--sql is without a store", code="usage.arguments", hint="leave out --store, --base, --at")
-    policies = load_policies(policy)
-    known = frozenset[str]() if baseline is None else read_baseline(baseline)
-    ui.mark("load the policies")
     with ExitStack() as stack:
         if sql:
+            load_policies(policy)  # a mistake in them does not wait for the SQL
             store = stack.enter_context(_only(ui, sql, dialect, schema))
-        graph, head = governed(ui, policies, day, store, at, branch, need_zones=True)
-        before = None if base is None else governed(ui, policies, day, store, base, branch)[1]
-        result = judge(head, day, before)
+        with opened_graph(ui, store, at, branch) as graph:
+            answer = graph.check(policy=policy, base=base, baseline=baseline, today=today, strict=strict)
         ui.mark("check")
-        if known:
-            from dataclasses import replace
-
-            result = replace(result, findings=accepted(result.findings, known))
         if update_baseline is not None:
-            ui.write(json_lines(baseline_object(result.findings)), update_baseline)
+            ui.write(json_lines(answer.baseline()), update_baseline)
         placed = any(form in ("sarif", "github") for form, _ in outputs)
-        where = checkout(files_of(result.findings) if placed else (), root)
+        where = checkout(files_of(answer.findings) if placed else (), root)
         for form, file in outputs:
             short = form in ("table", "plain", "markdown") and not all
             most = (SHOWN if limit is None else limit) if short else None
-            ui.show(render(form, result, graph.version, strict=strict, where=where, limit=most), file)
+            ui.show(render(form, answer, where=where, limit=most), file)
             if form == "github":
-                _step_summary(result, graph.version, strict)
-        check_coverage(graph.version.coverage, strict=False, min_coverage=min_coverage)
-        return EXIT_FINDINGS if failing(result, fail_on, strict=strict) else EXIT_OK
+                _step_summary(answer)
+        answer.check_coverage(min_coverage=min_coverage)
+        return EXIT_FINDINGS if answer.fails(fail_on) else EXIT_OK
 
 
 @contextmanager
 def _only(ui: Ui, paths: list[str], dialect: str | None, schema: list[Path] | None) -> Iterator[str]:
     """A store with some SQL alone."""
+    from govtool.app.requests import sql_request
     from govtool.app.throwaway import throwaway_store
-    from govtool.cli.sqlargs import build_request, show_diagnostics
+    from govtool.cli.sqlargs import show_diagnostics
 
-    request = build_request(
-        paths,
-        dialect=dialect,
-        schema=schema,
-        default_catalog=None,
-        default_schema=None,
-        relation_from=None,
-        var=None,
-    )
+    request = sql_request(paths, dialect=dialect, schema=schema)
     with throwaway_store(request) as (uri, result):
         show_diagnostics(ui, result.diagnostics, result.text)
         ui.mark("read the SQL")
@@ -163,11 +139,11 @@ def _with_sarif(formats: list[str] | None, files: list[Path] | None) -> tuple[li
     return formats, files
 
 
-def _step_summary(result: CheckResult, version: Version, strict: bool) -> None:
+def _step_summary(answer: CheckAnswer) -> None:
     """Append the Markdown to the summary of the job, where GitHub says which file that is."""
     from govtool.render.check import markdown
 
     place = os.environ.get("GITHUB_STEP_SUMMARY")
     if place:
         with Path(place).open("a", encoding="utf-8") as file:
-            file.writelines(line + "\n" for line in markdown(result, version, strict=strict, limit=SHOWN))
+            file.writelines(line + "\n" for line in markdown(answer, limit=SHOWN))

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from govtool.cli.formats import chosen
-from govtool.cli.graph import bound
+from govtool.cli.graph import bound, opened_graph
 from govtool.cli.options import (
     AllOption,
     AtOption,
@@ -17,8 +17,8 @@ from govtool.cli.options import (
     OutputOption,
     StoreOption,
 )
-from govtool.cli.policyargs import PolicyOption, TodayOption, today_of
-from govtool.cli.selecting import ExcludeOption, SelectorArgument, open_selector
+from govtool.cli.policyargs import PolicyOption, TodayOption
+from govtool.cli.selecting import ExcludeOption, SelectorArgument
 from govtool.cli.ui import Ui
 from govtool.errors import EXIT_OK
 
@@ -45,19 +45,13 @@ def classes(
 
     Formats: table, plain, json, jsonl, csv, markdown.
     """
-    from govtool.policy.why import why
     from govtool.render.classes import FORMATS
     from govtool.render.classes import classes as render
 
     outputs = chosen(format, output, FORMATS)
-    graph, selecting = open_selector(ui, policy, today_of(today), store, at, branch)
-    spread = selecting.governed.spread
-    selection = selecting.select(selector or (), exclude or ())
-    rows = [graph.index.rows(d) for d in selection.datasets]
-    found = why(spread, {*selection.nodes(graph.index), *rows}, direct_only=direct)
+    with opened_graph(ui, store, at, branch) as graph:
+        answer = graph.classes(*selector or (), exclude=exclude, direct=direct, policy=policy, today=today)
     ui.mark("classes")
     for form, file in outputs:
-        most = bound(limit, all, form)
-        shown = found if most is None else found[:most]
-        ui.show(render(form, shown, graph.version, len(found) - len(shown)), file)
+        ui.show(render(form, answer.head(bound(limit, all, form))), file)
     return EXIT_OK

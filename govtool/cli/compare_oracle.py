@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from govtool.cli.formats import chosen
-from govtool.cli.graph import bound, open_graph
+from govtool.cli.graph import bound, opened_graph
 from govtool.cli.options import AllOption, AtOption, BranchOption, FormatOption, LimitOption, OutputOption, StoreOption
 from govtool.cli.ui import Ui
 from govtool.errors import EXIT_FINDINGS, EXIT_OK
@@ -42,19 +42,18 @@ def compare_oracle(
     system.access.column_lineage. Compared is what flows into columns of the datasets that both know. Each difference
     has its reason. Exit 3 if they have no dataset in common.
     """
-    from govtool.app.compare_oracle import compare_oracle as compare
     from govtool.render.compare_oracle import FORMATS, reasons, render
 
     outputs = chosen(format, output, FORMATS)
-    graph = open_graph(ui, store, at, branch)
-    result = compare(graph.index, files, oracle)
+    with opened_graph(ui, store, at, branch) as graph:
+        answer = graph.compare_oracle(files, oracle=oracle, differences=differences)
     ui.mark("compare")
     for form, file in outputs:
-        ui.show(render(form, result, graph.version, bound(limit, all, form), differences=differences), file)
-        if form == "table" and file is None and result.agreement.rate != 1:
+        ui.show(render(form, answer.head(bound(limit, all, form))), file)
+        if form == "table" and file is None and answer.agreement.rate != 1:
             ui.write([""])
-            ui.table(reasons(result))
-    rate = result.agreement.rate
+            ui.table(reasons(answer))
+    rate = answer.agreement.rate
     if fail_under is not None and (rate is None or rate * 100 < fail_under):
         return EXIT_FINDINGS
     return EXIT_OK

@@ -41,8 +41,7 @@ def compare_static(
     Static is what SQL and declarations say, runtime what Spark and OpenLineage saw. Ways through views and temporary
     tables are compared from end to end. Names that are one dataset belong into [aliases] of govtool.toml.
     """
-    from govtool.app.compare import compare_static_runtime
-    from govtool.app.project import at_commit, commit_at, read_store
+    from govtool.api.opening import open as open_version
     from govtool.render.compare import FORMATS, render_compared
 
     if other != "runtime":
@@ -53,11 +52,9 @@ def compare_static(
             hint="govtool compare static runtime",
         )
     outputs = chosen(format, output, FORMATS)
-    opened = read_store(store)
-    commit = commit_at(opened, at, branch)
     with ui.progressing("building the indexes") as progress:
-        result = compare_static_runtime(opened, commit, progress)
+        answer = open_version(store, ref=at, branch=branch, progress=progress).compare_static()
     ui.mark("compare")
     for form, file in outputs:
-        ui.show(render_compared(form, result, at_commit(opened, commit), bound(limit, all, form)), file)
-    return EXIT_FINDINGS if exit_code and result.differs else EXIT_OK
+        ui.show(render_compared(form, answer, bound(limit, all, form)), file)
+    return EXIT_FINDINGS if exit_code and answer.differs else EXIT_OK

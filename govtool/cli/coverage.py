@@ -6,7 +6,6 @@ from typing import Annotated
 
 import typer
 
-from govtool.cli.evidence import check_coverage
 from govtool.cli.formats import chosen
 from govtool.cli.options import (
     AllOption,
@@ -42,23 +41,21 @@ def coverage(
     govtool coverage
     govtool coverage --details --all
     """
-    from govtool.app.coverage import read_coverage
-    from govtool.app.project import at_commit, commit_at, read_store
+    from govtool.api.opening import open as open_version
     from govtool.render.coverage import FORMATS, breakdown, costs, reasons, render
 
     outputs = chosen(format, output, FORMATS)
-    opened = read_store(store)
-    commit = commit_at(opened, at, branch)
     with_diagnostics = details or any(form == "json" for form, _ in outputs)
-    report = read_coverage(opened, commit, with_diagnostics=with_diagnostics)
+    answer = open_version(store, ref=at, branch=branch).coverage(details=with_diagnostics)
+    report = answer.report
     for form, file in outputs:
-        ui.show(render(form, report, at_commit(opened, commit)), file)
+        ui.show(render(form, answer), file)
         if report.reasons and form == "table" and file is None:
             ui.write([""])
-            ui.table(breakdown(report.total))
+            ui.table(breakdown(answer.total))
             ui.write([""])
             ui.table(costs(report.reasons))
         if details and form == "table":
             ui.write([""], file=None)
             ui.table(reasons(report, None if all else _SHOWN if limit is None else limit))
-    check_coverage(report.total, strict=strict, min_coverage=min_coverage)
+    answer.check_coverage(strict=strict, min_coverage=min_coverage)

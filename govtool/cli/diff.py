@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from govtool.cli.formats import Output, chosen
+from govtool.cli.formats import chosen
 from govtool.cli.graph import bound
 from govtool.cli.options import AllOption, BranchOption, FormatOption, LimitOption, OutputOption, StoreOption
 from govtool.cli.ui import Ui
 from govtool.errors import EXIT_EVIDENCE, EXIT_FINDINGS, EXIT_OK
-
-if TYPE_CHECKING:
-    from govtool.model.run import Run
-    from govtool.store import Commit, Reader
 
 
 def diff(
@@ -43,45 +39,19 @@ def diff(
     change nothing. Of runs (an id, or JOB and JOB~N): inputs, code, plan, settings, environment and outputs, with the
     first upstream cause of each difference. Formats: table, plain, json, jsonl, csv, markdown.
     """
-    from govtool.app.diff import diff_commits
-    from govtool.app.project import read_store
-    from govtool.app.runs import run_or_commit
-    from govtool.model.run import Run
+    from govtool.answers.diff import DiffAnswer
+    from govtool.api.opening import open as open_version
     from govtool.render.diff import FORMATS, render
-
-    outputs = chosen(format, output, FORMATS)
-    opened = read_store(store)
-    before = run_or_commit(opened, old, branch)
-    after = run_or_commit(opened, new, branch)
-    if isinstance(before, Run) or isinstance(after, Run):
-        return _runs(ui, opened, before, after, branch, outputs, strict=strict, exit_code=exit_code)
-    ui.mark("open the store")
-    result = diff_commits(opened, before, after)
-    ui.mark("diff")
-    for form, file in outputs:
-        ui.show(render(form, result, before, after, opened.uri, bound(limit, all, form)), file)
-    return EXIT_FINDINGS if exit_code and result.changes else EXIT_OK
-
-
-def _runs(
-    ui: Ui,
-    store: Reader,
-    before: Run | Commit,
-    after: Run | Commit,
-    branch: str | None,
-    outputs: list[Output],
-    *,
-    strict: bool,
-    exit_code: bool,
-) -> int:
-    from govtool.app.project import at_commit, commit_at
-    from govtool.app.runs import compare_runs
     from govtool.render.runs import render_run_diff
 
-    commit = commit_at(store, None, branch)
-    result = compare_runs(store, commit, before, after)
+    outputs = chosen(format, output, FORMATS)
+    answer = open_version(store, branch=branch).diff(old, new)
+    ui.mark("diff")
     for form, file in outputs:
-        ui.show(render_run_diff(form, result, at_commit(store, commit)), file)
-    if strict and result.untold:
+        if isinstance(answer, DiffAnswer):
+            ui.show(render(form, answer.head(bound(limit, all, form))), file)
+        else:
+            ui.show(render_run_diff(form, answer), file)
+    if strict and not isinstance(answer, DiffAnswer) and answer.result.untold:
         return EXIT_EVIDENCE
-    return EXIT_FINDINGS if exit_code and result.changes else EXIT_OK
+    return EXIT_FINDINGS if exit_code and answer.differs else EXIT_OK

@@ -7,11 +7,10 @@ from typing import Annotated
 import typer
 
 from govtool.cli.complete import complete_name, complete_selector
-from govtool.cli.evidence import check_coverage
 from govtool.cli.formats import chosen
+from govtool.cli.graph import opened_graph
 from govtool.cli.options import AtOption, BranchOption, FormatOption, MinCoverageOption, OutputOption, StoreOption
-from govtool.cli.policyargs import PolicyOption, TodayOption, today_of
-from govtool.cli.selecting import open_selector
+from govtool.cli.policyargs import PolicyOption, TodayOption
 from govtool.cli.ui import Ui
 from govtool.errors import EXIT_EVIDENCE, EXIT_OK
 
@@ -60,17 +59,13 @@ def erase_plan(
     Followed are copies of the key, what is joined on it, and all that is made of their datasets. With policies the plan
     knows classes, declassifiers and retention. Formats: table, plain, json, csv, markdown.
     """
-    from govtool.app.erase import parse_subject, plan
     from govtool.render.erase import FORMATS, render
 
     outputs = chosen(format, output, FORMATS)
-    asked = [parse_subject(text) for text in subject]
-    day = today_of(today)
-    graph, selecting = open_selector(ui, policy, day, store, at, branch)
-    found = plan(selecting, asked, key or (), within, day)
+    with opened_graph(ui, store, at, branch) as graph:
+        answer = graph.erase_plan(subject, key=key, within=within, show_values=show_values, policy=policy, today=today)
     ui.mark("plan")
-    values = [one.value for one in asked]
     for form, file in outputs:
-        ui.show(render(form, found, graph.version, values if show_values else None), file)
-    check_coverage(graph.version.coverage, strict=False, min_coverage=min_coverage)
-    return EXIT_EVIDENCE if strict and found.count("unknown") else EXIT_OK
+        ui.show(render(form, answer), file)
+    answer.check_coverage(min_coverage=min_coverage)
+    return EXIT_EVIDENCE if strict and answer.plan.count("unknown") else EXIT_OK

@@ -2,23 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from govtool.answers.answer import require_coverage as check_coverage
 
-from govtool.errors import EvidenceError
-from govtool.model import Diagnostic
-from govtool.render.coverage import Counts, shortfall
-
-
-def check_coverage(
-    coverage: Counts, *, strict: bool, min_coverage: float | None, diagnostics: Sequence[Diagnostic] = ()
-) -> None:
-    """Raise EvidenceError (exit 3) where too little was understood.
-
-    That is: nothing at all; with ``strict`` anything less than everything; or less than ``min_coverage`` percent.
-    """
-    errors = sum(d.severity == "error" for d in diagnostics)
-    problem = shortfall(coverage, strict=strict, min_coverage=min_coverage, errors=errors)
-    if problem:
-        raise EvidenceError(
-            problem, code="evidence.coverage", hint="see the diagnostics above; is the --dialect right?"
-        )
+__all__ = ["check_coverage"]

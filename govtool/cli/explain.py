@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from govtool.cli.formats import chosen
-from govtool.cli.graph import ColumnArgument, EvidenceOption, bound, open_graph
+from govtool.cli.graph import ColumnArgument, EvidenceOption, bound, opened_graph
 from govtool.cli.options import AllOption, AtOption, BranchOption, FormatOption, LimitOption, OutputOption, StoreOption
-from govtool.cli.policyargs import PolicyOption, TodayOption, today_of
+from govtool.cli.policyargs import PolicyOption, TodayOption
 from govtool.cli.selecting import ExcludeOption
 from govtool.cli.ui import Ui
 
@@ -33,29 +33,20 @@ def explain(
     With -v the statements that define it are shown, without their literals. --limit is for each list of edges, and for
     the columns and datasets of a selector. Formats: table, plain, json, csv, markdown.
     """
-    from govtool.app.facts import facts_by_dataset, read_facts
-    from govtool.app.subjects import Subjects
-    from govtool.query.explain import explain as ask
-    from govtool.query.select import nothing_selected
-    from govtool.render.explain import FORMATS, render, render_many, statements
+    from govtool.render.explain import FORMATS, render, statements
 
     outputs = chosen(format, output, FORMATS)
-    graph = open_graph(ui, store, at, branch, evidence)
-    subjects = Subjects(graph.index, graph.store, graph.commit, policy, today_of(today))
-    about = subjects.find(column, exclude or ())
-    if not about:
-        raise nothing_selected()
+    with opened_graph(ui, store, at, branch) as graph:
+        # A limit bounds each of the lists, so a shorter answer is no head of a longer one.
+        bounds = dict.fromkeys(bound(limit, all, form) for form, _ in outputs)
+        answers = {
+            most: graph.explain(column, exclude=exclude, policy=policy, today=today, limit=most, evidence=evidence)
+            for most in bounds
+        }
+    ui.mark("explain")
     for form, file in outputs:
-        most = bound(limit, all, form)
-        results = [ask(graph.index, one, limit=most) for one in (about if len(about) == 1 else about[:most])]
-        if len(about) == 1:
-            facts = read_facts(graph.store, graph.commit, results[0].dataset)
-            shown = render(form, results[0], graph.version, facts)
-        else:
-            said = facts_by_dataset(graph.store, graph.commit, {one.dataset for one in results})
-            shown = render_many(form, results, len(about) - len(results), graph.version, said)
-        ui.mark("explain")
-        ui.show(shown, file)
+        answer = answers[bound(limit, all, form)]
+        ui.show(render(form, answer), file)
         if ui.verbose and form == "table" and file is None:
-            for dataset in {one.dataset: one for one in results}.values():
-                ui.write(statements(dataset))
+            for one in {subject.explanation.dataset: subject.explanation for subject in answer.subjects}.values():
+                ui.write(statements(one))

@@ -1,23 +1,19 @@
-"""What the commands that ask the graph have in common: opening a version of it, and its arguments."""
+"""The arguments of commands that question the graph, and the opening of a version."""
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from govtool.cli.complete import complete_kind, complete_selector
 from govtool.cli.ui import Ui
-from govtool.errors import UnknownNameError
-from govtool.model import KIND_BY_LABEL, EdgeKind
 
 if TYPE_CHECKING:
-    from govtool.graph.index import Index
-    from govtool.render.answer import Version
-    from govtool.store import Commit, Reader
+    from govtool.api.graph import Graph
+    from govtool.app.opening import Snapshot
 
 SHOWN = 100
 """Entries of a table when neither ``--limit`` nor ``--all`` says otherwise."""
@@ -55,60 +51,28 @@ SemanticsOption = Annotated[
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class Opened:
-    """A version of the graph."""
-
-    index: Index
-    version: Version
-    store: Reader
-    commit: Commit
-
-
-def open_graph(
-    ui: Ui, store: str | None, at: str | None, branch: str | None = None, evidence: list[str] | None = None
-) -> Opened:
-    """Open the graph of a commit, or what is known of it in some ways; its index is built if the cache has none.
+@contextmanager
+def opened_graph(ui: Ui, store: str | None, at: str | None, branch: str | None = None) -> Iterator[Graph]:
+    """The graph of a commit; while it is asked, a bar shows how far the building of its index is.
 
     Raises:
-        UnknownNameError: nothing is known in one of these ways (``usage.unknown-evidence``).
+        StoreError: There is no store, or it cannot be read.
+        UnknownNameError: There is no such commit or branch.
     """
-    from govtool.app.compare import chosen_evidence
-    from govtool.app.coverage import total_coverage
-    from govtool.app.index import open_index
-    from govtool.app.project import commit_at, read_store
-    from govtool.render.answer import Version
+    from govtool.api.opening import open as open_version
 
-    opened = read_store(store)
-    commit = commit_at(opened, at, branch)
-    ui.mark("open the store")
     with ui.progressing("building the index") as progress:
-        known = chosen_evidence(opened, commit, evidence) if evidence else ()
-        index = open_index(opened, commit, progress, evidence=known)
-    version = Version(opened.uri, commit, total_coverage(opened, commit))
+        graph = open_version(store, ref=at, branch=branch, progress=progress)
+        ui.mark("open the store")
+        yield graph
+
+
+def open_graph(ui: Ui, store: str | None, at: str | None, branch: str | None = None) -> Snapshot:
+    """Open the graph of a commit; its index is built if the cache has none."""
+    with opened_graph(ui, store, at, branch) as graph:
+        snapshot = graph.snapshot()
     ui.mark("open the index")
-    return Opened(index, version, opened, commit)
-
-
-def edge_kinds(labels: Iterable[str] | None) -> list[EdgeKind] | None:
-    """Kinds by their labels; None for all.
-
-    Raises:
-        UnknownNameError: there is no such kind (``usage.unknown-kind``).
-    """
-    if not labels:
-        return None
-    found = []
-    for label in labels:
-        if label not in KIND_BY_LABEL:
-            raise UnknownNameError(
-                f"no kind {label}",
-                code="usage.unknown-kind",
-                nearest=tuple(difflib.get_close_matches(label, KIND_BY_LABEL)),
-                hint=f"one of {', '.join(KIND_BY_LABEL)}",
-            )
-        found.append(KIND_BY_LABEL[label])
-    return found
+    return snapshot
 
 
 def bound(limit: int | None, all: bool, form: str) -> int | None:
@@ -116,3 +80,8 @@ def bound(limit: int | None, all: bool, form: str) -> int | None:
     if all or (limit is None and form not in ("table", "plain", "markdown")):
         return None
     return SHOWN if limit is None else limit
+
+
+def widest(bounds: Sequence[int | None]) -> int | None:
+    """The largest of several bounds: one question answers for all of them."""
+    return None if None in bounds else max(one for one in bounds if one is not None)

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from govtool.cli.complete import complete_change
-from govtool.cli.evidence import check_coverage
 from govtool.cli.formats import chosen
 from govtool.cli.graph import (
     ColumnArgument,
@@ -18,8 +15,8 @@ from govtool.cli.graph import (
     KindOption,
     SemanticsOption,
     bound,
-    edge_kinds,
-    open_graph,
+    opened_graph,
+    widest,
 )
 from govtool.cli.options import (
     AllOption,
@@ -31,16 +28,10 @@ from govtool.cli.options import (
     OutputOption,
     StoreOption,
 )
-from govtool.cli.policyargs import PolicyOption, TodayOption, today_of
+from govtool.cli.policyargs import PolicyOption, TodayOption
 from govtool.cli.selecting import ExcludeOption
 from govtool.cli.ui import Ui
-from govtool.errors import EXIT_FINDINGS, EXIT_OK, UnknownNameError, UsageError
-
-if TYPE_CHECKING:
-    from govtool.query.impact import Impacted, ImpactResult
-
-_FAIL_ON = ("none", "breaks", "unknown", "changes", "rows", "passes")
-"""``none``, then the verdicts from the worst on."""
+from govtool.errors import EXIT_FINDINGS, EXIT_OK, UsageError
 
 
 def impact(
@@ -84,47 +75,31 @@ def impact(
     Verdicts, the worst first: breaks, unknown, changes, rows (only which rows there are), passes. Formats: table,
     plain, json, jsonl, csv, markdown.
     """
-    from govtool.app.selection import Selector
-    from govtool.query.change import Change
-    from govtool.query.impact import expand
-    from govtool.query.impact import impact as ask
-    from govtool.render.impact import BY_ENTRY, FORMATS, render
+    from govtool.answers.answer import at_least
+    from govtool.answers.impact import VERDICTS
+    from govtool.render.impact import FORMATS, render
 
     outputs = chosen(format, output, FORMATS)
-    if fail_on not in _FAIL_ON:
-        near = tuple(difflib.get_close_matches(fail_on, _FAIL_ON))
-        raise UnknownNameError(
-            f"no verdict {fail_on}", code="usage.unknown-verdict", nearest=near, hint=f"one of {', '.join(_FAIL_ON)}"
-        )
-    if upstream and (change or fail_on != "none"):
+    at_least(fail_on, VERDICTS, "verdict")  # a wrong one is reported before anything is asked
+    if upstream and fail_on != "none":
         raise UsageError("--upstream has no verdicts", code="usage.arguments", hint="leave out --change and --fail-on")
-    wanted = Change.parse(change or "logic")
-    kinds = edge_kinds(kind)
-    graph = open_graph(ui, store, at, branch, evidence)
-    about = Selector(graph.index, graph.store, graph.commit, policy, today_of(today)).subjects(column, exclude or ())
-    asked: dict[int | None, ImpactResult] = {}
-    for form, file in outputs:
-        most = bound(limit, all, form)
-        if most not in asked:
-            asked[most] = ask(
-                graph.index,
-                about,
-                direction="up" if upstream else "down",
-                depth=depth,
-                kinds=kinds,
-                change=None if upstream else wanted,
-                semantics=semantics,
-                limit=most,
-            )
-            ui.mark("impact")
-        result = asked[most]
-        entries = result.columns if form in BY_ENTRY else _one_a_column(expand(graph.index, result))
-        ui.show(render(form, result, entries, graph.version), file)
-    check_coverage(graph.version.coverage, strict=False, min_coverage=min_coverage)
-    found = {verdict.label for verdict, number in result.summary.verdicts if number}
-    worse = _FAIL_ON[1 : _FAIL_ON.index(fail_on) + 1]
-    return EXIT_FINDINGS if found & set(worse) else EXIT_OK
-
-
-def _one_a_column(entries: Iterable[Impacted]) -> list[Impacted]:
-    return sorted(entries, key=lambda entry: (entry.verdict or 0, entry.hops, entry.column))
+    bounds = [bound(limit, all, form) for form, _ in outputs]
+    with opened_graph(ui, store, at, branch) as graph:
+        answer = graph.impact(
+            column,
+            change=change,
+            upstream=upstream,
+            depth=depth,
+            kind=kind,
+            semantics=semantics,
+            exclude=exclude,
+            policy=policy,
+            today=today,
+            limit=widest(bounds),
+            evidence=evidence,
+        )
+    ui.mark("impact")
+    for (form, file), most in zip(outputs, bounds, strict=True):
+        ui.show(render(form, answer.head(most)), file)
+    answer.check_coverage(min_coverage=min_coverage)
+    return EXIT_FINDINGS if answer.fails(fail_on) else EXIT_OK

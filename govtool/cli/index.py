@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from govtool.cli.graph import open_graph
+from govtool.cli.graph import opened_graph
 from govtool.cli.options import AtOption, BranchOption, StoreOption
 from govtool.cli.ui import Ui
 from govtool.render.text import count, short, size
@@ -29,19 +29,19 @@ def index(
     The first question builds it otherwise. It lives in GOVTOOL_CACHE, else in ~/.cache/govtool. Whoever has no index
     of a commit asks the published one page by page: run this with --publish after an ingest, as in CI.
     """
-    graph = open_graph(ui, store, at, branch)
-    graph.index.resident()
-    commit = graph.version.commit
+    with opened_graph(ui, store, at, branch) as graph:
+        built = graph.index()
+    ui.mark("open the index")
+    commit = built.commit
     ui.note(
-        f"commit {commit.seq} ({short(commit.id)}): {count(graph.index.dataset_count, 'dataset')}, "
-        f"{count(graph.index.node_count - graph.index.dataset_count, 'column')}, "
-        f"{count(graph.index.edge_count, 'edge')}"
+        f"commit {commit.seq} ({short(commit.id)}): {count(built.datasets, 'dataset')}, "
+        f"{count(built.columns, 'column')}, {count(built.edges, 'edge')}"
     )
     if publish:
         from govtool.app.project import open_store
         from govtool.app.published import publish_index
 
         with ui.progressing("publishing the index") as progress:
-            told = publish_index(open_store(store), commit, graph.index, progress)
+            told = publish_index(open_store(store), commit, graph.snapshot().index, progress)
         what = "published" if told.created else "published already"
         ui.note(f"{what}: {count(told.pages, 'page')}, {size(told.size)}; whole {size(told.whole)}")

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from govtool.cli.evidence import check_coverage
 from govtool.cli.options import (
     AuthorOption,
     BranchOption,
@@ -69,34 +67,26 @@ def ingest_catalog(
     dialect for. Keep passwords out of the address: PGPASSWORD, ~/.pgpass. SQL alone, with a catalog as its schema:
     govtool ingest sql PATH --catalog URL.
     """
-    from govtool.app.ingest_catalog import CatalogRequest
-    from govtool.app.ingest_catalog import ingest_catalog as ingest
-    from govtool.app.project import existing_branch, open_store
-    from govtool.config import load_config
+    from govtool.api.ingest import ingest_catalog as ingest
 
-    defaults = load_config(Path.cwd()).sql
-    request = CatalogRequest(
-        url,
-        tuple(only or ()),
-        tuple(sql or ()),
-        explain,
-        dialect or "",
-        source,
-        namespace or defaults.namespace,
-        keep_literals=keep_literals,
-    )
-    opened = open_store(store)
     ui.mark("start")
     with ui.progressing("reading the catalog") as progress:
         result = ingest(
-            opened,
-            request,
+            url,
+            sql=sql,
+            only=only,
+            explain=explain,
+            dialect=dialect,
+            source=source,
+            namespace=namespace,
+            keep_literals=keep_literals,
             message=message,
             author=author,
-            branch=existing_branch(opened, branch),
+            branch=branch,
+            store=store,
             progress=progress,
         )
     ui.mark("read, extract and commit")
     show_diagnostics(ui, result.diagnostics, result.text)
     show_ingest(ui, result, explain_failures=explain_failures, keep_literals=keep_literals)
-    check_coverage(result.coverage, strict=strict, min_coverage=min_coverage)
+    result.check_coverage(strict=strict, min_coverage=min_coverage, errors=False)

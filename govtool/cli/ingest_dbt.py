@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from govtool.cli.evidence import check_coverage
 from govtool.cli.options import (
     AuthorOption,
     BranchOption,
@@ -50,25 +48,23 @@ def ingest_dbt(
     manifest.json gives names, compiled SQL, owners, tags, meta and exposures, catalog.json the columns,
     run_results.json the last run, sources.json the freshness. Models in Python or not compiled are opaque.
     """
-    from govtool.app.ingest_dbt import DbtRequest
-    from govtool.app.ingest_dbt import ingest_dbt as ingest
-    from govtool.app.project import existing_branch, open_store
-    from govtool.config import load_config
+    from govtool.api.ingest import ingest_dbt as ingest
 
-    defaults = load_config(Path.cwd()).sql
-    request = DbtRequest(target, dialect or "", source, namespace or defaults.namespace, keep_literals=keep_literals)
-    opened = open_store(store)
     ui.mark("start")
     with ui.progressing("reading the project") as progress:
         result = ingest(
-            opened,
-            request,
+            target,
+            dialect=dialect,
+            source=source,
+            namespace=namespace,
+            keep_literals=keep_literals,
             message=message,
             author=author,
-            branch=existing_branch(opened, branch),
+            branch=branch,
+            store=store,
             progress=progress,
         )
     ui.mark("read, extract and commit")
     show_diagnostics(ui, result.diagnostics, None)
     show_ingest(ui, result, explain_failures=explain_failures, keep_literals=keep_literals)
-    check_coverage(result.coverage, strict=strict, min_coverage=min_coverage)
+    result.check_coverage(strict=strict, min_coverage=min_coverage, errors=False)

@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from govtool.cli.complete import complete_engine, complete_log_format
-from govtool.cli.evidence import check_coverage
 from govtool.cli.options import (
     AuthorOption,
     BranchOption,
@@ -24,7 +23,7 @@ from govtool.cli.options import (
     StoreOption,
     StrictOption,
 )
-from govtool.cli.sqlargs import build_request, read_map, show_diagnostics, show_ingest
+from govtool.cli.sqlargs import show_diagnostics, show_ingest
 from govtool.cli.ui import Ui
 
 
@@ -96,44 +95,34 @@ def ingest_log(
     rolled back are counted and not used. Literals are redacted before anything is stored. The graph does not depend on
     the engine or its workers; an ingest that was killed goes on where it was when it is run again.
     """
-    from govtool.app.logs.ingest import ingest_log as ingest
-    from govtool.app.logs.request import LogRequest
-    from govtool.app.project import existing_branch, open_store
+    from govtool.api.ingest import ingest_log as ingest
     from govtool.render.progress import log_label
 
-    request = LogRequest(
-        build_request(
+    ui.mark("start")
+    with ui.progressing("reading the log") as progress:
+        result = ingest(
             paths,
+            format=format,
+            map=map,
             dialect=dialect,
             schema=schema,
             default_catalog=default_catalog,
             default_schema=default_schema,
-            relation_from=None,
-            var=None,
-            namespace=namespace,
+            keep_literals=keep_literals,
+            engine=engine,
+            workers=workers,
+            master=master,
+            max_errors=max_errors,
             source=source,
-        ),
-        format=format,
-        map=read_map(map),
-        keep_literals=keep_literals,
-        max_errors=max_errors,
-        engine=engine,
-        workers=workers,
-        master=master,
-    )
-    opened = open_store(store)
-    ui.mark("start")
-    with ui.progressing("reading the log") as progress:
-        result = ingest(
-            opened,
-            request,
+            namespace=namespace,
             message=message,
             author=author,
-            branch=existing_branch(opened, branch),
+            branch=branch,
+            store=store,
             stdin=sys.stdin.buffer,
             progress=lambda status: progress(status.done, status.total, log_label(status)),
         )
     ui.mark("read, extract and commit")
     show_diagnostics(ui, result.diagnostics, None)
-    show_ingest(ui, result, explain_failures=explain_failures, keep_literals=keep_literals)
-    check_coverage(result.coverage, strict=strict, min_coverage=min_coverage)
+    show_ingest(ui, result, explain_failures=explain_failures, keep_literals=keep_literals, with_costs=True)
+    result.check_coverage(strict=strict, min_coverage=min_coverage, errors=False)

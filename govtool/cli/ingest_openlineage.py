@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from govtool.cli.evidence import check_coverage
 from govtool.cli.options import (
     AuthorOption,
     BranchOption,
@@ -47,24 +46,24 @@ def ingest_openlineage(
     JSON or JSON lines, plain, gzip or zstd; run, job and dataset events in any order. The same events again make no
     commit. SQL without column lineage is read as SQL; --dialect is for SQL whose event does not tell.
     """
-    from govtool.app.openlineage import OpenLineageRequest
-    from govtool.app.openlineage import ingest_openlineage as ingest
-    from govtool.app.project import existing_branch, open_store
+    from govtool.api.ingest import ingest_openlineage as ingest
     from govtool.render.commits import ingest_summary
 
-    opened = open_store(store)
     ui.mark("start")
     with ui.progressing("reading events") as progress:
         result = ingest(
-            opened,
-            OpenLineageRequest(tuple(paths), source, dialect or "", append),
+            paths,
+            source=source,
+            append=append,
+            dialect=dialect,
             message=message,
             author=author,
-            branch=existing_branch(opened, branch),
+            branch=branch,
+            store=store,
             stdin=sys.stdin.buffer,
             progress=progress,
         )
     ui.mark("read, merge and commit")
     show_diagnostics(ui, result.diagnostics, result.text)
     ui.table(Table(columns=(), rows=(), summary=ingest_summary(result)))
-    check_coverage(result.coverage, strict=strict, min_coverage=min_coverage, diagnostics=result.diagnostics)
+    result.check_coverage(strict=strict, min_coverage=min_coverage)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 
-from govtool.cli.evidence import check_coverage
 from govtool.cli.options import (
     AuthorOption,
     BranchOption,
@@ -40,24 +39,22 @@ def ingest_prov(
     Entities are versions of datasets, activities are runs, agents are users and software. PROV does not tell of
     columns: lineage is of whole datasets, and what goes through it is unknown.
     """
-    from govtool.app.ingest_prov import ProvRequest
-    from govtool.app.ingest_prov import ingest_prov as ingest
-    from govtool.app.project import existing_branch, open_store
+    from govtool.api.ingest import ingest_prov as ingest
     from govtool.render.commits import ingest_summary
 
-    opened = open_store(store)
     ui.mark("start")
     with ui.progressing("reading documents") as progress:
         result = ingest(
-            opened,
-            ProvRequest(tuple(paths), source),
+            paths,
+            source=source,
             message=message,
             author=author,
-            branch=existing_branch(opened, branch),
+            branch=branch,
+            store=store,
             stdin=sys.stdin.buffer,
             progress=progress,
         )
     ui.mark("ingest")
     show_diagnostics(ui, result.diagnostics, result.text)
     ui.table(Table(columns=(), rows=(), summary=ingest_summary(result)))
-    check_coverage(result.coverage, strict=strict, min_coverage=min_coverage, diagnostics=result.diagnostics)
+    result.check_coverage(strict=strict, min_coverage=min_coverage)

@@ -6,7 +6,6 @@ from typing import Annotated
 
 import typer
 
-from govtool.cli.evidence import check_coverage
 from govtool.cli.options import (
     AuthorOption,
     BranchOption,
@@ -47,23 +46,23 @@ def ingest_spark(
     Plain or compressed (gzip, zstd, lz4, snappy), single files or rolling directories, of finished, running or killed
     applications. What executions did is read from their plans; runs, rows and bytes are kept with them.
     """
-    from govtool.app.ingest_spark import SparkRequest
-    from govtool.app.ingest_spark import ingest_spark as ingest
-    from govtool.app.project import existing_branch, open_store
+    from govtool.api.ingest import ingest_spark as ingest
     from govtool.render.spark import spark_summary
 
-    opened = open_store(store)
     ui.mark("start")
     with ui.progressing("reading event logs") as progress:
         result = ingest(
-            opened,
-            SparkRequest(tuple(logs), source, database, namespace),
+            logs,
+            source=source,
+            default_schema=database,
+            namespace=namespace,
             message=message,
             author=author,
-            branch=existing_branch(opened, branch),
+            branch=branch,
+            store=store,
             progress=progress,
         )
     ui.mark("read and commit")
     show_diagnostics(ui, result.diagnostics, result.text)
     ui.table(Table(columns=(), rows=(), summary=spark_summary(result)))
-    check_coverage(result.coverage, strict=strict, min_coverage=min_coverage, diagnostics=result.diagnostics)
+    result.check_coverage(strict=strict, min_coverage=min_coverage)

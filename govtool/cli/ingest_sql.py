@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 
-from govtool.cli.evidence import check_coverage
 from govtool.cli.options import (
     AuthorOption,
     BranchOption,
@@ -25,7 +24,7 @@ from govtool.cli.options import (
     StrictOption,
     VariableOption,
 )
-from govtool.cli.sqlargs import build_request, show_diagnostics, show_ingest
+from govtool.cli.sqlargs import show_diagnostics, show_ingest
 from govtool.cli.ui import Ui
 
 
@@ -58,35 +57,30 @@ def ingest_sql(
     A source is replaced as a whole; the same input again makes no commit. What cannot be understood is reported and
     counted; the rest is ingested.
     """
-    from govtool.app.ingest import ingest_sql as ingest
-    from govtool.app.project import existing_branch, open_store
+    from govtool.api.ingest import ingest_sql as ingest
 
-    request = build_request(
-        paths,
-        dialect=dialect,
-        schema=schema,
-        catalog=catalog,
-        explain=explain,
-        default_catalog=default_catalog,
-        default_schema=default_schema,
-        relation_from=relation_from,
-        var=var,
-        namespace=namespace,
-        source=source,
-    )
-    opened = open_store(store)
     ui.mark("start")
     with ui.progressing("reading SQL") as progress:
         result = ingest(
-            opened,
-            request,
+            paths,
+            dialect=dialect,
+            schema=schema,
+            catalog=catalog,
+            explain=explain,
+            default_catalog=default_catalog,
+            default_schema=default_schema,
+            relation_from=relation_from,
+            var=var,
+            source=source,
+            namespace=namespace,
             message=message,
             author=author,
-            branch=existing_branch(opened, branch),
+            branch=branch,
+            store=store,
             stdin=sys.stdin.buffer,
             progress=progress,
         )
     ui.mark("read, extract and commit")
     show_diagnostics(ui, result.diagnostics, result.text)
     show_ingest(ui, result, explain_failures=explain_failures)
-    check_coverage(result.coverage, strict=strict, min_coverage=min_coverage, diagnostics=result.diagnostics)
+    result.check_coverage(strict=strict, min_coverage=min_coverage)

@@ -14,7 +14,7 @@ def init(ui: Ui, store: StoreOption = None) -> None:
 
     Without a place it is made in .govtool of the working directory.
     """
-    from govtool.app.project import create_store
+    from govtool.api.opening import init as create
 
-    ui.note(f"created a store in {create_store(store).uri}")
+    ui.note(f"created a store in {create(store)}")
     ui.hint("govtool ingest sql FOLDER --dialect DIALECT")

@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from govtool.cli.evidence import check_coverage
 from govtool.cli.formats import chosen
 from govtool.cli.options import (
     CatalogOption,
@@ -23,7 +22,7 @@ from govtool.cli.options import (
     StrictOption,
     VariableOption,
 )
-from govtool.cli.sqlargs import build_request, check_semantics, show_diagnostics
+from govtool.cli.sqlargs import show_diagnostics
 from govtool.cli.ui import Ui
 from govtool.errors import UsageError
 
@@ -58,7 +57,6 @@ def lineage(
     Formats: table, plain, json, jsonl, csv, markdown, dot, mermaid. Statements may come in any order; they are resolved
     against each other.
     """
-    check_semantics(semantics)
     if batch:
         if paths:
             raise UsageError("--batch reads stdin and takes no PATH", code="usage.arguments")
@@ -86,35 +84,39 @@ def lineage(
         return
     if not paths:
         raise UsageError("nothing to read", code="usage.arguments", hint="give files or folders, or - for stdin")
-    from govtool.app.lineage import lineage_of
+    from govtool.api.lineage import lineage as lineage_of
     from govtool.render.lineage import FORMATS, render
 
     outputs = chosen(format, output, FORMATS)
-    request = build_request(
-        paths,
-        dialect=dialect,
-        schema=schema,
-        catalog=catalog,
-        explain=explain,
-        default_catalog=default_catalog,
-        default_schema=default_schema,
-        relation_from=relation_from,
-        var=var,
-    )
     ui.mark("start")
     with ui.progressing("reading SQL") as progress:
-        found = lineage_of(request, semantics=semantics, stdin=sys.stdin.buffer, progress=progress)
+        answer = lineage_of(
+            paths=paths,
+            dialect=dialect,
+            schema=schema,
+            catalog=catalog,
+            explain=explain,
+            default_catalog=default_catalog,
+            default_schema=default_schema,
+            relation_from=relation_from,
+            var=var,
+            semantics=semantics,
+            stdin=sys.stdin.buffer,
+            progress=progress,
+        )
     ui.mark("read and extract")
     for form, file in outputs:
-        ui.show(render(form, found.results, found.coverage), file)
+        ui.show(render(form, answer), file)
     ui.out.flush()
-    show_diagnostics(ui, found.diagnostics, found.text)
-    check_coverage(found.coverage, strict=strict, min_coverage=min_coverage, diagnostics=found.diagnostics)
+    show_diagnostics(ui, answer.diagnostics, answer.text)
+    answer.check_coverage(strict=strict, min_coverage=min_coverage)
 
 
 def _serve(ui: Ui, semantics: str, dialect: str) -> None:
     from govtool.app.batch import serve
+    from govtool.app.requests import check_semantics
 
+    check_semantics(semantics)
     for line in serve(sys.stdin.buffer, semantics, dialect):
         ui.out.write(line + "\n")
         ui.out.flush()

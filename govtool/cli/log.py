@@ -23,13 +23,10 @@ def log(
     govtool log
     govtool log --all --format json
     """
-    from govtool.app.project import existing_branch, read_store
+    from govtool.api.history import log as read_log
     from govtool.render.commits import FORMATS, render_log
 
     outputs = chosen(format, output, FORMATS)
-    opened = read_store(store)
-    most = None if all else _SHOWN if limit is None else limit
-    commits = list(opened.log(existing_branch(opened, branch), limit=most))
-    truncated = bool(commits) and len(commits) == most and commits[-1].parent is not None
+    answer = read_log(store, branch=branch, limit=None if all else _SHOWN if limit is None else limit)
     for form, file in outputs:
-        ui.show(render_log(form, commits, opened.uri, truncated), file)
+        ui.show(render_log(form, answer), file)

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from govtool.cli.formats import chosen
-from govtool.cli.graph import bound
+from govtool.cli.graph import bound, opened_graph
 from govtool.cli.options import (
     AllOption,
     AtOption,
@@ -17,8 +17,8 @@ from govtool.cli.options import (
     OutputOption,
     StoreOption,
 )
-from govtool.cli.policyargs import PolicyOption, TodayOption, today_of
-from govtool.cli.selecting import ExcludeOption, SelectorArgument, open_selector
+from govtool.cli.policyargs import PolicyOption, TodayOption
+from govtool.cli.selecting import ExcludeOption, SelectorArgument
 from govtool.cli.ui import Ui
 from govtool.errors import EXIT_OK
 
@@ -45,25 +45,12 @@ def ls(
 
     Selectors are those of dbt, for columns: see the argument below. Formats: table, plain, json, jsonl, csv, markdown.
     """
-    from govtool.render.classes import FORMATS, Listed, listing
+    from govtool.render.classes import FORMATS, listing
 
     outputs = chosen(format, output, FORMATS)
-    graph, selecting = open_selector(ui, policy, today_of(today), store, at, branch)
-    index = graph.index
-    selection = selecting.select(selector or (), exclude or ())
-    found = [Listed(index.name(n), "column", index.type(n), 1) for n in selection.columns]
-    if columns:
-        whole = [n for d in selection.datasets for n in index.columns(d) if not index.is_unknown(n)]
-        found += [Listed(index.name(n), "column", index.type(n), 1) for n in whole]
-    else:
-        found += [
-            Listed(index.dataset_name(d), index.dataset_kind(d), None, index.column_count(d))
-            for d in selection.datasets
-        ]
-    found.sort()
+    with opened_graph(ui, store, at, branch) as graph:
+        answer = graph.ls(*selector or (), exclude=exclude, columns=columns, policy=policy, today=today)
     ui.mark("select")
     for form, file in outputs:
-        most = bound(limit, all, form)
-        shown = found if most is None else found[:most]
-        ui.show(listing(form, shown, graph.version, len(found) - len(shown)), file)
+        ui.show(listing(form, answer.head(bound(limit, all, form))), file)
     return EXIT_OK

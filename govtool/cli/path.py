@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from govtool.cli.formats import chosen
-from govtool.cli.graph import ColumnArgument, EvidenceOption, KindOption, SemanticsOption, edge_kinds, open_graph
+from govtool.cli.graph import ColumnArgument, EvidenceOption, KindOption, SemanticsOption, opened_graph
 from govtool.cli.options import AtOption, BranchOption, FormatOption, LimitOption, OutputOption, StoreOption
-from govtool.cli.policyargs import PolicyOption, TodayOption, today_of
+from govtool.cli.policyargs import PolicyOption, TodayOption
 from govtool.cli.ui import Ui
-
-_SHOWN = 5
 
 
 def path(
@@ -35,16 +33,13 @@ def path(
     Of several columns on either end, the shortest ways from any to any. Formats: table, plain, json, jsonl, csv,
     markdown.
     """
-    from govtool.app.subjects import Subjects
-    from govtool.query.path import paths
     from govtool.render.path import FORMATS, render
 
     outputs = chosen(format, output, FORMATS)
-    kinds = edge_kinds(kind)
-    graph = open_graph(ui, store, at, branch, evidence)
-    most = _SHOWN if limit is None else limit
-    about = Subjects(graph.index, graph.store, graph.commit, policy, today_of(today))
-    result = paths(graph.index, about.find(start), about.find(end), most, kinds=kinds, semantics=semantics)
+    with opened_graph(ui, store, at, branch) as graph:
+        answer = graph.path(
+            start, end, kind=kind, semantics=semantics, policy=policy, today=today, limit=limit, evidence=evidence
+        )
     ui.mark("path")
     for form, file in outputs:
-        ui.show(render(form, result, graph.version), file)
+        ui.show(render(form, answer), file)

@@ -9,7 +9,7 @@ import typer
 from govtool.cli.formats import chosen
 from govtool.cli.graph import open_graph
 from govtool.cli.options import AtOption, BranchOption, FormatOption, OutputOption, StoreOption
-from govtool.cli.policyargs import PolicyOption, TodayOption, today_of
+from govtool.cli.policyargs import PolicyOption, TodayOption
 from govtool.cli.ui import Ui
 from govtool.errors import EXIT_FINDINGS, EXIT_OK, StoreError, UsageError
 
@@ -32,12 +32,13 @@ def policy_lint(
 
     With a store, patterns and zones are looked up in its graph; without one, only the files are read.
     """
+    from govtool.app.governance import day_of
     from govtool.app.policy import lint, load_policies, said_of
     from govtool.app.project import commit_at, read_store
     from govtool.render.policy import FORMATS, remarks
 
     outputs = chosen(format, output, FORMATS)
-    policies, day = load_policies(policy), today_of(today)
+    policies, day = load_policies(policy), day_of(today)
     index, said = None, []
     try:
         reader = read_store(store)

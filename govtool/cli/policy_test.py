@@ -8,7 +8,7 @@ import typer
 
 from govtool.cli.formats import chosen
 from govtool.cli.options import FormatOption, OutputOption
-from govtool.cli.policyargs import PolicyOption, TodayOption, today_of
+from govtool.cli.policyargs import PolicyOption, TodayOption
 from govtool.cli.ui import Ui
 from govtool.errors import EXIT_FINDINGS, EXIT_OK, UsageError
 
@@ -30,12 +30,13 @@ def policy_test(
 
     Every violated rule of severity error must be expected; warnings and unknowns count where they are named.
     """
+    from govtool.app.governance import day_of
     from govtool.app.policy import load_policies, nearest_tests, run_tests
     from govtool.render.policy import tests
 
     outputs = chosen(format, output, FORMATS)
     policies = load_policies(policy)
-    outcomes = run_tests(policies, today_of(today), match)
+    outcomes = run_tests(policies, day_of(today), match)
     if match and not outcomes:
         raise UsageError(
             f"no test is named so: {match[:80]!r}",

@@ -50,21 +50,14 @@ def runs(
     Runs come from Spark, OpenLineage and W3C PROV: see govtool ingest. Formats: table, plain, json, jsonl, csv,
     markdown.
     """
-    from govtool.app.project import at_commit, commit_at, read_store
-    from govtool.app.runs import RunFilter, read_history
+    from govtool.api.opening import open as open_version
     from govtool.render.runs import FORMATS, render_runs
 
     outputs = chosen(format, output, FORMATS)
-    wanted = RunFilter(job, status, dataset, software, since)
-    wanted.check()
-    opened = read_store(store)
-    commit = commit_at(opened, at, branch)
-    history = read_history(opened, commit)
+    graph = open_version(store, ref=at, branch=branch)
+    answer = graph.runs(job, status=status, dataset=dataset, software=software, since=since)
     ui.mark("read the runs")
-    found = wanted.keep(history.runs)
     for form, file in outputs:
-        most = bound(limit, all, form)
-        shown = found if most is None else found[:most]
-        ui.show(render_runs(form, shown, at_commit(opened, commit), len(found) - len(shown)), file)
-    if not history.runs:
+        ui.show(render_runs(form, answer.head(bound(limit, all, form))), file)
+    if not answer.known:
         ui.hint("no source tells of runs: govtool ingest spark|openlineage|prov PATH")

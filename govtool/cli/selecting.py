@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import date
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from govtool.cli.complete import complete_selector
-from govtool.cli.graph import Opened, open_graph
-from govtool.cli.ui import Ui
-
-if TYPE_CHECKING:
-    from govtool.app.selection import Selector
 
 SelectorArgument = Annotated[
     list[str] | None,
@@ -29,15 +23,3 @@ ExcludeOption = Annotated[
         "--exclude", metavar="SELECTOR", autocompletion=complete_selector, help="Leave these out. Repeatable."
     ),
 ]
-
-
-def open_selector(
-    ui: Ui, policy: list[str] | None, day: date, store: str | None, at: str | None, branch: str | None
-) -> tuple[Opened, Selector]:
-    """A version of the graph, and what selects from it."""
-    from govtool.app.project import commit_at, read_store
-    from govtool.app.selection import Selector
-
-    graph = open_graph(ui, store, at, branch)
-    reader = read_store(store)
-    return graph, Selector(graph.index, reader, commit_at(reader, at, branch), policy, day)

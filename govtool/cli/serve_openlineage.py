@@ -14,7 +14,7 @@ from govtool.cli.ui import Ui
 from govtool.errors import EXIT_OK, EXIT_STORE, GovtoolError, UsageError
 
 if TYPE_CHECKING:
-    from govtool.app.ingest import IngestResult
+    from govtool.answers.ingest import IngestResult
 
 
 def serve_openlineage(

@@ -34,33 +34,18 @@ def show(
     A commit: what it read and what is live in it. A run: what it read and wrote, with which software and settings. A
     version: the runs and versions that led to it, the nearest first.
     """
-    from govtool.app.project import at_commit, commit_at, read_store
-    from govtool.app.runs import find_version, read_history, run_or_commit, version_names
-    from govtool.model.run import Run
+    from govtool.answers.commits import CommitAnswer
+    from govtool.answers.runs import RunAnswer
+    from govtool.api.opening import open as open_version
     from govtool.render.commits import FORMATS, render_commit
     from govtool.render.runs import render_run, render_version
 
     outputs = chosen(format, output, FORMATS)
-    opened = read_store(store)
-    dataset, separator, wanted = ref.rpartition("@")
-    if separator and dataset:
-        commit = commit_at(opened, None, branch)
-        history = read_history(opened, commit)
-        version = find_version(history, dataset, wanted)
-        made_of = history.ancestors(version)
-        names = version_names(history, made_of)
-        for form, file in outputs:
-            ui.show(render_version(form, version, made_of, history, names, at_commit(opened, commit)), file)
-        return
-    found = run_or_commit(opened, ref, branch)
-    if isinstance(found, Run):
-        commit = commit_at(opened, None, branch)
-        history = read_history(opened, commit)
-        readings = tuple(history.readings(found))
-        names = version_names(history, (r.version for r in readings if r.version is not None))
-        for form, file in outputs:
-            ui.show(render_run(form, found, readings, names, at_commit(opened, commit)), file)
-        return
-    fragments = opened.fragments(found)
+    answer = open_version(store, branch=branch).show(ref)
     for form, file in outputs:
-        ui.show(render_commit(form, found, fragments, opened.uri), file)
+        if isinstance(answer, CommitAnswer):
+            ui.show(render_commit(form, answer), file)
+        elif isinstance(answer, RunAnswer):
+            ui.show(render_run(form, answer), file)
+        else:
+            ui.show(render_version(form, answer), file)

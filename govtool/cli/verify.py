@@ -36,14 +36,12 @@ def verify(
     What was recorded is what govtool record tied to the data, and what runs say they left. States: match, data-changed
     (without provenance), data-missing (provenance without data), no-provenance.
     """
-    from govtool.app.project import commit_at, read_store
-    from govtool.app.verify import MATCH, verify_data
+    from govtool.api.opening import open as open_version
     from govtool.render.record import FORMATS, render_verified
 
     outputs = chosen(format, output, FORMATS)
-    opened = read_store(store)
     with ui.progressing("reading data") as progress:
-        result = verify_data(opened, commit_at(opened, at, branch), place, name, progress)
+        answer = open_version(store, ref=at, branch=branch).verify(place, name=name, progress=progress)
     for form, file in outputs:
-        ui.show(render_verified(form, result, opened.uri), file)
-    return EXIT_OK if result.state == MATCH else EXIT_FINDINGS
+        ui.show(render_verified(form, answer), file)
+    return EXIT_OK if answer.matches else EXIT_FINDINGS

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
@@ -10,11 +9,9 @@ import typer
 
 from govtool.cli.complete import complete_selector
 from govtool.cli.formats import chosen
-from govtool.cli.graph import bound
-from govtool.cli.policyargs import today_of
-from govtool.cli.selecting import open_selector
+from govtool.cli.graph import bound, opened_graph
 from govtool.cli.ui import Ui
-from govtool.errors import EXIT_FINDINGS, EXIT_OK, UnknownNameError, UsageError
+from govtool.errors import EXIT_FINDINGS, EXIT_OK
 
 SubjectArgument = Annotated[
     list[str],
@@ -50,34 +47,17 @@ class Asked(NamedTuple):
 
 def answer(ui: Ui, action: str, asked: Asked) -> int:
     """Ask and show."""
-    from govtool.app.policy import load_policies
-    from govtool.app.whatif import policy_effect
-    from govtool.query.whatif import VERDICTS, whatif
+    from govtool.answers.answer import at_least
+    from govtool.query.whatif import VERDICTS
     from govtool.render.whatif import FORMATS, render
 
     outputs = chosen(asked.format, asked.output, FORMATS)
-    levels = ("none", *VERDICTS)
-    if asked.fail_on not in levels:
-        raise UnknownNameError(
-            f"no verdict {asked.fail_on}",
-            code="usage.unknown-verdict",
-            nearest=tuple(difflib.get_close_matches(asked.fail_on, levels)),
-            hint=f"one of {', '.join(levels)}",
+    at_least(asked.fail_on, VERDICTS, "verdict")  # a wrong one is reported before anything is asked
+    with opened_graph(ui, asked.store, asked.at, asked.branch) as graph:
+        found = graph.whatif(
+            action, *asked.selector, to=asked.to, exclude=asked.exclude, policy=asked.policy, today=asked.today
         )
-    day = today_of(asked.today)
-    graph, selecting = open_selector(ui, asked.policy, day, asked.store, asked.at, asked.branch)
-    found = whatif(graph.index, action, selecting.select(asked.selector, asked.exclude or ()), asked.to)
     ui.mark("whatif")
-    effect = None
-    try:
-        policies = load_policies(asked.policy)
-    except UsageError as error:
-        if error.code != "policy.none" or asked.policy:
-            raise
-    else:
-        effect = policy_effect(graph.index, policies, found, day, selecting.said)
-        ui.mark("policies")
     for form, file in outputs:
-        ui.show(render(form, found, graph.version, bound(asked.limit, asked.all, form), effect), file)
-    worse = VERDICTS[: VERDICTS.index(asked.fail_on) + 1] if asked.fail_on != "none" else ()
-    return EXIT_FINDINGS if any(a.verdict in worse for a in found.affected) else EXIT_OK
+        ui.show(render(form, found.head(bound(asked.limit, asked.all, form))), file)
+    return EXIT_FINDINGS if found.fails(asked.fail_on) else EXIT_OK

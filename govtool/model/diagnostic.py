@@ -27,3 +27,7 @@ class Diagnostic:
     """The column or dataset that is affected, in canonical text."""
     candidates: tuple[str, ...] = ()
     """For ``ambiguous``: the columns that it may be, sorted."""
+
+    def sort_key(self) -> tuple[str, int, int, str, str]:
+        """Order by place, then by code and message."""
+        return self.file or "", self.line or 0, self.column or 0, self.code, self.message

@@ -90,7 +90,6 @@ def govern(
     *,
     metadata: Sequence[Metadata] = (),
     said: Iterable[Said] = (),
-    need_zones: bool = False,
     without: Collection[int] = (),
 ) -> Governed:
     """Classify the columns of a graph and propagate the classes.
@@ -102,20 +101,8 @@ def govern(
         metadata: Facts besides those of the policies.
         said: Facts that are in the graph.
         without: Columns and rows to treat as if no data were in them.
-        need_zones: Whether a zone that matches nothing is an error.
-
-    Raises:
-        UsageError: ``policy.empty-zone``.
     """
     places = Places(index, policies, metadata, said)
-    if need_zones and places.empty_zones:
-        name = places.empty_zones[0]
-        raise UsageError(
-            f"the zone {name} matches no dataset",
-            code="policy.empty-zone",
-            location=policies.zones[name].place,
-            hint="correct its datasets, or write optional: true",
-        )
     gone = frozenset(without)
     seeds = classified(index, policies, places)
     maybe = perhaps(index, (c.value for c in policies.classify), _metadata_of(policies, metadata), places)
@@ -142,6 +129,22 @@ def govern(
         index, policies.lattice, moved, seeds, every[1:], blocked=gone, perhaps=maybe, perhaps_groups=open_[1:]
     )
     return Governed(policies, places, spread, tuple(every), tuple(open_), tuple(origins))
+
+
+def require_zones(places: Places, policies: PolicySet) -> None:
+    """Refuse policies with a zone that matches nothing: its rules would hold for a misspelled pattern.
+
+    Raises:
+        UsageError: ``policy.empty-zone``.
+    """
+    if places.empty_zones:
+        name = places.empty_zones[0]
+        raise UsageError(
+            f"the zone {name} matches no dataset",
+            code="policy.empty-zone",
+            location=policies.zones[name].place,
+            hint="correct its datasets, or write optional: true",
+        )
 
 
 def _metadata_of(policies: PolicySet, more: Sequence[Metadata]) -> tuple[Metadata, ...]:

@@ -105,7 +105,7 @@ def explain(index: Index, subject: str | Subject, *, limit: int | None = None) -
         outgoing=teller.tell(e for e in out if index.kind(e) is not EdgeKind.OPAQUE),
         readers=_datasets(index, (index.edge_target[e] for e in out_rows if index.kind(e) is reading)),
         opaque=teller.tell(e for e in (*into, *into_rows, *out, *out_rows) if index.kind(e) is EdgeKind.OPAQUE),
-        diagnostics=tuple(sorted(dict.fromkeys(diagnostics), key=_diagnostic_key)),
+        diagnostics=tuple(sorted(dict.fromkeys(diagnostics), key=Diagnostic.sort_key)),
         truncated=teller.truncated,
     )
 
@@ -147,7 +147,3 @@ def _definitions(index: Index, about: Subject) -> tuple[Definition, ...]:
 
 def _datasets(index: Index, nodes: Iterable[int]) -> tuple[str, ...]:
     return tuple(sorted({index.dataset_name(index.node_dataset[node]) for node in nodes}))
-
-
-def _diagnostic_key(item: Diagnostic) -> tuple[str, int, int, str, str]:
-    return item.file or "", item.line or 0, item.column or 0, item.code, item.message

@@ -7,13 +7,14 @@ which stands for all columns of the dataset; columns that are reached by themsel
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from govtool.errors import UsageError
 from govtool.graph.index import Index
 from govtool.graph.rules import Reach, Reached, Rules
 from govtool.graph.walk import SMALL, walk
+from govtool.model.diagnostic import Diagnostic
 from govtool.model.kinds import EdgeKind
 from govtool.query.change import Change, Verdict, followed, rules, seed_states, upstream_rules
 from govtool.query.evidence import Evidence, Step, evidences, parallel, step
@@ -49,6 +50,16 @@ class Impacted:
     """For rows: how many top-level columns the dataset has."""
     implied: int = 0
     """For rows: how many of them have no entry of their own."""
+    diagnostics: tuple[Diagnostic, ...] = ()
+    """What was not understood about the statements of ``evidence``."""
+    classes: tuple[str, ...] = ()
+    """The classes of its values, sorted. Queries know no policies: whoever knows them fills this in."""
+    possible_classes: tuple[str, ...] = ()
+    """Classes that it may have besides: whether it does could not be decided. Filled in like ``classes``."""
+    owner: str | None = None
+    """The owner of the dataset. Filled in like ``classes``."""
+    node: int = field(default=-1, compare=False, repr=False)
+    """Its number in the index that was asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +209,7 @@ def expand(index: Index, result: ImpactResult) -> Iterator[Impacted]:
         for node in index.columns(dataset):
             name = index.name(node)
             if index.container(node) is None and not index.is_unknown(node) and name not in listed:
-                yield replace(entry, column=name, is_rows=False, columns=1, implied=0)
+                yield replace(entry, column=name, is_rows=False, columns=1, implied=0, node=node)
 
 
 def _seeds(index: Index, subject: Subject, change: Change) -> list[int]:
@@ -245,6 +256,7 @@ class _Teller:
         self.down = direction == "down"
         self.follow = follow
         self.subjects = subjects
+        self._diagnostics: dict[int, tuple[Diagnostic, ...]] = {}
 
     def tell(self, found: Reached) -> Impacted:
         index, node = self.index, found.node
@@ -252,6 +264,7 @@ class _Teller:
         way = self._way(found.key)
         steps = tuple(self._step(*hop) for hop in way)
         is_rows = index.is_rows(node)
+        last = self._last(way)
         return Impacted(
             column=index.name(node),
             dataset=index.dataset_name(dataset),
@@ -261,12 +274,24 @@ class _Teller:
             hops=found.hops,
             path=self._path(way, self._start(found.key)),
             via=self._via(steps),
-            evidence=tuple(dict.fromkeys(e for edges in self._last(way) for e in evidences(index, edges))),
+            evidence=tuple(dict.fromkeys(e for edges in last for e in evidences(index, edges))),
             steps=steps,
             is_rows=is_rows,
             columns=index.column_count(dataset) if is_rows else 1,
             implied=found.implied,
+            diagnostics=self._remarks(last),
+            node=node,
         )
+
+    def _remarks(self, hop: list[list[int]]) -> tuple[Diagnostic, ...]:
+        """The diagnostics of the statements behind a hop; most have none, and many hops share a statement."""
+        index, known = self.index, self._diagnostics
+        found: list[Diagnostic] = []
+        for derivation in {index.edge_derivation[edge] for edges in hop for edge in edges}:
+            if derivation not in known:
+                known[derivation] = index.diagnostics(derivation)
+            found += known[derivation]
+        return tuple(sorted(dict.fromkeys(found), key=Diagnostic.sort_key)) if found else ()
 
     def _way(self, key: int) -> list[tuple[int, int]]:
         """Edges in their own direction, each with the node that it reached (that it came from, upstream)."""

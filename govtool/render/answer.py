@@ -1,74 +1,27 @@
-"""What the answers about the graph have in common: their header, their evidence, their closing sentence."""
+"""The words that tables about the graph share: heading, closing sentence, places, ways."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from govtool.render.coverage import Counts, sentence
+from govtool.answers.coverage import sentence
 from govtool.render.text import short, when
 
 if TYPE_CHECKING:
-    from govtool.app.coverage import Coverage
-    from govtool.query.evidence import Evidence, Step
-    from govtool.store import Commit
+    from govtool.answers.version import Version
+    from govtool.query.evidence import Evidence
 
 
-@dataclass(frozen=True, slots=True)
-class Version:
-    """Which version of which store an answer is about, and how much of its evidence was understood."""
-
-    store: str
-    commit: Commit
-    coverage: Coverage
-
-    def header(self) -> dict[str, object]:
-        """The keys of a JSON answer that say so."""
-        return {
-            "store": self.store,
-            "commit": {"seq": self.commit.seq, "id": self.commit.id, "time": self.commit.time},
-        }
-
-    def heading(self, subject: str, *more: str) -> str:
-        """``crm.users.email · 7f3a1c0 (2026-11-20 22:10) · change: drop``."""
-        return " · ".join((subject, f"{short(self.commit.id)} ({when(self.commit.time)})", *more))
-
-    def closing(self, *parts: str) -> str:
-        """The parts and the coverage as one sentence."""
-        counts: Counts = self.coverage
-        return " · ".join([part for part in parts if part] + [sentence(counts)])
+def heading(version: Version, subject: str, *more: str) -> str:
+    """``crm.users.email · 7f3a1c0 (2026-11-20 22:10) · change: drop``."""
+    return " · ".join((subject, f"{short(version.commit.id)} ({when(version.commit.time)})", *more))
 
 
-def evidence_object(evidence: Evidence) -> dict[str, object]:
-    """The JSON value of a statement as evidence."""
-    return {
-        "kind": evidence.kind,
-        "how": evidence.how,
-        "file": evidence.file,
-        "line": evidence.line,
-        "fingerprint": evidence.fingerprint,
-        "run": evidence.run,
-        "first_seen": evidence.first_seen,
-        "last_seen": evidence.last_seen,
-        "count": evidence.count,
-    }
-
-
-def step_object(step: Step) -> dict[str, object]:
-    """The JSON value of one edge of a way."""
-    return {
-        "source": step.source,
-        "target": step.target,
-        "kind": step.kind.label,
-        "functions": list(step.functions),
-        "star": step.star,
-        "masking": step.masking,
-        "reason": step.reason,
-        "temporary": step.elided,
-        "evidence": evidence_object(step.evidence),
-    }
+def closing(version: Version, *parts: str) -> str:
+    """The parts and the coverage as one sentence."""
+    return " · ".join([part for part in parts if part] + [sentence(version.coverage)])
 
 
 def places(evidence: Iterable[Evidence]) -> str:

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from govtool.render.answer import Version, step_object
-from govtool.render.envelope import compact, envelope, json_lines
-from govtool.render.findings import level, reason, summary, told_levels, way
+from govtool.render.answer import closing
+from govtool.render.envelope import compact, json_lines
+from govtool.render.findings import reason, summary, told_levels, way
 from govtool.render.text import Prose, printable
 
 if TYPE_CHECKING:
+    from govtool.answers.check import CheckAnswer
     from govtool.app.checkout import Checkout
-    from govtool.policy.check import CheckResult
-    from govtool.policy.finding import Finding
 
 FORMATS = ("table", "plain", "json", "jsonl", "sarif", "junit", "github", "markdown")
 MARKER = "<!-- govtool check -->"
@@ -21,22 +20,19 @@ MARKER = "<!-- govtool check -->"
 _SHOWN = ("error", "warning", "note", "unknown")
 
 
-def render(
-    form: str, result: CheckResult, version: Version, *, strict: bool, where: Checkout, limit: int | None
-) -> Prose | Iterable[str]:
+def render(form: str, answer: CheckAnswer, *, where: Checkout, limit: int | None) -> Prose | Iterable[str]:
     """One of ``FORMATS``.
 
     Args:
         form: The format.
-        result: The outcome.
-        version: What was checked.
-        strict: Whether what is unknown counts as violated.
+        answer: The outcome.
         where: The repository, and where in it the files are, for SARIF and GitHub.
         limit: Findings to show in a table at most.
 
     Raises:
         UsageError: A file of the evidence lies outside the repository.
     """
+    result, strict = answer.result, answer.strict
     if form == "sarif":
         from govtool.render.sarif import sarif
 
@@ -50,17 +46,18 @@ def render(
 
         return workflow_commands(result, strict=strict, where=where)
     if form == "markdown":
-        return markdown(result, version, strict=strict, limit=limit)
+        return markdown(answer, limit=limit)
     if form == "jsonl":
-        return (compact(finding_object(f)) for f in result.findings)
+        return (compact(item) for item in answer.items())
     if form == "json":
-        return json_lines(_body(result, version, strict=strict))
-    told = lines(result, version, strict=strict, limit=limit)
-    return Prose(told) if form == "table" else told
+        return json_lines(answer.to_dict())
+    blocks = lines(answer, limit=limit)
+    return Prose(blocks) if form == "table" else blocks
 
 
-def lines(result: CheckResult, version: Version, *, strict: bool, limit: int | None) -> Iterator[str]:
+def lines(answer: CheckAnswer, *, limit: int | None) -> Iterator[str]:
     """A block of lines a finding, then remarks, then the sentence."""
+    result, strict = answer.result, answer.strict
     shown = [(kind, f) for kind, f in told_levels(result, strict=strict) if kind in _SHOWN]
     for kind, finding in shown[:limit]:
         yield printable(f"{finding.rule} {kind}  {finding.title}  {finding.place}")
@@ -75,11 +72,12 @@ def lines(result: CheckResult, version: Version, *, strict: bool, limit: int | N
     if result.remarks:
         yield ""
     left = f" · {len(shown) - limit:,} more (--all)" if limit is not None and len(shown) > limit else ""
-    yield version.closing(summary(result, strict=strict) + left)
+    yield closing(answer.version, summary(result, strict=strict) + left)
 
 
-def markdown(result: CheckResult, version: Version, *, strict: bool, limit: int | None) -> Iterator[str]:
+def markdown(answer: CheckAnswer, *, limit: int | None) -> Iterator[str]:
     """For a sticky comment on a pull request."""
+    result, strict = answer.result, answer.strict
     yield MARKER
     yield f"### govtool check: {_cell(summary(result, strict=strict))}"
     yield ""
@@ -97,7 +95,7 @@ def markdown(result: CheckResult, version: Version, *, strict: bool, limit: int 
         yield ""
     for remark in result.remarks:
         yield f"- {_cell(remark.message)} ({_cell(remark.place)})"
-    yield _cell(version.closing())
+    yield _cell(closing(answer.version))
 
 
 def _cell(text: str) -> str:
@@ -105,68 +103,3 @@ def _cell(text: str) -> str:
     for ch in "\\`*[]<>|":
         escaped = escaped.replace(ch, "\\" + ch)
     return escaped
-
-
-def _body(result: CheckResult, version: Version, *, strict: bool) -> dict[str, object]:
-    return envelope(
-        "check/1",
-        {
-            **version.header(),
-            "findings": [finding_object(f) for f in result.findings],
-            "rules": [
-                {
-                    "rule": r.value.id,
-                    "title": r.value.title,
-                    "severity": r.value.severity,
-                    "form": r.value.form,
-                    "place": r.place,
-                    "verdict": _worst(result, r.value.id),
-                }
-                for r in result.rules
-            ],
-            "remarks": [
-                {"code": r.code, "severity": r.severity, "message": r.message, "place": r.place} for r in result.remarks
-            ],
-            "summary": {**_counts(result, strict=strict), "known": result.known, "columns": result.columns},
-            "coverage": version.coverage.counts(),
-        },
-    )
-
-
-def _counts(result: CheckResult, *, strict: bool) -> dict[str, int]:
-    found = dict.fromkeys(("error", "warning", "note", "unknown", "waived", "accepted"), 0)
-    for finding in result.findings:
-        found[level(finding, strict=strict)] += 1
-    return {**found, "held": len(result.held()), "skipped": len(result.skipped)}
-
-
-def _worst(result: CheckResult, rule: str) -> str:
-    """The verdict of a rule: its worst finding's; ``skipped`` if it was not judged."""
-    if rule in result.skipped:
-        return "skipped"
-    found = [f.verdict for f in result.findings if f.rule == rule]
-    return min(found).label if found else "held"
-
-
-def finding_object(finding: Finding) -> dict[str, object]:
-    """The JSON value of a finding."""
-    return {
-        "rule": finding.rule,
-        "title": finding.title,
-        "severity": finding.severity,
-        "verdict": finding.verdict.label,
-        "column": finding.column,
-        "source": finding.source or None,
-        "classes": list(finding.classes),
-        "state": finding.state,
-        "path": list(finding.path),
-        "paths": [list(path) for path in finding.paths],
-        "steps": [step_object(step) for step in finding.steps],
-        "why": finding.why,
-        "fix": finding.fix or None,
-        "place": finding.place,
-        "fingerprint": finding.fingerprint,
-        "accepted": finding.accepted,
-        "waiver": finding.waiver,
-        "expires": finding.expires and finding.expires.isoformat(),
-    }

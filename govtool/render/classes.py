@@ -2,59 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
-from govtool.render.answer import Version, step_object
-from govtool.render.envelope import compact, envelope, json_lines
+from govtool.render.answer import closing, heading
+from govtool.render.envelope import compact, json_lines
 from govtool.render.table import Column, Table, markdown, plain, to_csv
 from govtool.render.text import count
 
 if TYPE_CHECKING:
+    from govtool.answers.classes import ClassesAnswer
+    from govtool.answers.listing import ListAnswer, Listed
     from govtool.policy.why import Classed
 
 FORMATS = ("table", "plain", "json", "jsonl", "csv", "markdown")
-
-
-class Listed(NamedTuple):
-    """A column or dataset of a listing."""
-
-    name: str
-    kind: str
-    """``column``, or the kind of the dataset."""
-    type: str | None
-    columns: int
-    """Of a dataset; 1 for a column."""
 
 
 def _shown(form: str, table: Table) -> Table | Iterable[str]:
     return table if form == "table" else (plain if form == "plain" else markdown)(table)
 
 
-def classes(form: str, found: Sequence[Classed], version: Version, left: int) -> Table | Iterable[str]:
-    """The classes of columns and why."""
-    if form in ("json", "jsonl"):
-        values: list[dict[str, object]] = [
-            {
-                "column": c.column,
-                "classes": list(c.classes),
-                "origin": c.origin,
-                "mode": c.mode,
-                "declassified": list(c.passed),
-                "source": c.source,
-                "steps": [step_object(step) for step in c.steps],
-            }
-            for c in found
-        ]
-        if form == "jsonl":
-            return (compact(value) for value in values)
-        body = {**version.header(), "columns": values, **({"truncated": left} if left else {})}
-        return json_lines(envelope("classes/1", {**body, "coverage": version.coverage.counts()}))
+def classes(form: str, answer: ClassesAnswer) -> Table | Iterable[str]:
+    """The classes of columns, and the ways by which they came."""
+    if form == "json":
+        return json_lines(answer.to_dict())
+    if form == "jsonl":
+        return (compact(item) for item in answer.items())
     if form == "csv":
-        header = ("column", "classes", "mode", "declassified", "source", "way")
-        return to_csv(header, [(c.column, *_cells(c)) for c in found])
-    columns = len({c.column for c in found})
-    more = f"{count(left, 'more entry', 'more entries')} (--all)" if left else ""
+        return to_csv(answer.fields, [(entry.column, *_cells(entry)) for entry in answer.entries])
+    columns = len({entry.column for entry in answer.entries})
+    more = f"{count(answer.truncated, 'more entry', 'more entries')} (--all)" if answer.truncated else ""
     return _shown(
         form,
         Table(
@@ -66,9 +43,9 @@ def classes(form: str, found: Sequence[Classed], version: Version, left: int) ->
                 Column("source"),
                 Column("way", style="dim"),
             ),
-            rows=[(c.column, *_cells(c)) for c in found],
-            heading=version.heading("classes"),
-            summary=version.closing(count(columns, "column"), more),
+            rows=[(entry.column, *_cells(entry)) for entry in answer.entries],
+            heading=heading(answer.version, "classes"),
+            summary=closing(answer.version, count(columns, "column"), more),
         ),
     )
 
@@ -79,23 +56,25 @@ def _cells(found: Classed) -> tuple[str, str, str, str, str]:
     return ", ".join(found.classes), found.mode, ", ".join(found.passed), found.source, way
 
 
-def listing(form: str, found: Sequence[Listed], version: Version, left: int) -> Table | Iterable[str]:
+def listing(form: str, answer: ListAnswer) -> Table | Iterable[str]:
     """Selected datasets and columns."""
-    if form in ("json", "jsonl"):
-        values: list[dict[str, object]] = [item._asdict() for item in found]
-        if form == "jsonl":
-            return (compact(value) for value in values)
-        body = {**version.header(), "items": values, **({"truncated": left} if left else {})}
-        return json_lines(envelope("ls/1", {**body, "coverage": version.coverage.counts()}))
-    rows = [(i.name, i.kind, i.type or "", "" if i.kind == "column" else f"{i.columns:,}") for i in found]
+    if form == "json":
+        return json_lines(answer.to_dict())
+    if form == "jsonl":
+        return (compact(item) for item in answer.items())
+    rows = [_listed(entry) for entry in answer.entries]
     if form == "csv":
-        return to_csv(("name", "kind", "type", "columns"), rows)
-    more = f"{left:,} more (--all)" if left else ""
+        return to_csv(answer.fields, rows)
+    more = f"{answer.truncated:,} more (--all)" if answer.truncated else ""
     return _shown(
         form,
         Table(
             columns=(Column("name", style="bold"), Column("kind"), Column("type"), Column("columns", justify="right")),
             rows=rows,
-            summary=version.closing(f"{len(found) + left:,} selected", more),
+            summary=closing(answer.version, f"{len(answer.entries) + answer.truncated:,} selected", more),
         ),
     )
+
+
+def _listed(entry: Listed) -> tuple[str, str, str, str]:
+    return entry.name, entry.kind, entry.type or "", "" if entry.kind == "column" else f"{entry.columns:,}"

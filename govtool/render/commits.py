@@ -5,53 +5,35 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from govtool.render.coverage import sentence
-from govtool.render.envelope import compact, envelope, json_lines
+from govtool.answers.commits import commit_object
+from govtool.answers.coverage import sentence
+from govtool.render.envelope import compact, json_lines
+from govtool.render.rows import answer_csv
 from govtool.render.table import Column, Table, markdown, plain, to_csv
 from govtool.render.text import count, percent, size, when
 
 if TYPE_CHECKING:
-    from govtool.app.ingest import IngestResult
+    from govtool.answers.commits import CommitAnswer, LogAnswer
+    from govtool.answers.ingest import IngestResult
     from govtool.store import Commit, FragmentRef
 
 FORMATS = ("table", "plain", "json", "jsonl", "csv", "markdown")
 
 
-def commit_object(commit: Commit) -> dict[str, object]:
-    """The JSON value of a commit."""
-    return {
-        "seq": commit.seq,
-        "id": commit.id,
-        "parent": commit.parent,
-        "branch": commit.branch,
-        "time": commit.time,
-        "author": commit.author,
-        "message": commit.message,
-        "batch": commit.batch,
-        "tool": commit.tool,
-        "sources": list(commit.sources),
-        "summary": dict(commit.summary),
-    }
-
-
-def render_log(form: str, commits: Sequence[Commit], store: str, truncated: bool) -> Table | Iterable[str]:
+def render_log(form: str, answer: LogAnswer) -> Table | Iterable[str]:
     """The log in one of ``FORMATS``."""
     if form == "json":
-        more = {"truncated": commits[-1].seq - 1} if truncated and commits else {}
-        return json_lines(envelope("log/1", {"store": store, "commits": [commit_object(c) for c in commits], **more}))
+        return json_lines(answer.to_dict())
     if form == "jsonl":
-        return (compact(commit_object(commit)) for commit in commits)
+        return (compact(commit_object(commit)) for commit in answer.commits)
     if form == "csv":
-        return to_csv(
-            ("seq", "id", "time", "author", "sources", "message"),
-            [(c.seq, c.id, c.time, c.author, " ".join(c.sources), c.message) for c in commits],
-        )
-    table = _log_table(commits, truncated)
+        return answer_csv(answer)
+    table = _log_table(answer.commits, answer.truncated)
     return table if form == "table" else (plain if form == "plain" else markdown)(table)
 
 
-def _log_table(commits: Sequence[Commit], truncated: bool) -> Table:
-    older = f" · {commits[-1].seq - 1:,} older (--all)" if truncated and commits else ""
+def _log_table(commits: Sequence[Commit], left_off: int) -> Table:
+    older = f" · {left_off:,} older (--all)" if left_off else ""
     weighed = any(_by_runs(commit) for commit in commits)
     return Table(
         columns=(
@@ -94,29 +76,27 @@ def _by_runs(commit: Commit) -> str:
 
 
 def _unread(commit: Commit) -> int:
-    """Files that were not read, each as much as a statement; see ``govtool.render.coverage.sentence``."""
+    """Files that were not read, each as much as a statement; see ``govtool.answers.coverage.sentence``."""
     counts = commit.summary.get("coverage")
     number = counts.get("unread") if isinstance(counts, dict) else None
     return number if isinstance(number, int) else 0
 
 
-def render_commit(form: str, commit: Commit, fragments: Sequence[FragmentRef], store: str) -> Table | Iterable[str]:
+def render_commit(form: str, answer: CommitAnswer) -> Table | Iterable[str]:
     """One commit in one of ``FORMATS``."""
-    if form in ("json", "jsonl"):
-        live = [
-            {"source": f.source, "table": f.table, "sha256": f.sha256, "bytes": f.size, "rows": f.rows}
-            for f in fragments
-        ]
-        body = envelope("show/1", {"store": store, "commit": commit_object(commit), "fragments": live})
-        return json_lines(body) if form == "json" else [compact(body)]
-    rows = _facts(commit, fragments)
+    if form == "json":
+        return json_lines(answer.to_dict())
+    if form == "jsonl":
+        return [compact(answer.to_dict())]
+    rows = _facts(answer.commit)
     if form == "csv":
         return to_csv(("name", "value"), rows)
-    table = Table(columns=(Column("name", style="dim"), Column("value")), rows=rows, summary=_live(fragments))
+    columns = (Column("name", style="dim"), Column("value"))
+    table = Table(columns=columns, rows=rows, summary=_live(answer.fragments))
     return table if form == "table" else (plain if form == "plain" else markdown)(table)
 
 
-def _facts(commit: Commit, fragments: Sequence[FragmentRef]) -> list[tuple[str, str]]:
+def _facts(commit: Commit) -> list[tuple[str, str]]:
     facts = [
         ("commit", commit.id),
         ("seq", f"{commit.seq} on {commit.branch}"),

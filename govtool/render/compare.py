@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from govtool.render.envelope import compact, envelope, json_lines
+from govtool.render.envelope import compact, json_lines
 from govtool.render.table import Column, Table, markdown, plain, to_csv
 from govtool.render.text import count, percent
 
 if TYPE_CHECKING:
+    from govtool.answers.compare import ComparisonAnswer
     from govtool.query.compare import Compared
 
 FORMATS = ("table", "plain", "json", "jsonl", "csv", "markdown")
@@ -17,40 +18,17 @@ _SIGNS = {"static": "text only", "runtime": "run only"}
 _STYLES = {"static": "yellow", "runtime": "cyan"}
 
 
-def render_compared(
-    form: str, result: Compared, header: Mapping[str, object], most: int | None
-) -> Table | Iterable[str]:
+def render_compared(form: str, answer: ComparisonAnswer, most: int | None) -> Table | Iterable[str]:
     """The comparison in one of ``FORMATS``; ``most`` bounds the rows."""
-    rows = _rows(result)
+    if form == "json":
+        return json_lines(answer.to_dict())
+    rows = list(answer.rows())
     shown = rows if most is None else rows[:most]
     left_off = len(rows) - len(shown)
-    if form == "json":
-        body: dict[str, object] = {
-            **header,
-            "datasets": result.datasets,
-            "both": result.both,
-            "only": [
-                {
-                    "side": one.side,
-                    "target": one.flow.target,
-                    "source": one.flow.source,
-                    "kind": one.flow.kind,
-                    "reason": one.reason,
-                    "place": one.place,
-                }
-                for one in result.only
-            ],
-            "unmatched": [
-                {"side": one.side, "dataset": one.dataset, "edges": one.edges, "reason": one.reason, "place": one.place}
-                for one in result.unmatched
-            ],
-        }
-        return json_lines(envelope("compare/1", body))
-    titles = ("side", "target", "source", "kind", "reason", "place")
     if form == "jsonl":
-        return (compact(dict(zip(titles, row, strict=True))) for row in shown)
+        return (compact(dict(zip(answer.fields, row, strict=True))) for row in shown)
     if form == "csv":
-        return to_csv(titles, shown)
+        return to_csv(answer.fields, shown)
     table = Table(
         columns=(
             Column("known by"),
@@ -61,18 +39,10 @@ def render_compared(
             Column("said in", style="dim"),
         ),
         rows=[(_SIGNS[side], *rest) for side, *rest in shown],
-        summary=_sentence(result) + (f" · {left_off:,} not shown (--all)" if left_off else ""),
+        summary=_sentence(answer.result) + (f" · {left_off:,} not shown (--all)" if left_off else ""),
         row_styles=[_STYLES[row[0]] for row in shown],
     )
     return table if form == "table" else (plain if form == "plain" else markdown)(table)
-
-
-def _rows(result: Compared) -> list[tuple[str, ...]]:
-    found: list[tuple[str, ...]] = [
-        (one.side, one.dataset, count(one.edges, "edge"), "", one.reason, one.place) for one in result.unmatched
-    ]
-    found += [(one.side, one.flow.target, one.flow.source, one.flow.kind, one.reason, one.place) for one in result.only]
-    return found
 
 
 def _sentence(result: Compared) -> str:

@@ -6,60 +6,49 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from govtool.query.agreement import AGREE, ONLY_GRAPH, ONLY_ORACLE, Compared
-from govtool.render.answer import Version
-from govtool.render.envelope import compact, envelope, json_lines
-from govtool.render.table import Column, Table, markdown, plain, to_csv
+from govtool.answers.compare_oracle import edge_object
+from govtool.query.agreement import AGREE, ONLY_GRAPH, ONLY_ORACLE
+from govtool.render.answer import closing, heading
+from govtool.render.envelope import compact, json_lines
+from govtool.render.rows import answer_csv
+from govtool.render.table import Column, Table, markdown, plain
 from govtool.render.text import count
 
 if TYPE_CHECKING:
-    from govtool.app.compare_oracle import OracleComparison
+    from govtool.answers.compare_oracle import OracleAnswer
+    from govtool.query.agreement import Agreement
 
 FORMATS = ("table", "plain", "json", "jsonl", "csv", "markdown")
 _STYLES = {AGREE: "green", ONLY_GRAPH: "yellow", ONLY_ORACLE: "red"}
 
 
-def render(
-    form: str, result: OracleComparison, version: Version, most: int | None, *, differences: bool
-) -> Table | Iterable[str]:
-    """One of ``FORMATS``; ``most`` bounds the rows, ``differences`` leaves out what agrees."""
-    wanted = [edge for edge in result.agreement.edges if not differences or edge.outcome != AGREE]
-    wanted.sort(key=lambda edge: (edge.outcome == AGREE, edge.outcome, edge.target, edge.source))
-    shown = wanted if most is None else wanted[:most]
-    left_off = len(wanted) - len(shown)
+def render(form: str, answer: OracleAnswer) -> Table | Iterable[str]:
+    """One of ``FORMATS``."""
     if form == "json":
-        body: dict[str, object] = {
-            **version.header(),
-            "oracle": result.export.format,
-            "rows": result.export.rows,
-            "left_out": dict(sorted(result.export.left_out.items())),
-            "edges": [_object(edge) for edge in shown],
-            "datasets": result.agreement.datasets,
-            "unknown_datasets": list(result.agreement.unknown),
-            "summary": summary_object(result),
-        }
-        return json_lines(envelope("compare-oracle/1", body | ({"truncated": left_off} if left_off else {})))
+        return json_lines(answer.to_dict())
     if form == "jsonl":
-        return (compact(_object(edge)) for edge in shown)
+        return (compact(edge_object(edge)) for edge in answer.edges)
     if form == "csv":
-        return to_csv(
-            ("outcome", "source", "target", "reason", "evidence"),
-            ((e.outcome, e.source, e.target, e.reason, e.evidence) for e in shown),
-        )
+        return answer_csv(answer)
+    left_off, export = answer.truncated, answer.export
     made = Table(
         columns=(Column("outcome"), Column("source", style="bold"), Column("target", style="bold"), Column("why")),
-        rows=[(e.outcome, e.source, e.target, e.reason or e.evidence) for e in shown],
-        heading=version.heading(result.export.format, f"{result.export.rows:,} rows"),
-        summary=version.closing(_sentence(result), count(left_off, "more edge") + " (--all)" if left_off else ""),
+        rows=[(e.outcome, e.source, e.target, e.reason or e.evidence) for e in answer.edges],
+        heading=heading(answer.version, export.format, f"{export.rows:,} rows"),
+        summary=closing(
+            answer.version,
+            _sentence(answer.agreement),
+            count(left_off, "more edge") + " (--all)" if left_off else "",
+        ),
     )
     return made if form == "table" else (plain if form == "plain" else markdown)(made)
 
 
-def reasons(result: OracleComparison) -> Table:
+def reasons(answer: OracleAnswer) -> Table:
     """How many differences each reason explains."""
     found = Counter(
         (edge.outcome, edge.reason if "know" not in edge.reason or "the column" in edge.reason else _shape(edge.reason))
-        for edge in result.agreement.edges
+        for edge in answer.agreement.edges
         if edge.outcome != AGREE
     )
     return Table(
@@ -72,19 +61,7 @@ def _shape(reason: str) -> str:
     return "the graph does not know the dataset that is read" if reason.startswith("the graph") else reason
 
 
-def summary_object(result: OracleComparison) -> dict[str, object]:
-    """The figures."""
-    agreement = result.agreement
-    return {
-        "agree": agreement.count(AGREE),
-        "only_graph": agreement.count(ONLY_GRAPH),
-        "only_oracle": agreement.count(ONLY_ORACLE),
-        "rate": None if agreement.rate is None else round(agreement.rate, 6),
-    }
-
-
-def _sentence(result: OracleComparison) -> str:
-    agreement = result.agreement
+def _sentence(agreement: Agreement) -> str:
     rate = "nothing to compare" if agreement.rate is None else f"{agreement.rate:.1%} agree"
     parts = [
         f"{rate} ({agreement.count(AGREE):,}/{len(agreement.edges):,} edges, {count(agreement.datasets, 'dataset')})",
@@ -94,13 +71,3 @@ def _sentence(result: OracleComparison) -> str:
     if agreement.unknown:
         parts.append(f"{count(len(agreement.unknown), 'written dataset')} unknown to the graph")
     return ", ".join(parts)
-
-
-def _object(edge: Compared) -> dict[str, object]:
-    return {
-        "outcome": edge.outcome.replace(" in ", "_").replace(" ", "_"),
-        "source": edge.source,
-        "target": edge.target,
-        "reason": edge.reason or None,
-        "evidence": edge.evidence or None,
-    }

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
-from govtool.app.diagnostics import diagnostic_object
-from govtool.render.envelope import compact, envelope, json_lines
+from govtool.answers.coverage import Counts, sentence
+from govtool.render.envelope import compact, json_lines
 from govtool.render.errors import place_of
-from govtool.render.table import Column, Table, markdown, plain, to_csv
-from govtool.render.text import count, percent
+from govtool.render.rows import answer_csv
+from govtool.render.table import Column, Table, markdown, plain
+from govtool.render.text import percent
 
 if TYPE_CHECKING:
-    from govtool.app.coverage import CoverageReport, Reason
+    from govtool.answers.coverage import CoverageReport, Reason
+    from govtool.answers.coverage_report import CoverageAnswer
 
 COSTLIEST = 10
 """Reasons that are shown."""
@@ -22,108 +23,16 @@ COSTLIEST = 10
 FORMATS = ("table", "plain", "json", "jsonl", "csv", "markdown")
 
 
-class Counts(Protocol):
-    """Counts of statements, such as ``govtool.app.coverage.Coverage``."""
-
-    @property
-    def understood(self) -> int:
-        """Statements of which everything was understood."""
-
-    @property
-    def partial(self) -> int:
-        """Statements with an opaque or ambiguous part."""
-
-    @property
-    def opaque(self) -> int:
-        """Statements of which nothing was understood."""
-
-    @property
-    def relevant(self) -> int:
-        """The sum of the three."""
-
-    @property
-    def runs_understood(self) -> int:
-        """Runs of statements of which everything was understood."""
-
-    @property
-    def runs_partial(self) -> int:
-        """Runs of statements with an opaque or ambiguous part."""
-
-    @property
-    def runs_opaque(self) -> int:
-        """Runs of statements of which nothing was understood."""
-
-    @property
-    def runs(self) -> int:
-        """Runs of all relevant statements."""
-
-    @property
-    def unread(self) -> int:
-        """Files that could not be read at all."""
-
-
-def sentence(coverage: Counts) -> str:
-    """``coverage 96.4% (412/427 statements)``; of a log also by how often they were run.
-
-    A file that could not be read counts as one statement that was not understood, as there is at least one in it:
-    ``coverage 50.0% (1/1 statement, 1 file not read)``.
-    """
-    share = percent(coverage.understood, coverage.relevant + coverage.unread)
-    parts = f"{coverage.understood:,}/{count(coverage.relevant, 'statement')}"
-    if coverage.unread:
-        parts += f", {count(coverage.unread, 'file')} not read"
-    text = f"coverage {share} ({parts})"
-    if coverage.runs > coverage.relevant:
-        share = percent(coverage.runs_understood, coverage.runs + coverage.unread)
-        text += f", {share} of {count(coverage.runs, 'run')}"
-    return text
-
-
-def shortfall(coverage: Counts, *, strict: bool, min_coverage: float | None, errors: int = 0) -> str | None:
-    """Why the evidence does not suffice, or None if it does; ``errors`` counts what could not be read or parsed."""
-    if errors and not coverage.relevant:
-        return "nothing could be read"
-    if errors and strict and coverage.understood == coverage.relevant:
-        return f"{count(errors, 'error')}, and --strict asks for none"
-    if coverage.relevant and coverage.opaque == coverage.relevant:
-        return f"nothing was understood of {count(coverage.relevant, 'statement')}"
-    relevant, runs = coverage.relevant + coverage.unread, coverage.runs + coverage.unread
-    if strict and coverage.understood < relevant:
-        return f"{sentence(coverage)}, and --strict asks for all"
-    if min_coverage is not None and coverage.understood * 100 < min_coverage * relevant:
-        return f"{sentence(coverage)} is below the {min_coverage:g}% of --min-coverage"
-    if min_coverage is not None and coverage.runs_understood * 100 < min_coverage * runs:
-        return f"{sentence(coverage)}: by runs, that is below the {min_coverage:g}% of --min-coverage"
-    return None
-
-
-def render(form: str, report: CoverageReport, header: dict[str, object]) -> Table | Iterable[str]:
-    """One of ``FORMATS``; ``header`` are the keys that say which store and commit this is."""
+def render(form: str, answer: CoverageAnswer) -> Table | Iterable[str]:
+    """One of ``FORMATS``."""
     if form in ("table", "plain", "markdown"):
-        made = table(report)
+        made = table(answer.report)
         return made if form == "table" else (plain if form == "plain" else markdown)(made)
     if form == "csv":
-        return to_csv(
-            ("source", "dialect", "files", *report.total.counts()),
-            [(s.source, s.dialect, s.files, *s.coverage.counts().values()) for s in report.sources],
-        )
-    sources: list[dict[str, object]] = [
-        {"source": s.source, "dialect": s.dialect, "files": s.files, **s.coverage.counts()} for s in report.sources
-    ]
+        return answer_csv(answer)
     if form == "jsonl":
-        return (compact(source) for source in sources)
-    return json_lines(
-        envelope(
-            "coverage/1",
-            {
-                **header,
-                "sources": sources,
-                "coverage": report.total.counts(),
-                "reasons": [asdict(reason) for reason in report.reasons],
-                "diagnostics": [{"source": source, **diagnostic_object(d)} for source, d in report.diagnostics],
-            },
-        )
-    )
+        return (compact(source) for source in answer.sources())
+    return json_lines(answer.to_dict())
 
 
 def table(report: CoverageReport) -> Table:

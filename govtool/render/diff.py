@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from govtool.query.diff import Change, Difference
-from govtool.render.answer import evidence_object, places
-from govtool.render.envelope import compact, envelope, json_lines
-from govtool.render.table import Column, Table, markdown, plain, to_csv
+from govtool.answers.diff import change_object
+from govtool.render.answer import places
+from govtool.render.envelope import compact, json_lines
+from govtool.render.rows import answer_csv
+from govtool.render.table import Column, Table, markdown, plain
 from govtool.render.text import short, when
 
 if TYPE_CHECKING:
+    from govtool.answers.diff import DiffAnswer
+    from govtool.query.diff import Change, Difference
     from govtool.store import Commit
 
 FORMATS = ("table", "plain", "json", "jsonl", "csv", "markdown")
@@ -20,52 +23,21 @@ _STYLES = {"added": "green", "removed": "red", "changed": "yellow"}
 _WHATS = ("dataset", "column", "edge")
 
 
-def render(
-    form: str, result: Difference, old: Commit, new: Commit, store: str, most: int | None
-) -> Table | Iterable[str]:
-    """One of ``FORMATS``; ``most`` bounds the rows of tables."""
-    shown = result.changes if most is None else result.changes[:most]
-    left_off = len(result.changes) - len(shown)
+def render(form: str, answer: DiffAnswer) -> Table | Iterable[str]:
+    """One of ``FORMATS``."""
     if form == "json":
-        body: dict[str, object] = {
-            "store": store,
-            "from": _commit(old),
-            "to": _commit(new),
-            "changes": [change_object(change) for change in shown],
-            "summary": _counts(result),
-        }
-        return json_lines(envelope("diff/1", body | ({"truncated": left_off} if left_off else {})))
+        return json_lines(answer.to_dict())
     if form == "jsonl":
-        return (compact(change_object(change)) for change in shown)
+        return (compact(change_object(change)) for change in answer.changes)
     if form == "csv":
-        return to_csv(
-            ("change", "what", "name", "source", "kind", "before", "after", "evidence"),
-            (
-                (c.change, c.what, c.name, c.source or "", c.kind or "", c.before or "", c.after or "", _all_places(c))
-                for c in shown
-            ),
-        )
-    made = _table(result, shown, left_off, old, new)
+        return answer_csv(answer)
+    made = _table(answer)
     return made if form == "table" else (plain if form == "plain" else markdown)(made)
 
 
-def change_object(change: Change) -> dict[str, object]:
-    """The JSON value of one change."""
-    return {
-        "change": change.change,
-        "what": change.what,
-        "name": change.name,
-        "source": change.source,
-        "kind": change.kind,
-        "before": change.before,
-        "after": change.after,
-        "evidence": [evidence_object(item) for item in change.evidence],
-    }
-
-
-def _table(result: Difference, shown: Iterable[Change], left_off: int, old: Commit, new: Commit) -> Table:
-    rows = [(_SIGNS[c.change], c.what, _name(c), _detail(c), places(c.evidence)) for c in shown]
-    more = f" · {left_off:,} not shown (--all)" if left_off else ""
+def _table(answer: DiffAnswer) -> Table:
+    rows = [(_SIGNS[c.change], c.what, _name(c), _detail(c), places(c.evidence)) for c in answer.changes]
+    more = f" · {answer.truncated:,} not shown (--all)" if answer.truncated else ""
     return Table(
         columns=(
             Column(""),
@@ -75,9 +47,9 @@ def _table(result: Difference, shown: Iterable[Change], left_off: int, old: Comm
             Column("statement", style="dim"),
         ),
         rows=rows,
-        heading=f"{_version(old)} → {_version(new)}",
-        summary=(_sentence(result) or "no difference") + more,
-        row_styles=[_STYLES[c.change] for c in shown],
+        heading=f"{_version(answer.old)} → {_version(answer.new)}",
+        summary=(_sentence(answer.difference) or "no difference") + more,
+        row_styles=[_STYLES[c.change] for c in answer.changes],
     )
 
 
@@ -92,10 +64,6 @@ def _detail(change: Change) -> str:
     return how + (change.after or change.before or "") if how or change.after or change.before else ""
 
 
-def _counts(result: Difference) -> dict[str, object]:
-    return {f"{what}s": {change: result.count(what, change) for change in _SIGNS} for what in _WHATS}
-
-
 def _sentence(result: Difference) -> str:
     parts = []
     for what in _WHATS:
@@ -105,13 +73,5 @@ def _sentence(result: Difference) -> str:
     return " · ".join(parts)
 
 
-def _commit(commit: Commit) -> dict[str, object]:
-    return {"seq": commit.seq, "id": commit.id, "time": commit.time, "branch": commit.branch}
-
-
 def _version(commit: Commit) -> str:
     return f"{commit.branch} {commit.seq} {short(commit.id)} ({when(commit.time)})"
-
-
-def _all_places(change: Change) -> str:
-    return " ".join(dict.fromkeys(item.place for item in change.evidence))

@@ -1,4 +1,4 @@
-"""The JSON answers: ``{"govtool": version, "schema": "impact/1", …}``.
+"""The layout of JSON: one object on readable lines, or one value on one line.
 
 Valid JSON, quick to write for half a million items, and readable and comparable line by line. Characters that could
 steer a terminal are written as escapes.
@@ -10,17 +10,12 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 
-from govtool import __version__
+from govtool.answers.envelope import envelope as envelope
 
 _LINE = 120
 _MANY = 200
 """Lists longer than this get one item a line, however long the item: measuring each would cost more than writing it."""
 _UNSAFE = re.compile("[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]")
-
-
-def envelope(schema: str, body: Mapping[str, object]) -> dict[str, object]:
-    """Put version and schema name (``impact/1``) in front of an answer."""
-    return {"govtool": __version__, "schema": schema, **body}
 
 
 def compact(value: object) -> str:

@@ -6,13 +6,14 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from govtool.names import split_name
-from govtool.render.answer import Version, step_object, tally
-from govtool.render.envelope import envelope, json_lines
+from govtool.render.answer import closing, heading, tally
+from govtool.render.envelope import json_lines
 from govtool.render.table import Column, Table, markdown, plain, to_csv
 from govtool.render.text import count
 
 if TYPE_CHECKING:
-    from govtool.policy.erasure import ErasurePlan, Task
+    from govtool.answers.erase import ErasePlanAnswer
+    from govtool.policy.erasure import Task
 
 FORMATS = ("table", "plain", "json", "csv", "markdown")
 REDACTED = "…"
@@ -30,71 +31,31 @@ _SHOWN = 4
 """Classes or columns of a cell."""
 
 
-def render(
-    form: str, plan: ErasurePlan, version: Version, values: Sequence[str | None] | None
-) -> Table | Iterable[str]:
-    """One of ``FORMATS``; ``values`` is what the columns hold for the subject, or None to keep that to oneself."""
-    if form == "csv":
-        header = ("order", "action", "dataset", "keys", "classes", "columns", "retention", "owner", "why")
-        return to_csv(
-            header,
-            [
-                (
-                    t.order or "", t.action, t.dataset, " ".join(t.keys), " ".join(t.classes),
-                    " ".join(h.column for h in t.columns), t.retention or "", t.owner or "", t.why,
-                )
-                for t in plan.tasks
-            ],
-        )  # fmt: skip
+def render(form: str, answer: ErasePlanAnswer) -> Table | Iterable[str]:
+    """One of ``FORMATS``."""
     if form == "json":
-        return json_lines(envelope("erase/1", _body(plan, version, values)))
-    made = _table(plan, version, values)
+        return json_lines(answer.to_dict())
+    if form == "csv":
+        return to_csv(answer.fields, (_csv_row(task) for task in answer.tasks))
+    made = _table(answer)
     return made if form == "table" else (plain if form == "plain" else markdown)(made)
 
 
-def _body(plan: ErasurePlan, version: Version, values: Sequence[str | None] | None) -> dict[str, object]:
-    return {
-        **version.header(),
-        "subjects": list(plan.subjects),
-        "values": None if values is None else list(values),
-        "within": plan.within,
-        "keys": [{"column": column, "why": why} for column, why in plan.keys],
-        "tasks": [_task(t) for t in plan.tasks],
-        "summary": {action: plan.count(action) for action in _NOUNS},
-        "coverage": version.coverage.counts(),
-    }
+def _csv_row(task: Task) -> tuple[object, ...]:
+    columns = " ".join(held.column for held in task.columns)
+    labels = (" ".join(task.keys), " ".join(task.classes), columns, task.retention or "", task.owner or "")
+    return task.order or "", task.action, task.dataset, *labels, task.why
 
 
-def _task(task: Task) -> dict[str, object]:
-    return {
-        "order": task.order or None,
-        "dataset": task.dataset,
-        "dataset_kind": task.dataset_kind,
-        "action": task.action,
-        "keys": list(task.keys),
-        "columns": [
-            {"column": h.column, "mode": h.mode, "classes": list(h.classes), "passed": list(h.passed)}
-            for h in task.columns
-        ],
-        "classes": list(task.classes),
-        "source": task.source or None,
-        "steps": [step_object(s) for s in task.steps],
-        "why": task.why,
-        "owner": task.owner,
-        "retention": task.retention,
-        "lacks": list(task.lacks),
-        "files": list(task.files),
-    }
-
-
-def _table(plan: ErasurePlan, version: Version, values: Sequence[str | None] | None) -> Table:
+def _table(answer: ErasePlanAnswer) -> Table:
+    plan, version, values = answer.plan, answer.version, answer.values
     told = {_NOUNS[action]: plan.count(action) for action in _NOUNS}
     parts = [count(len(plan.tasks), "dataset"), tally(told)]
-    closing = [version.closing(*parts)]
+    sentences = [closing(version, *parts)]
     lacking = sorted({rule for task in plan.tasks for rule in task.lacks})
     if lacking:
         number = sum(bool(task.lacks) for task in plan.tasks)
-        closing.append(f"{count(number, 'dataset')} without the retention that {', '.join(lacking)} wants")
+        sentences.append(f"{count(number, 'dataset')} without the retention that {', '.join(lacking)} wants")
     about = ", ".join(plan.subjects)
     if values is not None and any(values):
         about += f" = {', '.join(v or REDACTED for v in values)}"
@@ -120,8 +81,8 @@ def _table(plan: ErasurePlan, version: Version, values: Sequence[str | None] | N
             )
             for t in plan.tasks
         ],
-        heading=version.heading(about, "erasure plan"),
-        summary="\n".join(closing),
+        heading=heading(version, about, "erasure plan"),
+        summary="\n".join(sentences),
         row_styles=[_STYLES.get(t.action, "") for t in plan.tasks],
     )
 

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
-from govtool.app.diagnostics import diagnostic_object
-from govtool.model.fact import Fact
-from govtool.query.evidence import Step
-from govtool.query.explain import Definition, Explanation
-from govtool.query.select import few
-from govtool.render.answer import Version, step_object
-from govtool.render.envelope import envelope, json_lines
-from govtool.render.errors import place_of
+from govtool.render.answer import closing, heading
+from govtool.render.envelope import json_lines
 from govtool.render.table import Column, Table, markdown, plain, to_csv
 from govtool.render.text import count, printable
+
+if TYPE_CHECKING:
+    from govtool.answers.explain import ExplainAnswer, Explained
+    from govtool.query.explain import Explanation
 
 FORMATS = ("table", "plain", "json", "csv", "markdown")
 
@@ -21,77 +20,36 @@ _Row = tuple[str, str, str, str]
 _COLUMNS = (Column("about", style="dim"), Column("name", style="bold"), Column("how"), Column("evidence", style="dim"))
 
 
-def render(form: str, result: Explanation, version: Version, facts: Sequence[Fact] = ()) -> Table | Iterable[str]:
-    """One of ``FORMATS``; ``facts`` are those about the subject's dataset and its columns."""
-    said = _said(result, facts)
+def render(form: str, answer: ExplainAnswer) -> Table | Iterable[str]:
+    """One of ``FORMATS``. The CSV of one subject does not repeat its name."""
     if form == "json":
-        return json_lines(envelope("explain/1", _stated(result, version, said)))
+        return json_lines(answer.to_dict())
     if form == "csv":
-        return to_csv(("about", "name", "how", "evidence"), _rows(result, said))
-    made = table(result, version, said)
+        first = 0 if answer.several else 1
+        return to_csv(answer.fields[first:], (row[first:] for row in answer.rows()))
+    made = _table_of_several(answer) if answer.several else _table(answer)
     return made if form == "table" else (plain if form == "plain" else markdown)(made)
 
 
-def render_many(
-    form: str, results: Sequence[Explanation], left_off: int, version: Version, facts: Mapping[str, Sequence[Fact]]
-) -> Table | Iterable[str]:
-    """One of ``FORMATS`` for several columns and datasets.
-
-    Args:
-        form: The format.
-        results: One a column or dataset.
-        left_off: How many more there are.
-        version: Of the graph.
-        facts: By dataset.
-    """
-    said = [_said(result, facts.get(result.dataset, ())) for result in results]
-    names = few([result.subject for result in results])
-    if form == "json":
-        each = [
-            {key: value for key, value in body.items() if key not in ("store", "commit", "coverage")}
-            for body in (_stated(one, version, own) for one, own in zip(results, said, strict=True))
-        ]
-        body = {
-            **version.header(),
-            "subject": names,
-            "subject_kind": "selection",
-            "subjects": each,
-            **({"truncated": left_off} if left_off else {}),
-            "coverage": version.coverage.counts(),
-            "diagnostics": [],
-        }
-        return json_lines(envelope("explain/1", body))
-    if form == "csv":
-        rows = ((one.subject, *row) for one, own in zip(results, said, strict=True) for row in _rows(one, own))
-        return to_csv(("subject", "about", "name", "how", "evidence"), rows)
+def _table_of_several(answer: ExplainAnswer) -> Table:
     lines: list[_Row] = []
-    for one, own in zip(results, said, strict=True):
-        lines += [(one.subject_kind, one.subject, _about(one), ""), *_sections(one, own)]
-    edges = sum(one.truncated for one in results)
-    notes = [count(left_off, "more subject")] if left_off else []
+    for subject in answer.subjects:
+        one = subject.explanation
+        lines += [(one.subject_kind, one.subject, _about(one), ""), *_sections(subject)]
+    edges = sum(subject.explanation.truncated for subject in answer.subjects)
+    notes = [count(answer.truncated, "more subject")] if answer.truncated else []
     notes += [count(edges, "more edge")] if edges else []
-    made = Table(
+    number = len(answer.subjects)
+    return Table(
         columns=_COLUMNS,
         rows=lines,
-        heading=version.heading(names, count(len(results) + left_off, "subject")),
-        summary=version.closing(count(len(results), "subject"), f"{', '.join(notes)} (--all)" if notes else ""),
+        heading=heading(answer.version, answer.name, count(number + answer.truncated, "subject")),
+        summary=closing(answer.version, count(number, "subject"), f"{', '.join(notes)} (--all)" if notes else ""),
         row_styles=["bold" if row[0] in ("column", "dataset") else "" for row in lines],
     )
-    return made if form == "table" else (plain if form == "plain" else markdown)(made)
 
 
-def _said(result: Explanation, facts: Sequence[Fact]) -> list[Fact]:
-    """What is said of the subject, of all that is said of its dataset."""
-    path = None if result.subject_kind == "dataset" else result.subject.removeprefix(f"{result.dataset}.")
-    return [fact for fact in facts if path is None or fact.column == path]
-
-
-def _stated(result: Explanation, version: Version, said: Sequence[Fact]) -> dict[str, object]:
-    stated = [{"column": f.column, "name": f.name, "value": f.value, "how": f.how, "file": f.file} for f in said]
-    return {**_body(result, version), "facts": stated}
-
-
-def _sections(result: Explanation, facts: Sequence[Fact]) -> list[_Row]:
+def _sections(subject: Explained) -> list[_Row]:
     """The rows, the name of a section only at its first; what looks the same, as of variants of a template, once.
 
     Definitions all stay: how many there are is an answer.
@@ -99,7 +57,7 @@ def _sections(result: Explanation, facts: Sequence[Fact]) -> list[_Row]:
     rows: list[_Row] = []
     section = ""
     seen: set[_Row] = set()
-    for row in _rows(result, facts):
+    for row in subject.rows():
         if row in seen and row[0] != "defined by":
             continue
         seen.add(row)
@@ -108,15 +66,16 @@ def _sections(result: Explanation, facts: Sequence[Fact]) -> list[_Row]:
     return rows
 
 
-def table(result: Explanation, version: Version, facts: Sequence[Fact] = ()) -> Table:
-    """Sections one below the other: what is said, made of, rows by, reads, goes to, read by, not understood."""
-    about = _about(result)
+def _table(answer: ExplainAnswer) -> Table:
+    """Sections one below the other: facts, made of, rows by, reads, goes to, read by, not understood."""
+    (subject,) = answer.subjects
+    result = subject.explanation
     left = f"{count(result.truncated, 'more edge')} (--all)" if result.truncated else ""
     return Table(
         columns=_COLUMNS,
-        rows=_sections(result, facts),
-        heading=version.heading(result.subject, about),
-        summary=version.closing(_summary(result), left),
+        rows=_sections(subject),
+        heading=heading(answer.version, result.subject, _about(result)),
+        summary=closing(answer.version, _summary(result), left),
     )
 
 
@@ -139,58 +98,6 @@ def statements(result: Explanation) -> Iterator[str]:
             yield from (printable(line) for line in definition.statement.text.splitlines())
 
 
-def _rows(result: Explanation, facts: Sequence[Fact] = ()) -> Iterator[_Row]:
-    for fact in facts:
-        about = fact.name if fact.column is None or result.subject_kind != "dataset" else f"{fact.column}: {fact.name}"
-        yield "said", about, fact.value, f"{fact.file} ({fact.how})"
-    of_column = result.subject_kind == "column"
-    for definition in result.definitions:
-        yield "defined by", _words(definition), _state(definition), _place(definition)
-    for column in result.columns:
-        yield ("fields" if of_column else "columns"), column.path, column.type or "", ""
-    for step in result.incoming:
-        yield "made of", step.source if of_column else _ends(step), _how(step), step.evidence.place
-    for step in result.rows:
-        yield "rows by", step.source, _how(step), step.evidence.place
-    for name in result.reads:
-        yield "reads", name, "", ""
-    for step in result.outgoing:
-        yield "goes to", step.target if of_column else _ends(step), _how(step), step.evidence.place
-    for name in result.readers:
-        yield "read by", name, "", ""
-    for step in result.opaque:
-        yield "not understood", _ends(step), _how(step), step.evidence.place
-    for diagnostic in result.diagnostics:
-        yield "remarks", diagnostic.code, diagnostic.message, place_of(diagnostic)
-
-
-def _ends(step: Step) -> str:
-    return f"{step.source} → {step.target}"
-
-
-def _words(definition: Definition) -> str:
-    return definition.statement.kind.replace("_", " ")
-
-
-def _state(definition: Definition) -> str:
-    notes = [] if definition.status == "understood" else [definition.status]
-    notes += [] if definition.names_column else ["does not name it"]
-    notes += [] if definition.complete else ["may have more columns"]
-    return ", ".join([definition.mode, *notes])
-
-
-def _place(definition: Definition) -> str:
-    return f"{definition.statement.file}:{definition.statement.line}"
-
-
-def _how(step: Step) -> str:
-    label = step.label
-    if step.kind.label not in ("identity", "transformation", "opaque") and label.endswith(")"):
-        label = f"{step.kind.label.replace('_', ' ')}: {label}"
-    notes = [label, *(["through *"] if step.star else []), *(["masked"] if step.masking else [])]
-    return ", ".join(notes)
-
-
 def _summary(result: Explanation) -> str:
     return ", ".join(
         (
@@ -200,48 +107,3 @@ def _summary(result: Explanation) -> str:
             count(len(result.readers), "reader"),
         )
     )
-
-
-def _body(result: Explanation, version: Version) -> dict[str, object]:
-    return {
-        **version.header(),
-        "subject": result.subject,
-        "subject_kind": result.subject_kind,
-        "dataset": result.dataset,
-        "dataset_kind": result.dataset_kind,
-        "type": result.type,
-        "columns": [{"path": column.path, "type": column.type} for column in result.columns],
-        "definitions": [_definition_object(definition) for definition in result.definitions],
-        "made_of": [step_object(step) for step in result.incoming],
-        "rows_by": [step_object(step) for step in result.rows],
-        "reads": list(result.reads),
-        "goes_to": [step_object(step) for step in result.outgoing],
-        "read_by": list(result.readers),
-        "opaque": [step_object(step) for step in result.opaque],
-        **({"truncated": result.truncated} if result.truncated else {}),
-        "coverage": version.coverage.counts(),
-        "diagnostics": [diagnostic_object(d) for d in result.diagnostics],
-    }
-
-
-def _definition_object(definition: Definition) -> dict[str, object]:
-    statement = definition.statement
-    return {
-        "kind": statement.kind,
-        "mode": definition.mode,
-        "status": definition.status,
-        "complete": definition.complete,
-        "names_column": definition.names_column,
-        "dialect": statement.dialect,
-        "source": statement.source,
-        "how": statement.how,
-        "file": statement.file,
-        "line": statement.line,
-        "fingerprint": statement.fingerprint,
-        "run": statement.run,
-        "principal": statement.principal,
-        "first_seen": statement.first_seen,
-        "last_seen": statement.last_seen,
-        "count": statement.count,
-        "text": statement.text,
-    }

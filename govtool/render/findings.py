@@ -6,21 +6,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from govtool.answers.check import level as level
 from govtool.render.text import count
 
 if TYPE_CHECKING:
     from govtool.policy.check import CheckResult
     from govtool.policy.finding import Finding
     from govtool.query.evidence import Step
-
-
-def level(finding: Finding, *, strict: bool) -> str:
-    """``error``, ``warning`` or ``note`` for what counts as violated; else the verdict, or ``accepted``."""
-    if finding.accepted:
-        return "accepted"
-    if finding.verdict.label == "violated" or (strict and finding.verdict.label == "unknown"):
-        return finding.severity
-    return finding.verdict.label
 
 
 def way(finding: Finding) -> str:

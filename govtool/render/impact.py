@@ -3,114 +3,78 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
-from govtool.query.impact import Impacted, ImpactResult
-from govtool.render.answer import Version, already, evidence_object, places, tally, way
-from govtool.render.envelope import compact, envelope, json_lines
+from govtool.answers.impact import verdict_of
+from govtool.query.select import few
+from govtool.render.answer import already, closing, heading, places, tally, way
+from govtool.render.envelope import compact, json_lines
 from govtool.render.table import Column, Table, markdown, plain, to_csv
 from govtool.render.text import count
 
+if TYPE_CHECKING:
+    from govtool.answers.impact import ImpactAnswer
+    from govtool.query.impact import Impacted, ImpactResult
+
 FORMATS = ("table", "plain", "json", "jsonl", "csv", "markdown")
-BY_ENTRY = ("table", "plain", "markdown")
-"""Formats in which the rows of a dataset are one entry; in the others every column has one of its own."""
 
 _STYLES = {"breaks": "bold red", "unknown": "magenta", "changes": "yellow", "rows": "cyan", "passes": "green"}
 _NOUNS = {"breaks": "break", "unknown": "unknown", "changes": "change", "rows": "by rows only", "passes": "pass"}
 
 
-def render(form: str, result: ImpactResult, entries: Iterable[Impacted], version: Version) -> Table | Iterable[str]:
-    """One of ``FORMATS``.
-
-    Args:
-        form: The format.
-        result: The answer.
-        entries: Its entries, or with ``govtool.query.impact.expand`` one for every column (see ``BY_ENTRY``).
-        version: What it is about.
-    """
-    if form in BY_ENTRY:
-        made = table(result, version)
-        return made if form == "table" else (plain if form == "plain" else markdown)(made)
-    if form == "csv":
-        return to_csv(
-            ("verdict", "column", "dataset", "kinds", "hops", "via", "evidence"),
-            (
-                (
-                    _verdict(entry),
-                    entry.column,
-                    entry.dataset,
-                    " ".join(kind.label for kind in entry.kinds),
-                    entry.hops,
-                    way(entry.via),
-                    " ".join(item.place for item in entry.evidence),
-                )
-                for entry in entries
-            ),
-        )
+def render(form: str, answer: ImpactAnswer) -> Table | Iterable[str]:
+    """One of ``FORMATS``."""
+    if form == "json":
+        return json_lines(answer.to_dict())
     if form == "jsonl":
-        return (compact(entry_object(entry)) for entry in entries)
-    return json_lines(envelope("impact/1", _body(result, entries, version)))
+        return (compact(item) for item in answer.items())
+    if form == "csv":
+        return to_csv(answer.fields, (_csv_row(entry) for entry in answer.columns))
+    made = table(answer)
+    return made if form == "table" else (plain if form == "plain" else markdown)(made)
 
 
-def _body(result: ImpactResult, entries: Iterable[Impacted], version: Version) -> dict[str, object]:
-    summary = result.summary
-    return {
-        **version.header(),
-        "subject": result.subject,
-        "subject_kind": result.subject_kind,
-        "direction": result.direction,
-        "change": result.change.text if result.change else None,
-        "columns": [entry_object(entry) for entry in entries],
-        **({"truncated": result.truncated} if result.truncated else {}),
-        **({"unchanged": list(result.unchanged)} if result.unchanged else {}),
-        "summary": {
-            **{verdict.label: number for verdict, number in summary.verdicts},
-            "columns": summary.columns,
-            "datasets": summary.datasets,
-            "unaffected": summary.unaffected,
-        },
-        "coverage": version.coverage.counts(),
-        "diagnostics": [],
-    }
+def _csv_row(entry: Impacted) -> tuple[object, ...]:
+    return (
+        verdict_of(entry) or "",
+        entry.column,
+        entry.dataset,
+        " ".join(kind.label for kind in entry.kinds),
+        entry.hops,
+        way(entry.via),
+        " ".join(item.place for item in entry.evidence),
+        " ".join(entry.classes),
+        entry.owner or "",
+    )
 
 
-def entry_object(entry: Impacted) -> dict[str, object]:
-    """The JSON value of one column, or of the rows of a dataset."""
-    return {
-        "column": entry.column,
-        "dataset": entry.dataset,
-        "verdict": _verdict(entry) or None,
-        "kinds": [kind.label for kind in entry.kinds],
-        "hops": entry.hops,
-        "path": list(entry.path),
-        "via": list(entry.via),
-        "evidence": [evidence_object(item) for item in entry.evidence],
-        "classes": [],
-        "owner": None,
-        **({"rows": True, "columns": entry.columns} if entry.is_rows else {}),
-    }
-
-
-def table(result: ImpactResult, version: Version) -> Table:
-    """The picture of the answer: the worst first."""
+def table(answer: ImpactAnswer) -> Table:
+    """The picture of the answer: the worst first. Owners have a column where any is known."""
+    result, entries = answer.result, answer.entries
     up = result.direction == "up"
-    what = "upstream" if up else f"change: {result.change.text if result.change else 'logic'}"
-    titles = [
-        Column("column", style="bold"),
-        Column("hops", justify="right"),
-        Column("via"),
-        Column("evidence", style="dim"),
-    ]
-    rows = [
-        ([] if up else [_verdict(entry)]) + [_named(entry), str(entry.hops), way(entry.via), places(entry.evidence)]
-        for entry in result.columns
+    columns = [
+        *([] if up else [(Column("verdict"), [verdict_of(entry) or "" for entry in entries])]),
+        (Column("column", style="bold"), [_named(entry) for entry in entries]),
+        (Column("hops", justify="right"), [str(entry.hops) for entry in entries]),
+        (Column("via"), [way(entry.via) for entry in entries]),
+        *([(Column("owner"), [entry.owner or "" for entry in entries])] if any(e.owner for e in entries) else []),
+        (Column("evidence", style="dim"), [places(entry.evidence) for entry in entries]),
     ]
     return Table(
-        columns=tuple(titles if up else [Column("verdict"), *titles]),
-        rows=rows,
-        heading=version.heading(result.subject, what),
-        summary=version.closing(_summary(result), _left_off(result)),
-        row_styles=() if up else [_STYLES.get(_verdict(entry), "") for entry in result.columns],
+        columns=tuple(title for title, _ in columns),
+        rows=list(zip(*(cells for _, cells in columns), strict=True)),
+        heading=_heading(answer),
+        summary=closing(answer.version, _summary(result), _left_off(result)),
+        row_styles=() if up else [_STYLES.get(verdict_of(entry) or "", "") for entry in entries],
     )
+
+
+def _heading(answer: ImpactAnswer) -> str:
+    """``crm.users.email · personal.contact.email · 7f3a1c0 (2026-11-20 22:10) · change: drop``."""
+    result = answer.result
+    what = "upstream" if result.direction == "up" else f"change: {result.change.text if result.change else 'logic'}"
+    subject = " · ".join(part for part in (result.subject, few(answer.subject_classes)) if part)
+    return heading(answer.version, subject, what)
 
 
 def _summary(result: ImpactResult) -> str:
@@ -125,10 +89,6 @@ def _summary(result: ImpactResult) -> str:
 
 def _left_off(result: ImpactResult) -> str:
     return f"{count(result.truncated, 'more entry', 'more entries')} (--all)" if result.truncated else ""
-
-
-def _verdict(entry: Impacted) -> str:
-    return entry.verdict.label if entry.verdict is not None else ""
 
 
 def _named(entry: Impacted) -> str:

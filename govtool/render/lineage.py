@@ -4,42 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from govtool.app.lineage import Lineage, LineageEdge, to_object
-from govtool.render.coverage import Counts, sentence
+from govtool.answers.coverage import Counts, sentence
+from govtool.answers.lineage import Lineage, LineageAnswer, LineageEdge, to_object
 from govtool.render.drawing import Drawing, dot, mermaid
-from govtool.render.envelope import compact, envelope, json_lines
-from govtool.render.table import Column, Table, markdown, plain, to_csv
+from govtool.render.envelope import compact, json_lines
+from govtool.render.rows import answer_csv
+from govtool.render.table import Column, Table, markdown, plain
 from govtool.render.text import count
 
 FORMATS = ("table", "plain", "json", "jsonl", "csv", "markdown", "dot", "mermaid")
 
 
-def render(form: str, results: Sequence[Lineage], coverage: Counts | None = None) -> Table | Iterable[str]:
+def render(form: str, answer: LineageAnswer) -> Table | Iterable[str]:
     """One of ``FORMATS``; tables end with the coverage."""
-    if form == "table":
-        return table(results, coverage)
-    if form == "plain":
-        return plain(table(results, coverage))
-    if form == "markdown":
-        return markdown(table(results, coverage))
+    if form in ("table", "plain", "markdown"):
+        made = table(answer.results, answer.coverage)
+        return made if form == "table" else (plain if form == "plain" else markdown)(made)
     if form == "json":
-        body = {"results": [to_object(result, with_files=True) for result in results]}
-        return json_lines(envelope("lineage/1", body))
+        return json_lines(answer.to_dict())
     if form == "jsonl":
-        return (compact(to_object(result, with_files=True)) for result in results)
+        return (compact(to_object(result, with_files=True)) for result in answer.results)
     if form == "csv":
-        return to_csv(
-            ("target", "source", "kinds", "file"),
-            [
-                (edge.target, edge.source, " ".join(edge.kinds), str(result.id))
-                for result in results
-                for edge in _all_edges(result)
-            ],
-        )
-    return (dot if form == "dot" else mermaid)(drawing(results))
+        return answer_csv(answer)
+    return (dot if form == "dot" else mermaid)(drawing(answer.results))
 
 
-def table(results: Sequence[Lineage], coverage: Counts | None = None) -> Table:
+def table(results: Sequence[Lineage], coverage: Counts) -> Table:
     """A row for each column and each source; columns without a source are listed too.
 
     What only may reach a column has the reason in place of the kind: ``ambiguous``, ``star-unresolved`` …
@@ -50,19 +40,17 @@ def table(results: Sequence[Lineage], coverage: Counts | None = None) -> Table:
     sources = {source for result in results for source in result.sources}
     targets = {target for result in results for target in result.targets}
     edges = sum(len(result.edges) for result in results)
-    summary = f"{count(edges, 'edge')} into {count(len(targets), 'relation')} from {count(len(sources), 'relation')}"
-    if coverage is not None:
-        summary += f" · {sentence(coverage)}"
+    sizes = f"{count(edges, 'edge')} into {count(len(targets), 'relation')} from {count(len(sources), 'relation')}"
     return Table(
         columns=(Column("column", style="bold"), Column("from"), Column("kinds", style="dim")),
         rows=rows,
-        summary=summary,
+        summary=f"{sizes} · {sentence(coverage)}",
     )
 
 
 def _rows(result: Lineage) -> Iterator[tuple[str, str, str]]:
     by_target: dict[str, list[LineageEdge]] = {}
-    for edge in _all_edges(result):
+    for edge in result.all_edges:
         by_target.setdefault(edge.target, []).append(edge)
     order = [f"{target}.{column}" for target, names in (result.columns or {}).items() for column in names]
     listed = set(order)
@@ -75,10 +63,6 @@ def _rows(result: Lineage) -> Iterator[tuple[str, str, str]]:
             yield "" if number else column, edge.source, ", ".join(edge.kinds)
 
 
-def _all_edges(result: Lineage) -> tuple[LineageEdge, ...]:
-    return (*result.edges, *result.unclear, *result.referenced)
-
-
 def drawing(results: Sequence[Lineage]) -> Drawing:
     """Datasets with their columns, and the edges between them."""
     drawn = Drawing()
@@ -86,6 +70,6 @@ def drawing(results: Sequence[Lineage]) -> Drawing:
         for target, names in (result.columns or {}).items():
             for name in names:
                 drawn.add_node(target, name)
-        for edge in _all_edges(result):
+        for edge in result.all_edges:
             drawn.add_edge(edge.source, edge.target, edge.kinds)
     return drawn

@@ -2,69 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
-from govtool.query.path import Hop, PathResult, Way
-from govtool.render.answer import Version, evidence_object, places, step_object
-from govtool.render.envelope import compact, envelope, json_lines
+from govtool.answers.path import kinds_of, labels_of
+from govtool.render.answer import closing, heading, places
+from govtool.render.envelope import compact, json_lines
 from govtool.render.table import Column, Table, markdown, plain, to_csv
 from govtool.render.text import count
+
+if TYPE_CHECKING:
+    from govtool.answers.path import PathAnswer
+    from govtool.answers.version import Version
+    from govtool.query.path import PathResult
 
 FORMATS = ("table", "plain", "json", "jsonl", "csv", "markdown")
 
 
-def render(form: str, result: PathResult, version: Version) -> Table | Iterable[str]:
+def render(form: str, answer: PathAnswer) -> Table | Iterable[str]:
     """One of ``FORMATS``."""
     if form == "json":
-        body = {
-            **version.header(),
-            "from": result.source,
-            "to": result.target,
-            **({"from_subjects": list(result.sources)} if len(result.sources) > 1 else {}),
-            **({"to_subjects": list(result.targets)} if len(result.targets) > 1 else {}),
-            "ways": [way_object(way) for way in result.ways],
-            "more": result.more,
-            "coverage": version.coverage.counts(),
-            "diagnostics": [],
-        }
-        return json_lines(envelope("path/1", body))
+        return json_lines(answer.to_dict())
     if form == "jsonl":
-        return (compact(way_object(way)) for way in result.ways)
+        return (compact(item) for item in answer.items())
     if form == "csv":
-        return to_csv(
-            ("way", "hop", "source", "target", "kinds", "via", "evidence"),
-            (
-                (w, h, hop.source, hop.target, _kinds(hop), _via(hop), " ".join(e.place for e in hop.evidence))
-                for w, way in enumerate(result.ways, 1)
-                for h, hop in enumerate(way.hops, 1)
-            ),
-        )
-    made = table(result, version)
+        return to_csv(answer.fields, _csv_rows(answer))
+    made = table(answer)
     return made if form == "table" else (plain if form == "plain" else markdown)(made)
 
 
-def way_object(way: Way) -> dict[str, object]:
-    """The JSON value of one way."""
-    return {
-        "path": list(way.nodes),
-        "hops": way.length,
-        "edges": [
-            {
-                "source": hop.source,
-                "target": hop.target,
-                "temporary": hop.elided,
-                "steps": [step_object(step) for step in hop.steps],
-                "evidence": [evidence_object(item) for item in hop.evidence],
-            }
-            for hop in way.hops
-        ],
-    }
+def _csv_rows(answer: PathAnswer) -> Iterator[tuple[object, ...]]:
+    for number, way in enumerate(answer.ways, 1):
+        for position, hop in enumerate(way.hops, 1):
+            evidence = " ".join(item.place for item in hop.evidence)
+            yield number, position, hop.source, hop.target, " ".join(kinds_of(hop)), ", ".join(labels_of(hop)), evidence
 
 
-def table(result: PathResult, version: Version) -> Table:
+def table(answer: PathAnswer) -> Table:
     """A row a hop; ways are numbered."""
+    result, version = answer.result, answer.version
     rows = [
-        (str(number) if i == 0 else "", hop.source, hop.target, _via(hop), places(hop.evidence))
+        (str(number) if i == 0 else "", hop.source, hop.target, ", ".join(labels_of(hop)), places(hop.evidence))
         for number, way in enumerate(result.ways, 1)
         for i, hop in enumerate(way.hops)
     ]
@@ -77,8 +55,8 @@ def table(result: PathResult, version: Version) -> Table:
             Column("evidence", style="dim"),
         ),
         rows=rows,
-        heading=version.heading(f"{result.source} → {result.target}"),
-        summary=version.closing(_summary(result, version)),
+        heading=heading(version, f"{result.source} → {result.target}"),
+        summary=closing(version, _summary(result, version)),
     )
 
 
@@ -91,11 +69,3 @@ def _summary(result: PathResult, version: Version) -> str:
     if result.more:
         return "no path found before the search was given up"
     return f"no path, as far as is known: {count(unclear, 'statement')} not understood" if unclear else "no path"
-
-
-def _kinds(hop: Hop) -> str:
-    return " ".join(dict.fromkeys(step.kind.label for step in hop.steps))
-
-
-def _via(hop: Hop) -> str:
-    return ", ".join(dict.fromkeys(step.label for step in hop.steps))

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from govtool.render.envelope import compact, envelope, json_lines
-from govtool.render.runs import identity_object
+from govtool.render.envelope import compact, json_lines
 from govtool.render.table import Column, Table, markdown, plain, to_csv
 from govtool.render.text import count, short
 
 if TYPE_CHECKING:
-    from govtool.app.verify import Verified
+    from govtool.answers.verify import VerifyAnswer
     from govtool.model.record import Identity, Record
     from govtool.store import CommitResult
 
@@ -32,35 +31,22 @@ def record_sentence(result: CommitResult, record: Record) -> str:
     return f"{record.dataset}: {what} · {_identity(record.identity)} · run {record.run}"
 
 
-def render_verified(form: str, result: Verified, store: str) -> Table | Iterable[str]:
+def render_verified(form: str, answer: VerifyAnswer) -> Table | Iterable[str]:
     """The outcome in one of ``FORMATS``."""
-    if form in ("json", "jsonl"):
-        body = envelope(
-            "verify/1",
-            {
-                "store": store,
-                "dataset": result.dataset,
-                "state": result.state,
-                "found": identity_object(result.found),
-                "recorded": identity_object(result.record.identity if result.record else None),
-                "run": result.record.run if result.record else None,
-                "ancestors": [
-                    {"dataset": a.dataset, "digest": a.digest, "commit": a.commit}
-                    for a in (result.record.ancestors if result.record else ())
-                ],
-            },
-        )
-        return json_lines(body) if form == "json" else [compact(body)]
+    if form == "json":
+        return json_lines(answer.to_dict())
+    if form == "jsonl":
+        return [compact(answer.to_dict())]
     rows = [
-        ("dataset", result.dataset),
-        ("state", result.state),
-        ("found", _identity(result.found) if result.found else "nothing"),
-        ("recorded", _identity(result.record.identity) if result.record else "nothing"),
-        ("run", result.record.run if result.record else ""),
+        ("dataset", answer.dataset),
+        ("state", answer.state),
+        ("found", _identity(answer.found) if answer.found else "nothing"),
+        ("recorded", _identity(answer.record.identity) if answer.record else "nothing"),
+        ("run", answer.record.run if answer.record else ""),
     ]
     if form == "csv":
         return to_csv(("name", "value"), rows)
-    table = Table(columns=(Column("name", style="dim"), Column("value")), rows=rows, summary=_SENTENCES[result.state])
+    table = Table(columns=(Column("name", style="dim"), Column("value")), rows=rows, summary=_SENTENCES[answer.state])
     return table if form == "table" else (plain if form == "plain" else markdown)(table)
 
 

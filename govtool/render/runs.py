@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from govtool.render.envelope import compact, envelope, json_lines
+from govtool.answers.rundiff import cause_text, run_change_object
+from govtool.answers.runs import rows_written, run_object
+from govtool.render.envelope import compact, json_lines
 from govtool.render.table import Column, Table, markdown, plain, to_csv
 from govtool.render.text import count, when
 
 if TYPE_CHECKING:
-    from govtool.model.record import Identity
+    from govtool.answers.rundiff import RunDiffAnswer
+    from govtool.answers.runs import ProvenanceAnswer, RunAnswer, RunsAnswer
     from govtool.model.run import Run, RunInput, RunOutput
-    from govtool.query.rundiff import RunChange, RunDifference
-    from govtool.query.runs import History, Reading, Version
+    from govtool.query.rundiff import RunDifference
+    from govtool.query.runs import Reading, Version
 
 FORMATS = ("table", "plain", "json", "jsonl", "csv", "markdown")
 
@@ -22,86 +25,18 @@ _STYLES = {"complete": "green", "failed": "red", "aborted": "red", "running": "y
 _SIGNS = {"added": "+", "removed": "-"}
 
 
-# ---- JSON -------------------------------------------------------------------------------------------
-
-
-def run_object(run: Run) -> dict[str, object]:
-    """The JSON value of a run."""
-    return {
-        "id": run.id,
-        "job": run.job,
-        "status": run.status,
-        "how": run.how,
-        "source": run.source,
-        "application": run.application,
-        "user": run.user,
-        "started": run.started,
-        "ended": run.ended,
-        "error": run.error,
-        "software": [{"name": item.name, "version": item.version} for item in run.software],
-        "config": dict(run.config),
-        "host": run.host,
-        "inputs": [_side_object(read) for read in run.inputs],
-        "outputs": [{**_side_object(written), "mode": written.mode} for written in run.outputs],
-        "plan": run.plan,
-        "breaks": [
-            {"code": note.code, "severity": note.severity, "message": note.message, "target": note.target}
-            for note in run.breaks
-        ],
-    }
-
-
-def _side_object(side: RunInput | RunOutput) -> dict[str, object]:
-    return {
-        "dataset": side.dataset,
-        "rows": side.rows,
-        "bytes": side.bytes,
-        "files": side.files,
-        "content": identity_object(side.identity),
-        "fields": [{"path": path, "type": type_} for path, type_ in side.fields],
-    }
-
-
-def identity_object(identity: Identity | None) -> dict[str, object] | None:
-    """The JSON value of what a dataset contained."""
-    if identity is None:
-        return None
-    return {
-        "kind": identity.kind,
-        "version": identity.version,
-        "digest": identity.digest,
-        "files": identity.files,
-        "bytes": identity.size,
-    }
-
-
 # ---- a list of runs ---------------------------------------------------------------------------------
 
 
-def render_runs(form: str, runs: Sequence[Run], header: Mapping[str, object], left_off: int) -> Table | Iterable[str]:
+def render_runs(form: str, answer: RunsAnswer) -> Table | Iterable[str]:
     """A list of runs in one of ``FORMATS``."""
+    runs = answer.runs
     if form == "json":
-        more = {"truncated": left_off} if left_off else {}
-        return json_lines(envelope("runs/1", {**header, "runs": [run_object(run) for run in runs], **more}))
+        return json_lines(answer.to_dict())
     if form == "jsonl":
         return (compact(run_object(run)) for run in runs)
     if form == "csv":
-        return to_csv(
-            ("started", "ended", "status", "id", "job", "inputs", "outputs", "rows"),
-            (
-                (
-                    run.started or "",
-                    run.ended or "",
-                    run.status,
-                    run.id,
-                    run.job,
-                    " ".join(read.dataset for read in run.inputs),
-                    " ".join(written.dataset for written in run.outputs),
-                    _rows(run),
-                )
-                for run in runs
-            ),
-        )
+        return to_csv(answer.fields, (_csv_row(run) for run in runs))
     rows = [
         (
             run.status,
@@ -125,10 +60,23 @@ def render_runs(form: str, runs: Sequence[Run], header: Mapping[str, object], le
             Column("rows", justify="right"),
         ),
         rows=rows,
-        summary=_tally(runs) + (f" · {left_off:,} not shown (--all)" if left_off else ""),
+        summary=_tally(runs) + (f" · {answer.truncated:,} not shown (--all)" if answer.truncated else ""),
         row_styles=[_STYLES.get(run.status, "") for run in runs],
     )
     return table if form == "table" else (plain if form == "plain" else markdown)(table)
+
+
+def _csv_row(run: Run) -> tuple[str, ...]:
+    return (
+        run.started or "",
+        run.ended or "",
+        run.status,
+        run.id,
+        run.job,
+        " ".join(read.dataset for read in run.inputs),
+        " ".join(written.dataset for written in run.outputs),
+        _rows(run),
+    )
 
 
 def _tally(runs: Sequence[Run]) -> str:
@@ -139,8 +87,8 @@ def _tally(runs: Sequence[Run]) -> str:
 
 
 def _rows(run: Run) -> str:
-    known = [written.rows for written in run.outputs if written.rows is not None]
-    return f"{sum(known):,}" if known else ""
+    known = rows_written(run)
+    return "" if known is None else f"{known:,}"
 
 
 def _took(run: Run) -> str:
@@ -160,26 +108,14 @@ def _took(run: Run) -> str:
 # ---- one run ----------------------------------------------------------------------------------------
 
 
-def render_run(
-    form: str, run: Run, readings: Sequence[Reading], names: Mapping[Version, str], header: Mapping[str, object]
-) -> Table | Iterable[str]:
-    """One run in one of ``FORMATS``.
-
-    Args:
-        form: The format.
-        run: The run.
-        readings: Which versions it read.
-        names: Versions as they are written.
-        header: What the answer is about.
-    """
-    if form in ("json", "jsonl"):
-        versions = {r.dataset: (None if r.version is None else names[r.version], r.exact) for r in readings}
-        said = run_object(run)
-        for read, about in zip(run.inputs, said["inputs"], strict=True):  # type: ignore[call-overload]
-            about["read"], about["exact"] = versions[read.dataset]
-        body = envelope("run/1", {**header, "run": said})
-        return json_lines(body) if form == "json" else [compact(body)]
-    rows = _run_rows(run, readings, names)
+def render_run(form: str, answer: RunAnswer) -> Table | Iterable[str]:
+    """One run in one of ``FORMATS``."""
+    if form == "json":
+        return json_lines(answer.to_dict())
+    if form == "jsonl":
+        return [compact(answer.to_dict())]
+    run = answer.run
+    rows = _run_rows(run, answer.readings, answer.names)
     if form == "csv":
         return to_csv(("what", "name", "value"), rows)
     table = Table(
@@ -237,44 +173,18 @@ def _run_sentence(run: Run) -> str:
 # ---- a version of a dataset -------------------------------------------------------------------------
 
 
-def render_version(
-    form: str,
-    version: Version,
-    ancestors: Mapping[Version, int],
-    history: History,
-    names: Mapping[Version, str],
-    header: Mapping[str, object],
-) -> Table | Iterable[str]:
+def render_version(form: str, answer: ProvenanceAnswer) -> Table | Iterable[str]:
     """Everything that a version of a dataset holds or was made of, by runs, in one of ``FORMATS``."""
-    listed = sorted(ancestors.items(), key=lambda item: (item[1], item[0].dataset, -item[0].number))
-    entries = [(one, hops, history.writing(one)) for one, hops in listed]
-    if form in ("json", "jsonl"):
-        objects: list[dict[str, Any]] = [
-            {
-                "version": names[one],
-                "dataset": one.dataset,
-                "hops": hops,
-                "content": identity_object(writing.output.identity),
-                "run": writing.run.id,
-                "job": writing.run.job,
-                "status": writing.run.status,
-                "time": writing.time or None,
-                "software": [{"name": item.name, "version": item.version} for item in writing.run.software],
-            }
-            for one, hops, writing in entries
-        ]
-        if form == "jsonl":
-            return (compact(item) for item in objects)
-        unknown = [{"dataset": dataset, "run": run} for dataset, run in _unwritten(history, entries)]
-        body = {**header, "version": names[version], "versions": objects, "without_provenance": unknown}
-        return json_lines(envelope("version/1", body))
+    if form == "json":
+        return json_lines(answer.to_dict())
+    if form == "jsonl":
+        return (compact(item) for item in answer.items())
     rows = [
-        (str(hops), names[one], writing.run.job, writing.run.id, writing.run.status, when(writing.time))
-        for one, hops, writing in entries
+        (str(hops), name, writing.run.job, writing.run.id, writing.run.status, when(writing.time))
+        for name, hops, writing in answer.entries
     ]
     if form == "csv":
-        return to_csv(("hops", "version", "job", "run", "status", "time"), rows)
-    lost = _unwritten(history, entries)
+        return to_csv(answer.fields, rows)
     table = Table(
         columns=(
             Column("hops", justify="right"),
@@ -285,22 +195,17 @@ def render_version(
             Column("time"),
         ),
         rows=rows,
-        heading=names[version],
-        summary=f"{count(len(rows), 'version')} of {count(len({one.dataset for one in ancestors}), 'dataset')}"
-        + (f" · of {count(len(lost), 'read')} nobody knows who wrote it: {_some(lost)}" if lost else ""),
+        heading=answer.name,
+        summary=_version_sentence(answer),
     )
     return table if form == "table" else (plain if form == "plain" else markdown)(table)
 
 
-def _unwritten(history: History, entries: Iterable[tuple[Version, int, Any]]) -> list[tuple[str, str]]:
-    """What was read and no run is known to have written: dataset and reader."""
-    found = {
-        (reading.dataset, writing.run.id): None
-        for _, _, writing in entries
-        for reading in history.readings(writing.run)
-        if reading.version is None
-    }
-    return sorted(found)
+def _version_sentence(answer: ProvenanceAnswer) -> str:
+    datasets = {writing.version.dataset for _, _, writing in answer.entries}
+    sizes = f"{count(len(answer.entries), 'version')} of {count(len(datasets), 'dataset')}"
+    lost = answer.unwritten
+    return sizes + (f" · of {count(len(lost), 'read')} nobody knows who wrote it: {_some(lost)}" if lost else "")
 
 
 def _some(lost: Sequence[tuple[str, str]]) -> str:
@@ -311,20 +216,13 @@ def _some(lost: Sequence[tuple[str, str]]) -> str:
 # ---- two runs ---------------------------------------------------------------------------------------
 
 
-def render_run_diff(form: str, result: RunDifference, header: Mapping[str, object]) -> Table | Iterable[str]:
+def render_run_diff(form: str, answer: RunDiffAnswer) -> Table | Iterable[str]:
     """Two runs compared, in one of ``FORMATS``."""
+    result = answer.result
     if form == "json":
-        body: dict[str, object] = {
-            **header,
-            "from": _end(result.first),
-            "to": _end(result.second),
-            "reproduced": result.reproduced,
-            "changes": [_change_object(change) for change in result.changes],
-            "unknown": [{"aspect": u.aspect, "name": u.name, "which": u.which} for u in result.untold],
-        }
-        return json_lines(envelope("run-diff/1", body))
+        return json_lines(answer.to_dict())
     if form == "jsonl":
-        return (compact(_change_object(change)) for change in result.changes)
+        return (compact(run_change_object(change)) for change in result.changes)
     rows = [
         (
             change.aspect,
@@ -332,15 +230,14 @@ def render_run_diff(form: str, result: RunDifference, header: Mapping[str, objec
             f"{_SIGNS.get(change.what, '~')} {change.what}",
             change.before or "",
             change.after or "",
-            _cause(change),
+            cause_text(change),
         )
         for change in result.changes
     ]
-    titles = ("aspect", "name", "what", "before", "after", "first cause")
     if form == "csv":
-        return to_csv(titles, rows)
+        return to_csv(answer.fields, rows)
     table = Table(
-        columns=tuple(Column(title, style="bold" if title == "name" else "") for title in titles),
+        columns=tuple(Column(title, style="bold" if title == "name" else "") for title in answer.fields),
         rows=rows,
         heading=f"{result.first.id} → {result.second.id}",
         summary=_difference_sentence(result),
@@ -356,29 +253,3 @@ def _difference_sentence(result: RunDifference) -> str:
         aspects = list(dict.fromkeys(u.aspect for u in result.untold))
         said.append(f"cannot be compared: {', '.join(aspects)} (not told by a run)")
     return " · ".join(said)
-
-
-def _end(run: Run) -> dict[str, object]:
-    return {"id": run.id, "job": run.job, "status": run.status, "started": run.started, "ended": run.ended}
-
-
-def _change_object(change: RunChange) -> dict[str, object]:
-    cause = change.cause
-    return {
-        "aspect": change.aspect,
-        "name": change.name,
-        "what": change.what,
-        "before": change.before,
-        "after": change.after,
-        "cause": None
-        if cause is None
-        else {"kind": cause.kind, "text": cause.text, "way": list(cause.way), "runs": list(cause.runs)},
-    }
-
-
-def _cause(change: RunChange) -> str:
-    cause = change.cause
-    if cause is None:
-        return ""
-    way = " ← ".join(cause.way)
-    return f"{cause.kind}: {cause.text}" + (f" (via {way})" if way else "")

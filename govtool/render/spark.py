@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from govtool.render.coverage import sentence
+from govtool.answers.coverage import sentence
 from govtool.render.text import count
 
 if TYPE_CHECKING:
-    from govtool.app.ingest import IngestResult
+    from govtool.answers.ingest import IngestResult
 
 
 def spark_summary(result: IngestResult) -> str:

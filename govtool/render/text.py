@@ -7,6 +7,9 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from govtool.wording import count as count
+from govtool.wording import percent as percent
+
 _UNSAFE = re.compile(
     "[\x00-\x1f\x7f-\x9f"  # C0, DEL, C1: terminal escapes start here
     "\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff"  # invisible and direction-changing characters
@@ -101,21 +104,9 @@ def _break_at(line: str, least: int) -> int:
     return (places or enclosed or [len(line)])[-1]
 
 
-def count(number: int, singular: str, plural: str | None = None) -> str:
-    """``1 column``, ``2 columns``, ``1,234 columns``."""
-    return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
-
-
 def size(number: int) -> str:
     """Bytes for people: ``12,345 bytes``, ``1.2 MB``."""
     return f"{number / 1e6:,.1f} MB" if number >= 100_000 else f"{number:,} bytes"
-
-
-def percent(part: int, whole: int) -> str:
-    """A share with one decimal, never rounded up to 100.0%: ``96.4%``; ``n/a`` of nothing."""
-    if whole == 0:
-        return "n/a"
-    return f"{min(100 * part / whole, 99.9 if part < whole else 100.0):.1f}%"
 
 
 def when(iso: str) -> str:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from govtool.render.answer import Version, already, evidence_object, places, tally, way
-from govtool.render.envelope import compact, envelope, json_lines
+from govtool.render.answer import already, closing, heading, places, tally, way
+from govtool.render.envelope import compact, json_lines
 from govtool.render.table import Column, Table, markdown, plain, to_csv
 from govtool.render.text import count
 
 if TYPE_CHECKING:
-    from govtool.app.whatif import PolicyEffect
-    from govtool.query.whatif import Affected, WhatIf
+    from govtool.answers.whatif import WhatIfAnswer
+    from govtool.query.whatif import Affected
 
 FORMATS = ("table", "plain", "json", "jsonl", "csv", "markdown")
 _STYLES = {
@@ -33,63 +33,19 @@ _NOUNS = {
 }
 
 
-def render(
-    form: str, answer: WhatIf, version: Version, limit: int | None, effect: PolicyEffect | None
-) -> Table | Iterable[str]:
-    """One of ``FORMATS``; ``effect`` is what the change does to the policies' findings, where there are policies."""
-    shown = answer.affected if limit is None else answer.affected[:limit]
-    left = len(answer.affected) - len(shown)
+def render(form: str, answer: WhatIfAnswer) -> Table | Iterable[str]:
+    """One of ``FORMATS``."""
     if form == "csv":
-        header = ("verdict", "column", "dataset", "hops", "via", "cause", "evidence")
-        return to_csv(
-            header,
-            [(a.verdict, a.column, a.dataset, a.hops, way(a.via), a.cause, places(a.evidence)) for a in shown],
-        )
+        rows = [
+            (a.verdict, a.column, a.dataset, a.hops, way(a.via), a.cause, places(a.evidence)) for a in answer.entries
+        ]
+        return to_csv(answer.fields, rows)
     if form == "jsonl":
-        return (compact(_object(a)) for a in shown)
+        return (compact(item) for item in answer.items())
     if form == "json":
-        return json_lines(envelope("whatif/1", _body(answer, version, shown, left, effect)))
-    lines = _lines(answer.affected)
-    made = _table(answer, version, lines[:limit], len(lines[limit:]) if limit is not None else 0, effect)
+        return json_lines(answer.to_dict())
+    made = _table(answer)
     return made if form == "table" else (plain if form == "plain" else markdown)(made)
-
-
-def _object(entry: Affected) -> dict[str, object]:
-    return {
-        "column": entry.column,
-        "dataset": entry.dataset,
-        "dataset_kind": entry.dataset_kind,
-        "verdict": entry.verdict,
-        "cause": entry.cause or None,
-        "hops": entry.hops,
-        "path": list(entry.path),
-        "via": list(entry.via),
-        "evidence": [evidence_object(e) for e in entry.evidence],
-    }
-
-
-def _body(
-    answer: WhatIf, version: Version, shown: tuple[Affected, ...], left: int, effect: PolicyEffect | None
-) -> dict[str, object]:
-    policies = None
-    if effect is not None:
-        ended = [{"rule": f.rule, "column": f.column, "source": f.source or None} for f in effect.ended]
-        policies = {"ended": ended, "left": effect.left}
-    return {
-        **version.header(),
-        "action": answer.action,
-        "to": answer.to,
-        "subjects": list(answer.subjects),
-        "columns": [_object(a) for a in shown],
-        **({"truncated": left} if left else {}),
-        "datasets": list(answer.datasets),
-        "jobs": list(answer.jobs),
-        "unused": list(answer.unused),
-        **({"unchanged": list(answer.unchanged)} if answer.unchanged else {}),
-        "policies": policies,
-        "summary": answer.counts,
-        "coverage": version.coverage.counts(),
-    }
 
 
 def _lines(affected: Sequence[Affected]) -> list[tuple[Affected, str]]:
@@ -109,27 +65,29 @@ def _lines(affected: Sequence[Affected]) -> list[tuple[Affected, str]]:
     return sorted(lines, key=lambda line: order[id(line[0])])
 
 
-def _table(
-    answer: WhatIf, version: Version, shown: list[tuple[Affected, str]], left: int, effect: PolicyEffect | None
-) -> Table:
-    about = ", ".join(answer.subjects[:3]) + (
-        f" and {len(answer.subjects) - 3} more" if len(answer.subjects) > 3 else ""
+def _table(answer: WhatIfAnswer) -> Table:
+    result, version, effect = answer.result, answer.version, answer.effect
+    lines = _lines(result.affected)
+    shown = lines[: answer.limit]
+    left = len(lines) - len(shown)
+    about = ", ".join(result.subjects[:3]) + (
+        f" and {len(result.subjects) - 3} more" if len(result.subjects) > 3 else ""
     )
-    action = answer.action + (f" to {answer.to}" if answer.to else "")
-    told = tally({_NOUNS[verdict]: number for verdict, number in answer.counts.items()}) or "nothing is affected"
-    idle = already(answer.unchanged, answer.to or "")
-    parts = [idle, told, f"{count(len(answer.datasets), 'dataset')}, {count(len(answer.jobs), 'file')}"]
+    action = result.action + (f" to {result.to}" if result.to else "")
+    told = tally({_NOUNS[verdict]: number for verdict, number in result.counts.items()}) or "nothing is affected"
+    idle = already(result.unchanged, result.to or "")
+    parts = [idle, told, f"{count(len(result.datasets), 'dataset')}, {count(len(result.jobs), 'file')}"]
     if left:
         parts.append(f"{count(left, 'more entry', 'more entries')} (--all)")
-    closing = [version.closing(*parts)]
-    if answer.unused:
-        names = ", ".join(answer.unused[:10]) + (
-            f" and {len(answer.unused) - 10} more" if len(answer.unused) > 10 else ""
+    sentences = [closing(version, *parts)]
+    if result.unused:
+        names = ", ".join(result.unused[:10]) + (
+            f" and {len(result.unused) - 10} more" if len(result.unused) > 10 else ""
         )
-        closing.append(f"no longer used: {names}")
+        sentences.append(f"no longer used: {names}")
     if effect is not None and effect.ended:
         rules = ", ".join(dict.fromkeys(f.rule for f in effect.ended))
-        closing.append(
+        sentences.append(
             f"policies: {count(len(effect.ended), 'finding')} would end ({rules}), {effect.left:,} would stay"
         )
     return Table(
@@ -145,7 +103,7 @@ def _table(
             (a.verdict, name, str(a.hops) if a.hops else "", way(a.via), a.cause, places(a.evidence))
             for a, name in shown
         ],
-        heading=version.heading(about, f"what if: {action}"),
-        summary="\n".join(closing),
+        heading=heading(version, about, f"what if: {action}"),
+        summary="\n".join(sentences),
         row_styles=[_STYLES[a.verdict] for a, _ in shown],
     )

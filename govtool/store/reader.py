@@ -73,9 +73,17 @@ class Reader:
 
     def log(self, branch: str = DEFAULT_BRANCH, limit: int | None = None) -> Iterator[Commit]:
         """The commits of a branch, newest first, each verified against its successor."""
+        return self.history(self.head(branch), limit)
+
+    def history(self, commit: Commit | None, limit: int | None = None) -> Iterator[Commit]:
+        """A commit and its ancestors, newest first, each verified against its successor; nothing of None.
+
+        Raises:
+            UsageError: the limit is negative (``usage.limit``).
+        """
         if limit is not None and limit < 0:
             raise UsageError(f"the limit is negative: {limit}", code="usage.limit")
-        return islice(log.walk(self.objects, self.head(branch)), limit)
+        return islice(log.walk(self.objects, commit), limit)
 
     def fragments(self, commit: Commit) -> tuple[FragmentRef, ...]:
         """The fragments that are live at a commit, sorted."""

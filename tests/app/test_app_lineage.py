@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from govtool.app.lineage import column_of, joined, summarise, to_object
+from govtool.answers.lineage import to_object
+from govtool.app.lineage import column_of, joined, summarise
 from govtool.model import ROWS, ColumnRef, Derivation, Diagnostic, Edge, EdgeKind, OutputColumn, Statement
 
 K = EdgeKind

@@ -2,10 +2,13 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 
-from govtool.app.lineage import Lineage, LineageEdge
+from govtool.answers.coverage import Coverage
+from govtool.answers.lineage import Lineage, LineageAnswer, LineageEdge
+from govtool.app.sql import SourceText
 from govtool.render.lineage import FORMATS, render
 from govtool.render.table import Table
 
@@ -19,8 +22,12 @@ RESULT = Lineage(
 )
 
 
+def answer(result: Lineage) -> LineageAnswer:
+    return LineageAnswer((result,), Coverage(statements=2, understood=2), (), SourceText(Path()))
+
+
 def shown(form: str) -> str:
-    made = render(form, [RESULT])
+    made = render(form, answer(RESULT))
     assert not isinstance(made, Table)
     return "\n".join(made)
 
@@ -33,7 +40,7 @@ def test_plain_lists_every_column_with_its_sources():
         " v.y",
         " v.*     t.d          filter",
         "",
-        "2 edges into 1 relation from 1 relation",
+        "2 edges into 1 relation from 1 relation · coverage 100.0% (2/2 statements)",
     ]
 
 
@@ -78,7 +85,7 @@ def test_dot_is_quoted():
 @pytest.mark.parametrize("form", FORMATS)
 def test_every_format_takes_hostile_names(form):
     hostile = Lineage(id="\x1b[2J", edges=(LineageEdge('"\x1b[31m".a', "v.\u202ex", ("identity",)),), columns={"v": ()})
-    made = render(form, [hostile])
+    made = render(form, answer(hostile))
     if not isinstance(made, Table):
         text = "\n".join(made)
         assert "\x1b" not in text

@@ -19,9 +19,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Protocol
 
+from govtool.answers.ingest import IngestResult
 from govtool.app.aliases import configured
 from govtool.app.coverage import coverage_fragments, ranked
-from govtool.app.ingest import Asked, IngestResult, already_said, user_name
+from govtool.app.ingest import Asked, already_said, user_name
 from govtool.app.logs import local
 from govtool.app.logs.local import Gathered, gather, weight
 from govtool.app.logs.meter import Meter

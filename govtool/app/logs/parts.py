@@ -14,7 +14,8 @@ from dataclasses import asdict, dataclass, field, replace
 from heapq import nsmallest
 from typing import TYPE_CHECKING, Any
 
-from govtool.app.coverage import Cost, Costs, Coverage, add_costs, costs_of
+from govtool.answers.coverage import Coverage
+from govtool.app.coverage import Cost, Costs, add_costs, costs_of
 from govtool.model import Diagnostic
 
 if TYPE_CHECKING:

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from govtool.app.coverage import Coverage, costs_of
+from govtool.answers.coverage import Coverage
+from govtool.app.coverage import costs_of
 from govtool.app.logs.parts import Findings, Part, costliest, part_of, worst
 from govtool.app.sql import check_dialect
 from govtool.errors import UnknownNameError, UsageError

@@ -16,7 +16,7 @@ from govtool.store import Store
 from govtool.store.names import DEFAULT_BRANCH
 
 if TYPE_CHECKING:
-    from govtool.app.ingest import IngestResult
+    from govtool.answers.ingest import IngestResult
 
 WAIT = 5.0
 """Seconds after which what was received is committed."""

@@ -1,0 +1,152 @@
+"""The base of all answers: one question's result as an object of JSON, as rows, and as a table of Arrow or pandas."""
+
+from __future__ import annotations
+
+import difflib
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from govtool.answers.envelope import envelope
+from govtool.errors import EvidenceError, UnknownNameError, UsageError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from govtool.answers.coverage import Counts
+    from govtool.answers.version import Version
+    from govtool.model import Diagnostic
+
+Cell = str | int | float | bool | tuple[str, ...] | None
+"""A value of a row. A tuple holds several names; None means that there is no value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer(ABC):
+    """The result of one question. Immutable; it prints nothing.
+
+    A subclass names its JSON schema and the columns of its table, and yields the values of both.
+    """
+
+    schema: ClassVar[str]
+    """Name and major version of the JSON schema: ``impact/1``."""
+    fields: ClassVar[tuple[str, ...]]
+    """The columns of the table, which are the header of the CSV."""
+    types: ClassVar[Mapping[str, str]] = {}
+    """The type of each column that is not text: ``integer``, ``number``, ``boolean`` or ``texts`` (a list)."""
+
+    def header(self) -> Mapping[str, object]:
+        """The keys that come first in the JSON object. An answer about a version of the graph names it here."""
+        return {}
+
+    @abstractmethod
+    def body(self) -> Mapping[str, object]:
+        """The keys of the JSON object after the header."""
+
+    @abstractmethod
+    def rows(self) -> Iterator[tuple[Cell, ...]]:
+        """The rows of the table: a value for each of ``fields``."""
+
+    def to_dict(self) -> dict[str, object]:
+        """The answer as the command's ``--format json`` writes it; see docs/output.md."""
+        return envelope(self.schema, {**self.header(), **self.body()})
+
+    def to_arrow(self) -> pa.Table:
+        """The table in Arrow: text, integers, numbers, booleans, and lists of text."""
+        import pyarrow as pa
+
+        kinds = {
+            "text": pa.string(),
+            "integer": pa.int64(),
+            "number": pa.float64(),
+            "boolean": pa.bool_(),
+            "texts": pa.list_(pa.string()),
+        }
+        schema = pa.schema([(name, kinds[self.types.get(name, "text")]) for name in self.fields])
+        columns: Sequence[Sequence[Any]] = list(zip(*self.rows(), strict=True)) or [()] * len(self.fields)
+        arrays = [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)]
+        return pa.Table.from_arrays(arrays, schema=schema)
+
+    def to_pandas(self) -> Any:
+        """The table as a ``pandas.DataFrame``.
+
+        Raises:
+            UsageError: pandas is not installed (``usage.missing-library``).
+        """
+        table = self.to_arrow()
+        try:
+            return table.to_pandas()
+        except ImportError as error:
+            raise UsageError(
+                "pandas is not installed", code="usage.missing-library", hint="pip install pandas, or use to_arrow()"
+            ) from error
+
+
+@dataclass(frozen=True, slots=True)
+class GraphAnswer(Answer):
+    """An answer about one version of the graph."""
+
+    version: Version
+
+    def header(self) -> Mapping[str, object]:
+        """The keys that name store and commit."""
+        return self.version.header()
+
+    def check_coverage(self, *, strict: bool = False, min_coverage: float | None = None) -> None:
+        """Refuse the answer where too little of the evidence was understood.
+
+        Args:
+            strict: Everything has to be understood.
+            min_coverage: So many percent have to be.
+
+        Raises:
+            EvidenceError: Less was, or nothing at all (``evidence.coverage``).
+        """
+        require_coverage(self.version.coverage, strict=strict, min_coverage=min_coverage)
+
+
+def require_coverage(
+    coverage: Counts, *, strict: bool, min_coverage: float | None, diagnostics: Sequence[Diagnostic] = ()
+) -> None:
+    """Raise where too little was understood: nothing at all, or less than is asked for.
+
+    Args:
+        coverage: Counts of statements.
+        strict: Everything has to be understood.
+        min_coverage: So many percent have to be.
+        diagnostics: What was found on reading; errors among them count with ``strict``.
+
+    Raises:
+        EvidenceError: Too little was understood (``evidence.coverage``).
+    """
+    from govtool.answers.coverage import shortfall
+
+    errors = sum(d.severity == "error" for d in diagnostics)
+    problem = shortfall(coverage, strict=strict, min_coverage=min_coverage, errors=errors)
+    if problem:
+        raise EvidenceError(
+            problem, code="evidence.coverage", hint="see the diagnostics above; is the --dialect right?"
+        )
+
+
+def at_least(threshold: str, levels: Sequence[str], noun: str) -> tuple[str, ...]:
+    """The levels that count for ``--fail-on``: the threshold and all worse ones; none for ``none``.
+
+    Args:
+        threshold: One of ``levels``, or ``none``.
+        levels: From the worst to the mildest.
+        noun: What a level is called: ``verdict``, ``severity``.
+
+    Raises:
+        UnknownNameError: There is no such level (``usage.unknown-<noun>``).
+    """
+    known = ("none", *levels)
+    if threshold not in known:
+        raise UnknownNameError(
+            f"no {noun} {threshold}",
+            code=f"usage.unknown-{noun}",
+            nearest=tuple(difflib.get_close_matches(threshold, known)),
+            hint=f"one of {', '.join(known)}",
+        )
+    return tuple(known[1 : known.index(threshold) + 1])

@@ -1,0 +1,78 @@
+"""The commits of a store: the log, and one commit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from govtool.answers.answer import Answer, Cell
+
+if TYPE_CHECKING:
+    from govtool.store import Commit, FragmentRef
+
+
+@dataclass(frozen=True, slots=True)
+class LogAnswer(Answer):
+    """Commits, newest first."""
+
+    schema: ClassVar[str] = "log/1"
+    fields: ClassVar[tuple[str, ...]] = ("seq", "id", "time", "author", "sources", "message")
+    types: ClassVar[Mapping[str, str]] = {"seq": "integer", "sources": "texts"}
+
+    store: str
+    """The URI of the store."""
+    commits: tuple[Commit, ...]
+    truncated: int = 0
+    """How many older commits were left out."""
+
+    def body(self) -> Mapping[str, object]:
+        """Store and commits."""
+        more = {"truncated": self.truncated} if self.truncated else {}
+        return {"store": self.store, "commits": [commit_object(commit) for commit in self.commits], **more}
+
+    def rows(self) -> Iterator[tuple[Cell, ...]]:
+        """One row a commit."""
+        for commit in self.commits:
+            yield commit.seq, commit.id, commit.time, commit.author, tuple(commit.sources), commit.message
+
+
+@dataclass(frozen=True, slots=True)
+class CommitAnswer(Answer):
+    """One commit, and the fragments that are live in it. Its table has one row a fragment."""
+
+    schema: ClassVar[str] = "show/1"
+    fields: ClassVar[tuple[str, ...]] = ("source", "table", "sha256", "bytes", "rows")
+    types: ClassVar[Mapping[str, str]] = {"bytes": "integer", "rows": "integer"}
+
+    store: str
+    """The URI of the store."""
+    commit: Commit
+    fragments: tuple[FragmentRef, ...]
+
+    def body(self) -> Mapping[str, object]:
+        """Store, commit and fragments."""
+        live = [dict(zip(self.fields, row, strict=True)) for row in self.rows()]
+        return {"store": self.store, "commit": commit_object(self.commit), "fragments": live}
+
+    def rows(self) -> Iterator[tuple[Cell, ...]]:
+        """One row a fragment."""
+        for ref in self.fragments:
+            yield ref.source, ref.table, ref.sha256, ref.size, ref.rows
+
+
+def commit_object(commit: Commit) -> dict[str, object]:
+    """The JSON value of a commit."""
+    return {
+        "seq": commit.seq,
+        "id": commit.id,
+        "parent": commit.parent,
+        "branch": commit.branch,
+        "time": commit.time,
+        "author": commit.author,
+        "message": commit.message,
+        "batch": commit.batch,
+        "tool": commit.tool,
+        "sources": list(commit.sources),
+        "summary": dict(commit.summary),
+    }

@@ -1,0 +1,93 @@
+"""The answer of ``diff``: what changed between two versions of the graph."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar
+
+from govtool.answers.answer import Answer, Cell
+from govtool.answers.evidence import evidence_object
+
+if TYPE_CHECKING:
+    from govtool.query.diff import Change, Difference
+    from govtool.store import Commit
+
+_KINDS = ("added", "removed", "changed")
+_THINGS = ("dataset", "column", "edge")
+
+
+@dataclass(frozen=True, slots=True)
+class DiffAnswer(Answer):
+    """The datasets, columns and edges that were added, removed or changed from one version to another."""
+
+    schema: ClassVar[str] = "diff/1"
+    fields: ClassVar[tuple[str, ...]] = (
+        *("change", "what", "name", "source"),
+        *("kind", "before", "after", "evidence"),
+    )
+    types: ClassVar[Mapping[str, str]] = {"evidence": "texts"}
+
+    store: str
+    """The URI of the store."""
+    old: Commit
+    new: Commit
+    difference: Difference
+    """All changes, whatever ``truncated`` leaves out."""
+    truncated: int = 0
+    """How many changes the answer leaves out."""
+
+    @property
+    def changes(self) -> tuple[Change, ...]:
+        """The changes, sorted by what, name and source."""
+        return self.difference.changes[: len(self.difference.changes) - self.truncated]
+
+    @property
+    def differs(self) -> bool:
+        """Whether anything changed."""
+        return bool(self.difference.changes)
+
+    def head(self, limit: int | None) -> DiffAnswer:
+        """The answer with at most ``limit`` changes; None leaves it as it is."""
+        if limit is None or limit >= len(self.changes):
+            return self
+        return replace(self, truncated=len(self.difference.changes) - limit)
+
+    def body(self) -> Mapping[str, object]:
+        """Store, both versions, changes and their numbers."""
+        return {
+            "store": self.store,
+            "from": _commit(self.old),
+            "to": _commit(self.new),
+            "changes": [change_object(change) for change in self.changes],
+            "summary": self.counts(),
+            **({"truncated": self.truncated} if self.truncated else {}),
+        }
+
+    def counts(self) -> dict[str, object]:
+        """The number of all changes, by what changed and how."""
+        return {f"{what}s": {kind: self.difference.count(what, kind) for kind in _KINDS} for what in _THINGS}
+
+    def rows(self) -> Iterator[tuple[Cell, ...]]:
+        """One row a change."""
+        for one in self.changes:
+            places = tuple(dict.fromkeys(item.place for item in one.evidence))
+            yield one.change, one.what, one.name, one.source, one.kind, one.before, one.after, places
+
+
+def change_object(change: Change) -> dict[str, object]:
+    """The JSON value of one change."""
+    return {
+        "change": change.change,
+        "what": change.what,
+        "name": change.name,
+        "source": change.source,
+        "kind": change.kind,
+        "before": change.before,
+        "after": change.after,
+        "evidence": [evidence_object(item) for item in change.evidence],
+    }
+
+
+def _commit(commit: Commit) -> dict[str, object]:
+    return {"seq": commit.seq, "id": commit.id, "time": commit.time, "branch": commit.branch}

@@ -1,0 +1,38 @@
+"""Evidence and steps as JSON values."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from govtool.query.evidence import Evidence, Step
+
+
+def evidence_object(evidence: Evidence) -> dict[str, object]:
+    """The JSON value of a statement as evidence."""
+    return {
+        "kind": evidence.kind,
+        "how": evidence.how,
+        "file": evidence.file,
+        "line": evidence.line,
+        "fingerprint": evidence.fingerprint,
+        "run": evidence.run,
+        "first_seen": evidence.first_seen,
+        "last_seen": evidence.last_seen,
+        "count": evidence.count,
+    }
+
+
+def step_object(step: Step) -> dict[str, object]:
+    """The JSON value of one edge of a way."""
+    return {
+        "source": step.source,
+        "target": step.target,
+        "kind": step.kind.label,
+        "functions": list(step.functions),
+        "star": step.star,
+        "masking": step.masking,
+        "reason": step.reason,
+        "temporary": step.elided,
+        "evidence": evidence_object(step.evidence),
+    }

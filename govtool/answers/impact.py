@@ -1,0 +1,166 @@
+"""The answer of ``impact``: what a change to columns reaches, or what they are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, ClassVar
+
+from govtool.answers.answer import Cell, GraphAnswer, at_least
+from govtool.answers.diagnostics import diagnostic_object
+from govtool.answers.evidence import evidence_object
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from contextlib import AbstractContextManager
+
+    from govtool.answers.labels import Labels
+    from govtool.graph.index import Index
+    from govtool.model import Diagnostic
+    from govtool.query.impact import Impacted, ImpactResult
+
+VERDICTS = ("breaks", "unknown", "changes", "rows", "passes")
+"""The worst first."""
+
+
+@dataclass(frozen=True, slots=True)
+class ImpactAnswer(GraphAnswer):
+    """What a change reaches downstream, or upstream what a column is made of; the worst and nearest first."""
+
+    schema: ClassVar[str] = "impact/1"
+    fields: ClassVar[tuple[str, ...]] = (
+        *("verdict", "column", "dataset", "kinds", "hops", "via", "evidence"),
+        *("classes", "owner"),
+    )
+    types: ClassVar[Mapping[str, str]] = {
+        "hops": "integer",
+        **dict.fromkeys(("kinds", "via", "evidence", "classes"), "texts"),
+    }
+
+    result: ImpactResult
+    """Subject, change, summary, and the entries without their labels."""
+    subject_classes: tuple[str, ...]
+    """The classes of the columns that the question is about, sorted."""
+    subject_owner: str | None
+    """The owner of their datasets; None if nobody is known, or they have several."""
+    _index: Index = field(repr=False, compare=False)
+    _labels: Labels = field(repr=False, compare=False)
+    _guard: AbstractContextManager[object] = field(repr=False, compare=False)
+
+    @property
+    def entries(self) -> tuple[Impacted, ...]:
+        """The entries of a table for people: the rows of a dataset are one, and stand for its columns."""
+        with self._guard:
+            return tuple(self._labelled(self.result.columns))
+
+    @property
+    def columns(self) -> tuple[Impacted, ...]:
+        """One entry a column: those that only the rows of their dataset bring in have their own, too."""
+        from govtool.query.impact import expand
+
+        with self._guard:
+            order = sorted(expand(self._index, self.result), key=_order)
+            return tuple(self._labelled(order))
+
+    @property
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        """What was not understood about the statements that the entries give as evidence, by place."""
+        found = dict.fromkeys(one for entry in self.result.columns for one in entry.diagnostics)
+        return tuple(sorted(found, key=lambda one: one.sort_key()))
+
+    def head(self, limit: int | None) -> ImpactAnswer:
+        """The answer with the first so many entries; None leaves it as it is. The summary stays that of all."""
+        shown = self.result.columns[:limit]
+        left = self.result.truncated + len(self.result.columns) - len(shown)
+        return replace(self, result=replace(self.result, columns=shown, truncated=left))
+
+    def fails(self, fail_on: str) -> bool:
+        """Whether anything is as bad as a verdict, or worse.
+
+        Raises:
+            UnknownNameError: There is no such verdict (``usage.unknown-verdict``).
+        """
+        found = {verdict.label for verdict, number in self.result.summary.verdicts if number}
+        return not found.isdisjoint(at_least(fail_on, VERDICTS, "verdict"))
+
+    def body(self) -> Mapping[str, object]:
+        """The keys after the header, as docs/schemas/impact-1.json has them."""
+        result, summary = self.result, self.result.summary
+        return {
+            "subject": result.subject,
+            "subject_kind": result.subject_kind,
+            "subject_classes": list(self.subject_classes),
+            "subject_owner": self.subject_owner,
+            "direction": result.direction,
+            "change": result.change.text if result.change else None,
+            "columns": list(self.items()),
+            **({"truncated": result.truncated} if result.truncated else {}),
+            **({"unchanged": list(result.unchanged)} if result.unchanged else {}),
+            "summary": {
+                **{verdict.label: number for verdict, number in summary.verdicts},
+                "columns": summary.columns,
+                "datasets": summary.datasets,
+                "unaffected": summary.unaffected,
+            },
+            "coverage": self.version.coverage.counts(),
+            "diagnostics": [diagnostic_object(one) for one in self.diagnostics],
+        }
+
+    def items(self) -> Iterator[dict[str, object]]:
+        """The JSON value of each column."""
+        return (_entry_object(entry) for entry in self.columns)
+
+    def rows(self) -> Iterator[tuple[Cell, ...]]:
+        """A row a column."""
+        for entry in self.columns:
+            yield (
+                verdict_of(entry),
+                entry.column,
+                entry.dataset,
+                tuple(kind.label for kind in entry.kinds),
+                entry.hops,
+                entry.via,
+                tuple(item.place for item in entry.evidence),
+                entry.classes,
+                entry.owner,
+            )
+
+    def _labelled(self, entries: Iterable[Impacted]) -> Iterator[Impacted]:
+        """The entries with classes and owners; as they are where none is known, which costs nothing."""
+        labels = self._labels
+        if labels.is_empty():
+            yield from entries
+            return
+        for entry in entries:
+            yield replace(
+                entry,
+                classes=labels.classes(entry.node),
+                possible_classes=labels.possible_classes(entry.node),
+                owner=labels.owner(entry.dataset),
+            )
+
+
+def _order(entry: Impacted) -> tuple[int, int, str]:
+    return entry.verdict or 0, entry.hops, entry.column
+
+
+def verdict_of(entry: Impacted) -> str | None:
+    """The verdict in words; None upstream."""
+    return entry.verdict.label if entry.verdict is not None else None
+
+
+def _entry_object(entry: Impacted) -> dict[str, object]:
+    return {
+        "column": entry.column,
+        "dataset": entry.dataset,
+        "verdict": verdict_of(entry),
+        "kinds": [kind.label for kind in entry.kinds],
+        "hops": entry.hops,
+        "path": list(entry.path),
+        "via": list(entry.via),
+        "evidence": [evidence_object(item) for item in entry.evidence],
+        "classes": list(entry.classes),
+        **({"possible_classes": list(entry.possible_classes)} if entry.possible_classes else {}),
+        "owner": entry.owner,
+        **({"rows": True, "columns": entry.columns} if entry.is_rows else {}),
+    }

@@ -1,0 +1,59 @@
+"""The outcome of an ingest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+from govtool.answers.answer import require_coverage
+
+if TYPE_CHECKING:
+    from govtool.answers.coverage import Coverage, Reason
+    from govtool.capture.sql.extract import Shortfall
+    from govtool.model import Diagnostic
+    from govtool.store import Commit
+
+
+class SourceLines(Protocol):
+    """Finds the source line that a diagnostic points to."""
+
+    def line(self, diagnostic: Diagnostic) -> str | None:
+        """Return the line, or None if it cannot be had."""
+
+
+@dataclass(frozen=True, slots=True)
+class IngestResult:
+    """The outcome of an ingest: its commit, how much was understood, and what was not."""
+
+    commit: Commit
+    created: bool
+    """False: the store already held exactly this."""
+    source: str
+    files: int
+    coverage: Coverage
+    """Counts of statements; ``coverage.share()`` is the share that was understood."""
+    diagnostics: tuple[Diagnostic, ...]
+    """Where something was not understood, or is doubtful."""
+    text: SourceLines = field(repr=False, compare=False)
+    """Finds the source line of a diagnostic."""
+    shortfalls: tuple[Shortfall, ...] = field(default=(), repr=False)
+    """Statements that were not fully understood; empty if nothing was read, as all was known."""
+    counts: Mapping[str, Any] = field(default_factory=dict)
+    """What else was counted: records of a log, executions of Spark; empty if nothing was read."""
+    reasons: tuple[Reason, ...] = ()
+    """What cost most of the coverage, costliest first; empty if nothing was read."""
+
+    def check_coverage(self, *, strict: bool = False, min_coverage: float | None = None, errors: bool = True) -> None:
+        """Raise an error where too little was understood. The commit stays.
+
+        Args:
+            strict: Demand that everything was understood.
+            min_coverage: Demand this share of the statements and of their runs, in percent.
+            errors: Count diagnostics of severity ``error`` as a lack of evidence.
+
+        Raises:
+            EvidenceError: one of these demands is not met, or nothing at all was understood (``evidence.coverage``).
+        """
+        diagnostics = self.diagnostics if errors else ()
+        require_coverage(self.coverage, strict=strict, min_coverage=min_coverage, diagnostics=diagnostics)

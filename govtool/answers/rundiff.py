@@ -1,0 +1,72 @@
+"""The answer of ``diff`` of two runs: why they differ."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from govtool.answers.answer import Cell, GraphAnswer
+
+if TYPE_CHECKING:
+    from govtool.model.run import Run
+    from govtool.query.rundiff import RunChange, RunDifference
+
+
+@dataclass(frozen=True, slots=True)
+class RunDiffAnswer(GraphAnswer):
+    """The differences of two runs, each with its first upstream cause."""
+
+    schema: ClassVar[str] = "run-diff/1"
+    fields: ClassVar[tuple[str, ...]] = ("aspect", "name", "what", "before", "after", "first cause")
+
+    result: RunDifference
+
+    @property
+    def differs(self) -> bool:
+        """Whether anything differs."""
+        return bool(self.result.changes)
+
+    def body(self) -> Mapping[str, object]:
+        """Both runs, their differences, and what cannot be compared."""
+        result = self.result
+        return {
+            "from": _end(result.first),
+            "to": _end(result.second),
+            "reproduced": result.reproduced,
+            "changes": [run_change_object(change) for change in result.changes],
+            "unknown": [{"aspect": u.aspect, "name": u.name, "which": u.which} for u in result.untold],
+        }
+
+    def rows(self) -> Iterator[tuple[Cell, ...]]:
+        """One row a difference."""
+        for change in self.result.changes:
+            yield change.aspect, change.name, change.what, change.before, change.after, cause_text(change)
+
+
+def cause_text(change: RunChange) -> str:
+    """``plan: filter (via staging ← raw)``; empty if no cause is known."""
+    cause = change.cause
+    if cause is None:
+        return ""
+    way = " ← ".join(cause.way)
+    return f"{cause.kind}: {cause.text}" + (f" (via {way})" if way else "")
+
+
+def _end(run: Run) -> dict[str, object]:
+    return {"id": run.id, "job": run.job, "status": run.status, "started": run.started, "ended": run.ended}
+
+
+def run_change_object(change: RunChange) -> dict[str, object]:
+    """The JSON value of one difference."""
+    cause = change.cause
+    return {
+        "aspect": change.aspect,
+        "name": change.name,
+        "what": change.what,
+        "before": change.before,
+        "after": change.after,
+        "cause": None
+        if cause is None
+        else {"kind": cause.kind, "text": cause.text, "way": list(cause.way), "runs": list(cause.runs)},
+    }

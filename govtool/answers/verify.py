@@ -1,0 +1,66 @@
+"""The answer of ``verify``: whether data still is what its provenance describes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from govtool.answers.answer import Answer, Cell
+from govtool.answers.runs import identity_object
+
+if TYPE_CHECKING:
+    from govtool.model.record import Identity, Record
+
+MATCH = "match"
+CHANGED = "data-changed"
+MISSING = "data-missing"
+UNRECORDED = "no-provenance"
+
+
+@dataclass(frozen=True, slots=True)
+class VerifyAnswer(Answer):
+    """One dataset: the state of its data, what was found and what was recorded."""
+
+    schema: ClassVar[str] = "verify/1"
+    fields: ClassVar[tuple[str, ...]] = ("dataset", "state", "found", "recorded", "run")
+
+    store: str
+    """The URI of the store."""
+    dataset: str
+    state: str
+    """``match``, ``data-changed``, ``data-missing`` or ``no-provenance``."""
+    found: Identity | None
+    record: Record | None
+
+    @property
+    def matches(self) -> bool:
+        """Whether the data is what was recorded."""
+        return self.state == MATCH
+
+    def body(self) -> Mapping[str, object]:
+        """The state, both contents, and what the data was made of."""
+        record = self.record
+        return {
+            "store": self.store,
+            "dataset": self.dataset,
+            "state": self.state,
+            "found": identity_object(self.found),
+            "recorded": identity_object(record.identity if record else None),
+            "run": record.run if record else None,
+            "ancestors": [
+                {"dataset": ancestor.dataset, "digest": ancestor.digest, "commit": ancestor.commit}
+                for ancestor in (record.ancestors if record else ())
+            ],
+        }
+
+    def rows(self) -> Iterator[tuple[Cell, ...]]:
+        """One row: the contents by their digests."""
+        found, record = self.found, self.record
+        yield (
+            self.dataset,
+            self.state,
+            found.digest if found else None,
+            record.identity.digest if record else None,
+            record.run if record else None,
+        )

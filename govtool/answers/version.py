@@ -1,0 +1,27 @@
+"""The version of the graph that an answer is about."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from govtool.answers.coverage import Coverage
+    from govtool.store import Commit
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """The store and commit of an answer, and how much of their evidence was understood."""
+
+    store: str
+    """The URI of the store."""
+    commit: Commit
+    coverage: Coverage
+
+    def header(self) -> dict[str, object]:
+        """The keys of a JSON answer that name the version."""
+        return {
+            "store": self.store,
+            "commit": {"seq": self.commit.seq, "id": self.commit.id, "time": self.commit.time},
+        }

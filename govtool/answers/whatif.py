@@ -1,0 +1,110 @@
+"""The answer of ``whatif``: what happens if columns or datasets are changed, several at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
+
+from govtool.answers.answer import Cell, GraphAnswer, at_least
+from govtool.answers.evidence import evidence_object
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from govtool.policy.finding import Finding
+    from govtool.query.whatif import Affected, WhatIf
+
+
+class PolicyEffect(NamedTuple):
+    """Findings that a change ends, and the number of those that it leaves."""
+
+    ended: tuple[Finding, ...]
+    left: int
+
+    def to_dict(self) -> dict[str, object]:
+        """Its JSON value."""
+        ended = [{"rule": f.rule, "column": f.column, "source": f.source or None} for f in self.ended]
+        return {"ended": ended, "left": self.left}
+
+
+@dataclass(frozen=True, slots=True)
+class WhatIfAnswer(GraphAnswer):
+    """What a change affects, the worst first, and which findings of policies it ends."""
+
+    schema: ClassVar[str] = "whatif/1"
+    fields: ClassVar[tuple[str, ...]] = ("verdict", "column", "dataset", "hops", "via", "cause", "evidence")
+    types: ClassVar[Mapping[str, str]] = {"hops": "integer", "via": "texts", "evidence": "texts"}
+
+    result: WhatIf
+    effect: PolicyEffect | None
+    """None without policies, and for changes that leave the data as it is."""
+    limit: int | None = None
+    """Entries to give at most; the summary is of all."""
+
+    @property
+    def entries(self) -> tuple[Affected, ...]:
+        """What is affected, up to the limit."""
+        return self.result.affected[: self.limit]
+
+    @property
+    def truncated(self) -> int:
+        """How many entries the limit left off."""
+        return len(self.result.affected) - len(self.entries)
+
+    def head(self, limit: int | None) -> WhatIfAnswer:
+        """The answer with the first so many entries; None: with all."""
+        return replace(self, limit=limit)
+
+    def fails(self, fail_on: str) -> bool:
+        """Whether anything is as bad as a verdict, or worse.
+
+        Raises:
+            UnknownNameError: There is no such verdict (``usage.unknown-verdict``).
+        """
+        from govtool.query.whatif import VERDICTS
+
+        counted = at_least(fail_on, VERDICTS, "verdict")
+        return any(entry.verdict in counted for entry in self.result.affected)
+
+    def body(self) -> Mapping[str, object]:
+        """The keys after the header, as docs/schemas/whatif-1.json has them."""
+        result = self.result
+        return {
+            "action": result.action,
+            "to": result.to,
+            "subjects": list(result.subjects),
+            "columns": list(self.items()),
+            **({"truncated": self.truncated} if self.truncated else {}),
+            "datasets": list(result.datasets),
+            "jobs": list(result.jobs),
+            "unused": list(result.unused),
+            **({"unchanged": list(result.unchanged)} if result.unchanged else {}),
+            "policies": self.effect and self.effect.to_dict(),
+            "summary": result.counts,
+            "coverage": self.version.coverage.counts(),
+        }
+
+    def items(self) -> Iterator[dict[str, object]]:
+        """The JSON value of each entry."""
+        return (_entry_object(entry) for entry in self.entries)
+
+    def rows(self) -> Iterator[tuple[Cell, ...]]:
+        """A row an entry."""
+        for one in self.entries:
+            evidence = tuple(item.place for item in one.evidence)
+            yield one.verdict, one.column, one.dataset, one.hops, one.via, one.cause or None, evidence
+
+
+def _entry_object(entry: Affected) -> dict[str, object]:
+    return {
+        "column": entry.column,
+        "dataset": entry.dataset,
+        "dataset_kind": entry.dataset_kind,
+        "verdict": entry.verdict,
+        "cause": entry.cause or None,
+        "hops": entry.hops,
+        "path": list(entry.path),
+        "via": list(entry.via),
+        "evidence": [evidence_object(e) for e in entry.evidence],
+    }

@@ -1,0 +1,335 @@
+"""One version of the lineage graph, and the questions that it answers."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import TYPE_CHECKING
+
+from govtool.api.history import HistoryQuestions
+from govtool.api.opened import Texts, texts
+
+if TYPE_CHECKING:
+    from os import PathLike
+
+    from govtool.answers.check import CheckAnswer
+    from govtool.answers.classes import ClassesAnswer
+    from govtool.answers.erase import ErasePlanAnswer
+    from govtool.answers.explain import ExplainAnswer
+    from govtool.answers.impact import ImpactAnswer
+    from govtool.answers.listing import ListAnswer
+    from govtool.answers.path import PathAnswer
+    from govtool.answers.whatif import WhatIfAnswer
+    from govtool.app.questions import Rules
+
+Day = date | str | None
+"""A day, or its text in ISO 8601; None is today."""
+
+
+class Graph(HistoryQuestions):
+    """One version of the lineage graph; ``govtool.open()`` makes it.
+
+    A graph never changes: what is committed later needs another ``open`` or ``at``. It may be used by several threads
+    at once. Methods take the options of the command of the same name and return an answer, or raise an error of
+    ``govtool.errors``; they neither print nor exit. Record-level questions and workflows will be methods, too.
+    """
+
+    def at(self, ref: str, branch: str | None = None) -> Graph:
+        """Another version of the same store.
+
+        Raises:
+            UnknownNameError: There is no such commit or branch.
+        """
+        from govtool.app.project import commit_at
+
+        chosen = branch or self._branch
+        return Graph(self._reader, commit_at(self._reader, ref, chosen), chosen, self._progress)
+
+    def impact(
+        self,
+        column: str,
+        *,
+        change: str | None = None,
+        upstream: bool = False,
+        depth: int | None = None,
+        kind: Texts = None,
+        semantics: str = "precise",
+        exclude: Texts = None,
+        policy: Texts = None,
+        today: Day = None,
+        limit: int | None = None,
+        evidence: Texts = None,
+    ) -> ImpactAnswer:
+        """What depends on a column or dataset, and what a change would break.
+
+        Args:
+            column: A column or dataset by the shortest unambiguous end of its name, or a selector.
+            change: ``drop``, ``rename:NEW``, ``retype:TYPE`` or ``logic`` (the default).
+            upstream: What it is made of, instead.
+            depth: Hops to go at most.
+            kind: Follow only edges of these kinds.
+            semantics: ``precise``, or ``lineagex``: the arms of a UNION ALL count as references.
+            exclude: Selectors of what to leave out.
+            policy: Files, folders and ``pack:NAME``; by default the folder ``policies``, if there is one.
+            today: The day on which expiry dates are judged; by default today (UTC).
+            limit: Entries to return at most; by default all.
+            evidence: Only what is known in these ways: ``sql``, ``plan`` …, ``static`` or ``runtime``.
+
+        Raises:
+            UnknownNameError: There is no such column, dataset, class, kind …
+            AmbiguousNameError: Several columns or datasets have the name.
+            UsageError: Policies cannot be read or are mistaken, or arguments make no sense together.
+        """
+        from govtool.app.questions import edge_kinds, impact_answer, parse_change
+
+        chosen, kinds, rules = parse_change(change, upstream=upstream), edge_kinds(texts(kind)), _rules(policy, today)
+        return self._ask(
+            lambda snapshot: impact_answer(
+                snapshot,
+                column,
+                rules,
+                change=chosen,
+                exclude=texts(exclude),
+                depth=depth,
+                kinds=kinds,
+                semantics=semantics,
+                limit=limit,
+            ),
+            evidence,
+        )
+
+    def path(
+        self,
+        start: str,
+        end: str,
+        *,
+        kind: Texts = None,
+        semantics: str = "precise",
+        policy: Texts = None,
+        today: Day = None,
+        limit: int | None = None,
+        evidence: Texts = None,
+    ) -> PathAnswer:
+        """How one column reaches another: the shortest ways, hop by hop.
+
+        Args:
+            start: A column, dataset or selector.
+            end: Another one.
+            kind: Follow only edges of these kinds.
+            semantics: ``precise`` or ``lineagex``.
+            policy: As for ``impact``.
+            today: As for ``impact``.
+            limit: Ways to return at most; by default 5.
+            evidence: As for ``impact``.
+
+        Raises:
+            UnknownNameError: There is no such column, dataset, kind …
+            UsageError: Nothing is selected, or a policy or selector is mistaken.
+        """
+        from govtool.app.questions import edge_kinds, path_answer
+
+        kinds, rules = edge_kinds(texts(kind)), _rules(policy, today)
+        return self._ask(
+            lambda snapshot: path_answer(snapshot, start, end, rules, kinds=kinds, semantics=semantics, limit=limit),
+            evidence,
+        )
+
+    def explain(
+        self,
+        column: str,
+        *,
+        exclude: Texts = None,
+        policy: Texts = None,
+        today: Day = None,
+        limit: int | None = None,
+        evidence: Texts = None,
+    ) -> ExplainAnswer:
+        """Where a column or dataset comes from, who reads it, and what is not known about it.
+
+        Args:
+            column: A column, dataset or selector.
+            exclude: Selectors of what to leave out.
+            policy: As for ``impact``.
+            today: As for ``impact``.
+            limit: Edges of each list, and subjects, to return at most; by default all.
+            evidence: As for ``impact``.
+
+        Raises:
+            UnknownNameError: There is no such column or dataset.
+            UsageError: Nothing is selected, or a policy or selector is mistaken.
+        """
+        from govtool.app.questions import explain_answer
+
+        rules = _rules(policy, today)
+        return self._ask(
+            lambda snapshot: explain_answer(snapshot, column, rules, exclude=texts(exclude), limit=limit), evidence
+        )
+
+    def ls(
+        self,
+        *selector: str,
+        exclude: Texts = None,
+        columns: bool = False,
+        policy: Texts = None,
+        today: Day = None,
+        limit: int | None = None,
+    ) -> ListAnswer:
+        """Datasets and columns that selectors select; without a selector, all datasets.
+
+        Args:
+            selector: ``mart.**``, ``class:personal,zone:shared``, ``crm.users+`` …
+            exclude: Selectors of what to leave out.
+            columns: List datasets column by column.
+            policy: As for ``impact``.
+            today: As for ``impact``.
+            limit: Entries to return at most; by default all.
+
+        Raises:
+            UnknownNameError: A selector names something that does not exist.
+            UsageError: A policy or selector is mistaken.
+        """
+        from govtool.app.questions import list_answer
+
+        rules = _rules(policy, today)
+        return self._ask(
+            lambda snapshot: list_answer(snapshot, selector, rules, exclude=texts(exclude), columns=columns)
+        ).head(limit)
+
+    def classes(
+        self,
+        *selector: str,
+        exclude: Texts = None,
+        direct: bool = False,
+        policy: Texts = None,
+        today: Day = None,
+        limit: int | None = None,
+    ) -> ClassesAnswer:
+        """The classes of columns, and by which way they came.
+
+        Args:
+            selector: As for ``ls``.
+            exclude: Selectors of what to leave out.
+            direct: Values only: no influences and nothing unknown.
+            policy: As for ``impact``; here there have to be some.
+            today: As for ``impact``.
+            limit: Entries to return at most; by default all.
+
+        Raises:
+            UsageError: There are no policies (``policy.none``), or they are mistaken, or a selector is.
+        """
+        from govtool.app.questions import classes_answer
+
+        rules = _rules(policy, today)
+        return self._ask(
+            lambda snapshot: classes_answer(snapshot, selector, rules, exclude=texts(exclude), direct=direct)
+        ).head(limit)
+
+    def check(
+        self,
+        *,
+        policy: Texts = None,
+        base: str | None = None,
+        baseline: str | PathLike[str] | None = None,
+        today: Day = None,
+        strict: bool = False,
+    ) -> CheckAnswer:
+        """The findings of policies.
+
+        Args:
+            policy: Files, folders and ``pack:NAME``; by default the folder ``policies``. There have to be some.
+            base: Judge only what has come since this version: a branch, a tag, ``HEAD~1``, a date.
+            baseline: A file of findings that are accepted; ``CheckAnswer.baseline`` makes one.
+            today: The day on which waivers and approvals are judged; by default today (UTC).
+            strict: What could not be decided counts as violated.
+
+        Raises:
+            UsageError: There are no policies (``policy.none``), they or the baseline are mistaken, or a zone matches
+                no dataset (``policy.empty-zone``).
+            UnknownNameError: There is no version ``base``.
+        """
+        from pathlib import Path
+
+        from govtool.app.check import check_answer
+
+        rules, accepted = _rules(policy, today), None if baseline is None else Path(baseline)
+        return self._ask(
+            lambda snapshot: check_answer(
+                snapshot,
+                rules,
+                base=None if base is None else self.at(base).snapshot(),
+                baseline=accepted,
+                strict=strict,
+            )
+        )
+
+    def whatif(
+        self,
+        action: str,
+        *selector: str,
+        to: str | None = None,
+        exclude: Texts = None,
+        policy: Texts = None,
+        today: Day = None,
+        limit: int | None = None,
+    ) -> WhatIfAnswer:
+        """What would happen if columns or datasets were changed, several at once.
+
+        Args:
+            action: ``drop``, ``rename``, ``retype``, ``mask`` or ``delete``.
+            selector: Columns and datasets, as for ``ls``.
+            to: The new name or type, for ``rename`` and ``retype``.
+            exclude: Selectors of what to leave out.
+            policy: As for ``impact``: the answer has the findings that the change would end.
+            today: As for ``impact``.
+            limit: Entries to return at most; by default all.
+
+        Raises:
+            UsageError: Nothing is selected, the change makes no sense, or a policy is mistaken.
+            UnknownNameError: A selector names something that does not exist.
+        """
+        from govtool.app.whatif import whatif_answer
+
+        rules = _rules(policy, today)
+        return self._ask(
+            lambda snapshot: whatif_answer(snapshot, action, selector, rules, to=to, exclude=texts(exclude))
+        ).head(limit)
+
+    def erase_plan(
+        self,
+        subject: Texts,
+        *,
+        key: Texts = None,
+        within: str = "30d",
+        show_values: bool = False,
+        policy: Texts = None,
+        today: Day = None,
+    ) -> ErasePlanAnswer:
+        """Every dataset with a data subject's data, in the order to work through.
+
+        Args:
+            subject: ``COLUMN`` or ``COLUMN=VALUE``, one or several. The value is personal data: it is neither stored
+                nor logged.
+            key: Selectors of further columns that hold the same identifier.
+            within: What is kept no longer than this is left to expire.
+            show_values: Whether the answer repeats the values.
+            policy: As for ``impact``: the plan knows classes, declassifiers and retention.
+            today: As for ``impact``.
+
+        Raises:
+            UsageError: A subject is a dataset or is none, ``within`` is no duration, or a policy is mistaken.
+            UnknownNameError: There is no such column.
+        """
+        from govtool.app.erase import erase_answer
+
+        rules = _rules(policy, today)
+        return self._ask(
+            lambda snapshot: erase_answer(
+                snapshot, texts(subject), rules, key=texts(key), within=within, show_values=show_values
+            )
+        )
+
+
+def _rules(policy: Texts, today: Day) -> Rules:
+    from govtool.app.governance import day_of
+    from govtool.app.questions import Rules
+
+    return Rules(texts(policy) or None, day_of(today))

@@ -1,0 +1,235 @@
+"""Questions of a graph about its history: commits, runs, coverage, and what differs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from govtool.api.opened import OpenedVersion
+
+if TYPE_CHECKING:
+    from govtool.answers.commits import CommitAnswer, LogAnswer
+    from govtool.answers.compare import ComparisonAnswer
+    from govtool.answers.compare_oracle import OracleAnswer
+    from govtool.answers.coverage_report import CoverageAnswer
+    from govtool.answers.diff import DiffAnswer
+    from govtool.answers.index import IndexResult
+    from govtool.answers.rundiff import RunDiffAnswer
+    from govtool.answers.runs import ProvenanceAnswer, RunAnswer, RunsAnswer
+    from govtool.answers.verify import VerifyAnswer
+    from govtool.app.record import Progress as FilesProgress
+    from govtool.app.requests import PathArgument
+
+_Result = TypeVar("_Result")
+
+
+def log(store: PathArgument | None = None, *, branch: str | None = None, limit: int | None = None) -> LogAnswer:
+    """Return the commits of a branch, newest first; none for a store without commits.
+
+    Args:
+        store: A path or URI; by default that of the settings.
+        branch: The branch; by default ``main``.
+        limit: The number of commits at most; by default all.
+
+    Raises:
+        StoreError: there is no store, or it cannot be read.
+        UnknownNameError: there is no such branch.
+    """
+    from govtool.app.history import log_answer
+    from govtool.app.project import existing_branch, read_store
+
+    reader = read_store(None if store is None else os.fspath(store))
+    return log_answer(reader, reader.head(existing_branch(reader, branch)), limit)
+
+
+class HistoryQuestions(OpenedVersion):
+    """The part of ``Graph`` that asks for commits, runs and coverage."""
+
+    def log(self, *, limit: int | None = None) -> LogAnswer:
+        """The commits up to this version, newest first.
+
+        Args:
+            limit: Commits to return at most; by default all.
+
+        Raises:
+            StoreError: a commit cannot be read.
+        """
+        from govtool.app.history import log_answer
+
+        return log_answer(self._reader, self._commit, limit)
+
+    def show(self, ref: str | None = None) -> CommitAnswer | RunAnswer | ProvenanceAnswer:
+        """One commit, one run, or everything that a version of a dataset was made of.
+
+        Args:
+            ref: A commit: ``HEAD~1``, a number, an id, a tag or a date. A run: its id, or ``JOB`` or ``JOB~1``. A
+                version of a dataset: ``orders@3``, ``orders@DIGEST``, ``orders@2026-11-20``. By default the commit
+                of this version.
+
+        Raises:
+            UnknownNameError: nothing is called so.
+            AmbiguousNameError: several runs or datasets are.
+        """
+        from govtool.app.history import show_answer
+
+        return show_answer(self._reader, ref, self._commit, self._branch)
+
+    def run(self, id: str) -> RunAnswer:
+        """One run: what it read and wrote, with which software and settings.
+
+        Args:
+            id: The id of the run, the beginning or end of it, or ``JOB`` or ``JOB~1`` for the last runs of a job.
+
+        Raises:
+            UnknownNameError: no run is called so (``usage.unknown-run``).
+            AmbiguousNameError: several are (``usage.ambiguous-run``).
+        """
+        from govtool.app.history import run_answer
+
+        return run_answer(self._reader, id, self._commit)
+
+    def runs(
+        self,
+        job: str | None = None,
+        *,
+        status: str | None = None,
+        dataset: str | None = None,
+        software: str | None = None,
+        since: str | None = None,
+        limit: int | None = None,
+    ) -> RunsAnswer:
+        """The runs of this version, the newest first.
+
+        Args:
+            job: Only runs of this job; a glob.
+            status: Only ``complete``, ``failed``, ``aborted``, ``running`` or ``unknown`` runs.
+            dataset: Only runs that read or wrote it; a glob.
+            software: Only runs that used it: ``pandas``, ``pandas<2.1``.
+            since: Only runs that started on this day or later: ``2026-11-20``.
+            limit: Runs to return at most; by default all.
+
+        Raises:
+            UsageError: there is no such status, or ``software`` or ``since`` cannot be read.
+        """
+        from govtool.app.history import runs_answer
+        from govtool.app.runs import RunFilter
+
+        return runs_answer(self._reader, RunFilter(job, status, dataset, software, since), self._commit, limit)
+
+    def diff(
+        self, old: str | None = None, new: str | None = None, *, limit: int | None = None
+    ) -> DiffAnswer | RunDiffAnswer:
+        """What changed between two versions of the graph, or why two runs of a job differ.
+
+        Args:
+            old: A commit or a run; by default the commit before this one.
+            new: A commit or a run; by default this version.
+            limit: Changes between two versions to return at most; by default all.
+
+        Raises:
+            UnknownNameError: no commit and no run is called so.
+            UsageError: one of them is a commit and the other a run.
+        """
+        from govtool.answers.diff import DiffAnswer
+        from govtool.app.history import diff_answer
+
+        answer = _retried(lambda: diff_answer(self._reader, old, new, self._commit, self._branch))
+        return answer.head(limit) if isinstance(answer, DiffAnswer) else answer
+
+    def coverage(self, *, details: bool = True) -> CoverageAnswer:
+        """How much was understood, by source; what was not, and the reasons that cost most.
+
+        Args:
+            details: Read every diagnostic, too.
+
+        Raises:
+            StoreError: a fragment cannot be read.
+        """
+        from govtool.app.history import coverage_answer
+
+        return coverage_answer(self._reader, self._commit, details=details)
+
+    def compare_static(self) -> ComparisonAnswer:
+        """What only the text says (dead SQL), and what only ran (dynamic code).
+
+        Raises:
+            UsageError: this version has only texts, or only runs (``usage.no-evidence``).
+        """
+        from govtool.app.history import comparison_answer
+
+        return _retried(lambda: comparison_answer(self._reader, self._commit, self._progress))
+
+    def compare_oracle(
+        self,
+        files: PathArgument | Iterable[PathArgument],
+        *,
+        oracle: str = "auto",
+        differences: bool = False,
+        limit: int | None = None,
+    ) -> OracleAnswer:
+        """The graph beside what a warehouse recorded itself: edges that agree, and those that only one side has.
+
+        Args:
+            files: Exports of Snowflake's ACCESS_HISTORY or Databricks' column_lineage.
+            oracle: ``snowflake`` or ``databricks``; ``auto`` tells them apart by content.
+            differences: Leave out what agrees.
+            limit: Edges to return at most; by default all.
+
+        Raises:
+            UsageError: a file is no export that is known, or cannot be read.
+            EvidenceError: the exports and the graph have no dataset in common.
+        """
+        from govtool.app.compare_oracle import compare_oracle
+        from govtool.app.requests import texts
+
+        places = [Path(file) for file in texts(files)]
+        answer = self._ask(
+            lambda found: compare_oracle(found.index, found.version, places, oracle, differences=differences)
+        )
+        return answer.head(limit)
+
+    def verify(
+        self, place: PathArgument, *, name: str | None = None, progress: FilesProgress | None = None
+    ) -> VerifyAnswer:
+        """Compare data with what was recorded of it.
+
+        Args:
+            place: A file, a folder, a Delta or Iceberg table, ``s3://…``, or a dataset of the graph.
+            name: The dataset's name in the graph, where it is not that of its place.
+            progress: Called with files read and files in all.
+
+        Raises:
+            UsageError: there is no data and nothing was recorded (``usage.no-data``), or the place of a dataset is not
+                known (``usage.place``).
+            StoreError: the data cannot be read.
+        """
+        from govtool.app.verify import verify_data
+
+        return verify_data(self._reader, self._commit, os.fspath(place), name, progress)
+
+    def index(self) -> IndexResult:
+        """Build the local index ahead of the first question, and return its sizes.
+
+        Raises:
+            StoreError: a fragment cannot be read.
+        """
+        from govtool.answers.index import IndexResult
+
+        index = self.snapshot().index
+        index.resident()
+        datasets = index.dataset_count
+        return IndexResult(self._commit, datasets, index.node_count - datasets, index.edge_count)
+
+
+def _retried(question: Callable[[], _Result]) -> _Result:
+    """Answer a question; once more if it failed on an index of the cache that turns out to be damaged."""
+    from govtool.app.index import damaged_since
+
+    try:
+        return question()
+    except Exception:
+        if not damaged_since():
+            raise
+    return question()

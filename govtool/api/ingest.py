@@ -1,0 +1,438 @@
+"""Ingests: read SQL, logs, dbt, catalogs, OpenLineage, PROV and Spark into the graph, and commit.
+
+Every ingest replaces everything that its source had put into the graph before. The same input again makes no commit. A
+result has the commit, its coverage, and what was not understood; nothing is printed.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from typing import IO, TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from govtool.answers.ingest import IngestResult
+    from govtool.app.logs.request import Status
+    from govtool.app.requests import PathArgument, SchemaArgument
+    from govtool.app.sql import Progress
+    from govtool.store import Store
+
+    Paths = PathArgument | Iterable[PathArgument]
+    Texts = str | Iterable[str]
+
+
+def ingest_sql(
+    paths: Paths,
+    *,
+    dialect: str | None = None,
+    schema: SchemaArgument | None = None,
+    catalog: str | None = None,
+    explain: bool = False,
+    default_catalog: str | None = None,
+    default_schema: str | None = None,
+    relation_from: str | None = None,
+    var: Mapping[str, object] | Iterable[str] | None = None,
+    source: str | None = None,
+    namespace: str | None = None,
+    message: str | None = None,
+    author: str | None = None,
+    branch: str | None = None,
+    store: PathArgument | None = None,
+    stdin: IO[bytes] | None = None,
+    progress: Progress | None = None,
+) -> IngestResult:
+    """Read SQL files into the graph and commit.
+
+    Options that are not given are those of ``[sql]`` in govtool.toml.
+
+    Args:
+        paths: Files and folders; ``-`` reads ``stdin``.
+        dialect: The SQL dialect: ``postgres``, ``snowflake`` …; by default a common denominator.
+        schema: Files of DDL or JSON, or columns by table: ``{"users": ["id", "name"]}``.
+        catalog: The address of a database that takes the place of a schema: ``postgresql://reader@dw/shop``.
+        explain: Ask that database, a PostgreSQL, about what the text leaves open. Nothing is run.
+        default_catalog: The catalog of names without one.
+        default_schema: The schema of names without one.
+        relation_from: The relation that a file of one SELECT makes: ``{schema}/{table}.sql``.
+        var: Values for templates, by name.
+        source: The name of what this ingest replaces; by default the name of the files or the folder.
+        namespace: The namespace of datasets, to tell two databases apart.
+        message: The commit's message.
+        author: The commit's author; by default the user's name.
+        branch: The branch to commit to; by default ``main``.
+        store: A path or URI; by default that of the settings.
+        stdin: A binary stream, for the path ``-``.
+        progress: Called as ``progress(done, total)``.
+
+    Raises:
+        UsageError: nothing to read, an unknown dialect or branch, a schema that cannot be read.
+        SourceError: the catalog cannot be read.
+        StoreError: there is no store, or the commit could not be written; then the store is as it was.
+    """
+    from govtool.app import ingest
+    from govtool.app.project import existing_branch
+    from govtool.app.requests import sql_request
+
+    request = sql_request(
+        paths,
+        dialect=dialect,
+        schema=schema,
+        catalog=catalog,
+        explain=explain,
+        default_catalog=default_catalog,
+        default_schema=default_schema,
+        relation_from=relation_from,
+        var=var,
+        namespace=namespace,
+        source=source,
+    )
+    opened = _opened(store)
+    return ingest.ingest_sql(
+        opened,
+        request,
+        message=message,
+        author=author,
+        branch=existing_branch(opened, branch),
+        stdin=stdin,
+        progress=progress,
+    )
+
+
+def ingest_log(
+    paths: Paths,
+    *,
+    format: str = "auto",
+    map: Mapping[str, str] | Iterable[str] | None = None,
+    dialect: str | None = None,
+    schema: SchemaArgument | None = None,
+    default_catalog: str | None = None,
+    default_schema: str | None = None,
+    keep_literals: bool = False,
+    engine: str = "local",
+    workers: int | None = None,
+    master: str | None = None,
+    max_errors: int | None = None,
+    source: str | None = None,
+    namespace: str | None = None,
+    message: str | None = None,
+    author: str | None = None,
+    branch: str | None = None,
+    store: PathArgument | None = None,
+    stdin: IO[bytes] | None = None,
+    progress: Callable[[Status], None] | None = None,
+) -> IngestResult:
+    """Read query logs into the graph and commit. Literals are redacted before anything is stored.
+
+    Args:
+        paths: Files, also compressed, and folders; ``-`` reads ``stdin``.
+        format: ``auto``, ``jsonl``, ``csv``, ``postgres-csv``, ``snowflake``, ``bigquery`` …; see docs/logs.md.
+        map: The names of a log's columns by field: ``{"text": "query", "started_at": "ts"}``.
+        dialect: The dialect of statements whose log names none.
+        schema: Files of DDL or JSON, or columns by table: ``{"users": ["id", "name"]}``.
+        default_catalog: The catalog of names without one.
+        default_schema: The schema of names without one.
+        keep_literals: Store literals as they are.
+        engine: ``local``, or ``spark`` for logs larger than a machine.
+        workers: Processes of the local engine; by default one a core.
+        master: The URL of Spark's master.
+        max_errors: Give up after this many records that cannot be read.
+        source: The name of what this ingest replaces; by default the name of the log or the folder.
+        namespace: The namespace of datasets, to tell two databases apart.
+        message: The commit's message.
+        author: The commit's author; by default the user's name.
+        branch: The branch to commit to; by default ``main``.
+        store: A path or URI; by default that of the settings.
+        stdin: A binary stream, for the path ``-``.
+        progress: Called with a status: its ``stage``, ``done`` and ``total``, ``rate`` …
+
+    Raises:
+        UsageError: nothing to read, an unknown format, dialect or branch, more than ``max_errors`` errors.
+        EngineError: a worker process died, or Spark failed.
+        StoreError: there is no store, or the commit could not be written; then the store is as it was.
+    """
+    from govtool.app.logs import ingest
+    from govtool.app.logs.request import LogRequest
+    from govtool.app.project import existing_branch
+    from govtool.app.requests import field_map, sql_request
+
+    sql = sql_request(
+        paths,
+        dialect=dialect,
+        schema=schema,
+        default_catalog=default_catalog,
+        default_schema=default_schema,
+        namespace=namespace,
+        source=source,
+    )
+    request = LogRequest(
+        sql,
+        format=format,
+        map=field_map(map),
+        keep_literals=keep_literals,
+        max_errors=max_errors,
+        engine=engine,
+        workers=workers,
+        master=master,
+    )
+    opened = _opened(store)
+    return ingest.ingest_log(
+        opened,
+        request,
+        message=message,
+        author=author,
+        branch=existing_branch(opened, branch),
+        stdin=stdin,
+        progress=progress,
+    )
+
+
+def ingest_dbt(
+    target: PathArgument,
+    *,
+    dialect: str | None = None,
+    source: str | None = None,
+    namespace: str | None = None,
+    keep_literals: bool = False,
+    message: str | None = None,
+    author: str | None = None,
+    branch: str | None = None,
+    store: PathArgument | None = None,
+    progress: Progress | None = None,
+) -> IngestResult:
+    """Read a dbt project's artifacts into the graph and commit.
+
+    Args:
+        target: dbt's target folder, with manifest.json.
+        dialect: The SQL dialect; by default that of the project's adapter.
+        source: The name of what this ingest replaces; by default the project's name.
+        namespace: The namespace of datasets, to tell two databases apart.
+        keep_literals: Store literals as they are.
+        message: The commit's message.
+        author: The commit's author; by default the user's name.
+        branch: The branch to commit to; by default ``main``.
+        store: A path or URI; by default that of the settings.
+        progress: Called as ``progress(done, total)``.
+
+    Raises:
+        UsageError: there are no artifacts, or they cannot be read; an unknown dialect or branch.
+        StoreError: there is no store, or the commit could not be written; then the store is as it was.
+    """
+    from govtool.app import ingest_dbt as dbt
+    from govtool.app.project import existing_branch
+    from govtool.app.requests import default_namespace
+
+    request = dbt.DbtRequest(
+        os.fspath(target), dialect or "", source, default_namespace(namespace), keep_literals=keep_literals
+    )
+    opened = _opened(store)
+    return dbt.ingest_dbt(
+        opened,
+        request,
+        message=message,
+        author=author,
+        branch=existing_branch(opened, branch),
+        progress=progress,
+    )
+
+
+def ingest_catalog(
+    url: str,
+    *,
+    sql: Paths | None = None,
+    only: Texts | None = None,
+    explain: bool = False,
+    dialect: str | None = None,
+    source: str | None = None,
+    namespace: str | None = None,
+    keep_literals: bool = False,
+    message: str | None = None,
+    author: str | None = None,
+    branch: str | None = None,
+    store: PathArgument | None = None,
+    progress: Progress | None = None,
+) -> IngestResult:
+    """Read the catalog of a database into the graph and commit. Nothing is written to the database.
+
+    Args:
+        url: The address: ``postgresql://reader@dw:5432/shop``, ``duckdb:///file`` …; see docs/catalog.md.
+        sql: Files and folders of SQL that is read with it, the catalog as its schema.
+        only: Patterns of schemas to read: ``mart_*``.
+        explain: Ask PostgreSQL about statements of ``sql`` that the text leaves open. Nothing is run.
+        dialect: The SQL dialect; by default that of the database.
+        source: The name of what this ingest replaces; by default the database's name.
+        namespace: The namespace of datasets; by default the server's, as OpenLineage names it.
+        keep_literals: Store literals as they are.
+        message: The commit's message.
+        author: The commit's author; by default the user's name.
+        branch: The branch to commit to; by default ``main``.
+        store: A path or URI; by default that of the settings.
+        progress: Called as ``progress(done, total)``.
+
+    Raises:
+        UsageError: the address is none, an unknown dialect or branch.
+        SourceError: the database cannot be reached or read.
+        StoreError: there is no store, or the commit could not be written; then the store is as it was.
+    """
+    from govtool.app import ingest_catalog as catalogs
+    from govtool.app.project import existing_branch
+    from govtool.app.requests import default_namespace, texts
+
+    request = catalogs.CatalogRequest(
+        url,
+        texts(only),
+        texts(sql),
+        explain,
+        dialect or "",
+        source,
+        default_namespace(namespace),
+        keep_literals=keep_literals,
+    )
+    opened = _opened(store)
+    return catalogs.ingest_catalog(
+        opened,
+        request,
+        message=message,
+        author=author,
+        branch=existing_branch(opened, branch),
+        progress=progress,
+    )
+
+
+def ingest_openlineage(
+    paths: Paths,
+    *,
+    source: str | None = None,
+    append: bool = False,
+    dialect: str | None = None,
+    message: str | None = None,
+    author: str | None = None,
+    branch: str | None = None,
+    store: PathArgument | None = None,
+    stdin: IO[bytes] | None = None,
+    progress: Progress | None = None,
+) -> IngestResult:
+    """Read OpenLineage events into the graph and commit.
+
+    Args:
+        paths: Files and folders of JSON or JSON lines, also compressed; ``-`` reads ``stdin``.
+        source: The name of what this ingest replaces; by default the name of the files or the folder.
+        append: Merge with what the source had put into the graph before, instead of replacing it.
+        dialect: The dialect of SQL whose event names none.
+        message: The commit's message.
+        author: The commit's author; by default the user's name.
+        branch: The branch to commit to; by default ``main``.
+        store: A path or URI; by default that of the settings.
+        stdin: A binary stream, for the path ``-``.
+        progress: Called as ``progress(done, total)``.
+
+    Raises:
+        UsageError: nothing to read, an unknown dialect or branch.
+        StoreError: there is no store, or the commit could not be written; then the store is as it was.
+    """
+    from govtool.app import openlineage
+    from govtool.app.project import existing_branch
+    from govtool.app.requests import texts
+
+    opened = _opened(store)
+    return openlineage.ingest_openlineage(
+        opened,
+        openlineage.OpenLineageRequest(texts(paths), source, dialect or "", append),
+        message=message,
+        author=author,
+        branch=existing_branch(opened, branch),
+        stdin=stdin,
+        progress=progress,
+    )
+
+
+def ingest_prov(
+    paths: Paths,
+    *,
+    source: str | None = None,
+    message: str | None = None,
+    author: str | None = None,
+    branch: str | None = None,
+    store: PathArgument | None = None,
+    stdin: IO[bytes] | None = None,
+    progress: Progress | None = None,
+) -> IngestResult:
+    """Read W3C PROV documents into the graph and commit.
+
+    Args:
+        paths: Files and folders of PROV-JSON, PROV-N or PROV-JSONLD; ``-`` reads ``stdin``.
+        source: The name of what this ingest replaces; by default the name of the files or the folder.
+        message: The commit's message.
+        author: The commit's author; by default the user's name.
+        branch: The branch to commit to; by default ``main``.
+        store: A path or URI; by default that of the settings.
+        stdin: A binary stream, for the path ``-``.
+        progress: Called as ``progress(done, total)``.
+
+    Raises:
+        UsageError: nothing to read, an unknown branch.
+        StoreError: there is no store, or the commit could not be written; then the store is as it was.
+    """
+    from govtool.app import ingest_prov as prov
+    from govtool.app.project import existing_branch
+    from govtool.app.requests import texts
+
+    opened = _opened(store)
+    return prov.ingest_prov(
+        opened,
+        prov.ProvRequest(texts(paths), source),
+        message=message,
+        author=author,
+        branch=existing_branch(opened, branch),
+        stdin=stdin,
+        progress=progress,
+    )
+
+
+def ingest_spark(
+    logs: Paths,
+    *,
+    source: str | None = None,
+    default_schema: str = "default",
+    namespace: str = "default",
+    message: str | None = None,
+    author: str | None = None,
+    branch: str | None = None,
+    store: PathArgument | None = None,
+    progress: Progress | None = None,
+) -> IngestResult:
+    """Read event logs of Spark applications into the graph and commit.
+
+    Args:
+        logs: Event logs, rolling directories, or folders of either; also compressed.
+        source: The name of what this ingest replaces; by default the name of the files or the folder.
+        default_schema: The database of tables that are named without one.
+        namespace: The namespace of tables, to tell two metastores apart.
+        message: The commit's message.
+        author: The commit's author; by default the user's name.
+        branch: The branch to commit to; by default ``main``.
+        store: A path or URI; by default that of the settings.
+        progress: Called as ``progress(done, total)``.
+
+    Raises:
+        UsageError: nothing to read, an unknown branch.
+        StoreError: there is no store, or the commit could not be written; then the store is as it was.
+    """
+    from govtool.app import ingest_spark as spark
+    from govtool.app.project import existing_branch
+    from govtool.app.requests import texts
+
+    opened = _opened(store)
+    return spark.ingest_spark(
+        opened,
+        spark.SparkRequest(texts(logs), source, default_schema, namespace),
+        message=message,
+        author=author,
+        branch=existing_branch(opened, branch),
+        progress=progress,
+    )
+
+
+def _opened(store: PathArgument | None) -> Store:
+    from govtool.app.project import open_store
+
+    return open_store(None if store is None else os.fspath(store))

@@ -1,0 +1,53 @@
+"""Open a store and one version of its graph; create a store."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from govtool.api.graph import Graph
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from govtool.app.index import Progress
+
+
+def open(
+    store: str | Path | None = None,
+    *,
+    ref: str | None = None,
+    branch: str | None = None,
+    progress: Progress | None = None,
+) -> Graph:
+    """Open one version of the lineage graph.
+
+    Args:
+        store: A path or URI. By default GOVTOOL_STORE, ``store`` in govtool.toml, or the ``.govtool`` folder here.
+        ref: A commit, tag, branch, ``HEAD~1`` or date; by default the newest commit.
+        branch: The branch that counts; by default ``main``.
+        progress: Called as ``progress(done, total)`` while an index is built.
+
+    Raises:
+        StoreError: There is no store (``store.missing``), or it cannot be read.
+        UnknownNameError: There is no such commit or branch.
+        UsageError: The store has no commit yet (``usage.empty-store``).
+    """
+    from govtool.app.project import commit_at, read_store
+
+    reader = read_store(None if store is None else os.fspath(store))
+    return Graph(reader, commit_at(reader, ref, branch), branch, progress)
+
+
+def init(store: str | Path | None = None) -> str:
+    """Create a store and return its URI.
+
+    Args:
+        store: A path or URI; by default that of the settings, else ``.govtool`` in the working directory.
+
+    Raises:
+        StoreError: There is one already (``store.exists``), or it cannot be written.
+    """
+    from govtool.app.project import create_store
+
+    return create_store(None if store is None else os.fspath(store)).uri

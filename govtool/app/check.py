@@ -1,0 +1,48 @@
+"""Checking one version of the graph against policies."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from govtool.answers.check import CheckAnswer
+    from govtool.app.opening import Snapshot
+    from govtool.app.questions import Rules
+    from govtool.policy.check import Governed
+
+
+def check_answer(
+    snapshot: Snapshot, rules: Rules, *, base: Snapshot | None, baseline: Path | None, strict: bool
+) -> CheckAnswer:
+    """Judge every rule of the policies.
+
+    Args:
+        snapshot: The version to check.
+        rules: The policies; there have to be some.
+        base: The version before the change: findings that it has too are counted, not listed.
+        baseline: A file of findings that are accepted.
+        strict: What could not be decided counts as violated.
+
+    Raises:
+        UsageError: There are no policies, they or the baseline are mistaken, or a zone matches nothing.
+    """
+    from govtool.answers.check import CheckAnswer
+    from govtool.policy.baseline import accepted, read_baseline
+    from govtool.policy.check import check, require_zones
+
+    known = frozenset[str]() if baseline is None else read_baseline(baseline)
+    head = _governed(snapshot, rules)
+    require_zones(head.places, head.policies)
+    # A zone may be new: the base need not have its datasets.
+    before = None if base is None else _governed(base, rules)
+    result = check(head, rules.day, before)
+    if known:
+        result = replace(result, findings=accepted(result.findings, known))
+    return CheckAnswer(snapshot.version, result, strict)
+
+
+def _governed(snapshot: Snapshot, rules: Rules) -> Governed:
+    return snapshot.governance.governed(rules.policy, rules.day)

@@ -1,0 +1,246 @@
+"""Questions about one version of the graph: names and options in, an answer out."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+from datetime import date
+from typing import TYPE_CHECKING, NamedTuple
+
+from govtool.errors import UnknownNameError, UsageError
+from govtool.model import KIND_BY_LABEL, EdgeKind
+
+if TYPE_CHECKING:
+    from govtool.answers.classes import ClassesAnswer
+    from govtool.answers.explain import ExplainAnswer
+    from govtool.answers.impact import ImpactAnswer
+    from govtool.answers.labels import Labels
+    from govtool.answers.listing import ListAnswer
+    from govtool.answers.path import PathAnswer
+    from govtool.app.opening import Snapshot
+    from govtool.app.selection import Selector
+    from govtool.app.subjects import Subjects
+    from govtool.graph.index import Index
+    from govtool.query.change import Change
+    from govtool.query.select import Subject
+
+
+class Rules(NamedTuple):
+    """The policies that a question takes into account, and the day on which their expiry dates are judged."""
+
+    policy: Sequence[str] | None
+    """As ``--policy`` names them; None: those in the folder ``policies``, if any."""
+    day: date
+
+
+def edge_kinds(labels: Iterable[str] | None) -> list[EdgeKind] | None:
+    """Kinds by their labels; None for all.
+
+    Raises:
+        UnknownNameError: there is no such kind (``usage.unknown-kind``).
+    """
+    found = []
+    for label in labels or ():
+        if label not in KIND_BY_LABEL:
+            raise UnknownNameError(
+                f"no kind {label}",
+                code="usage.unknown-kind",
+                nearest=tuple(difflib.get_close_matches(label, KIND_BY_LABEL)),
+                hint=f"one of {', '.join(KIND_BY_LABEL)}",
+            )
+        found.append(KIND_BY_LABEL[label])
+    return found or None
+
+
+def selector(snapshot: Snapshot, rules: Rules) -> Selector:
+    """What selects from a version. Policies that were named are read at once: a mistake in them is never passed over.
+
+    Raises:
+        UsageError: A named policy cannot be read, or is mistaken.
+    """
+    from govtool.app.selection import Selector
+
+    if rules.policy:
+        snapshot.governance.policies(rules.policy)
+    return Selector(snapshot.index, snapshot.store, snapshot.commit, rules.policy, rules.day, snapshot.governance)
+
+
+def subjects(snapshot: Snapshot, rules: Rules) -> Subjects:
+    """What finds the subjects of a question; a plain name costs no more than looking it up.
+
+    Raises:
+        UsageError: A named policy cannot be read, or is mistaken.
+    """
+    from govtool.app.subjects import Subjects
+
+    if rules.policy:
+        snapshot.governance.policies(rules.policy)
+    return Subjects(snapshot.index, lambda: selector(snapshot, rules))
+
+
+def parse_change(change: str | None, *, upstream: bool) -> Change | None:
+    """The change that ``--change`` names, ``logic`` by default; None upstream, where nothing changes.
+
+    Raises:
+        UsageError: There is no such change, or it is given with ``upstream``.
+    """
+    from govtool.query.change import Change
+
+    if not upstream:
+        return Change.parse(change or "logic")
+    if change:
+        raise UsageError("--upstream has no verdicts", code="usage.arguments", hint="leave out --change and --fail-on")
+    return None
+
+
+def impact_answer(
+    snapshot: Snapshot,
+    column: str,
+    rules: Rules,
+    *,
+    change: Change | None,
+    exclude: Sequence[str],
+    depth: int | None,
+    kinds: Iterable[EdgeKind] | None,
+    semantics: str,
+    limit: int | None,
+) -> ImpactAnswer:
+    """What a change reaches, or without a change what the column is made of; see ``govtool.query.impact``.
+
+    Raises:
+        UsageError: Policies are mistaken, or the arguments make no sense together.
+        UnknownNameError: There is no such column or dataset.
+    """
+    from govtool.answers.impact import ImpactAnswer
+    from govtool.query.impact import impact
+
+    index = snapshot.index
+    labels = snapshot.governance.labels(*rules)
+    about = subjects(snapshot, rules).find(column, exclude)
+    result = impact(
+        index,
+        about,
+        direction="down" if change else "up",
+        depth=depth,
+        kinds=kinds,
+        change=change,
+        semantics=semantics,
+        limit=limit,
+    )
+    owners = {labels.owner(index.dataset_name(one.dataset)) for one in about}
+    return ImpactAnswer(
+        snapshot.version,
+        result,
+        subject_classes=_classes_of(index, about, labels),
+        subject_owner=owners.pop() if len(owners) == 1 else None,
+        _index=index,
+        _labels=labels,
+        _guard=snapshot.guard,
+    )
+
+
+def _classes_of(index: Index, about: Iterable[Subject], labels: Labels) -> tuple[str, ...]:
+    """The classes of columns, and of all columns of datasets."""
+    if labels.is_empty():
+        return ()
+    nodes = (node for one in about for node in (index.columns(one.dataset) if one.node is None else (one.node,)))
+    return tuple(sorted({name for node in nodes for name in labels.classes(node)}))
+
+
+SHOWN_WAYS = 5
+"""Ways of ``path`` unless ``--limit`` asks for another number."""
+
+
+def path_answer(
+    snapshot: Snapshot,
+    start: str,
+    end: str,
+    rules: Rules,
+    *,
+    kinds: Iterable[EdgeKind] | None,
+    semantics: str,
+    limit: int | None,
+) -> PathAnswer:
+    """The shortest ways from one column to another; see ``govtool.query.path``.
+
+    Raises:
+        UsageError: A named policy is mistaken, or a selector is.
+        UnknownNameError: There is no such column or dataset.
+    """
+    from govtool.answers.path import PathAnswer
+    from govtool.query.path import paths
+
+    about = subjects(snapshot, rules)
+    most = SHOWN_WAYS if limit is None else limit
+    starts, ends = about.find(start), about.find(end)
+    return PathAnswer(snapshot.version, paths(snapshot.index, starts, ends, most, kinds=kinds, semantics=semantics))
+
+
+def explain_answer(
+    snapshot: Snapshot, column: str, rules: Rules, *, exclude: Sequence[str], limit: int | None
+) -> ExplainAnswer:
+    """Where columns and datasets come from and who reads them; see ``govtool.query.explain``.
+
+    Raises:
+        UsageError: Nothing is selected, a named policy is mistaken, or a selector is.
+        UnknownNameError: There is no such column or dataset.
+    """
+    from govtool.answers.explain import ExplainAnswer, Explained, facts_about
+    from govtool.app.facts import facts_by_dataset, read_facts
+    from govtool.query.explain import explain
+    from govtool.query.select import nothing_selected
+
+    about = subjects(snapshot, rules).find(column, exclude)
+    if not about:
+        raise nothing_selected()
+    several = len(about) > 1
+    results = [explain(snapshot.index, one, limit=limit) for one in (about[:limit] if several else about)]
+    datasets = {one.dataset for one in results}
+    if several:
+        facts = facts_by_dataset(snapshot.store, snapshot.commit, datasets)
+    else:
+        facts = {name: list(read_facts(snapshot.store, snapshot.commit, name)) for name in datasets}
+    found = tuple(Explained(one, facts_about(one, facts.get(one.dataset, ()))) for one in results)
+    return ExplainAnswer(snapshot.version, found, several, len(about) - len(found))
+
+
+def list_answer(
+    snapshot: Snapshot, selectors: Sequence[str], rules: Rules, *, exclude: Sequence[str], columns: bool
+) -> ListAnswer:
+    """The datasets and columns that selectors select, by name.
+
+    Raises:
+        UsageError: A named policy is mistaken, or a selector is.
+    """
+    from govtool.answers.listing import ListAnswer, Listed
+
+    index = snapshot.index
+    selection = selector(snapshot, rules).select(selectors, exclude)
+    nodes = list(selection.columns)
+    if columns:
+        nodes += [n for dataset in selection.datasets for n in index.columns(dataset) if not index.is_unknown(n)]
+    found = [Listed(index.name(n), "column", index.type(n), 1) for n in nodes]
+    if not columns:
+        found += [
+            Listed(index.dataset_name(d), index.dataset_kind(d), None, index.column_count(d))
+            for d in selection.datasets
+        ]
+    return ListAnswer(snapshot.version, tuple(sorted(found)))
+
+
+def classes_answer(
+    snapshot: Snapshot, selectors: Sequence[str], rules: Rules, *, exclude: Sequence[str], direct: bool
+) -> ClassesAnswer:
+    """The classes of columns, and the ways by which they came; see ``govtool.policy.why``.
+
+    Raises:
+        UsageError: There are no policies, they are mistaken, or a selector is.
+    """
+    from govtool.answers.classes import ClassesAnswer
+    from govtool.policy.why import why
+
+    index, selecting = snapshot.index, selector(snapshot, rules)
+    spread = selecting.governed.spread
+    selection = selecting.select(selectors, exclude)
+    nodes = {*selection.nodes(index), *(index.rows(dataset) for dataset in selection.datasets)}
+    return ClassesAnswer(snapshot.version, tuple(why(spread, nodes, direct_only=direct)))
