@@ -6,6 +6,7 @@ import ast
 import subprocess
 import sys
 from collections.abc import Iterator
+from graphlib import TopologicalSorter
 
 import pytest
 from modules import PACKAGE, modules, tree
@@ -104,3 +105,16 @@ def test_help_imports_nothing_heavy(arguments, allowed):
     )
     done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "LOADED"
+
+
+@pytest.mark.parametrize("part", ["arrays", "graph"])
+def test_files_of_a_package_import_one_another_without_circles(part):
+    """Imports inside of functions and for types only count, too."""
+    below: dict[str, set[str]] = {}
+    for file in sorted((PACKAGE / part).glob("*.py")):
+        found = below.setdefault(f"govtool.{part}.{file.stem}", set())
+        for node in ast.walk(tree(file)):
+            if isinstance(node, ast.ImportFrom) and node.module:
+                found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    order = TopologicalSorter({name: found & below.keys() for name, found in below.items()})
+    assert set(order.static_order()) == set(below)

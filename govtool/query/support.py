@@ -9,8 +9,11 @@ grounded if a derivation of its dataset holds together with what the column is m
 Support is the least fixpoint: whatever has a finite proof. After Green, Karvounarakis, Tannen, "Provenance semirings"
 (Boolean), and Ives and others, "ORCHESTRA", on cyclic derivations.
 
+The graph that decides it is that of ``govtool.arrays.support``: columns, goals, groups and arms are its nodes.
+
 Limits, all on the careful side: inner and outer joins need both sides, and so does EXCEPT; an arm of constants alone
-leaves no trace in the graph. ORDER BY and the columns of UNION ALL are not needed by anything.
+leaves no trace in the graph. An edge knows its outermost arm only, so a UNION inside an arm of another needs all of its
+arms. ORDER BY and the columns of UNION ALL are not needed by anything.
 """
 
 from __future__ import annotations
