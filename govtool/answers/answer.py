@@ -14,7 +14,7 @@ from govtool.errors import EvidenceError, UnknownNameError, UsageError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from govtool.answers.coverage import Counts
+    from govtool.answers.coverage import Coverage
     from govtool.answers.version import Version
     from govtool.model import Diagnostic
 
@@ -107,7 +107,7 @@ class GraphAnswer(Answer):
 
 
 def require_coverage(
-    coverage: Counts, *, strict: bool, min_coverage: float | None, diagnostics: Sequence[Diagnostic] = ()
+    coverage: Coverage, *, strict: bool, min_coverage: float | None, diagnostics: Sequence[Diagnostic] = ()
 ) -> None:
     """Raise where too little was understood: nothing at all, or less than is asked for.
 

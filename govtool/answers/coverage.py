@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from govtool.wording import count, percent
 
@@ -12,46 +12,6 @@ if TYPE_CHECKING:
     from govtool.model import Diagnostic
 
 _UNREAD = ("unreadable", "not-sql")
-
-
-class Counts(Protocol):
-    """Counts of statements, such as ``govtool.app.coverage.Coverage``."""
-
-    @property
-    def understood(self) -> int:
-        """Statements of which everything was understood."""
-
-    @property
-    def partial(self) -> int:
-        """Statements with an opaque or ambiguous part."""
-
-    @property
-    def opaque(self) -> int:
-        """Statements of which nothing was understood."""
-
-    @property
-    def relevant(self) -> int:
-        """The sum of the three."""
-
-    @property
-    def runs_understood(self) -> int:
-        """Runs of statements of which everything was understood."""
-
-    @property
-    def runs_partial(self) -> int:
-        """Runs of statements with an opaque or ambiguous part."""
-
-    @property
-    def runs_opaque(self) -> int:
-        """Runs of statements of which nothing was understood."""
-
-    @property
-    def runs(self) -> int:
-        """Runs of all relevant statements."""
-
-    @property
-    def unread(self) -> int:
-        """Files that could not be read at all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +129,7 @@ class CoverageReport:
         return sum((entry.coverage for entry in self.sources), Coverage())
 
 
-def sentence(coverage: Counts) -> str:
+def sentence(coverage: Coverage) -> str:
     """``coverage 96.4% (412/427 statements)``; of a log also by how often they were run.
 
     A file that could not be read counts as one statement that was not understood, as there is at least one in it:
@@ -186,7 +146,7 @@ def sentence(coverage: Counts) -> str:
     return text
 
 
-def shortfall(coverage: Counts, *, strict: bool, min_coverage: float | None, errors: int = 0) -> str | None:
+def shortfall(coverage: Coverage, *, strict: bool, min_coverage: float | None, errors: int = 0) -> str | None:
     """Why the evidence does not suffice, or None if it does; ``errors`` counts what could not be read or parsed."""
     if errors and not coverage.relevant:
         return "nothing could be read"

@@ -114,8 +114,3 @@ def commit_at(store: Reader, ref: str | None, branch: str | None = None) -> Comm
             hint="govtool ingest sql FOLDER",
         )
     return head
-
-
-def at_commit(store: Reader, commit: Commit) -> dict[str, object]:
-    """The keys of a JSON answer that say which version of which store it is about."""
-    return {"store": store.uri, "commit": {"seq": commit.seq, "id": commit.id, "time": commit.time}}

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from govtool.answers.coverage import Counts, sentence
+from govtool.answers.coverage import sentence
 from govtool.render.envelope import compact, json_lines
 from govtool.render.errors import place_of
 from govtool.render.rows import answer_csv
@@ -14,7 +14,7 @@ from govtool.render.table import Column, Table, markdown, plain
 from govtool.render.text import percent
 
 if TYPE_CHECKING:
-    from govtool.answers.coverage import CoverageReport, Reason
+    from govtool.answers.coverage import Coverage, CoverageReport, Reason
     from govtool.answers.coverage_report import CoverageAnswer
 
 COSTLIEST = 10
@@ -62,7 +62,7 @@ def table(report: CoverageReport) -> Table:
     )
 
 
-def breakdown(coverage: Counts) -> Table:
+def breakdown(coverage: Coverage) -> Table:
     """What was understood fully, partly and not at all: by statements, and by how often they were run."""
     rows = [
         ("fully", coverage.understood, coverage.runs_understood),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from govtool.answers.coverage import Counts, sentence
+from govtool.answers.coverage import Coverage, sentence
 from govtool.answers.lineage import Lineage, LineageAnswer, LineageEdge, to_object
 from govtool.render.drawing import Drawing, dot, mermaid
 from govtool.render.envelope import compact, json_lines
@@ -29,7 +29,7 @@ def render(form: str, answer: LineageAnswer) -> Table | Iterable[str]:
     return (dot if form == "dot" else mermaid)(drawing(answer.results))
 
 
-def table(results: Sequence[Lineage], coverage: Counts) -> Table:
+def table(results: Sequence[Lineage], coverage: Coverage) -> Table:
     """A row for each column and each source; columns without a source are listed too.
 
     What only may reach a column has the reason in place of the kind: ``ambiguous``, ``star-unresolved`` …

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
 
+import govtool
 from bench.graph import generate
 from bench.proxy import Fault, Proxy, at
 from govtool.app import published as app_published
+from govtool.app.facts import dataset_owners
 from govtool.app.index import open_index
 from govtool.app.published import publish_index
 from govtool.errors import EXIT_STORE, StoreError
 from govtool.graph.index import Index
 from govtool.graph.paged import PagedIndex
 from govtool.model.columnar import DERIVATIONS, write_table
+from govtool.model.fact import FACTS, Fact, encode_facts
 from govtool.query.change import Change
 from govtool.query.explain import explain
 from govtool.query.impact import impact
@@ -114,6 +118,30 @@ def test_a_cold_question_takes_few_requests_and_little_of_the_index(behind, ware
         proxy.reset()
         assert impact(head_index(uri), name, limit=20) == expected
         assert len(proxy.exchanges) == OPENING - 1
+
+
+def test_owners_come_with_the_published_index(moto_only, warehouse, elsewhere):
+    proxy, uri = moto_only
+    store = Store.init(uri)
+    fact = Fact("mart.sales", None, "owner", "finance", "dbt", "schema.yml", "dbt")
+    facts = Fragment("dbt", FACTS, encode_facts([fact]), 1)
+    commit = store.commit(Changes(add=(*warehouse, facts)), message="", author="", batch="b").commit
+    assert publish_index(store, commit, open_index(store, commit)).created
+    elsewhere()
+    reader = open_reader(uri)
+    open_index(reader, reader.head())
+    proxy.reset()
+    assert dataset_owners(reader, reader.head()) == {"mart.sales": "finance"}
+    assert [e.path for e in proxy.exchanges if "/frag/" in e.path or ".part" in e.path] == []
+    # Sixteen threads share one graph, of which pages are read as they are needed.
+    graph = govtool.open(uri)
+    index = graph.snapshot().index
+    assert isinstance(index, PagedIndex)
+    whole = open_index(store, commit).resident()
+    wanted = names(whole, 8)
+    with ThreadPoolExecutor(16) as pool:
+        found = list(pool.map(lambda name: graph.impact(name, limit=20).result, wanted * 4))
+    assert found == [impact(whole, name, limit=20) for name in wanted * 4]
 
 
 def test_every_kind_of_question_is_answered_as_from_the_whole(moto_only, warehouse, elsewhere):
