@@ -1,0 +1,92 @@
+"""Stores that earlier versions wrote still open, answer alike and take new commits (fixtures/stores)."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from govtool.store import Store
+
+STORES = Path(__file__).parents[2] / "fixtures" / "stores"
+OLD = STORES / "28effe3"
+VERSION_TABLES = {"records", "versions"}
+
+
+def questions(folder: Path) -> list[tuple[str, str]]:
+    """Names and command lines of the questions to an old store."""
+    lines = (folder / "questions.txt").read_text().splitlines()
+    return [(name, question) for name, question in (line.split(None, 1) for line in lines)]
+
+
+@pytest.fixture
+def old(project):
+    """The project that 28effe3 left, in the working directory."""
+    with tarfile.open(OLD / "project.tar.gz") as archive:
+        archive.extractall(project, filter="data")
+    return project
+
+
+def differences(expected: object, found: object, at: str = "") -> list[str]:
+    """Places where an answer lost or changed a value; keys that came in addition are none."""
+    if isinstance(expected, dict) and isinstance(found, dict):
+        lost = [f"{at}/{key} is gone" for key in expected if key not in found]
+        return lost + [
+            line for key in expected if key in found for line in differences(expected[key], found[key], f"{at}/{key}")
+        ]
+    if isinstance(expected, list) and isinstance(found, list) and len(expected) == len(found):
+        pairs = zip(expected, found, strict=True)
+        return [line for n, pair in enumerate(pairs) for line in differences(*pair, f"{at}/{n}")]
+    return [] if expected == found else [f"{at}: {expected!r} became {found!r}"]
+
+
+@pytest.mark.parametrize(("name", "question"), questions(OLD))
+def test_the_answers_are_those_of_then(govtool, old, name, question):
+    expected = json.loads((OLD / "answers" / f"{name}.json").read_text())
+    answer = json.loads(govtool(*shlex.split(question), "-f", "json").out.replace(str(old), "/project"))
+    del expected["govtool"]  # the version of the program
+    if answer["schema"] == "impact/1":  # 28effe3 always answered [] and null
+        for column in [*expected["columns"], *answer["columns"]]:
+            column.pop("classes", None)
+            column.pop("owner", None)
+        expected.pop("diagnostics")
+    assert differences(expected, answer) == []
+
+
+def live_versions(branch: str = "main") -> list[tuple[str, str]]:
+    """Source and table of every live dataset version."""
+    store = Store.open(".govtool")
+    head = store.head(branch)
+    assert head is not None
+    return sorted((ref.source, ref.table) for ref in store.fragments(head) if ref.table in VERSION_TABLES)
+
+
+def test_changed_data_is_recorded_on_top(govtool, old):
+    (old / "data" / "clean.csv").write_text("id,total\n1,11.0\n")
+    assert govtool("verify", "data/clean.csv").code == 1
+    done = govtool("record", "data/clean.csv", "--run", "clean-3", "--from", "data/raw")
+    assert done.code == 0
+    assert "nothing recorded" not in done.err  # data/raw is still tied to the commit that 28effe3 made
+    assert len(live_versions()) == 2
+    answer = json.loads(govtool("verify", "data/clean.csv", "-f", "json").out)
+    assert (answer["state"], answer["run"]) == ("match", "clean-3")
+    assert answer["ancestors"][0]["commit"] is not None
+    before = json.loads(govtool("verify", "data/clean.csv", "--at", "v1", "-f", "json").out)
+    assert (before["state"], before["run"]) == ("data-changed", "clean-2")
+
+
+def test_new_commits_merges_and_upkeep(govtool, old):
+    (old / "new.sql").write_text("create view mart.new_users as select u.email from crm.users u;")
+    assert govtool("ingest", "sql", "new.sql", "--dialect", "postgres").code == 0
+    assert "mart.new_users.email" in govtool("impact", "crm.users.email", "--all", "-f", "csv").out
+    assert govtool("branch", "merge", "dev").code == 0
+    assert "mart.dev_orders" in govtool("ls", "mart.dev_orders", "-f", "csv").out
+    assert govtool("store", "compact").code == 0
+    assert govtool("store", "fsck").code == 0
+    assert govtool("store", "gc").code == 0
+    assert govtool("verify", "data/clean.csv").code == 0
+    assert govtool("store", "copy", "copied").code == 0
+    assert govtool("verify", "data/clean.csv", "--store", "copied").code == 0
