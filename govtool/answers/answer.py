@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from govtool.answers.coverage import Coverage
-    from govtool.answers.version import Version
+    from govtool.answers.version import GraphVersion
     from govtool.model import Diagnostic
 
 Cell = str | int | float | bool | tuple[str, ...] | None
@@ -87,7 +87,7 @@ class Answer(ABC):
 class GraphAnswer(Answer):
     """An answer about one version of the graph."""
 
-    version: Version
+    version: GraphVersion
 
     def header(self) -> Mapping[str, object]:
         """The keys that name store and commit."""

@@ -10,7 +10,7 @@ from govtool.answers.answer import GraphAnswer
 from govtool.wording import count
 
 if TYPE_CHECKING:
-    from govtool.query.compare import Compared
+    from govtool.query.compare import EvidenceComparison
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class ComparisonAnswer(GraphAnswer):
     schema: ClassVar[str] = "compare/1"
     fields: ClassVar[tuple[str, ...]] = ("side", "target", "source", "kind", "reason", "place")
 
-    result: Compared
+    result: EvidenceComparison
 
     @property
     def differs(self) -> bool:

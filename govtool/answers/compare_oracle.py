@@ -11,7 +11,7 @@ from govtool.query.agreement import AGREE, ONLY_GRAPH, ONLY_ORACLE
 
 if TYPE_CHECKING:
     from govtool.capture.oracle import Export
-    from govtool.query.agreement import Agreement, Compared
+    from govtool.query.agreement import Agreement, ComparedEdge
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class OracleAnswer(GraphAnswer):
     """The number of edges at most; None: all."""
 
     @property
-    def edges(self) -> tuple[Compared, ...]:
+    def edges(self) -> tuple[ComparedEdge, ...]:
         """The edges of the answer: differences first, sorted."""
         return tuple(self._wanted()[: self.limit])
 
@@ -74,12 +74,12 @@ class OracleAnswer(GraphAnswer):
         """One row an edge."""
         return ((edge.outcome, edge.source, edge.target, edge.reason, edge.evidence) for edge in self.edges)
 
-    def _wanted(self) -> list[Compared]:
+    def _wanted(self) -> list[ComparedEdge]:
         wanted = [edge for edge in self.agreement.edges if not self.differences or edge.outcome != AGREE]
         return sorted(wanted, key=lambda edge: (edge.outcome == AGREE, edge.outcome, edge.target, edge.source))
 
 
-def edge_object(edge: Compared) -> dict[str, object]:
+def edge_object(edge: ComparedEdge) -> dict[str, object]:
     """The JSON value of one edge."""
     return {
         "outcome": edge.outcome.replace(" in ", "_").replace(" ", "_"),

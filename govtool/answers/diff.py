@@ -10,7 +10,7 @@ from govtool.answers.answer import Answer, Cell
 from govtool.answers.evidence import evidence_object
 
 if TYPE_CHECKING:
-    from govtool.query.diff import Change, Difference
+    from govtool.query.diff import Difference, GraphChange
     from govtool.store import Commit
 
 _KINDS = ("added", "removed", "changed")
@@ -38,7 +38,7 @@ class DiffAnswer(Answer):
     """How many changes the answer leaves out."""
 
     @property
-    def changes(self) -> tuple[Change, ...]:
+    def changes(self) -> tuple[GraphChange, ...]:
         """The changes, sorted by what, name and source."""
         return self.difference.changes[: len(self.difference.changes) - self.truncated]
 
@@ -75,7 +75,7 @@ class DiffAnswer(Answer):
             yield one.change, one.what, one.name, one.source, one.kind, one.before, one.after, places
 
 
-def change_object(change: Change) -> dict[str, object]:
+def change_object(change: GraphChange) -> dict[str, object]:
     """The JSON value of one change."""
     return {
         "change": change.change,

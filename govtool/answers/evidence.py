@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from govtool.query.evidence import Evidence, Step
+    from govtool.query.evidence import Evidence, WayStep
 
 
 def evidence_object(evidence: Evidence) -> dict[str, object]:
@@ -23,7 +23,7 @@ def evidence_object(evidence: Evidence) -> dict[str, object]:
     }
 
 
-def step_object(step: Step) -> dict[str, object]:
+def step_object(step: WayStep) -> dict[str, object]:
     """The JSON value of one edge of a way."""
     return {
         "source": step.source,

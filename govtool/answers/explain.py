@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from govtool.model import Diagnostic
     from govtool.model.fact import Fact
-    from govtool.query.evidence import Step
-    from govtool.query.explain import Definition, Explanation
+    from govtool.query.evidence import WayStep
+    from govtool.query.explain import DatasetDefinition, Explanation
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,26 +126,26 @@ def _diagnostic_place(diagnostic: Diagnostic) -> str:
     return ":".join(str(part) for part in parts if part is not None)
 
 
-def _ends(step: Step) -> str:
+def _ends(step: WayStep) -> str:
     return f"{step.source} → {step.target}"
 
 
-def _words(definition: Definition) -> str:
+def _words(definition: DatasetDefinition) -> str:
     return definition.statement.kind.replace("_", " ")
 
 
-def _state(definition: Definition) -> str:
+def _state(definition: DatasetDefinition) -> str:
     notes = [] if definition.status == "understood" else [definition.status]
     notes += [] if definition.names_column else ["does not name it"]
     notes += [] if definition.complete else ["may have more columns"]
     return ", ".join([definition.mode, *notes])
 
 
-def _place(definition: Definition) -> str:
+def _place(definition: DatasetDefinition) -> str:
     return f"{definition.statement.file}:{definition.statement.line}"
 
 
-def _how(step: Step) -> str:
+def _how(step: WayStep) -> str:
     label = step.label
     if step.kind.label not in ("identity", "transformation", "opaque") and label.endswith(")"):
         label = f"{step.kind.label.replace('_', ' ')}: {label}"
@@ -173,7 +173,7 @@ def _subject_object(result: Explanation) -> dict[str, object]:
     }
 
 
-def _definition_object(definition: Definition) -> dict[str, object]:
+def _definition_object(definition: DatasetDefinition) -> dict[str, object]:
     statement = definition.statement
     return {
         "kind": statement.kind,

@@ -26,7 +26,7 @@ class LineageEdge(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Lineage:
+class SqlLineage:
     """The lineage of one unit of SQL: a file, or the ``sql`` of one batch line."""
 
     id: object
@@ -52,13 +52,13 @@ class Lineage:
 
 @dataclass(frozen=True, slots=True)
 class LineageAnswer(Answer):
-    """The lineage of SQL: one ``Lineage`` a file, and the figures of the whole."""
+    """The lineage of SQL: one ``SqlLineage`` a file, and the figures of the whole."""
 
     schema: ClassVar[str] = "lineage/1"
     fields: ClassVar[tuple[str, ...]] = ("target", "source", "kinds", "file")
     types: ClassVar[Mapping[str, str]] = {"kinds": "texts"}
 
-    results: tuple[Lineage, ...]
+    results: tuple[SqlLineage, ...]
     coverage: Coverage
     diagnostics: tuple[Diagnostic, ...]
     """Everything that was not understood or is doubtful, of all files."""
@@ -88,7 +88,7 @@ class LineageAnswer(Answer):
         require_coverage(self.coverage, strict=strict, min_coverage=min_coverage, diagnostics=self.diagnostics)
 
 
-def to_object(lineage: Lineage, *, with_files: bool = False) -> dict[str, object]:
+def to_object(lineage: SqlLineage, *, with_files: bool = False) -> dict[str, object]:
     """The JSON value of the lineage of one unit: the output line of the batch protocol."""
     referenced: dict[str, list[str]] = {}
     for edge in lineage.referenced:

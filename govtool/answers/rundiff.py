@@ -35,7 +35,7 @@ class RunDiffAnswer(GraphAnswer):
             "to": _end(result.second),
             "reproduced": result.reproduced,
             "changes": [run_change_object(change) for change in result.changes],
-            "unknown": [{"aspect": u.aspect, "name": u.name, "which": u.which} for u in result.untold],
+            "unknown": [{"aspect": u.aspect, "name": u.name, "which": u.which} for u in result.not_comparable],
         }
 
     def rows(self) -> Iterator[tuple[Cell, ...]]:

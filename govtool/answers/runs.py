@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from govtool.answers.answer import Cell, GraphAnswer
 
 if TYPE_CHECKING:
-    from govtool.model.record import Identity
     from govtool.model.run import Run, RunInput, RunOutput
-    from govtool.query.runs import Reading, Version, Writing
+    from govtool.model.version import ContentIdentity
+    from govtool.query.runs import RunInputVersion, Writing, WrittenVersion
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +65,9 @@ class RunAnswer(GraphAnswer):
     types: ClassVar[Mapping[str, str]] = {"rows": "integer", "bytes": "integer", "files": "integer", "exact": "boolean"}
 
     run: Run
-    readings: tuple[Reading, ...]
+    readings: tuple[RunInputVersion, ...]
     """The versions that it read."""
-    names: Mapping[Version, str] = field(repr=False)
+    names: Mapping[WrittenVersion, str] = field(repr=False)
     """Versions as they are written."""
 
     def body(self) -> Mapping[str, object]:
@@ -180,7 +180,7 @@ def side_object(side: RunInput | RunOutput) -> dict[str, object]:
     }
 
 
-def identity_object(identity: Identity | None) -> dict[str, object] | None:
+def identity_object(identity: ContentIdentity | None) -> dict[str, object] | None:
     """The JSON value of what a dataset contained."""
     if identity is None:
         return None

@@ -10,7 +10,7 @@ from govtool.answers.answer import Answer, Cell
 from govtool.answers.runs import identity_object
 
 if TYPE_CHECKING:
-    from govtool.model.record import Identity, Record
+    from govtool.model.version import ContentIdentity, DatasetVersion
 
 MATCH = "match"
 CHANGED = "data-changed"
@@ -30,8 +30,8 @@ class VerifyAnswer(Answer):
     dataset: str
     state: str
     """``match``, ``data-changed``, ``data-missing`` or ``no-provenance``."""
-    found: Identity | None
-    record: Record | None
+    found: ContentIdentity | None
+    recorded: DatasetVersion | None
 
     @property
     def matches(self) -> bool:
@@ -40,27 +40,27 @@ class VerifyAnswer(Answer):
 
     def body(self) -> Mapping[str, object]:
         """The state, both contents, and what the data was made of."""
-        record = self.record
+        recorded = self.recorded
         return {
             "store": self.store,
             "dataset": self.dataset,
             "state": self.state,
             "found": identity_object(self.found),
-            "recorded": identity_object(record.identity if record else None),
-            "run": record.run if record else None,
+            "recorded": identity_object(recorded.identity if recorded else None),
+            "run": recorded.run if recorded else None,
             "ancestors": [
                 {"dataset": ancestor.dataset, "digest": ancestor.digest, "commit": ancestor.commit}
-                for ancestor in (record.ancestors if record else ())
+                for ancestor in (recorded.ancestors if recorded else ())
             ],
         }
 
     def rows(self) -> Iterator[tuple[Cell, ...]]:
         """One row: the contents by their digests."""
-        found, record = self.found, self.record
+        found, recorded = self.found, self.recorded
         yield (
             self.dataset,
             self.state,
             found.digest if found else None,
-            record.identity.digest if record else None,
-            record.run if record else None,
+            recorded.identity.digest if recorded else None,
+            recorded.run if recorded else None,
         )

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Version:
+class GraphVersion:
     """The store and commit of an answer, and how much of their evidence was understood."""
 
     store: str

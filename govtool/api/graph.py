@@ -82,7 +82,7 @@ class Graph(HistoryQuestions):
         from govtool.app.questions import edge_kinds, impact_answer, parse_change
 
         chosen, kinds, rules = parse_change(change, upstream=upstream), edge_kinds(texts(kind)), _rules(policy, today)
-        return self._ask(
+        return self._fetch(
             lambda snapshot: impact_answer(
                 snapshot,
                 column,
@@ -128,7 +128,7 @@ class Graph(HistoryQuestions):
         from govtool.app.questions import edge_kinds, path_answer
 
         kinds, rules = edge_kinds(texts(kind)), _rules(policy, today)
-        return self._ask(
+        return self._fetch(
             lambda snapshot: path_answer(snapshot, start, end, rules, kinds=kinds, semantics=semantics, limit=limit),
             evidence,
         )
@@ -160,7 +160,7 @@ class Graph(HistoryQuestions):
         from govtool.app.questions import explain_answer
 
         rules = _rules(policy, today)
-        return self._ask(
+        return self._fetch(
             lambda snapshot: explain_answer(snapshot, column, rules, exclude=texts(exclude), limit=limit), evidence
         )
 
@@ -190,7 +190,7 @@ class Graph(HistoryQuestions):
         from govtool.app.questions import list_answer
 
         rules = _rules(policy, today)
-        return self._ask(
+        return self._fetch(
             lambda snapshot: list_answer(snapshot, selector, rules, exclude=texts(exclude), columns=columns)
         ).head(limit)
 
@@ -219,7 +219,7 @@ class Graph(HistoryQuestions):
         from govtool.app.questions import classes_answer
 
         rules = _rules(policy, today)
-        return self._ask(
+        return self._fetch(
             lambda snapshot: classes_answer(snapshot, selector, rules, exclude=texts(exclude), direct=direct)
         ).head(limit)
 
@@ -251,7 +251,7 @@ class Graph(HistoryQuestions):
         from govtool.app.check import check_answer
 
         rules, accepted = _rules(policy, today), None if baseline is None else Path(baseline)
-        return self._ask(
+        return self._fetch(
             lambda snapshot: check_answer(
                 snapshot,
                 rules,
@@ -289,7 +289,7 @@ class Graph(HistoryQuestions):
         from govtool.app.whatif import whatif_answer
 
         rules = _rules(policy, today)
-        return self._ask(
+        return self._fetch(
             lambda snapshot: whatif_answer(snapshot, action, selector, rules, to=to, exclude=texts(exclude))
         ).head(limit)
 
@@ -321,7 +321,7 @@ class Graph(HistoryQuestions):
         from govtool.app.erase import erase_answer
 
         rules = _rules(policy, today)
-        return self._ask(
+        return self._fetch(
             lambda snapshot: erase_answer(
                 snapshot, texts(subject), rules, key=texts(key), within=within, show_values=show_values
             )

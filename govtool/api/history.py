@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from govtool.answers.rundiff import RunDiffAnswer
     from govtool.answers.runs import ProvenanceAnswer, RunAnswer, RunsAnswer
     from govtool.answers.verify import VerifyAnswer
-    from govtool.app.record import Progress as FilesProgress
     from govtool.app.requests import PathArgument
+    from govtool.app.snapshot import Progress as FilesProgress
 
 _Result = TypeVar("_Result")
 
@@ -185,7 +185,7 @@ class HistoryQuestions(OpenedVersion):
         from govtool.app.requests import texts
 
         places = [Path(file) for file in texts(files)]
-        answer = self._ask(
+        answer = self._fetch(
             lambda found: compare_oracle(found.index, found.version, places, oracle, differences=differences)
         )
         return answer.head(limit)

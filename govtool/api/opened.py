@@ -75,7 +75,7 @@ class OpenedVersion:
                 found = self._snapshots[key] = open_snapshot(self._reader, self._commit, key, self._progress)
             return found
 
-    def _ask(self, question: Callable[[Snapshot], _Result], evidence: Texts = None) -> _Result:
+    def _fetch(self, question: Callable[[Snapshot], _Result], evidence: Texts = None) -> _Result:
         """Put a question; once more if it failed on an index of the cache that turns out to be damaged."""
         snapshot = self.snapshot(evidence)
         try:

@@ -11,12 +11,12 @@ from govtool.errors import EvidenceError, UnknownNameError
 from govtool.query.agreement import compare
 
 if TYPE_CHECKING:
-    from govtool.answers.version import Version
+    from govtool.answers.version import GraphVersion
     from govtool.graph.index import Index
 
 
 def compare_oracle(
-    index: Index, version: Version, files: Sequence[Path], form: str = "auto", *, differences: bool = False
+    index: Index, version: GraphVersion, files: Sequence[Path], form: str = "auto", *, differences: bool = False
 ) -> OracleAnswer:
     """Read exports and compare.
 

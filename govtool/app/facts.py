@@ -78,7 +78,7 @@ def owners_dir(store: Reader, commit: Commit) -> Path:
 
 
 def _read_owners(store: Reader, commit: Commit) -> dict[str, str]:
-    """The first owner of each dataset in the order of the facts, as ``govtool.policy.places`` takes them."""
+    """The first owner of each dataset in the order of the facts, as ``govtool.policy.dataset_facts`` takes them."""
     owners: dict[str, str] = {}
     for fact in read_facts(store, commit):
         if fact.column is None and fact.name in ("owner", "meta.owner"):

@@ -19,8 +19,8 @@ from govtool.errors import UsageError
 if TYPE_CHECKING:
     from govtool.graph.index import Index
     from govtool.policy.check import Governed
+    from govtool.policy.dataset_facts import ToolFact
     from govtool.policy.load import PolicySet
-    from govtool.policy.places import Said
     from govtool.store import Commit, Reader
 
 _Key = TypeVar("_Key")
@@ -60,21 +60,21 @@ class Governance:
     def __init__(self, index: Index, store: Reader, commit: Commit) -> None:
         self._index, self._store, self._commit = index, store, commit
         self._lock = threading.RLock()
-        self._facts: list[Said] | None = None
+        self._facts: list[ToolFact] | None = None
         self._policies: dict[str, PolicySet] = {}
         self._governed: dict[tuple[str, date], Governed] = {}
 
-    def facts(self) -> list[Said]:
+    def facts(self) -> list[ToolFact]:
         """The facts that dbt and other tools recorded about datasets and columns.
 
         Raises:
             StoreError: A fragment cannot be read.
         """
-        from govtool.app.policy import said_of
+        from govtool.app.policy import stated_facts
 
         with self._lock:
             if self._facts is None:
-                self._facts = said_of(self._store, self._commit)
+                self._facts = stated_facts(self._store, self._commit)
             return self._facts
 
     def policies(self, wanted: Sequence[str] | None) -> PolicySet:
@@ -159,7 +159,7 @@ class Governance:
         with self._lock:
             known = self._governed.get((digest, day))
             if known is None:
-                known = govern(self._index, policies, day, said=self.facts())
+                known = govern(self._index, policies, day, tool_facts=self.facts())
                 _keep(self._governed, (digest, day), known)
             return known
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from govtool.answers.version import Version
+from govtool.answers.version import GraphVersion
 from govtool.errors import UnknownNameError
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from govtool.store import Commit, Reader
 
 
-def version_of(store: Reader, commit: Commit) -> Version:
+def version_of(store: Reader, commit: Commit) -> GraphVersion:
     """Return a commit with how much of its evidence was understood.
 
     Raises:
@@ -28,7 +28,7 @@ def version_of(store: Reader, commit: Commit) -> Version:
     """
     from govtool.app.coverage import total_coverage
 
-    return Version(store.uri, commit, total_coverage(store, commit))
+    return GraphVersion(store.uri, commit, total_coverage(store, commit))
 
 
 def log_answer(store: Reader, head: Commit | None, limit: int | None = None) -> LogAnswer:
@@ -144,7 +144,7 @@ def coverage_answer(store: Reader, at: Commit, *, details: bool = True) -> Cover
     from govtool.app.coverage import read_coverage
 
     report = read_coverage(store, at, with_diagnostics=details)
-    return CoverageAnswer(Version(store.uri, at, report.total), report)
+    return CoverageAnswer(GraphVersion(store.uri, at, report.total), report)
 
 
 def comparison_answer(store: Reader, at: Commit, progress: Progress | None = None) -> ComparisonAnswer:

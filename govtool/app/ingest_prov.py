@@ -11,7 +11,7 @@ from typing import IO, TYPE_CHECKING
 
 from govtool.answers.coverage import Coverage
 from govtool.answers.ingest import IngestResult
-from govtool.app.ingest import Asked, Said, ingest_once
+from govtool.app.ingest import IngestKey, IngestPayload, ingest_once
 from govtool.app.reader_digest import reader_digest
 from govtool.app.sql import Progress, SourceText, file_name, root_of, source_name
 from govtool.errors import UsageError
@@ -20,7 +20,7 @@ from govtool.store import Fragment
 from govtool.store.names import DEFAULT_BRANCH
 
 if TYPE_CHECKING:
-    from govtool.capture.prov.derive import Derived
+    from govtool.capture.prov.derive import ProvFindings
     from govtool.store import Store
 
 
@@ -52,13 +52,13 @@ def ingest_prov(
         StoreError: the commit could not be written; the store is as it was.
     """
     from govtool.capture.prov.derive import derive
-    from govtool.capture.prov.document import Document, read_document
+    from govtool.capture.prov.document import ProvContent, read_document
 
     if not request.paths:
         raise UsageError("nothing to read", code="usage.arguments", hint="govtool ingest prov document.json")
     source = request.source or source_name(request.paths)
     root = root_of(request.paths)
-    document = Document()
+    document = ProvContent()
     digest = hashlib.sha256(json.dumps([reader_digest("prov"), source]).encode())
     files = good = 0
     for name, form, data in _texts(request.paths, root, stdin, progress):
@@ -70,7 +70,7 @@ def ingest_prov(
         digest.update(hashlib.sha256(data).digest())
         good += read_document(data, name, form, document)
 
-    def say() -> Said:
+    def extract() -> IngestPayload:
         derived = derive(document, source)
         coverage = Coverage(
             statements=derived.understood + derived.partial + files - good,
@@ -79,7 +79,7 @@ def ingest_prov(
             opaque=files - good,
             ignored=0,
         )
-        return Said(
+        return IngestPayload(
             source,
             "",
             files,
@@ -90,8 +90,8 @@ def ingest_prov(
             more=tuple(_more(source, derived)),
         )
 
-    asked = Asked("ingest prov", source, f"prov:{digest.hexdigest()}", files, SourceText(root))
-    return ingest_once(store, asked, say, message=message, author=author, branch=branch)
+    key = IngestKey("ingest prov", source, f"prov:{digest.hexdigest()}", files, SourceText(root))
+    return ingest_once(store, key, extract, message=message, author=author, branch=branch)
 
 
 def _texts(
@@ -116,8 +116,8 @@ def _texts(
                 with file.open("rb") as raw:
                     yield name, form, _bounded(raw, name, MAX_BYTES)
             except OSError as error:
-                said = f"cannot be read: {error.strerror or error}"
-                yield name, form, Diagnostic("unreadable", "error", said, name)
+                message = f"cannot be read: {error.strerror or error}"
+                yield name, form, Diagnostic("unreadable", "error", message, name)
 
 
 def _bounded(raw: IO[bytes], name: str, most: int) -> bytes | Diagnostic:
@@ -127,7 +127,7 @@ def _bounded(raw: IO[bytes], name: str, most: int) -> bytes | Diagnostic:
     return Diagnostic("too-large", "error", f"larger than {most // 1_000_000} MB", name)
 
 
-def _more(source: str, derived: Derived) -> Iterator[Fragment]:
+def _more(source: str, derived: ProvFindings) -> Iterator[Fragment]:
     from govtool.model.fact import FACTS, encode_facts
     from govtool.model.run import RUNS, run_fragments
 

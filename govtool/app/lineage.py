@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import IO
 
 from govtool.answers.coverage import Coverage
-from govtool.answers.lineage import Lineage, LineageAnswer, LineageEdge
+from govtool.answers.lineage import LineageAnswer, LineageEdge, SqlLineage
 from govtool.app.sql import (
     Progress,
     SourceText,
@@ -51,7 +51,7 @@ def summarise(
     id: object = None,
     semantics: str = "precise",
     context: Iterable[Derivation] | None = None,
-) -> Lineage:
+) -> SqlLineage:
     """Fold derivations into one answer.
 
     Args:
@@ -98,7 +98,7 @@ def summarise(
                 for source, kind in through.rows(edge.source.dataset, counted):
                     referenced.setdefault((f"{target}.{ROWS}", source), set()).add(kind)
     reports = tuple(_renamed(d, queries) for d in diagnostics)
-    return Lineage(
+    return SqlLineage(
         id=id,
         edges=_edges(contributed),
         referenced=_edges(referenced),
@@ -133,17 +133,17 @@ def lineage_of(
         from govtool.app.explain import explained
 
         extraction = explained(request.catalog, found, settings, extraction)
-    said: dict[str, list[Derivation]] = {item.file or "": [] for item in found}
+    by_file: dict[str, list[Derivation]] = {item.file or "": [] for item in found}
     for derivation in extraction.derivations:
-        said.setdefault(derivation.statement.file, []).append(derivation)
+        by_file.setdefault(derivation.statement.file, []).append(derivation)
     reports: dict[str, list[Diagnostic]] = {}
     for diagnostic in extraction.diagnostics:
         reports.setdefault(diagnostic.file or "", []).append(diagnostic)
     results = [
         summarise(
-            said.get(file, ()), reports.get(file, ()), id=file, semantics=semantics, context=extraction.derivations
+            by_file.get(file, ()), reports.get(file, ()), id=file, semantics=semantics, context=extraction.derivations
         )
-        for file in dict.fromkeys([*said, *reports])
+        for file in dict.fromkeys([*by_file, *reports])
     ]
     texts = {item.file: item.text for item in found if not isinstance(item, Diagnostic) and item.file == "<stdin>"}
     assumed = schema_diagnostics(settings) + unmatched_relations(found, settings)

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from govtool.answers.version import Version
+from govtool.answers.version import GraphVersion
 from govtool.app.governance import Governance
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ class Snapshot:
     """One version of the graph, ready for questions."""
 
     index: Index
-    version: Version
+    version: GraphVersion
     store: Reader
     commit: Commit
     evidence: tuple[str, ...]
@@ -57,6 +57,6 @@ def open_snapshot(
 
         known = chosen_evidence(store, commit, evidence)
     index = open_index(store, commit, progress, evidence=known)
-    version = Version(store.uri, commit, total_coverage(store, commit))
+    version = GraphVersion(store.uri, commit, total_coverage(store, commit))
     guard: AbstractContextManager[object] = threading.RLock() if index.is_paged else nullcontext()
     return Snapshot(index, version, store, commit, known, Governance(index, store, commit), guard)

@@ -46,7 +46,7 @@ def _policy_effect(snapshot: Snapshot, result: WhatIf, rules: Rules) -> PolicyEf
 
     before = check(governance.governed(rules.policy, day), day)
     gone = _gone(snapshot.index, result)
-    after = check(govern(snapshot.index, policies, day, said=governance.facts(), without=gone), day)
+    after = check(govern(snapshot.index, policies, day, tool_facts=governance.facts(), without=gone), day)
     stays = {f.fingerprint for f in after.findings}
     ended = tuple(f for f in before.findings if f.fingerprint not in stays and f.verdict.label != "waived")
     return PolicyEffect(ended, sum(f.verdict.label != "waived" for f in after.findings))

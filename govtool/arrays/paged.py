@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from govtool.arrays.pages import unpack
 
 
-class Page:
+class GraphPage:
     """A page: its arrays, and where it begins on each axis."""
 
     __slots__ = ("arrays", "first", "text")
@@ -51,7 +51,7 @@ class Pages(Protocol):
     def has(self, number: int) -> bool:
         """Whether a page is here."""
 
-    def page(self, number: int) -> Page | None:
+    def page(self, number: int) -> GraphPage | None:
         """A page, brought here if need be; ``None`` if all arrays are here (now)."""
 
     def bring(self) -> Mapping[str, Any]:

@@ -52,6 +52,6 @@ def diff(
             ui.show(render(form, answer.head(bound(limit, all, form))), file)
         else:
             ui.show(render_run_diff(form, answer), file)
-    if strict and not isinstance(answer, DiffAnswer) and answer.result.untold:
+    if strict and not isinstance(answer, DiffAnswer) and answer.result.not_comparable:
         return EXIT_EVIDENCE
     return EXIT_FINDINGS if exit_code and answer.differs else EXIT_OK

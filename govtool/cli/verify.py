@@ -37,7 +37,7 @@ def verify(
     (without provenance), data-missing (provenance without data), no-provenance.
     """
     from govtool.api.opening import open as open_version
-    from govtool.render.record import FORMATS, render_verified
+    from govtool.render.snapshot import FORMATS, render_verified
 
     outputs = chosen(format, output, FORMATS)
     with ui.progressing("reading data") as progress:

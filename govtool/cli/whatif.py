@@ -27,7 +27,7 @@ FailOnOption = Annotated[
 ToOption = Annotated[str, typer.Option("--to", metavar="NEW", help="The new name or type.")]
 
 
-class Asked(NamedTuple):
+class WhatIfOptions(NamedTuple):
     """The options of a what-if."""
 
     selector: list[str]
@@ -45,19 +45,24 @@ class Asked(NamedTuple):
     store: str | None
 
 
-def answer(ui: Ui, action: str, asked: Asked) -> int:
+def answer(ui: Ui, action: str, options: WhatIfOptions) -> int:
     """Ask and show."""
     from govtool.answers.answer import at_least
     from govtool.query.whatif import VERDICTS
     from govtool.render.whatif import FORMATS, render
 
-    outputs = chosen(asked.format, asked.output, FORMATS)
-    at_least(asked.fail_on, VERDICTS, "verdict")  # a wrong one is reported before anything is asked
-    with opened_graph(ui, asked.store, asked.at, asked.branch) as graph:
+    outputs = chosen(options.format, options.output, FORMATS)
+    at_least(options.fail_on, VERDICTS, "verdict")  # a wrong one is reported before anything is asked
+    with opened_graph(ui, options.store, options.at, options.branch) as graph:
         found = graph.whatif(
-            action, *asked.selector, to=asked.to, exclude=asked.exclude, policy=asked.policy, today=asked.today
+            action,
+            *options.selector,
+            to=options.to,
+            exclude=options.exclude,
+            policy=options.policy,
+            today=options.today,
         )
     ui.mark("whatif")
     for form, file in outputs:
-        ui.show(render(form, found.head(bound(asked.limit, asked.all, form))), file)
-    return EXIT_FINDINGS if found.fails(asked.fail_on) else EXIT_OK
+        ui.show(render(form, found.head(bound(options.limit, options.all, form))), file)
+    return EXIT_FINDINGS if found.fails(options.fail_on) else EXIT_OK

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MethodType
 from typing import Any
 
-from govtool.arrays.paged import Page, PagedArray, PagedOffsets
+from govtool.arrays.paged import GraphPage, PagedArray, PagedOffsets
 from govtool.arrays.pages import in_order, unpack
 from govtool.arrays.suffix import suffix_key
 from govtool.errors import IntegrityError
@@ -53,12 +53,12 @@ class PagedIndex(Index):
         self.meta = dict(root.meta)
         self._read = read
         self._fetch_whole = whole
-        self._pages: dict[int, Page] = {}
+        self._pages: dict[int, GraphPage] = {}
         self._others: dict[int, tuple[dict[str, tuple[int, memoryview]], bytes]] = {}
         self._texts: dict[int, str] = {}
-        self._slots: dict[int, tuple[Page, int]] = {}
+        self._slots: dict[int, tuple[GraphPage, int]] = {}
         self._ends: dict[int, int] = {}
-        self.entering: dict[int, tuple[Page, int]] = {}
+        self.entering: dict[int, tuple[GraphPage, int]] = {}
         """Edges that `in_edges` gave: where the second copy of each is."""
         self.home: dict[int, tuple[int, int | None]] = {}
         """Derivations that were met: a node of what each makes, or (-1, dataset)."""
@@ -107,7 +107,7 @@ class PagedIndex(Index):
         """Whether a graph page is here."""
         return number in self._pages
 
-    def page(self, number: int) -> Page | None:
+    def page(self, number: int) -> GraphPage | None:
         """A graph page; ``None`` if the index is whole (now)."""
         if not self.is_whole and number not in self._pages:
             self._load((number,))
@@ -129,7 +129,7 @@ class PagedIndex(Index):
             self.resident()
 
     def _take(self, number: int, data: bytes) -> None:
-        page = Page(data, {axis: self.root.first[axis][number] for axis in pages.AXES})
+        page = GraphPage(data, {axis: self.root.first[axis][number] for axis in pages.AXES})
         self._pages[number] = page
         texts = in_order(page.items("text"), page.text)
         self._texts.update(zip(page.items("string"), texts, strict=True))
@@ -288,7 +288,7 @@ class PagedIndex(Index):
         found = [d for page in self._pages.values() for d in self._starting(page) if not self.is_hidden(d)]
         return sorted(found)[:most]
 
-    def _starting(self, page: Page) -> range:
+    def _starting(self, page: GraphPage) -> range:
         first = page.first["dataset"]
         return range(first, first + len(page.arrays["dataset_name"][1]))
 
@@ -326,7 +326,7 @@ class PagedIndex(Index):
 
     # Derivations.
 
-    def slot(self, derivation: int) -> tuple[Page, int] | None:
+    def slot(self, derivation: int) -> tuple[GraphPage, int] | None:
         """Where a derivation is; ``None`` if the index is whole (now)."""
         if not self.is_whole and derivation not in self._slots:
             node, dataset = self.home.get(derivation, (-1, None))

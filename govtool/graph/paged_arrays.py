@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from govtool.arrays.paged import Page, PagedArray, Pages
+from govtool.arrays.paged import GraphPage, PagedArray, Pages
 
 
 class IndexPages(Pages, Protocol):
     """The index that owns the pages, as far as its arrays need it."""
 
-    entering: dict[int, tuple[Page, int]]
+    entering: dict[int, tuple[GraphPage, int]]
     """Edges that were met from their target: where the second copy of each is."""
     home: dict[int, tuple[int, int | None]]
     """Derivations that were met: a node of what each makes, or (-1, dataset)."""
@@ -23,7 +23,7 @@ class IndexPages(Pages, Protocol):
     """Labels that were met: functions and reason."""
     edge_target: Any
 
-    def slot(self, derivation: int) -> tuple[Page, int] | None:
+    def slot(self, derivation: int) -> tuple[GraphPage, int] | None:
         """Where a derivation is in a page; ``None`` if all arrays are here (now)."""
 
 

@@ -17,7 +17,7 @@ OTHERS = 64
 """Action bit: the other outputs of the edge's statement are reached too, in ``Rules.others_state``."""
 
 
-class Relation(IntEnum):
+class SourceRelation(IntEnum):
     """How the source of an edge relates to the node that was reached."""
 
     SELF = 0

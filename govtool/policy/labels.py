@@ -5,12 +5,12 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from govtool.policy.tokens import Mode, Token, perhaps_of
+from govtool.policy.tokens import Mode, Token, possible_group
 
 if TYPE_CHECKING:
     from govtool.policy.check import Governed
 
-_SOURCES = (0, perhaps_of(0))
+_SOURCES = (0, possible_group(0))
 """Groups of tokens that stand for any source; the others belong to single rules."""
 
 

@@ -16,8 +16,8 @@ from govtool.graph.rules import Reach, Reached, Rules
 from govtool.graph.walk import SMALL, walk
 from govtool.model.diagnostic import Diagnostic
 from govtool.model.kinds import EdgeKind
-from govtool.query.change import Change, Verdict, followed, rules, seed_states, upstream_rules
-from govtool.query.evidence import Evidence, Step, evidences, parallel, step
+from govtool.query.change import Change, ChangeVerdict, followed, rules, seed_states, upstream_rules
+from govtool.query.evidence import Evidence, WayStep, evidences, parallel, step
 from govtool.query.positions import Positions
 from govtool.query.select import Subject, few, nothing_selected, select
 from govtool.query.types import retype_action, same_type
@@ -31,7 +31,7 @@ class Impacted:
     """Canonical text; ``dataset.*`` for the rows, which imply every column."""
     dataset: str
     dataset_kind: str
-    verdict: Verdict | None
+    verdict: ChangeVerdict | None
     """``None`` upstream."""
     kinds: tuple[EdgeKind, ...]
     """The kinds of the edges by which the reach enters the column, sorted."""
@@ -43,7 +43,7 @@ class Impacted:
     """What happens on each hop of it, in a few words: ``copy``, ``lower()``, ``join key``."""
     evidence: tuple[Evidence, ...]
     """The statements behind the last hop: that of the column first, then those of temporary datasets before it."""
-    steps: tuple[Step, ...]
+    steps: tuple[WayStep, ...]
     """The way edge by edge, temporary datasets included."""
     is_rows: bool = False
     columns: int = 1
@@ -66,7 +66,7 @@ class Impacted:
 class Summary:
     """Counts of the whole answer, whatever the limit. Columns implied by rows are counted one by one."""
 
-    verdicts: tuple[tuple[Verdict, int], ...]
+    verdicts: tuple[tuple[ChangeVerdict, int], ...]
     """Columns per verdict, the worst first; empty upstream."""
     columns: int
     """Columns reached."""
@@ -153,9 +153,9 @@ def impact(
         seeds = [seed for one in about if one not in idle for seed in _seeds(index, one, chosen)]
     reach = walk(index, seeds, walk_rules, backward=direction == "up", depth=depth, small=small)
     ranking = reach.ranking([node for one in about for node in _subjects(index, one, direction)], limit)
-    teller = _Teller(index, reach, walk_rules, direction, followed(wanted, semantics), about)
-    columns = tuple(teller.tell(found) for found in ranking.shown)
-    verdicts = tuple((v, ranking.columns[v]) for v in Verdict) if chosen else ()
+    writer = _EntryWriter(index, reach, walk_rules, direction, followed(wanted, semantics), about)
+    columns = tuple(writer.entry_of(found) for found in ranking.shown)
+    verdicts = tuple((v, ranking.columns[v]) for v in ChangeVerdict) if chosen else ()
     visible = sum(_visible(index, one) for one in about)
     summary = Summary(
         verdicts=verdicts,
@@ -238,7 +238,7 @@ def _subjects(index: Index, subject: Subject, direction: str) -> list[int]:
     return [subject.node] if direction == "down" else [rows, subject.node]
 
 
-class _Teller:
+class _EntryWriter:
     """Turns what was reached into entries."""
 
     def __init__(
@@ -258,7 +258,7 @@ class _Teller:
         self.subjects = subjects
         self._diagnostics: dict[int, tuple[Diagnostic, ...]] = {}
 
-    def tell(self, found: Reached) -> Impacted:
+    def entry_of(self, found: Reached) -> Impacted:
         index, node = self.index, found.node
         dataset = index.node_dataset[node]
         way = self._way(found.key)
@@ -269,7 +269,7 @@ class _Teller:
             column=index.name(node),
             dataset=index.dataset_name(dataset),
             dataset_kind=index.dataset_kind(dataset),
-            verdict=Verdict(found.rank) if self.down else None,
+            verdict=ChangeVerdict(found.rank) if self.down else None,
             kinds=self._kinds(node, way),
             hops=found.hops,
             path=self._path(way, self._start(found.key)),
@@ -303,7 +303,7 @@ class _Teller:
             way.reverse()
         return way
 
-    def _step(self, edge: int, node: int) -> Step:
+    def _step(self, edge: int, node: int) -> WayStep:
         return step(self.index, edge, node if self.down else None)
 
     def _start(self, key: int) -> str:
@@ -321,7 +321,7 @@ class _Teller:
         nodes = [index.name(node) for _, node in way if not index.is_elided(index.node_dataset[node])]
         return (start, *nodes) if self.down else (*nodes, start)
 
-    def _via(self, steps: tuple[Step, ...]) -> tuple[str, ...]:
+    def _via(self, steps: tuple[WayStep, ...]) -> tuple[str, ...]:
         """Labels hop by hop; the steps through a temporary dataset are one hop, and its copies go without saying."""
         found: list[str] = []
         passing: list[str] = []

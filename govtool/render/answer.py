@@ -10,16 +10,16 @@ from govtool.answers.coverage import sentence
 from govtool.render.text import short, when
 
 if TYPE_CHECKING:
-    from govtool.answers.version import Version
+    from govtool.answers.version import GraphVersion
     from govtool.query.evidence import Evidence
 
 
-def heading(version: Version, subject: str, *more: str) -> str:
+def heading(version: GraphVersion, subject: str, *more: str) -> str:
     """``crm.users.email · 7f3a1c0 (2026-11-20 22:10) · change: drop``."""
     return " · ".join((subject, f"{short(version.commit.id)} ({when(version.commit.time)})", *more))
 
 
-def closing(version: Version, *parts: str) -> str:
+def closing(version: GraphVersion, *parts: str) -> str:
     """The parts and the coverage as one sentence."""
     return " · ".join([part for part in parts if part] + [sentence(version.coverage)])
 
@@ -41,8 +41,8 @@ def already(unchanged: Iterable[str], type_: str) -> str:
     names = list(unchanged)
     if not names:
         return ""
-    told = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-    return f"no change: {told} {'is' if len(names) == 1 else 'are'} {type_} already"
+    listed = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+    return f"no change: {listed} {'is' if len(names) == 1 else 'are'} {type_} already"
 
 
 def tally(counts: Mapping[str, int]) -> str:

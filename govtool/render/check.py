@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from govtool.render.answer import closing
 from govtool.render.envelope import compact, json_lines
-from govtool.render.findings import reason, summary, told_levels, way
+from govtool.render.findings import levelled, reason, summary, way
 from govtool.render.text import Prose, printable
 
 if TYPE_CHECKING:
@@ -58,14 +58,14 @@ def render(form: str, answer: CheckAnswer, *, where: Checkout, limit: int | None
 def lines(answer: CheckAnswer, *, limit: int | None) -> Iterator[str]:
     """A block of lines a finding, then remarks, then the sentence."""
     result, strict = answer.result, answer.strict
-    shown = [(kind, f) for kind, f in told_levels(result, strict=strict) if kind in _SHOWN]
+    shown = [(kind, f) for kind, f in levelled(result, strict=strict) if kind in _SHOWN]
     for kind, finding in shown[:limit]:
         yield printable(f"{finding.rule} {kind}  {finding.title}  {finding.place}")
         place = f"  [{finding.evidence.place}]" if finding.evidence else ""
         yield printable(f"  {way(finding)}{place}")
-        told = reason(finding)
-        if told:
-            yield printable(f"  {told}")
+        reason_text = reason(finding)
+        if reason_text:
+            yield printable(f"  {reason_text}")
         yield ""
     for remark in result.remarks:
         yield printable(f"{remark.severity}[{remark.code}] {remark.message}  {remark.place}")
@@ -81,7 +81,7 @@ def markdown(answer: CheckAnswer, *, limit: int | None) -> Iterator[str]:
     yield MARKER
     yield f"### govtool check: {_cell(summary(result, strict=strict))}"
     yield ""
-    shown = [(kind, f) for kind, f in told_levels(result, strict=strict) if kind in _SHOWN]
+    shown = [(kind, f) for kind, f in levelled(result, strict=strict) if kind in _SHOWN]
     if shown:
         yield "| | rule | column | way | why |"
         yield "| --- | --- | --- | --- | --- |"

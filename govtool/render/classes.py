@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from govtool.render.answer import closing, heading
 from govtool.render.envelope import compact, json_lines
-from govtool.render.table import Column, Table, markdown, plain, to_csv
+from govtool.render.table import Table, TableColumn, markdown, plain, to_csv
 from govtool.render.text import count
 
 if TYPE_CHECKING:
@@ -36,12 +36,12 @@ def classes(form: str, answer: ClassesAnswer) -> Table | Iterable[str]:
         form,
         Table(
             columns=(
-                Column("column", style="bold"),
-                Column("class"),
-                Column("how"),
-                Column("declassified"),
-                Column("source"),
-                Column("way", style="dim"),
+                TableColumn("column", style="bold"),
+                TableColumn("class"),
+                TableColumn("how"),
+                TableColumn("declassified"),
+                TableColumn("source"),
+                TableColumn("way", style="dim"),
             ),
             rows=[(entry.column, *_cells(entry)) for entry in answer.entries],
             heading=heading(answer.version, "classes"),
@@ -69,7 +69,12 @@ def listing(form: str, answer: ListAnswer) -> Table | Iterable[str]:
     return _shown(
         form,
         Table(
-            columns=(Column("name", style="bold"), Column("kind"), Column("type"), Column("columns", justify="right")),
+            columns=(
+                TableColumn("name", style="bold"),
+                TableColumn("kind"),
+                TableColumn("type"),
+                TableColumn("columns", justify="right"),
+            ),
             rows=rows,
             summary=closing(answer.version, f"{len(answer.entries) + answer.truncated:,} selected", more),
         ),

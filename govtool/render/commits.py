@@ -9,7 +9,7 @@ from govtool.answers.commits import commit_object
 from govtool.answers.coverage import sentence
 from govtool.render.envelope import compact, json_lines
 from govtool.render.rows import answer_csv
-from govtool.render.table import Column, Table, markdown, plain, to_csv
+from govtool.render.table import Table, TableColumn, markdown, plain, to_csv
 from govtool.render.text import count, percent, size, when
 
 if TYPE_CHECKING:
@@ -37,14 +37,14 @@ def _log_table(commits: Sequence[Commit], left_off: int) -> Table:
     weighed = any(_by_runs(commit) for commit in commits)
     return Table(
         columns=(
-            Column("seq", justify="right"),
-            Column("id", style="yellow"),
-            Column("time"),
-            Column("author"),
-            Column("files", justify="right"),
-            Column("coverage", justify="right"),
-            *([Column("by runs", justify="right")] if weighed else []),
-            Column("message"),
+            TableColumn("seq", justify="right"),
+            TableColumn("id", style="yellow"),
+            TableColumn("time"),
+            TableColumn("author"),
+            TableColumn("files", justify="right"),
+            TableColumn("coverage", justify="right"),
+            *([TableColumn("by runs", justify="right")] if weighed else []),
+            TableColumn("message"),
         ),
         rows=[
             (str(c.seq), c.short, when(c.time), c.author, *_figures(c), *([_by_runs(c)] if weighed else []), c.message)
@@ -91,7 +91,7 @@ def render_commit(form: str, answer: CommitAnswer) -> Table | Iterable[str]:
     rows = _facts(answer.commit)
     if form == "csv":
         return to_csv(("name", "value"), rows)
-    columns = (Column("name", style="dim"), Column("value"))
+    columns = (TableColumn("name", style="dim"), TableColumn("value"))
     table = Table(columns=columns, rows=rows, summary=_live(answer.fragments))
     return table if form == "table" else (plain if form == "plain" else markdown)(table)
 
@@ -125,8 +125,8 @@ def _live(fragments: Sequence[FragmentRef]) -> str:
 
 def _log_counts(counts: Mapping[str, Any]) -> str:
     """``1,000 records (3 failed, 2 rejected), 50 distinct``."""
-    said = ("failed", "unfinished", "rejected", "rolled_back")
-    left = ", ".join(f"{counts[name]:,} {name.replace('_', ' ')}" for name in said if counts.get(name))
+    kinds = ("failed", "unfinished", "rejected", "rolled_back")
+    left = ", ".join(f"{counts[name]:,} {name.replace('_', ' ')}" for name in kinds if counts.get(name))
     return f"{count(counts['records'], 'record')}{f' ({left})' if left else ''}, {counts['distinct']:,} distinct"
 
 

@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from govtool.render.envelope import compact, json_lines
-from govtool.render.table import Column, Table, markdown, plain, to_csv
+from govtool.render.table import Table, TableColumn, markdown, plain, to_csv
 from govtool.render.text import count, percent
 
 if TYPE_CHECKING:
     from govtool.answers.compare import ComparisonAnswer
-    from govtool.query.compare import Compared
+    from govtool.query.compare import EvidenceComparison
 
 FORMATS = ("table", "plain", "json", "jsonl", "csv", "markdown")
 _SIGNS = {"static": "text only", "runtime": "run only"}
@@ -31,12 +31,12 @@ def render_compared(form: str, answer: ComparisonAnswer, most: int | None) -> Ta
         return to_csv(answer.fields, shown)
     table = Table(
         columns=(
-            Column("known by"),
-            Column("target", style="bold"),
-            Column("source"),
-            Column("kind"),
-            Column("reason"),
-            Column("said in", style="dim"),
+            TableColumn("known by"),
+            TableColumn("target", style="bold"),
+            TableColumn("source"),
+            TableColumn("kind"),
+            TableColumn("reason"),
+            TableColumn("said in", style="dim"),
         ),
         rows=[(_SIGNS[side], *rest) for side, *rest in shown],
         summary=_sentence(answer.result) + (f" · {left_off:,} not shown (--all)" if left_off else ""),
@@ -45,18 +45,18 @@ def render_compared(form: str, answer: ComparisonAnswer, most: int | None) -> Ta
     return table if form == "table" else (plain if form == "plain" else markdown)(table)
 
 
-def _sentence(result: Compared) -> str:
+def _sentence(result: EvidenceComparison) -> str:
     sides = {side: sum(one.side == side for one in result.only) for side in _SIGNS}
     alone = {side: sum(one.side == side for one in result.unmatched) for side in _SIGNS}
     total = result.both + sum(sides.values())
-    said = [
+    parts = [
         f"{count(result.both, 'edge')} into {count(result.datasets, 'dataset')} known by both "
         f"({percent(result.both, total)})",
         f"{sides['static']:,} by text only",
         f"{sides['runtime']:,} by runs only",
     ]
     if alone["static"]:
-        said.append(f"{count(alone['static'], 'dataset')} never ran")
+        parts.append(f"{count(alone['static'], 'dataset')} never ran")
     if alone["runtime"]:
-        said.append(f"{count(alone['runtime'], 'dataset')} without text")
-    return " · ".join(said)
+        parts.append(f"{count(alone['runtime'], 'dataset')} without text")
+    return " · ".join(parts)

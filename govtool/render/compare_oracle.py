@@ -11,7 +11,7 @@ from govtool.query.agreement import AGREE, ONLY_GRAPH, ONLY_ORACLE
 from govtool.render.answer import closing, heading
 from govtool.render.envelope import compact, json_lines
 from govtool.render.rows import answer_csv
-from govtool.render.table import Column, Table, markdown, plain
+from govtool.render.table import Table, TableColumn, markdown, plain
 from govtool.render.text import count
 
 if TYPE_CHECKING:
@@ -32,7 +32,12 @@ def render(form: str, answer: OracleAnswer) -> Table | Iterable[str]:
         return answer_csv(answer)
     left_off, export = answer.truncated, answer.export
     made = Table(
-        columns=(Column("outcome"), Column("source", style="bold"), Column("target", style="bold"), Column("why")),
+        columns=(
+            TableColumn("outcome"),
+            TableColumn("source", style="bold"),
+            TableColumn("target", style="bold"),
+            TableColumn("why"),
+        ),
         rows=[(e.outcome, e.source, e.target, e.reason or e.evidence) for e in answer.edges],
         heading=heading(answer.version, export.format, f"{export.rows:,} rows"),
         summary=closing(
@@ -52,7 +57,7 @@ def reasons(answer: OracleAnswer) -> Table:
         if edge.outcome != AGREE
     )
     return Table(
-        columns=(Column("edges", justify="right"), Column("outcome"), Column("why")),
+        columns=(TableColumn("edges", justify="right"), TableColumn("outcome"), TableColumn("why")),
         rows=[(f"{number:,}", outcome, reason) for (outcome, reason), number in found.most_common()],
     )
 

@@ -10,7 +10,7 @@ from govtool.answers.coverage import sentence
 from govtool.render.envelope import compact, json_lines
 from govtool.render.errors import place_of
 from govtool.render.rows import answer_csv
-from govtool.render.table import Column, Table, markdown, plain
+from govtool.render.table import Table, TableColumn, markdown, plain
 from govtool.render.text import percent
 
 if TYPE_CHECKING:
@@ -40,10 +40,10 @@ def table(report: CoverageReport) -> Table:
     numbers = ("files", "understood", "partial", "opaque", "ignored")
     return Table(
         columns=(
-            Column("source", style="bold"),
-            Column("dialect"),
-            *(Column(name, justify="right") for name in numbers),
-            Column("coverage", justify="right"),
+            TableColumn("source", style="bold"),
+            TableColumn("dialect"),
+            *(TableColumn(name, justify="right") for name in numbers),
+            TableColumn("coverage", justify="right"),
         ),
         rows=[
             (
@@ -71,11 +71,11 @@ def breakdown(coverage: Coverage) -> Table:
     ]
     return Table(
         columns=(
-            Column("understood"),
-            Column("statements", justify="right"),
-            Column("share", justify="right"),
-            Column("runs", justify="right"),
-            Column("share", justify="right"),
+            TableColumn("understood"),
+            TableColumn("statements", justify="right"),
+            TableColumn("share", justify="right"),
+            TableColumn("runs", justify="right"),
+            TableColumn("share", justify="right"),
         ),
         rows=[
             (name, f"{some:,}", percent(some, coverage.relevant), f"{runs:,}", percent(runs, coverage.runs))
@@ -91,11 +91,11 @@ def costs(reasons: Sequence[Reason]) -> Table:
     tail = f" · {left:,} more reasons" if left else ""
     return Table(
         columns=(
-            Column("runs", justify="right"),
-            Column("statements", justify="right"),
-            Column("code"),
-            Column("reason"),
-            Column("such as", style="dim"),
+            TableColumn("runs", justify="right"),
+            TableColumn("statements", justify="right"),
+            TableColumn("code"),
+            TableColumn("reason"),
+            TableColumn("such as", style="dim"),
         ),
         rows=[
             (f"{r.runs:,}", f"{r.statements:,}", r.code, r.message, f"{r.file or r.source}:{r.line or 1}")
@@ -112,7 +112,12 @@ def reasons(report: CoverageReport, limit: int | None) -> Table:
     left = len(report.diagnostics) - len(shown)
     tail = f" · {left:,} more (--all)" if left else ""
     return Table(
-        columns=(Column("severity"), Column("code"), Column("place", style="dim"), Column("message")),
+        columns=(
+            TableColumn("severity"),
+            TableColumn("code"),
+            TableColumn("place", style="dim"),
+            TableColumn("message"),
+        ),
         rows=[(d.severity, d.code, f"{source}: {place_of(d)}", d.message) for source, d in shown],
         summary=", ".join(f"{number:,} {code}" for code, number in codes.most_common()) + tail,
     )

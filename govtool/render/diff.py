@@ -9,12 +9,12 @@ from govtool.answers.diff import change_object
 from govtool.render.answer import places
 from govtool.render.envelope import compact, json_lines
 from govtool.render.rows import answer_csv
-from govtool.render.table import Column, Table, markdown, plain
+from govtool.render.table import Table, TableColumn, markdown, plain
 from govtool.render.text import short, when
 
 if TYPE_CHECKING:
     from govtool.answers.diff import DiffAnswer
-    from govtool.query.diff import Change, Difference
+    from govtool.query.diff import Difference, GraphChange
     from govtool.store import Commit
 
 FORMATS = ("table", "plain", "json", "jsonl", "csv", "markdown")
@@ -40,11 +40,11 @@ def _table(answer: DiffAnswer) -> Table:
     more = f" · {answer.truncated:,} not shown (--all)" if answer.truncated else ""
     return Table(
         columns=(
-            Column(""),
-            Column("what"),
-            Column("name", style="bold"),
-            Column("how"),
-            Column("statement", style="dim"),
+            TableColumn(""),
+            TableColumn("what"),
+            TableColumn("name", style="bold"),
+            TableColumn("how"),
+            TableColumn("statement", style="dim"),
         ),
         rows=rows,
         heading=f"{_version(answer.old)} → {_version(answer.new)}",
@@ -53,11 +53,11 @@ def _table(answer: DiffAnswer) -> Table:
     )
 
 
-def _name(change: Change) -> str:
+def _name(change: GraphChange) -> str:
     return change.name if change.source is None else f"{change.source} → {change.name}"
 
 
-def _detail(change: Change) -> str:
+def _detail(change: GraphChange) -> str:
     how = f"{change.kind}: " if change.kind else ""
     if change.change == "changed":
         return f"{how}{change.before or 'unknown'} → {change.after or 'unknown'}"

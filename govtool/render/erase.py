@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from govtool.names import split_name
 from govtool.render.answer import closing, heading, tally
 from govtool.render.envelope import json_lines
-from govtool.render.table import Column, Table, markdown, plain, to_csv
+from govtool.render.table import Table, TableColumn, markdown, plain, to_csv
 from govtool.render.text import count
 
 if TYPE_CHECKING:
@@ -49,8 +49,8 @@ def _csv_row(task: Task) -> tuple[object, ...]:
 
 def _table(answer: ErasePlanAnswer) -> Table:
     plan, version, values = answer.plan, answer.version, answer.values
-    told = {_NOUNS[action]: plan.count(action) for action in _NOUNS}
-    parts = [count(len(plan.tasks), "dataset"), tally(told)]
+    counts = {_NOUNS[action]: plan.count(action) for action in _NOUNS}
+    parts = [count(len(plan.tasks), "dataset"), tally(counts)]
     sentences = [closing(version, *parts)]
     lacking = sorted({rule for task in plan.tasks for rule in task.lacks})
     if lacking:
@@ -61,13 +61,13 @@ def _table(answer: ErasePlanAnswer) -> Table:
         about += f" = {', '.join(v or REDACTED for v in values)}"
     return Table(
         columns=(
-            Column("order", justify="right"),
-            Column("action"),
-            Column("dataset", style="bold"),
-            Column("key"),
-            Column("classes"),
-            Column("keeps"),
-            Column("why"),
+            TableColumn("order", justify="right"),
+            TableColumn("action"),
+            TableColumn("dataset", style="bold"),
+            TableColumn("key"),
+            TableColumn("classes"),
+            TableColumn("keeps"),
+            TableColumn("why"),
         ),
         rows=[
             (

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from govtool.render.answer import closing, heading
 from govtool.render.envelope import json_lines
-from govtool.render.table import Column, Table, markdown, plain, to_csv
+from govtool.render.table import Table, TableColumn, markdown, plain, to_csv
 from govtool.render.text import count, printable
 
 if TYPE_CHECKING:
@@ -17,7 +17,12 @@ if TYPE_CHECKING:
 FORMATS = ("table", "plain", "json", "csv", "markdown")
 
 _Row = tuple[str, str, str, str]
-_COLUMNS = (Column("about", style="dim"), Column("name", style="bold"), Column("how"), Column("evidence", style="dim"))
+_COLUMNS = (
+    TableColumn("about", style="dim"),
+    TableColumn("name", style="bold"),
+    TableColumn("how"),
+    TableColumn("evidence", style="dim"),
+)
 
 
 def render(form: str, answer: ExplainAnswer) -> Table | Iterable[str]:

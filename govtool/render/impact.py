@@ -9,7 +9,7 @@ from govtool.answers.impact import verdict_of
 from govtool.query.select import few
 from govtool.render.answer import already, closing, heading, places, tally, way
 from govtool.render.envelope import compact, json_lines
-from govtool.render.table import Column, Table, markdown, plain, to_csv
+from govtool.render.table import Table, TableColumn, markdown, plain, to_csv
 from govtool.render.text import count
 
 if TYPE_CHECKING:
@@ -53,12 +53,12 @@ def table(answer: ImpactAnswer) -> Table:
     result, entries = answer.result, answer.entries
     up = result.direction == "up"
     columns = [
-        *([] if up else [(Column("verdict"), [verdict_of(entry) or "" for entry in entries])]),
-        (Column("column", style="bold"), [_named(entry) for entry in entries]),
-        (Column("hops", justify="right"), [str(entry.hops) for entry in entries]),
-        (Column("via"), [way(entry.via) for entry in entries]),
-        *([(Column("owner"), [entry.owner or "" for entry in entries])] if any(e.owner for e in entries) else []),
-        (Column("evidence", style="dim"), [places(entry.evidence) for entry in entries]),
+        *([] if up else [(TableColumn("verdict"), [verdict_of(entry) or "" for entry in entries])]),
+        (TableColumn("column", style="bold"), [_named(entry) for entry in entries]),
+        (TableColumn("hops", justify="right"), [str(entry.hops) for entry in entries]),
+        (TableColumn("via"), [way(entry.via) for entry in entries]),
+        *([(TableColumn("owner"), [entry.owner or "" for entry in entries])] if any(e.owner for e in entries) else []),
+        (TableColumn("evidence", style="dim"), [places(entry.evidence) for entry in entries]),
     ]
     return Table(
         columns=tuple(title for title, _ in columns),
@@ -82,9 +82,9 @@ def _summary(result: ImpactResult) -> str:
     if result.direction == "up":
         return f"{count(summary.columns, 'column')} of {count(summary.datasets, 'dataset')}"
     counts = {_NOUNS[verdict.label]: number for verdict, number in summary.verdicts}
-    told = ", ".join(part for part in (tally(counts), f"{summary.unaffected:,} unaffected") if part)
+    text = ", ".join(part for part in (tally(counts), f"{summary.unaffected:,} unaffected") if part)
     idle = already(result.unchanged, result.change.to or "") if result.change else ""
-    return " · ".join(part for part in (idle, told) if part)
+    return " · ".join(part for part in (idle, text) if part)
 
 
 def _left_off(result: ImpactResult) -> str:

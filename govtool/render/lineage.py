@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from govtool.answers.coverage import Coverage, sentence
-from govtool.answers.lineage import Lineage, LineageAnswer, LineageEdge, to_object
+from govtool.answers.lineage import LineageAnswer, LineageEdge, SqlLineage, to_object
 from govtool.render.drawing import Drawing, dot, mermaid
 from govtool.render.envelope import compact, json_lines
 from govtool.render.rows import answer_csv
-from govtool.render.table import Column, Table, markdown, plain
+from govtool.render.table import Table, TableColumn, markdown, plain
 from govtool.render.text import count
 
 FORMATS = ("table", "plain", "json", "jsonl", "csv", "markdown", "dot", "mermaid")
@@ -29,7 +29,7 @@ def render(form: str, answer: LineageAnswer) -> Table | Iterable[str]:
     return (dot if form == "dot" else mermaid)(drawing(answer.results))
 
 
-def table(results: Sequence[Lineage], coverage: Coverage) -> Table:
+def table(results: Sequence[SqlLineage], coverage: Coverage) -> Table:
     """A row for each column and each source; columns without a source are listed too.
 
     What only may reach a column has the reason in place of the kind: ``ambiguous``, ``star-unresolved`` …
@@ -42,13 +42,13 @@ def table(results: Sequence[Lineage], coverage: Coverage) -> Table:
     edges = sum(len(result.edges) for result in results)
     sizes = f"{count(edges, 'edge')} into {count(len(targets), 'relation')} from {count(len(sources), 'relation')}"
     return Table(
-        columns=(Column("column", style="bold"), Column("from"), Column("kinds", style="dim")),
+        columns=(TableColumn("column", style="bold"), TableColumn("from"), TableColumn("kinds", style="dim")),
         rows=rows,
         summary=f"{sizes} · {sentence(coverage)}",
     )
 
 
-def _rows(result: Lineage) -> Iterator[tuple[str, str, str]]:
+def _rows(result: SqlLineage) -> Iterator[tuple[str, str, str]]:
     by_target: dict[str, list[LineageEdge]] = {}
     for edge in result.all_edges:
         by_target.setdefault(edge.target, []).append(edge)
@@ -63,7 +63,7 @@ def _rows(result: Lineage) -> Iterator[tuple[str, str, str]]:
             yield "" if number else column, edge.source, ", ".join(edge.kinds)
 
 
-def drawing(results: Sequence[Lineage]) -> Drawing:
+def drawing(results: Sequence[SqlLineage]) -> Drawing:
     """Datasets with their columns, and the edges between them."""
     drawn = Drawing()
     for result in results:

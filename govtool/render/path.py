@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 from govtool.answers.path import kinds_of, labels_of
 from govtool.render.answer import closing, heading, places
 from govtool.render.envelope import compact, json_lines
-from govtool.render.table import Column, Table, markdown, plain, to_csv
+from govtool.render.table import Table, TableColumn, markdown, plain, to_csv
 from govtool.render.text import count
 
 if TYPE_CHECKING:
     from govtool.answers.path import PathAnswer
-    from govtool.answers.version import Version
+    from govtool.answers.version import GraphVersion
     from govtool.query.path import PathResult
 
 FORMATS = ("table", "plain", "json", "jsonl", "csv", "markdown")
@@ -48,11 +48,11 @@ def table(answer: PathAnswer) -> Table:
     ]
     return Table(
         columns=(
-            Column("way", justify="right"),
-            Column("from"),
-            Column("to", style="bold"),
-            Column("via"),
-            Column("evidence", style="dim"),
+            TableColumn("way", justify="right"),
+            TableColumn("from"),
+            TableColumn("to", style="bold"),
+            TableColumn("via"),
+            TableColumn("evidence", style="dim"),
         ),
         rows=rows,
         heading=heading(version, f"{result.source} → {result.target}"),
@@ -60,7 +60,7 @@ def table(answer: PathAnswer) -> Table:
     )
 
 
-def _summary(result: PathResult, version: Version) -> str:
+def _summary(result: PathResult, version: GraphVersion) -> str:
     if result.ways:
         more = ", and there are more (--limit)" if result.more else ""
         shortest = count(result.ways[0].length, "hop")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from govtool.answers.rundiff import cause_text, run_change_object
 from govtool.answers.runs import rows_written, run_object
 from govtool.render.envelope import compact, json_lines
-from govtool.render.table import Column, Table, markdown, plain, to_csv
+from govtool.render.table import Table, TableColumn, markdown, plain, to_csv
 from govtool.render.text import count, when
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from govtool.answers.runs import ProvenanceAnswer, RunAnswer, RunsAnswer
     from govtool.model.run import Run, RunInput, RunOutput
     from govtool.query.rundiff import RunDifference
-    from govtool.query.runs import Reading, Version
+    from govtool.query.runs import RunInputVersion, WrittenVersion
 
 FORMATS = ("table", "plain", "json", "jsonl", "csv", "markdown")
 
@@ -51,13 +51,13 @@ def render_runs(form: str, answer: RunsAnswer) -> Table | Iterable[str]:
     ]
     table = Table(
         columns=(
-            Column("status"),
-            Column("started"),
-            Column("took", justify="right"),
-            Column("job", style="bold"),
-            Column("run", style="yellow"),
-            Column("wrote"),
-            Column("rows", justify="right"),
+            TableColumn("status"),
+            TableColumn("started"),
+            TableColumn("took", justify="right"),
+            TableColumn("job", style="bold"),
+            TableColumn("run", style="yellow"),
+            TableColumn("wrote"),
+            TableColumn("rows", justify="right"),
         ),
         rows=rows,
         summary=_tally(runs) + (f" · {answer.truncated:,} not shown (--all)" if answer.truncated else ""),
@@ -82,8 +82,8 @@ def _csv_row(run: Run) -> tuple[str, ...]:
 def _tally(runs: Sequence[Run]) -> str:
     jobs = len({run.job for run in runs})
     lost = sum(len(run.breaks) for run in runs)
-    said = [f"{count(len(runs), 'run')} of {count(jobs, 'job')}"] if runs else ["no run"]
-    return " · ".join(said + ([f"lineage was lost in {count(lost, 'place')}"] if lost else []))
+    parts = [f"{count(len(runs), 'run')} of {count(jobs, 'job')}"] if runs else ["no run"]
+    return " · ".join(parts + ([f"lineage was lost in {count(lost, 'place')}"] if lost else []))
 
 
 def _rows(run: Run) -> str:
@@ -119,7 +119,7 @@ def render_run(form: str, answer: RunAnswer) -> Table | Iterable[str]:
     if form == "csv":
         return to_csv(("what", "name", "value"), rows)
     table = Table(
-        columns=(Column("what", style="dim"), Column("name", style="bold"), Column("value")),
+        columns=(TableColumn("what", style="dim"), TableColumn("name", style="bold"), TableColumn("value")),
         rows=rows,
         heading=f"{run.job} · {run.id}",
         summary=_run_sentence(run),
@@ -127,7 +127,9 @@ def render_run(form: str, answer: RunAnswer) -> Table | Iterable[str]:
     return table if form == "table" else (plain if form == "plain" else markdown)(table)
 
 
-def _run_rows(run: Run, readings: Sequence[Reading], names: Mapping[Version, str]) -> list[tuple[str, str, str]]:
+def _run_rows(
+    run: Run, readings: Sequence[RunInputVersion], names: Mapping[WrittenVersion, str]
+) -> list[tuple[str, str, str]]:
     facts = (
         ("application", run.application), ("user", run.user), ("started", run.started), ("ended", run.ended),
         ("host", run.host), ("source", run.source), ("known by", run.how), ("error", run.error),
@@ -144,24 +146,24 @@ def _run_rows(run: Run, readings: Sequence[Reading], names: Mapping[Version, str
     return rows
 
 
-def _read(reading: Reading, names: Mapping[Version, str]) -> str:
+def _read(reading: RunInputVersion, names: Mapping[WrittenVersion, str]) -> str:
     if reading.version is None:
         return "written by no known run"
     return f"{'' if reading.exact else 'by time '}{names[reading.version].rpartition('@')[2]}"
 
 
 def _figures(side: RunInput | RunOutput, first: str) -> str:
-    said = [first] if first else []
+    parts = [first] if first else []
     if side.rows is not None:
-        said.append(count(side.rows, "row"))
+        parts.append(count(side.rows, "row"))
     if side.files is not None:
-        said.append(count(side.files, "file"))
+        parts.append(count(side.files, "file"))
     if side.bytes is not None:
-        said.append(f"{side.bytes:,} bytes")
+        parts.append(f"{side.bytes:,} bytes")
     if side.identity is not None:
         version = "" if side.identity.version is None else f" version {side.identity.version}"
-        said.append(f"{side.identity.kind}{version} {side.identity.short}")
-    return ", ".join(said)
+        parts.append(f"{side.identity.kind}{version} {side.identity.short}")
+    return ", ".join(parts)
 
 
 def _run_sentence(run: Run) -> str:
@@ -187,12 +189,12 @@ def render_version(form: str, answer: ProvenanceAnswer) -> Table | Iterable[str]
         return to_csv(answer.fields, rows)
     table = Table(
         columns=(
-            Column("hops", justify="right"),
-            Column("version", style="bold"),
-            Column("job"),
-            Column("run", style="yellow"),
-            Column("status"),
-            Column("time"),
+            TableColumn("hops", justify="right"),
+            TableColumn("version", style="bold"),
+            TableColumn("job"),
+            TableColumn("run", style="yellow"),
+            TableColumn("status"),
+            TableColumn("time"),
         ),
         rows=rows,
         heading=answer.name,
@@ -237,7 +239,7 @@ def render_run_diff(form: str, answer: RunDiffAnswer) -> Table | Iterable[str]:
     if form == "csv":
         return to_csv(answer.fields, rows)
     table = Table(
-        columns=tuple(Column(title, style="bold" if title == "name" else "") for title in answer.fields),
+        columns=tuple(TableColumn(title, style="bold" if title == "name" else "") for title in answer.fields),
         rows=rows,
         heading=f"{result.first.id} → {result.second.id}",
         summary=_difference_sentence(result),
@@ -246,10 +248,10 @@ def render_run_diff(form: str, answer: RunDiffAnswer) -> Table | Iterable[str]:
 
 
 def _difference_sentence(result: RunDifference) -> str:
-    said = [count(len(result.changes), "difference") if result.changes else "no difference"]
+    parts = [count(len(result.changes), "difference") if result.changes else "no difference"]
     if result.first.job != result.second.job:
-        said.append("the runs are of different jobs")
-    if result.untold:
-        aspects = list(dict.fromkeys(u.aspect for u in result.untold))
-        said.append(f"cannot be compared: {', '.join(aspects)} (not told by a run)")
-    return " · ".join(said)
+        parts.append("the runs are of different jobs")
+    if result.not_comparable:
+        aspects = list(dict.fromkeys(u.aspect for u in result.not_comparable))
+        parts.append(f"cannot be compared: {', '.join(aspects)} (not told by a run)")
+    return " · ".join(parts)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from govtool.render.answer import already, closing, heading, places, tally, way
 from govtool.render.envelope import compact, json_lines
-from govtool.render.table import Column, Table, markdown, plain, to_csv
+from govtool.render.table import Table, TableColumn, markdown, plain, to_csv
 from govtool.render.text import count
 
 if TYPE_CHECKING:
@@ -74,9 +74,9 @@ def _table(answer: WhatIfAnswer) -> Table:
         f" and {len(result.subjects) - 3} more" if len(result.subjects) > 3 else ""
     )
     action = result.action + (f" to {result.to}" if result.to else "")
-    told = tally({_NOUNS[verdict]: number for verdict, number in result.counts.items()}) or "nothing is affected"
+    text = tally({_NOUNS[verdict]: number for verdict, number in result.counts.items()}) or "nothing is affected"
     idle = already(result.unchanged, result.to or "")
-    parts = [idle, told, f"{count(len(result.datasets), 'dataset')}, {count(len(result.jobs), 'file')}"]
+    parts = [idle, text, f"{count(len(result.datasets), 'dataset')}, {count(len(result.jobs), 'file')}"]
     if left:
         parts.append(f"{count(left, 'more entry', 'more entries')} (--all)")
     sentences = [closing(version, *parts)]
@@ -92,12 +92,12 @@ def _table(answer: WhatIfAnswer) -> Table:
         )
     return Table(
         columns=(
-            Column("verdict"),
-            Column("column", style="bold"),
-            Column("hops", justify="right"),
-            Column("via"),
-            Column("cause"),
-            Column("evidence", style="dim"),
+            TableColumn("verdict"),
+            TableColumn("column", style="bold"),
+            TableColumn("hops", justify="right"),
+            TableColumn("via"),
+            TableColumn("cause"),
+            TableColumn("evidence", style="dim"),
         ),
         rows=[
             (a.verdict, name, str(a.hops) if a.hops else "", way(a.via), a.cause, places(a.evidence))

@@ -293,7 +293,7 @@ def as_json(answer: object) -> Any:
 @pytest.mark.parametrize("page", PAGES)
 def test_both_faces_give_one_answer(page, on_the_command_line):
     names: dict[str, Any] = {}
-    asked = {"console": 0, "python": 0}
+    requested = {"console": 0, "python": 0}
     for block in blocks(page):
         place = f"{page}:{block.line}"
         if block.language == "console":
@@ -303,16 +303,16 @@ def test_both_faces_give_one_answer(page, on_the_command_line):
                     continue
                 question = asked_on_the_command_line(shlex.split(text), command)
                 assert on_the_command_line(question) == as_json(ask_in_python(question)), f"{place}: {text}"
-                asked["console"] += 1
+                requested["console"] += 1
         elif not reason_not_to_run(page, block.text):
             exec(compile(block.text, place, "exec"), names)
             for call in calls(block, names):
                 shown = on_the_command_line(asked_in_python(call, names))
                 assert agree(shown, outcome(call, names)), f"{place}: {ast.unparse(call)}"
-                asked["python"] += 1
+                requested["python"] += 1
     fewest = FEWEST.get(page, (0, 0))
-    assert asked["console"] >= fewest[0]
-    assert asked["python"] >= fewest[1]
+    assert requested["console"] >= fewest[0]
+    assert requested["python"] >= fewest[1]
 
 
 def test_what_cannot_run_is_still_there_and_gets_less():

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from govtool.answers.coverage import Coverage
-from govtool.answers.lineage import Lineage, LineageAnswer, LineageEdge
+from govtool.answers.lineage import LineageAnswer, LineageEdge, SqlLineage
 from govtool.app.sql import SourceText
 from govtool.render.lineage import FORMATS, render
 from govtool.render.table import Table
 
-RESULT = Lineage(
+RESULT = SqlLineage(
     id="a.sql",
     edges=(LineageEdge("t.a", "v.x", ("identity", "conditional")), LineageEdge('t."b ""q"""', "v.x", ("window",))),
     referenced=(LineageEdge("t.d", "v.*", ("filter",)),),
@@ -22,7 +22,7 @@ RESULT = Lineage(
 )
 
 
-def answer(result: Lineage) -> LineageAnswer:
+def answer(result: SqlLineage) -> LineageAnswer:
     return LineageAnswer((result,), Coverage(statements=2, understood=2), (), SourceText(Path()))
 
 
@@ -84,7 +84,9 @@ def test_dot_is_quoted():
 
 @pytest.mark.parametrize("form", FORMATS)
 def test_every_format_takes_hostile_names(form):
-    hostile = Lineage(id="\x1b[2J", edges=(LineageEdge('"\x1b[31m".a', "v.\u202ex", ("identity",)),), columns={"v": ()})
+    hostile = SqlLineage(
+        id="\x1b[2J", edges=(LineageEdge('"\x1b[31m".a', "v.\u202ex", ("identity",)),), columns={"v": ()}
+    )
     made = render(form, answer(hostile))
     if not isinstance(made, Table):
         text = "\n".join(made)

@@ -36,7 +36,7 @@ class Data:
     """As much of Spark's entry of an execution as is asked for."""
 
     def __init__(self, number, root, query=None, metrics="", text="", details="main"):
-        self.number, self.root, self.query, self.listed, self.text, self.told = (
+        self.number, self.root, self.query, self.listed, self.text, self.reported = (
             number,
             root,
             query,
@@ -52,7 +52,7 @@ class Data:
         return self.root
 
     def details(self):
-        return self.told
+        return self.reported
 
     def queryId(self):
         if self.query is None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from govtool.capture.spark.eventlog.lines import Line
-from govtool.capture.spark.eventlog.metrics import Registered, Values, register
+from govtool.capture.spark.eventlog.metrics import MetricValues, Registered, register
 from govtool.capture.spark.redact import first_line
 from govtool.model import Diagnostic
 
@@ -78,7 +78,7 @@ class Application:
     added: tuple[str, ...] = ()
     """Jars and packages that the user added."""
     script: str = ""
-    values: Values = field(default_factory=Values)
+    values: MetricValues = field(default_factory=MetricValues)
     notes: list[Diagnostic] = field(default_factory=list)
     events: int = 0
     _open: dict[int, dict[int, Execution]] = field(default_factory=dict)
@@ -116,7 +116,7 @@ class Application:
             case "SparkListenerSQLExecutionStart":
                 self._started(event, line, part)
             case "SparkListenerSQLExecutionEnd":
-                self._ended(_integer(event.get("executionId")), _integer(event.get("time")), _said(event))
+                self._ended(_integer(event.get("executionId")), _integer(event.get("time")), _failure_message(event))
             case "SparkListenerDriverAccumUpdates":
                 for update in _list(event.get("accumUpdates")):
                     if (
@@ -181,8 +181,8 @@ class Application:
         self._open.setdefault(root, {})[number] = execution
         self._roots[number] = root
         if not self.script:
-            said = _SCRIPT_AT.search(execution.description)
-            self.script = said[1].rsplit("/", 1)[-1] if said is not None else ""
+            place = _SCRIPT_AT.search(execution.description)
+            self.script = place[1].rsplit("/", 1)[-1] if place is not None else ""
         if number in self._ends:
             self._ended(number, *self._ends.pop(number))
 
@@ -303,7 +303,7 @@ def script_of(command: str) -> str:
     return main or script.rsplit("/", 1)[-1]
 
 
-def _said(event: dict[str, Any]) -> str | None:
+def _failure_message(event: dict[str, Any]) -> str | None:
     error = event.get("errorMessage")
     return str(error) if error else None
 

@@ -24,7 +24,7 @@ from govtool.capture.spark.identity import column_path, joined, output_paths
 from govtool.capture.spark.plantext.read import PlanText, read_plan
 from govtool.capture.spark.plantext.scans import Names
 from govtool.capture.spark.plantext.tree import PlanTextError
-from govtool.capture.spark.plantext.writes import Write
+from govtool.capture.spark.plantext.writes import PlanWrite
 from govtool.model import Derivation, Diagnostic, EdgeKind, Statement
 from govtool.model.run import RunOutput
 
@@ -35,13 +35,13 @@ _INFERENCE = re.compile(r"DataFrameReader\.|DataStreamReader\.|FileStreamSource|
 _BATCH = re.compile(r"\brunId = [0-9a-f-]{36}")
 _FOREACH = Diagnostic("break.foreach-batch", "warning", "foreachBatch: what a batch was made of is not in the plan")
 _SINK = Diagnostic("break.streaming-sink", "warning", "where a streaming query writes to is not in its plan")
-_UNTOLD = Diagnostic("break.source", "warning", "none of the executions tells what the command writes")
+_NO_TARGET = Diagnostic("break.source", "warning", "none of the executions tells what the command writes")
 _LATER = frozenset({"break.source", "break.operator", "unresolved"})
 """What another execution of the same action may tell."""
 
 
 @dataclass(slots=True)
-class Interpreter:
+class EventLogInterpreter:
     """Reads the plans of one application's executions, one action after the other."""
 
     application: Application
@@ -121,10 +121,10 @@ class Interpreter:
         self,
         root: Execution,
         group: list[Execution],
-        write: Write,
+        write: PlanWrite,
         written: list[Execution],
         read: Mapping[int, PlanText | PlanTextError],
-    ) -> tuple[Execution, Write]:
+    ) -> tuple[Execution, PlanWrite]:
         """The execution that does what a command says, and the write with what both tell of its target."""
         for execution in written:
             plan = read[execution.id]
@@ -159,8 +159,8 @@ class Interpreter:
         return self._query_of(root, group, write, read)
 
     def _query_of(
-        self, root: Execution, group: list[Execution], write: Write, read: Mapping[int, PlanText | PlanTextError]
-    ) -> tuple[Execution, Write]:
+        self, root: Execution, group: list[Execution], write: PlanWrite, read: Mapping[int, PlanText | PlanTextError]
+    ) -> tuple[Execution, PlanWrite]:
         """Where a connector computes what is written as a query of its own, and the write with that query's columns.
 
         It is the query that gives the expected columns: by their ids, in whatever order (a connector that goes by name
@@ -192,7 +192,7 @@ class Interpreter:
         root: Execution,
         group: list[Execution],
         read: Mapping[int, PlanText | PlanTextError],
-        done: tuple[Execution, Write] | None,
+        done: tuple[Execution, PlanWrite] | None,
         suffix: str = "",
     ) -> Executed:
         execution, write = done if done is not None else (root, None)
@@ -207,7 +207,7 @@ class Interpreter:
             if write is None and plan.flow.columns:
                 notes.append(_SINK)
         if write is not None and write.expects and not plan.flow.columns and run.status == "complete":
-            notes.append(_UNTOLD)
+            notes.append(_NO_TARGET)
         reads = [dataset for dataset in plan.flow.reads if not is_internal(dataset)]
         ignored = write is None and not plan.unplaced and (plan.command or not reads or _is_inference(root))
         if plan.uncertain:
@@ -233,7 +233,7 @@ class Interpreter:
             made = attempted(made, run.status)
         figures, columns = scanned(
             self.application,
-            [(each, told) for each in group if isinstance(told := read[each.id], PlanText)],
+            [(each, plan_text) for each in group if isinstance(plan_text := read[each.id], PlanText)],
             case_sensitive=self.names.case_sensitive,
         )
         run = replace(
@@ -267,15 +267,15 @@ class Interpreter:
         return Executed(run, place.id, made, outcome, places)
 
     def _derivation(
-        self, write: Write, plan: PlanText, root: Execution, target: str, notes: list[Diagnostic]
+        self, write: PlanWrite, plan: PlanText, root: Execution, target: str, notes: list[Diagnostic]
     ) -> Derivation:
         columns: list[str] | None = None
         names = [column.name for column in plan.flow.columns]
         if write.columns is not None:
-            told = [column_path(name, case_sensitive=self.names.case_sensitive) for name in write.columns]
+            paths = [column_path(name, case_sensitive=self.names.case_sensitive) for name in write.columns]
             # Names that the text leaves out are those of what is written.
             columns = (
-                told if len(told) >= len(names) or not write.hidden else [*told, *output_paths(names[len(told) :])]
+                paths if len(paths) >= len(names) or not write.hidden else [*paths, *output_paths(names[len(paths) :])]
             )
         statement = self._statement(write.kind, plan, root)
         made = derivation_of(

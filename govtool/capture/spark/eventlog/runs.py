@@ -12,10 +12,10 @@ from govtool.capture.spark.eventlog.scanned import columns_of, largest, register
 from govtool.capture.spark.executed import PLAN_TEXT, moment
 from govtool.capture.spark.identity import column_path
 from govtool.capture.spark.plantext.read import PlanText
-from govtool.capture.spark.plantext.writes import Write
+from govtool.capture.spark.plantext.writes import PlanWrite
 from govtool.capture.spark.redact import clean_config
-from govtool.model.record import Identity
 from govtool.model.run import Run, RunInput, RunOutput
+from govtool.model.version import ContentIdentity
 
 _INTERNAL = re.compile(r"/_delta_log(?:/|\Z)|/_spark_metadata(?:/|\Z)|/metadata/[^/]*\.avro\Z")
 
@@ -116,14 +116,14 @@ def scanned(
 
 
 def inputs_of(
-    plan: PlanText, write: Write | None, figures: Mapping[str, Figures], columns: Columns
+    plan: PlanText, write: PlanWrite | None, figures: Mapping[str, Figures], columns: Columns
 ) -> tuple[RunInput, ...]:
     """What was read, in order of its name."""
     return tuple(sorted(_inputs(plan, write, figures, columns), key=lambda item: item.dataset))
 
 
 def _inputs(
-    plan: PlanText, write: Write | None, figures: Mapping[str, Figures], columns: Columns
+    plan: PlanText, write: PlanWrite | None, figures: Mapping[str, Figures], columns: Columns
 ) -> Iterator[RunInput]:
     reads = list(plan.flow.reads)
     if write is not None and write.kind in ("update", "delete", "merge"):
@@ -141,13 +141,13 @@ def _inputs(
             read.rows,
             read.bytes,
             read.files,
-            Identity("delta", version, "", 0, 0) if version is not None else None,
+            ContentIdentity("delta", version, "", 0, 0) if version is not None else None,
             tuple((path, type_ or "") for path, type_ in sorted(columns.get(dataset, {}).items())),
         )
 
 
 def outputs_of(
-    application: Application, execution: Execution, plan: PlanText, write: Write | None
+    application: Application, execution: Execution, plan: PlanText, write: PlanWrite | None
 ) -> tuple[RunOutput, ...]:
     """What an execution wrote."""
     if write is None:

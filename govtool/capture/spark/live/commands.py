@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from govtool.capture.spark.analyzed.places import place_of
+from govtool.capture.spark.analyzed.place_names import place_of
 from govtool.capture.spark.analyzed.read import Analyzed
-from govtool.capture.spark.identity import Place
+from govtool.capture.spark.identity import DatasetPlace
 
 SAVE_MODES = {
     "overwrite": ("overwrite", "replace"),
@@ -53,10 +53,10 @@ _TEMPORARY = frozenset({"LocalTempView", "GlobalTempView"})
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WrittenDataset:
     """A dataset that a command writes."""
 
-    place: Place
+    place: DatasetPlace
     kind: str
     """As in `Statement`."""
     save_mode: str
@@ -69,7 +69,7 @@ class Written:
     """How many parts of the table's name the command says: one without a database means that of the session."""
 
 
-def written_by(record: Mapping[str, Any], plan: Analyzed) -> Written | None:
+def written_by(record: Mapping[str, Any], plan: Analyzed) -> WrittenDataset | None:
     """What a record's command writes; None if it writes no data, or a view of the session.
 
     Args:
@@ -81,7 +81,7 @@ def written_by(record: Mapping[str, Any], plan: Analyzed) -> Written | None:
     if plan.kind:
         place = plan.target or (place_of(facts) if isinstance(facts, Mapping) else None)
         mode = "delete" if plan.kind == "delete" else "update"
-        return Written(place, plan.kind, plan.kind, mode, None) if place is not None else None
+        return WrittenDataset(place, plan.kind, plan.kind, mode, None) if place is not None else None
     kind = "insert" if isinstance(facts, Mapping) and facts.get("stream") else _KINDS.get(command)
     if kind is None or not isinstance(facts, Mapping) or facts.get("kind") in _TEMPORARY:
         return None
@@ -89,10 +89,10 @@ def written_by(record: Mapping[str, Any], plan: Analyzed) -> Written | None:
     if place is None:
         return None
     if kind == "create_view":
-        place = Place(place.name, "view", place.aliases)
+        place = DatasetPlace(place.name, "view", place.aliases)
     save, mode = _V2_MODES.get(command) or SAVE_MODES.get(str(facts.get("mode", "")).lower(), ("", "append"))
     if mode == "replace" and (facts.get("static") or facts.get("dynamic") or facts.get("condition")):
         mode = "append"  # some partitions of it
     names = facts.get("columns")
     columns = tuple(str(name) for name in names) if isinstance(names, list) and names else None
-    return Written(place, kind, save, mode, columns, len(facts.get("table") or ()))
+    return WrittenDataset(place, kind, save, mode, columns, len(facts.get("table") or ()))

@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from govtool.capture.spark import plan as p
-from govtool.capture.spark.analyzed.places import place_of
+from govtool.capture.spark.analyzed.place_names import place_of
 from govtool.capture.spark.analyzed.read import Analyzed, read_plan
 from govtool.capture.spark.definitions import Defined, definition
-from govtool.capture.spark.dependencies import Flow
+from govtool.capture.spark.dependencies import PlanDependencies
 from govtool.capture.spark.drawn import drawn
 from govtool.capture.spark.executed import (
     MAX_TEXT,
@@ -28,11 +28,11 @@ from govtool.capture.spark.executed import (
     outcome_of,
 )
 from govtool.capture.spark.flow import derivation, flow_of
-from govtool.capture.spark.identity import Place, column_path, joined
+from govtool.capture.spark.identity import DatasetPlace, column_path, joined
 from govtool.capture.spark.live.actions import actions
-from govtool.capture.spark.live.commands import SAVE_MODES, Written, written_by
+from govtool.capture.spark.live.commands import SAVE_MODES, WrittenDataset, written_by
 from govtool.capture.spark.live.definitions import defined_by
-from govtool.capture.spark.live.runs import Runs, inputs_of, outputs_of, script_name
+from govtool.capture.spark.live.runs import LiveRuns, inputs_of, outputs_of, script_name
 from govtool.capture.spark.live.spool import Line, Process
 from govtool.capture.spark.plantext.read import read_plan as read_plan_text
 from govtool.capture.spark.plantext.scans import Names
@@ -54,13 +54,13 @@ class _Read:
 
     line: Line
     plan: Analyzed | None
-    flow: Flow
-    written: Written | None
+    flow: PlanDependencies
+    written: WrittenDataset | None
     problem: str = ""
 
 
 @dataclass(slots=True)
-class Interpreter:
+class LiveInterpreter:
     """Reads what one process wrote down."""
 
     process: Process
@@ -69,12 +69,12 @@ class Interpreter:
     """See through views of the catalog."""
     commit: str = ""
     """The state of the script's repository: a commit, ``+`` behind it if there were changes."""
-    _runs: Runs = field(init=False)
+    _runs: LiveRuns = field(init=False)
     _streams: dict[int, p.Node] = field(default_factory=dict)
     _driver: set[int] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        self._runs = Runs(self.process, self.commit)
+        self._runs = LiveRuns(self.process, self.commit)
 
     def actions(self) -> Iterator[Executed]:
         """What the executions of the process did, in order."""
@@ -88,12 +88,14 @@ class Interpreter:
 
     def _read(self, line: Line) -> _Read:
         if not isinstance(line.get("plan"), list):
-            return _Read(line, None, Flow(), None, str(line.get("break") or "plan-unreadable"))
+            return _Read(line, None, PlanDependencies(), None, str(line.get("break") or "plan-unreadable"))
         try:
             plan = read_plan(line, streams=self._streams, driver=frozenset(self._driver))
             return _Read(line, plan, flow_of(plan.root, expand_views=self.expand_views), written_by(line, plan))
         except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError) as error:
-            return _Read(line, None, Flow(), None, f"plan-unreadable: {type(error).__name__}: {error}"[:200])
+            return _Read(
+                line, None, PlanDependencies(), None, f"plan-unreadable: {type(error).__name__}: {error}"[:200]
+            )
 
     def _notes(self) -> None:
         """Data of the driver, and batches of streams: what their columns are."""
@@ -125,7 +127,7 @@ class Interpreter:
         for each in writers:  # an action inside of another: an expression that runs queries, a procedure
             yield self._action(each, [each], each.written)
 
-    def _joined(self, root: _Read, writers: list[_Read]) -> Written | None:
+    def _joined(self, root: _Read, writers: list[_Read]) -> WrittenDataset | None:
         """What is written, by all that tell it: the outermost has the name, the innermost the place."""
         written = root.written or (writers[-1].written if writers else None)
         if written is None:
@@ -144,7 +146,7 @@ class Interpreter:
             columns = columns or inner.columns
         return replace(written, place=replace(written.place, aliases=tuple(aliases)), columns=columns)
 
-    def _action(self, root: _Read, group: list[_Read], written: Written | None) -> Executed:
+    def _action(self, root: _Read, group: list[_Read], written: WrittenDataset | None) -> Executed:
         if root.plan is not None and (root.flow.columns or root.plan.kind):
             main = root
         else:
@@ -159,9 +161,9 @@ class Interpreter:
             return self._unread(root, run_id, status)
         normal = drawn(main.plan.root)
         flow = main.flow
-        asked = root.plan is not None and not root.plan.command and bool(flow.reads) and not line.get("inference")
-        asked = asked and not all(_TABLE_LOG.search(read) for read in flow.reads)
-        ignored = written is None and not asked
+        is_query = root.plan is not None and not root.plan.command and bool(flow.reads) and not line.get("inference")
+        is_query = is_query and not all(_TABLE_LOG.search(read) for read in flow.reads)
+        ignored = written is None and not is_query
         places = {place.id: place for each in group if each.plan is not None for place in each.plan.places}
         made: Derivation | None = None
         target = ""
@@ -178,7 +180,7 @@ class Interpreter:
             self._derivation(
                 view,
                 name,
-                Written(places[name], "create_view", "", "replace", None),
+                WrittenDataset(places[name], "create_view", "", "replace", None),
                 self._statement("create_view", f"view {name}", line, run_id),
             )
             for name, view in flow.views
@@ -225,7 +227,7 @@ class Interpreter:
         try:
             text = read_plan_text(str(line.get("text") or ""), Names(case_sensitive=False))
         except PlanTextError as error:
-            unread = _Read(line, None, Flow(), None, f"{line.get('break') or 'plan-unreadable'}: {error}")
+            unread = _Read(line, None, PlanDependencies(), None, f"{line.get('break') or 'plan-unreadable'}: {error}")
             executed = self._unread(unread, run_id, status)
             return replace(executed, run=replace(executed.run, how=PLAN_TEXT))
         place = place_of(facts) if isinstance(facts, Mapping) else None
@@ -240,7 +242,7 @@ class Interpreter:
         target = place.id
         normal = f"{kind} {save} {target}\n{text.normal}"
         statement = self._statement(kind, normal, line, run_id)._replace(how=PLAN_TEXT)
-        written = Written(place, kind, save, mode, names)
+        written = WrittenDataset(place, kind, save, mode, names)
         made = self._derivation(text.flow, target, written, statement)
         if status != "complete":
             made = attempted(made, status)
@@ -257,7 +259,9 @@ class Interpreter:
         )
         return Executed(replace(run, how=PLAN_TEXT), target, made, made.status, places)
 
-    def _derivation(self, flow: Flow, target: str, written: Written, statement: Statement) -> Derivation:
+    def _derivation(
+        self, flow: PlanDependencies, target: str, written: WrittenDataset, statement: Statement
+    ) -> Derivation:
         columns = None if written.columns is None else [column_path(name) for name in written.columns]
         return derivation(
             flow,
@@ -293,5 +297,5 @@ class Interpreter:
         )
 
 
-def _last(place: Place) -> str:
+def _last(place: DatasetPlace) -> str:
     return "." + place.name.name.rpartition(".")[2]

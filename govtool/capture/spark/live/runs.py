@@ -6,24 +6,24 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from govtool.capture.spark.analyzed.places import common_path, place_of
-from govtool.capture.spark.dependencies import Flow
+from govtool.capture.spark.analyzed.place_names import common_path, place_of
+from govtool.capture.spark.dependencies import PlanDependencies
 from govtool.capture.spark.executed import PLAN, moment
 from govtool.capture.spark.flow import paths_of
-from govtool.capture.spark.identity import Place, column_path, path_name, table_name
-from govtool.capture.spark.live.commands import Written
+from govtool.capture.spark.identity import DatasetPlace, column_path, path_name, table_name
+from govtool.capture.spark.live.commands import WrittenDataset
 from govtool.capture.spark.live.spool import Line, Process
 from govtool.capture.spark.redact import clean_config, first_line
 from govtool.model import Diagnostic
-from govtool.model.record import Identity
 from govtool.model.run import Run, RunInput, RunOutput, Software
+from govtool.model.version import ContentIdentity
 
 _VERSIONED = ("delta", "iceberg")
 """Formats that number the states of a table."""
 
 
 @dataclass(frozen=True, slots=True)
-class Runs:
+class LiveRuns:
     """The runs of one process."""
 
     process: Process
@@ -114,10 +114,10 @@ def script_name(process: Process) -> str:
 
 
 def inputs_of(
-    flow: Flow,
+    flow: PlanDependencies,
     lines: Sequence[Line],
     columns: Mapping[str, Iterable[tuple[str, str]]],
-    places: Mapping[str, Place],
+    places: Mapping[str, DatasetPlace],
 ) -> tuple[RunInput, ...]:
     """What an action read, in order of its name.
 
@@ -160,7 +160,7 @@ def inputs_of(
     return tuple(found)
 
 
-def outputs_of(written: Written | None, flow: Flow, lines: Iterable[Line]) -> tuple[RunOutput, ...]:
+def outputs_of(written: WrittenDataset | None, flow: PlanDependencies, lines: Iterable[Line]) -> tuple[RunOutput, ...]:
     """What an action wrote."""
     if written is None:
         return ()
@@ -185,14 +185,14 @@ def _scan_names(scan: Mapping[str, Any]) -> Iterable[str]:
         yield path_name(str(scan["name"]).rpartition(" ")[2]).id
 
 
-def _versions(line: Line) -> dict[str, Identity]:
+def _versions(line: Line) -> dict[str, ContentIdentity]:
     """Versions of Delta and Iceberg tables that were read."""
     found = {}
-    for told in (line.get("leaves") or {}).values():
-        facts = told if isinstance(told, Mapping) else {}
+    for leaf in (line.get("leaves") or {}).values():
+        facts = leaf if isinstance(leaf, Mapping) else {}
         version = str(facts.get("version") or "")
         place = place_of(facts) if version else None
         kind = next((kind for kind in _VERSIONED if kind in str(facts.get("relation", "")).lower()), None)
         if place is not None and kind is not None and version.lstrip("-").isdigit():
-            found[place.id] = Identity(kind, int(version), "", 0, 0)
+            found[place.id] = ContentIdentity(kind, int(version), "", 0, 0)
     return found

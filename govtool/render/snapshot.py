@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from govtool.render.envelope import compact, json_lines
-from govtool.render.table import Column, Table, markdown, plain, to_csv
+from govtool.render.table import Table, TableColumn, markdown, plain, to_csv
 from govtool.render.text import count, short
 
 if TYPE_CHECKING:
     from govtool.answers.verify import VerifyAnswer
-    from govtool.model.record import Identity, Record
+    from govtool.model.version import ContentIdentity, DatasetVersion
     from govtool.store import CommitResult
 
 FORMATS = ("table", "plain", "json", "jsonl", "csv", "markdown")
@@ -24,11 +24,11 @@ _SENTENCES = {
 }
 
 
-def record_sentence(result: CommitResult, record: Record) -> str:
+def snapshot_sentence(result: CommitResult, version: DatasetVersion) -> str:
     """One sentence on what was recorded."""
     commit = result.commit
     what = f"commit {commit.seq} ({short(commit.id)})" if result.created else f"recorded already, commit {commit.seq}"
-    return f"{record.dataset}: {what} · {_identity(record.identity)} · run {record.run}"
+    return f"{version.dataset}: {what} · {_identity(version.identity)} · run {version.run}"
 
 
 def render_verified(form: str, answer: VerifyAnswer) -> Table | Iterable[str]:
@@ -41,15 +41,17 @@ def render_verified(form: str, answer: VerifyAnswer) -> Table | Iterable[str]:
         ("dataset", answer.dataset),
         ("state", answer.state),
         ("found", _identity(answer.found) if answer.found else "nothing"),
-        ("recorded", _identity(answer.record.identity) if answer.record else "nothing"),
-        ("run", answer.record.run if answer.record else ""),
+        ("recorded", _identity(answer.recorded.identity) if answer.recorded else "nothing"),
+        ("run", answer.recorded.run if answer.recorded else ""),
     ]
     if form == "csv":
         return to_csv(("name", "value"), rows)
-    table = Table(columns=(Column("name", style="dim"), Column("value")), rows=rows, summary=_SENTENCES[answer.state])
+    table = Table(
+        columns=(TableColumn("name", style="dim"), TableColumn("value")), rows=rows, summary=_SENTENCES[answer.state]
+    )
     return table if form == "table" else (plain if form == "plain" else markdown)(table)
 
 
-def _identity(identity: Identity) -> str:
+def _identity(identity: ContentIdentity) -> str:
     what = f"{identity.kind} version {identity.version}" if identity.version is not None else identity.kind
     return f"{what} {identity.digest[:12]}, {count(identity.files, 'file')}, {identity.size:,} bytes"
