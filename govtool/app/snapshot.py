@@ -1,4 +1,4 @@
-"""Ties data to its provenance, and checks that they still belong together."""
+"""Snapshots: a dataset's content and its provenance in one commit."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from govtool.app.project import existing_branch
 from govtool.errors import StoreError, UsageError
 from govtool.model import ROWS, ColumnRef, Derivation, Edge, EdgeKind, Statement
 from govtool.model.version import (
+    VERSION_TABLES,
     VERSIONS,
     Ancestor,
     ContentIdentity,
@@ -45,14 +46,14 @@ def take_snapshot(
     author: str | None = None,
     progress: Progress | None = None,
 ) -> tuple[CommitResult, DatasetVersion]:
-    """Commit what a dataset contains together with the run and the data that it was made of.
+    """Commit a dataset's content as a version, together with the run and the data that it was made of.
 
     Args:
         store: The store.
         place: A file, a folder, or ``s3://…``.
         run: What made it.
         name: The dataset's name in the graph; by default that of its place.
-        made_of: Places of data that it was made of. What was not recorded as it is now is kept as unknown.
+        made_of: Places of data that it was made of. Data without a snapshot of its present content is kept as unknown.
         branch: Where to commit.
         message: What the log says.
         author: By default the user.
@@ -70,13 +71,16 @@ def take_snapshot(
     dataset = dataset_name(place, name)
     identity = read_identity(place, progress)
     if identity is None:
-        raise UsageError(f"there is no data in {place}", code="usage.no-data", hint="record it after it was written")
+        raise UsageError(
+            f"there is no data in {place}", code="usage.no-data", hint="take the snapshot after the data was written"
+        )
     ancestors = tuple(sorted((_ancestor(store, target, each) for each in made_of), key=lambda a: a.dataset))
     version = DatasetVersion(dataset, identity, run, ancestors)
-    source = f"record:{dataset}"
+    live = _live_sources(store, target, dataset)
+    source = live[0] if live else _sources(dataset)[0]
     statement = Statement(
         fingerprint=hashlib.sha256(f"{dataset} {run}".encode()).hexdigest()[:16],
-        kind="record",
+        kind="snapshot",
         dialect="",
         file=split_name(dataset)[-1].strip('"'),
         source=source,
@@ -88,36 +92,55 @@ def take_snapshot(
     data = encode_version(version)
     result = store.commit(
         Changes(
-            (source,), (Fragment(source, VERSIONS, data, 1), Fragment(source, DERIVATIONS, encode([derivation]), 1))
+            (source, *live[1:]),
+            (Fragment(source, VERSIONS, data, 1), Fragment(source, DERIVATIONS, encode([derivation]), 1)),
         ),
-        message=message or f"record {dataset}",
+        message=message or f"snapshot {dataset}",
         author=author or user_name(),
-        batch=f"record:{hashlib.sha256(data).hexdigest()}",
-        summary={"command": "record", "dataset": dataset, "run": run, "digest": identity.digest},
+        batch=f"snapshot:{hashlib.sha256(data).hexdigest()}",
+        summary={"command": "snapshot", "dataset": dataset, "run": run, "digest": identity.digest},
         branch=target,
     )
     return result, version
 
 
 def find_version(store: Reader, commit: Commit, dataset: str) -> DatasetVersion | None:
-    """The live record of a dataset."""
-    for ref in store.fragments(commit):
-        if ref.table == VERSIONS and ref.source == f"record:{dataset}":
-            return decode_version(store.read(ref))
-    return None
+    """The live version of a dataset, as the newest snapshot has it."""
+    names = _sources(dataset)
+    refs = [ref for ref in store.fragments(commit) if ref.table in VERSION_TABLES and ref.source in names]
+    refs.sort(key=lambda ref: names.index(ref.source))
+    return decode_version(store.read(refs[0])) if refs else None
 
 
 def unknown_ancestors(store: Store) -> list[tuple[str, Ancestor]]:
-    """Datasets on any branch that were made of data which nothing recorded, with that data."""
+    """Datasets on any branch that were made of data without a snapshot, with that data."""
     from govtool.store.branches import list_branches
 
     found: dict[tuple[str, Ancestor], None] = {}
     for branch in list_branches(store):
-        refs = [ref for ref in store.fragments(branch.head) if ref.table == VERSIONS]
+        refs = [ref for ref in store.fragments(branch.head) if ref.table in VERSION_TABLES]
         for data in store.read_many(refs):
             version = decode_version(data)
             found.update({(version.dataset, a): None for a in version.ancestors if a.commit is None})
     return sorted(found, key=lambda pair: (pair[0], pair[1].dataset))
+
+
+def _sources(dataset: str) -> tuple[str, str]:
+    """The ingest sources that a version of a dataset may have: that of today, and that of ``govtool record``."""
+    return (f"snapshot:{dataset}", f"record:{dataset}")
+
+
+def _live_sources(store: Store, branch: str, dataset: str) -> list[str]:
+    """The sources of a dataset's versions at the head of a branch.
+
+    A source keeps its name from snapshot to snapshot, so that branches that were forked before and after merge as one
+    source. A merge may bring both names together; the next snapshot retracts all but the first.
+    """
+    head = store.head(branch)
+    if head is None:
+        return []
+    live = {ref.source for ref in store.fragments(head) if ref.table in VERSION_TABLES}
+    return [name for name in _sources(dataset) if name in live]
 
 
 def dataset_name(place: str, name: str | None) -> str:

@@ -1,6 +1,6 @@
 """Whether the data under a path, or of a dataset, is what its provenance describes.
 
-Provenance of content comes from `govtool record` and from runs that say what they left. Where both speak of a dataset,
+Provenance of content comes from `govtool snapshot` and from runs that state what they left. Where both know a dataset,
 the data may be what either says. Read correctness of Muniswamy-Reddy, Macko and Seltzer, "Making a Cloud
 Provenance-Aware" (TaPP 2009).
 """
@@ -53,7 +53,7 @@ def verify_data(
             raise UsageError(
                 f"there is no data in {place}, and nothing was recorded of it",
                 code="usage.no-data",
-                hint="govtool record PATH --run RUN",
+                hint="govtool snapshot PATH --run RUN",
             )
         return VerifyAnswer(store.uri, dataset, UNRECORDED, found, None)
     if found is None:
@@ -63,7 +63,7 @@ def verify_data(
 
 
 def _names(place: str) -> list[str]:
-    """The names that a place may have in the graph: as `record` calls it, and as Spark and OpenLineage do."""
+    """The names that a place may have in the graph: as `snapshot` calls it, and as Spark and OpenLineage do."""
     from govtool.app.dataset_places import path_id
 
     found: list[str] = []
@@ -73,7 +73,7 @@ def _names(place: str) -> list[str]:
 
 
 def _recorded(store: Reader, commit: Commit, names: list[str]) -> list[DatasetVersion]:
-    """What is recorded of a dataset under any of its names: by runs, the newest first, and by `govtool record`."""
+    """What is recorded of a dataset under any of its names: by runs, the newest first, and by `govtool snapshot`."""
     from govtool.app.runs import read_history
 
     history = read_history(store, commit)

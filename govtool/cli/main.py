@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import difflib
+import functools
 import io
 import os
 import sys
@@ -95,7 +96,7 @@ COMMANDS: Mapping[str, _Entry | dict[str, _Entry]] = {
     },
     "runs": _Entry("runs", "What ran, how it ended, what it read and wrote.", _QUESTIONS),
     "diff": _Entry("diff", "What changed between two versions, or why two runs differ.", _QUESTIONS),
-    "record": _Entry("snapshot", "Tie data to its provenance.", _FEED),
+    "snapshot": _Entry("snapshot", "Record a version of a dataset with its provenance.", _FEED),
     "verify": _Entry("verify", "Whether data still is what was recorded.", _QUESTIONS),
     "log": _Entry("log", "The commits of the store, newest first.", _KEEP),
     "show": _Entry("show", "One commit, one run, or what a version of a dataset was made of.", _KEEP),
@@ -138,6 +139,10 @@ _GROUPS = {
 }
 
 
+_RENAMED = {"record": "snapshot"}
+"""Commands by their former names: they run as before, with a notice, and are in no list."""
+
+
 class LazyGroup(TyperGroup):
     """A group that knows its commands by name and imports one only when it is run."""
 
@@ -152,7 +157,7 @@ class LazyGroup(TyperGroup):
         """The command itself, or a light stand-in with its summary while the commands are being listed."""
         entry = self.entries.get(cmd_name)
         if entry is None:
-            return None
+            return self._renamed(cmd_name)
         about = _GROUPS[cmd_name] if isinstance(entry, dict) else entry
         if self._listing:
             return TyperCommand(
@@ -163,9 +168,30 @@ class LazyGroup(TyperGroup):
         module = import_module(f"govtool.cli.{entry.module}")
         return as_command(cmd_name, getattr(module, entry.module))
 
+    def _renamed(self, former: str) -> Any:
+        """The command that once had this name, with a notice; None if there is none in this group."""
+        name = _RENAMED.get(former, "")
+        entry = self.entries.get(name)
+        if entry is None:
+            return None
+        function = getattr(import_module(f"govtool.cli.{entry.module}"), entry.module)
+
+        @functools.wraps(function)
+        def run(ui: Ui, **arguments: Any) -> int | None:
+            ui.note(f"govtool {former} is now govtool {name}")
+            code: int | None = function(ui, **arguments)
+            return code
+
+        return as_command(former, run)
+
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Find the command; an unknown one is an error with the nearest names."""
-        if args[0] in self.entries or ctx.resilient_parsing or args[0].startswith("-"):
+        if (
+            args[0] in self.entries
+            or _RENAMED.get(args[0]) in self.entries
+            or ctx.resilient_parsing
+            or args[0].startswith("-")
+        ):
             return super().resolve_command(ctx, args)
         raise UnknownNameError(
             f"no command {args[0]}",

@@ -1,4 +1,4 @@
-"""``govtool record``: tie data to its provenance."""
+"""``govtool snapshot``: tie data to its provenance."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def snapshot(
     branch: BranchOption = None,
     store: StoreOption = None,
 ) -> None:
-    """Tie data to its provenance: what it contains now, the run that made it and what it was made of, in one commit.
+    """Record a version of a dataset: its content, the run that made it and what it was made of, in one commit.
 
-      govtool record data/orders --run nightly-2026-11-20 --from data/raw
-      govtool record s3://lake/orders --run app-17 --name sales.orders
+      govtool snapshot data/orders --run nightly-2026-11-20 --from data/raw
+      govtool snapshot s3://lake/orders --run app-17 --name sales.orders
 
-    Record what something was made of before it: what nothing recorded as it is now is kept as unknown.
+    Take the snapshots of what it was made of first: an ancestor without a snapshot of its present content is unknown.
     """
     from govtool.app.project import open_store
     from govtool.app.snapshot import take_snapshot

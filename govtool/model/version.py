@@ -1,4 +1,4 @@
-"""Records of data: which content a dataset had when a run made it, tied to its provenance in one commit.
+"""Dataset versions: the content that a dataset had when a run made it, tied to its provenance in one commit.
 
 This is the read correctness of Muniswamy-Reddy, Macko and Seltzer, "Making a Cloud Provenance-Aware" (TaPP 2009): data
 and its provenance can be seen to belong together.
@@ -17,13 +17,16 @@ from typing import Any, NamedTuple
 from govtool.errors import IntegrityError
 from govtool.model.parquet import of_format, read_parquet
 
-VERSIONS = "records"
-"""The store table of records: one fragment a dataset."""
+VERSIONS = "versions"
+"""The store table of dataset versions: one fragment a dataset."""
+VERSION_TABLES = frozenset({VERSIONS, "records"})
+"""Its names: that of today, and the one that stores have from before ``govtool snapshot``; see docs/store.md."""
 CONTENT = frozenset({"listing", "delta", "iceberg"})
-"""Kinds of identities that can be told again from the data."""
+"""Kinds of identities that can be computed again from the data."""
 FORMAT = 1
 """Version of the layout, in the Parquet metadata."""
-_FORMAT_KEY = b"govtool.records"
+_FORMAT_KEY = b"govtool.versions"
+_OLD_FORMAT_KEY = b"govtool.records"
 
 _DELTA = re.compile(r"_delta_log/(\d{20})\.json")
 _ICEBERG = re.compile(r"metadata/(?:v(\d+)|(\d+)-[0-9a-f-]+)(?:\.gz)?\.metadata\.json")
@@ -39,7 +42,7 @@ class DataFile(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ContentIdentity:
-    """What a dataset contains."""
+    """The content of a dataset, without the content."""
 
     kind: str
     """``listing``, ``delta`` or ``iceberg``; ``stated``: what a run says, whatever that is made of."""
@@ -71,7 +74,7 @@ class Ancestor:
 
 @dataclass(frozen=True, slots=True)
 class DatasetVersion:
-    """A dataset's content and the run that made it."""
+    """A version of a dataset: its content and the run that made it."""
 
     dataset: str
     identity: ContentIdentity
@@ -104,7 +107,7 @@ def needed(paths: Iterable[str]) -> list[str]:
 
 @lru_cache(maxsize=1)
 def schema() -> Any:
-    """The Arrow schema of a records table: a row a dataset."""
+    """The Arrow schema of the table: a row a dataset."""
     import pyarrow as pa
 
     text, number = pa.string(), pa.int64()
@@ -115,7 +118,7 @@ def schema() -> Any:
 
 
 def encode_version(version: DatasetVersion) -> bytes:
-    """Write a record as Parquet; equal records give equal bytes."""
+    """Write a version as Parquet; equal versions give equal bytes."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -145,12 +148,15 @@ def decode_version(data: bytes) -> DatasetVersion:
     import pyarrow as pa
 
     try:
-        (body,) = of_format(read_parquet(data), _FORMAT_KEY, FORMAT, "a record has").to_pylist()
+        table = read_parquet(data)
+        for key in (_FORMAT_KEY, _OLD_FORMAT_KEY):
+            table = of_format(table, key, FORMAT, "a dataset version has")
+        (body,) = table.to_pylist()
         identity = ContentIdentity(body["kind"], body["version"], body["digest"], body["files"], body["size"])
         ancestors = tuple(Ancestor(a["dataset"], a["digest"], a["commit"]) for a in body["ancestors"])
         return DatasetVersion(body["dataset"], identity, body["run"], ancestors)
     except (pa.ArrowException, OSError, ValueError, KeyError, TypeError) as error:
-        raise IntegrityError("a fragment is not a record", code="store.corrupt-fragment") from error
+        raise IntegrityError("a fragment is not a dataset version", code="store.corrupt-fragment") from error
 
 
 def _identity(kind: str, version: int | None, files: list[DataFile]) -> ContentIdentity:

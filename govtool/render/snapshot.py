@@ -1,4 +1,4 @@
-"""Records of data, and whether data still is what was recorded."""
+"""Sentences about snapshots, and the outcome of `verify`."""
 
 from __future__ import annotations
 

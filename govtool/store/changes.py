@@ -46,8 +46,7 @@ def fragment_changes(objects: ReadableObjects, old: Commit, new: Commit) -> Frag
         refs = [FragmentRef.of(entry) for source in touched for entry in live.entries(source) if entry.adds]
         sides.append({ref[:5]: ref for ref in refs})  # A fragment is the same in whichever pack it lies.
     removed, added = (
-        tuple(sorted(ref for by_source, ref in one.items() if by_source not in other))
-        for one, other in (sides, sides[::-1])
+        tuple(sorted(ref for key, ref in one.items() if key not in other)) for one, other in (sides, sides[::-1])
     )
     return FragmentChanges(removed, added)
 

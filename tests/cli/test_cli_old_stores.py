@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from govtool.app.spark_source import tables
 from govtool.store import Store
 
 STORES = Path(__file__).parents[2] / "fixtures" / "stores"
@@ -64,18 +65,69 @@ def live_versions(branch: str = "main") -> list[tuple[str, str]]:
     return sorted((ref.source, ref.table) for ref in store.fragments(head) if ref.table in VERSION_TABLES)
 
 
-def test_changed_data_is_recorded_on_top(govtool, old):
+@pytest.mark.parametrize("command", ["snapshot", "record"])
+def test_a_new_snapshot_replaces_the_old_record(govtool, old, command):
+    source = 'record:"file:data/clean.csv"'
+    assert (source, "records") in live_versions()
     (old / "data" / "clean.csv").write_text("id,total\n1,11.0\n")
     assert govtool("verify", "data/clean.csv").code == 1
-    done = govtool("record", "data/clean.csv", "--run", "clean-3", "--from", "data/raw")
+    done = govtool(command, "data/clean.csv", "--run", "clean-3", "--from", "data/raw")
     assert done.code == 0
     assert "nothing recorded" not in done.err  # data/raw is still tied to the commit that 28effe3 made
-    assert len(live_versions()) == 2
+    assert live_versions() == [(source, "versions"), ('record:"file:data/raw"', "records")]
+    assert '"snapshot"' in govtool("show", "-f", "json").out
     answer = json.loads(govtool("verify", "data/clean.csv", "-f", "json").out)
     assert (answer["state"], answer["run"]) == ("match", "clean-3")
     assert answer["ancestors"][0]["commit"] is not None
     before = json.loads(govtool("verify", "data/clean.csv", "--at", "v1", "-f", "json").out)
     assert (before["state"], before["run"]) == ("data-changed", "clean-2")
+
+
+def test_data_that_no_old_version_recorded_has_the_new_source(govtool, old):
+    (old / "data" / "new.csv").write_text("id\n1\n")
+    assert govtool("snapshot", "data/new.csv", "--run", "new-1", "--from", "data/clean.csv").code == 0
+    assert ('snapshot:"file:data/new.csv"', "versions") in live_versions()
+    assert len(live_versions()) == 3
+    assert govtool("verify", "data/new.csv").code == 0
+    assert json.loads(govtool("store", "fsck", "-f", "json").out)["unknown_ancestors"] == []
+
+
+def test_old_and_new_snapshots_of_one_dataset_merge_as_one_source(govtool, old):
+    (old / "data" / "clean.csv").write_text("id,total\n1,12.0\n")
+    assert govtool("snapshot", "data/clean.csv", "--run", "on-dev", "--branch", "dev").code == 0
+    assert govtool("branch", "merge", "dev", "--prefer", "source").code == 0
+    assert len(live_versions()) == 2
+    answer = json.loads(govtool("verify", "data/clean.csv", "-f", "json").out)
+    assert (answer["state"], answer["run"]) == ("match", "on-dev")
+
+
+def test_two_sources_of_one_dataset_become_one(govtool, old):
+    # A branch from before any snapshot, merged into one that still has the record of 28effe3.
+    assert govtool("branch", "create", "early", "before-dbt").code == 0
+    (old / "data" / "clean.csv").write_text("id,total\n1,13.0\n")
+    assert govtool("snapshot", "data/clean.csv", "--run", "early-1", "--branch", "early").code == 0
+    assert govtool("branch", "merge", "early").code == 0
+    assert len(live_versions()) == 3
+    assert json.loads(govtool("verify", "data/clean.csv", "-f", "json").out)["run"] == "early-1"
+    assert govtool("snapshot", "data/clean.csv", "--run", "late-1").code == 0
+    assert live_versions() == [('record:"file:data/raw"', "records"), ('snapshot:"file:data/clean.csv"', "versions")]
+
+
+def test_spark_reads_both_tables_as_one(govtool, old):
+    (old / "data" / "clean.csv").write_text("id,total\n1,14.0\n")
+    assert govtool("snapshot", "data/clean.csv", "--run", "clean-3").code == 0
+    version = tables.resolve(str(old / ".govtool"), None, None)
+    with pytest.warns(FutureWarning, match="'records' is now 'versions'"):
+        assert tables.check_table("records") == "versions"
+    assert tables.check_table("versions") == "versions"
+    assert {"dataset", "run", "digest", "ancestors"} <= set(tables.schema("versions", version).names)
+    read = [
+        row
+        for cut in tables.cuts("versions", version, [])
+        for rows in tables.rows("versions", cut)
+        for row in rows["run"].to_pylist()
+    ]
+    assert sorted(read) == ["clean-3", "load-1"]
 
 
 def test_new_commits_merges_and_upkeep(govtool, old):

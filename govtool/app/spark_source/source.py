@@ -29,7 +29,7 @@ class GovtoolSource(DataSource):
     """A store as a data source.
 
     Options: ``store`` (or the argument of ``load``/``save``; default: as for the command line), ``table`` (``nodes``,
-    ``edges``, ``evidence``, ``facts``, ``records``, ``runs`` …), ``rev`` (a branch, tag, number, id or date; default:
+    ``edges``, ``evidence``, ``facts``, ``runs``, ``versions`` …), ``rev`` (a branch, tag, number, id or date; default:
     the newest), ``branch``. For writing: ``source`` (the unit of retraction), ``message``, ``author``.
     """
 

@@ -2,13 +2,14 @@
 
 `nodes` and `edges` are the graph as every command sees it, with all that was replaced, dropped or renamed taken into
 account; they are cut from the index of the version. Every other table is the fragments of that name: `evidence` is the
-derivations without what is nested in them, and whatever else sources keep (`records`, `runs`, `facts`, …) is as it was
+derivations without what is nested in them, and whatever else sources keep (`versions`, `runs`, `facts`, …) is as it was
 written. A partition is a fragment; of nodes and edges there are as many, of about equal numbers of edges.
 """
 
 from __future__ import annotations
 
 import io
+import warnings
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ from govtool.errors import IntegrityError, UnknownNameError, UsageError
 from govtool.model.columnar import DERIVATIONS, split_functions
 from govtool.model.fact import FACTS
 from govtool.model.run import RUNS
-from govtool.model.version import VERSIONS
+from govtool.model.version import VERSION_TABLES, VERSIONS
 from govtool.store.commit import FragmentRef
 
 if TYPE_CHECKING:
@@ -154,7 +155,7 @@ def _stored_schema(table: str, version: StoreVersion | None) -> Any:
         store, commit = opened(version)
         live = store.fragments(commit)
         tables = {ref.table for ref in live}
-        refs = [ref for ref in live if ref.table == table]
+        refs = [ref for ref in live if ref.table in _stored_names(table)]
     if not refs:
         if known is not None:
             return known
@@ -190,6 +191,11 @@ def _known(table: str) -> Any:
     return None
 
 
+def _stored_names(table: str) -> frozenset[str]:
+    """The names that fragments of a table have in stores of any age."""
+    return VERSION_TABLES if table == VERSIONS else frozenset({table})
+
+
 def cuts(table: str, version: StoreVersion | None, pushed: Sequence[Pushed]) -> list[Cut]:
     """The partitions of a table, without those that the filters leave nothing of."""
     if version is None:
@@ -200,7 +206,7 @@ def cuts(table: str, version: StoreVersion | None, pushed: Sequence[Pushed]) -> 
     if table in GRAPH:
         return _graph_cuts(table, version, pushed, len(derivations))
     sources = allowed(pushed, "source")
-    refs = derivations if table == EVIDENCE else [ref for ref in live if ref.table == table]
+    refs = derivations if table == EVIDENCE else [ref for ref in live if ref.table in _stored_names(table)]
     found, first = [], 0
     for ref in refs:
         if sources is None or ref.source in sources:
@@ -364,7 +370,7 @@ def _edge_table(index: Index, edges: Sequence[int]) -> Any:
 
 
 def check_table(name: str) -> str:
-    """Return the name of a table that may be read or written.
+    """Return the name of a table that may be read or written; a former name gives that of today, with a warning.
 
     Raises:
         UsageError: ``usage.table``.
@@ -373,4 +379,7 @@ def check_table(name: str) -> str:
 
     if not name:
         raise UsageError("no table is named", code="usage.table", hint='.option("table", "edges")')
+    if name in VERSION_TABLES - {VERSIONS}:
+        warnings.warn(f"table {name!r} is now {VERSIONS!r}", FutureWarning, stacklevel=3)
+        return VERSIONS
     return names.check_table(name)

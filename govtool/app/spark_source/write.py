@@ -20,7 +20,7 @@ from govtool.store.commit import Fragment
 
 FRAGMENT_BYTES = 64 * 1024**2
 """Rows of a task are spread over fragments of about this size, before compression."""
-_OWN = {NODES, EVIDENCE, DERIVATIONS, "coverage", "diagnostics", "reasons", "records", "runs"}
+_OWN = {NODES, EVIDENCE, DERIVATIONS, "coverage", "diagnostics", "reasons", "records", "runs", "versions"}
 """Tables that only an ingest writes: they have rules that rows of a data frame cannot be held to."""
 _NEEDED = ("source_dataset", "source_column", "target_dataset", "target_column")
 _EDGE_COLUMNS = {*_NEEDED, "kind", "functions", "star", "arm", "masking", "reason"}
@@ -37,7 +37,7 @@ def check_columns(table: str, columns: Iterable[str]) -> None:
     names = set(columns)
     if table in _OWN:
         raise UsageError(
-            f"table {table!r} is written by govtool ingest and govtool record only",
+            f"table {table!r} is written by govtool ingest and govtool snapshot only",
             code="usage.table",
             hint='write "edges", "facts", or a table with a name of your own',
         )

@@ -1,4 +1,4 @@
-"""``record`` and ``verify``: data and its provenance belong together."""
+"""``snapshot`` and ``verify``: data and its provenance belong together."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ def state(govtool, *arguments):
 
 
 def test_the_four_states(govtool, data):
-    govtool("record", "data", "--run", "other")  # so that there is a commit
+    govtool("snapshot", "data", "--run", "other")  # so that there is a commit
     assert state(govtool, "data/raw") == "no-provenance"
-    assert govtool("record", "data/raw", "--run", "load-1").code == 0
+    assert govtool("snapshot", "data/raw", "--run", "load-1").code == 0
     assert state(govtool, "data/raw") == "match"
     (data / "part-0.csv").write_text("id,email\n1,x@y\n")  # the same size
     assert state(govtool, "data/raw") == "data-changed"
-    assert govtool("record", "data/raw", "--run", "load-2").code == 0
+    assert govtool("snapshot", "data/raw", "--run", "load-2").code == 0
     assert state(govtool, "data/raw") == "match"
     assert state(govtool, "data/raw", "--at", "2") == "data-changed"
     for file in data.iterdir():
@@ -43,13 +43,13 @@ def test_the_four_states(govtool, data):
 
 
 def test_the_same_again_is_no_commit(govtool, data):
-    govtool("record", "data/raw", "--run", "load-1")
-    assert "recorded already" in govtool("record", "data/raw", "--run", "load-1").out
-    assert "commit 2" in govtool("record", "data/raw", "--run", "load-2").out
+    govtool("snapshot", "data/raw", "--run", "load-1")
+    assert "recorded already" in govtool("snapshot", "data/raw", "--run", "load-1").out
+    assert "commit 2" in govtool("snapshot", "data/raw", "--run", "load-2").out
 
 
 def test_markers_of_writers_are_no_data(govtool, data):
-    govtool("record", "data/raw", "--run", "load-1")
+    govtool("snapshot", "data/raw", "--run", "load-1")
     (data / "_committed_1").write_text("x")
     (data / ".part-0.csv.crc").write_text("x")
     assert state(govtool, "data/raw") == "match"
@@ -59,9 +59,9 @@ def test_markers_of_writers_are_no_data(govtool, data):
 
 
 def test_provenance_is_in_the_graph(govtool, data, project):
-    govtool("record", "data/raw", "--run", "load-1")
+    govtool("snapshot", "data/raw", "--run", "load-1")
     (project / "data" / "clean.csv").write_text("1")
-    done = govtool("record", "data/clean.csv", "--run", "clean-1", "--from", "data/raw")
+    done = govtool("snapshot", "data/clean.csv", "--run", "clean-1", "--from", "data/raw")
     assert done.err == ""
     assert "file:data/clean.csv" in govtool("impact", '"file:data/raw"').out
     assert check(govtool("store", "fsck", "-f", "json").out, "fsck-1")["unknown_ancestors"] == []
@@ -69,7 +69,7 @@ def test_provenance_is_in_the_graph(govtool, data, project):
 
 def test_an_unknown_ancestor_is_kept_as_such_and_reported(govtool, data, project):
     (project / "data" / "clean.csv").write_text("1")
-    done = govtool("record", "data/clean.csv", "--run", "clean-1", "--from", "data/raw")
+    done = govtool("snapshot", "data/clean.csv", "--run", "clean-1", "--from", "data/raw")
     assert done.code == 0
     assert "nothing recorded" in done.err
     fsck = govtool("store", "fsck", "-f", "json")
@@ -84,7 +84,7 @@ def test_a_delta_table_is_its_version(govtool, data, project):
     log.mkdir(parents=True)
     (log / f"{0:020}.json").write_text('{"add": 1}')
     (project / "lake" / "part-0.parquet").write_bytes(b"x")
-    govtool("record", "lake", "--run", "write-0", "--name", "sales.orders")
+    govtool("snapshot", "lake", "--run", "write-0", "--name", "sales.orders")
     answer = check(govtool("verify", "lake", "--name", "sales.orders", "-f", "json").out, "verify-1")
     assert (answer["state"], answer["found"]["kind"], answer["found"]["version"]) == ("match", "delta", 0)
     (project / "lake" / "part-1.parquet").write_bytes(b"not committed to the table")
@@ -97,21 +97,21 @@ def test_an_iceberg_table_is_its_version(govtool, data, project):
     metadata = project / "ice" / "metadata"
     metadata.mkdir(parents=True)
     (metadata / "v1.metadata.json").write_text("{}")
-    govtool("record", "ice", "--run", "write-1")
+    govtool("snapshot", "ice", "--run", "write-1")
     assert state(govtool, "ice") == "match"
     (metadata / "v2.metadata.json").write_text("{}")
     assert state(govtool, "ice") == "data-changed"
 
 
 def test_what_cannot_be_recorded(govtool, data, tmp_path):
-    assert govtool("record", "data/nothing", "--run", "r").code == 2
+    assert govtool("snapshot", "data/nothing", "--run", "r").code == 2
     outside = tmp_path / "outside.csv"
     outside.write_text("1")
-    done = govtool("record", outside, "--run", "r")
+    done = govtool("snapshot", outside, "--run", "r")
     assert done.code == 2
     assert "--name" in done.err
-    assert govtool("record", outside, "--run", "r", "--name", "x.y").code == 0
-    assert govtool("record", "data/raw", "--run", " ").code == 2
+    assert govtool("snapshot", outside, "--run", "r", "--name", "x.y").code == 0
+    assert govtool("snapshot", "data/raw", "--run", " ").code == 2
 
 
 def test_what_runs_left_is_verified_under_every_name_of_it(govtool, data):
@@ -146,3 +146,19 @@ def test_what_runs_left_is_verified_under_every_name_of_it(govtool, data):
     assert state(govtool, "sales.raw") == "data-changed"
     assert govtool("verify", "crm.users").code == 2
     assert govtool("verify", "nothing").code == 2
+
+
+def test_the_former_name_of_the_command_still_works(govtool, data):
+    done = govtool("record", "data/raw", "--run", "load-1")
+    assert done.code == 0
+    assert done.err.splitlines()[0] == "govtool record is now govtool snapshot"
+    assert state(govtool, "data/raw") == "match"
+    assert govtool("record", "data/raw", "--run", "load-1", "-q").err == ""
+    assert " record " not in govtool("--help").out
+    assert "--from" in govtool("record", "--help").out
+    assert govtool("store", "record").code == 2
+
+
+def test_the_same_data_under_both_names_is_no_commit(govtool, data):
+    govtool("snapshot", "data/raw", "--run", "load-1")
+    assert "recorded already" in govtool("record", "data/raw", "--run", "load-1").out
