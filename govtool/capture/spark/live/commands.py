@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from govtool.capture.spark.analyzed.places import place_of
 from govtool.capture.spark.analyzed.read import Analyzed
+from govtool.capture.spark.execution import Written
 from govtool.capture.spark.identity import Place
 
 SAVE_MODES = {
@@ -49,24 +49,9 @@ _V2_MODES = {
     "CreateIcebergView": ("overwrite", "replace"),
     "DeltaDynamicPartitionOverwriteCommand": ("overwrite", "append"),
 }
+_ALONE = frozenset({"InsertIntoHadoopFsRelationCommand", "InsertIntoHiveTable"})
+"""Commands that start no execution that writes."""
 _TEMPORARY = frozenset({"LocalTempView", "GlobalTempView"})
-
-
-@dataclass(frozen=True, slots=True)
-class Written:
-    """A dataset that a command writes."""
-
-    place: Place
-    kind: str
-    """As in `Statement`."""
-    save_mode: str
-    """As in `RunOutput`."""
-    mode: str
-    """As in `Derivation`."""
-    columns: tuple[str, ...] | None
-    """Names, by position; None: those of the query."""
-    parts: int = 0
-    """How many parts of the table's name the command says: one without a database means that of the session."""
 
 
 def written_by(record: Mapping[str, Any], plan: Analyzed) -> Written | None:
@@ -81,7 +66,7 @@ def written_by(record: Mapping[str, Any], plan: Analyzed) -> Written | None:
     if plan.kind:
         place = plan.target or (place_of(facts) if isinstance(facts, Mapping) else None)
         mode = "delete" if plan.kind == "delete" else "update"
-        return Written(place, plan.kind, plan.kind, mode, None) if place is not None else None
+        return Written(place, plan.kind, plan.kind, mode) if place is not None else None
     kind = "insert" if isinstance(facts, Mapping) and facts.get("stream") else _KINDS.get(command)
     if kind is None or not isinstance(facts, Mapping) or facts.get("kind") in _TEMPORARY:
         return None
@@ -95,4 +80,5 @@ def written_by(record: Mapping[str, Any], plan: Analyzed) -> Written | None:
         mode = "append"  # some partitions of it
     names = facts.get("columns")
     columns = tuple(str(name) for name in names) if isinstance(names, list) and names else None
-    return Written(place, kind, save, mode, columns, len(facts.get("table") or ()))
+    parts = len(facts.get("table") or ())
+    return Written(place, kind, save, mode, columns, parts=parts, alone=command in _ALONE)
