@@ -43,6 +43,8 @@ class Written:
     """The execution's own plan computes what is written; else one of the executions that it starts has that plan."""
     alone: bool = False
     """The command starts no execution that writes."""
+    nested: bool = False
+    """What is written is written by an execution of its own, which the source would have beside the command's."""
     expects: tuple[tuple[int, str], ...] = ()
     """Ids and names of the columns of what is written, where only another execution has its plan."""
     version: int | None = None

@@ -61,8 +61,8 @@ def _is_left_alone(written: Written, run: Run, outputs: tuple[RunOutput, ...], m
     if written.save_mode != "ignore" or run.status != "complete":
         return False
     if written.alone:
-        return not any(output.files for output in outputs)
-    return written.kind == "create_table_as" and members == 1
+        return all(output.files == 0 for output in outputs)
+    return written.nested and members == 1
 
 
 def _unread(run: Run, action: Action[E]) -> Executed:

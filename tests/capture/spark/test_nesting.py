@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 
 import pytest
+from spark_logs import ended, event, gathered, started, write_plan
 
 from govtool.capture.spark.dependencies import Column, Flow
 from govtool.capture.spark.execution import Reading, Written
@@ -134,3 +136,55 @@ def test_of_a_connector_the_query_with_the_expected_columns_is_the_main_one():
     query = Ran("query", 4, 5, Reading(Flow((Column("a", ()), Column("x", ()))), "", ids=(3, 4)))
     (action,) = actions_of([append, look, query])
     assert (action.main.name, action.written.columns) == ("query", ("a", "x"))
+
+
+# ---- writes that leave alone what is there -------------------------------------------------------------------------
+
+
+def ignoring(folder, *, registered=True, files=None, version="4.3.0"):
+    """The runs of a log of one write with ``mode("ignore")``: its metrics registered or not, and how many files."""
+    start = json.loads(started(1, write_plan(mode="Ignore")))
+    if registered:
+        metric = {"name": "number of written files", "accumulatorId": 7, "metricType": "sum"}
+        start["sparkPlanInfo"]["metrics"] = [metric]
+    lines = [event("SparkListenerLogStart", **{"Spark Version": version})]
+    lines.append(json.dumps(start, separators=(",", ":")).encode() + b"\n")
+    if files is not None:
+        lines.append(event("SparkListenerDriverAccumUpdates", executionId=1, accumUpdates=[[7, files]]))
+    (folder / "app-1").write_bytes(b"".join([*lines, ended(1)]))
+    return [(run.outputs[0].dataset, run.outputs[0].files) for run in gathered(folder / "app-1").runs]
+
+
+def test_a_write_that_found_something_there_already_wrote_nothing(tmp_path):
+    assert ignoring(tmp_path) == ignoring(tmp_path, files=0) == []
+
+
+def test_a_write_that_found_nothing_there_is_one(tmp_path):
+    assert ignoring(tmp_path, files=2) == [("file//out/t", 2)]
+
+
+def test_a_write_that_nothing_measures_may_be_one(tmp_path):
+    assert ignoring(tmp_path, registered=False) == [("file//out/t", None)]
+
+
+@pytest.mark.parametrize(("version", "runs"), [("4.3.0", []), ("2.4.8", ["default.t"])])
+def test_a_table_that_is_there_already_is_not_made_where_the_writing_would_be_an_execution(tmp_path, version, runs):
+    plan = """== Physical Plan ==
+Execute CreateDataSourceTableAsSelectCommand (1)
+   +- CreateDataSourceTableAsSelectCommand (2)
+         +- LogicalRelation (3)
+
+
+(1) Execute CreateDataSourceTableAsSelectCommand
+Output: []
+
+(2) CreateDataSourceTableAsSelectCommand
+Arguments: `spark_catalog`.`default`.`t`, Ignore, [a]
+
+(3) LogicalRelation
+Arguments: parquet, [a#1], `spark_catalog`.`default`.`s`, false
+
+"""
+    lines = [event("SparkListenerLogStart", **{"Spark Version": version}), started(1, plan), ended(1)]
+    (tmp_path / "app-1").write_bytes(b"".join(lines))
+    assert [run.outputs[0].dataset for run in gathered(tmp_path / "app-1").runs] == runs

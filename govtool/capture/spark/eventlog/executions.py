@@ -213,7 +213,10 @@ class Interpreter:
                 **sources,
             }
         dynamic = self._settings(execution).get(_OVERWRITE, "").lower() == "dynamic"
-        written = _written(plan.write, dynamic=dynamic) if plan.write is not None else self._sunk(execution)
+        written = self._sunk(execution)
+        if plan.write is not None:
+            nested = not self.application.is_old and plan.write.kind == "create_table_as" and not plan.write.final
+            written = replace(_written(plan.write, dynamic=dynamic), nested=nested)
         return Reading(
             plan.flow,
             plan.normal,
@@ -291,7 +294,7 @@ def _written(write: Write, *, dynamic: bool) -> Written:
         write.parts,
         write.final,
         write.alone,
-        write.expects,
-        write.version,
+        expects=write.expects,
+        version=write.version,
         rewrites=write.mode in ("update", "delete"),
     )

@@ -139,7 +139,10 @@ def outputs_of(
         plan: Its plan.
         written: What was written.
     """
-    figures = figures_of(execution.registered.writes, application.values) if execution is not None else Figures()
+    registered = execution.registered.writes if execution is not None else {}
+    figures = figures_of(registered, application.values)
+    if registered and figures.files is None and written.save_mode == "ignore":
+        figures = Figures(0, 0, 0)  # a command that leaves alone what is there never counts
     paths = [column_path(name) for name in written.columns or [column.name for column in plan.flow.columns]]
     fields = tuple((path, "") for path in dict.fromkeys(paths))
     return (RunOutput(written.place.id, written.save_mode, figures.rows, figures.bytes, figures.files, fields=fields),)

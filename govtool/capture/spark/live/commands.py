@@ -51,6 +51,8 @@ _V2_MODES = {
 }
 _ALONE = frozenset({"InsertIntoHadoopFsRelationCommand", "InsertIntoHiveTable"})
 """Commands that start no execution that writes."""
+_NESTED = frozenset({"SaveAsV1TableCommand", "CreateDataSourceTableAsSelectCommand", "CreateHiveTableAsSelectCommand"})
+"""Commands whose writing is an execution of its own."""
 _TEMPORARY = frozenset({"LocalTempView", "GlobalTempView"})
 
 
@@ -81,4 +83,5 @@ def written_by(record: Mapping[str, Any], plan: Analyzed) -> Written | None:
     names = facts.get("columns")
     columns = tuple(str(name) for name in names) if isinstance(names, list) and names else None
     parts = len(facts.get("table") or ())
-    return Written(place, kind, save, mode, columns, parts=parts, alone=command in _ALONE)
+    nested = command in _NESTED and record.get("execution") is not None
+    return Written(place, kind, save, mode, columns, parts=parts, alone=command in _ALONE, nested=nested)

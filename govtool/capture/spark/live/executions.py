@@ -122,7 +122,8 @@ class Interpreter:
     def _executions(self, lines: Sequence[Line]) -> Iterator[LiveExecution]:
         """Executions of one root. Spark counts them as they begin, and the listener hears of them as they end."""
         for position, line in enumerate(lines):
-            number, heard = line.get("execution"), line.get("n", position)
+            number, n = line.get("execution"), line.get("n")
+            heard = n if isinstance(n, int) else position
             opened = number if isinstance(number, int) else -heard
             yield self._execution(line, float(opened), float(heard))
 

@@ -37,7 +37,8 @@ class Runs:
         """The id of an execution's run."""
         number = line.get("execution")
         if number is None:
-            number = line.get("query") or f"{self.process.name}-{line.get('n')}"
+            # A streaming query that is started again from its checkpoint keeps its id, and runs once more.
+            number = line.get("run") or line.get("query") or f"{self.process.name}-{line.get('n')}"
         return f"{line.get('application') or self.process.name}/{number}"
 
     def run(self, line: Line, *, batches: Batches | None = None, text: bool = False) -> Run:
