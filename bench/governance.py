@@ -184,8 +184,8 @@ def checking(uri: str, environment: dict[str, str], rounds: int) -> dict[str, Co
     with tempfile.TemporaryDirectory() as folder:
         policy = Path(folder, "policy.yml")
         policy.write_text(POLICY)
-        asked = ["check", "--store", uri, "--policy", str(policy), "--today", "2026-11-21", "--fail-on", "none"]
-        commands = {"check": [*command, *asked]}
+        requested = ["check", "--store", uri, "--policy", str(policy), "--today", "2026-11-21", "--fail-on", "none"]
+        commands = {"check": [*command, *requested]}
         for size, (column, _) in subjects(uri).items():
             commands[size] = [*command, "impact", "--store", uri, column, "--limit", "20"]
         return interleaved(commands, environment, rounds)
@@ -259,8 +259,8 @@ def differing(uri: str, made: Generated, rounds: int) -> list[dict[str, Any]]:
 
 def _edges_of(found: Difference) -> int:
     """Edges that differ, as SQL counts them: by the functions, too, of which each is a row."""
-    told = ((c.before, c.after) for c in found.changes if c.what == "edge")
-    return sum(len(({*(old or "").split(" | ")} ^ {*(new or "").split(" | ")}) - {""}) for old, new in told)
+    reported = ((c.before, c.after) for c in found.changes if c.what == "edge")
+    return sum(len(({*(old or "").split(" | ")} ^ {*(new or "").split(" | ")}) - {""}) for old, new in reported)
 
 
 def _elsewhere(tables: list[Any]) -> list[Any]:

@@ -18,12 +18,12 @@ import sqlglot
 
 from bench.corpora import ROOT, Corpus, shop, tpc_ds
 from bench.page import table
+from govtool.build_form import COMPILED, PURE, form
 from govtool.capture.sql.extract import Extraction, Options, extract
 from govtool.capture.sql.files import Script
 from govtool.capture.sql.lexer import STRING_TYPES, lexer
 from govtool.capture.sql.schema import schema_from_mapping
 from govtool.capture.sql.scripts.script import parse_script
-from govtool.form import COMPILED, PURE, form
 
 TITLE = "## What lineage costs on top of the parse"
 

@@ -55,7 +55,7 @@ class Cost:
     cpu: float
     peak: float
     """MB."""
-    said: str
+    stated: str
 
 
 def statement(number: int) -> str:
@@ -181,14 +181,14 @@ def ingest(log: Path, schema: Path, folder: Path, *engine: str) -> Cost:
         text=True,
     )
     with _Watch(process.pid) as watch:
-        said, problem = process.communicate()
+        stated, problem = process.communicate()
     wall = time.perf_counter() - start
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     if process.returncode:
         raise RuntimeError(problem[-2000:])
     cpu = max(watch.cpu, used.ru_utime + used.ru_stime - before.ru_utime - before.ru_stime)
     shutil.rmtree(store)
-    return Cost(wall, cpu, watch.peak / 1e6, said.strip().splitlines()[-1])
+    return Cost(wall, cpu, watch.peak / 1e6, stated.strip().splitlines()[-1])
 
 
 class _Watch:
@@ -299,9 +299,9 @@ def section(count: int = RECORDS, rounds: int = 3) -> str:
             for tool, answer in answers.items():
                 rates.setdefault(tool, []).append(len(answer["seconds"]) / sum(answer["seconds"]))
     middle = {engine: sorted(several, key=lambda c: c.wall)[len(several) // 2] for engine, several in costs.items()}
-    said = {cost.said.partition(" · ")[2] for several in costs.values() for cost in several}
-    if len(said) > 1:
-        raise RuntimeError(f"engines differ: {sorted(said)}")
+    stated = {cost.stated.partition(" · ")[2] for several in costs.values() for cost in several}
+    if len(stated) > 1:
+        raise RuntimeError(f"engines differ: {sorted(stated)}")
     own = count / middle["all cores"].wall
     rows = [
         [f"**govtool ingest log**, {engine}", "this", f"{count / cost.wall:,.0f}", "", f"{count:,}", 0]
@@ -328,7 +328,7 @@ counted. Goal: 10 times sqlglot.lineage.
 
 {_cost_table(middle)}
 
-Memory is that of all processes together; median of {rounds}. It says: `{said.pop()}`
+Memory is that of all processes together; median of {rounds}. It says: `{stated.pop()}`
 """
 
 
@@ -353,7 +353,7 @@ A log as above of {count:,} statements ({size / 1e9:,.1f} GB), read once by all 
 
 {_cost_table({"all cores": cost}, count)}
 
-It says: `{cost.said.partition(" · ")[2]}`
+It says: `{cost.stated.partition(" · ")[2]}`
 """
 
 

@@ -214,13 +214,13 @@ def query_costs(versions: list[Version], answers: Answers) -> dict[str, dict[str
     scan = Stored(stored["A"].size, files + stored["A"].operations)
     outputs = sum(map(len, answers.outputs))
     found = sum(map(len, answers.descendants))
-    asked = -(-len(answers.outputs) // 20)
+    requested = -(-len(answers.outputs) // 20)
     return {
         "A": {"Q1": scan, "Q2": scan, "Q3": scan},
         "B": {
             "Q1": Stored(stored["B"].size, stored["B"].operations),
-            "Q2": Stored(outputs, 1 + asked),
-            "Q3": Stored(outputs + found, 1 + asked + -(-(len(answers.outputs) + len(answers.descendants)) // 20)),
+            "Q2": Stored(outputs, 1 + requested),
+            "Q3": Stored(outputs + found, 1 + requested + -(-(len(answers.outputs) + len(answers.descendants)) // 20)),
         },
     }
 

@@ -56,13 +56,13 @@ def load() -> list[Program]:
     found = []
     for file in sorted(FOLDER.glob("*.txt")):
         for text in file.read_text(encoding="utf-8").split(f"\n{_LINE}\n"):
-            head, _, said = text.partition("\n# =>\n")
+            head, _, stated = text.partition("\n# =>\n")
             headers: dict[str, str] = {}
             lines = head.strip().split("\n")
             while lines and (header := re.match(r"# (\w+): (.*)\Z", lines[0])):
                 headers[header[1]] = header[2]
                 lines.pop(0)
-            found.append(Program(file.stem, headers["title"], headers, "\n".join(lines), _expected(said)))
+            found.append(Program(file.stem, headers["title"], headers, "\n".join(lines), _expected(stated)))
     return found
 
 
@@ -153,19 +153,21 @@ def run_all(spark: SparkSession, recorder: Recorder, programs: Sequence[Program]
 
 def live(spool: Path) -> list[Executed]:
     """What a spool says of executions; views are seen through, as physical plans do."""
-    from govtool.capture.spark.live.executions import Interpreter
+    from govtool.capture.spark.live.executions import LiveInterpreter
     from govtool.capture.spark.live.spool import read_spool
 
-    return [each for process in read_spool(spool) for each in Interpreter(process, "live", expand_views=True).actions()]
+    return [
+        each for process in read_spool(spool) for each in LiveInterpreter(process, "live", expand_views=True).actions()
+    ]
 
 
 def logged(folder: Path) -> list[Executed]:
     """What the event logs of a folder say of executions."""
     from govtool.capture.spark.eventlog.files import find
-    from govtool.capture.spark.eventlog.gathered import Gathered
+    from govtool.capture.spark.eventlog.gathered import EventLogFindings
     from govtool.capture.spark.eventlog.read import read_log
 
-    class Collected(Gathered):
+    class Collected(EventLogFindings):
         """Keeps every action as it is."""
 
         def take(self, executed: Executed) -> None:
@@ -179,7 +181,7 @@ def logged(folder: Path) -> list[Executed]:
     return kept
 
 
-def said(executed: Sequence[Executed], numbers: frozenset[int]) -> list[Derivation]:
+def stated(executed: Sequence[Executed], numbers: frozenset[int]) -> list[Derivation]:
     """The derivations of the runs of a program, in order."""
     return [
         each.derivation

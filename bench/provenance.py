@@ -157,7 +157,7 @@ def _page(
         stored(f"govtool, one commit a version, {SAMPLE} counted and scaled", one_by_one),
     ]
 
-    def asked(found: Stored) -> str:
+    def cell(found: Stored) -> str:
         size = f"{found.size / 1e6:,.1f} MB" if found.size > 100_000 else f"{found.size / 1000:,.1f} kB"
         return f"{size} / {found.operations:,}"
 
@@ -166,9 +166,7 @@ def _page(
         "Q2": f"Q2 files that blast wrote ({len(expected.outputs):,})",
         "Q3": f"Q3 all descendants of those ({len(expected.descendants):,})",
     }
-    rows = [
-        [text, asked(costs["A"][q]), asked(costs["B"][q]), asked(cold), asked(warm)] for q, text in questions.items()
-    ]
+    rows = [[text, cell(costs["A"][q]), cell(costs["B"][q]), cell(cold), cell(warm)] for q, text in questions.items()]
     return f"""{TITLE}
 
 Tables 2 and 3 of Muniswamy-Reddy, Macko and Seltzer (TaPP 2009) re-created: {len(versions):,} object versions of a

@@ -171,7 +171,7 @@ class _Handler(BaseHTTPRequestHandler):
         if fault is not None and not fault.applied and fault.kind != "truncate":
             self._fail(fault)
             return
-        status, reason, headers, answer = self._ask(body)
+        status, reason, headers, answer = self._fetch(body)
         heads = sum(len(k) + len(v) + 4 for k, v in (*self.headers.items(), *headers)) + len(self.path) + 40
         self.server.proxy.note(
             Exchange(self.command, self.path, status, len(body), len(answer), heads + len(body) + len(answer))
@@ -192,7 +192,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.rfile.readline()
         self.rfile.readline()
 
-    def _ask(self, body: bytes) -> tuple[int, str, list[tuple[str, str]], bytes]:
+    def _fetch(self, body: bytes) -> tuple[int, str, list[tuple[str, str]], bytes]:
         for last in (False, True):
             if self._upstream is None:
                 self._upstream = http.client.HTTPConnection(*self.server.proxy.upstream, timeout=60)

@@ -78,7 +78,7 @@ def _accuracy() -> str:
     for source, executed in sources.items():
         columns, both, wrong = 0, 0, []
         for each in heard:
-            derivations = programs.said(executed, each.numbers)
+            derivations = programs.stated(executed, each.numbers)
             if programs.differences(each.program, derivations, rows=False):
                 wrong.append(each.program.title)
             else:

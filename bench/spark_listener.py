@@ -96,9 +96,9 @@ def judged(program: programs.Program, number: int, derivations: Iterable[Derivat
     listed = list(derivations)
     for expected in program.expected:
         table_ = f"{programs.DATABASE}.{expected.target}"
-        said = [d for d in listed if (d.target == table_ if expected.target else _number(d.target) == number)]
+        stated = [d for d in listed if (d.target == table_ if expected.target else _number(d.target) == number)]
         nothing = [f"nothing is said of {expected.target or 'the query'}"]
-        found = [_wrong(program, expected, each) for each in said] or [(nothing, nothing)]
+        found = [_wrong(program, expected, each) for each in stated] or [(nothing, nothing)]
         kinds += sorted((wrong[0] for wrong in found), key=len)[0]
         sources += sorted((wrong[1] for wrong in found), key=len)[0]
     return Judged(program, tuple(kinds), tuple(sources))
@@ -121,10 +121,10 @@ def _wrong(program: programs.Program, expected: programs.Expected, found: Deriva
         }
         # Who does not know what a function does may as well call it a transformation.
         inside = {source.rpartition(" ")[0] for source in wanted if source.endswith(" opaque")}
-        said = {source for source in own if source.rpartition(" ")[0] not in inside} | {
+        stated = {source for source in own if source.rpartition(" ")[0] not in inside} | {
             f"{source.rpartition(' ')[0]} opaque" for source in own if source.rpartition(" ")[0] in inside
         }
-        if said != set(wanted):
+        if stated != set(wanted):
             kinds.append(f"{name} <- {', '.join(sorted(own))}")
         if _columns(own) != _columns(wanted):
             sources.append(f"{name} <- {', '.join(sorted(own))}")
@@ -162,13 +162,14 @@ def run_all(folder: Path, jar: Path) -> tuple[str, dict[str, list[Judged]]]:
     recorder.finish(60)
     version = session.version
     session.stop()
-    said = {
+    stated = {
         "OpenLineage listener": renamed(events_of(folder / "events.jsonl")),
         "govtool, live": renamed(_made(programs.live(folder / "spool"))),
         "govtool, event log": renamed(_made(programs.logged(folder / "events"))),
     }
     return version, {
-        side: [judged(program, number, found) for number, program in enumerate(listed)] for side, found in said.items()
+        side: [judged(program, number, found) for number, program in enumerate(listed)]
+        for side, found in stated.items()
     }
 
 

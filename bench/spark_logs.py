@@ -45,7 +45,7 @@ class Cost:
     cpu: float
     peak: float
     """MB."""
-    said: str
+    stated: str
 
 
 def plan(number: int, tables: int, columns: int) -> tuple[str, dict[str, Any], int]:
@@ -249,14 +249,14 @@ def parse_all(log: Path) -> Cost:
 def _process(command: list[str], environment: dict[str, str]) -> Cost:
     start = time.perf_counter()
     process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    said = process.stdout.read() if process.stdout is not None else ""
+    stated = process.stdout.read() if process.stdout is not None else ""
     problem = process.stderr.read() if process.stderr is not None else ""
     _, status, usage = os.wait4(process.pid, 0)
     wall = time.perf_counter() - start
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
         raise RuntimeError(problem[-2000:])
-    lines = said.strip().splitlines()
+    lines = stated.strip().splitlines()
     return Cost(wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, lines[-1] if lines else "")
 
 
@@ -277,7 +277,7 @@ def section(size: int = SIZE, rounds: int = ROUNDS) -> str:
         sizes = {"plain": log.stat().st_size, "zstd": log.stat().st_size, "json": log.stat().st_size}
         sizes["tenth"] = tenth.stat().st_size
         ratio = log.stat().st_size / packed.stat().st_size
-        said = costs["plain"][0].said.split(" · ", 1)[-1]
+        stated = costs["plain"][0].stated.split(" · ", 1)[-1]
     labels = {
         "plain": "govtool, plain",
         "zstd": f"govtool, zstd ({ratio:.0f} times smaller)",
@@ -299,7 +299,7 @@ def section(size: int = SIZE, rounds: int = ROUNDS) -> str:
         )
     return f"""{TITLE}
 
-A generated event log (`bench/spark_logs.py`): {said}. More than half of it are plans that adaptive execution repeats;
+A generated event log (`bench/spark_logs.py`): {stated}. More than half of it are plans that adaptive execution repeats;
 some plans have 4,000 columns and lines of several MB. Whole processes, reading, extracting and committing; the CPU time
 is the median of {rounds} {"round" if rounds == 1 else "rounds, in turn"}, memory at its highest.
 

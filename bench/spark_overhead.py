@@ -117,10 +117,10 @@ def _turns(rows: int) -> Any:
     with tempfile.TemporaryDirectory() as name:
         spool = Path(name, "spool")
         spool.mkdir()
-        said = _python(_TURNS, Path(name), [str(rows), str(TURNS), f"{name}/data", str(spool)], _plain())
+        stated = _python(_TURNS, Path(name), [str(rows), str(TURNS), f"{name}/data", str(spool)], _plain())
         if not any(spool.iterdir()):
             raise RuntimeError("nothing was recorded")
-    return json.loads(said)
+    return json.loads(stated)
 
 
 def _jobs(rounds: int, rows: int) -> tuple[float, list[list[str]]]:
@@ -151,11 +151,11 @@ def _job(recorded: bool, rows: int) -> tuple[float, float]:
         spool.mkdir()
         start = time.perf_counter()
         around = environment(spool) if recorded else _plain()
-        said = _python(_JOB, Path(name), [str(rows), str(ACTIONS), f"{name}/data"], around)
+        stated = _python(_JOB, Path(name), [str(rows), str(ACTIONS), f"{name}/data"], around)
         took = time.perf_counter() - start
         if recorded and not any(spool.iterdir()):
             raise RuntimeError("nothing was recorded")
-    return sum(json.loads(said)), took
+    return sum(json.loads(stated)), took
 
 
 def _plain() -> dict[str, str]:

@@ -18,7 +18,7 @@ LAYERS = {
     "names": 0,
     "clock": 0,
     "config": 0,
-    "form": 0,
+    "build_form": 0,
     "model": 1,
     "graph": 2,
     "capture": 3,

@@ -58,12 +58,13 @@ class Aliases:
                 return new
         return name
 
-    def derivation(self, said: Derivation) -> Derivation:
+    def derivation(self, derivation_: Derivation) -> Derivation:
         """A derivation under the names that stand."""
         edges = tuple(
-            edge._replace(source=ColumnRef(self.dataset(edge.source.dataset), edge.source.path)) for edge in said.edges
+            edge._replace(source=ColumnRef(self.dataset(edge.source.dataset), edge.source.path))
+            for edge in derivation_.edges
         )
-        return said._replace(target=self.dataset(said.target), edges=edges)
+        return derivation_._replace(target=self.dataset(derivation_.target), edges=edges)
 
     def run(self, run: Run) -> Run:
         """A run under the names that stand."""
@@ -80,7 +81,7 @@ class Aliases:
         if fragment.table == RUNS:
             return fragment._replace(data=encode_runs(self.run(run) for run in decode_runs(fragment.data)))
         if fragment.table == DERIVATIONS:
-            return fragment._replace(data=encode(self.derivation(said) for said in decode(fragment.data)))
+            return fragment._replace(data=encode(self.derivation(item) for item in decode(fragment.data)))
         return fragment
 
     def fragments(self, source: str, fragments: Iterable[Fragment]) -> list[Fragment]:

@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import IO, TYPE_CHECKING, NamedTuple, NoReturn
 
-from govtool.app.lineage import Lineage, summarise, to_object
+from govtool.app.lineage import SqlLineage, summarise, to_object
 from govtool.app.sql import check_dialect
 from govtool.errors import GovtoolError, UsageError
 from govtool.model import Diagnostic
@@ -72,7 +72,7 @@ def serve(lines: IO[bytes], semantics: str = "precise", dialect: str = "") -> It
         yield _line(answer)
 
 
-def _line(answer: Lineage) -> str:
+def _line(answer: SqlLineage) -> str:
     try:
         return _ENCODER.encode(to_object(answer))
     except (ValueError, RecursionError):  # an id that JSON can say but not repeat: 1e999, a deep nest
@@ -96,14 +96,14 @@ class _Schemas:
 
         if not given.schema:
             return None
-        said = (given.dialect, given.default_db, given.default_schema, given.schema)
-        if said != self._given:
+        key_parts = (given.dialect, given.default_db, given.default_schema, given.schema)
+        if key_parts != self._given:
             self._made = schema_from_mapping(given.schema, given.dialect, given.default_db, given.default_schema)
-            self._given = said
+            self._given = key_parts
         return self._made
 
 
-def _answer(raw: bytes, semantics: str, dialect: str, schemas: _Schemas) -> Lineage:
+def _answer(raw: bytes, semantics: str, dialect: str, schemas: _Schemas) -> SqlLineage:
     """One answer for one line; no input makes it raise."""
     identity: object = None
     try:
@@ -157,7 +157,7 @@ def _checked(value: Mapping[str, object], dialect: str) -> _Input:
     )
 
 
-def _lineage(given: _Input, semantics: str, schemas: _Schemas) -> Lineage:
+def _lineage(given: _Input, semantics: str, schemas: _Schemas) -> SqlLineage:
     from govtool.capture.sql.extract import Options, extract
     from govtool.capture.sql.files import Script
 
@@ -172,8 +172,10 @@ def _lineage(given: _Input, semantics: str, schemas: _Schemas) -> Lineage:
     return summarise(found.derivations, found.diagnostics, id=given.id, semantics=semantics)
 
 
-def _failed(identity: object, code: str, message: str, line: int | None = None, column: int | None = None) -> Lineage:
-    return Lineage(id=identity, error=Diagnostic(code, "error", message, line=line, column=column))
+def _failed(
+    identity: object, code: str, message: str, line: int | None = None, column: int | None = None
+) -> SqlLineage:
+    return SqlLineage(id=identity, error=Diagnostic(code, "error", message, line=line, column=column))
 
 
 def _skip_line(lines: IO[bytes]) -> None:

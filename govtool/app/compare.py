@@ -10,7 +10,7 @@ from govtool.app.index import Progress, open_index
 from govtool.errors import UnknownNameError, UsageError
 
 if TYPE_CHECKING:
-    from govtool.query.compare import Compared
+    from govtool.query.compare import EvidenceComparison
     from govtool.store import Commit, Reader
 
 GROUPS = ("static", "runtime")
@@ -62,7 +62,7 @@ def chosen_evidence(store: Reader, commit: Commit, wanted: Sequence[str]) -> tup
     return tuple(sorted(found))
 
 
-def compare_static_runtime(store: Reader, commit: Commit, progress: Progress | None = None) -> Compared:
+def compare_static_runtime(store: Reader, commit: Commit, progress: Progress | None = None) -> EvidenceComparison:
     """The edges that only texts or only runs know.
 
     Raises:

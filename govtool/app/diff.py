@@ -46,9 +46,9 @@ def _from_fragments(
     store: Reader, new: Commit, removed: Sequence[FragmentRef], added: Sequence[FragmentRef]
 ) -> Difference:
     from govtool.model.columnar import DERIVATIONS, schema
-    from govtool.query.survey import BOTH, COLUMNS, NEW, OLD, Survey
+    from govtool.query.survey import BOTH, COLUMNS, NEW, OLD, FragmentSurvey
 
-    survey = Survey()
+    survey = FragmentSurvey()
     taken: list[tuple[FragmentRef, int]] = []
     for side, refs in ((OLD, removed), (NEW, added)):
         for ref, table in _tables(store, refs):

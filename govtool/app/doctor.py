@@ -76,8 +76,8 @@ def _spark() -> Iterator[Checked]:
         return
     java = shutil.which("java") if not os.environ.get("JAVA_HOME") else f"{os.environ['JAVA_HOME']}/bin/java"
     try:
-        said = subprocess.run([java or "java", "-version"], capture_output=True, text=True, timeout=20, check=True)
-        first = said.stderr.partition("\n")[0]
+        output = subprocess.run([java or "java", "-version"], capture_output=True, text=True, timeout=20, check=True)
+        first = output.stderr.partition("\n")[0]
         yield Checked("Spark", OK, f"PySpark {spark}, {first}")
     except (OSError, subprocess.SubprocessError):
         yield Checked("Spark", WRONG, f"PySpark {spark} without Java", "install Java 17, or set JAVA_HOME")
@@ -124,11 +124,11 @@ def _graph(store: str | None, at: str | None, branch: str | None) -> tuple[list[
     checks = [Checked("store", OK, f"{opened.uri}: commit {commit.seq} ({commit.short}), {index.edge_count:,} edges")]
     understood = coverage.understood, coverage.statements
     if understood[0] < understood[1]:
-        said = f"{understood[0]:,} of {understood[1]:,} statements fully understood"
-        checks.append(Checked("coverage", NOTE, said, "govtool coverage --details"))
+        sentence = f"{understood[0]:,} of {understood[1]:,} statements fully understood"
+        checks.append(Checked("coverage", NOTE, sentence, "govtool coverage --details"))
     proposals = propose(index)
     if proposals:
         number = sum(len(p.datasets) for p in proposals)
-        said = f"{number:,} pair{'s' if number > 1 else ''} of names may be one dataset each; see below"
-        checks.append(Checked("names", NOTE, said, "[aliases] in govtool.toml, where you know that it is so"))
+        sentence = f"{number:,} pair{'s' if number > 1 else ''} of names may be one dataset each; see below"
+        checks.append(Checked("names", NOTE, sentence, "[aliases] in govtool.toml, where you know that it is so"))
     return checks, proposals

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from govtool.policy.erasure import ErasurePlan
 
 
-class Asked(NamedTuple):
+class SubjectKey(NamedTuple):
     """A column and what it holds for the subject. The value is personal data: it is never stored, logged or told."""
 
     column: str
@@ -22,10 +22,10 @@ class Asked(NamedTuple):
 
     def __repr__(self) -> str:
         """Without the value, which a traceback or a log might otherwise show."""
-        return f"Asked(column={self.column!r}, value={'…' if self.value is not None else None})"
+        return f"SubjectKey(column={self.column!r}, value={'…' if self.value is not None else None})"
 
 
-def parse_subject(text: str) -> Asked:
+def parse_subject(text: str) -> SubjectKey:
     """Read ``crm.users.id=42`` or ``crm.users.id``.
 
     Raises:
@@ -42,15 +42,17 @@ def parse_subject(text: str) -> Asked:
         column, value = text.strip(), None
     if not column:
         raise UsageError("a subject is COLUMN or COLUMN=VALUE", code="usage.subject", hint="--subject crm.users.id")
-    return Asked(column, value)
+    return SubjectKey(column, value)
 
 
-def plan(selector: Selector, asked: Sequence[Asked], also: Sequence[str], within: str, today: date) -> ErasurePlan:
+def plan(
+    selector: Selector, subjects: Sequence[SubjectKey], also: Sequence[str], within: str, today: date
+) -> ErasurePlan:
     """The plan for a subject, with policies or without.
 
     Args:
         selector: The version of the graph, and its policies.
-        asked: What identifies the subject.
+        subjects: What identifies the subject.
         also: Selectors of further columns with the same identifier.
         within: The time there is, as a duration.
         today: For declarations that expire.
@@ -65,7 +67,7 @@ def plan(selector: Selector, asked: Sequence[Asked], also: Sequence[str], within
     if not is_duration(within):
         raise UsageError(f"{within[:40]!r} is no duration", code="usage.duration", hint="--within 30d")
     nodes = []
-    for one in asked:
+    for one in subjects:
         subject = select(selector.index, one.column)
         if subject.node is None:
             raise UsageError(

@@ -50,24 +50,24 @@ def explained(
         SourceError: the database cannot be reached, or the connection broke.
     """
     from govtool.capture.catalog.address import parse_address
-    from govtool.capture.catalog.explain import Asked, explain
+    from govtool.capture.catalog.explain import ExplainRequest, explain
     from govtool.capture.catalog.postgres import connected, read_catalog
 
     open_texts = {(shortfall.diagnostic.file, shortfall.text) for shortfall in extraction.shortfalls}
     if not open_texts:
         return extraction
     statements = list(_statements(scripts, settings))
-    asked = [s for s in statements if (s.file, s.text) in open_texts]
+    open_statements = [s for s in statements if (s.file, s.text) in open_texts]
     address = parse_address(url)
     with connected(address, read_only=False) as connection:
         answers = explain(
             connection,
-            [Asked(s.text, s.looks_in) for s in statements],
-            [Asked(s.text, s.looks_in) for s in asked],
+            [ExplainRequest(s.text, s.looks_in) for s in statements],
+            [ExplainRequest(s.text, s.looks_in) for s in open_statements],
         )
         made = read_catalog(connection, address)
     state = _State(extraction, settings, made)
-    for statement, answer in zip(asked, answers, strict=True):
+    for statement, answer in zip(open_statements, answers, strict=True):
         state.take(statement, answer)
     return state.result()
 

@@ -97,14 +97,14 @@ def ingest_sql(
     batch = _batch(source, settings, found, explain=request.explain)
     text = SourceText(root, {script.file: script.text for script in read if script.file == "<stdin>"})
 
-    def say() -> Said:
+    def extract() -> IngestPayload:
         extraction = extract_scripts(found, settings, progress)
         if request.explain and request.catalog is not None:
             from govtool.app.explain import explained
 
             extraction = explained(request.catalog, found, settings, extraction)
         assumed = schema_diagnostics(settings) + unmatched_relations(found, settings)
-        return Said(
+        return IngestPayload(
             source,
             settings.dialect,
             len(read),
@@ -115,8 +115,8 @@ def ingest_sql(
             more=_facts(found, settings, extraction.derivations),
         )
 
-    asked = Asked("ingest sql", source, batch, len(read), text)
-    return ingest_once(store, asked, say, message=message, author=author, branch=branch)
+    key = IngestKey("ingest sql", source, batch, len(read), text)
+    return ingest_once(store, key, extract, message=message, author=author, branch=branch)
 
 
 def _facts(
@@ -131,7 +131,7 @@ def _facts(
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class IngestPayload:
     """What a source says, ready to be committed."""
 
     source: str
@@ -145,12 +145,12 @@ class Said:
     """More figures for the commit's summary."""
     more: tuple[Fragment, ...] = ()
     """What else the source keeps in the store."""
-    parts: Parts | None = None
+    parts: EncodedParts | None = None
     """More derivations, that are encoded already."""
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class EncodedParts:
     """Derivations and other tables that are encoded one fragment at a time, as all of them may not fit in memory.
 
     The figures are known when all fragments have been taken.
@@ -165,7 +165,7 @@ class Parts:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class IngestKey:
     """What an ingest is about to read."""
 
     command: str
@@ -178,54 +178,54 @@ class Asked:
 
 def ingest_once(
     store: Store,
-    asked: Asked,
-    say: Callable[[], Said],
+    key: IngestKey,
+    extract: Callable[[], IngestPayload],
     *,
     message: str | None = None,
     author: str | None = None,
     branch: str = DEFAULT_BRANCH,
 ) -> IngestResult:
-    """Commit what a source says, unless the head of the branch says just this; then nothing is asked of ``say``.
+    """Commit what a source says, unless the head of the branch says just this; then nothing is asked of ``extract``.
 
     Raises:
         StoreError: the commit could not be written; the store is as it was.
     """
-    known = already_said(store, asked, branch)
+    known = already_ingested(store, key, branch)
     if known is not None:
         return known
-    said = say()
-    result = commit_said(store, said, asked.command, batch=asked.batch, message=message, author=author, branch=branch)
+    payload = extract()
+    result = commit_payload(store, payload, key.command, batch=key.batch, message=message, author=author, branch=branch)
     return IngestResult(
         result.commit,
         result.created,
-        said.source,
-        said.files,
-        said.coverage,
-        said.diagnostics,
-        asked.text,
-        said.shortfalls,
-        said.counts,
+        payload.source,
+        payload.files,
+        payload.coverage,
+        payload.diagnostics,
+        key.text,
+        payload.shortfalls,
+        payload.counts,
     )
 
 
-def already_said(store: Store, asked: Asked, branch: str = DEFAULT_BRANCH) -> IngestResult | None:
+def already_ingested(store: Store, key: IngestKey, branch: str = DEFAULT_BRANCH) -> IngestResult | None:
     """What an ingest would say that the head of the branch says already; None if there is something to be read.
 
     Raises:
         StoreError: the store cannot be read.
     """
-    known = store.known(branch, asked.source, configured().batch(asked.batch))
+    known = store.known(branch, key.source, configured().batch(key.batch))
     if known is None:
         return None
     report = read_coverage(store, known, with_diagnostics=True)
-    coverage = sum((entry.coverage for entry in report.sources if entry.source == asked.source), Coverage())
-    diagnostics = tuple(diagnostic for name, diagnostic in report.diagnostics if name == asked.source)
-    return IngestResult(known, False, asked.source, asked.files, coverage, diagnostics, asked.text)
+    coverage = sum((entry.coverage for entry in report.sources if entry.source == key.source), Coverage())
+    diagnostics = tuple(diagnostic for name, diagnostic in report.diagnostics if name == key.source)
+    return IngestResult(known, False, key.source, key.files, coverage, diagnostics, key.text)
 
 
-def commit_said(
+def commit_payload(
     store: Store,
-    said: Said,
+    payload: IngestPayload,
     command: str,
     *,
     batch: str,
@@ -238,30 +238,30 @@ def commit_said(
     Raises:
         StoreError: the commit could not be written; the store is as it was.
     """
-    source = said.source
+    source = payload.source
     aliases = configured()
-    derivations = [_said_by(source, derivation) for derivation in said.derivations]
-    more = said.more
+    derivations = [_with_source(source, derivation) for derivation in payload.derivations]
+    more = payload.more
     if aliases:
         derivations = [aliases.derivation(derivation) for derivation in derivations]
         more = tuple(aliases.fragments(source, more))
-    parts = said.parts.fragments if said.parts is not None else ()
+    parts = payload.parts.fragments if payload.parts is not None else ()
     uploaded = tuple(store.upload(aliases.fragment(part) if aliases else part) for part in parts)
     if aliases and uploaded:
         more = (*more, *aliases.facts(source))
-    reasons = reasons_of(source, said.shortfalls)
+    reasons = reasons_of(source, payload.shortfalls)
     summary: dict[str, Any] = {
         "command": command,
         "source": source,
-        "dialect": said.dialect,
-        "files": said.files,
-        "coverage": said.coverage.counts(),
-        **_sizes(derivations, said.parts, aliases),
-        **said.counts,
-        "diagnostics": dict(sorted(Counter(d.code for d in said.diagnostics).items())),
+        "dialect": payload.dialect,
+        "files": payload.files,
+        "coverage": payload.coverage.counts(),
+        **_sizes(derivations, payload.parts, aliases),
+        **payload.counts,
+        "diagnostics": dict(sorted(Counter(d.code for d in payload.diagnostics).items())),
     }
     counted = coverage_fragments(
-        source, said.coverage, said.diagnostics, files=said.files, dialect=said.dialect, reasons=reasons
+        source, payload.coverage, payload.diagnostics, files=payload.files, dialect=payload.dialect, reasons=reasons
     )
     return store.commit(
         Changes(retract=(source,), add=(*fragments(source, derivations), *counted, *more), uploaded=uploaded),
@@ -287,13 +287,13 @@ def fragments(source: str, derivations: Sequence[Derivation]) -> Iterable[Fragme
         yield Fragment(source, DERIVATIONS, encode(part), len(part))
 
 
-def _said_by(source: str, derivation: Derivation) -> Derivation:
+def _with_source(source: str, derivation: Derivation) -> Derivation:
     if derivation.statement.source == source:
         return derivation
     return derivation._replace(statement=derivation.statement._replace(source=source))
 
 
-def _sizes(derivations: list[Derivation], parts: Parts | None, aliases: Aliases) -> dict[str, int]:
+def _sizes(derivations: list[Derivation], parts: EncodedParts | None, aliases: Aliases) -> dict[str, int]:
     columns: dict[str, set[str]] = {}
     for derivation in derivations:
         columns.setdefault(derivation.target, set()).update(column.path for column in derivation.columns)
@@ -331,8 +331,8 @@ def _batch(source: str, settings: Options, found: list[Script | Diagnostic], *, 
     ]
     digest.update(json.dumps(how).encode())
     for item in found:
-        said = (item.file, item.code) if isinstance(item, Diagnostic) else (item.file, item.text)
-        for part in said:
+        texts = (item.file, item.code) if isinstance(item, Diagnostic) else (item.file, item.text)
+        for part in texts:
             data = (part or "").encode("utf-8", "surrogatepass")
             digest.update(len(data).to_bytes(8, "big") + data)
     return f"sql:{digest.hexdigest()}"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from govtool.app.coverage import Coverage
-from govtool.app.ingest import Asked, IngestResult, Said, extractor_digest, ingest_once
+from govtool.app.ingest import IngestKey, IngestPayload, IngestResult, extractor_digest, ingest_once
 from govtool.app.sql import Progress, SourceText, SqlRequest, check_dialect, root_of, scripts
 from govtool.errors import UsageError
 from govtool.model import Derivation, Diagnostic, OutputColumn, Statement
@@ -19,7 +19,7 @@ from govtool.store import Fragment
 from govtool.store.names import DEFAULT_BRANCH
 
 if TYPE_CHECKING:
-    from govtool.capture.catalog.model import Catalog, Relation
+    from govtool.capture.catalog.model import Catalog, CatalogRelation
     from govtool.capture.sql.extract import Extraction, Options
     from govtool.capture.sql.files import Script
     from govtool.capture.sql.logged import LoggedScript
@@ -88,11 +88,11 @@ def ingest_catalog(
     batch = _batch(catalog, found, settings, request)
     files = len(catalog.relations) + sum(not isinstance(item, Diagnostic) for item in found)
 
-    def say() -> Said:
+    def extract() -> IngestPayload:
         extraction, own = _extract(catalog, found, settings, request, progress)
         derivations = [_as_known(catalog, settings, d) for d in own.derivations]
         derivations += [*extraction.derivations, *_declared(catalog, settings)]
-        return Said(
+        return IngestPayload(
             source,
             settings.dialect,
             files,
@@ -104,8 +104,8 @@ def ingest_catalog(
             more=_fact_fragments(catalog, settings),
         )
 
-    asked = Asked("ingest catalog", source, batch, files, SourceText(root))
-    return ingest_once(store, asked, say, message=message, author=author, branch=branch)
+    key = IngestKey("ingest catalog", source, batch, files, SourceText(root))
+    return ingest_once(store, key, extract, message=message, author=author, branch=branch)
 
 
 def _options(catalog: Catalog, request: CatalogRequest, source: str) -> Options:
@@ -211,7 +211,7 @@ def _declared(catalog: Catalog, settings: Options) -> Iterator[Derivation]:
         )
 
 
-def _undefined(relation: Relation) -> Diagnostic:
+def _undefined(relation: CatalogRelation) -> Diagnostic:
     return Diagnostic("opaque", "warning", _UNDEFINED, place_of(relation.name), 1, target=relation.name)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from govtool.app.coverage import Coverage
-from govtool.app.ingest import Asked, IngestResult, Said, extractor_digest, ingest_once
+from govtool.app.ingest import IngestKey, IngestPayload, IngestResult, extractor_digest, ingest_once
 from govtool.app.sql import Progress, SourceText, check_dialect
 from govtool.model import HIDDEN, ROWS, ColumnRef, Derivation, Diagnostic, Edge, EdgeKind, OutputColumn, Statement
 from govtool.model.fact import FACTS, Fact, encode_facts
@@ -19,7 +19,7 @@ from govtool.store import Fragment
 from govtool.store.names import DEFAULT_BRANCH
 
 if TYPE_CHECKING:
-    from govtool.capture.dbt.artifacts import Node, Project
+    from govtool.capture.dbt.artifacts import DbtArtifacts, DbtNode
     from govtool.capture.sql.extract import Extraction, Options, Shortfall
     from govtool.capture.sql.logged import LoggedScript
     from govtool.store import Store
@@ -77,12 +77,12 @@ def ingest_dbt(
     text = SourceText(folder.parent if folder.name == "target" else folder)
     files = len({node.file for node in project.nodes.values()})
 
-    def say() -> Said:
+    def extract() -> IngestPayload:
         extraction = _extract(project, settings, progress)
         unread, missing, shortfalls = _without_sql(project, settings)
         derivations = [_as_of(project, settings, d) for d in extraction.derivations]
         derivations += [*_declared(project, settings), *unread, *_exposures(project, settings)]
-        return Said(
+        return IngestPayload(
             source,
             project.dialect,
             files,
@@ -94,11 +94,11 @@ def ingest_dbt(
             more=_fact_fragments(project, settings),
         )
 
-    asked = Asked("ingest dbt", source, _batch(project, settings), files, text)
-    return ingest_once(store, asked, say, message=message, author=author, branch=branch)
+    key = IngestKey("ingest dbt", source, _batch(project, settings), files, text)
+    return ingest_once(store, key, extract, message=message, author=author, branch=branch)
 
 
-def _options(project: Project, request: DbtRequest, source: str) -> Options:
+def _options(project: DbtArtifacts, request: DbtRequest, source: str) -> Options:
     """The extractor's options; the schema is the catalog's, of what the project makes too."""
     from govtool.capture.sql.extract import Options
     from govtool.capture.sql.schema import Schema
@@ -117,7 +117,7 @@ def _options(project: Project, request: DbtRequest, source: str) -> Options:
     )
 
 
-def _batch(project: Project, settings: Options) -> str:
+def _batch(project: DbtArtifacts, settings: Options) -> str:
     how = [extractor_digest(), settings.source, settings.dialect, settings.namespace, settings.keep_literals]
     digest = hashlib.sha256(json.dumps(how).encode())
     for node_id, node in sorted(project.nodes.items()):
@@ -126,13 +126,13 @@ def _batch(project: Project, settings: Options) -> str:
     return f"dbt:{digest.hexdigest()}"
 
 
-def _extract(project: Project, settings: Options, progress: Progress | None) -> Extraction:
+def _extract(project: DbtArtifacts, settings: Options, progress: Progress | None) -> Extraction:
     from govtool.capture.sql.extract import extract_in_turn
 
     return next(extract_in_turn([list(_scripts(project))], settings, progress))
 
 
-def _scripts(project: Project) -> Iterator[LoggedScript]:
+def _scripts(project: DbtArtifacts) -> Iterator[LoggedScript]:
     """A script for each compiled node that makes a relation; its session is the node's id."""
     from govtool.capture.sql.logged import LoggedScript, LoggedStatement
 
@@ -153,7 +153,7 @@ def _scripts(project: Project) -> Iterator[LoggedScript]:
             yield LoggedScript(node.id, (statement,), project.dialect)
 
 
-def _as_of(project: Project, settings: Options, derivation: Derivation) -> Derivation:
+def _as_of(project: DbtArtifacts, settings: Options, derivation: Derivation) -> Derivation:
     """A derivation with what the project knows of its node: the kind of its relation, and the run."""
     node = project.nodes.get(derivation.statement.session or "")
     if node is None or derivation.target != dataset_id(node.relation, settings.namespace):
@@ -164,7 +164,7 @@ def _as_of(project: Project, settings: Options, derivation: Derivation) -> Deriv
     return derivation._replace(target_kind=kind, statement=evidence)
 
 
-def _declared(project: Project, settings: Options) -> Iterator[Derivation]:
+def _declared(project: DbtArtifacts, settings: Options) -> Iterator[Derivation]:
     """Sources and seeds, whose columns come from elsewhere."""
     for node in project.nodes.values():
         if node.kind in ("source", "seed") and node.columns:
@@ -179,7 +179,7 @@ def _declared(project: Project, settings: Options) -> Iterator[Derivation]:
             )
 
 
-def _without_sql(project: Project, settings: Options) -> tuple[list[Derivation], Coverage, tuple[Shortfall, ...]]:
+def _without_sql(project: DbtArtifacts, settings: Options) -> tuple[list[Derivation], Coverage, tuple[Shortfall, ...]]:
     """Models without compiled SQL: what they read is known, what they make of it is not."""
     from govtool.capture.sql.extract import Shortfall
 
@@ -216,7 +216,7 @@ def _without_sql(project: Project, settings: Options) -> tuple[list[Derivation],
     return found, Coverage(statements=count, opaque=count, runs_opaque=count), tuple(shortfalls)
 
 
-def _exposures(project: Project, settings: Options) -> Iterator[Derivation]:
+def _exposures(project: DbtArtifacts, settings: Options) -> Iterator[Derivation]:
     """Dashboards and the like: what they read is declared, by relation."""
     for node in project.nodes.values():
         if node.kind != "exposure":
@@ -237,7 +237,7 @@ def _exposures(project: Project, settings: Options) -> Iterator[Derivation]:
         )
 
 
-def _read_by(node: Node, project: Project) -> list[str]:
+def _read_by(node: DbtNode, project: DbtArtifacts) -> list[str]:
     """Relations that a node depends on, through ephemeral models."""
     found: dict[str, None] = {}
     pending = list(reversed(node.depends_on))
@@ -255,7 +255,7 @@ def _read_by(node: Node, project: Project) -> list[str]:
     return list(found)
 
 
-def _evidence(node: Node, project: Project, settings: Options, kind: str) -> Statement:
+def _evidence(node: DbtNode, project: DbtArtifacts, settings: Options, kind: str) -> Statement:
     run = project.runs.get(node.id)
     return Statement(
         fingerprint=hashlib.blake2b(node.id.encode("utf-8", "replace"), digest_size=16).hexdigest(),
@@ -269,12 +269,12 @@ def _evidence(node: Node, project: Project, settings: Options, kind: str) -> Sta
     )
 
 
-def _fact_fragments(project: Project, settings: Options) -> tuple[Fragment, ...]:
+def _fact_fragments(project: DbtArtifacts, settings: Options) -> tuple[Fragment, ...]:
     facts = set(_facts(project, settings))
     return (Fragment(settings.source, FACTS, encode_facts(facts), len(facts)),) if facts else ()
 
 
-def _facts(project: Project, settings: Options) -> Iterator[Fact]:
+def _facts(project: DbtArtifacts, settings: Options) -> Iterator[Fact]:
     from govtool.capture.dbt.artifacts import fact_text
 
     for node in project.nodes.values():

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from govtool.app.coverage import Coverage
-from govtool.app.ingest import Asked, IngestResult, Said, extractor_digest, ingest_once
+from govtool.app.ingest import IngestKey, IngestPayload, IngestResult, extractor_digest, ingest_once
 from govtool.app.sql import Progress, SourceText, file_name, root_of, source_name
 from govtool.errors import UsageError
 from govtool.model import Diagnostic
@@ -18,7 +18,7 @@ from govtool.store import Fragment
 from govtool.store.names import DEFAULT_BRANCH
 
 if TYPE_CHECKING:
-    from govtool.capture.prov.derive import Derived
+    from govtool.capture.prov.derive import ProvFindings
     from govtool.store import Store
 
 
@@ -50,13 +50,13 @@ def ingest_prov(
         StoreError: the commit could not be written; the store is as it was.
     """
     from govtool.capture.prov.derive import derive
-    from govtool.capture.prov.document import Document, read_document
+    from govtool.capture.prov.document import ProvContent, read_document
 
     if not request.paths:
         raise UsageError("nothing to read", code="usage.arguments", hint="govtool ingest prov document.json")
     source = request.source or source_name(request.paths)
     root = root_of(request.paths)
-    document = Document()
+    document = ProvContent()
     digest = hashlib.sha256(json.dumps([extractor_digest(), source]).encode())
     files = good = 0
     for name, form, data in _texts(request.paths, root, stdin, progress):
@@ -68,7 +68,7 @@ def ingest_prov(
         digest.update(hashlib.sha256(data).digest())
         good += read_document(data, name, form, document)
 
-    def say() -> Said:
+    def extract() -> IngestPayload:
         derived = derive(document, source)
         coverage = Coverage(
             statements=derived.understood + derived.partial + files - good,
@@ -77,7 +77,7 @@ def ingest_prov(
             opaque=files - good,
             ignored=0,
         )
-        return Said(
+        return IngestPayload(
             source,
             "",
             files,
@@ -88,8 +88,8 @@ def ingest_prov(
             more=tuple(_more(source, derived)),
         )
 
-    asked = Asked("ingest prov", source, f"prov:{digest.hexdigest()}", files, SourceText(root))
-    return ingest_once(store, asked, say, message=message, author=author, branch=branch)
+    key = IngestKey("ingest prov", source, f"prov:{digest.hexdigest()}", files, SourceText(root))
+    return ingest_once(store, key, extract, message=message, author=author, branch=branch)
 
 
 def _texts(
@@ -114,8 +114,8 @@ def _texts(
                 with file.open("rb") as raw:
                     yield name, form, _bounded(raw, name, MAX_BYTES)
             except OSError as error:
-                said = f"cannot be read: {error.strerror or error}"
-                yield name, form, Diagnostic("unreadable", "error", said, name)
+                message = f"cannot be read: {error.strerror or error}"
+                yield name, form, Diagnostic("unreadable", "error", message, name)
 
 
 def _bounded(raw: IO[bytes], name: str, most: int) -> bytes | Diagnostic:
@@ -125,7 +125,7 @@ def _bounded(raw: IO[bytes], name: str, most: int) -> bytes | Diagnostic:
     return Diagnostic("too-large", "error", f"larger than {most // 1_000_000} MB", name)
 
 
-def _more(source: str, derived: Derived) -> Iterator[Fragment]:
+def _more(source: str, derived: ProvFindings) -> Iterator[Fragment]:
     from govtool.model.fact import FACTS, encode_facts
     from govtool.model.run import RUNS, run_fragments
 

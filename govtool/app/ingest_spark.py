@@ -14,9 +14,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from govtool.app.coverage import Coverage
-from govtool.app.ingest import DERIVATIONS_PER_FRAGMENT, Asked, IngestResult, Parts, Said, ingest_once, reader_digest
+from govtool.app.ingest import (
+    DERIVATIONS_PER_FRAGMENT,
+    EncodedParts,
+    IngestKey,
+    IngestPayload,
+    IngestResult,
+    ingest_once,
+    reader_digest,
+)
 from govtool.app.sql import Progress, SourceText, file_name, root_of, source_name
-from govtool.capture.spark.eventlog.gathered import Aside, Gathered, Seen
+from govtool.capture.spark.eventlog.gathered import EventLogFindings, Seen, SpilledFindings
 from govtool.capture.spark.eventlog.spill import PARTS
 from govtool.errors import UsageError
 from govtool.model.spread import buckets_for
@@ -72,30 +80,30 @@ def ingest_spark(
     logs = find_logs(request.paths)
     files = sum(len(log.parts) for log, _ in logs)
     batch = _batch(source, request, (log for log, _ in logs))
-    asked = Asked("ingest spark", source, batch, files, SourceText(root_of(request.paths)))
+    key = IngestKey("ingest spark", source, batch, files, SourceText(root_of(request.paths)))
     with ExitStack() as stack:
 
-        def say() -> Said:
-            aside = stack.enter_context(_put_aside())  # until all of it is committed
-            return _said(read(logs, Gathered(source, aside=aside), request, progress), aside, files)
+        def extract() -> IngestPayload:
+            spilled = stack.enter_context(_spilled_findings())  # until all of it is committed
+            return _payload(read(logs, EventLogFindings(source, spilled=spilled), request, progress), spilled, files)
 
-        return ingest_once(store, asked, say, message=message, author=author, branch=branch)
+        return ingest_once(store, key, extract, message=message, author=author, branch=branch)
 
 
 @contextmanager
-def _put_aside() -> Iterator[Aside]:
+def _spilled_findings() -> Iterator[SpilledFindings]:
     """Room on a disk for what logs say.
 
     Raises:
         StoreError: it cannot be put there.
     """
-    aside = Aside.new()
+    spilled = SpilledFindings.new()
     try:
-        yield aside
+        yield spilled
     except OSError as error:
         raise translate(error, "put aside what the logs say", tempfile.gettempdir()) from error
     finally:
-        aside.close()
+        spilled.close()
 
 
 def find_logs(paths: Iterable[str]) -> list[tuple[EventLog, str]]:
@@ -120,8 +128,8 @@ def find_logs(paths: Iterable[str]) -> list[tuple[EventLog, str]]:
 
 
 def read(
-    logs: list[tuple[EventLog, str]], into: Gathered, request: SparkRequest, progress: Progress | None = None
-) -> Gathered:
+    logs: list[tuple[EventLog, str]], into: EventLogFindings, request: SparkRequest, progress: Progress | None = None
+) -> EventLogFindings:
     """Read event logs as a stream.
 
     Raises:
@@ -154,7 +162,7 @@ def _seldom_collected() -> Iterator[None]:
         gc.set_threshold(*before)
 
 
-def _said(gathered: Gathered, aside: Aside, files: int) -> Said:
+def _payload(gathered: EventLogFindings, spilled: SpilledFindings, files: int) -> IngestPayload:
     """What the executions of Spark say, as what their source says."""
     outcomes = gathered.outcomes
     understood, partial = outcomes["understood"], outcomes["partial"]
@@ -170,26 +178,26 @@ def _said(gathered: Gathered, aside: Aside, files: int) -> Said:
         runs_opaque=opaque,
         unread=gathered.unread,
     )
-    diagnostics = tuple(dict.fromkeys((*gathered.notes, *aside.notes)))
+    diagnostics = tuple(dict.fromkeys((*gathered.notes, *spilled.notes)))
     counts = {
         "applications": gathered.applications,
         "executions": sum(outcomes.values()),
         "runs": dict(sorted(gathered.statuses.items())),
         "breaks": dict(sorted(gathered.breaks.items())),
     }
-    fragments = chain(_derivations(gathered, aside), _declared(gathered, aside), _runs(gathered.source, aside))
-    parts = Parts(fragments, aside.columns, lambda: sum(aside.queries.values()), lambda: aside.edges)
-    return Said(gathered.source, "spark", files, coverage, (), diagnostics, counts=counts, parts=parts)
+    fragments = chain(_derivations(gathered, spilled), _declared(gathered, spilled), _runs(gathered.source, spilled))
+    parts = EncodedParts(fragments, spilled.columns, lambda: sum(spilled.queries.values()), lambda: spilled.edges)
+    return IngestPayload(gathered.source, "spark", files, coverage, (), diagnostics, counts=counts, parts=parts)
 
 
-def _derivations(gathered: Gathered, aside: Aside) -> Iterator[Fragment]:
+def _derivations(gathered: EventLogFindings, spilled: SpilledFindings) -> Iterator[Fragment]:
     """What was put aside as fragments, by fingerprint, with when each was seen."""
     import pyarrow as pa
 
     from govtool.model.columnar import DERIVATIONS, write_table
 
     buckets = max(
-        buckets_for(len(gathered.seen), DERIVATIONS_PER_FRAGMENT), buckets_for(aside.edges, EDGES_PER_FRAGMENT)
+        buckets_for(len(gathered.seen), DERIVATIONS_PER_FRAGMENT), buckets_for(spilled.edges, EDGES_PER_FRAGMENT)
     )
     by_part: dict[int, list[Seen]] = {}
     for seen in gathered.seen:
@@ -198,7 +206,7 @@ def _derivations(gathered: Gathered, aside: Aside) -> Iterator[Fragment]:
         tables = []
         rows: list[Seen] = []
         for part in range(first, PARTS, min(buckets, PARTS)):
-            table = aside.derivations.part(part)
+            table = spilled.derivations.part(part)
             if table is not None:
                 tables.append(table)
                 rows += by_part[part]  # in the order in which they were added
@@ -214,22 +222,22 @@ def _derivations(gathered: Gathered, aside: Aside) -> Iterator[Fragment]:
             yield Fragment(gathered.source, DERIVATIONS, write_table(table.take(chosen)), len(chosen))
 
 
-def _declared(gathered: Gathered, aside: Aside) -> Iterator[Fragment]:
+def _declared(gathered: EventLogFindings, spilled: SpilledFindings) -> Iterator[Fragment]:
     """What is known of names and columns, dataset by dataset."""
     from govtool.model.columnar import DERIVATIONS, encode
 
     waiting: list[Derivation] = []
     edges = 0
     for each in gathered.declared():
-        into = aside.columns.setdefault(each.target, {})
+        into = spilled.columns.setdefault(each.target, {})
         into.update((column.path, column.type) for column in each.columns)
         waiting.append(each)
         edges += len(each.edges)
         if edges > EDGES_PER_FRAGMENT or len(waiting) >= DERIVATIONS_PER_FRAGMENT:
             yield Fragment(gathered.source, DERIVATIONS, encode(waiting), len(waiting))
-            aside.edges += edges
+            spilled.edges += edges
             waiting, edges = [], 0
-    aside.edges += edges
+    spilled.edges += edges
     if waiting:
         yield Fragment(gathered.source, DERIVATIONS, encode(waiting), len(waiting))
 
@@ -249,15 +257,15 @@ def _dated(table: Any, rows: list[Seen]) -> Any:
     return table
 
 
-def _runs(source: str, aside: Aside) -> Iterator[Fragment]:
+def _runs(source: str, spilled: SpilledFindings) -> Iterator[Fragment]:
     """The runs that were put aside as fragments, by job."""
     import pyarrow as pa
 
     from govtool.model.run import RUNS, RUNS_PER_FRAGMENT, write_runs
 
-    buckets = min(buckets_for(aside.count, RUNS_PER_FRAGMENT), PARTS)
+    buckets = min(buckets_for(spilled.count, RUNS_PER_FRAGMENT), PARTS)
     for first in range(buckets):
-        tables = [table for part in range(first, PARTS, buckets) if (table := aside.runs.part(part)) is not None]
+        tables = [table for part in range(first, PARTS, buckets) if (table := spilled.runs.part(part)) is not None]
         if tables:
             table = pa.concat_tables(tables)
             yield Fragment(source, RUNS, write_runs(table), table.num_rows)

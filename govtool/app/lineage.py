@@ -56,7 +56,7 @@ class LineageEdge(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Lineage:
+class SqlLineage:
     """The lineage of one unit of SQL: a file, or the ``sql`` of one batch line."""
 
     id: object
@@ -82,7 +82,7 @@ def summarise(
     id: object = None,
     semantics: str = "precise",
     context: Iterable[Derivation] | None = None,
-) -> Lineage:
+) -> SqlLineage:
     """Fold derivations into one answer.
 
     Args:
@@ -129,7 +129,7 @@ def summarise(
                 for source, kind in through.rows(edge.source.dataset, counted):
                     referenced.setdefault((f"{target}.{ROWS}", source), set()).add(kind)
     reports = tuple(_renamed(d, queries) for d in diagnostics)
-    return Lineage(
+    return SqlLineage(
         id=id,
         edges=_edges(contributed),
         referenced=_edges(referenced),
@@ -144,9 +144,9 @@ def summarise(
 
 @dataclass(frozen=True, slots=True)
 class LineageResult:
-    """The lineage of files: one ``Lineage`` a file, and the figures of the whole."""
+    """The lineage of files: one ``SqlLineage`` a file, and the figures of the whole."""
 
-    results: tuple[Lineage, ...]
+    results: tuple[SqlLineage, ...]
     coverage: Coverage
     diagnostics: tuple[Diagnostic, ...]
     text: SourceText
@@ -174,17 +174,17 @@ def lineage_of(
         from govtool.app.explain import explained
 
         extraction = explained(request.catalog, found, settings, extraction)
-    said: dict[str, list[Derivation]] = {item.file or "": [] for item in found}
+    by_file: dict[str, list[Derivation]] = {item.file or "": [] for item in found}
     for derivation in extraction.derivations:
-        said.setdefault(derivation.statement.file, []).append(derivation)
+        by_file.setdefault(derivation.statement.file, []).append(derivation)
     reports: dict[str, list[Diagnostic]] = {}
     for diagnostic in extraction.diagnostics:
         reports.setdefault(diagnostic.file or "", []).append(diagnostic)
     results = [
         summarise(
-            said.get(file, ()), reports.get(file, ()), id=file, semantics=semantics, context=extraction.derivations
+            by_file.get(file, ()), reports.get(file, ()), id=file, semantics=semantics, context=extraction.derivations
         )
-        for file in dict.fromkeys([*said, *reports])
+        for file in dict.fromkeys([*by_file, *reports])
     ]
     texts = {item.file: item.text for item in found if not isinstance(item, Diagnostic) and item.file == "<stdin>"}
     assumed = schema_diagnostics(settings) + unmatched_relations(found, settings)
@@ -192,7 +192,7 @@ def lineage_of(
     return LineageResult(tuple(results), Coverage.of(extraction), diagnostics, SourceText(root, texts))
 
 
-def to_object(lineage: Lineage, *, with_files: bool = False) -> dict[str, object]:
+def to_object(lineage: SqlLineage, *, with_files: bool = False) -> dict[str, object]:
     """The JSON value of one answer: the output line of the batch protocol."""
     referenced: dict[str, list[str]] = {}
     for edge in lineage.referenced:

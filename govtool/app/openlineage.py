@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from govtool.app.coverage import Coverage
-from govtool.app.ingest import Asked, IngestResult, Said, extractor_digest, ingest_once
+from govtool.app.ingest import IngestKey, IngestPayload, IngestResult, extractor_digest, ingest_once
 from govtool.app.sql import Progress, SourceText, check_dialect, file_name, root_of, source_name
 from govtool.errors import UsageError
 from govtool.model import Derivation, Diagnostic
@@ -26,10 +26,10 @@ from govtool.store import Fragment
 from govtool.store.names import DEFAULT_BRANCH
 
 if TYPE_CHECKING:
-    from govtool.capture.openlineage.derive import Derived
+    from govtool.capture.openlineage.derive import OpenLineageFindings
     from govtool.capture.openlineage.events import Event
     from govtool.capture.openlineage.export import Exported
-    from govtool.capture.openlineage.merge import Row, State
+    from govtool.capture.openlineage.merge import MergedEvents, StateRow
     from govtool.store import Commit, Reader, Store
 
 ROWS_PER_FRAGMENT = 512
@@ -56,7 +56,7 @@ class OpenLineageRequest:
 class Read:
     """Events, merged as they were read."""
 
-    state: State
+    state: MergedEvents
     texts: dict[str, str] = field(default_factory=dict)
     """SQL as it came, by digest: for the extractor, never stored."""
     notes: list[Diagnostic] = field(default_factory=list)
@@ -84,9 +84,9 @@ class Read:
 
 def empty() -> Read:
     """Nothing read yet."""
-    from govtool.capture.openlineage.merge import State
+    from govtool.capture.openlineage.merge import MergedEvents
 
-    return Read(State())
+    return Read(MergedEvents())
 
 
 def ingest_openlineage(
@@ -153,7 +153,7 @@ def read_events(
 
 
 def _read_file(raw: IO[bytes], name: str, read: Read, dialect: str) -> None:
-    from govtool.capture.logs.record import Reject
+    from govtool.capture.logs.query_record import Reject
     from govtool.capture.logs.rows import json_rows
     from govtool.capture.logs.stream import chunks, lines
     from govtool.capture.openlineage.events import EventReader
@@ -202,15 +202,15 @@ def commit_events(
     previous: list[Derivation] = []
     base = store.head(branch)
 
-    def say() -> Said:
-        return _said(source, read, derive(read.state, read.texts, previous, source=source))
+    def extract() -> IngestPayload:
+        return _payload(source, read, derive(read.state, read.texts, previous, source=source))
 
     for _ in range(_TRIES):
         if append and base is not None:
             read.state.update(read_state(store, base, source))
             previous += _derivations(store, base, source)
-        asked = Asked("ingest openlineage", source, _batch(source, read.state), read.files, text)
-        result = ingest_once(store, asked, say, message=message, author=author, branch=branch)
+        ingest_key = IngestKey("ingest openlineage", source, _batch(source, read.state), read.files, text)
+        result = ingest_once(store, ingest_key, extract, message=message, author=author, branch=branch)
         if not append or result.commit.parent == (base.id if base else None) or not result.created:
             break
         # Others committed meanwhile; if it was to this source, their events must not be lost.
@@ -221,7 +221,7 @@ def commit_events(
     return result
 
 
-def _said(source: str, read: Read, derived: Derived) -> Said:
+def _payload(source: str, read: Read, derived: OpenLineageFindings) -> IngestPayload:
     """What merged events say."""
     coverage = Coverage(
         statements=derived.understood + derived.partial + derived.opaque,
@@ -230,7 +230,7 @@ def _said(source: str, read: Read, derived: Derived) -> Said:
         opaque=derived.opaque,
         ignored=derived.ignored,
     )
-    return Said(
+    return IngestPayload(
         source,
         "",
         read.files,
@@ -242,19 +242,19 @@ def _said(source: str, read: Read, derived: Derived) -> Said:
     )
 
 
-def read_state(store: Reader, commit: Commit, source: str | None = None) -> State:
+def read_state(store: Reader, commit: Commit, source: str | None = None) -> MergedEvents:
     """The merged events of a source at a commit, or of all sources.
 
     Raises:
         StoreError: a fragment cannot be read.
     """
-    from govtool.capture.openlineage.merge import TABLE, Row, State
+    from govtool.capture.openlineage.merge import TABLE, MergedEvents, StateRow
 
-    state = State()
+    state = MergedEvents()
     for ref in store.fragments(commit):
         if ref.table == TABLE and source in (None, ref.source):
             columns = read_parquet(store.read(ref)).to_pydict()
-            state.update(State.of_rows(map(Row, columns["kind"], columns["key"], columns["doc"])))
+            state.update(MergedEvents.of_rows(map(StateRow, columns["kind"], columns["key"], columns["doc"])))
     return state
 
 
@@ -287,20 +287,20 @@ def _derivations(store: Reader, commit: Commit, source: str) -> list[Derivation]
     return found
 
 
-def _fragments(source: str, state: State) -> Iterator[Fragment]:
+def _fragments(source: str, state: MergedEvents) -> Iterator[Fragment]:
     """The state as fragments, by job and dataset: a run more rewrites one of them."""
     from govtool.capture.openlineage.merge import TABLE
 
     rows = state.rows()
     buckets = buckets_for(sum(map(len, rows.values())), ROWS_PER_FRAGMENT)
-    split: dict[int, list[Row]] = {}
+    split: dict[int, list[StateRow]] = {}
     for owner in sorted(rows):
         split.setdefault(number_of(owner) % buckets, []).extend(rows[owner])
     for _, part in sorted(split.items()):
         yield Fragment(source, TABLE, _parquet(part), len(part))
 
 
-def _facts(source: str, state: State) -> Iterator[Fragment]:
+def _facts(source: str, state: MergedEvents) -> Iterator[Fragment]:
     from govtool.capture.openlineage.facts import facts_of
     from govtool.model.fact import FACTS, encode_facts
 
@@ -309,7 +309,7 @@ def _facts(source: str, state: State) -> Iterator[Fragment]:
         yield Fragment(source, FACTS, encode_facts(facts), len(facts))
 
 
-def _runs(source: str, state: State) -> Iterator[Fragment]:
+def _runs(source: str, state: MergedEvents) -> Iterator[Fragment]:
     from govtool.capture.openlineage.runs import runs_of
     from govtool.model.run import run_fragments
 
@@ -317,7 +317,7 @@ def _runs(source: str, state: State) -> Iterator[Fragment]:
         yield Fragment(source, RUNS, data, count)
 
 
-def _parquet(rows: list[Row]) -> bytes:
+def _parquet(rows: list[StateRow]) -> bytes:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -330,6 +330,6 @@ def _parquet(rows: list[Row]) -> bytes:
     return sink.getvalue()
 
 
-def _batch(source: str, state: State) -> str:
+def _batch(source: str, state: MergedEvents) -> str:
     how: list[Any] = [extractor_digest(), source, state.digest()]
     return f"openlineage:{hashlib.sha256(json.dumps(how).encode()).hexdigest()}"

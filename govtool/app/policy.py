@@ -14,10 +14,10 @@ from govtool.errors import UnknownNameError, UsageError
 if TYPE_CHECKING:
     from govtool.graph.index import Index
     from govtool.policy.check import CheckResult
-    from govtool.policy.finding import Remark
-    from govtool.policy.load import Placed, PolicySet
+    from govtool.policy.dataset_facts import ToolFact
+    from govtool.policy.finding import PolicyRemark
+    from govtool.policy.load import PlacedPart, PolicySet
     from govtool.policy.model import PolicyTest
-    from govtool.policy.places import Said
     from govtool.store import Commit, Reader
 
 FOLDER = "policies"
@@ -84,12 +84,12 @@ def load_policies(wanted: Sequence[str] | None) -> PolicySet:
     return load(policy_files(wanted))
 
 
-def said_of(store: Reader, commit: Commit) -> list[Said]:
+def stated_facts(store: Reader, commit: Commit) -> list[ToolFact]:
     """What dbt and other tools say of the datasets of a commit, in the words that policies understand."""
     from govtool.app.facts import read_facts
-    from govtool.policy.places import Said
+    from govtool.policy.dataset_facts import ToolFact
 
-    return [Said(f.dataset, f.column, f.name, f.value) for f in read_facts(store, commit)]
+    return [ToolFact(f.dataset, f.column, f.name, f.value) for f in read_facts(store, commit)]
 
 
 class Outcome(NamedTuple):
@@ -126,22 +126,22 @@ def nearest_tests(policies: PolicySet, text: str) -> tuple[str, ...]:
     return tuple(difflib.get_close_matches(text, [test.value.name for test in policies.tests], cutoff=0.4))
 
 
-def _run_test(policies: PolicySet, test: Placed[PolicyTest], today: date) -> Outcome:
+def _run_test(policies: PolicySet, test: PlacedPart[PolicyTest], today: date) -> Outcome:
     from govtool.errors import GovtoolError
     from govtool.policy.check import check, govern
 
     value, place = test.value, test.place
     day = value.today or today
     try:
-        index, said, problem = graph_of(value.given.sql, value)
+        index, tool_facts, problem = graph_of(value.given.sql, value)
         base = None
         if value.given.base is not None:
-            before, said_before, worse = graph_of(value.given.base, value)
+            before, facts_before, worse = graph_of(value.given.base, value)
             problem = problem or worse
-            base = govern(before, policies, day, metadata=value.given.metadata, said=said_before)
+            base = govern(before, policies, day, metadata=value.given.metadata, tool_facts=facts_before)
         if problem:
             return Outcome(value.name, place, (), (), problem)
-        result = check(govern(index, policies, day, metadata=value.given.metadata, said=said), day, base)
+        result = check(govern(index, policies, day, metadata=value.given.metadata, tool_facts=tool_facts), day, base)
     except GovtoolError as error:
         return Outcome(value.name, place, (), (), error.message)
     own = {r.value.id for r in policies.rules if r.file == test.file}
@@ -156,7 +156,7 @@ def _run_test(policies: PolicySet, test: Placed[PolicyTest], today: date) -> Out
     )
 
 
-def graph_of(sql: str, test: PolicyTest) -> tuple[Index, list[Said], str | None]:
+def graph_of(sql: str, test: PolicyTest) -> tuple[Index, list[ToolFact], str | None]:
     """The graph of a test's SQL, what its comments and tags say, and why it is not to be trusted, if so."""
     from govtool.app.index import index_of
     from govtool.app.sql import check_dialect, facts_in
@@ -164,7 +164,7 @@ def graph_of(sql: str, test: PolicyTest) -> tuple[Index, list[Said], str | None]
     from govtool.capture.sql.files import Script
     from govtool.capture.sql.schema import schema_from_mapping
     from govtool.model import Derivation, OutputColumn, Statement
-    from govtool.policy.places import Said
+    from govtool.policy.dataset_facts import ToolFact
 
     dialect = check_dialect(test.given.dialect)
     schema = schema_from_mapping(test.given.schema_, dialect)
@@ -184,17 +184,19 @@ def graph_of(sql: str, test: PolicyTest) -> tuple[Index, list[Said], str | None]
     ]
     problem = None if wrong is None else f"the SQL was not understood: {wrong.message}"
     derivations = [*declared, *extraction.derivations]
-    said = [Said(f.dataset, f.column, f.name, f.value) for f in facts_in(scripts, settings, derivations)]
-    return index_of(derivations), said, problem
+    tool_facts = [ToolFact(f.dataset, f.column, f.name, f.value) for f in facts_in(scripts, settings, derivations)]
+    return index_of(derivations), tool_facts, problem
 
 
-def lint(policies: PolicySet, index: Index | None, today: date, said: Iterable[Said] = ()) -> list[Remark]:
+def lint(
+    policies: PolicySet, index: Index | None, today: date, tool_facts: Iterable[ToolFact] = ()
+) -> list[PolicyRemark]:
     """What is suspicious about policies; with a graph, also what matches nothing in it."""
     from govtool.policy.lint import in_graph, in_itself
 
     remarks = list(in_itself(policies, today))
     if index is not None:
-        remarks += in_graph(policies, index, today, said)
+        remarks += in_graph(policies, index, today, tool_facts)
     return sorted(remarks, key=lambda r: (r.place.rpartition(":")[0], _number(r.place), r.code))
 
 

@@ -61,7 +61,7 @@ def publish_index(store: Store, commit: Commit, index: Index, progress: Progress
     found = published.find_root(store.objects, commit.id, FORMATS)
     if found is not None:
         with contextlib.suppress(IntegrityError, FormatError):
-            return _told(pages.decode_root(found), created=False)
+            return _publication(pages.decode_root(found), created=False)
     index = index.resident()
     cuts = published.PartWriter(store.objects, commit.id)
     root = cut(index, {"coverage": total_coverage(store, commit).counts()}, cuts.add, progress)
@@ -74,10 +74,10 @@ def publish_index(store: Store, commit: Commit, index: Index, progress: Progress
     parts = {"pages": published.to_json(cuts.parts), "whole": published.to_json(whole.parts)}
     root = replace(root, meta={**root.meta, "parts": parts})
     published.put_root(store.objects, commit.id, FORMATS, pages.encode_root(root))
-    return _told(root, created=True)
+    return _publication(root, created=True)
 
 
-def _told(root: pages.Root, *, created: bool) -> Publication:
+def _publication(root: pages.Root, *, created: bool) -> Publication:
     whole = sum(part.size for part in published.from_json(root.meta["parts"]["whole"]))
     return Publication(created, len(root.offset) - 1, root.offset[-1], whole)
 
@@ -94,7 +94,7 @@ class Published:
         """The index: read page by page if it is large, else (and when much of it is asked) what ``bring`` brings."""
         from govtool.graph.paged import MOST, PagedIndex
 
-        whole = _told(self.root, created=False).whole
+        whole = _publication(self.root, created=False).whole
         if whole <= SMALL:
             return bring()
         most = min(MOST, max(_FEWEST, whole // A_REQUEST))
@@ -112,7 +112,7 @@ class Published:
     def _read(self, numbers: Sequence[int]) -> Mapping[int, bytes]:
         root = self.root
         parts = published.from_json(root.meta["parts"]["pages"])
-        wanted = [published.Page(root.offset[n], root.offset[n + 1], root.digest(n).hex()) for n in numbers]
+        wanted = [published.PageRange(root.offset[n], root.offset[n + 1], root.digest(n).hex()) for n in numbers]
         return dict(zip(numbers, published.read_pages(self.store.objects, self.commit.id, parts, wanted), strict=True))
 
 

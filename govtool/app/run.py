@@ -22,19 +22,19 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from govtool.app.coverage import Coverage
-from govtool.app.ingest import Asked, IngestResult, Said, ingest_once
+from govtool.app.ingest import IngestKey, IngestPayload, IngestResult, ingest_once
 from govtool.app.sql import SourceText
 from govtool.errors import GovtoolError, UsageError
 from govtool.store import Fragment
 from govtool.store.names import DEFAULT_BRANCH
 
 if TYPE_CHECKING:
-    from govtool.capture.spark.eventlog.gathered import Gathered
-    from govtool.capture.spark.identity import Place
+    from govtool.capture.spark.eventlog.gathered import EventLogFindings
+    from govtool.capture.spark.identity import DatasetPlace
     from govtool.capture.spark.live.spool import Process
     from govtool.model import Derivation
-    from govtool.model.record import Identity
     from govtool.model.run import Run
+    from govtool.model.version import ContentIdentity
     from govtool.store import Commit, Reader, Store
 
 IDENTIFIED = 1 << 30
@@ -60,7 +60,7 @@ class Finished:
 class Captured:
     """What a spool says."""
 
-    gathered: Gathered
+    gathered: EventLogFindings
     processes: int
     warnings: list[str] = field(default_factory=list)
 
@@ -156,12 +156,12 @@ def repository_state(folder: Path) -> str:
 
     def git(*words: str) -> str | None:
         try:
-            said = subprocess.run(
+            process = subprocess.run(
                 ["git", "-C", str(folder), *words], capture_output=True, text=True, timeout=20, check=False
             )
         except (OSError, subprocess.SubprocessError):
             return None
-        return said.stdout.strip() if said.returncode == 0 else None
+        return process.stdout.strip() if process.returncode == 0 else None
 
     commit = git("rev-parse", "HEAD")
     if not commit:
@@ -188,19 +188,19 @@ def read_captured(spool: Path, source: str | None = None, commit: str = "") -> C
         source: The name of the source; default: ``run:`` and the script's name.
         commit: The state of the script's repository.
     """
-    from govtool.capture.spark.eventlog.gathered import Gathered
+    from govtool.capture.spark.eventlog.gathered import EventLogFindings
     from govtool.capture.spark.executed import PLAN
-    from govtool.capture.spark.live.executions import Interpreter
+    from govtool.capture.spark.live.executions import LiveInterpreter
     from govtool.capture.spark.live.runs import script_name
     from govtool.capture.spark.live.spool import read_spool
 
     processes = [process for process in read_spool(spool) if process.sessions or process.executions]
     name = source or f"run:{script_name(processes[0]) if processes else 'spark'}"
-    gathered = Gathered(name, how=PLAN)
+    gathered = EventLogFindings(name, how=PLAN)
     warnings = []
     for process in processes:
         gathered.applications += len({s.get("application") for s in process.sessions})
-        for executed in Interpreter(process, name, commit=commit).actions():
+        for executed in LiveInterpreter(process, name, commit=commit).actions():
             gathered.take(executed)
         warnings += _warnings(process)
     return Captured(gathered, len(processes), warnings)
@@ -248,11 +248,11 @@ def commit_captured(
     base = store.head(branch)
     for _ in range(_TRIES):
         if base is not None:
-            gathered.resume(*_said_by(store, base, source))
+            gathered.resume(*_stored_findings(store, base, source))
         ids = json.dumps([source, sorted(run.id for run in gathered.runs)])
         batch = f"run:{hashlib.sha256(ids.encode()).hexdigest()}"
-        asked = Asked("run", source, batch, captured.processes, SourceText(Path.cwd()))
-        result = ingest_once(store, asked, lambda: _said(captured), message=message, author=author, branch=branch)
+        key = IngestKey("run", source, batch, captured.processes, SourceText(Path.cwd()))
+        result = ingest_once(store, key, lambda: _payload(captured), message=message, author=author, branch=branch)
         if not result.created or result.commit.parent == (base.id if base is not None else None):
             break
         # Others committed meanwhile; if it was another run of this job, what it said must not be lost.
@@ -260,7 +260,7 @@ def commit_captured(
     return result
 
 
-def _said(captured: Captured) -> Said:
+def _payload(captured: Captured) -> IngestPayload:
     """What a job did, as what its source says."""
     from govtool.model.run import RUNS, encode_runs
 
@@ -278,7 +278,7 @@ def _said(captured: Captured) -> Said:
         runs_partial=partial,
         runs_opaque=opaque,
     )
-    return Said(
+    return IngestPayload(
         gathered.source,
         "spark",
         captured.processes,
@@ -297,7 +297,7 @@ def _said(captured: Captured) -> Said:
     )
 
 
-def _said_by(store: Reader, commit: Commit, source: str) -> tuple[list[Derivation], list[Run]]:
+def _stored_findings(store: Reader, commit: Commit, source: str) -> tuple[list[Derivation], list[Run]]:
     """What a source says at a commit."""
     from govtool.model.columnar import DERIVATIONS, decode
     from govtool.model.run import RUNS, decode_runs
@@ -312,12 +312,12 @@ def _said_by(store: Reader, commit: Commit, source: str) -> tuple[list[Derivatio
     return derivations, runs
 
 
-def _identified(runs: list[Run], places: dict[str, Place], limit: int) -> list[Run]:
+def _identified(runs: list[Run], places: dict[str, DatasetPlace], limit: int) -> list[Run]:
     """The runs with what their outputs contain now, and their inputs if no later run of the job wrote them."""
     written = {output.dataset: number for number, run in enumerate(runs) for output in run.outputs}
-    known: dict[str, Identity | None] = {}
+    known: dict[str, ContentIdentity | None] = {}
 
-    def identity(dataset: str) -> Identity | None:
+    def identity(dataset: str) -> ContentIdentity | None:
         if dataset not in known:
             known[dataset] = identify_place(places.get(dataset), limit)
         return known[dataset]
@@ -338,9 +338,9 @@ def _identified(runs: list[Run], places: dict[str, Place], limit: int) -> list[R
     return made
 
 
-def identify_place(place: Place | None, limit: int) -> Identity | None:
+def identify_place(place: DatasetPlace | None, limit: int) -> ContentIdentity | None:
     """What a dataset of files contains; None if it is none, is larger than ``limit`` bytes, or cannot be read."""
-    from govtool.app.record import read_identity
+    from govtool.app.snapshot import read_identity
 
     names = [name for name in (place.name, *place.aliases) if name.is_path] if place is not None else []
     for name in names:

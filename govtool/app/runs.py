@@ -13,7 +13,7 @@ from govtool.model.run import RUNS, Run, decode_runs
 
 if TYPE_CHECKING:
     from govtool.query.rundiff import RunDifference
-    from govtool.query.runs import History, Version
+    from govtool.query.runs import History, WrittenVersion
     from govtool.store import Commit, Reader
 
 STATUSES = ("complete", "failed", "aborted", "running", "unknown")
@@ -180,7 +180,7 @@ def compare_runs(store: Reader, commit: Commit, before: Run | Commit, after: Run
     )
 
 
-def find_version(history: History, dataset: str, text: str) -> Version:
+def find_version(history: History, dataset: str, text: str) -> WrittenVersion:
     """The version of a dataset that ``DATASET@TEXT`` means.
 
     ``TEXT`` is a Delta or Iceberg version, the beginning of a digest, a run, or a date or time (UTC), tried in this
@@ -264,7 +264,7 @@ def _is_date(text: str) -> bool:
     return True
 
 
-def version_text(history: History, version: Version) -> str:
+def version_text(history: History, version: WrittenVersion) -> str:
     """A version as it is written on the command line: ``orders@3f2a9c01``."""
     identity = history.writing(version).output.identity
     if identity is None:
@@ -272,7 +272,7 @@ def version_text(history: History, version: Version) -> str:
     return f"{version.dataset}@{identity.short if identity.version is None else identity.version}"
 
 
-def version_names(history: History, versions: Iterable[Version]) -> dict[Version, str]:
+def version_names(history: History, versions: Iterable[WrittenVersion]) -> dict[WrittenVersion, str]:
     """Versions as they are written on the command line."""
     return {version: version_text(history, version) for version in versions}
 

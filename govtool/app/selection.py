@@ -18,7 +18,7 @@ from govtool.query.selectors import Method, Selection, jobs, looks_selective, se
 if TYPE_CHECKING:
     from govtool.model.run import Run
     from govtool.policy.check import Governed
-    from govtool.policy.places import Said
+    from govtool.policy.dataset_facts import ToolFact
     from govtool.query.runs import History
     from govtool.query.software import SoftwareSpec
     from govtool.store import Commit, Reader
@@ -42,11 +42,11 @@ class Selector:
         self._wanted, self._today = policies, today
 
     @cached_property
-    def said(self) -> list[Said]:
+    def tool_facts(self) -> list[ToolFact]:
         """What dbt and other tools say of the datasets."""
-        from govtool.app.policy import said_of
+        from govtool.app.policy import stated_facts
 
-        return said_of(self._reader, self._commit)
+        return stated_facts(self._reader, self._commit)
 
     @cached_property
     def governed(self) -> Governed:
@@ -58,7 +58,7 @@ class Selector:
         from govtool.app.policy import load_policies
         from govtool.policy.check import govern
 
-        return govern(self.index, load_policies(self._wanted), self._today, said=self.said)
+        return govern(self.index, load_policies(self._wanted), self._today, tool_facts=self.tool_facts)
 
     @cached_property
     def known(self) -> Governed:
@@ -71,7 +71,7 @@ class Selector:
         except UsageError as error:
             if error.code != "policy.none" or self._wanted:
                 raise
-        return govern(self.index, PolicySet(()), self._today, said=self.said)
+        return govern(self.index, PolicySet(()), self._today, tool_facts=self.tool_facts)
 
     def select(self, texts: Sequence[str], exclude: Sequence[str] = ()) -> Selection:
         """See ``govtool.query.selectors.select_many``.

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from govtool.capture.sql.extract import Extraction, Options
     from govtool.capture.sql.files import Script
     from govtool.capture.sql.schema import Schema
-    from govtool.capture.sql.templates.macros import Project
+    from govtool.capture.sql.templates.macros import DbtProject
     from govtool.model.fact import Fact
 
 Progress = Callable[[int, int], None]
@@ -227,7 +227,7 @@ def options(request: SqlRequest, source: str = "", *, evidence: bool = True) -> 
     )
 
 
-def _projects(paths: Sequence[str]) -> tuple[Project, ...]:
+def _projects(paths: Sequence[str]) -> tuple[DbtProject, ...]:
     from govtool.capture.dbt.project import read_projects
 
     return read_projects(paths, root_of(paths))

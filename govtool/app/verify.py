@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from govtool.app.record import Progress, dataset_name, find_record, read_identity
+from govtool.app.snapshot import Progress, dataset_name, find_version, read_identity
 from govtool.errors import UsageError
-from govtool.model.record import CONTENT, Ancestor, Identity, Record
+from govtool.model.version import CONTENT, Ancestor, ContentIdentity, DatasetVersion
 
 if TYPE_CHECKING:
     from govtool.store import Commit, Reader
@@ -31,8 +31,8 @@ class Verified:
 
     dataset: str
     state: str
-    found: Identity | None
-    record: Record | None
+    found: ContentIdentity | None
+    recorded: DatasetVersion | None
 
 
 def verify_data(
@@ -52,7 +52,7 @@ def verify_data(
             known (``usage.place``).
         StoreError: the data or the store cannot be read.
     """
-    from govtool.app.places import place_of
+    from govtool.app.dataset_places import place_of
 
     names = [name] if name else _names(place)
     path = place
@@ -73,13 +73,13 @@ def verify_data(
         return Verified(dataset, UNRECORDED, found, None)
     if found is None:
         return Verified(dataset, MISSING, None, known[0])
-    same = next((record for record in known if record.identity == found), None)
+    same = next((version for version in known if version.identity == found), None)
     return Verified(dataset, CHANGED if same is None else MATCH, found, same or known[0])
 
 
 def _names(place: str) -> list[str]:
     """The names that a place may have in the graph: as `record` calls it, and as Spark and OpenLineage do."""
-    from govtool.app.places import path_id
+    from govtool.app.dataset_places import path_id
 
     found: list[str] = []
     with contextlib.suppress(UsageError):  # a folder elsewhere on this machine, which only runs name
@@ -87,12 +87,12 @@ def _names(place: str) -> list[str]:
     return [*found, path_id(place)]
 
 
-def _recorded(store: Reader, commit: Commit, names: list[str]) -> list[Record]:
+def _recorded(store: Reader, commit: Commit, names: list[str]) -> list[DatasetVersion]:
     """What is recorded of a dataset under any of its names: by runs, the newest first, and by `govtool record`."""
     from govtool.app.runs import read_history
 
     history = read_history(store, commit)
-    found: list[Record] = []
+    found: list[DatasetVersion] = []
     for name in dict.fromkeys(names):
         last = history.before(name, None)
         if last is not None:
@@ -103,8 +103,8 @@ def _recorded(store: Reader, commit: Commit, names: list[str]) -> list[Record]:
                     Ancestor(read.dataset, read.identity.digest if read.identity else None, None)
                     for read in writing.run.inputs
                 )
-                found.append(Record(name, identity, writing.run.id, ancestors))
-        record = find_record(store, commit, name)
-        if record is not None:
-            found.append(record)
+                found.append(DatasetVersion(name, identity, writing.run.id, ancestors))
+        version = find_version(store, commit, name)
+        if version is not None:
+            found.append(version)
     return found

@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from datetime import date
 
     from govtool.graph.index import Index
+    from govtool.policy.dataset_facts import ToolFact
     from govtool.policy.finding import Finding
     from govtool.policy.load import PolicySet
-    from govtool.policy.places import Said
 
 
 class PolicyEffect(NamedTuple):
@@ -24,7 +24,7 @@ class PolicyEffect(NamedTuple):
 
 
 def policy_effect(
-    index: Index, policies: PolicySet, answer: WhatIf, today: date, said: Sequence[Said]
+    index: Index, policies: PolicySet, answer: WhatIf, today: date, tool_facts: Sequence[ToolFact]
 ) -> PolicyEffect | None:
     """Which findings end if the subjects, and what is lost with them, hold no data in clear any more.
 
@@ -34,8 +34,8 @@ def policy_effect(
 
     if answer.action not in ("drop", "mask", "delete"):
         return None
-    before = check(govern(index, policies, today, said=said), today)
-    after = check(govern(index, policies, today, said=said, without=_gone(index, answer)), today)
+    before = check(govern(index, policies, today, tool_facts=tool_facts), today)
+    after = check(govern(index, policies, today, tool_facts=tool_facts, without=_gone(index, answer)), today)
     stays = {f.fingerprint for f in after.findings}
     ended = tuple(f for f in before.findings if f.fingerprint not in stays and f.verdict.label != "waived")
     return PolicyEffect(ended, sum(f.verdict.label != "waived" for f in after.findings))

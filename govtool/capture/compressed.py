@@ -25,7 +25,7 @@ _SNAPPY_MAGIC = b"\x82SNAPPY\x00"
 _LZ4_RAW, _LZ4_COMPRESSED = 0x10, 0x20
 
 
-class UnreadableError(Exception):
+class UnreadableStreamError(Exception):
     """The rest of a stream cannot be read; the message says why."""
 
 
@@ -33,7 +33,7 @@ def is_compressed(head: bytes) -> bool:
     """Whether a stream that begins like this is compressed in a way that is read.
 
     Raises:
-        UnreadableError: It is compressed in another way.
+        UnreadableStreamError: It is compressed in another way.
     """
     return _reader(head) is not None
 
@@ -47,7 +47,7 @@ def content(raw: IO[bytes], *, free: int = EXPANSION_FREE, expansion: int = EXPA
         expansion: Beyond that, how often its own size.
 
     Raises:
-        UnreadableError: It breaks off, is damaged, uses a codec that is not read, or expands beyond all measure.
+        UnreadableStreamError: It breaks off, is damaged, uses a codec that is not read, or expands beyond all measure.
     """
     counted = _Counted(raw)
     try:
@@ -61,11 +61,11 @@ def content(raw: IO[bytes], *, free: int = EXPANSION_FREE, expansion: int = EXPA
         for data in reader(counted):
             size += len(data)
             if size > free and size > expansion * counted.count:
-                raise UnreadableError(f"expands to more than {expansion} times its size: not read further")
+                raise UnreadableStreamError(f"expands to more than {expansion} times its size: not read further")
             yield data
     except (OSError, zlib.error, ValueError) as error:
-        said = getattr(error, "strerror", None) or (str(error).splitlines() or ["damaged"])[0]
-        raise UnreadableError(f"cannot be read: {said}") from error
+        reason = getattr(error, "strerror", None) or (str(error).splitlines() or ["damaged"])[0]
+        raise UnreadableStreamError(f"cannot be read: {reason}") from error
 
 
 def _reader(head: bytes) -> Any:
@@ -80,7 +80,7 @@ def _reader(head: bytes) -> Any:
     if head.startswith(_SNAPPY_MAGIC):
         return _snappy
     if head.startswith(b"ZV"):
-        raise UnreadableError("compressed with lzf, which is not read; decompress it first")
+        raise UnreadableStreamError("compressed with lzf, which is not read; decompress it first")
     return None
 
 
@@ -154,7 +154,7 @@ def _gzip(counted: _Counted) -> Iterator[bytes]:
         if data:
             yield data
     if not member.eof:
-        raise UnreadableError("the compressed file breaks off")
+        raise UnreadableStreamError("the compressed file breaks off")
 
 
 def _zstd(counted: _Counted) -> Iterator[bytes]:
@@ -177,7 +177,7 @@ def _zstd(counted: _Counted) -> Iterator[bytes]:
             position += len(data)
             if position > done:
                 yield data[max(0, len(data) - (position - done)) :]
-        raise UnreadableError("the compressed file breaks off") from None
+        raise UnreadableStreamError("the compressed file breaks off") from None
 
 
 def _lz4_frames(counted: _Counted) -> Iterator[bytes]:
@@ -201,19 +201,19 @@ def _lz4_blocks(counted: _Counted) -> Iterator[bytes]:
     while head := counted.exactly(21):
         if len(head) < 21:
             yield b"".join(batch)
-            raise UnreadableError("the compressed file breaks off")
+            raise UnreadableStreamError("the compressed file breaks off")
         if not head.startswith(_LZ4_MAGIC):
             yield b"".join(batch)
-            raise UnreadableError("cannot be read: no lz4 block where one should begin")
+            raise UnreadableStreamError("cannot be read: no lz4 block where one should begin")
         method = head[8] & 0xF0
         packed, size = struct.unpack_from("<ii", head, 9)
         if not 0 <= packed <= MAX_BLOCK or not 0 <= size <= MAX_BLOCK:
             yield b"".join(batch)
-            raise UnreadableError("cannot be read: an lz4 block of impossible size")
+            raise UnreadableStreamError("cannot be read: an lz4 block of impossible size")
         data = counted.exactly(packed)
         if len(data) < packed:
             yield b"".join(batch)
-            raise UnreadableError("the compressed file breaks off")
+            raise UnreadableStreamError("the compressed file breaks off")
         if not size:
             continue  # the end mark; another stream may follow
         try:
@@ -248,11 +248,11 @@ def _snappy(counted: _Counted) -> Iterator[bytes]:
             broken = (
                 "the compressed file breaks off" if size <= MAX_BLOCK else "cannot be read: a snappy block too large"
             )
-            raise UnreadableError(broken)
+            raise UnreadableStreamError(broken)
         plain_size = _varint(data)
         if plain_size > MAX_BLOCK:
             yield b"".join(batch)
-            raise UnreadableError("cannot be read: a snappy block too large")
+            raise UnreadableStreamError("cannot be read: a snappy block too large")
         try:
             batch.append(codec.decompress(data, decompressed_size=plain_size, asbytes=True))
         except (OSError, ValueError):

@@ -86,7 +86,7 @@ def _format(rows: list[dict[str, Any]], file: Path) -> str:
 
 def _rows(file: Path) -> Iterator[dict[str, Any]]:
     """The rows of a file, names of columns in lower case."""
-    from govtool.capture.logs.record import Reject
+    from govtool.capture.logs.query_record import Reject
 
     try:
         if _is_parquet(file):
@@ -121,8 +121,8 @@ def _parquet(file: Path) -> Iterator[Mapping[str, Any]]:
 
 def _texts(file: Path) -> Iterator[Any]:
     """JSON, JSON lines or CSV, plain or compressed."""
-    from govtool.capture.compressed import UnreadableError
-    from govtool.capture.logs.record import Reject
+    from govtool.capture.compressed import UnreadableStreamError
+    from govtool.capture.logs.query_record import Reject
     from govtool.capture.logs.rows import csv_rows, json_rows
     from govtool.capture.logs.stream import chunks, lines
 
@@ -130,7 +130,7 @@ def _texts(file: Path) -> Iterator[Any]:
         pieces = chunks(raw)
         try:
             first = next(pieces, b"")
-        except UnreadableError as error:
+        except UnreadableStreamError as error:
             raise UsageError(str(error), code="usage.oracle", location=str(file)) from error
         numbered = lines(_all(first, pieces), file.name)
         is_json = first.lstrip()[:1] in (b"{", b"[")

@@ -32,7 +32,7 @@ from govtool.errors import EXIT_FINDINGS, EXIT_OK, UnknownNameError, UsageError
 
 if TYPE_CHECKING:
     from govtool.policy.check import CheckResult
-    from govtool.render.answer import Version
+    from govtool.render.answer import GraphVersion
 
 _FAIL_ON = ("none", "error", "warning", "note")
 
@@ -163,7 +163,7 @@ def _with_sarif(formats: list[str] | None, files: list[Path] | None) -> tuple[li
     return formats, files
 
 
-def _step_summary(result: CheckResult, version: Version, strict: bool) -> None:
+def _step_summary(result: CheckResult, version: GraphVersion, strict: bool) -> None:
     """Append the Markdown to the summary of the job, where GitHub says which file that is."""
     from govtool.render.check import markdown
 

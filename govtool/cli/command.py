@@ -73,7 +73,7 @@ def as_command(name: str, function: Callable[..., int | None]) -> Any:
                 if not _starts_again(ui):
                     raise
                 code = function(ui, **arguments) or 0
-            _tell_damage(ui)
+            _note_damage(ui)
             ui.out.flush()
         except BrokenPipeError as error:
             raise ReaderLeftError from error
@@ -105,7 +105,7 @@ def _starts_again(ui: Ui) -> bool:
     return True
 
 
-def _tell_damage(ui: Ui) -> None:
+def _note_damage(ui: Ui) -> None:
     indexes = sys.modules.get("govtool.app.index")
     for directory in indexes.damaged_indexes() if indexes is not None else ():
         ui.note(f"warning[store.corrupt-index] a damaged index was built again: {directory.name}")

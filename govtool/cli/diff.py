@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from govtool.cli.formats import Output, chosen
+from govtool.cli.formats import OutputFile, chosen
 from govtool.cli.graph import bound
 from govtool.cli.options import AllOption, BranchOption, FormatOption, LimitOption, OutputOption, StoreOption
 from govtool.cli.ui import Ui
@@ -69,7 +69,7 @@ def _runs(
     before: Run | Commit,
     after: Run | Commit,
     branch: str | None,
-    outputs: list[Output],
+    outputs: list[OutputFile],
     *,
     strict: bool,
     exit_code: bool,
@@ -82,6 +82,6 @@ def _runs(
     result = compare_runs(store, commit, before, after)
     for form, file in outputs:
         ui.show(render_run_diff(form, result, at_commit(store, commit)), file)
-    if strict and result.untold:
+    if strict and result.not_comparable:
         return EXIT_EVIDENCE
     return EXIT_FINDINGS if exit_code and result.changes else EXIT_OK

@@ -64,12 +64,12 @@ def erase_plan(
     from govtool.render.erase import FORMATS, render
 
     outputs = chosen(format, output, FORMATS)
-    asked = [parse_subject(text) for text in subject]
+    subjects = [parse_subject(text) for text in subject]
     day = today_of(today)
     graph, selecting = open_selector(ui, policy, day, store, at, branch)
-    found = plan(selecting, asked, key or (), within, day)
+    found = plan(selecting, subjects, key or (), within, day)
     ui.mark("plan")
-    values = [one.value for one in asked]
+    values = [one.value for one in subjects]
     for form, file in outputs:
         ui.show(render(form, found, graph.version, values if show_values else None), file)
     check_coverage(graph.version.coverage, strict=False, min_coverage=min_coverage)

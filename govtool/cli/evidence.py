@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from govtool.errors import EvidenceError
 from govtool.model import Diagnostic
-from govtool.render.coverage import Counts, shortfall
+from govtool.render.coverage import StatementCounts, shortfall
 
 
 def check_coverage(
-    coverage: Counts, *, strict: bool, min_coverage: float | None, diagnostics: Sequence[Diagnostic] = ()
+    coverage: StatementCounts, *, strict: bool, min_coverage: float | None, diagnostics: Sequence[Diagnostic] = ()
 ) -> None:
     """Raise EvidenceError (exit 3) where too little was understood.
 

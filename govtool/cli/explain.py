@@ -35,7 +35,7 @@ def explain(
     """
     from govtool.app.facts import facts_by_dataset, read_facts
     from govtool.app.subjects import Subjects
-    from govtool.query.explain import explain as ask
+    from govtool.query.explain import explain as explain_column
     from govtool.query.select import nothing_selected
     from govtool.render.explain import FORMATS, render, render_many, statements
 
@@ -47,13 +47,13 @@ def explain(
         raise nothing_selected()
     for form, file in outputs:
         most = bound(limit, all, form)
-        results = [ask(graph.index, one, limit=most) for one in (about if len(about) == 1 else about[:most])]
+        results = [explain_column(graph.index, one, limit=most) for one in (about if len(about) == 1 else about[:most])]
         if len(about) == 1:
             facts = read_facts(graph.store, graph.commit, results[0].dataset)
             shown = render(form, results[0], graph.version, facts)
         else:
-            said = facts_by_dataset(graph.store, graph.commit, {one.dataset for one in results})
-            shown = render_many(form, results, len(about) - len(results), graph.version, said)
+            by_dataset = facts_by_dataset(graph.store, graph.commit, {one.dataset for one in results})
+            shown = render_many(form, results, len(about) - len(results), graph.version, by_dataset)
         ui.mark("explain")
         ui.show(shown, file)
         if ui.verbose and form == "table" and file is None:

@@ -27,14 +27,14 @@ _BY_SUFFIX = {
 _STDOUT = ("-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
 
 
-class Output(NamedTuple):
+class OutputFile(NamedTuple):
     """One rendering and its place; None is stdout."""
 
     format: str
     file: Path | None
 
 
-def chosen(formats: Sequence[str] | None, files: Sequence[Path] | None, supported: Sequence[str]) -> list[Output]:
+def chosen(formats: Sequence[str] | None, files: Sequence[Path] | None, supported: Sequence[str]) -> list[OutputFile]:
     """Pair formats with files, the last with the last; the first of ``supported`` is the default.
 
     ``-f table -f json -o answer.json`` shows the table and writes the JSON; ``-o answer.csv`` alone writes CSV.
@@ -59,7 +59,7 @@ def chosen(formats: Sequence[str] | None, files: Sequence[Path] | None, supporte
         raise UsageError("more -o than -f", code="usage.output", hint="give each -o its -f")
     if len(names) - len(places) > 1:
         raise UsageError("several formats for stdout", code="usage.output", hint="give all but one of them a -o FILE")
-    return [Output(name, None) for name in names[: len(names) - len(places)]] + [
-        Output(name, None if str(place) in _STDOUT else place)
+    return [OutputFile(name, None) for name in names[: len(names) - len(places)]] + [
+        OutputFile(name, None if str(place) in _STDOUT else place)
         for name, place in zip(names[len(names) - len(places) :], places, strict=True)
     ]

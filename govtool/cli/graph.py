@@ -16,7 +16,7 @@ from govtool.model import KIND_BY_LABEL, EdgeKind
 
 if TYPE_CHECKING:
     from govtool.graph.index import Index
-    from govtool.render.answer import Version
+    from govtool.render.answer import GraphVersion
     from govtool.store import Commit, Reader
 
 SHOWN = 100
@@ -60,7 +60,7 @@ class Opened:
     """A version of the graph."""
 
     index: Index
-    version: Version
+    version: GraphVersion
     store: Reader
     commit: Commit
 
@@ -77,7 +77,7 @@ def open_graph(
     from govtool.app.coverage import total_coverage
     from govtool.app.index import open_index
     from govtool.app.project import commit_at, read_store
-    from govtool.render.answer import Version
+    from govtool.render.answer import GraphVersion
 
     opened = read_store(store)
     commit = commit_at(opened, at, branch)
@@ -85,7 +85,7 @@ def open_graph(
     with ui.progressing("building the index") as progress:
         known = chosen_evidence(opened, commit, evidence) if evidence else ()
         index = open_index(opened, commit, progress, evidence=known)
-    version = Version(opened.uri, commit, total_coverage(opened, commit))
+    version = GraphVersion(opened.uri, commit, total_coverage(opened, commit))
     ui.mark("open the index")
     return Opened(index, version, opened, commit)
 

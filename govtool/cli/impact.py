@@ -87,7 +87,7 @@ def impact(
     from govtool.app.selection import Selector
     from govtool.query.change import Change
     from govtool.query.impact import expand
-    from govtool.query.impact import impact as ask
+    from govtool.query.impact import impact as impact_of
     from govtool.render.impact import BY_ENTRY, FORMATS, render
 
     outputs = chosen(format, output, FORMATS)
@@ -102,11 +102,11 @@ def impact(
     kinds = edge_kinds(kind)
     graph = open_graph(ui, store, at, branch, evidence)
     about = Selector(graph.index, graph.store, graph.commit, policy, today_of(today)).subjects(column, exclude or ())
-    asked: dict[int | None, ImpactResult] = {}
+    answers: dict[int | None, ImpactResult] = {}
     for form, file in outputs:
         most = bound(limit, all, form)
-        if most not in asked:
-            asked[most] = ask(
+        if most not in answers:
+            answers[most] = impact_of(
                 graph.index,
                 about,
                 direction="up" if upstream else "down",
@@ -117,7 +117,7 @@ def impact(
                 limit=most,
             )
             ui.mark("impact")
-        result = asked[most]
+        result = answers[most]
         entries = result.columns if form in BY_ENTRY else _one_a_column(expand(graph.index, result))
         ui.show(render(form, result, entries, graph.version), file)
     check_coverage(graph.version.coverage, strict=False, min_coverage=min_coverage)

@@ -42,6 +42,8 @@ def index(
         from govtool.app.published import publish_index
 
         with ui.progressing("publishing the index") as progress:
-            told = publish_index(open_store(store), commit, graph.index, progress)
-        what = "published" if told.created else "published already"
-        ui.note(f"{what}: {count(told.pages, 'page')}, {size(told.size)}; whole {size(told.whole)}")
+            publication = publish_index(open_store(store), commit, graph.index, progress)
+        what = "published" if publication.created else "published already"
+        ui.note(
+            f"{what}: {count(publication.pages, 'page')}, {size(publication.size)}; whole {size(publication.whole)}"
+        )

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from types import FrameType
 from typing import Any
 
-_ASKED = ("SIGTERM", "SIGHUP")
+_STOP_SIGNALS = ("SIGTERM", "SIGHUP")
 
 
 @contextlib.contextmanager
@@ -20,7 +20,7 @@ def interruptible() -> Iterator[None]:
     """
     previous: dict[int, Any] = {}
     try:
-        for number in (getattr(signal, name, None) for name in _ASKED):
+        for number in (getattr(signal, name, None) for name in _STOP_SIGNALS):
             if number is not None and signal.getsignal(number) == signal.SIG_DFL:
                 with contextlib.suppress(ValueError):
                     previous[number] = signal.signal(number, _interrupt)

@@ -47,7 +47,7 @@ class _Entry(NamedTuple):
     panel: str = "Commands"
 
 
-_ASK = "Ask the graph"
+_QUESTIONS = "Ask the graph"
 _FEED = "Feed the graph"
 _KEEP = "Store and settings"
 
@@ -68,14 +68,14 @@ COMMANDS: Mapping[str, _Entry | dict[str, _Entry]] = {
     },
     "export": {"openlineage": _Entry("export_openlineage", "Write the graph as OpenLineage events.", _FEED)},
     "lineage": _Entry("lineage", "Column lineage of SQL, without a store.", _FEED),
-    "impact": _Entry("impact", "What depends on a column, and what a change would break.", _ASK),
-    "path": _Entry("path", "How one column reaches another.", _ASK),
-    "explain": _Entry("explain", "Where a column comes from and who reads it.", _ASK),
+    "impact": _Entry("impact", "What depends on a column, and what a change would break.", _QUESTIONS),
+    "path": _Entry("path", "How one column reaches another.", _QUESTIONS),
+    "explain": _Entry("explain", "Where a column comes from and who reads it.", _QUESTIONS),
     "compare": {
         "oracle": _Entry("compare_oracle", "The graph against what a warehouse recorded itself."),
         "static": _Entry("compare_static", "What the text says against what ran."),
     },
-    "coverage": _Entry("coverage", "How much was understood, and what was not.", _ASK),
+    "coverage": _Entry("coverage", "How much was understood, and what was not.", _QUESTIONS),
     "whatif": {
         "drop": _Entry("whatif_drop", "What breaks if columns or datasets are dropped."),
         "rename": _Entry("whatif_rename", "What breaks if a column or dataset is renamed."),
@@ -84,19 +84,19 @@ COMMANDS: Mapping[str, _Entry | dict[str, _Entry]] = {
         "delete": _Entry("whatif_delete", "What loses its last source if data is deleted."),
     },
     "erase": {"plan": _Entry("erase_plan", "Every dataset with a data subject's data, in order.")},
-    "ls": _Entry("ls", "Datasets and columns, by selectors.", _ASK),
-    "classes": _Entry("classes", "The classes of columns, and why.", _ASK),
-    "check": _Entry("check", "Whether the graph keeps to the policies.", _ASK),
+    "ls": _Entry("ls", "Datasets and columns, by selectors.", _QUESTIONS),
+    "classes": _Entry("classes", "The classes of columns, and why.", _QUESTIONS),
+    "check": _Entry("check", "Whether the graph keeps to the policies.", _QUESTIONS),
     "policy": {
         "lint": _Entry("policy_lint", "Mistakes, and rules and patterns that match nothing."),
         "test": _Entry("policy_test", "Run the tests beside the rules."),
         "explain": _Entry("policy_explain", "Rules in words."),
         "schema": _Entry("policy_schema", "The JSON Schema of policy files."),
     },
-    "runs": _Entry("runs", "What ran, how it ended, what it read and wrote.", _ASK),
-    "diff": _Entry("diff", "What changed between two versions, or why two runs differ.", _ASK),
-    "record": _Entry("record", "Tie data to its provenance.", _FEED),
-    "verify": _Entry("verify", "Whether data still is what was recorded.", _ASK),
+    "runs": _Entry("runs", "What ran, how it ended, what it read and wrote.", _QUESTIONS),
+    "diff": _Entry("diff", "What changed between two versions, or why two runs differ.", _QUESTIONS),
+    "record": _Entry("snapshot", "Tie data to its provenance.", _FEED),
+    "verify": _Entry("verify", "Whether data still is what was recorded.", _QUESTIONS),
     "log": _Entry("log", "The commits of the store, newest first.", _KEEP),
     "show": _Entry("show", "One commit, one run, or what a version of a dataset was made of.", _KEEP),
     "index": _Entry("index", "Build the local index of a commit ahead of time.", _KEEP),
@@ -127,9 +127,9 @@ _GROUPS = {
     "ingest": _Entry("", "Read evidence into the graph and commit.", _FEED),
     "serve": _Entry("", "Receive evidence and commit it.", _FEED),
     "export": _Entry("", "Write the graph for other tools.", _FEED),
-    "compare": _Entry("", "One kind of evidence against another.", _ASK),
-    "whatif": _Entry("", "What a change would do, to many columns at once.", _ASK),
-    "erase": _Entry("", "What to do with a data subject's data.", _ASK),
+    "compare": _Entry("", "One kind of evidence against another.", _QUESTIONS),
+    "whatif": _Entry("", "What a change would do, to many columns at once.", _QUESTIONS),
+    "erase": _Entry("", "What to do with a data subject's data.", _QUESTIONS),
     "policy": _Entry("", "Policies: their mistakes, tests and meaning.", _KEEP),
     "branch": _Entry("", "Branches: lines of versions beside main.", _KEEP),
     "tag": _Entry("", "Names for commits.", _KEEP),
@@ -213,7 +213,7 @@ def _group(name: str, summary: str, entries: Mapping[str, Any], *, top: bool) ->
 
 def _print_version(value: bool) -> None:
     if value:
-        from govtool.form import form
+        from govtool.build_form import form
 
         sys.stdout.write(f"govtool {__version__} ({form()})\n")
         raise typer.Exit
@@ -292,7 +292,7 @@ def _report(lines: Iterator[list[Span]], code: int) -> int:
 
             traceback.print_exc()
         for line in lines:
-            ui.say(line)
+            ui.remark(line)
         sys.stderr.flush()
     except OSError:  # a full disk or a closed pipe behind stderr: the exit code says it
         silence(sys.stderr)

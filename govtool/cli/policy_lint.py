@@ -32,13 +32,13 @@ def policy_lint(
 
     With a store, patterns and zones are looked up in its graph; without one, only the files are read.
     """
-    from govtool.app.policy import lint, load_policies, said_of
+    from govtool.app.policy import lint, load_policies, stated_facts
     from govtool.app.project import commit_at, read_store
     from govtool.render.policy import FORMATS, remarks
 
     outputs = chosen(format, output, FORMATS)
     policies, day = load_policies(policy), today_of(today)
-    index, said = None, []
+    index, tool_facts = None, []
     try:
         reader = read_store(store)
         commit = commit_at(reader, at, branch)
@@ -47,8 +47,8 @@ def policy_lint(
             raise
         ui.note(f"not looked up in a graph: {error.message}")
     else:
-        index, said = open_graph(ui, store, at, branch).index, said_of(reader, commit)
-    found = lint(policies, index, day, said)
+        index, tool_facts = open_graph(ui, store, at, branch).index, stated_facts(reader, commit)
+    found = lint(policies, index, day, tool_facts)
     for form, file in outputs:
         ui.show(remarks(form, found, len(policies.rules)), file)
     return EXIT_FINDINGS if strict and any(r.severity == "warning" for r in found) else EXIT_OK

@@ -55,13 +55,13 @@ def governed(
     need_zones: bool = False,
 ) -> tuple[Opened, Governed]:
     """A version of the graph, and what the policies say of it."""
-    from govtool.app.policy import said_of
+    from govtool.app.policy import stated_facts
     from govtool.app.project import commit_at, read_store
     from govtool.policy.check import govern
 
     graph = open_graph(ui, store, at, branch)
     reader = read_store(store)
-    said = said_of(reader, commit_at(reader, at, branch))
-    found = govern(graph.index, policies, day, said=said, need_zones=need_zones)
+    tool_facts = stated_facts(reader, commit_at(reader, at, branch))
+    found = govern(graph.index, policies, day, tool_facts=tool_facts, need_zones=need_zones)
     ui.mark("propagate classes")
     return graph, found

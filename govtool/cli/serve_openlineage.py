@@ -52,24 +52,24 @@ def serve_openlineage(
     and committed within --every seconds; interrupted, the server commits what it has accepted and ends.
     """
     from govtool.app.project import existing_branch, open_store
-    from govtool.app.serve.committer import Committer, Target
+    from govtool.app.serve.committer import CommitTarget, Committer
     from govtool.app.serve.endpoint import PATH, LineageServer
-    from govtool.app.serve.spool import Spool, spool_folder
+    from govtool.app.serve.event_spool import EventSpool, spool_folder
     from govtool.app.sql import check_dialect
     from govtool.render.commits import ingest_summary
     from govtool.render.errors import error_lines
 
     opened = open_store(store)
-    target = Target(opened, source, check_dialect(dialect or ""), existing_branch(opened, branch), author)
+    target = CommitTarget(opened, source, check_dialect(dialect or ""), existing_branch(opened, branch), author)
 
-    def report(said: IngestResult | GovtoolError) -> None:
-        if isinstance(said, GovtoolError):
-            for line in error_lines(said):
-                ui.say(line)
-        elif said.created:
-            ui.note(ingest_summary(said))
+    def report(outcome: IngestResult | GovtoolError) -> None:
+        if isinstance(outcome, GovtoolError):
+            for line in error_lines(outcome):
+                ui.remark(line)
+        elif outcome.created:
+            ui.note(ingest_summary(outcome))
 
-    waiting = Spool(spool or spool_folder(opened, source))
+    waiting = EventSpool(spool or spool_folder(opened, source))
     committer = Committer(waiting, target, report, every)
     try:
         server = LineageServer((host, port), waiting, committer.notice)

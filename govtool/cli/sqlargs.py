@@ -122,7 +122,7 @@ def show_diagnostics(ui: Ui, diagnostics: Sequence[Diagnostic], text: SourceText
         for line in diagnostic_lines(
             diagnostic, text.line(diagnostic) if text is not None else None, ui.remark_width()
         ):
-            ui.say(line)
+            ui.remark(line)
     if len(wanted) > len(shown):
         rest = Counter(d.code for d in wanted[len(shown) :])
         kinds = ", ".join(f"{number} {code}" for code, number in rest.most_common())

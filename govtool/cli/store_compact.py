@@ -22,5 +22,5 @@ def store_compact(ui: Ui, branch: BranchOption = None, author: AuthorOption = No
         ui.note(f"{commit.branch}: nothing is dead, still at commit {commit.seq} ({short(commit.id)})")
         return
     sizes = commit.summary["compacted"]
-    told = f"{sizes['before']:,} entries became {sizes['after']:,}" if isinstance(sizes, dict) else "compacted"
-    ui.note(f"{commit.branch}: commit {commit.seq} ({short(commit.id)}) · {told}")
+    outcome = f"{sizes['before']:,} entries became {sizes['after']:,}" if isinstance(sizes, dict) else "compacted"
+    ui.note(f"{commit.branch}: commit {commit.seq} ({short(commit.id)}) · {outcome}")

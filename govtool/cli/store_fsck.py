@@ -33,7 +33,7 @@ def store_fsck(
     Recorded data that was made of data which nothing recorded is listed; that is no damage.
     """
     from govtool.app.project import open_store
-    from govtool.app.record import unknown_ancestors
+    from govtool.app.snapshot import unknown_ancestors
     from govtool.app.upkeep import check
     from govtool.render.upkeep import FORMATS, render_fsck
 

@@ -88,7 +88,7 @@ class Ui:
 
     # remarks -----------------------------------------------------------------------------------------------------
 
-    def say(self, spans: Iterable[Span]) -> None:
+    def remark(self, spans: Iterable[Span]) -> None:
         """Write one line to stderr, in colour where that is wanted."""
         line = list(spans)
         try:
@@ -106,12 +106,12 @@ class Ui:
     def note(self, text: str) -> None:
         """A remark that ``--quiet`` silences."""
         if not self.quiet:
-            self.say([Span(text)])
+            self.remark([Span(text)])
 
     def hint(self, text: str) -> None:
         """What to do next; silenced by ``--quiet``."""
         if not self.quiet:
-            self.say([Span("hint: ", "cyan"), Span(text)])
+            self.remark([Span("hint: ", "cyan"), Span(text)])
 
     def mark(self, name: str) -> None:
         """Note that a stage has ended, for ``--timings``."""
@@ -123,7 +123,7 @@ class Ui:
             return
         self.mark("output")
         for (_, before), (name, after) in zip(self._clock, self._clock[1:], strict=False):
-            self.say([Span(f"{(after - before) * 1000:9.1f} ms  {name}", "dim")])
+            self.remark([Span(f"{(after - before) * 1000:9.1f} ms  {name}", "dim")])
 
     @contextmanager
     def progressing(self, label: str) -> Iterator[Progress]:

@@ -38,7 +38,7 @@ def verify(
     """
     from govtool.app.project import commit_at, read_store
     from govtool.app.verify import MATCH, verify_data
-    from govtool.render.record import FORMATS, render_verified
+    from govtool.render.snapshot import FORMATS, render_verified
 
     outputs = chosen(format, output, FORMATS)
     opened = read_store(store)

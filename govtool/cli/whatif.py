@@ -30,7 +30,7 @@ FailOnOption = Annotated[
 ToOption = Annotated[str, typer.Option("--to", metavar="NEW", help="The new name or type.")]
 
 
-class Asked(NamedTuple):
+class WhatIfOptions(NamedTuple):
     """The options of a what-if."""
 
     selector: list[str]
@@ -48,36 +48,36 @@ class Asked(NamedTuple):
     store: str | None
 
 
-def answer(ui: Ui, action: str, asked: Asked) -> int:
+def answer(ui: Ui, action: str, options: WhatIfOptions) -> int:
     """Ask and show."""
     from govtool.app.policy import load_policies
     from govtool.app.whatif import policy_effect
     from govtool.query.whatif import VERDICTS, whatif
     from govtool.render.whatif import FORMATS, render
 
-    outputs = chosen(asked.format, asked.output, FORMATS)
+    outputs = chosen(options.format, options.output, FORMATS)
     levels = ("none", *VERDICTS)
-    if asked.fail_on not in levels:
+    if options.fail_on not in levels:
         raise UnknownNameError(
-            f"no verdict {asked.fail_on}",
+            f"no verdict {options.fail_on}",
             code="usage.unknown-verdict",
-            nearest=tuple(difflib.get_close_matches(asked.fail_on, levels)),
+            nearest=tuple(difflib.get_close_matches(options.fail_on, levels)),
             hint=f"one of {', '.join(levels)}",
         )
-    day = today_of(asked.today)
-    graph, selecting = open_selector(ui, asked.policy, day, asked.store, asked.at, asked.branch)
-    found = whatif(graph.index, action, selecting.select(asked.selector, asked.exclude or ()), asked.to)
+    day = today_of(options.today)
+    graph, selecting = open_selector(ui, options.policy, day, options.store, options.at, options.branch)
+    found = whatif(graph.index, action, selecting.select(options.selector, options.exclude or ()), options.to)
     ui.mark("whatif")
     effect = None
     try:
-        policies = load_policies(asked.policy)
+        policies = load_policies(options.policy)
     except UsageError as error:
-        if error.code != "policy.none" or asked.policy:
+        if error.code != "policy.none" or options.policy:
             raise
     else:
-        effect = policy_effect(graph.index, policies, found, day, selecting.said)
+        effect = policy_effect(graph.index, policies, found, day, selecting.tool_facts)
         ui.mark("policies")
     for form, file in outputs:
-        ui.show(render(form, found, graph.version, bound(asked.limit, asked.all, form), effect), file)
-    worse = VERDICTS[: VERDICTS.index(asked.fail_on) + 1] if asked.fail_on != "none" else ()
+        ui.show(render(form, found, graph.version, bound(options.limit, options.all, form), effect), file)
+    worse = VERDICTS[: VERDICTS.index(options.fail_on) + 1] if options.fail_on != "none" else ()
     return EXIT_FINDINGS if any(a.verdict in worse for a in found.affected) else EXIT_OK

@@ -14,7 +14,7 @@ from govtool.cli.options import (
 from govtool.cli.policyargs import PolicyOption, TodayOption
 from govtool.cli.selecting import ExcludeOption
 from govtool.cli.ui import Ui
-from govtool.cli.whatif import Asked, FailOnOption, SubjectArgument, answer
+from govtool.cli.whatif import FailOnOption, SubjectArgument, WhatIfOptions, answer
 
 
 def whatif_drop(
@@ -40,5 +40,7 @@ def whatif_drop(
     Statements that name a dropped column break in all their outputs, and so does whatever reads those.
     Formats: table, plain, json, jsonl, csv, markdown.
     """
-    asked = Asked(selector, exclude, None, policy, today, fail_on, limit, all, format, output, at, branch, store)
-    return answer(ui, "drop", asked)
+    request = WhatIfOptions(
+        selector, exclude, None, policy, today, fail_on, limit, all, format, output, at, branch, store
+    )
+    return answer(ui, "drop", request)

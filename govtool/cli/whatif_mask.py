@@ -14,7 +14,7 @@ from govtool.cli.options import (
 from govtool.cli.policyargs import PolicyOption, TodayOption
 from govtool.cli.selecting import ExcludeOption
 from govtool.cli.ui import Ui
-from govtool.cli.whatif import Asked, FailOnOption, SubjectArgument, answer
+from govtool.cli.whatif import FailOnOption, SubjectArgument, WhatIfOptions, answer
 
 
 def whatif_mask(
@@ -40,5 +40,7 @@ def whatif_mask(
     What is made of them changes, what they decide over is rows; and which findings of policies end.
     Formats: table, plain, json, jsonl, csv, markdown.
     """
-    asked = Asked(selector, exclude, None, policy, today, fail_on, limit, all, format, output, at, branch, store)
-    return answer(ui, "mask", asked)
+    request = WhatIfOptions(
+        selector, exclude, None, policy, today, fail_on, limit, all, format, output, at, branch, store
+    )
+    return answer(ui, "mask", request)

@@ -14,7 +14,7 @@ from govtool.cli.options import (
 from govtool.cli.policyargs import PolicyOption, TodayOption
 from govtool.cli.selecting import ExcludeOption
 from govtool.cli.ui import Ui
-from govtool.cli.whatif import Asked, FailOnOption, SubjectArgument, ToOption, answer
+from govtool.cli.whatif import FailOnOption, SubjectArgument, ToOption, WhatIfOptions, answer
 
 
 def whatif_rename(
@@ -41,5 +41,7 @@ def whatif_rename(
     The first statement to name it breaks; beyond it everything passes.
     Formats: table, plain, json, jsonl, csv, markdown.
     """
-    asked = Asked(selector, exclude, to, policy, today, fail_on, limit, all, format, output, at, branch, store)
-    return answer(ui, "rename", asked)
+    request = WhatIfOptions(
+        selector, exclude, to, policy, today, fail_on, limit, all, format, output, at, branch, store
+    )
+    return answer(ui, "rename", request)

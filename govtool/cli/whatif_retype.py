@@ -14,7 +14,7 @@ from govtool.cli.options import (
 from govtool.cli.policyargs import PolicyOption, TodayOption
 from govtool.cli.selecting import ExcludeOption
 from govtool.cli.ui import Ui
-from govtool.cli.whatif import Asked, FailOnOption, SubjectArgument, ToOption, answer
+from govtool.cli.whatif import FailOnOption, SubjectArgument, ToOption, WhatIfOptions, answer
 
 
 def whatif_retype(
@@ -41,5 +41,7 @@ def whatif_retype(
     Only what is provably incompatible breaks.
     Formats: table, plain, json, jsonl, csv, markdown.
     """
-    asked = Asked(selector, exclude, to, policy, today, fail_on, limit, all, format, output, at, branch, store)
-    return answer(ui, "retype", asked)
+    request = WhatIfOptions(
+        selector, exclude, to, policy, today, fail_on, limit, all, format, output, at, branch, store
+    )
+    return answer(ui, "retype", request)

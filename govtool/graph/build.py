@@ -30,7 +30,7 @@ from govtool.graph.codes import (
     STAR_BIT,
     WHOLE,
 )
-from govtool.graph.columns import Collector, numbered
+from govtool.graph.columns import ColumnCollector, numbered
 from govtool.graph.digests import dataset_digests
 from govtool.graph.fold import KEEPS, REFILLS, REMAKES, fold
 from govtool.graph.paths import ancestors
@@ -55,7 +55,7 @@ def build(tables: Iterable[Any], *, total: int = 0, progress: Progress | None = 
         progress: Called with steps done and steps in all; the array work after the last table counts as a quarter.
     """
     steps = total + max(1, total // 3)
-    collector = Collector()
+    collector = ColumnCollector()
     for done, table in enumerate(tables, 1):
         collector.add(table)
         if progress:
@@ -69,7 +69,7 @@ def build(tables: Iterable[Any], *, total: int = 0, progress: Progress | None = 
 class _Builder:
     """The steps of one build; each reads what the earlier ones left."""
 
-    def __init__(self, collector: Collector) -> None:
+    def __init__(self, collector: ColumnCollector) -> None:
         self.columns = collector.columns()
         self.strings = collector.strings
         self.count = collector.derivations
@@ -96,7 +96,7 @@ class _Builder:
 
         from govtool.model.columnar import to_table
 
-        probe = Collector()
+        probe = ColumnCollector()
         from govtool.model.derivation import Derivation, Statement
 
         probe.add(to_table([Derivation("", "", "drop", Statement("", "", "", ""))]))
@@ -153,13 +153,13 @@ class _Builder:
         kind = np.full(len(self.dataset_names), self.strings.add("external"), np.int64)
         temporary = self.strings.add("temporary")
         stays = self.columns["d.target_kind"] != temporary
-        said = np.flatnonzero(self.alive)
-        rank = 2 * stays[said] + (self.mode[said] != DECLARE)
-        self._last_said(kind, self.target[said], self.columns["d.target_kind"][said], said, rank)
+        live = np.flatnonzero(self.alive)
+        rank = 2 * stays[live] + (self.mode[live] != DECLARE)
+        self._enter_last(kind, self.target[live], self.columns["d.target_kind"][live], live, rank)
         self.flags[kind == temporary] |= ELIDED | HIDDEN
         self.kind = kind
 
-    def _last_said(self, found: Any, owner: Any, value: Any, derivation: Any, rank: Any) -> None:
+    def _enter_last(self, found: Any, owner: Any, value: Any, derivation: Any, rank: Any) -> None:
         """Enter what is said of each owner: of the highest rank; there the last of its file or session.
 
         Of what several files say that of the last by name counts, so that nothing depends on what is in which fragment.
@@ -211,9 +211,11 @@ class _Builder:
         }
         n = max(1, len(self.dataset_names))
         pair = derivation * n + source
-        said = (fields["kind"] == EdgeKind.READ) & (fields["target_path"] == rows) & (fields["source_path"] == rows)
+        plain_reads = (
+            (fields["kind"] == EdgeKind.READ) & (fields["target_path"] == rows) & (fields["source_path"] == rows)
+        )
         foreign = pair[(source != self.target[derivation])]
-        missing = np.setdiff1d(foreign, pair[said])
+        missing = np.setdiff1d(foreign, pair[plain_reads])
         added = len(missing)
         self.edge_derivation = np.concatenate([derivation, missing // n])
         self.edge_source = np.concatenate([source, missing % n])
@@ -361,7 +363,7 @@ class _Builder:
         types = np.zeros(len(self.node_path), np.int64)
         typed = np.flatnonzero(self.output_type > 0)
         declares = self.mode[self.output_derivation[typed]] == DECLARE
-        self._last_said(
+        self._enter_last(
             types, self.output_node[typed], self.output_type[typed], self.output_derivation[typed], declares
         )
         declared = np.zeros(len(self.node_path), np.uint8)

@@ -45,7 +45,7 @@ class Strings:
         return ids[indices.to_numpy(zero_copy_only=False)]
 
 
-class Collector:
+class ColumnCollector:
     """Gathers batches; ``columns`` then returns whole columns as numpy arrays of string ids and numbers."""
 
     def __init__(self) -> None:

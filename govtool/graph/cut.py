@@ -158,8 +158,10 @@ class _Cutter:
             part[f"derivation_{name}"] = a[f"derivation_{name}"][made]
             texts.append(part[f"derivation_{name}"])
         part["output"], part["output_node"] = _gather(self.offsets["output"], a["output_node"], made)
-        said = a["derivation_statement"][made].astype(np.int64)
-        part["same"], part["same_derivation"] = _gather(self.offsets["statement"], a["statement_derivation"], said)
+        statements = a["derivation_statement"][made].astype(np.int64)
+        part["same"], part["same_derivation"] = _gather(
+            self.offsets["statement"], a["statement_derivation"], statements
+        )
         part["same_target"] = a["derivation_target"][part["same_derivation"].astype(np.int64)]
         return texts
 

@@ -112,18 +112,18 @@ def _edges(a: dict[str, Any], edge: Any, bounds: Any, labels: Any, codes: Any, s
     tag = (a["edge_tag"][edge].astype(np.int64) & ~star_bit).astype(np.uint64)[:, None]
     path = a["node_path"]
     ends = [codes[path[target]], codes[a["dataset_name"][a["node_dataset"][source]]], codes[path[source]]]
-    told = _mixed([tag, labels[a["edge_label"][edge]], *ends])
+    digests = _mixed([tag, labels[a["edge_label"][edge]], *ends])
     # Edges between the same nodes lie together, in the order of the statements; here in an order of their own.
     same = (source[1:] == source[:-1]) & (target[1:] == target[:-1])
     if same.any():
         run = np.concatenate([[0], np.cumsum(~same)])
         several = np.flatnonzero(np.concatenate([[False], same]) | np.concatenate([same, [False]]))
-        told[several] = told[several][np.lexsort((told[several, 1], told[several, 0], run[several]))]
-        again = same & (told[1:] == told[:-1]).all(axis=1)
+        digests[several] = digests[several][np.lexsort((digests[several, 1], digests[several, 0], run[several]))]
+        again = same & (digests[1:] == digests[:-1]).all(axis=1)
         keep = np.concatenate([[True], ~again])
         bounds = np.concatenate([[0], np.cumsum(keep)])[bounds]
-        told = told[keep]
-    return told, bounds
+        digests = digests[keep]
+    return digests, bounds
 
 
 def _text_codes(texts: list[str], used: Iterable[Any]) -> Any:

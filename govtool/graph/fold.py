@@ -21,7 +21,7 @@ KEEPS, REFILLS, REMAKES = range(3)
 
 
 @dataclass(frozen=True, slots=True)
-class Folded:
+class FoldedGraph:
     """The outcome. Datasets from ``datasets`` on are ended generations; ``origin[i]`` is what ``datasets + i`` was."""
 
     alive: Any
@@ -51,7 +51,7 @@ def fold(
     edge_derivation: Any,
     edge_source: Any,
     datasets: int,
-) -> Folded:
+) -> FoldedGraph:
     """Fold derivations group by group.
 
     Args:
@@ -77,7 +77,7 @@ def fold(
         for d, s in zip(edge_derivation[chosen].tolist(), edge_source[chosen].tolist(), strict=True):
             away[int(group[d]) * datasets + s].add(d)
         wanted = np.union1d(wanted, np.fromiter(away, dtype=np.int64))
-    folded = Folded(alive, target.copy(), edge_source, [], frozenset(_never(target, alive, edge_source, datasets)))
+    folded = FoldedGraph(alive, target.copy(), edge_source, [], frozenset(_never(target, alive, edge_source, datasets)))
     if not len(wanted):
         return folded
 
@@ -89,7 +89,7 @@ def fold(
     makers: dict[int, list[int]] = defaultdict(list)
     for d in np.flatnonzero(np.isin(key, wanted)).tolist():
         makers[int(key[d])].append(d)
-    spoken = np.bincount(target[alive], minlength=datasets) + np.bincount(edge_source, minlength=datasets)
+    mentions = np.bincount(target[alive], minlength=datasets) + np.bincount(edge_source, minlength=datasets)
 
     source = edge_source.copy()
     dropped = set(folded.dropped)
@@ -97,7 +97,7 @@ def fold(
         dataset = k % datasets
         generations = _generations(makers[k], readers[k], away.get(k, set()), mode, time, resets)
         mine = sum(len(g.makers) + sum(len(readers[k][d]) for d in g.readers) for g in generations)
-        shared = spoken[dataset] != mine
+        shared = mentions[dataset] != mine
         ended = generations[:-1]
         if generations[-1].makers and shared and temporary[generations[-1].makers].all():
             ended = generations
@@ -116,7 +116,7 @@ def fold(
             folded.target[generation.makers] = number
             for d in generation.readers:
                 source[readers[k][d]] = number
-    return Folded(alive, folded.target, source, folded.origin, frozenset(dropped))
+    return FoldedGraph(alive, folded.target, source, folded.origin, frozenset(dropped))
 
 
 def _candidates(key: Any, mode: Any, resets: Any, temporary: Any) -> Any:
@@ -135,8 +135,8 @@ def _never(target: Any, alive: Any, source: Any, datasets: int) -> list[int]:
     """Datasets of which only drops speak."""
     import numpy as np
 
-    spoken = np.bincount(target[alive], minlength=datasets) + np.bincount(source, minlength=datasets)
-    only: list[int] = np.setdiff1d(target[~alive], np.flatnonzero(spoken)).tolist()
+    mentions = np.bincount(target[alive], minlength=datasets) + np.bincount(source, minlength=datasets)
+    only: list[int] = np.setdiff1d(target[~alive], np.flatnonzero(mentions)).tolist()
     return only
 
 

@@ -17,7 +17,7 @@ from govtool.errors import IntegrityError
 from govtool.graph import pages
 from govtool.graph.index import Index
 from govtool.graph.paged_arrays import (
-    Page,
+    GraphPage,
     PagedArray,
     PagedArrays,
     PagedDerivations,
@@ -59,12 +59,12 @@ class PagedIndex(Index):
         self.meta = dict(root.meta)
         self._read = read
         self._bring = whole
-        self._pages: dict[int, Page] = {}
+        self._pages: dict[int, GraphPage] = {}
         self._others: dict[int, tuple[dict[str, tuple[int, memoryview]], bytes]] = {}
         self._texts: dict[int, str] = {}
-        self._slots: dict[int, tuple[Page, int]] = {}
+        self._slots: dict[int, tuple[GraphPage, int]] = {}
         self._ends: dict[int, int] = {}
-        self.entering: dict[int, tuple[Page, int]] = {}
+        self.entering: dict[int, tuple[GraphPage, int]] = {}
         """Edges that `in_edges` gave: where the second copy of each is."""
         self.home: dict[int, tuple[int, int | None]] = {}
         """Derivations that were met: a node of what each makes, or (-1, dataset)."""
@@ -105,7 +105,7 @@ class PagedIndex(Index):
         """Whether a graph page is here."""
         return number in self._pages
 
-    def page(self, number: int) -> Page | None:
+    def page(self, number: int) -> GraphPage | None:
         """A graph page; ``None`` if the index is whole (now)."""
         if not self.is_whole and number not in self._pages:
             self._load((number,))
@@ -127,7 +127,7 @@ class PagedIndex(Index):
             self.resident()
 
     def _take(self, number: int, data: bytes) -> None:
-        page = Page(data, {axis: self.root.first[axis][number] for axis in pages.AXES})
+        page = GraphPage(data, {axis: self.root.first[axis][number] for axis in pages.AXES})
         self._pages[number] = page
         texts = pages.in_order(page.items("text"), page.text)
         self._texts.update(zip(page.items("string"), texts, strict=True))
@@ -286,7 +286,7 @@ class PagedIndex(Index):
         found = [d for page in self._pages.values() for d in self._starting(page) if not self.is_hidden(d)]
         return sorted(found)[:most]
 
-    def _starting(self, page: Page) -> range:
+    def _starting(self, page: GraphPage) -> range:
         first = page.first["dataset"]
         return range(first, first + len(page.arrays["dataset_name"][1]))
 
@@ -324,7 +324,7 @@ class PagedIndex(Index):
 
     # Derivations.
 
-    def slot(self, derivation: int) -> tuple[Page, int] | None:
+    def slot(self, derivation: int) -> tuple[GraphPage, int] | None:
         """Where a derivation is; ``None`` if the index is whole (now)."""
         if not self.is_whole and derivation not in self._slots:
             node, dataset = self.home.get(derivation, (-1, None))

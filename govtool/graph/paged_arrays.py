@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from govtool.graph.paged import PagedIndex
 
 
-class Page:
+class GraphPage:
     """A graph page: its arrays, and where it begins on each axis."""
 
     __slots__ = ("arrays", "first", "text")

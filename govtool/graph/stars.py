@@ -58,16 +58,16 @@ def spell_out(
             mentioned[d].add(node)
     fields = set(shape.nested.tolist())
 
-    def columns(node: int, said: set[int]) -> dict[int, int]:
+    def columns(node: int, mentioned_nodes: set[int]) -> dict[int, int]:
         dataset = int(shape.dataset[node])
         span = range(int(shape.base[dataset]) + 1, int(shape.base[dataset + 1]))
-        return {int(shape.path[n]): n for n in span if n != node and n not in fields and n not in said}
+        return {int(shape.path[n]): n for n in span if n != node and n not in fields and n not in mentioned_nodes}
 
     found: list[tuple[int, int, int]] = []
     for star in stars.tolist():
         start, end = int(source[star]), int(target[star])
-        said = mentioned[int(derivation[star])]
-        carried, received = columns(start, said), columns(end, said)
+        mentioned_nodes = mentioned[int(derivation[star])]
+        carried, received = columns(start, mentioned_nodes), columns(end, mentioned_nodes)
         found += [(star, node, received.get(path, end)) for path, node in carried.items()]
         found += [(star, start, node) for path, node in received.items() if path not in carried]
     if not found:

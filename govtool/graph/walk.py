@@ -4,7 +4,7 @@ A walk knows states, not verdicts: ``Rules`` say for every state, relation and e
 is reached. A node may be reached in several states; each (state, node) pair is a *key*, ``state * nodes + node``, and
 is visited once, over a shortest way. A hop enters a dataset that answers show; temporary ones cost nothing.
 
-Forwards, what is reached follows more than its own edges (``Relation``): a struct contains its fields, and an edge out
+Forwards, what is reached follows more than its edges (``SourceRelation``): a struct contains its fields, an edge out
 of a row set that is not ``read`` stands for any of its columns. Backwards is the same relation turned round.
 
 There are two walkers with the same answers: one in plain Python, which starts at once and serves nearly all questions,
@@ -36,7 +36,7 @@ OTHERS = 64
 """Action bit: the other outputs of the edge's statement are reached too, in ``Rules.others_state``."""
 
 
-class Relation(IntEnum):
+class SourceRelation(IntEnum):
     """How the source of an edge relates to the node that was reached."""
 
     SELF = 0
@@ -206,10 +206,10 @@ class SmallWalk:
         for state in range(self.rules.states):
             nodes = [key - state * self.n for key in frontier if key // self.n == state]
             if nodes:
-                for relation in Relation:
+                for relation in SourceRelation:
                     yield from self._related(state, relation, nodes)
 
-    def _related(self, state: int, relation: Relation, nodes: list[int]) -> list[Candidate]:
+    def _related(self, state: int, relation: SourceRelation, nodes: list[int]) -> list[Candidate]:
         """Follow the edges of one relation from nodes in one state: first to their targets, then to outputs."""
         index, n = self.index, self.n
         actions, check = self.rules.actions[state][relation], self.rules.check
@@ -243,13 +243,13 @@ class SmallWalk:
                 indirect += ((key, before, edge) for key in self._outputs(reached, edge))
         return direct + indirect
 
-    def _edges(self, state: int, relation: Relation, nodes: list[int]) -> Iterator[tuple[int, range]]:
+    def _edges(self, state: int, relation: SourceRelation, nodes: list[int]) -> Iterator[tuple[int, range]]:
         index = self.index
-        if relation in (Relation.SELF, Relation.ROWS):
+        if relation in (SourceRelation.SELF, SourceRelation.ROWS):
             for node in nodes:
-                if index.is_rows(node) == (relation is Relation.ROWS):
+                if index.is_rows(node) == (relation is SourceRelation.ROWS):
                     yield node, index.out_edges(node)
-        elif relation is Relation.ANY_COLUMN:
+        elif relation is SourceRelation.ANY_COLUMN:
             if not index.meta["opaque_rows"]:
                 return
             for node in nodes:
@@ -258,7 +258,7 @@ class SmallWalk:
                     self.any_column.add((state, dataset))
                     yield node, index.row_edges(dataset)
         elif len(index.nested):
-            related = index.fields if relation is Relation.PART else index.containers
+            related = index.fields if relation is SourceRelation.PART else index.containers
             for node in nodes:
                 for other in related(node):
                     yield node, index.out_edges(other)

@@ -13,7 +13,7 @@ import numpy as np  # noqa: TID253 - this module is imported only when a walk gr
 
 from govtool.graph.codes import ELIDED, KIND_MASK, ROW_MAKER, WHOLE
 from govtool.graph.index import Index
-from govtool.graph.walk import CHECK, OTHERS, STATE, STATEMENT, Ranking, Reached, Relation, Rules
+from govtool.graph.walk import CHECK, OTHERS, STATE, STATEMENT, Ranking, Reached, Rules, SourceRelation
 from govtool.model.kinds import EdgeKind
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -101,10 +101,10 @@ class LargeWalk:
             if low == high:
                 continue
             nodes = frontier[low:high] - state * self.n
-            for relation in Relation:
+            for relation in SourceRelation:
                 yield from self._related(state, relation, nodes)
 
-    def _related(self, state: int, relation: Relation, nodes: Array) -> Iterator[_Found]:
+    def _related(self, state: int, relation: SourceRelation, nodes: Array) -> Iterator[_Found]:
         start, stop, origin = self._ranges(state, relation, nodes)
         if not len(start):
             return
@@ -138,14 +138,14 @@ class LargeWalk:
         every = whole_statement | others
         yield self._outputs(reached[every], edge[every], before[every])
 
-    def _ranges(self, state: int, relation: Relation, nodes: Array) -> tuple[Array, Array, Array]:
+    def _ranges(self, state: int, relation: SourceRelation, nodes: Array) -> tuple[Array, Array, Array]:
         """The ranges of edges to follow, and the node that each is followed from."""
         forward = self.a["forward"]
-        if relation in (Relation.PART, Relation.WHOLE):
+        if relation in (SourceRelation.PART, SourceRelation.WHOLE):
             return self._struct_ranges(relation, nodes)
         dataset = self.dataset[nodes]
         is_rows = self.base[dataset] == nodes
-        if relation is Relation.ANY_COLUMN:
+        if relation is SourceRelation.ANY_COLUMN:
             if not self.index.meta["opaque_rows"]:
                 return _NONE, _NONE, _NONE
             columns, owners = nodes[~is_rows], dataset[~is_rows]
@@ -156,17 +156,17 @@ class LargeWalk:
             owners = owners[fresh]
             start = forward[self.base[owners]].astype(np.int64)
             return start, start + self.a["dataset_opaque"][owners], columns[fresh]
-        chosen = nodes[is_rows if relation is Relation.ROWS else ~is_rows]
+        chosen = nodes[is_rows if relation is SourceRelation.ROWS else ~is_rows]
         return forward[chosen].astype(np.int64), forward[chosen + 1].astype(np.int64), chosen
 
-    def _struct_ranges(self, relation: Relation, nodes: Array) -> tuple[Array, Array, Array]:
+    def _struct_ranges(self, relation: SourceRelation, nodes: Array) -> tuple[Array, Array, Array]:
         """Fields and containers are few: found one by one, from the nodes that have any."""
-        own = self._array("container" if relation is Relation.PART else "nested")
+        own = self._array("container" if relation is SourceRelation.PART else "nested")
         if not len(own):
             return _NONE, _NONE, _NONE
         at = np.searchsorted(own, nodes)
         some = nodes[own[np.minimum(at, len(own) - 1)] == nodes]
-        find = self.index.fields if relation is Relation.PART else self.index.containers
+        find = self.index.fields if relation is SourceRelation.PART else self.index.containers
         pairs = [(node, other) for node in some.tolist() for other in find(node)]
         origin = np.array([node for node, _ in pairs], np.int64)
         others = np.array([other for _, other in pairs], np.int64)

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 from govtool.errors import IntegrityError
 from govtool.model.diagnostic import Diagnostic
 from govtool.model.parquet import of_format, read_parquet
-from govtool.model.record import Identity
 from govtool.model.spread import buckets_for, number_of
+from govtool.model.version import ContentIdentity
 
 RUNS = "runs"
 """The store table of runs."""
@@ -45,7 +45,7 @@ class RunInput:
     rows: int | None = None
     bytes: int | None = None
     files: int | None = None
-    identity: Identity | None = None
+    identity: ContentIdentity | None = None
     """Which content was read; None: not known."""
     fields: tuple[tuple[str, str], ...] = ()
     """Column paths and their types, as the run saw them."""
@@ -61,7 +61,7 @@ class RunOutput:
     rows: int | None = None
     bytes: int | None = None
     files: int | None = None
-    identity: Identity | None = None
+    identity: ContentIdentity | None = None
     """Which content was left behind; None: not known."""
     fields: tuple[tuple[str, str], ...] = ()
 
@@ -235,8 +235,8 @@ def _body(run: Run) -> dict[str, Any]:
 
 
 def _side(one: RunInput | RunOutput) -> dict[str, Any]:
-    said = {item.name: getattr(one, item.name) for item in fields(one)}
-    return {**said, "identity": None if one.identity is None else asdict(one.identity)}
+    values = {item.name: getattr(one, item.name) for item in fields(one)}
+    return {**values, "identity": None if one.identity is None else asdict(one.identity)}
 
 
 def _run(row: Mapping[str, Any]) -> Run:
@@ -246,7 +246,7 @@ def _run(row: Mapping[str, Any]) -> Run:
             kind(
                 **{
                     **item,
-                    "identity": None if item["identity"] is None else Identity(**item["identity"]),
+                    "identity": None if item["identity"] is None else ContentIdentity(**item["identity"]),
                     "fields": tuple((name, type_) for name, type_ in item["fields"]),
                 }
             )

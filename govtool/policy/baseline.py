@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from govtool.errors import UsageError
-from govtool.policy.finding import Finding, Verdict
+from govtool.policy.finding import Finding, RuleVerdict
 
 SCHEMA = "baseline/1"
 
@@ -46,7 +46,7 @@ def baseline_object(findings: Iterable[Finding]) -> dict[str, object]:
 
 
 def _entries(findings: Iterable[Finding]) -> Iterator[dict[str, str]]:
-    open_ = [f for f in findings if f.verdict in (Verdict.VIOLATED, Verdict.UNKNOWN) and not f.failed]
+    open_ = [f for f in findings if f.verdict in (RuleVerdict.VIOLATED, RuleVerdict.UNKNOWN) and not f.failed]
     for finding in sorted(open_, key=lambda f: (f.rule, f.column, f.source, f.state)):
         yield {
             "fingerprint": finding.fingerprint,

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator
 from datetime import date
 
 from govtool.graph.index import Index
-from govtool.policy.finding import Finding, Verdict
+from govtool.policy.dataset_facts import DatasetFacts, Truth
+from govtool.policy.finding import Finding, RuleVerdict
 from govtool.policy.judge import Approvals, tokens_of
-from govtool.policy.load import Placed
+from govtool.policy.load import PlacedPart
 from govtool.policy.model import ColumnChange, Rule
-from govtool.policy.places import Places, Truth
 from govtool.policy.propagate import Propagation
 from govtool.policy.tokens import Mode
 from govtool.query.diff import unlike
@@ -19,7 +19,11 @@ from govtool.query.patterns import Patterns
 
 
 def judge_changes(
-    before: Propagation, after: Propagation, places: tuple[Places, Places], rule: Placed[Rule], today: date
+    before: Propagation,
+    after: Propagation,
+    places: tuple[DatasetFacts, DatasetFacts],
+    rule: PlacedPart[Rule],
+    today: date,
 ) -> list[Finding]:
     """Find the columns that a rule protects and that a change drops, adds, retypes or makes otherwise.
 
@@ -45,7 +49,7 @@ def judge_changes(
                 rule=rule.value.id,
                 title=rule.value.title,
                 severity=rule.value.severity,
-                verdict=Verdict.VIOLATED,
+                verdict=RuleVerdict.VIOLATED,
                 source="",
                 column=name,
                 classes=tuple(body.class_),
@@ -67,7 +71,7 @@ _WORDS = {
 }
 
 
-def _guarded(spread: Propagation, places: Places, rule: Rule, body: ColumnChange) -> set[int]:
+def _guarded(spread: Propagation, places: DatasetFacts, rule: Rule, body: ColumnChange) -> set[int]:
     """The columns that a rule speaks of in one version."""
     index = spread.index
     found: set[int] | None = None

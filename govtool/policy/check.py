@@ -12,13 +12,13 @@ import numpy as np
 from govtool.errors import UsageError
 from govtool.graph.index import Index
 from govtool.policy.changes import judge_changes
-from govtool.policy.finding import Finding, Remark, Verdict, waived, zone_notes
-from govtool.policy.hidden import perhaps
+from govtool.policy.dataset_facts import DatasetFacts, ToolFact, Truth
+from govtool.policy.finding import Finding, PolicyRemark, RuleVerdict, waived, zone_notes
+from govtool.policy.hidden import possible_classes
 from govtool.policy.joins import judge_joins
 from govtool.policy.judge import Approvals, Question, judge, tokens_of
-from govtool.policy.load import Placed, PolicySet
-from govtool.policy.model import Described, Metadata, Place, Purpose, Rule, days
-from govtool.policy.places import Places, Said, Truth
+from govtool.policy.load import PlacedPart, PolicySet
+from govtool.policy.model import Described, Metadata, PlacePattern, Purpose, Rule, days
 from govtool.policy.propagate import Propagation, propagate
 from govtool.policy.python import judge_python
 from govtool.policy.seeds import Seeds
@@ -32,16 +32,16 @@ class Governed:
     """A graph with everything that the policies say of it."""
 
     policies: PolicySet
-    places: Places
+    places: DatasetFacts
     spread: Propagation
     seeds: tuple[Seeds, ...]
     """Classified columns: of any source, then for each ``from`` those for certain and those perhaps in it."""
-    perhaps: tuple[Seeds, ...]
+    possible: tuple[Seeds, ...]
     """For each of ``seeds`` columns that are not known and may be of a class: the group ``perhaps_of`` it."""
-    origins: tuple[Place, ...]
+    origins: tuple[PlacePattern, ...]
     """The distinct ``from`` of the rules; that of number ``i`` has the groups ``1 + 2 * i`` and ``2 + 2 * i``."""
 
-    def groups(self, origin: Place | None) -> dict[int, Truth]:
+    def groups(self, origin: PlacePattern | None) -> dict[int, Truth]:
         """The groups of sources at a place."""
         if origin is None:
             return {0: Truth.YES}
@@ -53,10 +53,10 @@ class Governed:
 class CheckResult:
     """The outcome of a check; findings are sorted, the worst first."""
 
-    rules: tuple[Placed[Rule], ...]
+    rules: tuple[PlacedPart[Rule], ...]
     findings: tuple[Finding, ...]
     """Violated, unknown and waived; without those of the base."""
-    remarks: tuple[Remark, ...]
+    remarks: tuple[PolicyRemark, ...]
     known: int = 0
     """Findings that the base has too, left out."""
     columns: int = 0
@@ -70,7 +70,7 @@ class CheckResult:
         for finding in self.findings:
             if finding.accepted:
                 found["accepted"] += 1
-            elif finding.verdict is Verdict.VIOLATED:
+            elif finding.verdict is RuleVerdict.VIOLATED:
                 found[finding.severity] += 1
             else:
                 found[finding.verdict.label] += 1
@@ -79,8 +79,8 @@ class CheckResult:
 
     def held(self) -> tuple[str, ...]:
         """Ids of the rules without any finding."""
-        told = {f.rule for f in self.findings} | set(self.skipped)
-        return tuple(r.value.id for r in self.rules if r.value.id not in told)
+        named = {f.rule for f in self.findings} | set(self.skipped)
+        return tuple(r.value.id for r in self.rules if r.value.id not in named)
 
 
 def govern(
@@ -89,7 +89,7 @@ def govern(
     today: date,
     *,
     metadata: Sequence[Metadata] = (),
-    said: Iterable[Said] = (),
+    tool_facts: Iterable[ToolFact] = (),
     need_zones: bool = False,
     without: Collection[int] = (),
 ) -> Governed:
@@ -100,14 +100,14 @@ def govern(
         policies: The policies.
         today: For what expires.
         metadata: Facts besides those of the policies.
-        said: Facts that are in the graph.
+        tool_facts: Facts that are in the graph.
         without: Columns and rows to treat as if no data were in them.
         need_zones: Whether a zone that matches nothing is an error.
 
     Raises:
         UsageError: ``policy.empty-zone``.
     """
-    places = Places(index, policies, metadata, said)
+    places = DatasetFacts(index, policies, metadata, tool_facts)
     if need_zones and places.empty_zones:
         name = places.empty_zones[0]
         raise UsageError(
@@ -118,10 +118,10 @@ def govern(
         )
     gone = frozenset(without)
     seeds = classified(index, policies, places)
-    maybe = perhaps(index, (c.value for c in policies.classify), _metadata_of(policies, metadata), places)
+    maybe = possible_classes(index, (c.value for c in policies.classify), _metadata_of(policies, metadata), places)
     if gone:
         seeds = seeds.chosen(~np.isin(seeds.nodes, np.array(sorted(gone), np.int64)))
-    origins: list[Place] = []
+    origins: list[PlacePattern] = []
     for rule in policies.rules:
         origin = getattr(rule.value.body, "from_", None)
         if origin is not None and origin not in origins:
@@ -139,7 +139,7 @@ def govern(
             open_.append(maybe.at(index, at | anywhere if one is Truth.UNKNOWN else at))
     moved = transfers(index, (d.value for d in policies.declassify), today, places.paths)
     spread = propagate(
-        index, policies.lattice, moved, seeds, every[1:], blocked=gone, perhaps=maybe, perhaps_groups=open_[1:]
+        index, policies.lattice, moved, seeds, every[1:], blocked=gone, possible=maybe, possible_groups=open_[1:]
     )
     return Governed(policies, places, spread, tuple(every), tuple(open_), tuple(origins))
 
@@ -148,7 +148,7 @@ def _metadata_of(policies: PolicySet, more: Sequence[Metadata]) -> tuple[Metadat
     return (*(m.value for m in policies.metadata), *more)
 
 
-def classified(index: Index, policies: PolicySet, places: Places) -> Seeds:
+def classified(index: Index, policies: PolicySet, places: DatasetFacts) -> Seeds:
     """The columns that ``classify`` names, and their classes."""
     paths: ColumnPaths = places.paths
     parts = []
@@ -178,13 +178,13 @@ def check(governed: Governed, today: date, base: Governed | None = None) -> Chec
         fresh = [f for f in findings if f.fingerprint not in before]
         known = len(findings) - len(fresh)
         findings = fresh
-    told, remarks = waived(findings, policies, today)
+    waived_findings, remarks = waived(findings, policies, today)
     if base is not None:  # what the base has may well be what a waiver is for
         remarks = tuple(r for r in remarks if r.code != "waiver-unused")
     remarks = (*remarks, *zone_notes(policies))
     spread = governed.spread
     columns = len({int(n) for m in (Mode.VALUE,) for n in spread.having(m, spread.tokens)})
-    return CheckResult(policies.rules, tuple(sorted(told, key=_order)), remarks, known, columns, skipped)
+    return CheckResult(policies.rules, tuple(sorted(waived_findings, key=_order)), remarks, known, columns, skipped)
 
 
 _SEVERITY = ("error", "warning", "note")
@@ -208,19 +208,19 @@ def _all(governed: Governed, today: date, base: Governed | None) -> list[Finding
             if base is not None:
                 found += judge_changes(base.spread, governed.spread, (base.places, governed.places), rule, today)
         else:
-            found += judge(governed.spread, _question(governed, rule), governed.seeds, governed.perhaps, today)
+            found += judge(governed.spread, _question(governed, rule), governed.seeds, governed.possible, today)
     return found
 
 
-_BAD, _OPEN = Verdict.VIOLATED, Verdict.UNKNOWN
-_MODES: Mapping[str, Mapping[Mode, Verdict]] = {
+_BAD, _OPEN = RuleVerdict.VIOLATED, RuleVerdict.UNKNOWN
+_MODES: Mapping[str, Mapping[Mode, RuleVerdict]] = {
     "direct": {Mode.VALUE: _BAD, Mode.UNKNOWN: _OPEN},
     "indirect": {Mode.INFLUENCE: _BAD, Mode.UNKNOWN: _OPEN},
     "any": {Mode.VALUE: _BAD, Mode.INFLUENCE: _BAD, Mode.UNKNOWN: _OPEN},
 }
 
 
-def _question(governed: Governed, rule: Placed[Rule]) -> Question:
+def _question(governed: Governed, rule: PlacedPart[Rule]) -> Question:
     form, body = rule.value.form, rule.value.body
     if form == "purpose":
         sinks = _purposes(governed, body)
@@ -244,14 +244,14 @@ def _purposes(governed: Governed, body: Purpose) -> dict[int, Truth]:
     return found
 
 
-def _metadata(governed: Governed, rule: Placed[Rule], body: Described, today: date) -> list[Finding]:
+def _metadata(governed: Governed, rule: PlacedPart[Rule], body: Described, today: date) -> list[Finding]:
     """Datasets with data of a class that lack a fact."""
     index, spread = governed.spread.index, governed.spread
     approved = Approvals(rule.value, today)
     tokens = tokens_of(spread, rule.value, body.class_, (0,))
     certain = {index.node_dataset[n] for n in spread.having(Mode.VALUE, tokens).tolist()}
     unsure = {index.node_dataset[n] for n in spread.having(Mode.UNKNOWN, tokens).tolist()} - certain
-    unsure -= spread.perhaps.opaque  # a procedure has no owner in the graph, and of a view only its name is known
+    unsure -= spread.possible.opaque  # a procedure has no owner in the graph, and of a view only its name is known
     found = []
     for dataset in sorted(certain | unsure):
         name = index.dataset_name(dataset)
@@ -262,7 +262,7 @@ def _metadata(governed: Governed, rule: Placed[Rule], body: Described, today: da
             rule=rule.value.id,
             title=rule.value.title,
             severity=rule.value.severity,
-            verdict=Verdict.VIOLATED if dataset in certain else Verdict.UNKNOWN,
+            verdict=RuleVerdict.VIOLATED if dataset in certain else RuleVerdict.UNKNOWN,
             source="",
             column=name,
             classes=tuple(sorted({t.name for t in tokens if _holds(spread, dataset, t)})),
@@ -279,7 +279,7 @@ def _holds(spread: Propagation, dataset: int, token: Token) -> bool:
     return any(spread.has(n, Mode.VALUE, token) for n in spread.index.columns(dataset))
 
 
-def _lacking(places: Places, dataset: int, body: Described) -> list[str]:
+def _lacking(places: DatasetFacts, dataset: int, body: Described) -> list[str]:
     about = places.about(dataset)
     missing = [key for key in body.keys if not getattr(about, key)]
     found = [f"no {' and no '.join(missing)}"] if missing else []

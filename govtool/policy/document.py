@@ -19,7 +19,7 @@ Key = tuple[str | int, ...]
 
 
 @dataclass(slots=True)
-class Document:
+class PolicyDocument:
     """A parsed file: plain values, and where each stands."""
 
     file: str
@@ -39,7 +39,7 @@ class Document:
         return f"{self.file}:{self.line(path)}"
 
 
-def read_document(path: Path, shown: str) -> Document:
+def read_document(path: Path, shown: str) -> PolicyDocument:
     """Read a file; ``shown`` is what messages call it.
 
     Raises:
@@ -56,9 +56,9 @@ def read_document(path: Path, shown: str) -> Document:
     return parse_document(text, shown)
 
 
-def parse_document(text: str, shown: str) -> Document:
+def parse_document(text: str, shown: str) -> PolicyDocument:
     """Parse YAML text; see ``read_document``."""
-    document = Document(shown)
+    document = PolicyDocument(shown)
     loader = None
     try:
         loader = yaml.SafeLoader(text)
@@ -84,7 +84,7 @@ def parse_document(text: str, shown: str) -> Document:
 class _Reader:
     """Turns composed nodes into values, as the safe loader would, and notes lines."""
 
-    def __init__(self, document: Document, loader: yaml.SafeLoader) -> None:
+    def __init__(self, document: PolicyDocument, loader: yaml.SafeLoader) -> None:
         self.document = document
         self.loader = loader
         self.count = 0

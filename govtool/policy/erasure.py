@@ -27,12 +27,12 @@ from govtool.policy.check import Governed
 from govtool.policy.lattice import Lattice
 from govtool.policy.model import NONE, days
 from govtool.policy.propagate import Propagation, propagate
+from govtool.policy.provenance_paths import TokenState, leading_to, ways
 from govtool.policy.seeds import Seeds
 from govtool.policy.subject import Keys, keys_of
 from govtool.policy.tokens import Mode, Token
-from govtool.policy.trace import State, leading_to, ways
 from govtool.policy.transfer import transfers
-from govtool.query.evidence import Step, evidence, step
+from govtool.query.evidence import WayStep, evidence, step
 
 ACTIONS = ("delete", "search", "rebuild", "follows", "expires", "unknown", "stays")
 _WORK = frozenset({"delete", "search", "rebuild"})
@@ -41,7 +41,7 @@ _NO_CLASS = ""
 _STORED_NOWHERE = frozenset({"view", "query", "function"})
 
 
-class Held(NamedTuple):
+class SubjectColumn(NamedTuple):
     """A column with the subject's data."""
 
     column: str
@@ -65,10 +65,10 @@ class Task:
     """One of ``ACTIONS``."""
     keys: tuple[str, ...]
     """Columns that hold the subject's identifier as it is."""
-    columns: tuple[Held, ...]
+    columns: tuple[SubjectColumn, ...]
     source: str
     """Where the subject's data comes from: itself, or the first column of the way."""
-    steps: tuple[Step, ...]
+    steps: tuple[WayStep, ...]
     """A shortest way."""
     why: str
     owner: str | None
@@ -135,7 +135,7 @@ class _Planner:
         self.governed, self.keys, self.within = governed, keys, within
         self.index = index = governed.spread.index
         self.certain = _seeds(governed, keys.holders)
-        self.maybe = _seeds(governed, keys.perhaps.keys())
+        self.maybe = _seeds(governed, keys.possible.keys())
         declassify = [d.value for d in governed.policies.declassify]
         lattice: Lattice = governed.policies.lattice
 
@@ -161,8 +161,8 @@ class _Planner:
             reasons[dataset] = ("stays", "the data decides over its rows or values and is not in it")
         for dataset in ended:
             reasons[dataset] = ("stays", f"declassified: {self.ends}")
-        for dataset in maybe | self.keys.perhaps.keys():
-            reasons[dataset] = ("unknown", self.keys.perhaps.get(dataset, "made of what may be about the subject"))
+        for dataset in maybe | self.keys.possible.keys():
+            reasons[dataset] = ("unknown", self.keys.possible.get(dataset, "made of what may be about the subject"))
         for dataset in unknown:
             reasons[dataset] = ("unknown", "")
         for dataset in value:
@@ -248,7 +248,7 @@ class _Planner:
             return {}
         useful = leading_to(index, wanted)
         starts = [
-            State(node, Mode.VALUE, Token(name, 0, frozenset()))
+            TokenState(node, Mode.VALUE, Token(name, 0, frozenset()))
             for node in self.certain.nodes[useful[self.certain.nodes]].tolist()
             for name in self.certain[node]
         ]
@@ -289,7 +289,7 @@ class _Planner:
         )
         return replace(task, lacks=self._lacks(task)) if action != "stays" else task
 
-    def _held(self, dataset: int) -> tuple[Held, ...]:
+    def _held(self, dataset: int) -> tuple[SubjectColumn, ...]:
         """The columns of a dataset that hold the subject's data, or may."""
         index, spread = self.index, self.spread
         found = []
@@ -300,7 +300,9 @@ class _Planner:
                     continue
                 passed = frozenset.intersection(*(t.passed for t in tokens))
                 classes = {c for t in tokens for c in spread.lowered(t)} - {_NO_CLASS}
-                found.append(Held(index.name(node), mode.name.lower(), tuple(sorted(classes)), tuple(sorted(passed))))
+                found.append(
+                    SubjectColumn(index.name(node), mode.name.lower(), tuple(sorted(classes)), tuple(sorted(passed)))
+                )
                 break
         return tuple(found)
 

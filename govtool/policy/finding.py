@@ -10,9 +10,9 @@ from datetime import date, timedelta
 from enum import IntEnum
 
 from govtool.names import split_name
-from govtool.policy.load import Placed, PolicySet
+from govtool.policy.load import PlacedPart, PolicySet
 from govtool.policy.model import Waiver
-from govtool.query.evidence import Evidence, Step
+from govtool.query.evidence import Evidence, WayStep
 from govtool.query.patterns import Patterns
 
 SOON = timedelta(days=30)
@@ -23,7 +23,7 @@ FAILED = "error"
 """The state of a finding that says that its rule, which is Python, failed: nothing else has it."""
 
 
-class Verdict(IntEnum):
+class RuleVerdict(IntEnum):
     """What a rule says of a column, the worst first."""
 
     VIOLATED = 0
@@ -45,7 +45,7 @@ class Finding:
     title: str
     severity: str
     """``error``, ``warning`` or ``note``."""
-    verdict: Verdict
+    verdict: RuleVerdict
     source: str
     """The column that the data comes from; two, joined by `` + ``, for joins; empty where there is none."""
     column: str
@@ -53,7 +53,7 @@ class Finding:
     classes: tuple[str, ...]
     state: str
     """How the data arrives: ``value``, ``influence``, ``unknown``, with the declassifiers it has passed."""
-    steps: tuple[Step, ...] = ()
+    steps: tuple[WayStep, ...] = ()
     """The way edge by edge, temporary datasets included; of a join two ways, one after the other."""
     starts: tuple[tuple[str, int], ...] = ()
     """Of two ways the column that each begins at, and which of the steps is its first."""
@@ -82,11 +82,11 @@ class Finding:
     @property
     def fingerprint(self) -> str:
         """The same for the same rule, source, sink and state, whatever the lines and the text of the SQL."""
-        said = json.dumps([self.rule, self.source, self.column, self.state])
-        return hashlib.sha256(said.encode("utf-8", "backslashreplace")).hexdigest()[:32]
+        key = json.dumps([self.rule, self.source, self.column, self.state])
+        return hashlib.sha256(key.encode("utf-8", "backslashreplace")).hexdigest()[:32]
 
     @property
-    def ways(self) -> tuple[tuple[str, tuple[Step, ...]], ...]:
+    def ways(self) -> tuple[tuple[str, tuple[WayStep, ...]], ...]:
         """Where each way begins, and its edges: one way, of a join two, or none."""
         if not self.starts:
             return ((self.source or self.steps[0].source, self.steps),) if self.steps else ()
@@ -109,7 +109,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Remark:
+class PolicyRemark:
     """A warning or a note about the policies themselves."""
 
     code: str
@@ -118,17 +118,17 @@ class Remark:
     place: str
 
 
-def zone_notes(policies: PolicySet) -> Iterable[Remark]:
+def zone_notes(policies: PolicySet) -> Iterable[PolicyRemark]:
     """A zone of a pack that gave way to another of its name."""
     for name, place in sorted(policies.replaced_zones.items()):
-        yield Remark(
+        yield PolicyRemark(
             "zone-replaced", "note", f"the zone {name} counts here, not the one at {place}", policies.zones[name].place
         )
 
 
 def waived(
     findings: Iterable[Finding], policies: PolicySet, today: date
-) -> tuple[tuple[Finding, ...], tuple[Remark, ...]]:
+) -> tuple[tuple[Finding, ...], tuple[PolicyRemark, ...]]:
     """Apply the waivers that have not expired; each finding is looked at by itself.
 
     Returns:
@@ -139,9 +139,9 @@ def waived(
     out = []
     for finding in findings:
         match = next((w for w, names in live if w.value.rule == finding.rule and _covers(names, finding)), None)
-        if match is not None and not finding.failed and finding.verdict in (Verdict.VIOLATED, Verdict.UNKNOWN):
+        if match is not None and not finding.failed and finding.verdict in (RuleVerdict.VIOLATED, RuleVerdict.UNKNOWN):
             used.add(match.place)
-            finding = replace(finding, verdict=Verdict.WAIVED, waiver=match.place, expires=match.value.expires)
+            finding = replace(finding, verdict=RuleVerdict.WAIVED, waiver=match.place, expires=match.value.expires)
         out.append(finding)
     return tuple(out), tuple(_remarks(policies.waivers, used, today))
 
@@ -151,13 +151,15 @@ def _covers(names: Patterns, finding: Finding) -> bool:
     return any(p.matches(finding.column) or (p.is_regex and p.matches(parts[-1])) for p in names.items)
 
 
-def _remarks(waivers: Sequence[Placed[Waiver]], used: set[str], today: date) -> Iterable[Remark]:
+def _remarks(waivers: Sequence[PlacedPart[Waiver]], used: set[str], today: date) -> Iterable[PolicyRemark]:
     for waiver in waivers:
         one, about = waiver.value, f"the waiver of {waiver.value.rule} for {', '.join(waiver.value.columns)}"
         if one.expires < today:
-            yield Remark("waiver-expired", "warning", f"{about} expired on {one.expires}", waiver.place)
+            yield PolicyRemark("waiver-expired", "warning", f"{about} expired on {one.expires}", waiver.place)
         elif waiver.place not in used:
-            yield Remark("waiver-unused", "warning", f"{about} matches nothing", waiver.place)
+            yield PolicyRemark("waiver-unused", "warning", f"{about} matches nothing", waiver.place)
         elif one.expires - today <= SOON:
             left = (one.expires - today).days
-            yield Remark("waiver-expires", "note", f"{about} expires on {one.expires}, in {left} days", waiver.place)
+            yield PolicyRemark(
+                "waiver-expires", "note", f"{about} expires on {one.expires}, in {left} days", waiver.place
+            )

@@ -18,7 +18,7 @@ from govtool.graph.threads import side_by_side
 from govtool.graph.walk_large import spread
 from govtool.model.kinds import EdgeKind
 from govtool.policy.lattice import Lattice
-from govtool.policy.order import Entering, Order, Part
+from govtool.policy.order import Entering, Order, RankPart
 from govtool.policy.tokens import ALL, Mode, Token, becomes, mapping
 from govtool.policy.transfer import Transfers
 
@@ -217,7 +217,7 @@ class Word:
         again = distinct(np.concatenate([again, around]))
         return again[np.logical_or.reduce([fresh[again] != 0 for fresh in self.fresh])]
 
-    def _pull(self, part: Part) -> tuple[Array, set[Mode]]:
+    def _pull(self, part: RankPart) -> tuple[Array, set[Mode]]:
         """Give nodes what edges from earlier levels bring; return those that others enter, and the modes brought."""
         entering, late = self.steps.order.entering(part)
         modes = set()

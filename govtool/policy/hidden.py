@@ -38,8 +38,8 @@ from govtool.graph.arrays import distinct
 from govtool.graph.index import Index
 from govtool.model.kinds import EdgeKind
 from govtool.names import split_name
+from govtool.policy.dataset_facts import DatasetFacts
 from govtool.policy.model import Classify, Metadata
-from govtool.policy.places import Places
 from govtool.policy.seeds import Seeds
 from govtool.query.patterns import Pattern, Patterns
 
@@ -55,7 +55,7 @@ _CALL = re.compile(rf"{_PART}(?:\.{_PART})*\(.*\)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
-class Perhaps:
+class PossibleClasses:
     """What may be in columns that are not known."""
 
     seeds: Seeds = field(default_factory=lambda: Seeds.of({}))
@@ -70,7 +70,9 @@ class Perhaps:
         return self.seeds.chosen(places[np.asarray(index.node_dataset)[self.seeds.nodes]])
 
 
-def perhaps(index: Index, classify: Iterable[Classify], metadata: Iterable[Metadata], places: Places) -> Perhaps:
+def possible_classes(
+    index: Index, classify: Iterable[Classify], metadata: Iterable[Metadata], places: DatasetFacts
+) -> PossibleClasses:
     """What ``classify`` may say of columns that are not known.
 
     Args:
@@ -82,7 +84,7 @@ def perhaps(index: Index, classify: Iterable[Classify], metadata: Iterable[Metad
     nodes = [n for n in np.asarray(index.arrays["unknown"]).tolist() if not index.is_hidden(index.node_dataset[n])]
     opaque = _opaque(index, nodes)
     if not nodes and not opaque:
-        return Perhaps()
+        return PossibleClasses()
     facts = tuple(metadata)
     items = [_Item(one, facts) for one in classify]
     left_out = _left_out(index, nodes)
@@ -99,7 +101,9 @@ def perhaps(index: Index, classify: Iterable[Classify], metadata: Iterable[Metad
             if may:
                 found.setdefault(node, set()).add(item.one.class_)
                 names.setdefault(item.one.class_, set()).update(may)
-    return Perhaps(Seeds.of({n: tuple(c) for n, c in found.items()}), _stops(index, nodes, names, opaque), opaque)
+    return PossibleClasses(
+        Seeds.of({n: tuple(c) for n, c in found.items()}), _stops(index, nodes, names, opaque), opaque
+    )
 
 
 def _opaque(index: Index, unknown: Iterable[int]) -> frozenset[int]:
@@ -139,7 +143,7 @@ class _Item:
 
     def __init__(self, one: Classify, metadata: Iterable[Metadata]) -> None:
         self.one = one
-        tagged = [text for said in metadata if set(said.tags) & set(one.tags) for text in said.columns]
+        tagged = [text for item in metadata if set(item.tags) & set(one.tags) for text in item.columns]
         every = [Pattern(text) for text in (*one.columns, *tagged)]
         self.regex = any(p.is_regex for p in every)
         self.heads = [head for p in every if not p.is_regex for head in _heads(split_name(p.text))]

@@ -18,14 +18,14 @@ import numpy as np
 from govtool.graph.arrays import distinct
 from govtool.graph.codes import KIND_MASK, UPDATE
 from govtool.model.kinds import EdgeKind
-from govtool.policy.finding import Finding, Verdict
+from govtool.policy.finding import Finding, RuleVerdict
 from govtool.policy.judge import Approvals, tokens_of
-from govtool.policy.load import Placed
-from govtool.policy.model import Join, Rule
+from govtool.policy.load import PlacedPart
+from govtool.policy.model import JoinRule, Rule
 from govtool.policy.propagate import Propagation
-from govtool.policy.tokens import Mode, Token, perhaps_of
-from govtool.policy.trace import State, leading_to, ways
-from govtool.query.evidence import Step, step
+from govtool.policy.provenance_paths import TokenState, leading_to, ways
+from govtool.policy.tokens import Mode, Token, possible_group
+from govtool.query.evidence import WayStep, step
 from govtool.query.patterns import Patterns
 from govtool.query.positions import ARMS
 
@@ -42,9 +42,9 @@ class Side(NamedTuple):
     certain: bool
 
 
-def judge_joins(spread: Propagation, rule: Placed[Rule], today: date) -> list[Finding]:
+def judge_joins(spread: Propagation, rule: PlacedPart[Rule], today: date) -> list[Finding]:
     """Find the statements that join two classes; one finding for each pair of source datasets and each target."""
-    body: Join = rule.value.body
+    body: JoinRule = rule.value.body
     names = Patterns(body.in_)
     approved = Approvals(rule.value, today)
     search = _Joins(spread, rule.value, body)
@@ -68,7 +68,7 @@ def judge_joins(spread: Propagation, rule: Placed[Rule], today: date) -> list[Fi
 class _Joins:
     """Looks for pairs in statements."""
 
-    def __init__(self, spread: Propagation, rule: Rule, body: Join) -> None:
+    def __init__(self, spread: Propagation, rule: Rule, body: JoinRule) -> None:
         self.spread, self.index, self.body = spread, spread.index, body
         self.tokens = [frozenset(tokens_of(spread, rule, [name], (0,))) for name in body.classes]
         a = self.index.arrays
@@ -170,11 +170,11 @@ class _Joins:
         a, b = self.index.arm(one), self.index.arm(other)
         return bool(a and b and a != b and a // ARMS == b // ARMS)
 
-    def finding(self, rule: Placed[Rule], one: Side, other: Side, derivation: int, name: str) -> Finding:
+    def finding(self, rule: PlacedPart[Rule], one: Side, other: Side, derivation: int, name: str) -> Finding:
         """The finding of a pair."""
         index, value = self.index, rule.value
         certain = one.certain and other.certain
-        steps: list[Step] = []
+        steps: list[WayStep] = []
         starts = []
         for number, side in enumerate((one, other)):
             way = self._way(number, side)
@@ -185,7 +185,7 @@ class _Joins:
             rule=value.id,
             title=value.title,
             severity=value.severity,
-            verdict=Verdict.VIOLATED if certain else Verdict.UNKNOWN,
+            verdict=RuleVerdict.VIOLATED if certain else RuleVerdict.UNKNOWN,
             source=f"{named[0]}.* + {named[1]}.*",
             column=f"{name}.*",
             classes=self.body.classes,
@@ -199,19 +199,19 @@ class _Joins:
             place=rule.place,
         )
 
-    def _way(self, number: int, side: Side) -> list[Step]:
+    def _way(self, number: int, side: Side) -> list[WayStep]:
         """From where the data comes to the statement, the statement included."""
         index, tokens = self.index, self.tokens[number]
         around = {side.node, *index.containers(side.node), *index.fields(side.node)}
         useful, seeds = leading_to(index, around), self.spread.seeds
         starts = [
-            State(node, Mode.VALUE, Token(name, 0, frozenset()))
+            TokenState(node, Mode.VALUE, Token(name, 0, frozenset()))
             for node in seeds.nodes[useful[seeds.nodes]].tolist()
             for name in seeds[node]
         ]
-        hidden = self.spread.perhaps.seeds
+        hidden = self.spread.possible.seeds
         starts += [
-            State(node, Mode.UNKNOWN, Token(name, perhaps_of(0), frozenset()))
+            TokenState(node, Mode.UNKNOWN, Token(name, possible_group(0), frozenset()))
             for node in hidden.nodes[useful[hidden.nodes]].tolist()
             for name in hidden[node]
         ]

@@ -8,17 +8,17 @@ from datetime import date
 
 from govtool.graph.index import Index
 from govtool.model.kinds import VALUE_FLOW
-from govtool.policy.finding import Finding, Verdict
+from govtool.policy.dataset_facts import Truth
+from govtool.policy.finding import Finding, RuleVerdict
 from govtool.policy.hidden import is_call
-from govtool.policy.load import Placed
+from govtool.policy.load import PlacedPart
 from govtool.policy.masking import keeps_a_value, named
 from govtool.policy.model import NONE, Declassify, Rule
-from govtool.policy.places import Truth
 from govtool.policy.propagate import Propagation
+from govtool.policy.provenance_paths import Array, Arrival, TokenState, leading_to, ways
 from govtool.policy.seeds import Seeds
 from govtool.policy.threshold import shortfall
-from govtool.policy.tokens import Mode, Token, perhaps_of
-from govtool.policy.trace import Array, Arrival, State, leading_to, ways
+from govtool.policy.tokens import Mode, Token, possible_group
 from govtool.query.evidence import step
 from govtool.query.patterns import Patterns
 
@@ -27,11 +27,11 @@ from govtool.query.patterns import Patterns
 class Question:
     """What a rule wants to know."""
 
-    rule: Placed[Rule]
+    rule: PlacedPart[Rule]
     classes: tuple[str, ...]
     sinks: Mapping[int, Truth]
     """Datasets where data must not be; ``UNKNOWN``: where it may be that it must not be."""
-    modes: Mapping[Mode, Verdict]
+    modes: Mapping[Mode, RuleVerdict]
     """What it means that data arrives in a mode; modes that are left out do not matter."""
     groups: Mapping[int, Truth]
     """Sources that count (see ``Token.group``): for certain, or maybe."""
@@ -58,7 +58,7 @@ def tokens_of(spread: Propagation, rule: Rule, classes: Iterable[str], groups: I
     of a rule once it has passed a declassifier that the rule accepts.
     """
     wanted = tuple(classes)
-    among = {one for group in groups for one in (group, perhaps_of(group))}
+    among = {one for group in groups for one in (group, possible_group(group))}
     return [
         t
         for t in spread.tokens
@@ -69,7 +69,7 @@ def tokens_of(spread: Propagation, rule: Rule, classes: Iterable[str], groups: I
 
 
 def judge(
-    spread: Propagation, question: Question, seeds: Sequence[Seeds], perhaps: Sequence[Seeds], today: date
+    spread: Propagation, question: Question, seeds: Sequence[Seeds], possible: Sequence[Seeds], today: date
 ) -> list[Finding]:
     """Find where data of some classes gets to where it must not, with the way for each source and sink.
 
@@ -77,10 +77,10 @@ def judge(
         spread: The fixpoint.
         question: What is asked.
         seeds: Per group of sources the columns that have classes by themselves.
-        perhaps: Per group of sources the columns that are not known and may be of classes.
+        possible: Per group of sources the columns that are not known and may be of classes.
         today: For approvals.
     """
-    return _Search(spread, question, seeds, perhaps, Approvals(question.rule.value, today)).run()
+    return _Search(spread, question, seeds, possible, Approvals(question.rule.value, today)).run()
 
 
 class _Search:
@@ -91,7 +91,7 @@ class _Search:
         spread: Propagation,
         question: Question,
         seeds: Sequence[Seeds],
-        perhaps: Sequence[Seeds],
+        possible: Sequence[Seeds],
         ok: Approvals,
     ) -> None:
         self.spread = spread
@@ -99,7 +99,7 @@ class _Search:
         self.question = question
         self.rule = question.rule.value
         self.seeds = {group: seeds[group] for group in question.groups}
-        self.perhaps = {perhaps_of(group): perhaps[group] for group in question.groups}
+        self.possible = {possible_group(group): possible[group] for group in question.groups}
         self.approved = ok
         self.tokens = frozenset(tokens_of(spread, self.rule, question.classes, question.groups))
 
@@ -123,14 +123,14 @@ class _Search:
             if (group, node) not in roots and node not in covered:
                 self._walk(group, node, {n for n in sinks if n not in covered}, useful, found, covered)
         self._walk_unseen({n for n in sinks if n not in covered}, useful, found, covered)
-        worst = {f.column for f in found.values() if f.verdict is Verdict.VIOLATED}
-        told: set[str] = set()
+        worst = {f.column for f in found.values() if f.verdict is RuleVerdict.VIOLATED}
+        reported: set[str] = set()
         out = []
         for finding in found.values():
-            if finding.verdict is Verdict.UNKNOWN:
-                if finding.column in worst or finding.column in told:
+            if finding.verdict is RuleVerdict.UNKNOWN:
+                if finding.column in worst or finding.column in reported:
                     continue
-                told.add(finding.column)
+                reported.add(finding.column)
             out.append(finding)
         return out
 
@@ -138,7 +138,7 @@ class _Search:
         self, sinks: set[int], useful: Array, found: dict[tuple[str, str], Finding], covered: set[int]
     ) -> None:
         """What only columns that are not known may bring; first from those that have it from no others."""
-        starts = [(g, n) for g, own in self.perhaps.items() for n in own.nodes[useful[own.nodes]].tolist()]
+        starts = [(g, n) for g, own in self.possible.items() for n in own.nodes[useful[own.nodes]].tolist()]
         for group, node in sorted((g, n) for g, n in starts if self._at_start(g, n)):
             if not self._handed_on(group, node) and not sinks <= covered:
                 self._walk(group, node, sinks - covered, useful, found, covered)
@@ -154,7 +154,7 @@ class _Search:
             any(
                 index.edge_source[e] != node
                 and spread.has(index.edge_source[e], Mode.UNKNOWN, t)
-                and not t.stopped_by(spread.perhaps.stops.get(e, ()))
+                and not t.stopped_by(spread.possible.stops.get(e, ()))
                 for e in index.in_edges(node)
             )
             for t in tokens
@@ -166,13 +166,13 @@ class _Search:
         for mode in self.question.modes:
             nodes = self.spread.having(mode, self.tokens).tolist()
             found.update(n for n in nodes if index.node_dataset[n] in self.question.sinks)
-        calls = {d for d in self.spread.perhaps.opaque if is_call(index.dataset_name(d))}  # no places, but sources
+        calls = {d for d in self.spread.possible.opaque if is_call(index.dataset_name(d))}  # no places, but sources
         return {n for n in found if index.node_dataset[n] not in calls and not self.approved.cover(index.name(n))}
 
-    def _at_start(self, group: int, node: int) -> list[State]:
-        own, mode = (self.perhaps, Mode.UNKNOWN) if group < 0 else (self.seeds, Mode.VALUE)
+    def _at_start(self, group: int, node: int) -> list[TokenState]:
+        own, mode = (self.possible, Mode.UNKNOWN) if group < 0 else (self.seeds, Mode.VALUE)
         tokens = (Token(name, group, frozenset()) for name in own[group][node])
-        return [State(node, mode, t) for t in tokens if t in self.spread.place and self._relevant(t)]
+        return [TokenState(node, mode, t) for t in tokens if t in self.spread.place and self._relevant(t)]
 
     def _relevant(self, token: Token) -> bool:
         """Whether data of a class may become what the rule speaks of."""
@@ -223,19 +223,19 @@ class _Search:
         node, mode, token = arrival.state
         question, index = self.question, self.index
         verdict = question.modes[mode]
-        known = perhaps_of(group) if token.is_perhaps else group
+        known = possible_group(group) if token.is_possible else group
         certain = min(question.sinks[index.node_dataset[node]], question.groups[known])
         why = explain(self.spread, self.rule, arrival)
         fix = self.rule.fix or remedy(self.spread.transfers.declassify, self.rule, token.name, self.spread)
         opaque = False
-        if token.is_perhaps:
-            verdict = Verdict.UNKNOWN
+        if token.is_possible:
+            verdict = RuleVerdict.UNKNOWN
             start = index.edge_source[arrival.edges[0]] if arrival.edges else node
-            opaque = index.node_dataset[start] in self.spread.perhaps.opaque
+            opaque = index.node_dataset[start] in self.spread.possible.opaque
             why, remedied = _unseen(index, start, token.name, opaque)
             fix = self.rule.fix or remedied
         if certain is not Truth.YES:
-            verdict = Verdict.UNKNOWN
+            verdict = RuleVerdict.UNKNOWN
             why = why if opaque else question.lacking
         steps = tuple(step(index, edge) for edge in arrival.edges)
         return Finding(

@@ -9,20 +9,20 @@ from datetime import date
 from govtool.graph.index import Index
 from govtool.model.columnar import split_functions
 from govtool.policy.check import govern
-from govtool.policy.finding import SOON, Remark, zone_notes
+from govtool.policy.dataset_facts import ToolFact
+from govtool.policy.finding import SOON, PolicyRemark, zone_notes
 from govtool.policy.functions import known_names
 from govtool.policy.judge import tokens_of
 from govtool.policy.load import PolicySet
 from govtool.policy.masking import NEVER, SETS, is_unkeyed, keeps_a_value, named
 from govtool.policy.model import NONE
 from govtool.policy.packages import offers
-from govtool.policy.places import Said
 from govtool.policy.python import failure
 from govtool.policy.tokens import Mode
 from govtool.query.patterns import Patterns
 
 
-def in_itself(policies: PolicySet, today: date) -> Iterator[Remark]:
+def in_itself(policies: PolicySet, today: date) -> Iterator[PolicyRemark]:
     """What can be said without a graph."""
     yield from zone_notes(policies)
     yield from _classes(policies)
@@ -31,16 +31,16 @@ def in_itself(policies: PolicySet, today: date) -> Iterator[Remark]:
     tested = {e.rule for t in policies.tests for e in t.value.expect}
     for rule in policies.rules:
         if rule.value.id not in tested:
-            yield Remark("rule-untested", "note", f"no test expects {rule.value.id}", rule.place)
+            yield PolicyRemark("rule-untested", "note", f"no test expects {rule.value.id}", rule.place)
     for waiver in policies.waivers:
         about = f"the waiver of {waiver.value.rule} for {', '.join(waiver.value.columns)}"
         if waiver.value.expires < today:
-            yield Remark("waiver-expired", "warning", f"{about} expired on {waiver.value.expires}", waiver.place)
+            yield PolicyRemark("waiver-expired", "warning", f"{about} expired on {waiver.value.expires}", waiver.place)
         elif waiver.value.expires - today <= SOON:
-            yield Remark("waiver-expires", "note", f"{about} expires on {waiver.value.expires}", waiver.place)
+            yield PolicyRemark("waiver-expires", "note", f"{about} expires on {waiver.value.expires}", waiver.place)
 
 
-def _classes(policies: PolicySet) -> Iterator[Remark]:
+def _classes(policies: PolicySet) -> Iterator[PolicyRemark]:
     """Classes that no rule speaks of, and rules on classes that nothing has."""
     lattice = policies.lattice
     ruled = {name for rule in policies.rules for name in rule.value.classes}
@@ -54,51 +54,51 @@ def _classes(policies: PolicySet) -> Iterator[Remark]:
                 and not lattice.is_a(name, ruled)
                 and not any(lattice.is_a(r, [name]) for r in ruled)
             ):
-                yield Remark("class-unused", "note", f"no rule speaks of {name}", file.place("classes", name))
+                yield PolicyRemark("class-unused", "note", f"no rule speaks of {name}", file.place("classes", name))
     for rule in policies.rules:
         for name in rule.value.classes:
             if not any(lattice.is_a(g, [name]) for g in given):
                 message = f"{rule.value.id} speaks of {name}, and nothing is classified so"
-                yield Remark("rule-idle", "warning", message, rule.place)
+                yield PolicyRemark("rule-idle", "warning", message, rule.place)
 
 
-def _python(policies: PolicySet) -> Iterator[Remark]:
+def _python(policies: PolicySet) -> Iterator[PolicyRemark]:
     """Where rules in Python come from, and those that cannot be loaded."""
     for rule in policies.rules:
         name = rule.value.python
         if name is None:
             continue
         origin = ", ".join(map(str, offers().get(name, ())))
-        yield Remark("rule-python", "note", f"{rule.value.id} is Python code of {origin}", rule.place)
+        yield PolicyRemark("rule-python", "note", f"{rule.value.id} is Python code of {origin}", rule.place)
         wrong = failure(name)
         if wrong is not None:
             message = f"{rule.value.id} cannot be loaded from {origin}: {wrong}"
-            yield Remark("rule-broken", "warning", message, rule.place)
+            yield PolicyRemark("rule-broken", "warning", message, rule.place)
 
 
-def _declassifiers(policies: PolicySet) -> Iterator[Remark]:
+def _declassifiers(policies: PolicySet) -> Iterator[PolicyRemark]:
     """Functions that do not hide what they are said to hide."""
     for item in policies.declassify:
         one = item.value
         for function in one.functions:
             if keeps_a_value(function):
                 message = f"{one.name}: {function}() hands on a real value and hides nobody"
-                yield Remark("declassifier-weak", "warning", message, item.place)
+                yield PolicyRemark("declassifier-weak", "warning", message, item.place)
             if one.kind == "mask" and (is_unkeyed(function) or function == "@hash"):
                 low = [c for c in sorted(policies.lattice.names) if policies.lattice.is_low_entropy(c)]
                 hit = [c for c in low if policies.lattice.is_a(c, one.from_)]
                 if hit and one.low_entropy:
                     message = f"{one.name}: {function} has no key, and values of {', '.join(hit)} can be guessed"
-                    yield Remark("declassifier-weak", "warning", message, item.place)
+                    yield PolicyRemark("declassifier-weak", "warning", message, item.place)
         if one.kind == "aggregate" and not one.entity and "having" in one.evidence:
             message = f"{one.name}: k counts rows; name the entity to count people"
-            yield Remark("declassifier-rows", "note", message, item.place)
+            yield PolicyRemark("declassifier-rows", "note", message, item.place)
         if "measured" in one.evidence and len(one.evidence) == 1:
             message = f"{one.name}: only measured runs count as evidence; until one is recorded it declassifies nothing"
-            yield Remark("declassifier-idle", "note", message, item.place)
+            yield PolicyRemark("declassifier-idle", "note", message, item.place)
 
 
-def _functions(policies: PolicySet, index: Index) -> Iterator[Remark]:
+def _functions(policies: PolicySet, index: Index) -> Iterator[PolicyRemark]:
     """Functions that no statement calls and that are not known either: misspelt, it may be."""
     listed = [(item, name) for item in policies.declassify for name in item.value.functions if name not in SETS]
     if not listed:
@@ -112,19 +112,23 @@ def _functions(policies: PolicySet, index: Index) -> Iterator[Remark]:
         near = difflib.get_close_matches(name.lower(), known, n=3)
         hint = f"; nearest: {', '.join(near)}" if near else ""
         message = f"{item.value.name}: nothing calls {name}() in this graph, and it is not a known function{hint}"
-        yield Remark("function-unknown", "warning", message, item.place)
+        yield PolicyRemark("function-unknown", "warning", message, item.place)
 
 
-def in_graph(policies: PolicySet, index: Index, today: date, said: Iterable[Said] = ()) -> Iterator[Remark]:
+def in_graph(
+    policies: PolicySet, index: Index, today: date, tool_facts: Iterable[ToolFact] = ()
+) -> Iterator[PolicyRemark]:
     """What matches nothing in a graph."""
-    governed = govern(index, policies, today, said=said)
+    governed = govern(index, policies, today, tool_facts=tool_facts)
     places = governed.places
     for name in places.empty_zones:
-        yield Remark("zone-empty", "warning", f"the zone {name} matches no dataset", policies.zones[name].place)
+        yield PolicyRemark("zone-empty", "warning", f"the zone {name} matches no dataset", policies.zones[name].place)
     for item in policies.classify:
         nodes = Patterns(item.value.columns).columns(index, places.paths) | places.tagged(item.value.tags)
         if not nodes:
-            yield Remark("classify-idle", "warning", f"no column is classified {item.value.class_} by this", item.place)
+            yield PolicyRemark(
+                "classify-idle", "warning", f"no column is classified {item.value.class_} by this", item.place
+            )
     yield from _functions(policies, index)
     for rule in policies.rules:
         if rule.value.form in ("change", "python"):
@@ -133,4 +137,4 @@ def in_graph(policies: PolicySet, index: Index, today: date, said: Iterable[Said
         tokens = tokens_of(governed.spread, rule.value, rule.value.classes, groups)
         if not tokens or not any(len(governed.spread.having(mode, tokens)) for mode in Mode):
             message = f"{rule.value.id} matches no data of this graph"
-            yield Remark("rule-idle", "warning", message, rule.place)
+            yield PolicyRemark("rule-idle", "warning", message, rule.place)

@@ -12,14 +12,14 @@ from typing import Any, Generic, TypeVar, get_args
 from pydantic import BaseModel, ValidationError
 
 from govtool.errors import UsageError
-from govtool.policy.document import Document, Key, read_document
+from govtool.policy.document import Key, PolicyDocument, read_document
 from govtool.policy.lattice import Lattice
 from govtool.policy.model import (
     NONE,
     Classify,
     Declassify,
     Metadata,
-    Place,
+    PlacePattern,
     Policy,
     PolicyTest,
     Rule,
@@ -41,7 +41,7 @@ _MOST_PLACES = 20
 class PolicyFile:
     """One file as read."""
 
-    document: Document
+    document: PolicyDocument
     policy: Policy
 
     @property
@@ -55,7 +55,7 @@ class PolicyFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Placed(Generic[T]):
+class PlacedPart(Generic[T]):
     """A part of a policy and where it is said."""
 
     value: T
@@ -69,10 +69,10 @@ class PolicySet:
 
     files: tuple[PolicyFile, ...]
 
-    def _all(self, name: str) -> Iterator[Placed[Any]]:
+    def _all(self, name: str) -> Iterator[PlacedPart[Any]]:
         for file in self.files:
             for i, item in enumerate(getattr(file.policy, name)):
-                yield Placed(item, file.place(name, i), file.document.file)
+                yield PlacedPart(item, file.place(name, i), file.document.file)
 
     @cached_property
     def lattice(self) -> Lattice:
@@ -85,40 +85,40 @@ class PolicySet:
         return Lattice(implied, low)
 
     @cached_property
-    def rules(self) -> tuple[Placed[Rule], ...]:
+    def rules(self) -> tuple[PlacedPart[Rule], ...]:
         """All rules, in order of file and line."""
         return tuple(self._all("rules"))
 
     @cached_property
-    def classify(self) -> tuple[Placed[Classify], ...]:
+    def classify(self) -> tuple[PlacedPart[Classify], ...]:
         """All classifications."""
         return tuple(self._all("classify"))
 
     @cached_property
-    def declassify(self) -> tuple[Placed[Declassify], ...]:
+    def declassify(self) -> tuple[PlacedPart[Declassify], ...]:
         """All declassifiers."""
         return tuple(self._all("declassify"))
 
     @cached_property
-    def waivers(self) -> tuple[Placed[Waiver], ...]:
+    def waivers(self) -> tuple[PlacedPart[Waiver], ...]:
         """All waivers."""
         return tuple(self._all("waivers"))
 
     @cached_property
-    def metadata(self) -> tuple[Placed[Metadata], ...]:
+    def metadata(self) -> tuple[PlacedPart[Metadata], ...]:
         """All facts about datasets and columns."""
         return tuple(self._all("metadata"))
 
     @cached_property
-    def tests(self) -> tuple[Placed[PolicyTest], ...]:
+    def tests(self) -> tuple[PlacedPart[PolicyTest], ...]:
         """All tests."""
         return tuple(self._all("tests"))
 
     @cached_property
-    def zones(self) -> dict[str, Placed[Zone]]:
+    def zones(self) -> dict[str, PlacedPart[Zone]]:
         """Zones by name; one that a pack defines too is not the pack's."""
         return {
-            name: Placed(zone, file.place("zones", name), file.document.file)
+            name: PlacedPart(zone, file.place("zones", name), file.document.file)
             for file in sorted(self.files, key=lambda file: not file.is_pack)
             for name, zone in file.policy.zones.items()
         }
@@ -181,7 +181,7 @@ def files_below(path: Path) -> list[Path]:
     return sorted(p for p in found if not any(part.startswith(".") for part in p.relative_to(path).parts))
 
 
-def validated(document: Document, problems: list[UsageError]) -> PolicyFile | None:
+def validated(document: PolicyDocument, problems: list[UsageError]) -> PolicyFile | None:
     """A document as a policy; None after adding to the problems."""
     if not isinstance(document.value, dict):
         problems.append(
@@ -202,8 +202,10 @@ def validated(document: Document, problems: list[UsageError]) -> PolicyFile | No
 def _misspelled_first(items: Sequence[Any]) -> list[Any]:
     """Unknown keys before what is missing for want of them: ``clas`` is one mistake, not also a missing ``class``."""
     extra = [item for item in items if item["type"] == "extra_forbidden"]
-    meant = {(*item["loc"][:-1], near) for item in extra for near in _near_keys(item["loc"])[:1]}
-    rest = [i for i in items if i["type"] != "extra_forbidden" and not (i["type"] == "missing" and i["loc"] in meant)]
+    misspelled = {(*item["loc"][:-1], near) for item in extra for near in _near_keys(item["loc"])[:1]}
+    rest = [
+        i for i in items if i["type"] != "extra_forbidden" and not (i["type"] == "missing" and i["loc"] in misspelled)
+    ]
     return [*extra, *rest]
 
 
@@ -235,7 +237,7 @@ _GIVEN = (
 )
 
 
-def _problem(document: Document, item: Any) -> UsageError:
+def _problem(document: PolicyDocument, item: Any) -> UsageError:
     """What pydantic found, in our words."""
     path: Key = tuple(item["loc"])
     named = ".".join(str(part) for part in path if part != "[key]")
@@ -352,7 +354,7 @@ def _references(policy: Policy) -> Iterator[tuple[str, str, Key]]:
         yield from (("class", name, (*at, "classes" if rule.form == "join" else "class")) for name in rule.classes)
         for key, field in (("from", "from_"), ("to", "to")):
             place = getattr(body, field, None)
-            if isinstance(place, Place) and place.zone:
+            if isinstance(place, PlacePattern) and place.zone:
                 yield "zone", place.zone.removeprefix("!"), (*at, key, "zone")
         for n, unless in enumerate(rule.unless):
             yield from (("declassifier", name, ("rules", i, "unless", n)) for name in unless.declassified)

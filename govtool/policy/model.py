@@ -66,13 +66,13 @@ Duration = Annotated[str, AfterValidator(_duration)]
 Severity = Literal["error", "warning", "note"]
 
 
-class Part(BaseModel):
+class PolicyPart(BaseModel):
     """Base of all parts: unknown keys are errors, nothing changes after loading."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, str_strip_whitespace=True, populate_by_name=True)
 
 
-class ClassDefinition(Part):
+class ClassDefinition(PolicyPart):
     """A class of data; its place in the hierarchy is its dotted name."""
 
     description: str = ""
@@ -85,7 +85,7 @@ class ClassDefinition(Part):
     )
 
 
-class Classify(Part):
+class Classify(PolicyPart):
     """Which columns are of a class."""
 
     class_: ClassName = Field(alias="class")
@@ -94,13 +94,13 @@ class Classify(Part):
     except_: PatternList = Field(default=(), alias="except")
 
     @model_validator(mode="after")
-    def _says_something(self) -> Self:
+    def _is_not_empty(self) -> Self:
         if not self.columns and not self.tags:
             raise ValueError("needs columns or tags")
         return self
 
 
-class Declaration(Part):
+class Declaration(PolicyPart):
     """A person's word that groups of some columns are large enough."""
 
     columns: PatternList = Field(min_length=1)
@@ -109,7 +109,7 @@ class Declaration(Part):
     expires: date
 
 
-class Declassify(Part):
+class Declassify(PolicyPart):
     """What lowers a class: a mask, or an aggregate over groups that are large enough."""
 
     name: str = Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]*$")
@@ -136,7 +136,7 @@ class Declassify(Part):
         return self
 
 
-class Zone(Part):
+class Zone(PolicyPart):
     """A set of datasets, and what is known of all of them."""
 
     datasets: PatternList = Field(min_length=1)
@@ -148,7 +148,7 @@ class Zone(Part):
     optional: bool = Field(default=False, description="It is no mistake if it matches nothing.")
 
 
-class Metadata(Part):
+class Metadata(PolicyPart):
     """What is known of datasets or columns, said here because no tool said it."""
 
     datasets: PatternList = ()
@@ -167,7 +167,7 @@ class Metadata(Part):
         return self
 
 
-class Place(Part):
+class PlacePattern(PolicyPart):
     """Where: by zone, region or name; all that is given must hold. A leading ``!`` negates."""
 
     zone: str | None = None
@@ -181,36 +181,36 @@ class Place(Part):
         return self
 
 
-class Flow(Part):
+class FlowRule(PolicyPart):
     """Data of a class reaches a place."""
 
     class_: ClassNames = Field(alias="class")
-    from_: Place | None = Field(default=None, alias="from")
-    to: Place
+    from_: PlacePattern | None = Field(default=None, alias="from")
+    to: PlacePattern
     via: Literal["direct", "indirect", "any"] = "direct"
 
 
-class Join(Part):
+class JoinRule(PolicyPart):
     """Data of several classes comes together in one dataset, from different datasets."""
 
     classes: Annotated[tuple[ClassName, ...], Field(min_length=2, max_length=2)]
     in_: PatternList = Field(default=("**",), alias="in")
 
 
-class OpaqueStep(Part):
+class OpaqueStep(PolicyPart):
     """A step that could not be understood lies between data of a class and a place."""
 
     class_: ClassNames = Field(alias="class")
-    from_: Place | None = Field(default=None, alias="from")
-    to: Place
+    from_: PlacePattern | None = Field(default=None, alias="from")
+    to: PlacePattern
 
 
-class ColumnChange(Part):
+class ColumnChange(PolicyPart):
     """Columns change between ``--base`` and the version that is checked."""
 
     class_: Annotated[tuple[ClassName, ...], _OneOrMore] = Field(default=(), alias="class")
     columns: PatternList = ()
-    to: Place | None = None
+    to: PlacePattern | None = None
     kinds: tuple[Literal["add", "drop", "retype", "logic"], ...] = ("drop", "retype")
 
     @model_validator(mode="after")
@@ -220,14 +220,14 @@ class ColumnChange(Part):
         return self
 
 
-class Purpose(Part):
+class Purpose(PolicyPart):
     """Data of a class lies only where one of these purposes is pursued."""
 
     class_: ClassNames = Field(alias="class")
     any_of: Texts = Field(min_length=1)
 
 
-class Described(Part):
+class Described(PolicyPart):
     """Datasets with data of a class have these facts."""
 
     class_: ClassNames = Field(alias="class")
@@ -235,16 +235,16 @@ class Described(Part):
     retention_max: Duration | None = None
 
 
-def _only_one(part: Part) -> None:
+def _only_one(part: PolicyPart) -> None:
     if len(part.model_fields_set) != 1:
         raise ValueError(f"needs exactly one of {', '.join(type(part).model_fields)}")
 
 
-class Deny(Part):
+class Deny(PolicyPart):
     """What must not be: one of these."""
 
-    flow: Flow | None = None
-    join: Join | None = None
+    flow: FlowRule | None = None
+    join: JoinRule | None = None
     opaque: OpaqueStep | None = None
     change: ColumnChange | None = None
 
@@ -254,7 +254,7 @@ class Deny(Part):
         return self
 
 
-class Require(Part):
+class Require(PolicyPart):
     """What must be: one of these."""
 
     purpose: Purpose | None = None
@@ -266,14 +266,14 @@ class Require(Part):
         return self
 
 
-class PythonRule(Part):
+class PythonRule(PolicyPart):
     """What a package judges: an entry point of the group ``govtool.rules``, and its options."""
 
     name: str
     options: dict[str, Any] = Field(default_factory=dict)
 
 
-class Approval(Part):
+class Approval(PolicyPart):
     """Someone's consent to a rule's exception; part of the rule, unlike a waiver."""
 
     columns: PatternList = Field(min_length=1)
@@ -282,7 +282,7 @@ class Approval(Part):
     expires: date | None = None
 
 
-class Unless(Part):
+class Unless(PolicyPart):
     """An exception of a rule: data that went through a declassifier, or columns that someone approved."""
 
     declassified: Texts = ()
@@ -294,7 +294,7 @@ class Unless(Part):
         return self
 
 
-class Rule(Part):
+class Rule(PolicyPart):
     """One rule; exactly one of ``deny``, ``require`` and ``python``."""
 
     id: str = Field(pattern=r"^[A-Za-z][A-Za-z0-9._-]{0,63}$")
@@ -347,7 +347,7 @@ class Rule(Part):
         return frozenset(name for item in self.unless for name in item.declassified)
 
 
-class Waiver(Part):
+class Waiver(PolicyPart):
     """Findings that are accepted until a day."""
 
     rule: str
@@ -357,7 +357,7 @@ class Waiver(Part):
     expires: date
 
 
-class Given(Part):
+class Given(PolicyPart):
     """What a test starts from."""
 
     sql: str = Field(min_length=1)
@@ -367,7 +367,7 @@ class Given(Part):
     base: str | None = Field(default=None, description="The SQL before the change, for rules about changes.")
 
 
-class Expectation(Part):
+class Expectation(PolicyPart):
     """A finding that a test expects."""
 
     rule: str
@@ -375,7 +375,7 @@ class Expectation(Part):
     verdict: Literal["violated", "unknown", "waived"] = "violated"
 
 
-class PolicyTest(Part):
+class PolicyTest(PolicyPart):
     """A test beside the rules: every error is expected, and everything expected is found."""
 
     name: str = Field(min_length=1)
@@ -384,7 +384,7 @@ class PolicyTest(Part):
     today: date | None = None
 
 
-class Policy(Part):
+class Policy(PolicyPart):
     """A policy file."""
 
     version: Literal[1]

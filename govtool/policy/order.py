@@ -31,7 +31,7 @@ _NO_KIND = KIND_MASK
 """The tag of an edge that carries nothing."""
 
 
-class Part(NamedTuple):
+class RankPart(NamedTuple):
     """Some datasets of one rank."""
 
     rank: int
@@ -100,16 +100,16 @@ class Order:
         self.levels = list(self._levels(rank))
         """The parts of each rank. Nodes but for late ones have sources in earlier levels only."""
 
-    def _levels(self, rank: Array) -> Iterator[list[Part]]:
+    def _levels(self, rank: Array) -> Iterator[list[RankPart]]:
         by_rank = np.argsort(rank, kind="stable")
         bounds = np.searchsorted(rank[by_rank], np.arange(int(rank.max(initial=0)) + 2))
         for number, (low, high) in enumerate(itertools.pairwise(bounds.tolist())):
             datasets = by_rank[low:high]
             first, last = self._backward[self._base[datasets]], self._backward[self._base[datasets + 1]]
             sums = np.cumsum(last - first, dtype=np.int64)
-            yield [Part(number, datasets[start:end]) for start, end in _cuts(sums)]
+            yield [RankPart(number, datasets[start:end]) for start, end in _cuts(sums)]
 
-    def entering(self, part: Part) -> tuple[Entering, Array]:
+    def entering(self, part: RankPart) -> tuple[Entering, Array]:
         """The edges into the columns and row sets of a part, and those of these that are late.
 
         Edges that do not keep to the order have a tag that carries nothing.

@@ -28,10 +28,10 @@ import numpy as np
 
 from govtool.graph.index import Index
 from govtool.policy.fixpoint import Steps, Word
-from govtool.policy.hidden import Perhaps
+from govtool.policy.hidden import PossibleClasses
 from govtool.policy.lattice import Lattice
 from govtool.policy.seeds import Seeds
-from govtool.policy.tokens import Mode, Token, families, packed, perhaps_of
+from govtool.policy.tokens import Mode, Token, families, packed, possible_group
 from govtool.policy.transfer import Transfers
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -51,7 +51,7 @@ class Propagation:
     """Columns that the policies classify, and their classes."""
     sets: list[list[Array]]
     """``sets[word][mode]``: uint64[nodes]."""
-    perhaps: Perhaps
+    possible: PossibleClasses
     """Columns that are not known, and the classes that may be among them."""
 
     def masks(self, tokens: Iterable[Token]) -> list[int]:
@@ -100,8 +100,8 @@ def propagate(
     *,
     union_all: bool = False,
     blocked: Collection[int] = (),
-    perhaps: Perhaps | None = None,
-    perhaps_groups: Sequence[Seeds] = (),
+    possible: PossibleClasses | None = None,
+    possible_groups: Sequence[Seeds] = (),
 ) -> Propagation:
     """Propagate classes from the columns that have them to the fixpoint.
 
@@ -113,8 +113,8 @@ def propagate(
         groups: Further sets of seeds, each propagated by itself as group 1, 2 …
         union_all: See ``becomes``.
         blocked: Nodes that nothing reaches or leaves, as if they were gone.
-        perhaps: Columns that are not known and the classes that may be among them: group ``perhaps_of(0)``.
-        perhaps_groups: The same for each of ``groups``.
+        possible: Columns that are not known and the classes that may be among them: group ``possible_group(0)``.
+        possible_groups: The same for each of ``groups``.
 
     Raises:
         UsageError: ``policy.too-many-declassifiers``: one class can pass too many different sets of them.
@@ -124,8 +124,8 @@ def propagate(
     if stopped:
         gone = np.array(sorted(stopped), np.int64)
         every = [one.chosen(~np.isin(one.nodes, gone)) for one in every]
-    hidden = perhaps or Perhaps()
-    open_ = [hidden.seeds, *perhaps_groups]
+    hidden = possible or PossibleClasses()
+    open_ = [hidden.seeds, *possible_groups]
     if stopped:
         open_ = [one.chosen(~np.isin(one.nodes, gone)) for one in open_]
     words = packed(families(lattice, transfers, every, open_))
@@ -134,7 +134,7 @@ def propagate(
     sets = [
         Word(index, steps, word, transfers, lattice, stopped, hidden.stops).run(
             _seed_bits(every, place, w, range(len(every))),
-            _seed_bits(open_, place, w, [perhaps_of(group) for group in range(len(open_))]),
+            _seed_bits(open_, place, w, [possible_group(group) for group in range(len(open_))]),
         )
         for w, word in enumerate(words)
     ]

@@ -11,9 +11,9 @@ from dataclasses import replace
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
-from govtool.policy.finding import FAILED, Finding, Verdict
+from govtool.policy.finding import FAILED, Finding, RuleVerdict
 from govtool.policy.judge import Approvals
-from govtool.policy.load import Placed
+from govtool.policy.load import PlacedPart
 from govtool.policy.model import PythonRule, Rule
 from govtool.policy.packages import offers
 from govtool.policy.view import Found, View
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 LONGEST = 500
 """Characters of what an error says that are kept."""
 
-_VERDICTS = {"violated": Verdict.VIOLATED, "unknown": Verdict.UNKNOWN}
+_VERDICTS = {"violated": RuleVerdict.VIOLATED, "unknown": RuleVerdict.UNKNOWN}
 
 
 class RuleError(Exception):
     """A rule does not keep to the protocol."""
 
 
-def judge_python(governed: Governed, rule: Placed[Rule], today: date, base: Governed | None) -> list[Finding]:
+def judge_python(governed: Governed, rule: PlacedPart[Rule], today: date, base: Governed | None) -> list[Finding]:
     """Run a rule, and make what it yields findings like all others.
 
     Args:
@@ -55,12 +55,12 @@ def judge_python(governed: Governed, rule: Placed[Rule], today: date, base: Gove
             rule=rule.value.id,
             title=rule.value.title,
             severity=rule.value.severity,
-            verdict=Verdict.UNKNOWN,
+            verdict=RuleVerdict.UNKNOWN,
             source="",
             column=f"python:{body.name}",
             classes=(),
             state=FAILED,
-            why=f"the rule failed: {_said(error)}",
+            why=f"the rule failed: {_error_text(error)}",
             fix=f"mend the rule of {_package(body.name)}",
             place=rule.place,
         )
@@ -73,11 +73,11 @@ def failure(name: str) -> str | None:
     try:
         _load(name)
     except (Exception, SystemExit) as error:  # an import may raise anything
-        return _said(error)
+        return _error_text(error)
     return None
 
 
-def _said(error: BaseException) -> str:
+def _error_text(error: BaseException) -> str:
     return f"{type(error).__name__}: {str(error)[:LONGEST] or 'no message'}"
 
 
@@ -102,7 +102,7 @@ def _run(body: PythonRule, view: View) -> Iterator[Any]:
     yield from yielded
 
 
-def _finding(item: Any, view: View, rule: Placed[Rule]) -> Finding:
+def _finding(item: Any, view: View, rule: PlacedPart[Rule]) -> Finding:
     if not isinstance(item, Found):
         raise RuleError(f"it yields {type(item).__name__}, not Found")
     texts = (item.column, item.source, item.state, item.why, item.fix, *item.classes)

@@ -30,7 +30,7 @@ class Keys:
     """Keys, and in a few words how each is known."""
     holders: set[int] = field(default_factory=set)
     """Datasets whose rows are about the subject by a key of their own: named, an origin, or joined on."""
-    perhaps: dict[int, str] = field(default_factory=dict)
+    possible: dict[int, str] = field(default_factory=dict)
     """Datasets that may hold rows about the subject, and why that could not be told."""
 
 
@@ -58,7 +58,7 @@ def keys_of(index: Index, named: Iterable[int], also: Iterable[int] = ()) -> Key
                 keys.exact.setdefault(index.edge_target[edge], f"copied from {index.name(node)}")
         _partners(index, keys, node)
         waiting += keys.exact.keys() - known
-    keys.perhaps = {d: why for d, why in keys.perhaps.items() if d not in keys.holders}
+    keys.possible = {d: why for d, why in keys.possible.items() if d not in keys.holders}
     return keys
 
 
@@ -84,7 +84,7 @@ def _upwards(index: Index, keys: Keys, node: int) -> None:
         else:
             several = f"one of several sources of {index.name(node)}"
             how = several if len(sources) > 1 else f"{index.name(node)} is made of it, and not copied"
-            keys.perhaps.setdefault(index.node_dataset[source], how)
+            keys.possible.setdefault(index.node_dataset[source], how)
 
 
 def _partners(index: Index, keys: Keys, node: int) -> None:
@@ -106,7 +106,7 @@ def _partners(index: Index, keys: Keys, node: int) -> None:
             found = joined if len(joined) == 1 else None
             if found is None:
                 for dataset in {index.node_dataset[n] for n in joined} - {index.node_dataset[node]}:
-                    keys.perhaps.setdefault(dataset, f"joined with {index.name(node)} in {place}; on what is not told")
+                    keys.possible.setdefault(dataset, f"joined with {index.name(node)} in {place}; on what is not told")
         for other in found or ():
             if other not in keys.exact:
                 _own(index, keys, other, f"joined on {index.name(node)} in {place}")
@@ -119,7 +119,7 @@ def compared(index: Index, derivation: int, node: int, others: set[int]) -> set[
         return None
     found: set[int] = set()
     for left, right in pairs:
-        ends = [_meant(index, one, {node, *others}) for one in (left, right)]
+        ends = [_possible_columns(index, one, {node, *others}) for one in (left, right)]
         if node in ends[0] | ends[1] and any(len(end) != 1 for end in ends):
             return None
         for one, other in (ends, ends[::-1]):
@@ -132,7 +132,7 @@ _Term = tuple[str, str]
 """The table that a column is of, as the statement has it (or nothing), and the column's name."""
 
 
-def _meant(index: Index, term: _Term, among: set[int]) -> set[int]:
+def _possible_columns(index: Index, term: _Term, among: set[int]) -> set[int]:
     """The columns that a term of a comparison may mean."""
     table, name = term
     fit = {n for n in among if split_name(index.path(n))[-1] == name}

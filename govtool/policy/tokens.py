@@ -40,12 +40,12 @@ class Token(NamedTuple):
     name: str
     """The class at the source."""
     group: int
-    """Which of several sets of sources it came from; 0 is any. Negative: see ``perhaps_of``."""
+    """Which of several sets of sources it came from; 0 is any. Negative: see ``possible_group``."""
     passed: frozenset[str]
     """Declassifiers passed on the way."""
 
     @property
-    def is_perhaps(self) -> bool:
+    def is_possible(self) -> bool:
         """Whether it came from columns that are not known and may be of the class."""
         return self.group < 0
 
@@ -54,7 +54,7 @@ class Token(NamedTuple):
         return self.group < 0 and self.name in names
 
 
-def perhaps_of(group: int) -> int:
+def possible_group(group: int) -> int:
     """The group of what columns that are not known may give, beside a group of known sources; its own inverse."""
     return -1 - group
 
@@ -78,7 +78,7 @@ def becomes(mode: Mode, kind: EdgeKind, *, any_column: bool = False, union_all: 
 
 
 def families(
-    lattice: Lattice, transfers: Transfers, every: Sequence[Seeds], perhaps: Sequence[Seeds] = ()
+    lattice: Lattice, transfers: Transfers, every: Sequence[Seeds], possible: Sequence[Seeds] = ()
 ) -> list[list[Token]]:
     """For each class and group the tokens that its data may become; what is unknown stays as it is."""
     families = []
@@ -88,8 +88,8 @@ def families(
             if name not in passable:
                 passable[name] = _passable(lattice, transfers, name)
             families.append([Token(name, group, passed) for passed in passable[name]])
-    for group, one in enumerate(perhaps):
-        families += ([Token(name, perhaps_of(group), frozenset())] for name in one.names())
+    for group, one in enumerate(possible):
+        families += ([Token(name, possible_group(group), frozenset())] for name in one.names())
     return families
 
 
@@ -136,7 +136,7 @@ def mapping(
     bit_of = {token: bit for bit, token in enumerate(tokens)}
     kept, moves = ALL, []
     for token, bit in bit_of.items():
-        if token.is_perhaps:
+        if token.is_possible:
             continue
         passed = transfers.passed(lattice, token.name, token.passed, transfers.kinds[number])
         if passed == token.passed:

@@ -12,8 +12,8 @@ from datetime import date
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from govtool.names import join_name, split_name
-from govtool.policy.tokens import Mode, perhaps_of
-from govtool.query.evidence import Step, step
+from govtool.policy.tokens import Mode, possible_group
+from govtool.query.evidence import WayStep, step
 from govtool.query.patterns import Patterns
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ class View:
             Held(t.name, mode.name.lower(), t.passed)
             for mode in Mode
             for t in spread.at(node, mode)
-            if t.group in (0, perhaps_of(0))
+            if t.group in (0, possible_group(0))
         )
 
     def tags(self, column: str) -> frozenset[str]:
@@ -161,7 +161,7 @@ class View:
         """Whether there is such a column, rows or dataset."""
         return self._find(name) is not None or self._governed.places.index.find_dataset(name) is not None
 
-    def steps(self, source: str, target: str) -> tuple[Step, ...]:
+    def steps(self, source: str, target: str) -> tuple[WayStep, ...]:
         """The way with its statements; without a source the first edge that makes the target."""
         index, node = self._governed.places.index, self._find(target)
         if node is None:

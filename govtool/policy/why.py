@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from govtool.model.kinds import VALUE_FLOW
 from govtool.policy.propagate import Propagation
-from govtool.policy.tokens import Mode, Token, perhaps_of
-from govtool.policy.trace import State, leading_to, ways
-from govtool.query.evidence import Step, step
+from govtool.policy.provenance_paths import TokenState, leading_to, ways
+from govtool.policy.tokens import Mode, Token, possible_group
+from govtool.query.evidence import WayStep, step
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Classed:
     """Declassifiers passed on the way."""
     source: str
     """The first column that has the class by itself."""
-    steps: tuple[Step, ...]
+    steps: tuple[WayStep, ...]
 
 
 def why(spread: Propagation, nodes: Collection[int], *, direct_only: bool = False) -> list[Classed]:
@@ -43,22 +43,26 @@ def why(spread: Propagation, nodes: Collection[int], *, direct_only: bool = Fals
         return []
     useful = leading_to(index, wanted)
     found: list[Classed] = []
-    for name in sorted({*spread.seeds.names(), *spread.perhaps.seeds.names()}):
+    for name in sorted({*spread.seeds.names(), *spread.possible.seeds.names()}):
         starts = [
-            State(n, Mode.VALUE, Token(name, 0, frozenset())) for n in spread.seeds.having(name).tolist() if useful[n]
+            TokenState(n, Mode.VALUE, Token(name, 0, frozenset()))
+            for n in spread.seeds.having(name).tolist()
+            if useful[n]
         ]
         first = [s for s in starts if not _arrives(spread, s)]
-        unseen = spread.perhaps.seeds.having(name).tolist()
+        unseen = spread.possible.seeds.having(name).tolist()
         arrivals = ways(spread, first, wanted, lambda s: not direct_only or s.mode is Mode.VALUE, useful)
         # Columns of a circle have no first one.
-        told = {(a.state.node, a.state.mode) for a in arrivals}
+        arrived = {(a.state.node, a.state.mode) for a in arrivals}
         rest = ways(spread, starts, wanted, lambda s: not direct_only or s.mode is Mode.VALUE, useful)
-        arrivals += [a for a in rest if (a.state.node, a.state.mode) not in told]
+        arrivals += [a for a in rest if (a.state.node, a.state.mode) not in arrived]
         if not direct_only:
-            told = {(a.state.node, a.state.mode) for a in arrivals}
-            hidden = (State(n, Mode.UNKNOWN, Token(name, perhaps_of(0), frozenset())) for n in unseen if useful[n])
-            perhaps = ways(spread, hidden, wanted, lambda s: True, useful)
-            arrivals += [a for a in perhaps if (a.state.node, a.state.mode) not in told]
+            arrived = {(a.state.node, a.state.mode) for a in arrivals}
+            hidden = (
+                TokenState(n, Mode.UNKNOWN, Token(name, possible_group(0), frozenset())) for n in unseen if useful[n]
+            )
+            possible = ways(spread, hidden, wanted, lambda s: True, useful)
+            arrivals += [a for a in possible if (a.state.node, a.state.mode) not in arrived]
         for arrival in arrivals:
             node, mode, token = arrival.state
             source = index.name(node)
@@ -79,7 +83,7 @@ def why(spread: Propagation, nodes: Collection[int], *, direct_only: bool = Fals
     return sorted(found, key=lambda c: (c.column, order.index(c.mode), c.classes, c.origin))
 
 
-def _arrives(spread: Propagation, start: State) -> bool:
+def _arrives(spread: Propagation, start: TokenState) -> bool:
     """Whether a classified column gets its class from another column as well."""
     index, name = spread.index, start.token.name
     family = [t for t in spread.tokens if t.name == name and t.group == 0]

@@ -16,7 +16,7 @@ _FARTHEST = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class ComparedEdge:
     """One edge."""
 
     outcome: str
@@ -34,7 +34,7 @@ class Compared:
 class Agreement:
     """All edges into the datasets that both know."""
 
-    edges: tuple[Compared, ...]
+    edges: tuple[ComparedEdge, ...]
     """Sorted by outcome, target and source."""
     datasets: int
     """Datasets that the oracle says were written and the graph knows."""
@@ -70,7 +70,7 @@ def compare(
     for source, target in recorded:
         if target.dataset in known:
             by_target.setdefault(target, set()).add(source)
-    found: list[Compared] = []
+    found: list[ComparedEdge] = []
     for name, dataset in known.items():
         mentioned = written[name]
         for target, sources in by_target.items():
@@ -132,7 +132,7 @@ def _bare(name: str) -> list[str]:
 
 def _of_column(
     index: Index, matcher: _Matcher, dataset: int, target: ColumnRef, sources: set[ColumnRef]
-) -> Iterator[Compared]:
+) -> Iterator[ComparedEdge]:
     """The edges into one column that the oracle has sources of."""
     node = index.find_column(dataset, target.path)
     shown = f"{index.dataset_name(dataset)}.{target.path}"
@@ -143,17 +143,17 @@ def _of_column(
         if number is not None:
             theirs.add(number)
         if number is not None and number in ours:
-            yield Compared(AGREE, index.name(number), shown, "", _place(index, ours[number]))
+            yield ComparedEdge(AGREE, index.name(number), shown, "", _place(index, ours[number]))
         else:
             reason = _why_missing(index, matcher, node, source, number)
-            yield Compared(ONLY_ORACLE, index.name(number) if number is not None else source.text, shown, reason)
+            yield ComparedEdge(ONLY_ORACLE, index.name(number) if number is not None else source.text, shown, reason)
     for number, edge in ours.items():
         if number not in theirs and index.kind(edge) in VALUE_FLOW:
             reason = "the export has other sources of the column"
-            yield Compared(ONLY_GRAPH, index.name(number), shown, reason, _place(index, edge))
+            yield ComparedEdge(ONLY_GRAPH, index.name(number), shown, reason, _place(index, edge))
 
 
-def _unmentioned(index: Index, dataset: int, mentioned: set[str]) -> Iterator[Compared]:
+def _unmentioned(index: Index, dataset: int, mentioned: set[str]) -> Iterator[ComparedEdge]:
     """The edges into columns of a dataset that was written, of which the oracle has no sources."""
     name = index.dataset_name(dataset)
     for node in index.columns(dataset):
@@ -163,7 +163,7 @@ def _unmentioned(index: Index, dataset: int, mentioned: set[str]) -> Iterator[Co
         for number, edge in _into(index, node):
             if index.kind(edge) in VALUE_FLOW:
                 reason = "the export does not mention the column"
-                yield Compared(ONLY_GRAPH, index.name(number), f"{name}.{path}", reason, _place(index, edge))
+                yield ComparedEdge(ONLY_GRAPH, index.name(number), f"{name}.{path}", reason, _place(index, edge))
 
 
 def _into(index: Index, node: int) -> Iterator[tuple[int, int]]:
@@ -172,7 +172,7 @@ def _into(index: Index, node: int) -> Iterator[tuple[int, int]]:
     waiting = [(inner, False) for inner in (node, *index.fields(node))]
     found: dict[int, int] = {}
     while waiting:
-        current, steered = waiting.pop()
+        current, conditional = waiting.pop()
         for edge in index.in_edges(current):
             kind = index.kind(edge)
             if kind not in VALUE_FLOW and kind not in STEERING:
@@ -183,7 +183,7 @@ def _into(index: Index, node: int) -> Iterator[tuple[int, int]]:
                 continue
             if index.is_elided(index.node_dataset[column]):
                 seen.add(column)
-                waiting.append((source, steered or kind in STEERING))
+                waiting.append((source, conditional or kind in STEERING))
             elif column not in found or (kind in VALUE_FLOW and index.kind(found[column]) in STEERING):
                 found[column] = edge
     yield from found.items()

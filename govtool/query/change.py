@@ -11,7 +11,7 @@
     retype      ``breaks`` only where provably incompatible, else ``changes``
 
 Through an opaque step everything is ``unknown``. A struct that loses, renames or retypes a field ``changes``.
-The worst verdict wins, in the order of ``Verdict``. After docs/architecture.md, "Command line".
+The worst verdict wins, in the order of ``ChangeVerdict``. After docs/architecture.md, "Command line".
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from functools import lru_cache
 
 from govtool.errors import UsageError
 from govtool.graph.codes import KIND_MASK, STAR_BIT, TAGS
-from govtool.graph.walk import CHECK, STATEMENT, Relation, Rules
+from govtool.graph.walk import CHECK, STATEMENT, Rules, SourceRelation
 from govtool.model.kinds import CONTRIBUTED, EdgeKind
 
 CHANGES = ("logic", "drop", "rename", "retype")
 SEMANTICS = ("precise", "lineagex")
 
 
-class Verdict(IntEnum):
+class ChangeVerdict(IntEnum):
     """What a change does to a column, the worst first."""
 
     BREAKS = 0
@@ -79,7 +79,7 @@ class Change:
         return cls(kind, to or None)
 
 
-class State(IntEnum):
+class ReachState(IntEnum):
     """In which way a node is reached. The first five are verdicts, the others what is still unfolding."""
 
     BREAKS = 0
@@ -94,21 +94,22 @@ class State(IntEnum):
 
 
 VERDICT_OF = (
-    Verdict.BREAKS, Verdict.UNKNOWN, Verdict.CHANGES, Verdict.ROWS, Verdict.PASSES, Verdict.BREAKS, Verdict.CHANGES
+    ChangeVerdict.BREAKS, ChangeVerdict.UNKNOWN, ChangeVerdict.CHANGES, ChangeVerdict.ROWS,
+    ChangeVerdict.PASSES, ChangeVerdict.BREAKS, ChangeVerdict.CHANGES,
 )  # fmt: skip
 """The verdict of each state."""
 
-_Goal = tuple[State, bool] | None
+_Goal = tuple[ReachState, bool] | None
 """The target's state, and whether it holds for every output of the statement."""
 
 
-def seed_states(change: Change) -> tuple[State, State]:
+def seed_states(change: Change) -> tuple[ReachState, ReachState]:
     """The states of a subject's columns and of its row set."""
     return {
-        "logic": (State.CHANGES, State.ROWS),
-        "drop": (State.BREAKS, State.BREAKS),
-        "rename": (State.RENAMED, State.RENAMED),
-        "retype": (State.RETYPED, State.RETYPED),
+        "logic": (ReachState.CHANGES, ReachState.ROWS),
+        "drop": (ReachState.BREAKS, ReachState.BREAKS),
+        "rename": (ReachState.RENAMED, ReachState.RENAMED),
+        "retype": (ReachState.RETYPED, ReachState.RETYPED),
     }[change.kind]
 
 
@@ -132,9 +133,9 @@ def rules(
     return Rules(
         actions=_actions(change.kind, follow),
         rank=tuple(int(v) for v in VERDICT_OF),
-        rows_state=int(State.PASSES if change.kind == "rename" else State.ROWS),
+        rows_state=int(ReachState.PASSES if change.kind == "rename" else ReachState.ROWS),
         check=check,
-        others_state=int(State.UNKNOWN),
+        others_state=int(ReachState.UNKNOWN),
     )
 
 
@@ -162,55 +163,57 @@ def followed(kinds: Iterable[EdgeKind] | None, semantics: str) -> frozenset[int]
 @lru_cache(maxsize=32)
 def _actions(change: str, follow: frozenset[int]) -> tuple[tuple[bytes, ...], ...]:
     return tuple(
-        tuple(bytes(_action(change, state, relation, tag, follow) for tag in range(TAGS)) for relation in Relation)
-        for state in State
+        tuple(
+            bytes(_action(change, state, relation, tag, follow) for tag in range(TAGS)) for relation in SourceRelation
+        )
+        for state in ReachState
     )
 
 
-def _action(change: str, state: State, relation: Relation, tag: int, follow: frozenset[int]) -> int:
+def _action(change: str, state: ReachState, relation: SourceRelation, tag: int, follow: frozenset[int]) -> int:
     if tag & KIND_MASK not in follow:
         return 0
     kind = EdgeKind(tag & KIND_MASK)
-    if state is State.RETYPED and relation is Relation.SELF and kind in CONTRIBUTED:
-        return CHECK | (1 + State.CHANGES)
+    if state is ReachState.RETYPED and relation is SourceRelation.SELF and kind in CONTRIBUTED:
+        return CHECK | (1 + ReachState.CHANGES)
     found = goal(change, state, relation, kind, star=bool(tag & STAR_BIT))
     if found is None:
         return 0
-    asked = _by_star(change, state, relation, kind, tag)
-    return (1 + found[0]) | (STATEMENT if found[1] else 0) | (CHECK if asked else 0)
+    by_star = _by_star(change, state, relation, kind, tag)
+    return (1 + found[0]) | (STATEMENT if found[1] else 0) | (CHECK if by_star else 0)
 
 
-def _by_star(change: str, state: State, relation: Relation, kind: EdgeKind, tag: int) -> bool:
+def _by_star(change: str, state: ReachState, relation: SourceRelation, kind: EdgeKind, tag: int) -> bool:
     """Whether a column that is gone or renamed is handed on by a ``*``, by name or by position."""
-    unfolding = {"drop": State.BREAKS, "rename": State.RENAMED}.get(change)
-    return state is unfolding and relation is Relation.SELF and kind in CONTRIBUTED and bool(tag & STAR_BIT)
+    unfolding = {"drop": ReachState.BREAKS, "rename": ReachState.RENAMED}.get(change)
+    return state is unfolding and relation is SourceRelation.SELF and kind in CONTRIBUTED and bool(tag & STAR_BIT)
 
 
-def goal(change: str, state: State, relation: Relation, kind: EdgeKind, *, star: bool) -> _Goal:
+def goal(change: str, state: ReachState, relation: SourceRelation, kind: EdgeKind, *, star: bool) -> _Goal:
     """In which state an edge's target is reached; a statement that breaks breaks in all its outputs."""
     if kind is EdgeKind.OPAQUE:
-        return State.UNKNOWN, False
-    if relation is Relation.ANY_COLUMN:
-        return None if kind is EdgeKind.READ else (State.UNKNOWN, False)
-    if state in (State.UNKNOWN, State.ROWS, State.PASSES):
+        return ReachState.UNKNOWN, False
+    if relation is SourceRelation.ANY_COLUMN:
+        return None if kind is EdgeKind.READ else (ReachState.UNKNOWN, False)
+    if state in (ReachState.UNKNOWN, ReachState.ROWS, ReachState.PASSES):
         return state, False
-    if relation is Relation.ROWS:
+    if relation is SourceRelation.ROWS:
         return _from_rows(change, state, kind)
     flows = kind in CONTRIBUTED
-    rows = State.PASSES if change == "rename" else State.ROWS
-    if state is State.BREAKS and change == "rename":
-        return State.PASSES, False
-    if state in (State.BREAKS, State.RENAMED) and relation is not Relation.WHOLE:
+    rows = ReachState.PASSES if change == "rename" else ReachState.ROWS
+    if state is ReachState.BREAKS and change == "rename":
+        return ReachState.PASSES, False
+    if state in (ReachState.BREAKS, ReachState.RENAMED) and relation is not SourceRelation.WHOLE:
         if not star:
-            return State.BREAKS, True
+            return ReachState.BREAKS, True
         return (state if flows else rows), False
-    return (State.CHANGES if flows else rows), False
+    return (ReachState.CHANGES if flows else rows), False
 
 
-def _from_rows(change: str, state: State, kind: EdgeKind) -> _Goal:
+def _from_rows(change: str, state: ReachState, kind: EdgeKind) -> _Goal:
     """Edges out of a row set that is gone, renamed, or changed in a column that nobody can name."""
-    if state is State.RENAMED:
-        return State.BREAKS, True
-    if state is State.BREAKS:
-        return (State.PASSES, False) if change == "rename" else (State.BREAKS, True)
-    return State.UNKNOWN, False
+    if state is ReachState.RENAMED:
+        return ReachState.BREAKS, True
+    if state is ReachState.BREAKS:
+        return (ReachState.PASSES, False) if change == "rename" else (ReachState.BREAKS, True)
+    return ReachState.UNKNOWN, False

@@ -22,7 +22,7 @@ SIDES = ("static", "runtime")
 _VIEWS = frozenset({"view", "materialized_view", "temporary", "query"})
 
 
-class Flow(NamedTuple):
+class EvidenceEdge(NamedTuple):
     """An edge between datasets that both sides know."""
 
     target: str
@@ -37,7 +37,7 @@ class Only:
     """An edge that one side has."""
 
     side: str
-    flow: Flow
+    flow: EvidenceEdge
     reason: str
     """``differs``; ``partial: CODE`` where the other side says that it does not know all of the target; ``rows not
     told`` where it never says which columns decide on the rows of the target."""
@@ -58,7 +58,7 @@ class Unmatched:
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class EvidenceComparison:
     """Two kinds of evidence compared; lists are sorted."""
 
     datasets: int
@@ -74,28 +74,28 @@ class Compared:
         return bool(self.only or self.unmatched)
 
 
-def compare(static: Index, runtime: Index) -> Compared:
+def compare(static: Index, runtime: Index) -> EvidenceComparison:
     """Compare two graphs of one version, of different evidence."""
     names = _Names(static, runtime)
     sides = _Side("static", static, names), _Side("runtime", runtime, names)
     shared = (sides[0].known & sides[1].known) - sides[0].passed - sides[1].passed
     made = [{name for name in side.made if name not in side.passed} for side in sides]
     flows = [side.flows(made[0] & made[1], shared) for side in sides]
-    told = [{flow.target for flow in found if flow.kind == "rows"} for found in flows]
+    row_targets = [{flow.target for flow in found if flow.kind == "rows"} for found in flows]
     only: list[Only] = []
     unmatched: list[Unmatched] = []
     for side, other in ((0, 1), (1, 0)):
         for flow in flows[side].keys() - flows[other].keys():
             dataset, place = flows[side][flow]
             reason = sides[other].partial(dataset, flow.target)
-            silent = flow.kind == "rows" and flow.target not in told[other]
-            said = f"partial: {reason}" if reason else "rows not told" if silent else "differs"
-            only.append(Only(SIDES[side], flow, said, place))
+            silent = flow.kind == "rows" and flow.target not in row_targets[other]
+            reason_text = f"partial: {reason}" if reason else "rows not told" if silent else "differs"
+            only.append(Only(SIDES[side], flow, reason_text, place))
         for name in made[side] - made[other]:
             edges, place = sides[side].size(name)
             if edges:
                 unmatched.append(Unmatched(SIDES[side], name, edges, ("never ran", "no text")[side], place))
-    return Compared(
+    return EvidenceComparison(
         len(made[0] & made[1]),
         len(flows[0].keys() & flows[1].keys()),
         tuple(sorted(only, key=lambda one: (one.flow, one.side))),
@@ -117,12 +117,12 @@ class _Names:
         for index in (static, runtime):
             for one, other in _aliases(index):
                 above[root(one)] = root(other)
-        spoken = {static.dataset_name(d) for d in static.datasets()}
+        static_names = {static.dataset_name(d) for d in static.datasets()}
         classes: dict[str, list[str]] = {}
         for name in above:
             classes.setdefault(root(name), []).append(name)
         self._name = {
-            member: min(members, key=lambda name: (name not in spoken, name))
+            member: min(members, key=lambda name: (name not in static_names, name))
             for members in ([*found, first] for first, found in classes.items())
             for member in members
         }
@@ -159,9 +159,9 @@ class _Side:
         index = self.index
         return f"{self._names.of(index.dataset_name(index.node_dataset[node]))}.{index.path(node)}"
 
-    def flows(self, targets: Iterable[str], ends: Iterable[str]) -> dict[Flow, tuple[str, str]]:
+    def flows(self, targets: Iterable[str], ends: Iterable[str]) -> dict[EvidenceEdge, tuple[str, str]]:
         """The edges into some datasets from others that end a way: with the dataset, and the place that says so."""
-        found: dict[Flow, tuple[str, str]] = {}
+        found: dict[EvidenceEdge, tuple[str, str]] = {}
         ending = frozenset(ends)
         for name in targets:
             for dataset in self.datasets[name]:
@@ -170,26 +170,26 @@ class _Side:
                         self._into(node, name, ending, found)
         return found
 
-    def _into(self, node: int, own: str, ending: frozenset[str], found: dict[Flow, tuple[str, str]]) -> None:
+    def _into(self, node: int, own: str, ending: frozenset[str], found: dict[EvidenceEdge, tuple[str, str]]) -> None:
         index = self.index
         target, to_rows = self._name(node), index.is_rows(node)
         seen, stack = {node}, [(node, "")]
         while stack:
-            at, said = stack.pop()
+            at, statement_place = stack.pop()
             for edge in index.in_edges(at):
                 if index.kind(edge) is EdgeKind.OPAQUE:
                     continue
                 source = index.edge_source[edge]
-                place = said or self._place(index.edge_derivation[edge])
+                place = statement_place or self._place(index.edge_derivation[edge])
                 name = self._names.of(index.dataset_name(index.node_dataset[source]))
                 ends = name in ending or not index.in_edges(source)
                 if ends and not (name == own and self._is_alias(edge)):
                     if not index.is_unknown(source):
                         kind = "read" if index.is_rows(source) else "rows" if to_rows else "value"
-                        found.setdefault(Flow(target, self._name(source), kind), (own, place))
+                        found.setdefault(EvidenceEdge(target, self._name(source), kind), (own, place))
                 elif source not in seen:
                     seen.add(source)
-                    stack.append((source, said if self._is_alias(edge) else place))
+                    stack.append((source, statement_place if self._is_alias(edge) else place))
 
     def _is_alias(self, edge: int) -> bool:
         return is_alias(self.index, self.index.edge_derivation[edge])

@@ -18,7 +18,7 @@ _QUERY = "query"
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class GraphChange:
     """One thing that differs."""
 
     what: str
@@ -42,7 +42,7 @@ class Change:
 class Difference:
     """All changes, sorted by what, name and source."""
 
-    changes: tuple[Change, ...]
+    changes: tuple[GraphChange, ...]
 
     def count(self, what: str, change: str) -> int:
         """How many datasets, columns or edges were added, removed or changed."""
@@ -126,7 +126,7 @@ def difference(old: Facts, new: Facts) -> Difference:
         if (left is None and right is None) or (left and right and left.values == right.values):
             continue
         changes.append(
-            Change(
+            GraphChange(
                 what=key.what,
                 change=ADDED if left is None else REMOVED if right is None else CHANGED,
                 name=key.name,
@@ -174,10 +174,10 @@ def _text(fact: _Fact | None) -> str | None:
 
 def _causes(old: _Fact | None, new: _Fact | None) -> tuple[Evidence, ...]:
     before, after = (old.evidence if old else set()), (new.evidence if new else set())
-    told = {_same(e) for e in before}, {_same(e) for e in after}
+    edge_sets = {_same(e) for e in before}, {_same(e) for e in after}
     causes = [
-        *sorted((e for e in after if _same(e) not in told[0]), key=_place),
-        *sorted((e for e in before if _same(e) not in told[1]), key=_place),
+        *sorted((e for e in after if _same(e) not in edge_sets[0]), key=_place),
+        *sorted((e for e in before if _same(e) not in edge_sets[1]), key=_place),
     ]
     return tuple(causes or sorted(after or before, key=_place))
 

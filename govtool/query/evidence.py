@@ -35,7 +35,7 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class WayStep:
     """One edge of a way, from a column (or row set) to the next."""
 
     source: str
@@ -106,10 +106,10 @@ def evidences(index: Index, edges: Iterable[int]) -> tuple[Evidence, ...]:
     return tuple(sorted(found, key=lambda e: (e.file, e.line, e.fingerprint, e.run or "", e.first_seen or "")))
 
 
-def step(index: Index, edge: int, target: int | None = None) -> Step:
+def step(index: Index, edge: int, target: int | None = None) -> WayStep:
     """An edge as a step. ``target`` is the node it leads to: a broken statement leads to more than its edges do."""
     node = index.edge_target[edge] if target is None else target
-    return Step(
+    return WayStep(
         source=index.name(index.edge_source[edge]),
         target=index.name(node),
         kind=index.kind(edge),

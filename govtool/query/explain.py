@@ -9,12 +9,12 @@ from govtool.graph.index import Index
 from govtool.model.derivation import OutputColumn, Statement
 from govtool.model.diagnostic import Diagnostic
 from govtool.model.kinds import EdgeKind
-from govtool.query.evidence import Step, step
+from govtool.query.evidence import WayStep, step
 from govtool.query.select import Subject, select
 
 
 @dataclass(frozen=True, slots=True)
-class Definition:
+class DatasetDefinition:
     """One statement that makes the dataset; several are alternatives."""
 
     statement: Statement
@@ -40,18 +40,18 @@ class Explanation:
     type: str | None
     columns: tuple[OutputColumn, ...]
     """For a dataset: its columns; for a column: its fields."""
-    definitions: tuple[Definition, ...]
-    incoming: tuple[Step, ...]
+    definitions: tuple[DatasetDefinition, ...]
+    incoming: tuple[WayStep, ...]
     """Edges into the column: what its value is made of. For a dataset: into all of its columns."""
-    rows: tuple[Step, ...]
+    rows: tuple[WayStep, ...]
     """Edges into the row set other than ``read``: what decides which rows there are."""
     reads: tuple[str, ...]
     """The datasets that the dataset reads."""
-    outgoing: tuple[Step, ...]
+    outgoing: tuple[WayStep, ...]
     """Edges out of the column, and out of structs that it is part of or that are part of it."""
     readers: tuple[str, ...]
     """The datasets that read its rows."""
-    opaque: tuple[Step, ...]
+    opaque: tuple[WayStep, ...]
     """Edges in and out that could not be understood; those out of the row set may carry any column."""
     diagnostics: tuple[Diagnostic, ...]
     """Of its definitions, and of its readers where they name the column."""
@@ -82,7 +82,7 @@ def explain(index: Index, subject: str | Subject, *, limit: int | None = None) -
     out = [e for node in near for e in index.out_edges(node)]
     out_rows = list(index.out_edges(rows))
     reading = EdgeKind.READ
-    teller = _Teller(index, limit)
+    writer = _StepWriter(index, limit)
     definitions = _definitions(index, about)
     names = {about.text, index.dataset_name(dataset)} if about.node is None else {about.text}
     diagnostics = [d for one in definitions for d in one.diagnostics]
@@ -99,18 +99,18 @@ def explain(index: Index, subject: str | Subject, *, limit: int | None = None) -
             OutputColumn(index.path(n), index.type(n)) for n in shown if about.node is None or n > about.node
         ),
         definitions=definitions,
-        incoming=teller.tell(e for e in into if index.kind(e) is not EdgeKind.OPAQUE),
-        rows=teller.tell(e for e in into_rows if index.kind(e) not in (reading, EdgeKind.OPAQUE)),
+        incoming=writer.as_steps(e for e in into if index.kind(e) is not EdgeKind.OPAQUE),
+        rows=writer.as_steps(e for e in into_rows if index.kind(e) not in (reading, EdgeKind.OPAQUE)),
         reads=_datasets(index, (index.edge_source[e] for e in into_rows if index.kind(e) is reading)),
-        outgoing=teller.tell(e for e in out if index.kind(e) is not EdgeKind.OPAQUE),
+        outgoing=writer.as_steps(e for e in out if index.kind(e) is not EdgeKind.OPAQUE),
         readers=_datasets(index, (index.edge_target[e] for e in out_rows if index.kind(e) is reading)),
-        opaque=teller.tell(e for e in (*into, *into_rows, *out, *out_rows) if index.kind(e) is EdgeKind.OPAQUE),
+        opaque=writer.as_steps(e for e in (*into, *into_rows, *out, *out_rows) if index.kind(e) is EdgeKind.OPAQUE),
         diagnostics=tuple(sorted(dict.fromkeys(diagnostics), key=_diagnostic_key)),
-        truncated=teller.truncated,
+        truncated=writer.truncated,
     )
 
 
-class _Teller:
+class _StepWriter:
     """Edges to steps, each list up to a limit."""
 
     def __init__(self, index: Index, limit: int | None) -> None:
@@ -118,7 +118,7 @@ class _Teller:
         self.limit = limit
         self.truncated = 0
 
-    def tell(self, edges: Iterable[int]) -> tuple[Step, ...]:
+    def as_steps(self, edges: Iterable[int]) -> tuple[WayStep, ...]:
         """Sorted steps of distinct edges; what is over the limit is counted."""
         numbers = sorted(set(edges), key=lambda e: (self.index.edge_target[e], self.index.kind(e), e))
         if self.limit is not None and len(numbers) > self.limit:
@@ -128,12 +128,12 @@ class _Teller:
         return tuple(sorted(steps, key=lambda s: (s.kind, s.target, s.source, s.evidence.file, s.evidence.line)))
 
 
-def _definitions(index: Index, about: Subject) -> tuple[Definition, ...]:
+def _definitions(index: Index, about: Subject) -> tuple[DatasetDefinition, ...]:
     found = []
     for derivation in index.makers(about.dataset):
         outputs = set(index.outputs(derivation))
         found.append(
-            Definition(
+            DatasetDefinition(
                 statement=index.statement(derivation),
                 mode=index.mode(derivation),
                 status=index.field(derivation, "status") or "",

@@ -14,8 +14,8 @@ from govtool.errors import UsageError
 from govtool.graph.index import Index
 from govtool.graph.walk import SMALL, Reach, Reached, Rules, walk
 from govtool.model.kinds import EdgeKind
-from govtool.query.change import Change, Verdict, followed, rules, seed_states, upstream_rules
-from govtool.query.evidence import Evidence, Step, evidences, parallel, step
+from govtool.query.change import Change, ChangeVerdict, followed, rules, seed_states, upstream_rules
+from govtool.query.evidence import Evidence, WayStep, evidences, parallel, step
 from govtool.query.positions import Positions
 from govtool.query.select import Subject, few, nothing_selected, select
 from govtool.query.types import retype_action, same_type
@@ -29,7 +29,7 @@ class Impacted:
     """Canonical text; ``dataset.*`` for the rows, which imply every column."""
     dataset: str
     dataset_kind: str
-    verdict: Verdict | None
+    verdict: ChangeVerdict | None
     """``None`` upstream."""
     kinds: tuple[EdgeKind, ...]
     """The kinds of the edges by which the reach enters the column, sorted."""
@@ -41,7 +41,7 @@ class Impacted:
     """What happens on each hop of it, in a few words: ``copy``, ``lower()``, ``join key``."""
     evidence: tuple[Evidence, ...]
     """The statements behind the last hop: that of the column first, then those of temporary datasets before it."""
-    steps: tuple[Step, ...]
+    steps: tuple[WayStep, ...]
     """The way edge by edge, temporary datasets included."""
     is_rows: bool = False
     columns: int = 1
@@ -54,7 +54,7 @@ class Impacted:
 class Summary:
     """Counts of the whole answer, whatever the limit. Columns implied by rows are counted one by one."""
 
-    verdicts: tuple[tuple[Verdict, int], ...]
+    verdicts: tuple[tuple[ChangeVerdict, int], ...]
     """Columns per verdict, the worst first; empty upstream."""
     columns: int
     """Columns reached."""
@@ -141,9 +141,9 @@ def impact(
         seeds = [seed for one in about if one not in idle for seed in _seeds(index, one, chosen)]
     reach = walk(index, seeds, walk_rules, backward=direction == "up", depth=depth, small=small)
     ranking = reach.ranking([node for one in about for node in _subjects(index, one, direction)], limit)
-    teller = _Teller(index, reach, walk_rules, direction, followed(wanted, semantics), about)
-    columns = tuple(teller.tell(found) for found in ranking.shown)
-    verdicts = tuple((v, ranking.columns[v]) for v in Verdict) if chosen else ()
+    writer = _EntryWriter(index, reach, walk_rules, direction, followed(wanted, semantics), about)
+    columns = tuple(writer.entry_of(found) for found in ranking.shown)
+    verdicts = tuple((v, ranking.columns[v]) for v in ChangeVerdict) if chosen else ()
     visible = sum(_visible(index, one) for one in about)
     summary = Summary(
         verdicts=verdicts,
@@ -226,7 +226,7 @@ def _subjects(index: Index, subject: Subject, direction: str) -> list[int]:
     return [subject.node] if direction == "down" else [rows, subject.node]
 
 
-class _Teller:
+class _EntryWriter:
     """Turns what was reached into entries."""
 
     def __init__(
@@ -245,7 +245,7 @@ class _Teller:
         self.follow = follow
         self.subjects = subjects
 
-    def tell(self, found: Reached) -> Impacted:
+    def entry_of(self, found: Reached) -> Impacted:
         index, node = self.index, found.node
         dataset = index.node_dataset[node]
         way = self._way(found.key)
@@ -255,7 +255,7 @@ class _Teller:
             column=index.name(node),
             dataset=index.dataset_name(dataset),
             dataset_kind=index.dataset_kind(dataset),
-            verdict=Verdict(found.rank) if self.down else None,
+            verdict=ChangeVerdict(found.rank) if self.down else None,
             kinds=self._kinds(node, way),
             hops=found.hops,
             path=self._path(way, self._start(found.key)),
@@ -277,7 +277,7 @@ class _Teller:
             way.reverse()
         return way
 
-    def _step(self, edge: int, node: int) -> Step:
+    def _step(self, edge: int, node: int) -> WayStep:
         return step(self.index, edge, node if self.down else None)
 
     def _start(self, key: int) -> str:
@@ -295,7 +295,7 @@ class _Teller:
         nodes = [index.name(node) for _, node in way if not index.is_elided(index.node_dataset[node])]
         return (start, *nodes) if self.down else (*nodes, start)
 
-    def _via(self, steps: tuple[Step, ...]) -> tuple[str, ...]:
+    def _via(self, steps: tuple[WayStep, ...]) -> tuple[str, ...]:
         """Labels hop by hop; the steps through a temporary dataset are one hop, and its copies go without saying."""
         found: list[str] = []
         passing: list[str] = []

@@ -10,7 +10,7 @@ from govtool.graph.codes import KIND_MASK
 from govtool.graph.index import Index
 from govtool.model.kinds import EdgeKind
 from govtool.query.change import followed
-from govtool.query.evidence import Evidence, Step, evidences, parallel, step
+from govtool.query.evidence import Evidence, WayStep, evidences, parallel, step
 from govtool.query.select import Subject, few, nothing_selected, select
 
 EFFORT = 50_000
@@ -23,7 +23,7 @@ class Hop:
 
     source: str
     target: str
-    steps: tuple[Step, ...]
+    steps: tuple[WayStep, ...]
     """One a distinct edge, by kind and place."""
     evidence: tuple[Evidence, ...]
     elided: bool
@@ -88,15 +88,15 @@ def paths(
         if len(ways) == limit:
             more = True
             break
-        ways.append(_told(index, way, called.start(index, way[0][0])))
+        ways.append(_to_way(index, way, called.start(index, way[0][0])))
     sources, targets = tuple(one.text for one in starts), tuple(one.text for one in ends)
     return PathResult(few(sources), few(targets), tuple(ways), more or search.exhausted, sources, targets)
 
 
-def _subjects(index: Index, asked: str | Subject | Sequence[Subject]) -> tuple[Subject, ...]:
-    if isinstance(asked, str):
-        return (select(index, asked),)
-    found = (asked,) if isinstance(asked, Subject) else tuple(asked)
+def _subjects(index: Index, names: str | Subject | Sequence[Subject]) -> tuple[Subject, ...]:
+    if isinstance(names, str):
+        return (select(index, names),)
+    found = (names,) if isinstance(names, Subject) else tuple(names)
     if not found:
         raise nothing_selected()
     return found
@@ -167,7 +167,7 @@ class _Search:
         return 0 if self.index.is_elided(self.index.node_dataset[node]) else 1
 
     def _out(self, node: int) -> Iterator[int]:
-        """The edges that a reached node follows; see ``govtool.graph.walk.Relation``."""
+        """The edges that a reached node follows; see ``govtool.graph.walk.SourceRelation``."""
         index = self.index
         for one in (node, *index.fields(node), *index.containers(node)) if self.struct else (node,):
             yield from (e for e in index.out_edges(one) if index.edge_tag[e] & KIND_MASK in self.follow)
@@ -208,7 +208,7 @@ class _Search:
         return left
 
 
-def _told(index: Index, way: list[tuple[int, int]], start: str) -> Way:
+def _to_way(index: Index, way: list[tuple[int, int]], start: str) -> Way:
     hops = tuple(_hop(index, edge) for _, edge in way)
     shown = [hop.target for hop in hops if not hop.elided]
     return Way((start, *shown) if len(way) else (start,), hops, len(shown))

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from govtool.graph.index import Index
 from govtool.graph.walk import OTHERS, STATEMENT
 from govtool.model.kinds import EdgeKind
-from govtool.query.change import State
+from govtool.query.change import ReachState
 
 ARMS = 4096
 """Arms of a group; see ``govtool.capture.sql.walk.dependencies.arm_of``."""
@@ -35,7 +35,7 @@ _FILLS_UP = frozenset({"postgres", "redshift", "materialize", "risingwave"})
 """Dialects whose INSERT takes fewer values than there are columns."""
 
 
-class _Said(NamedTuple):
+class _StatementColumns(NamedTuple):
     """What a statement says of its positions."""
 
     insert: bool
@@ -52,51 +52,51 @@ class Positions:
 
     def __init__(self, index: Index) -> None:
         self.index = index
-        self._said: dict[int, _Said] = {}
+        self._by_derivation: dict[int, _StatementColumns] = {}
 
     def dropped(self, edge: int) -> int:
         """The action (see ``govtool.graph.walk``) of an edge through a ``*`` whose source is gone."""
-        alone = 1 + State.BREAKS
+        alone = 1 + ReachState.BREAKS
         positional = self._positional(edge)
         if positional is None:
             return alone | OTHERS
         if not positional:
             return alone
-        said = self._of(edge)
-        if said.insert:
-            return alone | (OTHERS if said.fills_up else STATEMENT)
+        columns = self._of(edge)
+        if columns.insert:
+            return alone | (OTHERS if columns.fills_up else STATEMENT)
         return alone | STATEMENT if _other_arms(self.index, edge) else alone
 
     def renamed(self, edge: int) -> int:
         """The action of an edge through a ``*`` whose source has another name."""
         positional = self._positional(edge)
         if positional is None:
-            return 1 + State.UNKNOWN
-        said = self._of(edge)
-        first = not said.insert and (self.index.arm(edge) - 1) % ARMS == 0
-        return 1 + (State.RENAMED if not positional or first or said.names else State.PASSES)
+            return 1 + ReachState.UNKNOWN
+        columns = self._of(edge)
+        first = not columns.insert and (self.index.arm(edge) - 1) % ARMS == 0
+        return 1 + (ReachState.RENAMED if not positional or first or columns.names else ReachState.PASSES)
 
     def _positional(self, edge: int) -> bool | None:
         """Whether an edge through a ``*`` is a position of an INSERT or of an arm; None where that cannot be told."""
         index, target = self.index, self.index.edge_target[edge]
         if index.kind(edge) is not EdgeKind.IDENTITY or index.functions(edge) or index.is_rows(target):
             return False
-        said = self._of(edge)
-        if not said.insert and not index.arm(edge):
+        columns = self._of(edge)
+        if not columns.insert and not index.arm(edge):
             return False
         if index.container(target) is not None or _is_part(index, edge):
             return False
-        return said.by_position
+        return columns.by_position
 
-    def _of(self, edge: int) -> _Said:
+    def _of(self, edge: int) -> _StatementColumns:
         derivation = self.index.edge_derivation[edge]
-        found = self._said.get(derivation)
+        found = self._by_derivation.get(derivation)
         if found is None:
-            found = self._said[derivation] = _said(self.index, derivation)
+            found = self._by_derivation[derivation] = _statement_columns(self.index, derivation)
         return found
 
 
-def _said(index: Index, derivation: int) -> _Said:
+def _statement_columns(index: Index, derivation: int) -> _StatementColumns:
     kind, text = index.field(derivation, "kind"), index.field(derivation, "text") or ""
     insert, whole = kind == "insert", bool(text) and len(text) < WHOLE_TEXT
     by_position: bool | None
@@ -107,7 +107,7 @@ def _said(index: Index, derivation: int) -> _Said:
     else:
         by_position = bool(_SET_OPERATION.search(text)) if whole else None
     fills_up = index.field(derivation, "dialect") in _FILLS_UP and not _LISTED.search(text)
-    return _Said(insert, by_position, bool(_NAMING_STAR.search(text)), fills_up)
+    return _StatementColumns(insert, by_position, bool(_NAMING_STAR.search(text)), fills_up)
 
 
 def _is_part(index: Index, edge: int) -> bool:

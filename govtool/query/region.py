@@ -93,13 +93,13 @@ class Region:
         stands[maker] = True
         fills = np.isin(mode, self._fills)
         plain = stands & fills & (np.bincount(of_edge[self._own], minlength=derivations) == 0)
-        says = plain | (stands & (mode == MODES.index("update")))
+        defines = plain | (stands & (mode == MODES.index("update")))
         is_made, is_plain = np.zeros(self._datasets, bool), np.zeros(self._datasets, bool)
         is_made[made[fills[maker]]] = True
         is_plain[made[plain[maker]]] = True
         sure = ~is_made[self._of]
-        sure[np.asarray(a["output_node"]).astype(np.int64)[says[_owners(a["output"])]]] = True
-        sure[np.asarray(a["edge_target"]).astype(np.int64)[says[of_edge]]] = True
+        sure[np.asarray(a["output_node"]).astype(np.int64)[defines[_owners(a["output"])]]] = True
+        sure[np.asarray(a["edge_target"]).astype(np.int64)[defines[of_edge]]] = True
         rows = self._base[:-1]
         sure[rows] = ~is_made | is_plain
         return np.flatnonzero(~sure)

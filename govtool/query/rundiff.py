@@ -13,9 +13,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
-from govtool.model.record import Identity
 from govtool.model.run import Run, RunInput, RunOutput
-from govtool.query.runs import History, Reading, Version
+from govtool.model.version import ContentIdentity
+from govtool.query.runs import History, RunInputVersion, WrittenVersion
 
 ASPECTS = ("input", "code", "plan", "config", "environment", "output", "status")
 """In the order in which one can cause the next."""
@@ -59,7 +59,7 @@ class RunChange:
 
 
 @dataclass(frozen=True, slots=True)
-class Untold:
+class NotComparable:
     """What cannot be compared, since a run does not tell."""
 
     aspect: str
@@ -76,7 +76,7 @@ class RunDifference:
     second: Run
     changes: tuple[RunChange, ...]
     """In the order of ``ASPECTS``, then by name."""
-    untold: tuple[Untold, ...]
+    not_comparable: tuple[NotComparable, ...]
 
     @property
     def reproduced(self) -> bool:
@@ -91,7 +91,7 @@ def diff_runs(history: History, first: Run, second: Run) -> RunDifference:
         first,
         second,
         tuple(_with_cause(history, change, plain, first, second) for change in plain),
-        _untold(first, second),
+        _not_comparable(first, second),
     )
 
 
@@ -157,7 +157,7 @@ def _datasets(
             yield RunChange(aspect, name, "mode", old.mode, new.mode)
 
 
-def _content(identity: Identity | None) -> str:
+def _content(identity: ContentIdentity | None) -> str:
     if identity is None:
         return "?"
     version = "" if identity.version is None else f" version {identity.version}"
@@ -178,13 +178,13 @@ def _first_difference(before: str, after: str) -> tuple[str | None, str | None]:
     return before, after
 
 
-def _untold(first: Run, second: Run) -> tuple[Untold, ...]:
-    found: list[Untold] = []
+def _not_comparable(first: Run, second: Run) -> tuple[NotComparable, ...]:
+    found: list[NotComparable] = []
 
     def look(aspect: str, name: str, old: object, new: object) -> None:
         missing = (old is None or old == "" or old == {}, new is None or new == "" or new == {})
         if any(missing):
-            found.append(Untold(aspect, name, "both" if all(missing) else "first" if missing[0] else "second"))
+            found.append(NotComparable(aspect, name, "both" if all(missing) else "first" if missing[0] else "second"))
 
     for aspect, sides in (("input", (first.inputs, second.inputs)), ("output", (first.outputs, second.outputs))):
         olds, news = ({one.dataset: one for one in side} for side in sides)
@@ -233,9 +233,9 @@ def _own(changes: Iterable[RunChange], first: Run, second: Run, way: tuple[str, 
     own = [change for change in changes if change.aspect in _CAUSES]
     if own:
         aspect = own[0].aspect
-        said = [_words(change) for change in own if change.aspect == aspect]
-        more = f" (+{len(said) - 3})" if len(said) > 3 else ""
-        return Cause(aspect, "; ".join(said[:3]) + more, way, runs)
+        texts = [_words(change) for change in own if change.aspect == aspect]
+        more = f" (+{len(texts) - 3})" if len(texts) > 3 else ""
+        return Cause(aspect, "; ".join(texts[:3]) + more, way, runs)
     chance = sorted({found[1].lower() for run in (first, second) for found in _CHANCE.finditer(run.plan)})
     if chance:
         return Cause("chance", ", ".join(f"{name}()" for name in chance), way, runs)
@@ -276,17 +276,19 @@ def _upstream(history: History, dataset: str, first: Run, second: Run) -> Cause:
         dataset, (first, second) = content.name, makers
 
 
-def _version(history: History, run: Run, dataset: str) -> Version | None:
-    readings: Iterator[Reading] = history.readings(run)
+def _version(history: History, run: Run, dataset: str) -> WrittenVersion | None:
+    readings: Iterator[RunInputVersion] = history.readings(run)
     return next((reading.version for reading in readings if reading.dataset == dataset), None)
 
 
-def _grown(history: History, old: Version, new: Version) -> tuple[str, str, tuple[str | None, str | None]] | None:
+def _grown(
+    history: History, old: WrittenVersion, new: WrittenVersion
+) -> tuple[str, str, tuple[str | None, str | None]] | None:
     """Whether one version is the other with more added to it, and by whom."""
     for kind, small, large in (("added", old, new), ("removed", new, old)):
         parts = list(history.parts(large))
         if small in (part.version for part in parts):
             more = [part.run.id for part in parts if part.version.number > small.number]
-            said = f"{more[-1]}{f' and {len(more) - 1} more' if len(more) > 1 else ''} added to {large.dataset}"
-            return kind, said, (None, more[-1]) if kind == "added" else (more[-1], None)
+            text = f"{more[-1]}{f' and {len(more) - 1} more' if len(more) > 1 else ''} added to {large.dataset}"
+            return kind, text, (None, more[-1]) if kind == "added" else (more[-1], None)
     return None

@@ -17,14 +17,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from govtool.model.record import Identity
 from govtool.model.run import Run, RunOutput
+from govtool.model.version import ContentIdentity
 
 _REPLACES = frozenset({"overwrite", "create", "replace", "truncate", "drop"})
 _SPOILED = frozenset({"failed", "aborted"})
 
 
-class Version(NamedTuple):
+class WrittenVersion(NamedTuple):
     """A dataset as a run left it."""
 
     dataset: str
@@ -35,7 +35,7 @@ class Version(NamedTuple):
 class Writing(NamedTuple):
     """A version, who wrote it and what of the version before it lives on."""
 
-    version: Version
+    version: WrittenVersion
     run: Run
     output: RunOutput
     replaces: bool
@@ -48,11 +48,11 @@ class Writing(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class RunInputVersion:
     """What a run read."""
 
     dataset: str
-    version: Version | None
+    version: WrittenVersion | None
     """None: no run is known to have written it before."""
     exact: bool
     """The content that was read is the content that was written; else it is told by the time alone."""
@@ -75,13 +75,13 @@ class History:
         for run in sorted(self.runs, key=lambda run: (run.ended or run.started or "", run.id, run.job)):
             for output in run.outputs:
                 before = found.setdefault(output.dataset, [])
-                version = Version(output.dataset, len(before) + 1)
+                version = WrittenVersion(output.dataset, len(before) + 1)
                 before.append(Writing(version, run, output, output.mode in _REPLACES and run.status not in _SPOILED))
         return found
 
     @cached_property
-    def _by_content(self) -> dict[tuple[str, Identity | None], list[Writing]]:
-        found: dict[tuple[str, Identity | None], list[Writing]] = {}
+    def _by_content(self) -> dict[tuple[str, ContentIdentity | None], list[Writing]]:
+        found: dict[tuple[str, ContentIdentity | None], list[Writing]] = {}
         for writings in self._writings.values():
             for writing in writings:
                 if writing.output.identity is not None:
@@ -97,41 +97,41 @@ class History:
         """The versions of a dataset, oldest first."""
         return self._writings.get(dataset, ())
 
-    def writing(self, version: Version) -> Writing:
+    def writing(self, version: WrittenVersion) -> Writing:
         """Who wrote a version."""
         return self._writings[version.dataset][version.number - 1]
 
-    def before(self, dataset: str, time: str | None) -> Version | None:
+    def before(self, dataset: str, time: str | None) -> WrittenVersion | None:
         """The version of a dataset at a time (ISO 8601); without one, the last."""
         versions = self.versions(dataset)
         count = len(versions) if time is None else bisect_right(versions, time, key=lambda writing: writing.time)
         return versions[count - 1].version if count else None
 
-    def readings(self, run: Run) -> Iterator[Reading]:
+    def readings(self, run: Run) -> Iterator[RunInputVersion]:
         """What a run read, dataset by dataset."""
         for read in run.inputs:
             same = self._same_content(read.dataset, read.identity, run)
             if same is not None:
-                yield Reading(read.dataset, same, exact=True)
+                yield RunInputVersion(read.dataset, same, exact=True)
             else:
-                yield Reading(read.dataset, self._earlier(read.dataset, run), exact=False)
+                yield RunInputVersion(read.dataset, self._earlier(read.dataset, run), exact=False)
 
-    def _same_content(self, dataset: str, identity: Identity | None, reader: Run) -> Version | None:
+    def _same_content(self, dataset: str, identity: ContentIdentity | None, reader: Run) -> WrittenVersion | None:
         found = [w for w in self._by_content.get((dataset, identity), ()) if w.run is not reader]
         earlier = [w for w in found if not reader.started or w.time <= reader.started]
         return (earlier or found)[-1].version if found else None
 
-    def _earlier(self, dataset: str, run: Run) -> Version | None:
+    def _earlier(self, dataset: str, run: Run) -> WrittenVersion | None:
         """What was there when a run started; never what it wrote itself."""
         found = self.before(dataset, run.started)
         while found is not None and self.writing(found).run is run:
-            found = Version(dataset, found.number - 1) if found.number > 1 else None
+            found = WrittenVersion(dataset, found.number - 1) if found.number > 1 else None
         return found
 
-    def parts(self, version: Version) -> Iterator[Writing]:
+    def parts(self, version: WrittenVersion) -> Iterator[Writing]:
         """The writes whose content a version holds, newest first."""
         for number in range(version.number, 0, -1):
-            writing = self.writing(Version(version.dataset, number))
+            writing = self.writing(WrittenVersion(version.dataset, number))
             yield writing
             if writing.replaces:
                 return
@@ -139,8 +139,8 @@ class History:
     # Down and up the graph of runs and versions.
 
     @cached_property
-    def _readers(self) -> dict[Version, list[Run]]:
-        found: dict[Version, list[Run]] = {}
+    def _readers(self) -> dict[WrittenVersion, list[Run]]:
+        found: dict[WrittenVersion, list[Run]] = {}
         for run in self.runs:
             for reading in self.readings(run):
                 if reading.version is not None:
@@ -148,24 +148,26 @@ class History:
         return found
 
     @cached_property
-    def _written(self) -> dict[int, list[Version]]:
-        found: dict[int, list[Version]] = {}
+    def _written(self) -> dict[int, list[WrittenVersion]]:
+        found: dict[int, list[WrittenVersion]] = {}
         for writings in self._writings.values():
             for writing in writings:
                 found.setdefault(id(writing.run), []).append(writing.version)
         return found
 
-    def made_by(self, runs: Iterable[Run]) -> frozenset[Version]:
+    def made_by(self, runs: Iterable[Run]) -> frozenset[WrittenVersion]:
         """The versions that hold something that these runs wrote, later versions that were added to included."""
-        found: dict[Version, int] = {}
+        found: dict[WrittenVersion, int] = {}
         for run in runs:
             for version in self._written.get(id(run), ()):
                 self._add_lasting(version, found, 0)
         return frozenset(found)
 
-    def _add_lasting(self, version: Version, steps: dict[Version, int], hops: int) -> list[Version]:
+    def _add_lasting(
+        self, version: WrittenVersion, steps: dict[WrittenVersion, int], hops: int
+    ) -> list[WrittenVersion]:
         """Add a version and those after it that still hold it; what is there already has been followed."""
-        added: list[Version] = []
+        added: list[WrittenVersion] = []
         for writing in self.versions(version.dataset)[version.number - 1 :]:
             if writing.version in steps or (writing.replaces and writing.version != version):
                 break
@@ -173,9 +175,9 @@ class History:
             added.append(writing.version)
         return added
 
-    def _add_parts(self, version: Version, steps: dict[Version, int], hops: int) -> list[Version]:
+    def _add_parts(self, version: WrittenVersion, steps: dict[WrittenVersion, int], hops: int) -> list[WrittenVersion]:
         """Add a version and those before it that it still holds."""
-        added: list[Version] = []
+        added: list[WrittenVersion] = []
         for writing in self.parts(version):
             if writing.version in steps:
                 break
@@ -183,7 +185,7 @@ class History:
             added.append(writing.version)
         return added
 
-    def derived(self, versions: Iterable[Version]) -> dict[Version, int]:
+    def derived(self, versions: Iterable[WrittenVersion]) -> dict[WrittenVersion, int]:
         """Versions with something of these in them or made of them, each with the number of runs between."""
         steps = dict.fromkeys(versions, 0)
         frontier, hops = list(steps), 0
@@ -194,9 +196,9 @@ class History:
             frontier = [added for version in written for added in self._add_lasting(version, steps, hops)]
         return steps
 
-    def ancestors(self, version: Version) -> dict[Version, int]:
+    def ancestors(self, version: WrittenVersion) -> dict[WrittenVersion, int]:
         """The versions that a version holds or was made of, itself with 0 runs between."""
-        steps: dict[Version, int] = {}
+        steps: dict[WrittenVersion, int] = {}
         frontier, hops = self._add_parts(version, steps, 0), 0
         while frontier:
             hops += 1
@@ -204,7 +206,7 @@ class History:
             frontier = [part for one in read if one is not None for part in self._add_parts(one, steps, hops)]
         return steps
 
-    def present(self, versions: Iterable[Version]) -> set[str]:
+    def present(self, versions: Iterable[WrittenVersion]) -> set[str]:
         """The datasets whose last version is among these."""
         return {v.dataset for v in versions if v.number == len(self.versions(v.dataset))}
 
@@ -230,10 +232,10 @@ def _distinct(runs: Iterable[Run]) -> tuple[Run, ...]:
     best: dict[tuple[str, str], Run] = {}
     for run in runs:
         key = (run.id, run.job)
-        if key not in best or _said(run) > _said(best[key]):
+        if key not in best or _completeness(run) > _completeness(best[key]):
             best[key] = run
     return tuple(sorted(best.values(), key=lambda run: (run.started or run.ended or "", run.id, run.job)))
 
 
-def _said(run: Run) -> tuple[int, int, int, str]:
+def _completeness(run: Run) -> tuple[int, int, int, str]:
     return (len(run.outputs) + len(run.inputs), len(run.software), len(run.plan), run.source)

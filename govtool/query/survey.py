@@ -4,7 +4,7 @@ Rows that both versions have cancel out wherever they lie. Of the rows that are 
 concerned, and so is what hangs on it: where the order of a file's statements changed, what these make and read; where
 a dataset may not stand (a script's temporary table, a dropped one), what it is made of; what an unresolved ``*`` fills
 from it. ``concerned`` says more datasets rather than fewer; what is then compared are the facts about them, which need
-only the rows that ``Survey.speaking`` names.
+only the rows that ``FragmentSurvey.speaking`` names.
 
 Everything is arrays: a row is a signature of 128 bits and a few numbers, of its edges only the datasets that it reads.
 """
@@ -52,7 +52,7 @@ class _Rows:
     read_star: Any
 
 
-class Survey:
+class FragmentSurvey:
     """Takes in fragments one after the other, then tells what differs."""
 
     def __init__(self) -> None:
@@ -114,7 +114,7 @@ class Survey:
         matched = [np.setdiff1d(side, some) for side, some in zip((old, new), alone, strict=True)]
         moved, mixed = _moved(r, matched, self._strings.texts)
         rows = np.concatenate([*alone, *(side[np.isin(r.group[side], mixed)] for side in matched)])
-        return self._spoken(rows), set(moved.tolist()) - set(mixed.tolist())
+        return self._datasets_of(rows), set(moved.tolist()) - set(mixed.tolist())
 
     def concerned(self, seeds: Collection[int], moved: Collection[int]) -> set[str]:
         """The names of all datasets whose facts may differ, once the fragments of both versions are taken in, too.
@@ -131,7 +131,7 @@ class Survey:
         if moved:
             # The order of those that moved and those that did not, which lie in other fragments, may have changed.
             groups = np.intersect1d(np.array(sorted(moved)), r.group[r.side == BOTH])
-            found[list(self._spoken(np.flatnonzero(np.isin(r.group, groups))))] = True
+            found[list(self._datasets_of(np.flatnonzero(np.isin(r.group, groups))))] = True
         unstable = self._unstable()
         while True:
             before = int(found.sum())
@@ -182,7 +182,7 @@ class Survey:
             found[keys[resets & (counts > 1)] & 0xFFFFFFFF] = True
         return found
 
-    def _spoken(self, rows: Any) -> set[int]:
+    def _datasets_of(self, rows: Any) -> set[int]:
         """What rows make and read."""
         import numpy as np
 
@@ -238,7 +238,7 @@ class Survey:
         tag = numbers_of(fields["kind"]).astype(np.int64)
         for bit, name in ((8, "star"), (9, "masking")):
             tag |= fields[name].to_numpy(zero_copy_only=False).astype(np.int64) << bit
-        told = np.stack(
+        signatures = np.stack(
             [
                 (ends["source_dataset"] << 32) | ends["source_path"],
                 (ends["target_path"] << 32) | ends["functions"],
@@ -252,7 +252,7 @@ class Survey:
         return _hashed(
             heads.astype(np.int32),
             (np.stack([path, kind], axis=1), first - first[0]),
-            (told, then - then[0]),
+            (signatures, then - then[0]),
         )
 
     def _text(self, array: Any) -> Any:

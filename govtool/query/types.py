@@ -11,7 +11,7 @@ import re
 from govtool.graph.index import Index
 from govtool.graph.walk import STATEMENT
 from govtool.model.kinds import EdgeKind
-from govtool.query.change import State
+from govtool.query.change import ReachState
 
 _FAMILIES = {
     "number": "int integer tinyint smallint mediumint bigint int2 int4 int8 int64 hugeint byteint decimal numeric "
@@ -85,10 +85,10 @@ def retype_action(index: Index, new_type: str, edge: int) -> int:
     new = family(new_type)
     dialect = index.field(derivation, "dialect") or ""
     if kind is EdgeKind.AGGREGATION and functions in _SUMS and dialect in _STRICT and new in _NOT_SUMMED:
-        return STATEMENT | (1 + State.BREAKS)
+        return STATEMENT | (1 + ReachState.BREAKS)
     if kind is EdgeKind.IDENTITY and not functions and not index.is_rows(target):
         if index.mode(derivation) in ("replace", "rename") and not index.is_declared(target):
-            return 1 + State.RETYPED
+            return 1 + ReachState.RETYPED
         if new and index.is_declared(target) and (dialect, new, family(index.type(target))) in _NO_ASSIGNMENT:
-            return STATEMENT | (1 + State.BREAKS)
-    return 1 + State.CHANGES
+            return STATEMENT | (1 + ReachState.BREAKS)
+    return 1 + ReachState.CHANGES

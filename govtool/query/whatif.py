@@ -166,8 +166,10 @@ def _deleted(index: Index, subjects: list[Subject]) -> list[Affected]:
             dataset = index.node_dataset[node]
             if index.is_elided(dataset) or index.is_unknown(node):
                 continue
-            said = {index.edge_derivation[e] for e in (*index.in_edges(node), *index.in_edges(index.rows(dataset)))}
-            proofs = sorted({evidence(index, d) for d in said}, key=lambda e: (e.file, e.line))
+            derivations = {
+                index.edge_derivation[e] for e in (*index.in_edges(node), *index.in_edges(index.rows(dataset)))
+            }
+            proofs = sorted({evidence(index, d) for d in derivations}, key=lambda e: (e.file, e.line))
             found.append(
                 Affected(
                     column=index.name(node),

@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from govtool.render.coverage import Counts, sentence
+from govtool.render.coverage import StatementCounts, sentence
 from govtool.render.text import short, when
 
 if TYPE_CHECKING:
     from govtool.app.coverage import Coverage
-    from govtool.query.evidence import Evidence, Step
+    from govtool.query.evidence import Evidence, WayStep
     from govtool.store import Commit
 
 
 @dataclass(frozen=True, slots=True)
-class Version:
+class GraphVersion:
     """Which version of which store an answer is about, and how much of its evidence was understood."""
 
     store: str
@@ -37,7 +37,7 @@ class Version:
 
     def closing(self, *parts: str) -> str:
         """The parts and the coverage as one sentence."""
-        counts: Counts = self.coverage
+        counts: StatementCounts = self.coverage
         return " · ".join([part for part in parts if part] + [sentence(counts)])
 
 
@@ -56,7 +56,7 @@ def evidence_object(evidence: Evidence) -> dict[str, object]:
     }
 
 
-def step_object(step: Step) -> dict[str, object]:
+def step_object(step: WayStep) -> dict[str, object]:
     """The JSON value of one edge of a way."""
     return {
         "source": step.source,
@@ -88,8 +88,8 @@ def already(unchanged: Iterable[str], type_: str) -> str:
     names = list(unchanged)
     if not names:
         return ""
-    told = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-    return f"no change: {told} {'is' if len(names) == 1 else 'are'} {type_} already"
+    listed = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+    return f"no change: {listed} {'is' if len(names) == 1 else 'are'} {type_} already"
 
 
 def tally(counts: Mapping[str, int]) -> str:

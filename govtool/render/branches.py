@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from govtool.render.commits import commit_object
 from govtool.render.envelope import compact, envelope, json_lines
-from govtool.render.table import Column, Table, markdown, plain, to_csv
+from govtool.render.table import Table, TableColumn, markdown, plain, to_csv
 from govtool.render.text import count, when
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 FORMATS = ("table", "plain", "json", "jsonl", "csv", "markdown")
 
 
-class Named(Protocol):
+class NamedRef(Protocol):
     """A branch or a tag."""
 
     @property
@@ -28,7 +28,7 @@ class Named(Protocol):
         """Where it stands."""
 
 
-def render(form: str, what: str, names: Sequence[Named], store: str) -> Table | Iterable[str]:
+def render(form: str, what: str, names: Sequence[NamedRef], store: str) -> Table | Iterable[str]:
     """Names and their commits in one of ``FORMATS``; ``what`` is ``branch`` or ``tag``."""
     objects = [{"name": each.name, "commit": commit_object(each.at)} for each in names]
     plural = "branches" if what == "branch" else f"{what}s"
@@ -41,11 +41,11 @@ def render(form: str, what: str, names: Sequence[Named], store: str) -> Table | 
         return to_csv(("name", "branch", "seq", "id", "time", "message"), rows)
     table = Table(
         columns=(
-            Column("name", style="bold"),
-            Column("seq", justify="right"),
-            Column("id", style="yellow"),
-            Column("time"),
-            Column("message"),
+            TableColumn("name", style="bold"),
+            TableColumn("seq", justify="right"),
+            TableColumn("id", style="yellow"),
+            TableColumn("time"),
+            TableColumn("message"),
         ),
         rows=[(n.name, _seq(n, what), n.at.short, when(n.at.time), n.at.message) for n in names],
         summary=count(len(names), what, plural),
@@ -53,5 +53,5 @@ def render(form: str, what: str, names: Sequence[Named], store: str) -> Table | 
     return table if form == "table" else (plain if form == "plain" else markdown)(table)
 
 
-def _seq(named: Named, what: str) -> str:
+def _seq(named: NamedRef, what: str) -> str:
     return str(named.at.seq) if what == "branch" else f"{named.at.seq} on {named.at.branch}"

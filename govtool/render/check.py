@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from govtool.render.answer import Version, step_object
+from govtool.render.answer import GraphVersion, step_object
 from govtool.render.envelope import compact, envelope, json_lines
-from govtool.render.findings import level, reason, summary, told_levels, way
+from govtool.render.findings import level, levelled, reason, summary, way
 from govtool.render.text import Prose, printable
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ _SHOWN = ("error", "warning", "note", "unknown")
 
 
 def render(
-    form: str, result: CheckResult, version: Version, *, strict: bool, where: Checkout, limit: int | None
+    form: str, result: CheckResult, version: GraphVersion, *, strict: bool, where: Checkout, limit: int | None
 ) -> Prose | Iterable[str]:
     """One of ``FORMATS``.
 
@@ -55,20 +55,20 @@ def render(
         return (compact(finding_object(f)) for f in result.findings)
     if form == "json":
         return json_lines(_body(result, version, strict=strict))
-    told = lines(result, version, strict=strict, limit=limit)
-    return Prose(told) if form == "table" else told
+    rendered = lines(result, version, strict=strict, limit=limit)
+    return Prose(rendered) if form == "table" else rendered
 
 
-def lines(result: CheckResult, version: Version, *, strict: bool, limit: int | None) -> Iterator[str]:
+def lines(result: CheckResult, version: GraphVersion, *, strict: bool, limit: int | None) -> Iterator[str]:
     """A block of lines a finding, then remarks, then the sentence."""
-    shown = [(kind, f) for kind, f in told_levels(result, strict=strict) if kind in _SHOWN]
+    shown = [(kind, f) for kind, f in levelled(result, strict=strict) if kind in _SHOWN]
     for kind, finding in shown[:limit]:
         yield printable(f"{finding.rule} {kind}  {finding.title}  {finding.place}")
         place = f"  [{finding.evidence.place}]" if finding.evidence else ""
         yield printable(f"  {way(finding)}{place}")
-        told = reason(finding)
-        if told:
-            yield printable(f"  {told}")
+        reason_text = reason(finding)
+        if reason_text:
+            yield printable(f"  {reason_text}")
         yield ""
     for remark in result.remarks:
         yield printable(f"{remark.severity}[{remark.code}] {remark.message}  {remark.place}")
@@ -78,12 +78,12 @@ def lines(result: CheckResult, version: Version, *, strict: bool, limit: int | N
     yield version.closing(summary(result, strict=strict) + left)
 
 
-def markdown(result: CheckResult, version: Version, *, strict: bool, limit: int | None) -> Iterator[str]:
+def markdown(result: CheckResult, version: GraphVersion, *, strict: bool, limit: int | None) -> Iterator[str]:
     """For a sticky comment on a pull request."""
     yield MARKER
     yield f"### govtool check: {_cell(summary(result, strict=strict))}"
     yield ""
-    shown = [(kind, f) for kind, f in told_levels(result, strict=strict) if kind in _SHOWN]
+    shown = [(kind, f) for kind, f in levelled(result, strict=strict) if kind in _SHOWN]
     if shown:
         yield "| | rule | column | way | why |"
         yield "| --- | --- | --- | --- | --- |"
@@ -107,7 +107,7 @@ def _cell(text: str) -> str:
     return escaped
 
 
-def _body(result: CheckResult, version: Version, *, strict: bool) -> dict[str, object]:
+def _body(result: CheckResult, version: GraphVersion, *, strict: bool) -> dict[str, object]:
     return envelope(
         "check/1",
         {

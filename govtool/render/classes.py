@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from govtool.render.answer import Version, step_object
+from govtool.render.answer import GraphVersion, step_object
 from govtool.render.envelope import compact, envelope, json_lines
-from govtool.render.table import Column, Table, markdown, plain, to_csv
+from govtool.render.table import Table, TableColumn, markdown, plain, to_csv
 from govtool.render.text import count
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def _shown(form: str, table: Table) -> Table | Iterable[str]:
     return table if form == "table" else (plain if form == "plain" else markdown)(table)
 
 
-def classes(form: str, found: Sequence[Classed], version: Version, left: int) -> Table | Iterable[str]:
+def classes(form: str, found: Sequence[Classed], version: GraphVersion, left: int) -> Table | Iterable[str]:
     """The classes of columns and why."""
     if form in ("json", "jsonl"):
         values: list[dict[str, object]] = [
@@ -59,12 +59,12 @@ def classes(form: str, found: Sequence[Classed], version: Version, left: int) ->
         form,
         Table(
             columns=(
-                Column("column", style="bold"),
-                Column("class"),
-                Column("how"),
-                Column("declassified"),
-                Column("source"),
-                Column("way", style="dim"),
+                TableColumn("column", style="bold"),
+                TableColumn("class"),
+                TableColumn("how"),
+                TableColumn("declassified"),
+                TableColumn("source"),
+                TableColumn("way", style="dim"),
             ),
             rows=[(c.column, *_cells(c)) for c in found],
             heading=version.heading("classes"),
@@ -79,7 +79,7 @@ def _cells(found: Classed) -> tuple[str, str, str, str, str]:
     return ", ".join(found.classes), found.mode, ", ".join(found.passed), found.source, way
 
 
-def listing(form: str, found: Sequence[Listed], version: Version, left: int) -> Table | Iterable[str]:
+def listing(form: str, found: Sequence[Listed], version: GraphVersion, left: int) -> Table | Iterable[str]:
     """Selected datasets and columns."""
     if form in ("json", "jsonl"):
         values: list[dict[str, object]] = [item._asdict() for item in found]
@@ -94,7 +94,12 @@ def listing(form: str, found: Sequence[Listed], version: Version, left: int) -> 
     return _shown(
         form,
         Table(
-            columns=(Column("name", style="bold"), Column("kind"), Column("type"), Column("columns", justify="right")),
+            columns=(
+                TableColumn("name", style="bold"),
+                TableColumn("kind"),
+                TableColumn("type"),
+                TableColumn("columns", justify="right"),
+            ),
             rows=rows,
             summary=version.closing(f"{len(found) + left:,} selected", more),
         ),

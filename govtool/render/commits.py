@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from govtool.render.coverage import sentence
 from govtool.render.envelope import compact, envelope, json_lines
-from govtool.render.table import Column, Table, markdown, plain, to_csv
+from govtool.render.table import Table, TableColumn, markdown, plain, to_csv
 from govtool.render.text import count, percent, size, when
 
 if TYPE_CHECKING:
@@ -55,14 +55,14 @@ def _log_table(commits: Sequence[Commit], truncated: bool) -> Table:
     weighed = any(_by_runs(commit) for commit in commits)
     return Table(
         columns=(
-            Column("seq", justify="right"),
-            Column("id", style="yellow"),
-            Column("time"),
-            Column("author"),
-            Column("files", justify="right"),
-            Column("coverage", justify="right"),
-            *([Column("by runs", justify="right")] if weighed else []),
-            Column("message"),
+            TableColumn("seq", justify="right"),
+            TableColumn("id", style="yellow"),
+            TableColumn("time"),
+            TableColumn("author"),
+            TableColumn("files", justify="right"),
+            TableColumn("coverage", justify="right"),
+            *([TableColumn("by runs", justify="right")] if weighed else []),
+            TableColumn("message"),
         ),
         rows=[
             (str(c.seq), c.short, when(c.time), c.author, *_figures(c), *([_by_runs(c)] if weighed else []), c.message)
@@ -112,7 +112,7 @@ def render_commit(form: str, commit: Commit, fragments: Sequence[FragmentRef], s
     rows = _facts(commit, fragments)
     if form == "csv":
         return to_csv(("name", "value"), rows)
-    table = Table(columns=(Column("name", style="dim"), Column("value")), rows=rows, summary=_live(fragments))
+    table = Table(columns=(TableColumn("name", style="dim"), TableColumn("value")), rows=rows, summary=_live(fragments))
     return table if form == "table" else (plain if form == "plain" else markdown)(table)
 
 
@@ -145,8 +145,8 @@ def _live(fragments: Sequence[FragmentRef]) -> str:
 
 def _log_counts(counts: Mapping[str, Any]) -> str:
     """``1,000 records (3 failed, 2 rejected), 50 distinct``."""
-    said = ("failed", "unfinished", "rejected", "rolled_back")
-    left = ", ".join(f"{counts[name]:,} {name.replace('_', ' ')}" for name in said if counts.get(name))
+    kinds = ("failed", "unfinished", "rejected", "rolled_back")
+    left = ", ".join(f"{counts[name]:,} {name.replace('_', ' ')}" for name in kinds if counts.get(name))
     return f"{count(counts['records'], 'record')}{f' ({left})' if left else ''}, {counts['distinct']:,} distinct"
 
 

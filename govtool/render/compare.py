@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from govtool.render.envelope import compact, envelope, json_lines
-from govtool.render.table import Column, Table, markdown, plain, to_csv
+from govtool.render.table import Table, TableColumn, markdown, plain, to_csv
 from govtool.render.text import count, percent
 
 if TYPE_CHECKING:
-    from govtool.query.compare import Compared
+    from govtool.query.compare import EvidenceComparison
 
 FORMATS = ("table", "plain", "json", "jsonl", "csv", "markdown")
 _SIGNS = {"static": "text only", "runtime": "run only"}
@@ -18,7 +18,7 @@ _STYLES = {"static": "yellow", "runtime": "cyan"}
 
 
 def render_compared(
-    form: str, result: Compared, header: Mapping[str, object], most: int | None
+    form: str, result: EvidenceComparison, header: Mapping[str, object], most: int | None
 ) -> Table | Iterable[str]:
     """The comparison in one of ``FORMATS``; ``most`` bounds the rows."""
     rows = _rows(result)
@@ -53,12 +53,12 @@ def render_compared(
         return to_csv(titles, shown)
     table = Table(
         columns=(
-            Column("known by"),
-            Column("target", style="bold"),
-            Column("source"),
-            Column("kind"),
-            Column("reason"),
-            Column("said in", style="dim"),
+            TableColumn("known by"),
+            TableColumn("target", style="bold"),
+            TableColumn("source"),
+            TableColumn("kind"),
+            TableColumn("reason"),
+            TableColumn("said in", style="dim"),
         ),
         rows=[(_SIGNS[side], *rest) for side, *rest in shown],
         summary=_sentence(result) + (f" · {left_off:,} not shown (--all)" if left_off else ""),
@@ -67,7 +67,7 @@ def render_compared(
     return table if form == "table" else (plain if form == "plain" else markdown)(table)
 
 
-def _rows(result: Compared) -> list[tuple[str, ...]]:
+def _rows(result: EvidenceComparison) -> list[tuple[str, ...]]:
     found: list[tuple[str, ...]] = [
         (one.side, one.dataset, count(one.edges, "edge"), "", one.reason, one.place) for one in result.unmatched
     ]
@@ -75,18 +75,18 @@ def _rows(result: Compared) -> list[tuple[str, ...]]:
     return found
 
 
-def _sentence(result: Compared) -> str:
+def _sentence(result: EvidenceComparison) -> str:
     sides = {side: sum(one.side == side for one in result.only) for side in _SIGNS}
     alone = {side: sum(one.side == side for one in result.unmatched) for side in _SIGNS}
     total = result.both + sum(sides.values())
-    said = [
+    parts = [
         f"{count(result.both, 'edge')} into {count(result.datasets, 'dataset')} known by both "
         f"({percent(result.both, total)})",
         f"{sides['static']:,} by text only",
         f"{sides['runtime']:,} by runs only",
     ]
     if alone["static"]:
-        said.append(f"{count(alone['static'], 'dataset')} never ran")
+        parts.append(f"{count(alone['static'], 'dataset')} never ran")
     if alone["runtime"]:
-        said.append(f"{count(alone['runtime'], 'dataset')} without text")
-    return " · ".join(said)
+        parts.append(f"{count(alone['runtime'], 'dataset')} without text")
+    return " · ".join(parts)

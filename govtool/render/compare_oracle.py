@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from govtool.query.agreement import AGREE, ONLY_GRAPH, ONLY_ORACLE, Compared
-from govtool.render.answer import Version
+from govtool.query.agreement import AGREE, ONLY_GRAPH, ONLY_ORACLE, ComparedEdge
+from govtool.render.answer import GraphVersion
 from govtool.render.envelope import compact, envelope, json_lines
-from govtool.render.table import Column, Table, markdown, plain, to_csv
+from govtool.render.table import Table, TableColumn, markdown, plain, to_csv
 from govtool.render.text import count
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ _STYLES = {AGREE: "green", ONLY_GRAPH: "yellow", ONLY_ORACLE: "red"}
 
 
 def render(
-    form: str, result: OracleComparison, version: Version, most: int | None, *, differences: bool
+    form: str, result: OracleComparison, version: GraphVersion, most: int | None, *, differences: bool
 ) -> Table | Iterable[str]:
     """One of ``FORMATS``; ``most`` bounds the rows, ``differences`` leaves out what agrees."""
     wanted = [edge for edge in result.agreement.edges if not differences or edge.outcome != AGREE]
@@ -47,7 +47,12 @@ def render(
             ((e.outcome, e.source, e.target, e.reason, e.evidence) for e in shown),
         )
     made = Table(
-        columns=(Column("outcome"), Column("source", style="bold"), Column("target", style="bold"), Column("why")),
+        columns=(
+            TableColumn("outcome"),
+            TableColumn("source", style="bold"),
+            TableColumn("target", style="bold"),
+            TableColumn("why"),
+        ),
         rows=[(e.outcome, e.source, e.target, e.reason or e.evidence) for e in shown],
         heading=version.heading(result.export.format, f"{result.export.rows:,} rows"),
         summary=version.closing(_sentence(result), count(left_off, "more edge") + " (--all)" if left_off else ""),
@@ -63,7 +68,7 @@ def reasons(result: OracleComparison) -> Table:
         if edge.outcome != AGREE
     )
     return Table(
-        columns=(Column("edges", justify="right"), Column("outcome"), Column("why")),
+        columns=(TableColumn("edges", justify="right"), TableColumn("outcome"), TableColumn("why")),
         rows=[(f"{number:,}", outcome, reason) for (outcome, reason), number in found.most_common()],
     )
 
@@ -96,7 +101,7 @@ def _sentence(result: OracleComparison) -> str:
     return ", ".join(parts)
 
 
-def _object(edge: Compared) -> dict[str, object]:
+def _object(edge: ComparedEdge) -> dict[str, object]:
     return {
         "outcome": edge.outcome.replace(" in ", "_").replace(" ", "_"),
         "source": edge.source,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 from govtool.app.diagnostics import diagnostic_object
 from govtool.render.envelope import compact, envelope, json_lines
 from govtool.render.errors import place_of
-from govtool.render.table import Column, Table, markdown, plain, to_csv
+from govtool.render.table import Table, TableColumn, markdown, plain, to_csv
 from govtool.render.text import count, percent
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ COSTLIEST = 10
 FORMATS = ("table", "plain", "json", "jsonl", "csv", "markdown")
 
 
-class Counts(Protocol):
+class StatementCounts(Protocol):
     """Counts of statements, such as ``govtool.app.coverage.Coverage``."""
 
     @property
@@ -62,7 +62,7 @@ class Counts(Protocol):
         """Files that could not be read at all."""
 
 
-def sentence(coverage: Counts) -> str:
+def sentence(coverage: StatementCounts) -> str:
     """``coverage 96.4% (412/427 statements)``; of a log also by how often they were run.
 
     A file that could not be read counts as one statement that was not understood, as there is at least one in it:
@@ -79,7 +79,7 @@ def sentence(coverage: Counts) -> str:
     return text
 
 
-def shortfall(coverage: Counts, *, strict: bool, min_coverage: float | None, errors: int = 0) -> str | None:
+def shortfall(coverage: StatementCounts, *, strict: bool, min_coverage: float | None, errors: int = 0) -> str | None:
     """Why the evidence does not suffice, or None if it does; ``errors`` counts what could not be read or parsed."""
     if errors and not coverage.relevant:
         return "nothing could be read"
@@ -131,10 +131,10 @@ def table(report: CoverageReport) -> Table:
     numbers = ("files", "understood", "partial", "opaque", "ignored")
     return Table(
         columns=(
-            Column("source", style="bold"),
-            Column("dialect"),
-            *(Column(name, justify="right") for name in numbers),
-            Column("coverage", justify="right"),
+            TableColumn("source", style="bold"),
+            TableColumn("dialect"),
+            *(TableColumn(name, justify="right") for name in numbers),
+            TableColumn("coverage", justify="right"),
         ),
         rows=[
             (
@@ -153,7 +153,7 @@ def table(report: CoverageReport) -> Table:
     )
 
 
-def breakdown(coverage: Counts) -> Table:
+def breakdown(coverage: StatementCounts) -> Table:
     """What was understood fully, partly and not at all: by statements, and by how often they were run."""
     rows = [
         ("fully", coverage.understood, coverage.runs_understood),
@@ -162,11 +162,11 @@ def breakdown(coverage: Counts) -> Table:
     ]
     return Table(
         columns=(
-            Column("understood"),
-            Column("statements", justify="right"),
-            Column("share", justify="right"),
-            Column("runs", justify="right"),
-            Column("share", justify="right"),
+            TableColumn("understood"),
+            TableColumn("statements", justify="right"),
+            TableColumn("share", justify="right"),
+            TableColumn("runs", justify="right"),
+            TableColumn("share", justify="right"),
         ),
         rows=[
             (name, f"{some:,}", percent(some, coverage.relevant), f"{runs:,}", percent(runs, coverage.runs))
@@ -182,11 +182,11 @@ def costs(reasons: Sequence[Reason]) -> Table:
     tail = f" · {left:,} more reasons" if left else ""
     return Table(
         columns=(
-            Column("runs", justify="right"),
-            Column("statements", justify="right"),
-            Column("code"),
-            Column("reason"),
-            Column("such as", style="dim"),
+            TableColumn("runs", justify="right"),
+            TableColumn("statements", justify="right"),
+            TableColumn("code"),
+            TableColumn("reason"),
+            TableColumn("such as", style="dim"),
         ),
         rows=[
             (f"{r.runs:,}", f"{r.statements:,}", r.code, r.message, f"{r.file or r.source}:{r.line or 1}")
@@ -203,7 +203,12 @@ def reasons(report: CoverageReport, limit: int | None) -> Table:
     left = len(report.diagnostics) - len(shown)
     tail = f" · {left:,} more (--all)" if left else ""
     return Table(
-        columns=(Column("severity"), Column("code"), Column("place", style="dim"), Column("message")),
+        columns=(
+            TableColumn("severity"),
+            TableColumn("code"),
+            TableColumn("place", style="dim"),
+            TableColumn("message"),
+        ),
         rows=[(d.severity, d.code, f"{source}: {place_of(d)}", d.message) for source, d in shown],
         summary=", ".join(f"{number:,} {code}" for code, number in codes.most_common()) + tail,
     )

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from govtool.query.diff import Change, Difference
+from govtool.query.diff import Difference, GraphChange
 from govtool.render.answer import evidence_object, places
 from govtool.render.envelope import compact, envelope, json_lines
-from govtool.render.table import Column, Table, markdown, plain, to_csv
+from govtool.render.table import Table, TableColumn, markdown, plain, to_csv
 from govtool.render.text import short, when
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def render(
     return made if form == "table" else (plain if form == "plain" else markdown)(made)
 
 
-def change_object(change: Change) -> dict[str, object]:
+def change_object(change: GraphChange) -> dict[str, object]:
     """The JSON value of one change."""
     return {
         "change": change.change,
@@ -63,16 +63,16 @@ def change_object(change: Change) -> dict[str, object]:
     }
 
 
-def _table(result: Difference, shown: Iterable[Change], left_off: int, old: Commit, new: Commit) -> Table:
+def _table(result: Difference, shown: Iterable[GraphChange], left_off: int, old: Commit, new: Commit) -> Table:
     rows = [(_SIGNS[c.change], c.what, _name(c), _detail(c), places(c.evidence)) for c in shown]
     more = f" · {left_off:,} not shown (--all)" if left_off else ""
     return Table(
         columns=(
-            Column(""),
-            Column("what"),
-            Column("name", style="bold"),
-            Column("how"),
-            Column("statement", style="dim"),
+            TableColumn(""),
+            TableColumn("what"),
+            TableColumn("name", style="bold"),
+            TableColumn("how"),
+            TableColumn("statement", style="dim"),
         ),
         rows=rows,
         heading=f"{_version(old)} → {_version(new)}",
@@ -81,11 +81,11 @@ def _table(result: Difference, shown: Iterable[Change], left_off: int, old: Comm
     )
 
 
-def _name(change: Change) -> str:
+def _name(change: GraphChange) -> str:
     return change.name if change.source is None else f"{change.source} → {change.name}"
 
 
-def _detail(change: Change) -> str:
+def _detail(change: GraphChange) -> str:
     how = f"{change.kind}: " if change.kind else ""
     if change.change == "changed":
         return f"{how}{change.before or 'unknown'} → {change.after or 'unknown'}"
@@ -113,5 +113,5 @@ def _version(commit: Commit) -> str:
     return f"{commit.branch} {commit.seq} {short(commit.id)} ({when(commit.time)})"
 
 
-def _all_places(change: Change) -> str:
+def _all_places(change: GraphChange) -> str:
     return " ".join(dict.fromkeys(item.place for item in change.evidence))

@@ -7,7 +7,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from govtool.render.envelope import compact, envelope, json_lines
-from govtool.render.table import Column, Table, markdown, plain
+from govtool.render.table import Table, TableColumn, markdown, plain
 from govtool.render.text import count, printable
 
 if TYPE_CHECKING:
@@ -35,7 +35,12 @@ def render_diagnosis(form: str, found: Diagnosis) -> Table | Iterable[str]:
         return json_lines(envelope("doctor/1", {"healthy": found.healthy, "checks": checks, "aliases": aliases}))
     wrong = sum(c.state == "wrong" for c in found.checks)
     table = Table(
-        columns=(Column("state"), Column("what", style="bold"), Column("found"), Column("what to do", style="dim")),
+        columns=(
+            TableColumn("state"),
+            TableColumn("what", style="bold"),
+            TableColumn("found"),
+            TableColumn("what to do", style="dim"),
+        ),
         rows=[(c.state, c.what, c.detail, c.hint) for c in found.checks],
         summary=f"{count(wrong, 'thing')} wrong" if wrong else "nothing wrong",
         row_styles=[_STYLES[c.state] for c in found.checks],

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from govtool.names import split_name
-from govtool.render.answer import Version, step_object, tally
+from govtool.render.answer import GraphVersion, step_object, tally
 from govtool.render.envelope import envelope, json_lines
-from govtool.render.table import Column, Table, markdown, plain, to_csv
+from govtool.render.table import Table, TableColumn, markdown, plain, to_csv
 from govtool.render.text import count
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ _SHOWN = 4
 
 
 def render(
-    form: str, plan: ErasurePlan, version: Version, values: Sequence[str | None] | None
+    form: str, plan: ErasurePlan, version: GraphVersion, values: Sequence[str | None] | None
 ) -> Table | Iterable[str]:
     """One of ``FORMATS``; ``values`` is what the columns hold for the subject, or None to keep that to oneself."""
     if form == "csv":
@@ -52,7 +52,7 @@ def render(
     return made if form == "table" else (plain if form == "plain" else markdown)(made)
 
 
-def _body(plan: ErasurePlan, version: Version, values: Sequence[str | None] | None) -> dict[str, object]:
+def _body(plan: ErasurePlan, version: GraphVersion, values: Sequence[str | None] | None) -> dict[str, object]:
     return {
         **version.header(),
         "subjects": list(plan.subjects),
@@ -87,9 +87,9 @@ def _task(task: Task) -> dict[str, object]:
     }
 
 
-def _table(plan: ErasurePlan, version: Version, values: Sequence[str | None] | None) -> Table:
-    told = {_NOUNS[action]: plan.count(action) for action in _NOUNS}
-    parts = [count(len(plan.tasks), "dataset"), tally(told)]
+def _table(plan: ErasurePlan, version: GraphVersion, values: Sequence[str | None] | None) -> Table:
+    counts = {_NOUNS[action]: plan.count(action) for action in _NOUNS}
+    parts = [count(len(plan.tasks), "dataset"), tally(counts)]
     closing = [version.closing(*parts)]
     lacking = sorted({rule for task in plan.tasks for rule in task.lacks})
     if lacking:
@@ -100,13 +100,13 @@ def _table(plan: ErasurePlan, version: Version, values: Sequence[str | None] | N
         about += f" = {', '.join(v or REDACTED for v in values)}"
     return Table(
         columns=(
-            Column("order", justify="right"),
-            Column("action"),
-            Column("dataset", style="bold"),
-            Column("key"),
-            Column("classes"),
-            Column("keeps"),
-            Column("why"),
+            TableColumn("order", justify="right"),
+            TableColumn("action"),
+            TableColumn("dataset", style="bold"),
+            TableColumn("key"),
+            TableColumn("classes"),
+            TableColumn("keeps"),
+            TableColumn("why"),
         ),
         rows=[
             (

@@ -6,34 +6,39 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from govtool.app.diagnostics import diagnostic_object
 from govtool.model.fact import Fact
-from govtool.query.evidence import Step
-from govtool.query.explain import Definition, Explanation
+from govtool.query.evidence import WayStep
+from govtool.query.explain import DatasetDefinition, Explanation
 from govtool.query.select import few
-from govtool.render.answer import Version, step_object
+from govtool.render.answer import GraphVersion, step_object
 from govtool.render.envelope import envelope, json_lines
 from govtool.render.errors import place_of
-from govtool.render.table import Column, Table, markdown, plain, to_csv
+from govtool.render.table import Table, TableColumn, markdown, plain, to_csv
 from govtool.render.text import count, printable
 
 FORMATS = ("table", "plain", "json", "csv", "markdown")
 
 _Row = tuple[str, str, str, str]
-_COLUMNS = (Column("about", style="dim"), Column("name", style="bold"), Column("how"), Column("evidence", style="dim"))
+_COLUMNS = (
+    TableColumn("about", style="dim"),
+    TableColumn("name", style="bold"),
+    TableColumn("how"),
+    TableColumn("evidence", style="dim"),
+)
 
 
-def render(form: str, result: Explanation, version: Version, facts: Sequence[Fact] = ()) -> Table | Iterable[str]:
+def render(form: str, result: Explanation, version: GraphVersion, facts: Sequence[Fact] = ()) -> Table | Iterable[str]:
     """One of ``FORMATS``; ``facts`` are those about the subject's dataset and its columns."""
-    said = _said(result, facts)
+    of_subject = _facts_of_subject(result, facts)
     if form == "json":
-        return json_lines(envelope("explain/1", _stated(result, version, said)))
+        return json_lines(envelope("explain/1", _stated(result, version, of_subject)))
     if form == "csv":
-        return to_csv(("about", "name", "how", "evidence"), _rows(result, said))
-    made = table(result, version, said)
+        return to_csv(("about", "name", "how", "evidence"), _rows(result, of_subject))
+    made = table(result, version, of_subject)
     return made if form == "table" else (plain if form == "plain" else markdown)(made)
 
 
 def render_many(
-    form: str, results: Sequence[Explanation], left_off: int, version: Version, facts: Mapping[str, Sequence[Fact]]
+    form: str, results: Sequence[Explanation], left_off: int, version: GraphVersion, facts: Mapping[str, Sequence[Fact]]
 ) -> Table | Iterable[str]:
     """One of ``FORMATS`` for several columns and datasets.
 
@@ -44,12 +49,12 @@ def render_many(
         version: Of the graph.
         facts: By dataset.
     """
-    said = [_said(result, facts.get(result.dataset, ())) for result in results]
+    of_subject = [_facts_of_subject(result, facts.get(result.dataset, ())) for result in results]
     names = few([result.subject for result in results])
     if form == "json":
         each = [
             {key: value for key, value in body.items() if key not in ("store", "commit", "coverage")}
-            for body in (_stated(one, version, own) for one, own in zip(results, said, strict=True))
+            for body in (_stated(one, version, own) for one, own in zip(results, of_subject, strict=True))
         ]
         body = {
             **version.header(),
@@ -62,10 +67,10 @@ def render_many(
         }
         return json_lines(envelope("explain/1", body))
     if form == "csv":
-        rows = ((one.subject, *row) for one, own in zip(results, said, strict=True) for row in _rows(one, own))
+        rows = ((one.subject, *row) for one, own in zip(results, of_subject, strict=True) for row in _rows(one, own))
         return to_csv(("subject", "about", "name", "how", "evidence"), rows)
     lines: list[_Row] = []
-    for one, own in zip(results, said, strict=True):
+    for one, own in zip(results, of_subject, strict=True):
         lines += [(one.subject_kind, one.subject, _about(one), ""), *_sections(one, own)]
     edges = sum(one.truncated for one in results)
     notes = [count(left_off, "more subject")] if left_off else []
@@ -80,14 +85,14 @@ def render_many(
     return made if form == "table" else (plain if form == "plain" else markdown)(made)
 
 
-def _said(result: Explanation, facts: Sequence[Fact]) -> list[Fact]:
+def _facts_of_subject(result: Explanation, facts: Sequence[Fact]) -> list[Fact]:
     """What is said of the subject, of all that is said of its dataset."""
     path = None if result.subject_kind == "dataset" else result.subject.removeprefix(f"{result.dataset}.")
     return [fact for fact in facts if path is None or fact.column == path]
 
 
-def _stated(result: Explanation, version: Version, said: Sequence[Fact]) -> dict[str, object]:
-    stated = [{"column": f.column, "name": f.name, "value": f.value, "how": f.how, "file": f.file} for f in said]
+def _stated(result: Explanation, version: GraphVersion, of_subject: Sequence[Fact]) -> dict[str, object]:
+    stated = [{"column": f.column, "name": f.name, "value": f.value, "how": f.how, "file": f.file} for f in of_subject]
     return {**_body(result, version), "facts": stated}
 
 
@@ -108,7 +113,7 @@ def _sections(result: Explanation, facts: Sequence[Fact]) -> list[_Row]:
     return rows
 
 
-def table(result: Explanation, version: Version, facts: Sequence[Fact] = ()) -> Table:
+def table(result: Explanation, version: GraphVersion, facts: Sequence[Fact] = ()) -> Table:
     """Sections one below the other: what is said, made of, rows by, reads, goes to, read by, not understood."""
     about = _about(result)
     left = f"{count(result.truncated, 'more edge')} (--all)" if result.truncated else ""
@@ -164,26 +169,26 @@ def _rows(result: Explanation, facts: Sequence[Fact] = ()) -> Iterator[_Row]:
         yield "remarks", diagnostic.code, diagnostic.message, place_of(diagnostic)
 
 
-def _ends(step: Step) -> str:
+def _ends(step: WayStep) -> str:
     return f"{step.source} → {step.target}"
 
 
-def _words(definition: Definition) -> str:
+def _words(definition: DatasetDefinition) -> str:
     return definition.statement.kind.replace("_", " ")
 
 
-def _state(definition: Definition) -> str:
+def _state(definition: DatasetDefinition) -> str:
     notes = [] if definition.status == "understood" else [definition.status]
     notes += [] if definition.names_column else ["does not name it"]
     notes += [] if definition.complete else ["may have more columns"]
     return ", ".join([definition.mode, *notes])
 
 
-def _place(definition: Definition) -> str:
+def _place(definition: DatasetDefinition) -> str:
     return f"{definition.statement.file}:{definition.statement.line}"
 
 
-def _how(step: Step) -> str:
+def _how(step: WayStep) -> str:
     label = step.label
     if step.kind.label not in ("identity", "transformation", "opaque") and label.endswith(")"):
         label = f"{step.kind.label.replace('_', ' ')}: {label}"
@@ -202,7 +207,7 @@ def _summary(result: Explanation) -> str:
     )
 
 
-def _body(result: Explanation, version: Version) -> dict[str, object]:
+def _body(result: Explanation, version: GraphVersion) -> dict[str, object]:
     return {
         **version.header(),
         "subject": result.subject,
@@ -224,7 +229,7 @@ def _body(result: Explanation, version: Version) -> dict[str, object]:
     }
 
 
-def _definition_object(definition: Definition) -> dict[str, object]:
+def _definition_object(definition: DatasetDefinition) -> dict[str, object]:
     statement = definition.statement
     return {
         "kind": statement.kind,

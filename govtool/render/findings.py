@@ -11,7 +11,7 @@ from govtool.render.text import count
 if TYPE_CHECKING:
     from govtool.policy.check import CheckResult
     from govtool.policy.finding import Finding
-    from govtool.query.evidence import Step
+    from govtool.query.evidence import WayStep
 
 
 def level(finding: Finding, *, strict: bool) -> str:
@@ -30,15 +30,15 @@ def way(finding: Finding) -> str:
     return " + ".join(_way(start, steps) for start, steps in finding.ways)
 
 
-def _way(start: str, steps: Iterable[Step]) -> str:
+def _way(start: str, steps: Iterable[WayStep]) -> str:
     text = start
     passing: list[str] = []
     for step in steps:
         passing.append(step.label)
         if step.elided:
             continue
-        told = [label for label in passing if label != "copy"] or ["copy"]
-        text += f" ──{' → '.join(dict.fromkeys(told))}──▶ {step.target}"
+        labels = [label for label in passing if label != "copy"] or ["copy"]
+        text += f" ──{' → '.join(dict.fromkeys(labels))}──▶ {step.target}"
         passing = []
     return text
 
@@ -82,6 +82,6 @@ def summary(result: CheckResult, *, strict: bool) -> str:
     return ", ".join(parts)
 
 
-def told_levels(result: CheckResult, *, strict: bool) -> Iterator[tuple[str, Finding]]:
+def levelled(result: CheckResult, *, strict: bool) -> Iterator[tuple[str, Finding]]:
     """Findings with their levels, in order."""
     return ((level(f, strict=strict), f) for f in result.findings)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from govtool.render.findings import reason, summary, told_levels, way
+from govtool.render.findings import levelled, reason, summary, way
 from govtool.render.text import printable
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def workflow_commands(result: CheckResult, *, strict: bool, where: Checkout) -> 
     Raises:
         UsageError: A file lies outside the repository.
     """
-    for kind, finding in told_levels(result, strict=strict):
+    for kind, finding in levelled(result, strict=strict):
         if kind in _COMMANDS:
             title = f"{finding.rule} {finding.title}" + (" (unknown)" if kind == "unknown" else "")
             place = _place(finding, where)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from govtool.query.impact import Impacted, ImpactResult
-from govtool.render.answer import Version, already, evidence_object, places, tally, way
+from govtool.render.answer import GraphVersion, already, evidence_object, places, tally, way
 from govtool.render.envelope import compact, envelope, json_lines
-from govtool.render.table import Column, Table, markdown, plain, to_csv
+from govtool.render.table import Table, TableColumn, markdown, plain, to_csv
 from govtool.render.text import count
 
 FORMATS = ("table", "plain", "json", "jsonl", "csv", "markdown")
@@ -18,7 +18,9 @@ _STYLES = {"breaks": "bold red", "unknown": "magenta", "changes": "yellow", "row
 _NOUNS = {"breaks": "break", "unknown": "unknown", "changes": "change", "rows": "by rows only", "passes": "pass"}
 
 
-def render(form: str, result: ImpactResult, entries: Iterable[Impacted], version: Version) -> Table | Iterable[str]:
+def render(
+    form: str, result: ImpactResult, entries: Iterable[Impacted], version: GraphVersion
+) -> Table | Iterable[str]:
     """One of ``FORMATS``.
 
     Args:
@@ -51,7 +53,7 @@ def render(form: str, result: ImpactResult, entries: Iterable[Impacted], version
     return json_lines(envelope("impact/1", _body(result, entries, version)))
 
 
-def _body(result: ImpactResult, entries: Iterable[Impacted], version: Version) -> dict[str, object]:
+def _body(result: ImpactResult, entries: Iterable[Impacted], version: GraphVersion) -> dict[str, object]:
     summary = result.summary
     return {
         **version.header(),
@@ -90,22 +92,22 @@ def entry_object(entry: Impacted) -> dict[str, object]:
     }
 
 
-def table(result: ImpactResult, version: Version) -> Table:
+def table(result: ImpactResult, version: GraphVersion) -> Table:
     """The picture of the answer: the worst first."""
     up = result.direction == "up"
     what = "upstream" if up else f"change: {result.change.text if result.change else 'logic'}"
     titles = [
-        Column("column", style="bold"),
-        Column("hops", justify="right"),
-        Column("via"),
-        Column("evidence", style="dim"),
+        TableColumn("column", style="bold"),
+        TableColumn("hops", justify="right"),
+        TableColumn("via"),
+        TableColumn("evidence", style="dim"),
     ]
     rows = [
         ([] if up else [_verdict(entry)]) + [_named(entry), str(entry.hops), way(entry.via), places(entry.evidence)]
         for entry in result.columns
     ]
     return Table(
-        columns=tuple(titles if up else [Column("verdict"), *titles]),
+        columns=tuple(titles if up else [TableColumn("verdict"), *titles]),
         rows=rows,
         heading=version.heading(result.subject, what),
         summary=version.closing(_summary(result), _left_off(result)),
@@ -118,9 +120,9 @@ def _summary(result: ImpactResult) -> str:
     if result.direction == "up":
         return f"{count(summary.columns, 'column')} of {count(summary.datasets, 'dataset')}"
     counts = {_NOUNS[verdict.label]: number for verdict, number in summary.verdicts}
-    told = ", ".join(part for part in (tally(counts), f"{summary.unaffected:,} unaffected") if part)
+    text = ", ".join(part for part in (tally(counts), f"{summary.unaffected:,} unaffected") if part)
     idle = already(result.unchanged, result.change.to or "") if result.change else ""
-    return " · ".join(part for part in (idle, told) if part)
+    return " · ".join(part for part in (idle, text) if part)
 
 
 def _left_off(result: ImpactResult) -> str:

@@ -32,9 +32,9 @@ def junit(result: CheckResult, *, strict: bool) -> Iterator[str]:
 
 
 def _case(result: CheckResult, rule: str, title: str, place: str, strict: bool) -> Iterator[str]:
-    told = [(level(f, strict=strict), f) for f in result.findings if f.rule == rule]
-    bad = [f for kind, f in told if kind in ("error", "warning", "note")]
-    doubt = [f for kind, f in told if kind == "unknown"]
+    levelled = [(level(f, strict=strict), f) for f in result.findings if f.rule == rule]
+    bad = [f for kind, f in levelled if kind in ("error", "warning", "note")]
+    doubt = [f for kind, f in levelled if kind == "unknown"]
     yield f"  <testcase classname={_attribute(place)} name={_attribute(f'{rule} {title}')}>"
     if bad:
         body = "\n".join(f"{sentence(f)}\n  {way(f)}\n  {f.evidence.place if f.evidence else f.place}" for f in bad)

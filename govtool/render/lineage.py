@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from govtool.app.lineage import Lineage, LineageEdge, to_object
-from govtool.render.coverage import Counts, sentence
+from govtool.app.lineage import LineageEdge, SqlLineage, to_object
+from govtool.render.coverage import StatementCounts, sentence
 from govtool.render.drawing import Drawing, dot, mermaid
 from govtool.render.envelope import compact, envelope, json_lines
-from govtool.render.table import Column, Table, markdown, plain, to_csv
+from govtool.render.table import Table, TableColumn, markdown, plain, to_csv
 from govtool.render.text import count
 
 FORMATS = ("table", "plain", "json", "jsonl", "csv", "markdown", "dot", "mermaid")
 
 
-def render(form: str, results: Sequence[Lineage], coverage: Counts | None = None) -> Table | Iterable[str]:
+def render(form: str, results: Sequence[SqlLineage], coverage: StatementCounts | None = None) -> Table | Iterable[str]:
     """One of ``FORMATS``; tables end with the coverage."""
     if form == "table":
         return table(results, coverage)
@@ -39,7 +39,7 @@ def render(form: str, results: Sequence[Lineage], coverage: Counts | None = None
     return (dot if form == "dot" else mermaid)(drawing(results))
 
 
-def table(results: Sequence[Lineage], coverage: Counts | None = None) -> Table:
+def table(results: Sequence[SqlLineage], coverage: StatementCounts | None = None) -> Table:
     """A row for each column and each source; columns without a source are listed too.
 
     What only may reach a column has the reason in place of the kind: ``ambiguous``, ``star-unresolved`` …
@@ -54,13 +54,13 @@ def table(results: Sequence[Lineage], coverage: Counts | None = None) -> Table:
     if coverage is not None:
         summary += f" · {sentence(coverage)}"
     return Table(
-        columns=(Column("column", style="bold"), Column("from"), Column("kinds", style="dim")),
+        columns=(TableColumn("column", style="bold"), TableColumn("from"), TableColumn("kinds", style="dim")),
         rows=rows,
         summary=summary,
     )
 
 
-def _rows(result: Lineage) -> Iterator[tuple[str, str, str]]:
+def _rows(result: SqlLineage) -> Iterator[tuple[str, str, str]]:
     by_target: dict[str, list[LineageEdge]] = {}
     for edge in _all_edges(result):
         by_target.setdefault(edge.target, []).append(edge)
@@ -75,11 +75,11 @@ def _rows(result: Lineage) -> Iterator[tuple[str, str, str]]:
             yield "" if number else column, edge.source, ", ".join(edge.kinds)
 
 
-def _all_edges(result: Lineage) -> tuple[LineageEdge, ...]:
+def _all_edges(result: SqlLineage) -> tuple[LineageEdge, ...]:
     return (*result.edges, *result.unclear, *result.referenced)
 
 
-def drawing(results: Sequence[Lineage]) -> Drawing:
+def drawing(results: Sequence[SqlLineage]) -> Drawing:
     """Datasets with their columns, and the edges between them."""
     drawn = Drawing()
     for result in results:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from govtool.query.path import Hop, PathResult, Way
-from govtool.render.answer import Version, evidence_object, places, step_object
+from govtool.render.answer import GraphVersion, evidence_object, places, step_object
 from govtool.render.envelope import compact, envelope, json_lines
-from govtool.render.table import Column, Table, markdown, plain, to_csv
+from govtool.render.table import Table, TableColumn, markdown, plain, to_csv
 from govtool.render.text import count
 
 FORMATS = ("table", "plain", "json", "jsonl", "csv", "markdown")
 
 
-def render(form: str, result: PathResult, version: Version) -> Table | Iterable[str]:
+def render(form: str, result: PathResult, version: GraphVersion) -> Table | Iterable[str]:
     """One of ``FORMATS``."""
     if form == "json":
         body = {
@@ -61,7 +61,7 @@ def way_object(way: Way) -> dict[str, object]:
     }
 
 
-def table(result: PathResult, version: Version) -> Table:
+def table(result: PathResult, version: GraphVersion) -> Table:
     """A row a hop; ways are numbered."""
     rows = [
         (str(number) if i == 0 else "", hop.source, hop.target, _via(hop), places(hop.evidence))
@@ -70,11 +70,11 @@ def table(result: PathResult, version: Version) -> Table:
     ]
     return Table(
         columns=(
-            Column("way", justify="right"),
-            Column("from"),
-            Column("to", style="bold"),
-            Column("via"),
-            Column("evidence", style="dim"),
+            TableColumn("way", justify="right"),
+            TableColumn("from"),
+            TableColumn("to", style="bold"),
+            TableColumn("via"),
+            TableColumn("evidence", style="dim"),
         ),
         rows=rows,
         heading=version.heading(f"{result.source} → {result.target}"),
@@ -82,7 +82,7 @@ def table(result: PathResult, version: Version) -> Table:
     )
 
 
-def _summary(result: PathResult, version: Version) -> str:
+def _summary(result: PathResult, version: GraphVersion) -> str:
     if result.ways:
         more = ", and there are more (--limit)" if result.more else ""
         shortest = count(result.ways[0].length, "hop")

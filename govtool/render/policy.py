@@ -8,13 +8,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from govtool.render.envelope import envelope, json_lines
-from govtool.render.table import Column, Table, markdown, plain
+from govtool.render.table import Table, TableColumn, markdown, plain
 from govtool.render.text import Prose, count, printable
 
 if TYPE_CHECKING:
     from govtool.app.policy import Outcome
-    from govtool.policy.finding import Remark
-    from govtool.policy.load import Placed, PolicySet
+    from govtool.policy.finding import PolicyRemark
+    from govtool.policy.load import PlacedPart, PolicySet
     from govtool.policy.model import Rule
 
 FORMATS = ("table", "plain", "json", "markdown")
@@ -48,7 +48,7 @@ def _test_lines(outcomes: Sequence[Outcome]) -> Iterator[str]:
     yield f"{count(len(outcomes) - failed, 'test')} passed, {failed} failed"
 
 
-def remarks(form: str, found: Sequence[Remark], rules: int) -> Table | Iterable[str]:
+def remarks(form: str, found: Sequence[PolicyRemark], rules: int) -> Table | Iterable[str]:
     """The outcome of ``policy lint``."""
     if form == "json":
         return json_lines(
@@ -63,25 +63,30 @@ def remarks(form: str, found: Sequence[Remark], rules: int) -> Table | Iterable[
         )
     kinds = Counter(r.severity for r in found)
     table = Table(
-        columns=(Column("severity"), Column("code"), Column("message"), Column("place", style="dim")),
+        columns=(
+            TableColumn("severity"),
+            TableColumn("code"),
+            TableColumn("message"),
+            TableColumn("place", style="dim"),
+        ),
         rows=[(r.severity, r.code, r.message, r.place) for r in found],
         summary=f"{count(rules, 'rule')}, {count(kinds['warning'], 'warning')}, {count(kinds['note'], 'note')}",
     )
     return table if form == "table" else (plain if form == "plain" else markdown)(table)
 
 
-def explanation(policies: PolicySet, rules: Sequence[Placed[Rule]]) -> Prose:
+def explanation(policies: PolicySet, rules: Sequence[PlacedPart[Rule]]) -> Prose:
     """Rules in words."""
     return Prose(_explained(policies, rules))
 
 
-def _explained(policies: PolicySet, rules: Sequence[Placed[Rule]]) -> Iterator[str]:
+def _explained(policies: PolicySet, rules: Sequence[PlacedPart[Rule]]) -> Iterator[str]:
     for placed in rules:
         rule = placed.value
         yield printable(f"{rule.id}  {rule.severity}  {rule.title}  {placed.place}")
         if rule.description:
             yield printable(f"  {rule.description}")
-        yield printable(f"  {said(policies, rule)}")
+        yield printable(f"  {rule_sentence(policies, rule)}")
         for name in sorted(rule.accepted):
             one = next(d.value for d in policies.declassify if d.value.name == name)
             least = f" over groups of {one.min_group_size} or more" if one.min_group_size else ""
@@ -103,7 +108,7 @@ def _explained(policies: PolicySet, rules: Sequence[Placed[Rule]]) -> Iterator[s
         yield ""
 
 
-def said(policies: PolicySet, rule: Rule) -> str:
+def rule_sentence(policies: PolicySet, rule: Rule) -> str:
     """What a rule says, in one sentence."""
     body = rule.body
     if rule.form == "python":

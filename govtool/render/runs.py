@@ -7,14 +7,14 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from govtool.render.envelope import compact, envelope, json_lines
-from govtool.render.table import Column, Table, markdown, plain, to_csv
+from govtool.render.table import Table, TableColumn, markdown, plain, to_csv
 from govtool.render.text import count, when
 
 if TYPE_CHECKING:
-    from govtool.model.record import Identity
     from govtool.model.run import Run, RunInput, RunOutput
+    from govtool.model.version import ContentIdentity
     from govtool.query.rundiff import RunChange, RunDifference
-    from govtool.query.runs import History, Reading, Version
+    from govtool.query.runs import History, RunInputVersion, WrittenVersion
 
 FORMATS = ("table", "plain", "json", "jsonl", "csv", "markdown")
 
@@ -62,7 +62,7 @@ def _side_object(side: RunInput | RunOutput) -> dict[str, object]:
     }
 
 
-def identity_object(identity: Identity | None) -> dict[str, object] | None:
+def identity_object(identity: ContentIdentity | None) -> dict[str, object] | None:
     """The JSON value of what a dataset contained."""
     if identity is None:
         return None
@@ -116,13 +116,13 @@ def render_runs(form: str, runs: Sequence[Run], header: Mapping[str, object], le
     ]
     table = Table(
         columns=(
-            Column("status"),
-            Column("started"),
-            Column("took", justify="right"),
-            Column("job", style="bold"),
-            Column("run", style="yellow"),
-            Column("wrote"),
-            Column("rows", justify="right"),
+            TableColumn("status"),
+            TableColumn("started"),
+            TableColumn("took", justify="right"),
+            TableColumn("job", style="bold"),
+            TableColumn("run", style="yellow"),
+            TableColumn("wrote"),
+            TableColumn("rows", justify="right"),
         ),
         rows=rows,
         summary=_tally(runs) + (f" · {left_off:,} not shown (--all)" if left_off else ""),
@@ -134,8 +134,8 @@ def render_runs(form: str, runs: Sequence[Run], header: Mapping[str, object], le
 def _tally(runs: Sequence[Run]) -> str:
     jobs = len({run.job for run in runs})
     lost = sum(len(run.breaks) for run in runs)
-    said = [f"{count(len(runs), 'run')} of {count(jobs, 'job')}"] if runs else ["no run"]
-    return " · ".join(said + ([f"lineage was lost in {count(lost, 'place')}"] if lost else []))
+    parts = [f"{count(len(runs), 'run')} of {count(jobs, 'job')}"] if runs else ["no run"]
+    return " · ".join(parts + ([f"lineage was lost in {count(lost, 'place')}"] if lost else []))
 
 
 def _rows(run: Run) -> str:
@@ -161,7 +161,11 @@ def _took(run: Run) -> str:
 
 
 def render_run(
-    form: str, run: Run, readings: Sequence[Reading], names: Mapping[Version, str], header: Mapping[str, object]
+    form: str,
+    run: Run,
+    readings: Sequence[RunInputVersion],
+    names: Mapping[WrittenVersion, str],
+    header: Mapping[str, object],
 ) -> Table | Iterable[str]:
     """One run in one of ``FORMATS``.
 
@@ -174,16 +178,16 @@ def render_run(
     """
     if form in ("json", "jsonl"):
         versions = {r.dataset: (None if r.version is None else names[r.version], r.exact) for r in readings}
-        said = run_object(run)
-        for read, about in zip(run.inputs, said["inputs"], strict=True):  # type: ignore[call-overload]
+        answer = run_object(run)
+        for read, about in zip(run.inputs, answer["inputs"], strict=True):  # type: ignore[call-overload]
             about["read"], about["exact"] = versions[read.dataset]
-        body = envelope("run/1", {**header, "run": said})
+        body = envelope("run/1", {**header, "run": answer})
         return json_lines(body) if form == "json" else [compact(body)]
     rows = _run_rows(run, readings, names)
     if form == "csv":
         return to_csv(("what", "name", "value"), rows)
     table = Table(
-        columns=(Column("what", style="dim"), Column("name", style="bold"), Column("value")),
+        columns=(TableColumn("what", style="dim"), TableColumn("name", style="bold"), TableColumn("value")),
         rows=rows,
         heading=f"{run.job} · {run.id}",
         summary=_run_sentence(run),
@@ -191,7 +195,9 @@ def render_run(
     return table if form == "table" else (plain if form == "plain" else markdown)(table)
 
 
-def _run_rows(run: Run, readings: Sequence[Reading], names: Mapping[Version, str]) -> list[tuple[str, str, str]]:
+def _run_rows(
+    run: Run, readings: Sequence[RunInputVersion], names: Mapping[WrittenVersion, str]
+) -> list[tuple[str, str, str]]:
     facts = (
         ("application", run.application), ("user", run.user), ("started", run.started), ("ended", run.ended),
         ("host", run.host), ("source", run.source), ("known by", run.how), ("error", run.error),
@@ -208,24 +214,24 @@ def _run_rows(run: Run, readings: Sequence[Reading], names: Mapping[Version, str
     return rows
 
 
-def _read(reading: Reading, names: Mapping[Version, str]) -> str:
+def _read(reading: RunInputVersion, names: Mapping[WrittenVersion, str]) -> str:
     if reading.version is None:
         return "written by no known run"
     return f"{'' if reading.exact else 'by time '}{names[reading.version].rpartition('@')[2]}"
 
 
 def _figures(side: RunInput | RunOutput, first: str) -> str:
-    said = [first] if first else []
+    parts = [first] if first else []
     if side.rows is not None:
-        said.append(count(side.rows, "row"))
+        parts.append(count(side.rows, "row"))
     if side.files is not None:
-        said.append(count(side.files, "file"))
+        parts.append(count(side.files, "file"))
     if side.bytes is not None:
-        said.append(f"{side.bytes:,} bytes")
+        parts.append(f"{side.bytes:,} bytes")
     if side.identity is not None:
         version = "" if side.identity.version is None else f" version {side.identity.version}"
-        said.append(f"{side.identity.kind}{version} {side.identity.short}")
-    return ", ".join(said)
+        parts.append(f"{side.identity.kind}{version} {side.identity.short}")
+    return ", ".join(parts)
 
 
 def _run_sentence(run: Run) -> str:
@@ -239,10 +245,10 @@ def _run_sentence(run: Run) -> str:
 
 def render_version(
     form: str,
-    version: Version,
-    ancestors: Mapping[Version, int],
+    version: WrittenVersion,
+    ancestors: Mapping[WrittenVersion, int],
     history: History,
-    names: Mapping[Version, str],
+    names: Mapping[WrittenVersion, str],
     header: Mapping[str, object],
 ) -> Table | Iterable[str]:
     """Everything that a version of a dataset holds or was made of, by runs, in one of ``FORMATS``."""
@@ -277,12 +283,12 @@ def render_version(
     lost = _unwritten(history, entries)
     table = Table(
         columns=(
-            Column("hops", justify="right"),
-            Column("version", style="bold"),
-            Column("job"),
-            Column("run", style="yellow"),
-            Column("status"),
-            Column("time"),
+            TableColumn("hops", justify="right"),
+            TableColumn("version", style="bold"),
+            TableColumn("job"),
+            TableColumn("run", style="yellow"),
+            TableColumn("status"),
+            TableColumn("time"),
         ),
         rows=rows,
         heading=names[version],
@@ -292,7 +298,7 @@ def render_version(
     return table if form == "table" else (plain if form == "plain" else markdown)(table)
 
 
-def _unwritten(history: History, entries: Iterable[tuple[Version, int, Any]]) -> list[tuple[str, str]]:
+def _unwritten(history: History, entries: Iterable[tuple[WrittenVersion, int, Any]]) -> list[tuple[str, str]]:
     """What was read and no run is known to have written: dataset and reader."""
     found = {
         (reading.dataset, writing.run.id): None
@@ -320,7 +326,7 @@ def render_run_diff(form: str, result: RunDifference, header: Mapping[str, objec
             "to": _end(result.second),
             "reproduced": result.reproduced,
             "changes": [_change_object(change) for change in result.changes],
-            "unknown": [{"aspect": u.aspect, "name": u.name, "which": u.which} for u in result.untold],
+            "unknown": [{"aspect": u.aspect, "name": u.name, "which": u.which} for u in result.not_comparable],
         }
         return json_lines(envelope("run-diff/1", body))
     if form == "jsonl":
@@ -340,7 +346,7 @@ def render_run_diff(form: str, result: RunDifference, header: Mapping[str, objec
     if form == "csv":
         return to_csv(titles, rows)
     table = Table(
-        columns=tuple(Column(title, style="bold" if title == "name" else "") for title in titles),
+        columns=tuple(TableColumn(title, style="bold" if title == "name" else "") for title in titles),
         rows=rows,
         heading=f"{result.first.id} → {result.second.id}",
         summary=_difference_sentence(result),
@@ -349,13 +355,13 @@ def render_run_diff(form: str, result: RunDifference, header: Mapping[str, objec
 
 
 def _difference_sentence(result: RunDifference) -> str:
-    said = [count(len(result.changes), "difference") if result.changes else "no difference"]
+    parts = [count(len(result.changes), "difference") if result.changes else "no difference"]
     if result.first.job != result.second.job:
-        said.append("the runs are of different jobs")
-    if result.untold:
-        aspects = list(dict.fromkeys(u.aspect for u in result.untold))
-        said.append(f"cannot be compared: {', '.join(aspects)} (not told by a run)")
-    return " · ".join(said)
+        parts.append("the runs are of different jobs")
+    if result.not_comparable:
+        aspects = list(dict.fromkeys(u.aspect for u in result.not_comparable))
+        parts.append(f"cannot be compared: {', '.join(aspects)} (not told by a run)")
+    return " · ".join(parts)
 
 
 def _end(run: Run) -> dict[str, object]:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from govtool.app.checkout import Checkout
     from govtool.policy.check import CheckResult
     from govtool.policy.finding import Finding
-    from govtool.query.evidence import Step
+    from govtool.query.evidence import WayStep
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _BASE = "%SRCROOT%"
@@ -91,7 +91,7 @@ def _result(finding: Finding, number: int, strict: bool, where: Checkout) -> dic
     return found
 
 
-def _physical(finding: Finding, step: Step | None, where: Checkout) -> dict[str, object]:
+def _physical(finding: Finding, step: WayStep | None, where: Checkout) -> dict[str, object]:
     """Where a step is said; the rule itself where there is none."""
     if step is not None:
         file, line = where.evidence(step.evidence.file, step.evidence.place), step.evidence.line
@@ -114,7 +114,7 @@ def _logical(name: str) -> dict[str, object]:
     return {"logicalLocations": [{"fullyQualifiedName": name, "kind": "member"}]}
 
 
-def _hop(finding: Finding, step: Step, where: Checkout) -> dict[str, object]:
+def _hop(finding: Finding, step: WayStep, where: Checkout) -> dict[str, object]:
     return {
         **_physical(finding, step, where),
         **_logical(step.target),

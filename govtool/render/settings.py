@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from govtool.config import Setting
 from govtool.render.envelope import envelope, json_lines
-from govtool.render.table import Column, Table, markdown, plain, to_csv
+from govtool.render.table import Table, TableColumn, markdown, plain, to_csv
 
 FORMATS = ("table", "plain", "json", "csv", "markdown")
 
@@ -19,5 +19,8 @@ def render(form: str, settings: Sequence[Setting]) -> Table | Iterable[str]:
     rows = [(s.name, "" if s.value is None else str(s.value), s.origin) for s in settings]
     if form == "csv":
         return to_csv(("name", "value", "origin"), rows)
-    table = Table(columns=(Column("setting", style="bold"), Column("value"), Column("from", style="dim")), rows=rows)
+    table = Table(
+        columns=(TableColumn("setting", style="bold"), TableColumn("value"), TableColumn("from", style="dim")),
+        rows=rows,
+    )
     return table if form == "table" else (plain if form == "plain" else markdown)(table)

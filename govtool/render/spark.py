@@ -38,5 +38,5 @@ def spark_summary(result: IngestResult) -> str:
 
 
 def _ended(runs: Mapping[str, Any]) -> str:
-    said = ", ".join(f"{number:,} {status}" for status, number in runs.items() if status != "complete")
-    return f" ({said})" if said else ""
+    text = ", ".join(f"{number:,} {status}" for status, number in runs.items() if status != "complete")
+    return f" ({text})" if text else ""

@@ -27,7 +27,7 @@ class Span(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class TableColumn:
     """A column's title and how it is set."""
 
     title: str
@@ -39,7 +39,7 @@ class Column:
 class Table:
     """Rows of text under titles, between a heading line and a closing sentence."""
 
-    columns: tuple[Column, ...]
+    columns: tuple[TableColumn, ...]
     rows: Sequence[Sequence[str]]
     heading: str = ""
     summary: str = ""
@@ -78,13 +78,13 @@ def lines(table: Table, limit: int | None = None) -> Iterator[list[Span]]:
             yield [Span(text)]
 
 
-def _widths(columns: tuple[Column, ...], rows: list[list[list[str]]]) -> list[int]:
+def _widths(columns: tuple[TableColumn, ...], rows: list[list[list[str]]]) -> list[int]:
     return [
         max(width(column.title), *(width(line) for row in rows for line in row[i])) for i, column in enumerate(columns)
     ]
 
 
-def _line(texts: list[str], columns: tuple[Column, ...], widths: list[int], styles: list[str]) -> list[Span]:
+def _line(texts: list[str], columns: tuple[TableColumn, ...], widths: list[int], styles: list[str]) -> list[Span]:
     spans = [Span(" ")]
     last = max((i for i, text in enumerate(texts) if text), default=-1)
     for i, text in enumerate(texts[: last + 1]):

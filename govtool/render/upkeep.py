@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from govtool.render.envelope import compact, envelope, json_lines
-from govtool.render.table import Column, Table, markdown, plain, to_csv
+from govtool.render.table import Table, TableColumn, markdown, plain, to_csv
 from govtool.render.text import count, size
 
 if TYPE_CHECKING:
-    from govtool.model.record import Ancestor
+    from govtool.model.version import Ancestor
     from govtool.store.copy import Copied
     from govtool.store.fsck import Check
     from govtool.store.gc import Collection
@@ -96,7 +96,7 @@ def _render(
         return to_csv(names, rows)
     numeric = ("bytes",)
     table = Table(
-        columns=tuple(Column(name, justify="right" if name in numeric else "left") for name in names),
+        columns=tuple(TableColumn(name, justify="right" if name in numeric else "left") for name in names),
         rows=[[f"{cell:,}" if isinstance(cell, int) else str(cell) for cell in row] for row in rows],
         summary=sentence,
     )

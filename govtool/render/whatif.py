@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from govtool.render.answer import Version, already, evidence_object, places, tally, way
+from govtool.render.answer import GraphVersion, already, evidence_object, places, tally, way
 from govtool.render.envelope import compact, envelope, json_lines
-from govtool.render.table import Column, Table, markdown, plain, to_csv
+from govtool.render.table import Table, TableColumn, markdown, plain, to_csv
 from govtool.render.text import count
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ _NOUNS = {
 
 
 def render(
-    form: str, answer: WhatIf, version: Version, limit: int | None, effect: PolicyEffect | None
+    form: str, answer: WhatIf, version: GraphVersion, limit: int | None, effect: PolicyEffect | None
 ) -> Table | Iterable[str]:
     """One of ``FORMATS``; ``effect`` is what the change does to the policies' findings, where there are policies."""
     shown = answer.affected if limit is None else answer.affected[:limit]
@@ -69,7 +69,7 @@ def _object(entry: Affected) -> dict[str, object]:
 
 
 def _body(
-    answer: WhatIf, version: Version, shown: tuple[Affected, ...], left: int, effect: PolicyEffect | None
+    answer: WhatIf, version: GraphVersion, shown: tuple[Affected, ...], left: int, effect: PolicyEffect | None
 ) -> dict[str, object]:
     policies = None
     if effect is not None:
@@ -110,15 +110,15 @@ def _lines(affected: Sequence[Affected]) -> list[tuple[Affected, str]]:
 
 
 def _table(
-    answer: WhatIf, version: Version, shown: list[tuple[Affected, str]], left: int, effect: PolicyEffect | None
+    answer: WhatIf, version: GraphVersion, shown: list[tuple[Affected, str]], left: int, effect: PolicyEffect | None
 ) -> Table:
     about = ", ".join(answer.subjects[:3]) + (
         f" and {len(answer.subjects) - 3} more" if len(answer.subjects) > 3 else ""
     )
     action = answer.action + (f" to {answer.to}" if answer.to else "")
-    told = tally({_NOUNS[verdict]: number for verdict, number in answer.counts.items()}) or "nothing is affected"
+    text = tally({_NOUNS[verdict]: number for verdict, number in answer.counts.items()}) or "nothing is affected"
     idle = already(answer.unchanged, answer.to or "")
-    parts = [idle, told, f"{count(len(answer.datasets), 'dataset')}, {count(len(answer.jobs), 'file')}"]
+    parts = [idle, text, f"{count(len(answer.datasets), 'dataset')}, {count(len(answer.jobs), 'file')}"]
     if left:
         parts.append(f"{count(left, 'more entry', 'more entries')} (--all)")
     closing = [version.closing(*parts)]
@@ -134,12 +134,12 @@ def _table(
         )
     return Table(
         columns=(
-            Column("verdict"),
-            Column("column", style="bold"),
-            Column("hops", justify="right"),
-            Column("via"),
-            Column("cause"),
-            Column("evidence", style="dim"),
+            TableColumn("verdict"),
+            TableColumn("column", style="bold"),
+            TableColumn("hops", justify="right"),
+            TableColumn("via"),
+            TableColumn("cause"),
+            TableColumn("evidence", style="dim"),
         ),
         rows=[
             (a.verdict, name, str(a.hops) if a.hops else "", way(a.via), a.cause, places(a.evidence))

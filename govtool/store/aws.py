@@ -23,7 +23,7 @@ from urllib.parse import urlsplit
 
 from govtool.errors import StoreError, UnknownNameError, UsageError
 from govtool.store.failures import NO_CREDENTIALS
-from govtool.store.retry import Patience
+from govtool.store.retry import RetryPolicy
 
 _PROCESS_SECONDS = 60
 _REGION = "us-east-1"
@@ -74,7 +74,7 @@ def s3_options(environment: Mapping[str, str] | None = None) -> dict[str, Any]:
     return options | _credentials(env, profile)
 
 
-def patience(environment: Mapping[str, str] | None = None) -> Patience:
+def retry_policy(environment: Mapping[str, str] | None = None) -> RetryPolicy:
     """How often a request is tried: ``AWS_MAX_ATTEMPTS``, or seven times.
 
     Raises:
@@ -83,10 +83,10 @@ def patience(environment: Mapping[str, str] | None = None) -> Patience:
     env = os.environ if environment is None else environment
     text = env.get("AWS_MAX_ATTEMPTS")
     if not text:
-        return Patience()
+        return RetryPolicy()
     if not text.isdecimal() or not 1 <= int(text) <= 1000:
         raise UsageError(f"AWS_MAX_ATTEMPTS is {text[:40]!r}", code="usage.aws-config", hint="use a number from 1 on")
-    return Patience(attempts=int(text))
+    return RetryPolicy(attempts=int(text))
 
 
 def read_profile(env: Mapping[str, str]) -> Profile:
@@ -169,17 +169,17 @@ def _boto3_provider(profile: str) -> Callable[[], Any]:
 def _process_provider(command: str) -> Callable[[], dict[str, Any]]:
     """Asks a ``credential_process`` ("Process credential provider" in the same guide)."""
 
-    def ask() -> dict[str, Any]:
+    def credentials_of_process() -> dict[str, Any]:
         try:
             done = subprocess.run(
                 shlex.split(command), capture_output=True, text=True, timeout=_PROCESS_SECONDS, check=True
             )
-            said = json.loads(done.stdout)
-            expires = said.get("Expiration")
+            credentials = json.loads(done.stdout)
+            expires = credentials.get("Expiration")
             return {
-                "access_key_id": str(said["AccessKeyId"]),
-                "secret_access_key": str(said["SecretAccessKey"]),
-                "token": said.get("SessionToken"),
+                "access_key_id": str(credentials["AccessKeyId"]),
+                "secret_access_key": str(credentials["SecretAccessKey"]),
+                "token": credentials.get("SessionToken"),
                 "expires_at": datetime.fromisoformat(expires) if expires else None,
             }
         except (OSError, subprocess.SubprocessError, ValueError, KeyError, TypeError, AttributeError) as error:
@@ -190,8 +190,8 @@ def _process_provider(command: str) -> Callable[[], dict[str, Any]]:
                 hint=f"run it by hand: {command.split()[0] if command.split() else command}",
             ) from None
 
-    ask()  # Told now, an error keeps its words; obstore would wrap them in its own.
-    return ask
+    credentials_of_process()  # Told now, an error keeps its words; obstore would wrap them in its own.
+    return credentials_of_process
 
 
 def _has_metadata_service(env: Mapping[str, str]) -> bool:

@@ -130,8 +130,8 @@ def merge_branch(
         if not take and base is not None and all(c.fork for c in _since(store.objects, theirs, base)):
             return CommitResult(ours, created=False)  # The branch was made, and nothing was done on it.
         writer = Writer(store.objects, into)
-        said = [entry._replace(op="~") if entry.adds else entry for entries in take.values() for entry in entries]
-        manifest = ours.manifest.apply(take, said)
+        added = [entry._replace(op="~") if entry.adds else entry for entries in take.values() for entry in entries]
+        manifest = ours.manifest.apply(take, added)
         later = theirs if theirs.time > ours.time else ours
         draft = replace(
             _draft(into, ours, author, f"merge branch {source} into {into}"),
@@ -217,14 +217,14 @@ def _to_take(
 ) -> dict[str, tuple[Entry, ...]]:
     """The sources to replace in ``ours``, with what they say."""
     before, source, target = (
-        _said(objects, base) if base is not None else {},
-        _said(objects, theirs),
-        _said(objects, ours),
+        _entries_by_source(objects, base) if base is not None else {},
+        _entries_by_source(objects, theirs),
+        _entries_by_source(objects, ours),
     )
     take: dict[str, tuple[Entry, ...]] = {}
     conflicts = []
     for name in sorted({*before, *source, *target}):
-        old, new, kept = (_content(said.get(name, ())) for said in (before, source, target))
+        old, new, kept = (_content(side.get(name, ())) for side in (before, source, target))
         if new in (old, kept):
             continue
         if kept != old:
@@ -241,7 +241,7 @@ def _to_take(
     return take
 
 
-def _said(objects: Objects, commit: Commit) -> dict[str, tuple[Entry, ...]]:
+def _entries_by_source(objects: Objects, commit: Commit) -> dict[str, tuple[Entry, ...]]:
     live = log.read_live(objects, commit)
     return {source: tuple(live.entries(source)) for source in live.sources}
 

@@ -29,8 +29,12 @@ def fragment_changes(objects: ReadableObjects, old: Commit, new: Commit) -> Frag
     shared, left, right = _part(objects, list(old.manifest.refs), list(new.manifest.refs))
     before = [*_entries(objects, left, None), *old.manifest.tail]
     after = [*_entries(objects, right, None), *new.manifest.tail]
-    said = _by_source(before), _by_source(after)
-    touched = {source for source in said[0].keys() | said[1].keys() if said[0].get(source) != said[1].get(source)}
+    by_source = _by_source(before), _by_source(after)
+    touched = {
+        source
+        for source in by_source[0].keys() | by_source[1].keys()
+        if by_source[0].get(source) != by_source[1].get(source)
+    }
     # What only adds bytes that were new to the store has nothing to do with what was there before.
     rewritten = {entry.source for entry in (*before, *after) if entry.op in ("-", "~")}
     common = _entries(objects, shared, touched & rewritten)
@@ -42,7 +46,8 @@ def fragment_changes(objects: ReadableObjects, old: Commit, new: Commit) -> Frag
         refs = [FragmentRef.of(entry) for source in touched for entry in live.entries(source) if entry.adds]
         sides.append({ref[:5]: ref for ref in refs})  # A fragment is the same in whichever pack it lies.
     removed, added = (
-        tuple(sorted(ref for said, ref in one.items() if said not in other)) for one, other in (sides, sides[::-1])
+        tuple(sorted(ref for by_source, ref in one.items() if by_source not in other))
+        for one, other in (sides, sides[::-1])
     )
     return FragmentChanges(removed, added)
 

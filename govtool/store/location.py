@@ -10,7 +10,7 @@ from urllib.parse import unquote, urlsplit
 from govtool.errors import StoreError, UsageError
 from govtool.store.failures import translate
 from govtool.store.objects import Objects, ObstoreObjects
-from govtool.store.retry import ONCE, Patience
+from govtool.store.retry import ONCE, RetryPolicy
 
 _SCHEME = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]+)://")
 _S3 = ("s3", "s3a")
@@ -104,8 +104,8 @@ def open_objects(uri: str, *, create: bool = False) -> Objects:
         from govtool.store import aws
 
         scheme = uri.split("://", 1)[0].lower()
-        patience = ONCE if scheme == "memory" else aws.patience() if scheme in _S3 else Patience()
-        return ObstoreObjects(shown, store, patience)
+        retries = ONCE if scheme == "memory" else aws.retry_policy() if scheme in _S3 else RetryPolicy()
+        return ObstoreObjects(shown, store, retries)
     from govtool.store.local import LocalObjects
 
     return LocalObjects(shown, store, path.absolute())

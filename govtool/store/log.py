@@ -168,27 +168,27 @@ class Nodes:
             from govtool.store import blobs
 
             return _decoded(
-                refs, blobs.through([ref.sha256 for ref in refs], lambda at: self._ask([refs[i] for i in at]))
+                refs, blobs.through([ref.sha256 for ref in refs], lambda at: self._fetch([refs[i] for i in at]))
             )
-        return _decoded(refs, self._ask(refs))
+        return _decoded(refs, self._fetch(refs))
 
-    def _ask(self, refs: list[NodeRef]) -> list[bytes | None]:
+    def _fetch(self, refs: list[NodeRef]) -> list[bytes | None]:
         self.requests += len(refs)
         return self.objects.get_many([ref.key for ref in refs])
 
 
-def read_said(nodes: Nodes, commit: Commit, sources: Iterable[str]) -> Live:
+def read_sources(nodes: Nodes, commit: Commit, sources: Iterable[str]) -> Live:
     """What some sources say at a commit, from as few nodes as can be: the newest first, until each was retracted.
 
     Raises:
         IntegrityError: if a manifest node is missing or damaged.
     """
     wanted = set(sources)
-    told: list[tuple[Entry, ...]] = []
+    taken: list[tuple[Entry, ...]] = []
     left = set(wanted)
 
     def take(entries: tuple[Entry, ...]) -> None:
-        told.append(tuple(entry for entry in entries if entry.source in left))
+        taken.append(tuple(entry for entry in entries if entry.source in left))
         left.difference_update(entry.source for entry in entries if entry.op == "-")
 
     def visit(refs: Iterable[NodeRef]) -> None:
@@ -204,7 +204,7 @@ def read_said(nodes: Nodes, commit: Commit, sources: Iterable[str]) -> Live:
     take(commit.manifest.tail)
     visit(commit.manifest.refs)
     live = Live()
-    for entries in reversed(told):
+    for entries in reversed(taken):
         live.feed(entries)
     return live
 

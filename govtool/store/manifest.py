@@ -47,7 +47,7 @@ class Entry(NamedTuple):
     offset: int = 0
 
     @property
-    def said(self) -> tuple[str | int, ...]:
+    def content(self) -> tuple[str | int, ...]:
         """What is said, without ``op`` and wherever it lies."""
         return self[1:7]
 
@@ -84,7 +84,7 @@ def node_key(sha256: str) -> str:
     return f"manifest/{sha256}.json"
 
 
-class Node(NamedTuple):
+class ManifestNode(NamedTuple):
     """A decoded node: either entries (a leaf) or references, oldest first."""
 
     entries: tuple[Entry, ...]
@@ -137,7 +137,7 @@ class Manifest(NamedTuple):
         nodes: dict[str, bytes] = {}
 
         def node(entries: tuple[Entry, ...], children: tuple[NodeRef, ...]) -> NodeRef:
-            data = encode_node(Node(entries, children))
+            data = encode_node(ManifestNode(entries, children))
             sha256 = digest(data)
             nodes[sha256] = data
             below = len(entries) + sum(child.entries for child in children)
@@ -193,18 +193,18 @@ class Live:
             if entry.op == "-":
                 self._by_source.pop(entry.source, None)
                 continue
-            said = self._by_source.setdefault(entry.source, {})
+            by_content = self._by_source.setdefault(entry.source, {})
             key = _identity(entry)
-            said.pop(key, None)
-            said[key] = entry
+            by_content.pop(key, None)
+            by_content[key] = entry
 
     def entries(self, source: str | None = None) -> Iterator[Entry]:
         """Live adds and marks, of one source or of all."""
         if source is not None:
             yield from self._by_source.get(source, {}).values()
             return
-        for said in self._by_source.values():
-            yield from said.values()
+        for by_content in self._by_source.values():
+            yield from by_content.values()
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -212,7 +212,7 @@ class Live:
         return tuple(sorted(self._by_source))
 
 
-def encode_node(node: Node) -> bytes:
+def encode_node(node: ManifestNode) -> bytes:
     """The bytes of a node; its key is their sha256."""
     body: dict[str, Any] = {"format": _format(node.entries, node.children)}
     if node.children:
@@ -222,7 +222,7 @@ def encode_node(node: Node) -> bytes:
     return seal(body)
 
 
-def decode_node(data: bytes, where: str) -> Node:
+def decode_node(data: bytes, where: str) -> ManifestNode:
     """Read a node.
 
     Raises:
@@ -231,7 +231,7 @@ def decode_node(data: bytes, where: str) -> Node:
     """
     body = unseal(data, where)
     try:
-        return Node(_entries(body.get("entries", [])), _refs(body.get("children", [])))
+        return ManifestNode(_entries(body.get("entries", [])), _refs(body.get("children", [])))
     except (TypeError, ValueError, IndexError) as error:
         raise IntegrityError(f"{where} is not a manifest", location=where, hint="run govtool store fsck") from error
 

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from govtool.store.failures import is_absent, translate
-from govtool.store.retry import ONCE, Patience
+from govtool.store.retry import ONCE, RetryPolicy
 
 _PARALLEL = 16
 _A = TypeVar("_A")
@@ -77,19 +77,19 @@ class ObstoreObjects:
         patience: How often a request is tried.
     """
 
-    def __init__(self, uri: str, store: Any, patience: Patience = ONCE) -> None:
+    def __init__(self, uri: str, store: Any, retries: RetryPolicy = ONCE) -> None:
         import obstore
 
         self.uri = uri
         self._store = store
         self._api: Any = obstore
-        self._patience = patience
+        self._retries = retries
         self._ahead: dict[str, bytes] = {}
 
     @property
     def is_remote(self) -> bool:
         """Whether a request is worth saving."""
-        return self._patience is not ONCE
+        return self._retries is not ONCE
 
     def fetch_ahead(self, key: str) -> bool:
         """Get an object now, for the next `get` of it to give; whether there is one."""
@@ -197,7 +197,7 @@ class ObstoreObjects:
             except Exception as error:
                 raise translate(error, action, self.uri) from error
 
-        return self._patience.run(attempt)
+        return self._retries.run(attempt)
 
 
 def list_with_tags(uri: str, store: Any) -> Iterator[tuple[str, int, str | None]]:

@@ -17,7 +17,7 @@ MOST = 8 * 1024**2
 """Bytes of a pack, about."""
 
 
-class Place(NamedTuple):
+class PackPlace(NamedTuple):
     """Where a fragment is: in which pack, and from which byte on; no pack means an object of its own."""
 
     pack: str = ""
@@ -29,7 +29,7 @@ def pack_key(sha256: str) -> str:
     return f"pack/{sha256}.pack"
 
 
-def arrange(contents: Mapping[str, bytes]) -> tuple[dict[str, bytes], dict[str, Place]]:
+def arrange(contents: Mapping[str, bytes]) -> tuple[dict[str, bytes], dict[str, PackPlace]]:
     """Put small contents together.
 
     Args:
@@ -39,7 +39,7 @@ def arrange(contents: Mapping[str, bytes]) -> tuple[dict[str, bytes], dict[str, 
         The packs by their keys, and the places of the contents that are in one. What is large, or alone, is in none.
     """
     packs: dict[str, bytes] = {}
-    places: dict[str, Place] = {}
+    places: dict[str, PackPlace] = {}
     for group in _groups([(name, data) for name, data in contents.items() if 0 < len(data) <= SMALL]):
         if len(group) < 2:
             continue
@@ -48,7 +48,7 @@ def arrange(contents: Mapping[str, bytes]) -> tuple[dict[str, bytes], dict[str, 
         packs[pack_key(name)] = whole
         offset = 0
         for sha256, data in group:
-            places[sha256] = Place(name, offset)
+            places[sha256] = PackPlace(name, offset)
             offset += len(data)
     return packs, places
 

@@ -32,7 +32,7 @@ NEAR = 16 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class PublishedPart:
     """An object that holds a stretch of something larger. ``size`` is in bytes, as stored."""
 
     sha256: str
@@ -40,7 +40,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class PageRange:
     """Where a page is: bytes of all parts together, and the first hex digits of its sha256."""
 
     start: int
@@ -68,7 +68,7 @@ class PartWriter:
     """
 
     def __init__(self, objects: Objects, commit: str, *, compress: bool = False) -> None:
-        self.parts: list[Part] = []
+        self.parts: list[PublishedPart] = []
         self._objects = objects
         self._commit = commit
         self._compress = compress
@@ -89,7 +89,7 @@ class PartWriter:
         data = b"".join(self._held)
         if self._compress:
             data = zlib.compress(data, 6)
-        part = Part(digest(data), len(data))
+        part = PublishedPart(digest(data), len(data))
         key = part_key(self._commit, part.sha256)
         if not self._objects.create(key, data):
             self._objects.put(key, data)  # Perhaps left by a publisher that was killed: made young, so that gc waits.
@@ -115,7 +115,9 @@ def find_root(objects: ReadableObjects, commit: str, formats: str) -> bytes | No
     return None
 
 
-def read_pages(objects: ReadableObjects, commit: str, parts: Sequence[Part], wanted: Sequence[Page]) -> list[bytes]:
+def read_pages(
+    objects: ReadableObjects, commit: str, parts: Sequence[PublishedPart], wanted: Sequence[PageRange]
+) -> list[bytes]:
     """Pages by range requests, verified; those that lie together in one request each, and requests at once.
 
     Raises:
@@ -127,12 +129,12 @@ def read_pages(objects: ReadableObjects, commit: str, parts: Sequence[Part], wan
     def fetch(missing: list[int]) -> list[bytes | None]:
         runs = list(_runs([wanted[place] for place in missing], starts))
 
-        def ask(run: tuple[int, int, int]) -> bytes | None:
+        def fetch_run(run: tuple[int, int, int]) -> bytes | None:
             number, low, high = run
             key = part_key(commit, parts[number].sha256)
             return objects.get_range(key, low - starts[number], high - starts[number])
 
-        answers = [ask(run) for run in runs] if len(runs) < 2 else in_parallel(ask, runs)
+        answers = [fetch_run(run) for run in runs] if len(runs) < 2 else in_parallel(fetch_run, runs)
         found: list[bytes | None] = []
         for place in missing:
             page = wanted[place]
@@ -155,7 +157,7 @@ def read_pages(objects: ReadableObjects, commit: str, parts: Sequence[Part], wan
     return [data for data in pages if data is not None]
 
 
-def _runs(wanted: Iterable[Page], starts: Sequence[int]) -> Iterator[tuple[int, int, int]]:
+def _runs(wanted: Iterable[PageRange], starts: Sequence[int]) -> Iterator[tuple[int, int, int]]:
     """Requests: the number of a part, and the first and one past the last byte of all parts together."""
     held: tuple[int, int, int] | None = None
     for page in sorted(wanted, key=lambda page: page.start):
@@ -170,7 +172,7 @@ def _runs(wanted: Iterable[Page], starts: Sequence[int]) -> Iterator[tuple[int, 
         yield held
 
 
-def read_whole(objects: ReadableObjects, commit: str, parts: Sequence[Part]) -> Iterator[bytes]:
+def read_whole(objects: ReadableObjects, commit: str, parts: Sequence[PublishedPart]) -> Iterator[bytes]:
     """The pieces of a whole index, verified and decompressed, one part at a time.
 
     Raises:
@@ -188,14 +190,14 @@ def read_whole(objects: ReadableObjects, commit: str, parts: Sequence[Part]) -> 
         yield zlib.decompress(data)
 
 
-def to_json(parts: Iterable[Part]) -> list[list[Any]]:
+def to_json(parts: Iterable[PublishedPart]) -> list[list[Any]]:
     """Parts as JSON values."""
     return [[part.sha256, part.size] for part in parts]
 
 
-def from_json(body: Iterable[Sequence[Any]]) -> tuple[Part, ...]:
+def from_json(body: Iterable[Sequence[Any]]) -> tuple[PublishedPart, ...]:
     """Undo `to_json`."""
-    return tuple(Part(str(sha256), int(size)) for sha256, size in body)
+    return tuple(PublishedPart(str(sha256), int(size)) for sha256, size in body)
 
 
 def parts_of(data: bytes) -> list[str]:

@@ -84,7 +84,7 @@ class Reader:
 
     def batches(self, commit: Commit, source: str) -> frozenset[str]:
         """The batches of which a source's live fragments are; one, for a source that is always replaced as a whole."""
-        return frozenset(entry.batch for entry in log.read_said(self.nodes, commit, (source,)).entries(source))
+        return frozenset(entry.batch for entry in log.read_sources(self.nodes, commit, (source,)).entries(source))
 
     def read(self, ref: FragmentRef) -> bytes:
         """The bytes of a fragment, verified.

@@ -19,7 +19,7 @@ _T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class RetryPolicy:
     """How often a request is tried.
 
     Attributes:
@@ -55,5 +55,5 @@ class Patience:
         return request()
 
 
-ONCE = Patience(attempts=1)
+ONCE = RetryPolicy(attempts=1)
 """For places where trying again changes nothing."""

@@ -35,9 +35,9 @@ from govtool.store.commit import (
 from govtool.store.manifest import Entry, Live, Manifest, node_key
 from govtool.store.names import check_source, check_table
 from govtool.store.objects import Objects
-from govtool.store.packs import Place, arrange
+from govtool.store.packs import PackPlace, arrange
 
-PATIENCE = 120.0
+COMMIT_TIMEOUT = 120.0
 """Seconds for which a writer tries again when others win."""
 SKEW = timedelta(minutes=5)
 """How far the clock may be behind the newest commit; within it, the commit takes its parent's time."""
@@ -119,14 +119,14 @@ class Writer:
 
         live: Live | None = None
         if base is not None and (not base.manifest.levels or len(data) > _SMALL):
-            live = log.read_said(self._nodes, base, changes.sources)
-        if live is None or not _says(live, changes, entries):
+            live = log.read_sources(self._nodes, base, changes.sources)
+        if live is None or not _already_holds(live, changes, entries):
             there = {(e.table, e.sha256): (e.pack, e.offset) for e in live.entries()} if live else {}
             entries, items = _placed(entries, data, there, pack=self._remote)
             created = self._objects.create_many(items)
             if base is not None and live is None and not any(created):
-                live = log.read_said(self._nodes, base, changes.sources)
-        if base is not None and live is not None and _says(live, changes, entries):
+                live = log.read_sources(self._nodes, base, changes.sources)
+        if base is not None and live is not None and _already_holds(live, changes, entries):
             later = [] if position.sure else log.read_ahead(self._objects, self._branch, base.seq, base.id)
             if not later:
                 return CommitResult(base, created=False)
@@ -188,7 +188,7 @@ class Writer:
         self, draft: Commit, changes: Changes, entries: list[Entry], base: Commit | None, lag: int | None
     ) -> CommitResult:
         written: set[str] = set()
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + COMMIT_TIMEOUT
         pause = 0.01
         losses = 0
         while True:
@@ -214,7 +214,7 @@ class Writer:
                 return CommitResult(commit, created=True)
             if time.monotonic() > deadline:
                 raise ConflictError(
-                    f"other writers won every slot of branch {self._branch!r} for {PATIENCE:.0f} seconds",
+                    f"other writers won every slot of branch {self._branch!r} for {COMMIT_TIMEOUT:.0f} seconds",
                     location=self._objects.uri,
                     hint="run the command again; nothing was committed",
                 )
@@ -235,8 +235,8 @@ class Writer:
                 raise ConflictError(f"branch {self._branch!r} was deleted meanwhile", hint="run govtool branch list")
             # A long gap is skipped over by a listing: then nobody saw whether the batch went by.
             gap = base.seq - winner.seq >= len(passed)
-            if (gap or any(c.batch == draft.batch for c in passed)) and _says(
-                log.read_said(self._nodes, base, changes.sources), changes, entries
+            if (gap or any(c.batch == draft.batch for c in passed)) and _already_holds(
+                log.read_sources(self._nodes, base, changes.sources), changes, entries
             ):
                 return CommitResult(base, created=False)
 
@@ -333,7 +333,7 @@ def _placed(
     items: dict[str, bytes] = dict(packs)
     for entry in entries:
         if entry.sha256 in data:
-            place = there.get((entry.table, entry.sha256)) or places.get(entry.sha256) or Place()
+            place = there.get((entry.table, entry.sha256)) or places.get(entry.sha256) or PackPlace()
             entry = entry._replace(pack=place[0], offset=place[1])
             if not entry.pack and (entry.table, entry.sha256) not in there:
                 items[FragmentRef.of(entry).key] = data[entry.sha256]
@@ -341,15 +341,15 @@ def _placed(
     return found, list(items.items())
 
 
-def _says(live: Live, changes: Changes, entries: list[Entry]) -> bool:
+def _already_holds(live: Live, changes: Changes, entries: list[Entry]) -> bool:
     """Whether the sources of ``changes`` say exactly this already, by the same batch."""
     after = Live()
     for source in changes.sources:
         after.feed(live.entries(source))
-    before = {entry.said for entry in after.entries()}
+    before = {entry.content for entry in after.entries()}
     after.feed([Entry("-", source) for source in changes.retract])
     after.feed(entries)
-    return before == {entry.said for entry in after.entries()}
+    return before == {entry.content for entry in after.entries()}
 
 
 def _check(changes: Changes, message: str, author: str, batch: str, summary: Mapping[str, JsonValue]) -> None:

@@ -46,8 +46,8 @@ class Warehouse:
     def ask(self, question: list[str]) -> tuple[int, str, str]:
         """Exit code, answer and remarks."""
         code = main([*question, "--store", self.store])
-        said = self.capsys.readouterr()
-        return code, said.out, said.err
+        stated = self.capsys.readouterr()
+        return code, stated.out, stated.err
 
     def damage(self, data: bytes, *, unnoticed: bool) -> None:
         """Put damaged bytes into the cache; ``unnoticed``: as a disk does it, no time of the file says so."""

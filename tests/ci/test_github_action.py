@@ -108,7 +108,7 @@ class Runner:
         defaults = {name: item.get("default", "") for name, item in ACTION["inputs"].items()}
         inputs = {name: self.value(text, {}, {}) for name, text in {**defaults, **given}.items()}
         outputs: dict[str, dict[str, str]] = {}
-        told, code = "", 0
+        reported, code = "", 0
         for step in ACTION["runs"]["steps"]:
             if "uses" in step or not self.wanted(step.get("if", "true"), inputs, outputs):
                 continue
@@ -131,11 +131,11 @@ class Runner:
                 CALLS=str(self.temp / "calls"),
                 **environment,
             )
-            told += out + err
+            reported += out + err
             outputs[step.get("id", step["name"])] = dict(line.split("=", 1) for line in file.read_text().splitlines())
             if code:
                 break
-        return code, outputs.get("check", {}), told
+        return code, outputs.get("check", {}), reported
 
     def wanted(self, condition: str, inputs: dict[str, str], outputs: dict[str, dict[str, str]]) -> bool:
         """Comparisons joined by ``&&``."""
@@ -185,11 +185,11 @@ def test_the_documented_workflows_are_workflows_and_name_inputs_that_there_are(t
 def test_a_pull_request_is_judged_by_what_it_brings(runner):
     runner.write("etl/after.sql", AFTER)
     runner.commit("change")
-    code, outputs, told = runner(paths="etl", dialect="postgres", root="etl", install="none", today="2026-11-21")
-    assert (code, outputs["exit-code"]) == (1, "1"), told
+    code, outputs, reported = runner(paths="etl", dialect="postgres", root="etl", install="none", today="2026-11-21")
+    assert (code, outputs["exit-code"]) == (1, "1"), reported
     findings = json.loads(Path(outputs["json"]).read_text())["findings"]
     assert [f["column"] for f in findings] == ["mart.fresh.f"]
-    assert "::error file=etl/after.sql,line=1" in told
+    assert "::error file=etl/after.sql,line=1" in reported
     assert "mart.fresh.f" in (runner.temp / "summary").read_text()
     report = json.loads(Path(outputs["sarif"]).read_text())
     assert list(Draft7Validator(SARIF).iter_errors(report)) == []
@@ -202,8 +202,8 @@ def test_a_pull_request_is_judged_by_what_it_brings(runner):
 
 def test_a_comment_that_is_there_is_changed(runner, monkeypatch):
     monkeypatch.setenv("KNOWN", "77")
-    code, _, told = runner(paths="etl", dialect="postgres", install="none")
-    assert code == 0, told
+    code, _, reported = runner(paths="etl", dialect="postgres", install="none")
+    assert code == 0, reported
     assert any("--method PATCH repos/acme/warehouse/issues/comments/77" in c for c in runner.calls())
     assert not any("--method POST" in c for c in runner.calls())
 
@@ -219,13 +219,13 @@ def test_a_store_gets_a_branch_for_the_pull_request_and_again_at_the_next_push(r
     runner.commit("change")
     given = {"paths": "etl", "dialect": "postgres", "install": "none", "store": store, "source": "warehouse"}
     for _ in range(2):
-        code, outputs, told = runner(**given, comment="false", branch="pr-12")
-        assert code == 1, told
+        code, outputs, reported = runner(**given, comment="false", branch="pr-12")
+        assert code == 1, reported
         assert [f["column"] for f in json.loads(Path(outputs["json"]).read_text())["findings"]] == ["mart.fresh.f"]
     assert runner.calls() == []
     runner.write("etl/after.sql", "SELECT 1;\n")
-    code, _, told = runner(**given, comment="false", branch="pr-12")
-    assert code == 0, told
+    code, _, reported = runner(**given, comment="false", branch="pr-12")
+    assert code == 0, reported
 
 
 @pytest.mark.parametrize(
@@ -242,10 +242,10 @@ def test_a_store_gets_a_branch_for_the_pull_request_and_again_at_the_next_push(r
 def test_the_exit_code_is_that_of_the_check(runner, given, code):
     runner.write("etl/after.sql", AFTER + "SELECT FROM WHERE;\n")
     runner.commit("change")
-    found, outputs, told = runner(
+    found, outputs, reported = runner(
         **{"paths": "etl", "dialect": "postgres", "install": "none", "comment": "false", **given}
     )
-    assert (found, outputs["exit-code"]) == (code, str(code)), told
+    assert (found, outputs["exit-code"]) == (code, str(code)), reported
 
 
 def test_inputs_are_data_and_no_commands(runner):

@@ -41,8 +41,8 @@ def run(command, folder, **environment):
 def installed(tmp_path_factory):
     """A clone of this repository at its head, and pre-commit's home, where it is installed once."""
     folder = tmp_path_factory.mktemp("pre-commit")
-    code, told = run(["git", "clone", "-q", str(ROOT), "hooks"], folder)
-    assert code == 0, told
+    code, reported = run(["git", "clone", "-q", str(ROOT), "hooks"], folder)
+    assert code == 0, reported
     return folder
 
 
@@ -68,25 +68,25 @@ def hooks(installed: Path, repository: Path) -> dict[str, tuple[bool, str]]:
     assert run(["git", "add", "-A"], repository)[0] == 0
     found = {}
     for one in HOOKS:
-        code, told = run(
+        code, reported = run(
             [sys.executable, "-m", "pre_commit", "run", one["id"], "--all-files", "--verbose"],
             repository,
             PRE_COMMIT_HOME=str(installed / "home"),
             GOVTOOL_CACHE=str(repository / ".git" / "cache"),
             GOVTOOL_COMPILE="0",  # a wheel of plain Python is built in seconds
         )
-        assert code in (0, 1), told
-        found[one["id"]] = (code == 0 and "Passed" in told, told)
+        assert code in (0, 1), reported
+        found[one["id"]] = (code == 0 and "Passed" in reported, reported)
     return found
 
 
 def test_every_hook_passes_on_what_is_in_order_and_fails_on_what_is_not(installed, repository):
-    for passed, told in hooks(installed, repository).values():
-        assert passed, told
+    for passed, reported in hooks(installed, repository).values():
+        assert passed, reported
     (repository / "etl" / "b.sql").write_text("CREATE TABLE mart.b AS SELECT email AS x FROM crm.users;\n")
     (repository / "etl" / "c.sql").write_text("SELECT FROM WHERE;\n")
     (repository / "policies" / "privacy.yml").write_text(POLICY.replace("column: mart.a.x", "column: mart.a.y"))
     wanted = {"govtool-check": "PII001 error", "govtool-policy-test": "mart.a.y", "govtool-lineage": "parse-error"}
-    for name, (passed, told) in hooks(installed, repository).items():
+    for name, (passed, reported) in hooks(installed, repository).items():
         assert not passed
-        assert wanted[name] in told
+        assert wanted[name] in reported

@@ -346,9 +346,9 @@ def test_lint_finds_what_matches_nothing_and_explain_says_it_in_words(warehouse,
     assert done.code == 0
     assert "classify-idle" in done.out
     assert warehouse("policy", "lint", "--strict").code == 1
-    told = warehouse("policy", "explain", "PII1").out
-    assert "Data of personal.contact (nothing below it) must not reach zone mart as a value." in told
-    assert "unless declassified by keyed: mask @keyed, to personal" in told
+    reported = warehouse("policy", "explain", "PII1").out
+    assert "Data of personal.contact (nothing below it) must not reach zone mart as a value." in reported
+    assert "unless declassified by keyed: mask @keyed, to personal" in reported
 
 
 def test_the_schema_is_one_and_the_packs_keep_to_it(govtool):
@@ -365,12 +365,12 @@ def test_classes_say_why(warehouse):
     done = warehouse("classes", "mart.**", "-f", "json")
     answer = json.loads(done.out)
     jsonschema.validate(answer, json.loads((ROOT / "docs" / "schemas" / "classes-1.json").read_text()))
-    told = {(c["column"], c["mode"]): c for c in answer["columns"]}
-    found = told["mart.audience.who", "value"]
+    reported = {(c["column"], c["mode"]): c for c in answer["columns"]}
+    found = reported["mart.audience.who", "value"]
     assert (found["classes"], found["source"], found["declassified"]) == (["personal.contact"], "crm.users.email", [])
     assert [s["target"] for s in found["steps"]] == ["stg.users.address", "mart.audience.who"]
-    assert told["mart.hashed.who", "value"]["classes"] == ["personal"]
-    assert told["mart.hashed.who", "value"]["declassified"] == ["keyed"]
+    assert reported["mart.hashed.who", "value"]["classes"] == ["personal"]
+    assert reported["mart.hashed.who", "value"]["declassified"] == ["keyed"]
     assert "lower()" in warehouse("classes", "stg.users.address").out
 
 
@@ -475,7 +475,7 @@ def test_a_rule_in_python_in_every_format(warehouse, project, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("selector", "said"),
+    ("selector", "stated"),
     [
         ("zone:mrat", "did you mean  mart"),
         ("zone:", "zone: needs a value"),
@@ -487,10 +487,10 @@ def test_a_rule_in_python_in_every_format(warehouse, project, monkeypatch):
         (" ", "a selector is empty"),
     ],
 )
-def test_a_selector_that_cannot_mean_anything_is_a_mistake(selector, said, warehouse):
+def test_a_selector_that_cannot_mean_anything_is_a_mistake(selector, stated, warehouse):
     done = warehouse("ls", selector)
     assert done.code == 2
-    assert said in done.err
+    assert stated in done.err
     assert warehouse("ls", "crm.**", "--exclude", selector).code == 2
 
 
@@ -509,10 +509,10 @@ def test_further_mistakes_are_counted_and_told_by_their_places(warehouse, projec
     (project / "policies" / "privacy.yml").write_text(
         f"version: 1\nname: n\nclasses: {{personal: {{}}}}\nclassify:\n{items}"
     )
-    told = warehouse("check").err
-    assert "29 more: policies/privacy.yml:6, " in told
-    assert "policies/privacy.yml:25 and 9 others" in told
-    assert "…" not in told
+    reported = warehouse("check").err
+    assert "29 more: policies/privacy.yml:6, " in reported
+    assert "policies/privacy.yml:25 and 9 others" in reported
+    assert "…" not in reported
 
 
 def test_policies_without_tests_are_no_failure(warehouse):

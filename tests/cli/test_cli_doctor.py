@@ -8,7 +8,7 @@ import pytest
 from answers import check
 
 
-def asked(govtool, code=0):
+def requested(govtool, code=0):
     done = govtool("doctor", "-f", "json")
     assert done.code == code, done.err
     return check(done.out, "doctor-1")
@@ -23,7 +23,7 @@ def ingest(govtool, sql, namespace="default"):
 
 
 def test_no_store_is_no_illness(govtool, project):
-    body = asked(govtool)
+    body = requested(govtool)
     assert body["healthy"]
     assert states(body)["store"] == "note"
 
@@ -31,13 +31,13 @@ def test_no_store_is_no_illness(govtool, project):
 @pytest.mark.parametrize(("variable", "value"), [("GOVTOOL_CACHE_SIZE", "much"), ("GOVTOOL_STORE", "ftp://x/y")])
 def test_what_is_wrong_is_told(govtool, project, monkeypatch, variable, value):
     monkeypatch.setenv(variable, value)
-    body = asked(govtool, code=1)
+    body = requested(govtool, code=1)
     assert "wrong" in states(body).values()
 
 
 def test_mistaken_settings(govtool, project):
     (project / "govtool.toml").write_text("storage = 1\n")
-    assert states(asked(govtool, code=1))["settings"] == "wrong"
+    assert states(requested(govtool, code=1))["settings"] == "wrong"
 
 
 TABLES = b"create table crm.users(id int, email text); create table crm.orders(id int, total int, at date);"
@@ -47,7 +47,7 @@ def test_names_that_may_be_one_are_proposed_as_settings_that_work(govtool, proje
     govtool("init")
     ingest(govtool, TABLES)
     ingest(govtool, TABLES + b"create table crm.other(id int);", "postgres://dw:5432")
-    (proposal,) = asked(govtool)["aliases"]
+    (proposal,) = requested(govtool)["aliases"]
     assert {pair[1] for pair in proposal["datasets"]} == {"crm.users", "crm.orders"}
     assert proposal["columns_agreeing"] == 1.0
     lines = govtool("doctor").out
@@ -55,13 +55,13 @@ def test_names_that_may_be_one_are_proposed_as_settings_that_work(govtool, proje
     assert settings == {"aliases": {proposal["pattern"]: proposal["name"]}}
     (project / "govtool.toml").write_text(lines[lines.index("\n[aliases]\n") :])
     ingest(govtool, TABLES + b"create table crm.other(id int);", "postgres://dw:5432")
-    assert asked(govtool)["aliases"] == []
+    assert requested(govtool)["aliases"] == []
 
 
 def test_other_columns_or_several_candidates_are_no_proposal(govtool, project):
     govtool("init")
     ingest(govtool, b"create table crm.users(id int, email text)")
     ingest(govtool, b"create table crm.users(a int, b text, c int)", "postgres://dw:5432")
-    assert asked(govtool)["aliases"] == []
+    assert requested(govtool)["aliases"] == []
     ingest(govtool, b"create table users(id int, email text); create table x.users(id int, email text)", "mysql://h:1")
-    assert all("crm.users" not in pair[0] for p in asked(govtool)["aliases"] for pair in p["datasets"])
+    assert all("crm.users" not in pair[0] for p in requested(govtool)["aliases"] for pair in p["datasets"])

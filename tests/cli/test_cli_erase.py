@@ -57,10 +57,10 @@ def test_a_key_that_someone_knows_of(warehouse):
 
 
 @pytest.mark.parametrize(
-    ("key", "said"),
+    ("key", "stated"),
     [("nosuch.**", "selects no column"), ("mart.mial*", "mart.mail"), ("crm.users", "as a whole"), ("", "empty")],
 )
-def test_a_key_that_names_no_column_is_a_mistake(key, said, warehouse):
+def test_a_key_that_names_no_column_is_a_mistake(key, stated, warehouse):
     done = warehouse("erase", "plan", "--subject", "crm.users.id", "--key", key)
     assert done.code == 2
-    assert said in done.err
+    assert stated in done.err

@@ -267,9 +267,9 @@ def test_explain_of_several_says_each(governed):
     done = governed("explain", "stg.users mart.audience.email", "--format", "json")
     answer = check(done.out, "explain-1")
     assert answer["subject_kind"] == "selection"
-    for told, one in zip(answer["subjects"], alone, strict=True):
-        assert told == {key: value for key, value in one.items() if key in told}
-        assert one["subject"] == told["subject"]
+    for reported, one in zip(answer["subjects"], alone, strict=True):
+        assert reported == {key: value for key, value in one.items() if key in reported}
+        assert one["subject"] == reported["subject"]
     lines = table_of(governed("explain", "class:personal.*", "--limit", "2"))
     assert [line.split()[:2] for line in lines if line.lstrip().startswith("column ")] == [
         ["column", "crm.users.email"],

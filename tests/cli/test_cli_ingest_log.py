@@ -41,8 +41,8 @@ def test_a_log_becomes_a_graph_with_counts(govtool, project):
     answer = json.loads(govtool("impact", "crm.users.email", "-f", "json").out)
     evidence = {entry["column"]: entry["evidence"] for entry in answer["columns"]}
     assert evidence["mart.a.e"][0]["first_seen"] == "2026-01-01T10:00:00.000Z"
-    readers = [said for column, said in evidence.items() if column.startswith("query:")]
-    assert {(e["count"], e["line"]) for said in readers for e in said if e["kind"] == "select"} == {(2, 2)}
+    readers = [stated for column, stated in evidence.items() if column.startswith("query:")]
+    assert {(e["count"], e["line"]) for stated in readers for e in stated if e["kind"] == "select"} == {(2, 2)}
 
 
 def test_the_same_log_again_makes_no_commit(govtool, project):
@@ -103,7 +103,7 @@ def test_the_log_of_commits_says_coverage_by_runs(govtool, project):
 def test_engines_and_workers_are_checked(govtool, project):
     govtool("init")
     write("q.jsonl")
-    for arguments, said in (
+    for arguments, stated in (
         (["--engine", "sparc"], "did you mean  spark"),
         (["--engine", "spark", "--workers", "2"], "--master"),
         (["--master", "local[2]"], "--engine spark"),
@@ -111,7 +111,7 @@ def test_engines_and_workers_are_checked(govtool, project):
     ):
         done = govtool("ingest", "log", "q.jsonl", *arguments)
         assert done.code == 2, arguments
-        assert said in done.err
+        assert stated in done.err
     assert govtool("ingest", "log", "q.jsonl", "--workers", "1").code == 0
 
 

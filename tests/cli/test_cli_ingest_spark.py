@@ -70,12 +70,12 @@ def test_folders_pieces_and_what_is_broken(store, project):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"), [(["nowhere"], "no such file"), (["-"], "from a file"), ([], "missing")]
+    ("arguments", "stated"), [(["nowhere"], "no such file"), (["-"], "from a file"), ([], "missing")]
 )
-def test_what_cannot_be_read_is_a_usage_error(store, arguments, said):
+def test_what_cannot_be_read_is_a_usage_error(store, arguments, stated):
     done = store("ingest", "spark", *arguments)
     assert done.code == 2
-    assert said in done.err.lower()
+    assert stated in done.err.lower()
 
 
 def test_two_metastores_are_kept_apart(store):

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from govtool.app.serve.spool import Spool
+from govtool.app.serve.event_spool import EventSpool
 from govtool.errors import StoreError
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "openlineage"
@@ -55,9 +55,9 @@ class Server:
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
         connection.request("POST", path, body, {k.replace("_", "-"): v for k, v in headers.items()})
         answer = connection.getresponse()
-        said = json.loads(answer.read() or b"{}")
+        stated = json.loads(answer.read() or b"{}")
         connection.close()
-        return answer.status, said
+        return answer.status, stated
 
     def raw(self, data: bytes) -> bytes:
         with socket.create_connection(("127.0.0.1", self.port), timeout=30) as plug:
@@ -91,8 +91,8 @@ def test_accepted_events_are_committed_when_it_ends(start, govtool):
     server = start(every="3600")
     for line in LINES:
         assert server.post(line)[0] == 201
-    status, said = server.post(json.dumps([json.loads(line) for line in LINES]).encode())
-    assert (status, said) == (201, {"accepted": 4})
+    status, stated = server.post(json.dumps([json.loads(line) for line in LINES]).encode())
+    assert (status, stated) == (201, {"accepted": 4})
     assert server.post(gzip.compress(LINES[0]), Content_Encoding="gzip")[0] == 201
     assert len(govtool("log", "-f", "jsonl").out.splitlines()) == 0
     code, err = server.stop()
@@ -129,8 +129,8 @@ def test_bad_requests_are_refused_and_survived(start):
         (LINES[0], {"Content_Encoding": "br"}, 415),
     ]
     for body, headers, expected in cases:
-        status, said = server.post(body, **headers)
-        assert (status, "error" in said) == (expected, True), body[:40]
+        status, stated = server.post(body, **headers)
+        assert (status, "error" in stated) == (expected, True), body[:40]
     assert server.post(LINES[0], path="/elsewhere")[0] == 404
     assert b" 413 " in server.raw(b"POST /api/v1/lineage HTTP/1.1\r\nContent-Length: 99999999999\r\n\r\n")
     assert b" 400 " in server.raw(b"POST /api/v1/lineage HTTP/1.1\r\nContent-Length: -1\r\n\r\n")
@@ -206,7 +206,7 @@ def test_a_store_that_is_gone_keeps_events_in_the_spool(start, project):
 
 
 def test_a_full_disk_refuses_and_keeps_nothing_by_halves(tmp_path, monkeypatch):
-    spool = Spool(tmp_path / "spool")
+    spool = EventSpool(tmp_path / "spool")
     spool.put([b"{}"])
     monkeypatch.setattr(os, "fsync", lambda _: (_ for _ in ()).throw(OSError(28, "No space left on device")))
     with pytest.raises(OSError, match="No space"):
@@ -221,7 +221,7 @@ def test_a_full_disk_refuses_and_keeps_nothing_by_halves(tmp_path, monkeypatch):
 def test_a_spool_that_cannot_be_made(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreError, match="cannot be written"):
-        Spool(tmp_path / "file" / "below")
+        EventSpool(tmp_path / "file" / "below")
 
 
 def test_the_python_client_of_openlineage_can_send(start, govtool):

@@ -103,10 +103,10 @@ def test_columns_that_are_not_known_are_not_counted(ingested):
         "create view b as select u.*, a.x from a join u on true; create view c as select x from b;"
         "create view w as select u.x from u; create view d as select * from a;"
     )
-    told = check(govtool("impact", "a.x", "--change", "drop", "-f", "json").out, "impact-1")["summary"]
+    reported = check(govtool("impact", "a.x", "--change", "drop", "-f", "json").out, "impact-1")["summary"]
     answer, _ = ask(govtool, "drop", "a.x")
     assert {k: v for k, v in answer["summary"].items() if k != "lost"} == {
-        k: told[k] for k in answer["summary"] if k != "lost"
+        k: reported[k] for k in answer["summary"] if k != "lost"
     }
 
 

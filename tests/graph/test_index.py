@@ -84,9 +84,13 @@ def test_containers_that_go_in_a_circle_are_damage_and_come_to_an_end() -> None:
 
 
 def test_missing_reads_are_added_and_said_ones_are_not_doubled() -> None:
-    said = Edge(ColumnRef("s", "*"), "*", EdgeKind.READ)
+    stated = Edge(ColumnRef("s", "*"), "*", EdgeKind.READ)
     index = index_of(
-        [Derivation("t", "view", "replace", STATEMENT, edges=(said, Edge(ColumnRef("s", "a"), "a", EdgeKind.IDENTITY)))]
+        [
+            Derivation(
+                "t", "view", "replace", STATEMENT, edges=(stated, Edge(ColumnRef("s", "a"), "a", EdgeKind.IDENTITY))
+            )
+        ]
     )
     assert [index.kind(e) for e in range(index.edge_count)] == [EdgeKind.READ, EdgeKind.IDENTITY]
     index = index_of([VIEW])
@@ -153,14 +157,14 @@ def test_damaged_buffers_are_refused() -> None:
 def test_a_flipped_bit_is_found(data: st.DataObject) -> None:
     packed = bytearray(b"".join(build([to_table([VIEW])])))
     arrays, _ = layout.view(packed)
-    said = {name: values.tobytes() for name, values in arrays.items()}
+    stated = {name: values.tobytes() for name, values in arrays.items()}
     arrays.clear()
     packed[data.draw(st.integers(0, len(packed) - 1))] ^= 1 << data.draw(st.integers(0, 7))
     try:
         layout.verify(packed)
     except (IntegrityError, FormatError):
         return
-    assert {name: values.tobytes() for name, values in layout.view(packed)[0].items()} == said, "not padding"
+    assert {name: values.tobytes() for name, values in layout.view(packed)[0].items()} == stated, "not padding"
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ class Case(NamedTuple):
     """A statement and what it says."""
 
     text: str
-    said: str
+    stated: str
     """``target kind mode``; empty: nothing."""
     edges: tuple[str, ...] = ()
     same_in_sql: bool = True

@@ -32,7 +32,7 @@ def cases_of(*, subqueries: bool) -> list[Case]:
     return [*CHANGES, *extra, EVOLVING, *WRITES, *DEFINITIONS]
 
 
-def said(ran: Ran, place: str, *, logged: bool = False, targets: str = ".*") -> list[tuple[str, frozenset[str]]]:
+def stated(ran: Ran, place: str, *, logged: bool = False, targets: str = ".*") -> list[tuple[str, frozenset[str]]]:
     """What was said of tables, in order: heads with edges, as cases have them; queries and views apart."""
     found = []
     for _, derivations in ran.logged() if logged else ran.live():
@@ -47,7 +47,7 @@ def said(ran: Ran, place: str, *, logged: bool = False, targets: str = ".*") -> 
 
 def expected(cases: Sequence[Case]) -> list[tuple[str, frozenset[str]]]:
     """What cases say."""
-    return [(case.said, frozenset(case.edges)) for case in cases if case.said]
+    return [(case.stated, frozenset(case.edges)) for case in cases if case.stated]
 
 
 def in_sql(case: Case) -> frozenset[str]:

@@ -43,12 +43,12 @@ class Ran:
 
     def live(self) -> list[tuple[Run, list[Derivation]]]:
         """What the live session said, run by run, in order."""
-        from govtool.capture.spark.live.executions import Interpreter
+        from govtool.capture.spark.live.executions import LiveInterpreter
         from govtool.capture.spark.live.spool import read_spool
 
         found = []
         for process in read_spool(self.folder / "spool"):
-            found += [(each.run, _all(each)) for each in Interpreter(process, "live").actions()]
+            found += [(each.run, _all(each)) for each in LiveInterpreter(process, "live").actions()]
         return found
 
     def logged(self) -> list[tuple[Run, list[Derivation]]]:
@@ -105,13 +105,13 @@ def run_job(
 
 def edges(derivations: Sequence[Derivation], folder: Path) -> dict[str, set[str]]:
     """Edges by target and mode, as ``column <- dataset.column kind``; paths below the job's folder are cut."""
-    said: dict[str, set[str]] = {}
+    stated: dict[str, set[str]] = {}
     for derivation in derivations:
         head = f"{short(derivation.target, folder)} {derivation.statement.kind} {derivation.mode}"
-        said.setdefault(head, set()).update(
+        stated.setdefault(head, set()).update(
             f"{edge.target_path} <- {short(edge.source.text, folder)} {edge.kind.label}" for edge in derivation.edges
         )
-    return said
+    return stated
 
 
 def short(name: str, folder: Path) -> str:

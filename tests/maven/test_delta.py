@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from lake_formats import cases_of, compared, expected, job, said
+from lake_formats import cases_of, compared, expected, job, stated
 from lake_jobs import edges, run_job
 
 pytestmark = pytest.mark.maven("delta")
@@ -46,13 +46,13 @@ def ran(tmp_path_factory, jars):
 
 
 def test_each_statement_says_what_is_true(ran):
-    found = said(ran, PLACE, targets=TABLES)
+    found = stated(ran, PLACE, targets=TABLES)
     assert found[0] == ("users create_table declare", frozenset())
     assert found[2 : 2 + len(expected(CASES))] == expected(CASES)
 
 
 def test_partitions_truncate_and_rename(ran):
-    found = said(ran, PLACE, targets="parts|portions")
+    found = stated(ran, PLACE, targets="parts|portions")
     copied = {"* <- updates.* read", "id <- updates.id identity", "email <- updates.email identity"}
     assert found[-3:] == [
         ("parts insert append", frozenset(copied)),
@@ -65,18 +65,18 @@ def test_partitions_truncate_and_rename(ran):
 
 
 def test_paths_versions_clones_and_streams(ran):
-    told = edges([each for _, all_ in ran.live() for each in all_], ran.folder)
+    reported = edges([each for _, all_ in ran.live() for each in all_], ran.folder)
     path = "data/by_path"
-    assert told[f"{path} insert append"] >= {
+    assert reported[f"{path} insert append"] >= {
         "id <- default.updates.id identity",
         "email <- default.updates.email identity",
     }
-    assert told["default.from_path create_table_as replace"] == {f"* <- {path}.* read", f"id <- {path}.id identity"}
-    assert told[f"{path} update update"] == {f"email <- {path}.country identity"}
-    assert {"email <- default.updates.email identity", "* <- default.updates.* read"} <= told[
+    assert reported["default.from_path create_table_as replace"] == {f"* <- {path}.* read", f"id <- {path}.id identity"}
+    assert reported[f"{path} update update"] == {f"email <- {path}.country identity"}
+    assert {"email <- default.updates.email identity", "* <- default.updates.* read"} <= reported[
         "default.cloned create_table_as replace"
     ]
-    assert told["default.streamed insert append"] == {
+    assert reported["default.streamed insert append"] == {
         "* <- default.updates.* read",
         "id <- default.updates.id identity",
         "email <- default.updates.email transformation",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from lake_cases import DELETE, MERGE, UPDATE, Case
-from lake_formats import cases_of, compared, expected, job, said
+from lake_formats import cases_of, compared, expected, job, stated
 from lake_jobs import edges, run_job
 
 pytestmark = pytest.mark.maven("iceberg")
@@ -26,7 +26,7 @@ READ = (
 def _of(case: Case, old: str, new: str) -> Case:
     """A case on another table."""
     return Case(
-        case.text.replace(old, new), case.said.replace(old, new), tuple(e.replace(old, new) for e in case.edges)
+        case.text.replace(old, new), case.stated.replace(old, new), tuple(e.replace(old, new) for e in case.edges)
     )
 
 
@@ -65,18 +65,18 @@ def ran(tmp_path_factory, jars):
 
 
 def test_each_statement_says_what_is_true(ran):
-    found = said(ran, PLACE, targets="users|parts|again")
+    found = stated(ran, PLACE, targets="users|parts|again")
     assert found[0] == ("users create_table declare", frozenset())
     assert found[2 : 2 + len(expected(CASES))] == expected(CASES)
 
 
 def test_merge_on_read_says_the_same(ran):
-    assert said(ran, PLACE, targets="readers")[2:] == expected(ON_READ)
+    assert stated(ran, PLACE, targets="readers")[2:] == expected(ON_READ)
 
 
 def test_time_travel_branches_and_streams(ran):
-    told = edges([each for _, all_ in ran.live() for each in all_], ran.folder)
-    assert told["lake.db.past create_table_as replace"] == {
+    reported = edges([each for _, all_ in ran.live() for each in all_], ran.folder)
+    assert reported["lake.db.past create_table_as replace"] == {
         "* <- lake.db.users.* read",
         "id <- lake.db.users.id identity",
     }
@@ -85,10 +85,10 @@ def test_time_travel_branches_and_streams(ran):
     assert (
         "users insert append",
         frozenset({"* <- updates.* read", "id <- updates.id identity", "email <- updates.email identity"}),
-    ) in said(ran, PLACE, targets="users")
+    ) in stated(ran, PLACE, targets="users")
     (described,) = (run for run, _ in ran.live() if [i.dataset for i in run.inputs] == ["lake.db.users.snapshots"])
     assert described.inputs[0].identity is None
-    assert told["lake.db.streamed insert append"] == {
+    assert reported["lake.db.streamed insert append"] == {
         "* <- lake.db.updates.* read",
         "id <- lake.db.updates.id identity",
         "email <- lake.db.updates.email transformation",
@@ -96,7 +96,7 @@ def test_time_travel_branches_and_streams(ran):
 
 
 def test_a_merge_that_only_inserts_arrives_as_an_insert(ran):
-    assert said(ran, PLACE, targets="users")[-1] == (
+    assert stated(ran, PLACE, targets="users")[-1] == (
         "users insert append",
         frozenset(
             {

@@ -176,8 +176,8 @@ def test_compare_finds_nothing_that_is_not_listed(job):
         dataset, _, column = name.rpartition(".")
         return f"{named(dataset, folder)}.{column}"
 
-    said = {f"{text(one.flow.target)} <- {text(one.flow.source)}" for one in result.only}
-    assert said <= pairs
+    stated = {f"{text(one.flow.target)} <- {text(one.flow.source)}" for one in result.only}
+    assert stated <= pairs
     assert result.both >= 30
     assert {named(one.dataset, folder) for one in result.unmatched} == {"out/cents"}
 

@@ -16,11 +16,11 @@ COORDINATE = "org.example:thing:1.0"
 @pytest.fixture
 def repository(tmp_path, monkeypatch):
     """A repository on this machine that has one jar; what it was asked for."""
-    asked = []
+    requested = []
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self):
-            asked.append(self.path)
+            requested.append(self.path)
             there = self.path == "/org/example/thing/1.0/thing-1.0.jar"
             self.send_response(200 if there else 404)
             self.end_headers()
@@ -35,7 +35,7 @@ def repository(tmp_path, monkeypatch):
     thread.start()
     monkeypatch.setenv("MAVEN_REPOSITORY", f"http://127.0.0.1:{server.server_port}/")
     monkeypatch.setattr(published, "CACHE", tmp_path / "jars")
-    yield asked
+    yield requested
     server.shutdown()
     thread.join()
     server.server_close()

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from govtool.errors import IntegrityError
 from govtool.model import Diagnostic
 from govtool.model.parquet import read_parquet
-from govtool.model.record import Identity
 from govtool.model.run import Batches, Offsets, Run, RunInput, RunOutput, Software, decode_runs, encode_runs
+from govtool.model.version import ContentIdentity
 
 texts = st.text(st.characters(exclude_categories=("Cs",)), max_size=8)
 maybe = st.none() | texts
 sizes = st.none() | st.integers(0, 2**40)
-identities = st.none() | st.builds(Identity, texts, sizes, texts, st.integers(0, 9), st.integers(0, 9))
+identities = st.none() | st.builds(ContentIdentity, texts, sizes, texts, st.integers(0, 9), st.integers(0, 9))
 fields = st.lists(st.tuples(texts, texts), max_size=2).map(tuple)
 notes = st.builds(Diagnostic, texts, texts, texts, maybe, sizes, sizes, maybe, st.lists(texts, max_size=2).map(tuple))
 offsets = st.lists(st.builds(Offsets, texts, texts, texts, sizes), max_size=2).map(tuple)
@@ -36,10 +36,10 @@ runs = st.builds(
 
 @settings(deadline=None)
 @given(st.lists(runs, max_size=3, unique_by=lambda run: (run.started or "", run.id, run.job)))
-def test_round_trip(said):
-    data = encode_runs(said)
-    assert sorted(decode_runs(data), key=repr) == sorted(said, key=repr)
-    assert encode_runs(reversed(said)) == data
+def test_round_trip(stated):
+    data = encode_runs(stated)
+    assert sorted(decode_runs(data), key=repr) == sorted(stated, key=repr)
+    assert encode_runs(reversed(stated)) == data
 
 
 def test_runs_of_no_stream_are_stored_as_before_there_were_batches():

@@ -43,7 +43,7 @@ def checked(index: Index, policies: PolicySet, today: date = TODAY, base: Index 
     return check(govern(index, policies, today), today, before)
 
 
-def told(result: CheckResult) -> list[tuple[str, str, str]]:
+def reported(result: CheckResult) -> list[tuple[str, str, str]]:
     """Rule, column and verdict of each finding."""
     return [(f.rule, f.column, f.verdict.label) for f in result.findings]
 

@@ -17,8 +17,8 @@ from govtool.app.policy import load_policies, pack_names
 from govtool.capture.sql.extract import Options, extract
 from govtool.capture.sql.files import Script
 from govtool.model import Derivation, Edge, EdgeKind
-from govtool.policy.finding import Finding, Verdict
-from govtool.query.evidence import Step
+from govtool.policy.finding import Finding, RuleVerdict
+from govtool.query.evidence import WayStep
 
 SHOP = Path(__file__).parents[2] / "fixtures" / "shop" / "postgres"
 SINKS = """
@@ -57,10 +57,10 @@ def shop() -> tuple[Derivation, ...]:
 def findings(pack: str, derivations: Sequence[Derivation]) -> list[Finding]:
     """Violations that have a way."""
     found = checked(index_of(list(derivations)), load_policies([f"pack:{pack}"])).findings
-    return [f for f in found if f.verdict is Verdict.VIOLATED and f.steps]
+    return [f for f in found if f.verdict is RuleVerdict.VIOLATED and f.steps]
 
 
-def without(derivations: Sequence[Derivation], step: Step) -> list[Derivation]:
+def without(derivations: Sequence[Derivation], step: WayStep) -> list[Derivation]:
     """The same without the edges from one end of a step to the other.
 
     Whatever else a statement takes from a dataset says that it reads its rows: a read ends with all of that.

@@ -192,6 +192,6 @@ def test_nothing_that_copies_a_planned_value_is_left_out(derivations):
     ],
 )
 def test_subjects_as_written(text, column, value):
-    asked = parse_subject(text)
-    assert asked == (column, value)
-    assert value in (None, "") or value not in repr(asked)
+    requested = parse_subject(text)
+    assert requested == (column, value)
+    assert value in (None, "") or value not in repr(requested)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from hypothesis import given, settings
-from policy_samples import MASKS, checked, policy, random_graph, told
+from policy_samples import MASKS, checked, policy, random_graph, reported
 
 from govtool.app.index import index_of
-from govtool.policy.finding import Verdict
+from govtool.policy.finding import RuleVerdict
 
 RULES = """
 classify:
@@ -36,8 +36,8 @@ def test_a_way_leads_from_its_source_to_its_sink(derivations):
 @given(random_graph())
 def test_what_a_rule_finds_directly_it_finds_by_any_way(derivations):
     index = index_of(derivations)
-    direct = {(f.rule, f.column) for f in checked(index, DIRECT).findings if f.verdict is Verdict.VIOLATED}
-    assert direct <= {(f.rule, f.column) for f in checked(index, ANY).findings if f.verdict is Verdict.VIOLATED}
+    direct = {(f.rule, f.column) for f in checked(index, DIRECT).findings if f.verdict is RuleVerdict.VIOLATED}
+    assert direct <= {(f.rule, f.column) for f in checked(index, ANY).findings if f.verdict is RuleVerdict.VIOLATED}
 
 
 @relaxed
@@ -64,9 +64,9 @@ def test_a_waiver_never_hides_another_finding(derivations):
         after = checked(index, policy(MASKS + RULES % "any" + waiver))
         # A pattern that ends in a star names columns too: what it covers is what it says.
         covered = [f for f in before.findings if f.rule == finding.rule and _covers(finding.column, f.column)]
-        left = [t for t in told(after) if t[2] != "waived"]
+        left = [t for t in reported(after) if t[2] != "waived"]
         assert sorted(left) == sorted(
-            t for t in told(before) if (t[0], t[1]) not in {(f.rule, f.column) for f in covered}
+            t for t in reported(before) if (t[0], t[1]) not in {(f.rule, f.column) for f in covered}
         )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from policy_samples import TODAY, checked, policy, sql, told
+from policy_samples import TODAY, checked, policy, reported, sql
 
 from govtool.policy.functions import ALIASES, is_same
 from govtool.policy.lint import in_graph
@@ -50,7 +50,7 @@ rules:
 )
 def test_a_function_by_the_name_that_is_written(dialect, call, written):
     index = sql(f"create table share.t as select {call} as v from crm.u", dialect=dialect)
-    assert told(checked(index, policy(RULES % f'"{written}"'))) == []
+    assert reported(checked(index, policy(RULES % f'"{written}"'))) == []
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_a_function_by_the_name_that_is_written(dialect, call, written):
 )
 def test_another_function_is_another(dialect, call, written):
     index = sql(f"create table share.t as select {call} as v from crm.u", dialect=dialect)
-    assert told(checked(index, policy(RULES % f'"{written}"'))) == [("F", "share.t.v", "violated")]
+    assert reported(checked(index, policy(RULES % f'"{written}"'))) == [("F", "share.t.v", "violated")]
 
 
 def test_what_never_counts_by_a_glob_does_not_by_another_name():
@@ -87,8 +87,8 @@ rules:
     text = "create table share.t as select team, collect_list(email) v from crm.u group by team having count(*) >= 5"
     index = sql(text, dialect="spark")
     assert keeps_a_value("collect_list")
-    assert told(checked(index, policy(rules % "collect_list"))) == []
-    assert told(checked(index, policy(rules % '"collect*"'))) == [("F", "share.t.v", "violated")]
+    assert reported(checked(index, policy(rules % "collect_list"))) == []
+    assert reported(checked(index, policy(rules % '"collect*"'))) == [("F", "share.t.v", "violated")]
 
 
 def test_names_are_the_same_both_ways():

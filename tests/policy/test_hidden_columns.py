@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from policy_samples import TODAY, checked, policy, sql, told
+from policy_samples import TODAY, checked, policy, reported, sql
 
 from govtool.policy.check import govern
-from govtool.policy.hidden import perhaps
-from govtool.policy.places import Said
+from govtool.policy.dataset_facts import ToolFact
+from govtool.policy.hidden import possible_classes
 
 RULES = """
 classes: {personal: {}, personal.email: {}, other: {}}
@@ -46,7 +46,7 @@ def rules(pattern: str = '"crm.u.email"', more: str = "", via: str = ""):
 )
 @pytest.mark.parametrize("via", ["", ", via: indirect", ", via: any"])
 def test_a_pattern_that_may_name_a_column_which_is_not_known(pattern, told_of, via):
-    found = told(checked(sql(STAR), rules(pattern, via=via)))
+    found = reported(checked(sql(STAR), rules(pattern, via=via)))
     assert found == ([("F", "share.a.?", "unknown")] if told_of else [])
 
 
@@ -70,13 +70,13 @@ def test_the_finding_says_what_is_not_known_and_what_to_do():
 )
 def test_only_where_columns_are_not_known(select, found):
     schema = {"crm.u": {"id": "int", "name": "text"}}
-    assert told(checked(sql(f"create table share.a as {select}", schema), rules('"crm.*.email"'))) == found
+    assert reported(checked(sql(f"create table share.a as {select}", schema), rules('"crm.*.email"'))) == found
 
 
 def test_a_column_that_is_known_is_told_for_certain_and_not_looked_for_again():
     text = "create table share.a as select * from crm.u; create table stg.b as select email from crm.u"
-    assert told(checked(sql(text), rules())) == [("F", "share.a.email", "violated")]
-    assert told(checked(sql(text), rules('"crm.u.e*"'))) == [
+    assert reported(checked(sql(text), rules())) == [("F", "share.a.email", "violated")]
+    assert reported(checked(sql(text), rules('"crm.u.e*"'))) == [
         ("F", "share.a.email", "violated"),
         ("F", "share.a.?", "unknown"),
     ]
@@ -85,7 +85,7 @@ def test_a_column_that_is_known_is_told_for_certain_and_not_looked_for_again():
 @pytest.mark.parametrize("pattern", ['"crm.u.email"', '"**.email"'])
 def test_what_a_star_leaves_out_is_not_among_them(pattern):
     def found(text):
-        return told(checked(sql(text, dialect="bigquery"), rules(pattern)))
+        return reported(checked(sql(text, dialect="bigquery"), rules(pattern)))
 
     assert found("create table share.a as select * except (email, phone) from crm.u") == []
     assert found("create table share.a as select * except (phone) from crm.u") == [("F", "share.a.?", "unknown")]
@@ -101,27 +101,27 @@ def test_what_comes_by_another_name_passes_a_star_that_leaves_the_name_out():
         "create table stg.b as select * from stg.a join ext.w using (id);"
         "create table share.a as select * except (email) from stg.b"
     )
-    verdicts = told(checked(sql(text, {"crm.u": {"id": "int", "email": "text"}}, "bigquery"), rules()))
+    verdicts = reported(checked(sql(text, {"crm.u": {"id": "int", "email": "text"}}, "bigquery"), rules()))
     assert ("F", "share.a.secret", "violated") in verdicts or ("F", "share.a.?", "unknown") in verdicts
 
 
 def test_except_of_a_classification():
-    assert told(checked(sql(STAR), rules('"**.email"', ', except: ["crm.**"]'))) == [("F", "share.a.?", "unknown")]
-    assert told(checked(sql(STAR), rules('"**.email"', ', except: ["crm.**", "share.*.email"]'))) == []
+    assert reported(checked(sql(STAR), rules('"**.email"', ', except: ["crm.**"]'))) == [("F", "share.a.?", "unknown")]
+    assert reported(checked(sql(STAR), rules('"**.email"', ', except: ["crm.**", "share.*.email"]'))) == []
 
 
 def test_tags_of_columns_that_the_graph_does_not_show():
     policies = rules('"no.such.column"', ', tags: ["pii"]')
-    for said, count in (
-        (Said("crm.u", "email", "tag", "pii"), 1),
-        (Said("crm.u", None, "tag", "pii"), 1),
-        (Said("crm.u", "email", "tag", "gold"), 0),
-        (Said("crm.v", "email", "tag", "pii"), 0),
+    for stated, count in (
+        (ToolFact("crm.u", "email", "tag", "pii"), 1),
+        (ToolFact("crm.u", None, "tag", "pii"), 1),
+        (ToolFact("crm.u", "email", "tag", "gold"), 0),
+        (ToolFact("crm.v", "email", "tag", "pii"), 0),
     ):
-        governed = govern(sql(STAR), policies, TODAY, said=[said])
-        assert len(governed.perhaps[0]) == count
+        governed = govern(sql(STAR), policies, TODAY, tool_facts=[stated])
+        assert len(governed.possible[0]) == count
     meta = policy((RULES % ('"a.b.c"', ", tags: [pii]", "")) + 'metadata: [{columns: ["crm.u.email"], tags: [pii]}]\n')
-    assert told(checked(sql(STAR), meta)) == [("F", "share.a.?", "unknown")]
+    assert reported(checked(sql(STAR), meta)) == [("F", "share.a.?", "unknown")]
 
 
 def test_other_forms_of_rules_do_not_take_it_for_absent():
@@ -131,18 +131,18 @@ def test_other_forms_of_rules_do_not_take_it_for_absent():
   - {id: P, title: purpose, require: {purpose: {class: personal, any_of: [care]}}}
   - {id: G, title: region, deny: {flow: {class: personal, from: {region: eu}, to: {zone: share}}}}
 """
-    found = told(checked(sql("create table share.a as select u.*, z from crm.u u join x.y using (id)"), rules(more="") if False else policy(RULES % ('"crm.u.email"', "", "") + text)))  # fmt: skip
+    found = reported(checked(sql("create table share.a as select u.*, z from crm.u u join x.y using (id)"), rules(more="") if False else policy(RULES % ('"crm.u.email"', "", "") + text)))  # fmt: skip
     assert {(rule, verdict) for rule, _, verdict in found} == {(rule, "unknown") for rule in "FOJPG"}
 
 
 def test_a_circle_of_columns_that_are_not_known():
     text = "create table share.a as select * from share.b; create table share.b as select * from share.a"
-    assert {v for _, _, v in told(checked(sql(text), rules('"**.email"')))} == {"unknown"}
+    assert {v for _, _, v in reported(checked(sql(text), rules('"**.email"')))} == {"unknown"}
 
 
 def test_nothing_is_guessed_at_where_everything_is_known():
     schema = {"crm.u": {"id": "int"}}
     index = sql(STAR, schema)
     governed = govern(index, rules('"**.email"'), TODAY)
-    assert not governed.perhaps[0]
-    assert not perhaps(index, [c.value for c in governed.policies.classify], (), governed.places).stops
+    assert not governed.possible[0]
+    assert not possible_classes(index, [c.value for c in governed.policies.classify], (), governed.places).stops

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from policy_samples import checked, policy, sql, told
+from policy_samples import checked, policy, reported, sql
 
 from govtool.app.index import index_of
 from govtool.capture.sql.walk.table_functions import REMOTE
@@ -39,12 +39,12 @@ def rules(more: str = ""):
 )
 @pytest.mark.parametrize("more", ["", ", from: {zone: home}", ", from: {region: eu}", ", via: any"])
 def test_what_a_procedure_or_another_server_returns_may_be_of_any_class(rows, more):
-    assert told(checked(sql(f"{TABLE} insert into share.t {rows};", dialect="tsql"), rules(more))) == UNKNOWN
+    assert reported(checked(sql(f"{TABLE} insert into share.t {rows};", dialect="tsql"), rules(more))) == UNKNOWN
 
 
 def test_columns_that_are_named_are_no_better_known():
     text = f"{TABLE} insert into share.t(x) select q.a from openquery(remote, 'select 1') q;"
-    assert told(checked(sql(text, dialect="tsql"), rules())) == [("F", "share.t.x", "unknown")]
+    assert reported(checked(sql(text, dialect="tsql"), rules())) == [("F", "share.t.x", "unknown")]
 
 
 def test_it_is_told_behind_further_statements_and_why():
@@ -69,13 +69,13 @@ def test_it_is_told_behind_further_statements_and_why():
 )
 def test_rows_that_a_function_makes_of_its_arguments_are_not_opaque(dialect, select):
     schema = {"crm.v": {"id": "int", "names": "text[]" if dialect == "postgres" else "array<string>"}}
-    assert told(checked(sql(f"create table share.t as {select}", schema, dialect), rules())) == []
+    assert reported(checked(sql(f"create table share.t as {select}", schema, dialect), rules())) == []
 
 
 @pytest.mark.parametrize("name", ["exec", "openquery", "crm.openrowset", '"exec.csv"'])
 def test_a_table_that_is_called_like_a_call_is_a_table(name):
     index = sql(f"create table share.t as select q.x from {name} as q", dialect="duckdb")
-    assert told(checked(index, rules())) == []
+    assert reported(checked(index, rules())) == []
 
 
 def made(status: str, kind: str = "view", edges: tuple[Edge, ...] = ()) -> list[Derivation]:
@@ -98,7 +98,7 @@ def made(status: str, kind: str = "view", edges: tuple[Edge, ...] = ()) -> list[
 )
 def test_what_nobody_says_the_making_of_is_told_by_its_kind_and_status(status, kind, found):
     result = checked(index_of(made(status, kind)), rules())
-    assert told(result) == found
+    assert reported(result) == found
     assert [f.why for f in result.findings] == ["what crm.h is made of is not known: personal.email may be in it"] * len(found)  # fmt: skip
 
 
@@ -117,12 +117,12 @@ def test_what_a_call_returns_is_told_by_its_name(name, found):
     rows = Edge(ColumnRef(name, "?"), "x", EdgeKind.OPAQUE, reason="star-unresolved")
     statement = Statement("t", "insert", "postgres", "t.sql")
     index = index_of([Derivation("share.t", "table", "append", statement, (OutputColumn("x"),), edges=(rows,))])
-    assert told(checked(index, rules())) == ([("F", "share.t.x", found)] if found else [])
+    assert reported(checked(index, rules())) == ([("F", "share.t.x", found)] if found else [])
 
 
 def test_once_something_says_what_it_is_made_of_that_counts():
     reads = (Edge(ColumnRef("crm.u", "id"), "a", EdgeKind.IDENTITY),)
-    assert told(checked(index_of(made("opaque", edges=reads)), rules())) == []
+    assert reported(checked(index_of(made("opaque", edges=reads)), rules())) == []
 
 
 def test_a_call_is_no_place_and_has_no_owner():
@@ -135,14 +135,14 @@ rules:
   - {id: M, title: owner, require: {metadata: {class: personal, keys: [owner]}}}
 """
     index = sql("insert into share.t(x) exec crm.p;", dialect="tsql")
-    assert {(r, c) for r, c, _ in told(checked(index, policy(text)))} == {
+    assert {(r, c) for r, c, _ in reported(checked(index, policy(text)))} == {
         ("R", "share.t.?"), ("R", "share.t.x"), ("P", "share.t.?"), ("P", "share.t.x"), ("M", "share.t")
     }  # fmt: skip
 
 
 def test_what_a_star_leaves_out_by_name_may_come_from_a_call_by_another():
     schema_less = sql("create table share.t as select * except (email) from crm.u", dialect="bigquery")
-    assert told(checked(schema_less, rules())) == []
+    assert reported(checked(schema_less, rules())) == []
     hidden = Edge(ColumnRef('"exec(crm.p)"', "?"), "?", EdgeKind.OPAQUE, reason="star-unresolved")
     star = Edge(ColumnRef("stg.a", "?"), "?", EdgeKind.OPAQUE, reason="star-unresolved: except email")
     statement = Statement("a", "insert", "tsql", "a.sql")
@@ -151,7 +151,7 @@ def test_what_a_star_leaves_out_by_name_may_come_from_a_call_by_another():
         Derivation("share.t", "table", "append", Statement("b", "insert", "tsql", "b.sql"), (), False, (star,)),
     ]
     policies = policy(RULES.replace("crm.u.email", "**.email") % "")
-    assert told(checked(index_of(graph), policies)) == [("F", "share.t.?", "unknown")]
+    assert reported(checked(index_of(graph), policies)) == [("F", "share.t.?", "unknown")]
 
 
 def test_the_names_of_calls_are_those_that_the_extractor_gives():
@@ -176,7 +176,7 @@ rules:
 def test_what_is_not_known_is_not_declassified():
     """A mask is for values; of what may be in columns that are not known nobody can say that it was masked."""
     text = "insert into share.t(x) select substring(q.a, 1, 3) from (select * from openquery(r, 'select 1')) q;"
-    told_of = told(checked(sql(f"{TABLE} {text}", dialect="tsql"), policy(MASKED)))
+    told_of = reported(checked(sql(f"{TABLE} {text}", dialect="tsql"), policy(MASKED)))
     assert told_of == [("F", "share.t.x", "unknown")]
 
 
@@ -185,7 +185,7 @@ def test_values_are_declassified_beside_what_is_not_known():
         "create table crm.u(id int, email text); create table share.a as select substr(email, 1, 3) e from crm.u; "
         "create table share.b as select * from crm.hidden(1) h;"
     )
-    assert [found for found in told(checked(sql(text), policy(MASKED))) if found[1].startswith("share.a")] == []
+    assert [found for found in reported(checked(sql(text), policy(MASKED))) if found[1].startswith("share.a")] == []
 
 
 def test_what_a_caller_hands_to_a_procedure_may_be_of_any_class():
@@ -194,4 +194,4 @@ def test_what_a_caller_hands_to_a_procedure_may_be_of_any_class():
     go
     create procedure share.fill @given crm.ids readonly as insert into share.t (x) select a from @given
     """
-    assert ("F", "share.t.x", "unknown") in told(checked(sql(text, dialect="tsql"), rules()))
+    assert ("F", "share.t.x", "unknown") in reported(checked(sql(text, dialect="tsql"), rules()))

@@ -174,11 +174,11 @@ def test_the_order_of_what_is_said_does_not_matter(way, derivations, data):
     again = {other.find(ref): classes for ref, classes in names.items()}
     seeds = {index.find(ref): classes for ref, classes in names.items()}
 
-    def told(graph, found):
+    def reported(graph, found):
         return sorted((graph.name(n), m, c, tuple(sorted(p))) for n, m, c, p in found)
 
     if {d.target_kind for d in derivations} == {"table"}:
-        assert told(index, reached(index, seeds)) == told(other, reached(other, again))
+        assert reported(index, reached(index, seeds)) == reported(other, reached(other, again))
 
 
 @relaxed
@@ -203,8 +203,8 @@ def test_what_a_column_decides_over_itself_is_found(way):
     """
     index = index_of(extract([Script("q.sql", text)], Options(dialect="postgres")).derivations)
     found = reached(index, {index.find(ColumnRef("b", "y")): ("p.id",)})
-    told = {(index.name(node), mode) for node, mode, _, _ in found}
-    assert {("a.y", VALUE), ("a.y", INFLUENCE), ("c.y", VALUE), ("c.y", INFLUENCE)} <= told
+    reported = {(index.name(node), mode) for node, mode, _, _ in found}
+    assert {("a.y", VALUE), ("a.y", INFLUENCE), ("c.y", VALUE), ("c.y", INFLUENCE)} <= reported
 
 
 def made_of(target: str, number: int, edges: list[Edge]) -> Derivation:

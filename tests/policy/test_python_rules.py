@@ -6,7 +6,7 @@ import importlib
 from datetime import date
 
 import pytest
-from policy_samples import TODAY, checked, policy, sql, told
+from policy_samples import TODAY, checked, policy, reported, sql
 
 from govtool.app.policy import lint
 from govtool.errors import UsageError
@@ -124,9 +124,9 @@ def test_facts_tags_types_and_the_base():
 
 def test_waivers_and_approvals():
     waiver = 'waivers: [{rule: P1, columns: ["mm.t.c"], reason: r, approved_by: a, expires: 2027-01-01}]\n'
-    assert told(checked(sql(SQL), rules(MASKED + waiver))) == [("P1", "mm.t.c", "waived")]
+    assert reported(checked(sql(SQL), rules(MASKED + waiver))) == [("P1", "mm.t.c", "waived")]
     approved = MASKED.replace("}}", "}, unless: [{approved: [{columns: [mm.t.c], by: dpo}]}]}")
-    assert told(checked(sql(SQL), rules(approved))) == []
+    assert reported(checked(sql(SQL), rules(approved))) == []
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_waivers_and_approvals():
 def test_a_rule_that_fails_is_unknown_and_the_others_are_judged(name, why):
     failing = f"  - {{id: A, title: fails, python: acme-{name}}}\n"
     result = checked(sql(SQL), rules(failing + MASKED))
-    assert told(result) == [("P1", "mm.t.c", "violated"), ("A", f"python:acme-{name}", "unknown")]
+    assert reported(result) == [("P1", "mm.t.c", "violated"), ("A", f"python:acme-{name}", "unknown")]
     assert result.findings[1].why == f"the rule failed: {why}"
     assert (
         result.findings[1].fix
@@ -160,8 +160,8 @@ def test_a_failure_is_hidden_by_nothing_and_what_came_before_it_counts():
     )
     index, policies = sql(SQL), rules(text)
     result = checked(index, policies)
-    assert told(result) == [("A", "python:acme-late", "unknown"), ("A", "mm.t.c", "waived")]
-    assert told(checked(index, policies, base=index)) == [("A", "python:acme-late", "unknown")]
+    assert reported(result) == [("A", "python:acme-late", "unknown"), ("A", "mm.t.c", "waived")]
+    assert reported(checked(index, policies, base=index)) == [("A", "python:acme-late", "unknown")]
     assert not accepted(result.findings, {f.fingerprint for f in result.findings})[0].accepted
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import date
 
 import pytest
-from policy_samples import checked, policy, sql, told
+from policy_samples import checked, policy, reported, sql
 
 from govtool.app.index import index_of
 from govtool.model import ColumnRef, Counted, Derivation, Edge, EdgeKind, OutputColumn, Statement
-from govtool.policy.finding import Verdict
+from govtool.policy.finding import RuleVerdict
 from govtool.render.findings import way
 
 CLASSES = """
@@ -72,20 +72,20 @@ def flow(select: str, extra: str = "", via: str = "", schema=USERS):
 )
 def test_what_declassifies_and_what_does_not(select, verdict):
     result = flow(select)
-    assert told(result) == ([("F", "mm.t.c", verdict)] if verdict else [])
+    assert reported(result) == ([("F", "mm.t.c", verdict)] if verdict else [])
 
 
 def test_a_filter_is_an_influence_on_rows():
     select = "select id as c from crm.users where email = 'x'"
-    assert told(flow(select, via="any")) == [("F", "mm.t.*", "violated")]
-    assert told(flow(select, via="indirect")) == [("F", "mm.t.*", "violated")]
-    assert told(flow("select email as c from crm.users", via="indirect")) == []
+    assert reported(flow(select, via="any")) == [("F", "mm.t.*", "violated")]
+    assert reported(flow(select, via="indirect")) == [("F", "mm.t.*", "violated")]
+    assert reported(flow("select email as c from crm.users", via="indirect")) == []
 
 
 def test_a_condition_is_an_influence_on_its_column():
     select = "select case when email like 'a%' then 1 else 0 end as c from crm.users"
-    assert told(flow(select)) == []
-    assert told(flow(select, via="any")) == [("F", "mm.t.c", "violated")]
+    assert reported(flow(select)) == []
+    assert reported(flow(select, via="any")) == [("F", "mm.t.c", "violated")]
 
 
 def test_the_path_goes_through_every_table_and_names_the_statement():
@@ -104,7 +104,7 @@ def test_the_path_goes_through_every_table_and_names_the_statement():
         texts = ["select email as a from crm.users", "select upper(a) as b from s.u", "select b as c from s.v"]
         texts[cut] = texts[cut].replace(["email", "upper(a)", "b"][cut] + " as", "'' as")
         views = [f"create view {n} as {t};" for n, t in zip(["s.u", "s.v", "mm.t"], texts, strict=True)]
-        assert told(checked(sql("\n".join(views), USERS), rules)) == []
+        assert reported(checked(sql("\n".join(views), USERS), rules)) == []
 
 
 def test_sources_are_first_ones_and_a_circle_has_one():
@@ -136,7 +136,7 @@ def test_an_opaque_step_is_unknown_and_an_opaque_rule_denies_it():
         + "  - {id: O, title: nothing opaque, deny: {opaque: {class: personal, to: {zone: marketing}}}}\n"
     )
     result = checked(index_of([made]), rules)
-    assert told(result) == [("O", "mm.t.c", "violated"), ("F", "mm.t.c", "unknown")]
+    assert reported(result) == [("O", "mm.t.c", "violated"), ("F", "mm.t.c", "unknown")]
     assert "python-udf: embed" in result.findings[1].why
 
 
@@ -172,7 +172,7 @@ def test_k_counts_people_where_an_entity_is_named(having, found):
         f"group by v.ward having {having}",
         {**USERS, "h.v": ["uid", "visit", "ward", "diagnosis"]},
     )
-    assert len(told(checked(index, policy(text + ENTITY)))) == found
+    assert len(reported(checked(index, policy(text + ENTITY)))) == found
 
 
 @pytest.mark.parametrize(
@@ -211,11 +211,11 @@ def test_a_dataset_without_a_region_is_unknown_never_held():
         "create table mm.t as select diagnosis as c from clinic.p; create table x.t as select diagnosis as c from clinic.p",
         {"clinic.p": ["diagnosis"]},
     )
-    assert told(checked(index, rules)) == [("R", "mm.t.c", "violated"), ("R", "x.t.c", "unknown")]
+    assert reported(checked(index, rules)) == [("R", "mm.t.c", "violated"), ("R", "x.t.c", "unknown")]
     elsewhere = sql("create table mm.t as select diagnosis as c from lab.p", {"lab.p": ["diagnosis"]})
-    assert ("R", "mm.t.c", "unknown") in told(checked(elsewhere, rules))
+    assert ("R", "mm.t.c", "unknown") in reported(checked(elsewhere, rules))
     at_home = sql("create table clinic.t as select diagnosis as c from clinic.p", {"clinic.p": ["diagnosis"]})
-    assert told(checked(at_home, rules)) == []
+    assert reported(checked(at_home, rules)) == []
 
 
 JOIN = """
@@ -270,7 +270,7 @@ def test_purpose_metadata_and_their_unknowns():
         {"clinic.p": ["diagnosis"]},
     )
     result = checked(index, rules)
-    assert told(result) == [
+    assert reported(result) == [
         ("M", "clinic.p", "violated"),
         ("M", "mm.t", "violated"),
         ("M", "x.t", "violated"),
@@ -290,8 +290,8 @@ def test_a_change_is_judged_against_a_base_only():
     before = sql("create table mm.t (a int, b text)")
     after = sql("create table mm.t (a bigint)")
     assert checked(after, rules).skipped == ("C",)
-    assert told(checked(after, rules, base=before)) == [("C", "mm.t.a", "violated"), ("C", "mm.t.b", "violated")]
-    assert told(checked(before, rules, base=before)) == []
+    assert reported(checked(after, rules, base=before)) == [("C", "mm.t.a", "violated"), ("C", "mm.t.b", "violated")]
+    assert reported(checked(before, rules, base=before)) == []
 
 
 def test_only_what_the_change_brings():
@@ -302,7 +302,7 @@ def test_only_what_the_change_brings():
         USERS,
     )
     result = checked(after, rules, base=before)
-    assert told(result) == [("F", "mm.u.d", "violated")]
+    assert reported(result) == [("F", "mm.u.d", "violated")]
     assert result.known == 1
 
 
@@ -325,7 +325,7 @@ def test_a_waiver_ends(expires, verdict, remarks):
     rules = policy(CLASSES + FLOW % "" + WAIVER % expires)
     index = sql("create table mm.t as select email as c, email as d from crm.users", USERS)
     result = checked(index, rules)
-    assert sorted(told(result)) == [("F", "mm.t.c", verdict), ("F", "mm.t.d", "violated")]
+    assert sorted(reported(result)) == [("F", "mm.t.c", verdict), ("F", "mm.t.d", "violated")]
     assert [r.code for r in result.remarks] == remarks
 
 
@@ -336,8 +336,10 @@ def test_an_unused_waiver_is_a_warning_and_an_approval_is_part_of_the_rule():
         "hash]}]", "hash]}, {approved: [{columns: [mm.t.c], by: dpo, expires: 2026-12-01}]}]"
     )
     index = sql("create table mm.t as select email as c from crm.users", USERS)
-    assert told(checked(index, policy(CLASSES + approved))) == []
-    assert told(checked(index, policy(CLASSES + approved), today=date(2026, 12, 2))) == [("F", "mm.t.c", "violated")]
+    assert reported(checked(index, policy(CLASSES + approved))) == []
+    assert reported(checked(index, policy(CLASSES + approved), today=date(2026, 12, 2))) == [
+        ("F", "mm.t.c", "violated")
+    ]
 
 
 def test_fingerprints_survive_reformatting_and_differ_by_state():
@@ -356,10 +358,10 @@ def test_to_none_ends_a_class_and_a_mask_does_not_for_rules_that_do_not_accept_i
     rules = policy(CLASSES + strict)
     masked = sql("create table mm.t as select hmac(email, 'k', 'sha256') as c from crm.users", USERS)
     (finding,) = checked(masked, rules).findings
-    assert finding.verdict is Verdict.VIOLATED
+    assert finding.verdict is RuleVerdict.VIOLATED
     assert finding.state == "value via keyed-hash"
     counted = sql("create table mm.t as select count(email) as c from crm.users having count(*) >= 10", USERS)
-    assert told(checked(counted, rules)) == []
+    assert reported(checked(counted, rules)) == []
 
 
 def test_a_rule_on_what_a_declassifier_makes():
@@ -367,7 +369,7 @@ def test_a_rule_on_what_a_declassifier_makes():
         CLASSES + "  - {id: S, title: no pseudonyms, deny: {flow: {class: pseudonymous, to: {zone: marketing}}}}\n"
     )
     index = sql("create table mm.t as select sha256(email) as c, email as d from crm.users", USERS)
-    assert told(checked(index, rules)) == [("S", "mm.t.c", "violated")]
+    assert reported(checked(index, rules)) == [("S", "mm.t.c", "violated")]
 
 
 PAY = """
@@ -420,7 +422,7 @@ def test_what_multiplies_by_a_truth_value_takes_in_some_of_the_group(value, show
         "create table crm.u (id int, email text, team text, salary int, active boolean);"
         f"create table share.t as select team, {value} as v from crm.u group by team having count(distinct id) >= 10"
     )
-    assert told(checked(sql(text), policy(rules))) == ([] if shown else [("F", "share.t.v", "violated")])
+    assert reported(checked(sql(text), policy(rules))) == ([] if shown else [("F", "share.t.v", "violated")])
 
 
 @pytest.mark.parametrize(
@@ -448,9 +450,9 @@ def test_rows_that_are_joined_to_every_row_are_no_members_of_its_group(joined, b
         f" select u.team, sum(u.salary) as v from {joined} group by u.team having %s >= 10"
     )
     schema = {"crm.u": dict.fromkeys(("id", "team", "salary"), "int"), "crm.d": {"id": "int"}}
-    found = told(checked(sql(text % "count(*)", schema), policy(ROWS)))
+    found = reported(checked(sql(text % "count(*)", schema), policy(ROWS)))
     assert found == ([] if by_rows else [("F", "share.t.v", "violated")])
-    assert told(checked(sql(text % "count(distinct u.id)", schema), policy(PAY))) == []
+    assert reported(checked(sql(text % "count(distinct u.id)", schema), policy(PAY))) == []
 
 
 @pytest.mark.parametrize(
@@ -464,7 +466,7 @@ def test_rows_that_are_joined_to_every_row_are_no_members_of_its_group(joined, b
 )
 def test_a_join_of_a_dataset_with_itself_may_sum_up_others_than_are_counted(joined, shown):
     text = f"create table share.t as select u.c, sum(x.salary) v from {joined} group by u.c having count(distinct u.id) >= 10"
-    found = told(checked(sql(text), policy(PAY)))
+    found = reported(checked(sql(text), policy(PAY)))
     assert found == ([] if shown else [("F", "share.t.v", "violated")])
 
 

@@ -14,7 +14,7 @@ def table(target, columns, *edges, **more):
     return view(target, columns, *edges, target_kind="table", mode="append", kind="insert", **more)
 
 
-def said(result):
+def stated(result):
     return {(one.side, one.flow.target, one.flow.source, one.flow.kind, one.reason) for one in result.only}
 
 
@@ -52,7 +52,7 @@ def test_differences_and_their_reasons():
         table("dyn", "x", edge("s.a -> x identity")),
     )
     result = compare(static, runtime)
-    assert said(result) >= {
+    assert stated(result) >= {
         ("static", "t.y", "s.b", "value", "differs"),
         ("runtime", "t.y", "s.c", "value", "differs"),
         ("static", "t.*", "s.f", "rows", "rows not told"),

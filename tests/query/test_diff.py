@@ -51,8 +51,10 @@ def test_it_is_the_difference_of_the_graphs(before, after, kept, indexed):
     found = diff_commits(store, old, new)
     left, right = graph(*before), graph(*after)
     assert found == difference(facts(left), facts(right))
-    told = {(c.change, c.source, c.name, c.kind) for c in found.changes if c.what == "edge" and c.change != "changed"}
-    assert told == {("removed", *e) for e in edges(left) - edges(right)} | {
+    reported = {
+        (c.change, c.source, c.name, c.kind) for c in found.changes if c.what == "edge" and c.change != "changed"
+    }
+    assert reported == {("removed", *e) for e in edges(left) - edges(right)} | {
         ("added", *e) for e in edges(right) - edges(left)
     }
     assert diff_commits(store, new, new).changes == ()

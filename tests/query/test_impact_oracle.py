@@ -10,12 +10,12 @@ from graph_samples import DATASETS, PATHS, graph, random_graph
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from govtool.graph.fold import Folded
+from govtool.graph.fold import FoldedGraph
 from govtool.graph.index import Index
 from govtool.graph.paths import ancestors
-from govtool.graph.walk import Relation, walk
+from govtool.graph.walk import SourceRelation, walk
 from govtool.model import CONTRIBUTED, Derivation, EdgeKind
-from govtool.query.change import CHANGES, Change, State, goal, rules, seed_states
+from govtool.query.change import CHANGES, Change, ReachState, goal, rules, seed_states
 from govtool.query.impact import impact
 from govtool.query.networkx import to_networkx
 from govtool.query.path import paths
@@ -114,11 +114,11 @@ def opaque_rows_upstream(index: Index, source: Subject, target: Subject) -> bool
     return bool(nx.descendants(arcs, (source.dataset, index.path(source.node))) & ends)
 
 
-def fixpoint(derivations: list[Derivation], index: Index, seeds: set[tuple[State, Node]], change: Change) -> dict:
+def fixpoint(derivations: list[Derivation], index: Index, seeds: set[tuple[ReachState, Node]], change: Change) -> dict:
     """States and hops by relaxation until nothing changes; straight from derivations and ``change.goal``."""
     nodes = {(index.dataset_name(index.node_dataset[n]), index.path(n)) for n in range(index.node_count)}
     temporary = {d.target for d in derivations if d.target_kind == "temporary"}
-    rows_state = State.PASSES if change.kind == "rename" else State.ROWS
+    rows_state = ReachState.PASSES if change.kind == "rename" else ReachState.ROWS
     tops = {d: {n for n in nodes if n[0] == d and n[1] != "*" and not ancestors(n[1])} for d in DATASETS}
     edges = [(d, e.source, (d.target, e.target_path), e.kind, e.star) for d in derivations for e in d.edges]
     for d in derivations:
@@ -135,22 +135,22 @@ def fixpoint(derivations: list[Derivation], index: Index, seeds: set[tuple[State
         made = {n for n in outputs(d) if n in tops[d.target]}
         return d.mode == "replace" or (d.mode == "append" and bool(made) and made == tops[d.target])
 
-    def relation(node: Node, source: Node) -> Relation | None:
+    def relation(node: Node, source: Node) -> SourceRelation | None:
         if node[0] != source[0]:
             return None
         if node == source:
-            return Relation.ROWS if node[1] == "*" else Relation.SELF
+            return SourceRelation.ROWS if node[1] == "*" else SourceRelation.SELF
         if node[1] == "*":
             return None
         if source[1] == "*":
-            return Relation.ANY_COLUMN
+            return SourceRelation.ANY_COLUMN
         if node[1] in ancestors(source[1]):
-            return Relation.PART
-        return Relation.WHOLE if source[1] in ancestors(node[1]) else None
+            return SourceRelation.PART
+        return SourceRelation.WHOLE if source[1] in ancestors(node[1]) else None
 
     hops = dict.fromkeys(seeds, 0)
 
-    def relax(key: tuple[State, Node], before: int) -> bool:
+    def relax(key: tuple[ReachState, Node], before: int) -> bool:
         cost = before + (key[1][0] not in temporary)
         if cost < hops.get(key, cost + 1):
             hops[key] = cost
@@ -165,9 +165,9 @@ def fixpoint(derivations: list[Derivation], index: Index, seeds: set[tuple[State
                 how = relation(node, tuple(source))
                 if how is None or kind is EdgeKind.UNION_ALL:
                     continue
-                if state is State.RETYPED and how is Relation.SELF and kind in CONTRIBUTED:
+                if state is ReachState.RETYPED and how is SourceRelation.SELF and kind in CONTRIBUTED:
                     copied = kind is EdgeKind.IDENTITY and target[1] != "*" and d.mode == "replace"
-                    found = (State.RETYPED if copied else State.CHANGES, False)
+                    found = (ReachState.RETYPED if copied else ReachState.CHANGES, False)
                 else:
                     found = goal(change.kind, state, how, kind, star=star)
                 if found is None:
@@ -207,7 +207,7 @@ def test_states_and_hops_are_the_fixpoint_of_the_rules(
     reach = walk(index, [start * n + about.node], rules(change), small=0 if large else 10**6)
     got = {
         (state, (index.dataset_name(index.node_dataset[i]), index.path(i))): reach.hops(state * n + i)
-        for state in State
+        for state in ReachState
         for i in range(n)
         if state * n + i in reach
     }
@@ -220,16 +220,16 @@ def test_states_and_hops_are_the_fixpoint_of_the_rules(
         )  # fmt: skip
         got = {
             (state, (index.dataset_name(index.node_dataset[i]), index.path(i))): reach.hops(state * n + i)
-            for state in State
+            for state in ReachState
             for i in range(n)
             if state * n + i in reach
         }
     assert got == fixpoint(derivations, index, {(start, pair(index, about))}, change)
 
 
-def as_said(target, mode, group, time, resets, temporary, edge_derivation, edge_source, datasets) -> Folded:
+def as_said(target, mode, group, time, resets, temporary, edge_derivation, edge_source, datasets) -> FoldedGraph:
     """No fold: every derivation stands. The fold has tests of its own."""
-    return Folded(mode >= 0, target, edge_source, [], frozenset())
+    return FoldedGraph(mode >= 0, target, edge_source, [], frozenset())
 
 
 @relaxed

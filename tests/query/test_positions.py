@@ -122,8 +122,8 @@ def test_the_type_that_a_column_is_declared_with_is_no_change(declared, new, sam
     assert answer.unchanged == (("crm.d.k",) if same else ())
     assert bool(answer.columns) is not same
     column = index.find_column(index.find_dataset("crm.d"), "k")
-    told = whatif(index, "retype", Selection((), (column,)), new)
-    assert (told.unchanged, bool(told.affected)) == (answer.unchanged, not same)
+    reported = whatif(index, "retype", Selection((), (column,)), new)
+    assert (reported.unchanged, bool(reported.affected)) == (answer.unchanged, not same)
 
 
 def test_a_type_that_only_a_definition_gives_may_still_be_declared_otherwise():
@@ -144,5 +144,5 @@ def test_whatif_counts_as_impact_does(derivations, number, kind):
     node = columns[number % len(columns)]
     to = {"rename": "n", "retype": "geometry"}.get(kind)
     summary = impact(index, Subject(index.node_dataset[node], node, index.name(node)), change=Change(kind, to)).summary
-    told = whatif(index, "mask" if kind == "logic" else kind, Selection((), (node,)), to)
-    assert {v.label: n for v, n in summary.verdicts} == {v: n for v, n in told.counts.items() if v != "lost"}
+    reported = whatif(index, "mask" if kind == "logic" else kind, Selection((), (node,)), to)
+    assert {v.label: n for v, n in summary.verdicts} == {v: n for v, n in reported.counts.items() if v != "lost"}

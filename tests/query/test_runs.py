@@ -9,15 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from govtool.errors import UsageError
-from govtool.model.record import Identity
 from govtool.model.run import Run, RunInput, RunOutput, Software
+from govtool.model.version import ContentIdentity
 from govtool.query.rundiff import diff_runs
-from govtool.query.runs import History, Version
+from govtool.query.runs import History, WrittenVersion
 from govtool.query.software import SoftwareSpec
 
 
 def content(text):
-    return Identity("listing", None, text, 1, 1)
+    return ContentIdentity("listing", None, text, 1, 1)
 
 
 def run(number, job="job", reads=(), writes=(), mode="overwrite", **more):
@@ -36,7 +36,7 @@ def test_a_run_reads_what_was_there_when_it_started():
         [run(1, "a", writes=["x"]), run(2, "b", ["x"], ["y"]), run(3, "a", writes=["x"]), run(4, "b", ["x"], ["y"])]
     )
     read = {r.id: [reading.version for reading in history.readings(r)] for r in history.runs}
-    assert read == {"a-1": [], "b-2": [Version("x", 1)], "a-3": [], "b-4": [Version("x", 2)]}
+    assert read == {"a-1": [], "b-2": [WrittenVersion("x", 1)], "a-3": [], "b-4": [WrittenVersion("x", 2)]}
 
 
 def test_content_tells_more_than_time():
@@ -49,7 +49,7 @@ def test_content_tells_more_than_time():
         ]
     )
     (reading,) = history.readings(late)
-    assert (reading.version, reading.exact) == (Version("x", 1), True)
+    assert (reading.version, reading.exact) == (WrittenVersion("x", 1), True)
 
 
 def test_a_run_does_not_read_what_it_wrote():
@@ -77,8 +77,8 @@ def test_replaced_content_is_gone_but_not_what_was_made_of_it():
 def test_an_append_keeps_what_was_there():
     first, second = run(1, "a", writes=["x"], mode="append"), run(2, "a", writes=["x"], mode="append")
     history = History([first, second])
-    assert history.made_by([first]) == {Version("x", 1), Version("x", 2)}
-    assert [w.run.id for w in history.parts(Version("x", 2))] == ["a-2", "a-1"]
+    assert history.made_by([first]) == {WrittenVersion("x", 1), WrittenVersion("x", 2)}
+    assert [w.run.id for w in history.parts(WrittenVersion("x", 2))] == ["a-2", "a-1"]
     failed = History([first, replace(run(2, "a", writes=["x"]), status="failed")])
     assert failed.present(failed.made_by([first])) == {"x"}
 
@@ -96,11 +96,11 @@ steps = st.lists(
 
 @settings(deadline=None)
 @given(steps, st.sets(st.integers(0, 13)))
-def test_it_is_what_a_replay_of_the_runs_gives(said, chosen):
+def test_it_is_what_a_replay_of_the_runs_gives(stated, chosen):
     """Play the runs one after another on datasets that are sets of the runs behind their content."""
-    runs = [run(n, "job", reads, writes, mode) for n, (reads, writes, mode) in enumerate(said)]
+    runs = [run(n, "job", reads, writes, mode) for n, (reads, writes, mode) in enumerate(stated)]
     behind: dict[str, set[int]] = {}
-    for n, (reads, writes, mode) in enumerate(said):
+    for n, (reads, writes, mode) in enumerate(stated):
         given_ = set().union({n}, *(behind.get(name, set()) for name in reads))
         for name in writes:
             behind[name] = given_ | (set() if mode == "overwrite" else behind.get(name, set()))
@@ -110,7 +110,7 @@ def test_it_is_what_a_replay_of_the_runs_gives(said, chosen):
     assert history.present(history.derived(history.made_by(seeds))) == wanted
     assert history.tainted(seeds) <= wanted
     for name, origin in behind.items():
-        last = Version(name, len(history.versions(name)))
+        last = WrittenVersion(name, len(history.versions(name)))
         made_of = {history.writing(v).run.id for v in history.ancestors(last)}
         assert made_of == {f"job-{n}" for n in origin}
 
@@ -211,7 +211,7 @@ def test_what_only_one_run_tells_is_unknown_and_not_equal():
     other = run(2, "j", ["raw"], [wrote("x", "1")], software=CODE)
     result = diff_runs(History([one, other]), one, other)
     assert result.changes == ()
-    assert {(u.aspect, u.which) for u in result.untold} == {
+    assert {(u.aspect, u.which) for u in result.not_comparable} == {
         ("input", "both"), ("code", "first"), ("plan", "second"), ("config", "both"), ("environment", "first"),
     }  # fmt: skip
 

@@ -5,11 +5,11 @@ import subprocess
 
 import pytest
 
-from govtool.app.lineage import Lineage, LineageEdge
+from govtool.app.lineage import LineageEdge, SqlLineage
 from govtool.render.lineage import FORMATS, render
 from govtool.render.table import Table
 
-RESULT = Lineage(
+RESULT = SqlLineage(
     id="a.sql",
     edges=(LineageEdge("t.a", "v.x", ("identity", "conditional")), LineageEdge('t."b ""q"""', "v.x", ("window",))),
     referenced=(LineageEdge("t.d", "v.*", ("filter",)),),
@@ -77,7 +77,9 @@ def test_dot_is_quoted():
 
 @pytest.mark.parametrize("form", FORMATS)
 def test_every_format_takes_hostile_names(form):
-    hostile = Lineage(id="\x1b[2J", edges=(LineageEdge('"\x1b[31m".a', "v.\u202ex", ("identity",)),), columns={"v": ()})
+    hostile = SqlLineage(
+        id="\x1b[2J", edges=(LineageEdge('"\x1b[31m".a', "v.\u202ex", ("identity",)),), columns={"v": ()}
+    )
     made = render(form, [hostile])
     if not isinstance(made, Table):
         text = "\n".join(made)

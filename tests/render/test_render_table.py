@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from govtool.render.envelope import envelope, json_lines
-from govtool.render.table import Column, Table, lines, markdown, plain, to_csv
+from govtool.render.table import Table, TableColumn, lines, markdown, plain, to_csv
 from govtool.render.text import width
 
-COLUMNS = (Column("verdict"), Column("column"), Column("hops", justify="right"))
+COLUMNS = (TableColumn("verdict"), TableColumn("column"), TableColumn("hops", justify="right"))
 TABLE = Table(
     columns=COLUMNS,
     rows=[("breaks", "mart_marketing.audience.email", "2"), ("rows", "x.*", "10")],
@@ -41,7 +41,7 @@ def test_on_a_narrow_terminal_names_are_folded_and_not_cut():
 
 @given(st.lists(st.tuples(st.text(max_size=30), st.text(max_size=30)), max_size=5), st.integers(30, 100))
 def test_any_text_fits_on_a_terminal(rows, limit):
-    table = Table(columns=(Column("a"), Column("b")), rows=rows)
+    table = Table(columns=(TableColumn("a"), TableColumn("b")), rows=rows)
     for spans in lines(table, limit):
         text = "".join(span.text for span in spans)
         assert width(text) <= limit
@@ -49,7 +49,7 @@ def test_any_text_fits_on_a_terminal(rows, limit):
 
 
 def test_markdown_escapes_what_would_break_the_table():
-    table = Table(columns=(Column("a"), Column("n", justify="right")), rows=[("x|y", "*"), ("<b>\n", "1")])
+    table = Table(columns=(TableColumn("a"), TableColumn("n", justify="right")), rows=[("x|y", "*"), ("<b>\n", "1")])
     assert list(markdown(table)) == ["| a | n |", "| --- | ---: |", r"| x\|y | \* |", r"| \<b\>\\n | 1 |", ""]
 
 

@@ -44,7 +44,7 @@ def test_writes_over_connect(tmp_path):
     assert (done.returncode, done.stdout) == (0, "4\nfailed\n"), done.stderr
     captured = read_captured(tmp_path / "spool")
     data = f"file/{tmp_path}/"
-    said = {}
+    stated = {}
     for derivation in captured.gathered.derivations():
         if derivation.statement.kind in ("alias", "dataset") or not derivation.edges:
             continue
@@ -53,11 +53,11 @@ def test_writes_over_connect(tmp_path):
             for edge in derivation.edges
             if edge.target_path != "*"
         }
-        said[derivation.target.removeprefix(data), derivation.mode] = edges
+        stated[derivation.target.removeprefix(data), derivation.mode] = edges
         assert derivation.statement.how == "plan-text"
-    assert said["out", "replace"] == {"id <- users.id identity", "mail <- users.email transformation"}
-    assert said["default.counts", "replace"] == {"email <- users.email identity"}
-    assert said["default.counts", "append"] == {
+    assert stated["out", "replace"] == {"id <- users.id identity", "mail <- users.email transformation"}
+    assert stated["default.counts", "replace"] == {"email <- users.email identity"}
+    assert stated["default.counts", "append"] == {
         "email <- users.email transformation",
         "count <- users.id identity",
     }

@@ -24,7 +24,7 @@ DROP TABLE IF EXISTS defined.nothing
 @pytest.fixture(scope="module")
 def actions(spark, tmp_path_factory):
     """What the statements did, action by action."""
-    from govtool.capture.spark.live.executions import Interpreter
+    from govtool.capture.spark.live.executions import LiveInterpreter
     from govtool.capture.spark.live.spool import read_spool
     from govtool.spark.live.listener import Recorder
     from govtool.spark.live.spool import Spool
@@ -37,18 +37,18 @@ def actions(spark, tmp_path_factory):
         session.sql(statement)
     recorder.finish(60)
     (process,) = read_spool(folder)
-    return list(Interpreter(process, "live").actions())
+    return list(LiveInterpreter(process, "live").actions())
 
 
 def test_each_statement_says_what_sql_text_says(actions):
     made = [each.derivation for each in actions if each.derivation is not None]
-    said = [
+    stated = [
         (d.target, d.target_kind, d.mode, {f"{e.target_path} <- {e.source.text} {e.kind.label}" for e in d.edges})
         for d in made
     ]
     of_t = {"id <- defined.t.id identity", "name <- defined.t.name identity", "* <- defined.t.* read"}
     of_s = {"id <- defined.s.id identity", "name <- defined.s.name transformation", "* <- defined.s.* read"}
-    assert said == [
+    assert stated == [
         ("defined.t", "table", "declare", set()),
         ("defined.t", "table", "declare", set()),
         ("defined.s", "table", "replace", of_t),

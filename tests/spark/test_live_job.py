@@ -81,18 +81,18 @@ def job(tmp_path_factory):
 
 def of(derivations, folder):
     """Edges into columns by target and column, as the truth writes them; views and aliases apart."""
-    said = {}
+    stated = {}
     data = f"file/{folder}/data/"
     for derivation in derivations:
         if derivation.statement.kind in ("alias", "dataset", "select", "create_view"):
             continue
-        columns = said.setdefault(derivation.target.removeprefix(data), {})
+        columns = stated.setdefault(derivation.target.removeprefix(data), {})
         for column in derivation.columns:
             columns.setdefault(column.path, set())
         for edge in derivation.edges:
             if edge.target_path in columns:
                 columns[edge.target_path].add(f"{edge.source.text.removeprefix(data)} {edge.kind.label}")
-    return said
+    return stated
 
 
 @pytest.mark.slow

@@ -37,7 +37,7 @@ class Data:
 
     def __init__(self, number, root, query=None, metrics="", text="", details="main", description=""):
         self.number, self.root, self.query, self.listed, self.text = number, root, query, metrics, text
-        self.told, self.described = details, description
+        self.reported, self.described = details, description
 
     def executionId(self):
         return self.number
@@ -46,7 +46,7 @@ class Data:
         return self.root
 
     def details(self):
-        return self.told
+        return self.reported
 
     def description(self):
         return self.described

@@ -27,7 +27,9 @@ def heard(spark, spark_home, tmp_path_factory):
     recorder.finish(60)
     assert (recorder.lost, recorder.spool.lost) == (0, 0)
     live, logged = programs.live(spool), programs.logged(spark_home / "events")
-    return {each.program.name: (programs.said(live, each.numbers), programs.said(logged, each.numbers)) for each in ran}
+    return {
+        each.program.name: (programs.stated(live, each.numbers), programs.stated(logged, each.numbers)) for each in ran
+    }
 
 
 def test_the_set_is_large_and_half_of_it_has_no_sql():

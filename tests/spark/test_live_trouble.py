@@ -63,8 +63,8 @@ def test_signals_are_handed_on(tmp_path, number):
     ) as process:  # fmt: skip
         assert process.stdout.readline() == "ready\n"
         process.send_signal(number)
-        said, _ = process.communicate(timeout=60)
-    assert (said, process.returncode) == (f"got {int(number)}\n", 40 + number)
+        stated, _ = process.communicate(timeout=60)
+    assert (stated, process.returncode) == (f"got {int(number)}\n", 40 + number)
 
 
 def test_a_job_keeps_its_own_sitecustomize(tmp_path):
@@ -100,8 +100,8 @@ def test_nothing_is_imported_before_pyspark_is(tmp_path):
 def test_workers_of_spark_are_left_alone(tmp_path):
     program = "import sys; print(any(m.startswith('govtool') for m in sys.modules))"
     worker = {**environment(tmp_path), "PYTHON_WORKER_FACTORY_SECRET": "x"}
-    said = subprocess.run([sys.executable, "-c", program], env=worker, capture_output=True, text=True, check=True)
-    assert said.stdout == "False\n"
+    stated = subprocess.run([sys.executable, "-c", program], env=worker, capture_output=True, text=True, check=True)
+    assert stated.stdout == "False\n"
 
 
 def test_the_state_of_a_repository(tmp_path):

@@ -45,15 +45,15 @@ def read(session, uri, table, **options):
 def test_edges_are_those_of_the_graph(session, store, uri):
     index = open_index(store, store.head())
     rows = read(session, uri, "edges").collect()
-    told = {
+    reported = {
         (r.source_dataset, r.source_column, r.target_dataset, r.target_column, r.kind, tuple(r.functions)) for r in rows
     }
     assert len(rows) == index.edge_count
-    assert told == {
+    assert reported == {
         (*index.ref(index.edge_source[e]), *index.ref(index.edge_target[e]), index.kind(e).label, index.functions(e))
         for e in range(index.edge_count)
     }
-    assert ("crm.users", "email", "stg.users", "email", "transformation", ("lower",)) in told
+    assert ("crm.users", "email", "stg.users", "email", "transformation", ("lower",)) in reported
     assert {(r.file, r.line) for r in rows if r.target_dataset == "mart.audience"} == {("views.sql", 3)}
 
 
@@ -153,17 +153,17 @@ def test_rev_is_a_number_a_tag_or_a_date(session, uri):
         store.commit(Changes(("s",), (Fragment("s", "numbers", data, 1),)), message="", author="", batch=f"b{n}")
     create_tag(store, "first", store.resolve("1"), author="me")
 
-    def said(**options):
+    def stated(**options):
         return [r.n for r in read(session, uri, "numbers", **options).collect()]
 
-    assert (said(), said(rev="1"), said(rev="first"), said(rev="HEAD~1"), said(rev=store.head().id[:8])) == (
+    assert (stated(), stated(rev="1"), stated(rev="first"), stated(rev="HEAD~1"), stated(rev=store.head().id[:8])) == (
         [2],
         [1],
         [1],
         [1],
         [2],
     )
-    assert said(rev="2999-01-01") == [2]
+    assert stated(rev="2999-01-01") == [2]
     with pytest.raises(Exception, match="there is no commit 'nothing'"):
         read(session, uri, "numbers", rev="nothing")
 

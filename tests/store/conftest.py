@@ -122,7 +122,7 @@ def store(uri):
 
 @pytest.fixture
 def say(request):
-    """``say("etl", b"a", b"b")``: the source now says this and nothing else."""
+    """``remark("etl", b"a", b"b")``: the source now says this and nothing else."""
 
     def commit(source, *texts, into=None, **options):
         return speak(into or request.getfixturevalue("store"), source, *texts, **options)
@@ -136,9 +136,9 @@ def texts():
 
     def read(store, branch="main"):
         head = store.head(branch)
-        said = {}
+        stated = {}
         for ref in store.fragments(head) if head else ():
-            said.setdefault(ref.source, set()).add(store.read(ref))
-        return said
+            stated.setdefault(ref.source, set()).add(store.read(ref))
+        return stated
 
     return read

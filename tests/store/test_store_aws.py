@@ -98,9 +98,9 @@ def test_a_public_bucket_needs_none(home):
 
 
 def test_a_credential_process(home, tmp_path):
-    said = '{"Version": 1, "AccessKeyId": "A", "SecretAccessKey": "B", "Expiration": "2030-01-01T00:00:00Z"}'
+    stated = '{"Version": 1, "AccessKeyId": "A", "SecretAccessKey": "B", "Expiration": "2030-01-01T00:00:00Z"}'
     script = tmp_path / "with space.py"
-    script.write_text(f"print({said!r})")
+    script.write_text(f"print({stated!r})")
     config = f'[profile p]\ncredential_process = "{sys.executable}" "{script}"\n'
     found = aws.s3_options(home(config, AWS_PROFILE="p"))["credential_provider"]()
     assert found == {
@@ -145,7 +145,7 @@ def test_settings_that_make_no_sense(home, config, variables):
 @pytest.mark.parametrize("text", ["many", "0", "-1", "1e3"])
 def test_a_number_of_attempts_that_makes_no_sense(text):
     with pytest.raises(UsageError) as caught:
-        aws.patience({"AWS_MAX_ATTEMPTS": text})
+        aws.retry_policy({"AWS_MAX_ATTEMPTS": text})
     assert caught.value.code == "usage.aws-config"
 
 

@@ -46,15 +46,15 @@ def test_what_is_damaged_is_fetched_again(damage):
     keep(b"one")
     (path,) = blobs.folder().glob("??/*")
     path.write_bytes(damage)
-    asked = []
+    requested = []
 
     def fetch(places):
-        asked.append(places)
+        requested.append(places)
         return [b"one" for _ in places]
 
     assert blobs.through([named(b"one")], fetch) == [b"one"]
     assert blobs.through([named(b"one")], fetch) == [b"one"]
-    assert asked == [[0]]
+    assert requested == [[0]]
 
 
 def test_what_was_fetched_and_is_not_what_it_is_called_is_not_kept():

@@ -106,9 +106,9 @@ def test_a_cold_question_takes_few_requests_and_little_of_the_index(behind, ware
         assert impact(index, name, limit=20) == expected
         assert isinstance(index, PagedIndex)
         assert not index.is_whole
-        asked = [e for e in proxy.exchanges if e.path.endswith(".part")]
-        assert len(proxy.exchanges) == OPENING + len(asked)
-        assert len(asked) <= 35
+        requested = [e for e in proxy.exchanges if e.path.endswith(".part")]
+        assert len(proxy.exchanges) == OPENING + len(requested)
+        assert len(requested) <= 35
         assert sum(e.received for e in proxy.exchanges) < size / 5
         # The same again: what was read is here.
         proxy.reset()

@@ -143,11 +143,11 @@ def test_a_disk_that_is_really_full(tmp_path):
     ],
 )
 def test_errors_are_told_apart(error, code):
-    told = translate(error, "write x", "here")
-    assert told.code == code
-    assert told.exit_code == EXIT_STORE
-    assert "\n" not in told.message
-    assert told.hint
+    reported = translate(error, "write x", "here")
+    assert reported.code == code
+    assert reported.exit_code == EXIT_STORE
+    assert "\n" not in reported.message
+    assert reported.hint
 
 
 NOBODY = """

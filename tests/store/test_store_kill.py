@@ -25,10 +25,10 @@ def run(*args):
 def version(store):
     """The one n of which the head consists."""
     head = store.head()
-    said = {ref.source: store.read(ref) for ref in store.fragments(head)}
-    numbers = {data.split()[1] for data in said.values()}
+    stated = {ref.source: store.read(ref) for ref in store.fragments(head)}
+    numbers = {data.split()[1] for data in stated.values()}
     assert len(numbers) == 1, "half a commit is visible"
-    assert len(said) == 10
+    assert len(stated) == 10
     assert head.message == numbers.copy().pop().decode()
     return int(head.message)
 

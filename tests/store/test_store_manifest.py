@@ -41,10 +41,10 @@ def test_folding_changes_nothing(steps):
             nodes.update({node_key(sha256): data for sha256, data in made.items()})
             assert Manifest.from_json(tree.to_json()) == tree
             live = read_live(nodes, type("C", (), {"manifest": tree})())
-            said = {}
+            stated = {}
             for entry in live.entries():
-                said.setdefault(entry.source, set()).add(int(entry.sha256))
-            assert said == model
+                stated.setdefault(entry.source, set()).add(int(entry.sha256))
+            assert stated == model
     finally:
         manifest.TAIL, manifest.FAN, manifest.LEAF = saved
 

@@ -34,9 +34,9 @@ def batch(store, n):
 def version(store):
     """The one n of which the head consists."""
     head = store.head()
-    said = [store.read(ref).split() for ref in store.fragments(head)]
-    assert sorted(source.decode() for _, source in said) == sorted(SOURCES)
-    (number,) = {int(number) for number, _ in said}
+    stated = [store.read(ref).split() for ref in store.fragments(head)]
+    assert sorted(source.decode() for _, source in stated) == sorted(SOURCES)
+    (number,) = {int(number) for number, _ in stated}
     assert head.message == str(number)
     return number
 

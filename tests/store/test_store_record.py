@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from govtool.app.record import record_data
+from govtool.app.snapshot import take_snapshot
 from govtool.app.verify import verify_data
 from govtool.errors import StoreError
 from govtool.store import Store
@@ -17,7 +17,7 @@ def test_data_on_a_server(use_server, server):
     data.put("day=1/part-0.parquet", b"a")
     data.put("_SUCCESS", b"")
     store = Store.init(use_server(server))
-    result, record = record_data(store, data.uri, run="load")
+    result, record = take_snapshot(store, data.uri, run="load")
     assert (record.identity.kind, record.identity.files, record.identity.size) == ("listing", 1, 1)
 
     def state():
@@ -36,5 +36,5 @@ def test_a_bucket_that_is_gone_is_no_missing_data(use_server):
     use_server("moto")
     store = Store.init("memory://")
     with pytest.raises(StoreError) as caught:
-        record_data(store, "s3://no-such-bucket/data", run="load")
+        take_snapshot(store, "s3://no-such-bucket/data", run="load")
     assert caught.value.code == "store.missing-bucket"

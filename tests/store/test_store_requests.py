@@ -20,7 +20,7 @@ def behind(request, start_server, use_server):
         yield running, use_server(request.param, running.url)
 
 
-def said(folder, number, change=0):
+def stated(folder, number, change=0):
     """A folder of views, some of which nobody understands, so that every table has something."""
     folder.mkdir(exist_ok=True)
     for n in range(number):
@@ -53,13 +53,13 @@ def test_a_small_change_takes_six_requests_at_any_age(behind, tmp_path, monkeypa
     proxy, uri = behind
     Store.init(uri)
     folder = tmp_path / "etl"
-    ingest(uri, said(folder, 3), "etl")
+    ingest(uri, stated(folder, 3), "etl")
     tables = {ref.table for ref in Store.open(uri).fragments(Store.open(uri).head())}
     assert tables == {"derivations", "coverage", "diagnostics", "reasons"}
     counts = []
     for age in range(6):
         others(uri, 37, 37 * age)
-        said(folder, 3, change=age + 1)
+        stated(folder, 3, change=age + 1)
         monkeypatch.setenv("GOVTOOL_CACHE", str(tmp_path / f"machine{age}"))  # as in CI: a new machine each time
         proxy.reset()
         assert ingest(uri, str(folder), "etl").created
@@ -80,13 +80,13 @@ def test_a_small_change_of_a_large_source_writes_what_changed(behind, tmp_path, 
     proxy, uri = behind
     Store.init(uri)
     folder = tmp_path / "etl"
-    ingest(uri, said(folder, 60), "etl")
+    ingest(uri, stated(folder, 60), "etl")
     first = Store.open(uri)
     before = {ref[:5]: ref for ref in first.fragments(first.head()) if ref.table == "derivations"}
     assert len(before) >= 16
     for age in range(3):
         others(uri, 40, 40 * age)
-        said(folder, 60, change=age + 1)
+        stated(folder, 60, change=age + 1)
         proxy.reset()
         assert ingest(uri, str(folder), "etl").created
         assert len(proxy.exchanges) <= SIX, [f"{e.method} {e.path}" for e in proxy.exchanges]
@@ -94,7 +94,7 @@ def test_a_small_change_of_a_large_source_writes_what_changed(behind, tmp_path, 
     after = {ref[:5]: ref for ref in store.fragments(store.head()) if ref.table == "derivations"}
     kept = before.keys() & after.keys()
     assert len(kept) == len(before) - 1
-    assert all(before[said].pack == after[said].pack for said in kept)
+    assert all(before[stated].pack == after[stated].pack for stated in kept)
 
 
 def test_fragments_in_packs_are_read_checked_copied_and_collected(behind, tmp_path):
@@ -102,7 +102,7 @@ def test_fragments_in_packs_are_read_checked_copied_and_collected(behind, tmp_pa
     Store.init(uri)
     folder = tmp_path / "etl"
     for change in range(3):
-        ingest(uri, said(folder, 3, change), "etl")
+        ingest(uri, stated(folder, 3, change), "etl")
     store = Store.open(uri)
     head = store.head()
     refs = store.fragments(head)
@@ -117,7 +117,7 @@ def test_fragments_in_packs_are_read_checked_copied_and_collected(behind, tmp_pa
     assert fsck(copy).problems == ()
     assert copied.head() is None
     # A commit that is made on the local copy names the packs that are there, and makes none.
-    assert ingest_sql(copy, SqlRequest(paths=(said(folder, 3, 9),), dialect="postgres", source="etl")).created
+    assert ingest_sql(copy, SqlRequest(paths=(stated(folder, 3, 9),), dialect="postgres", source="etl")).created
     assert {bool(ref.pack) for ref in copy.fragments(copy.head())} == {True, False}
     assert fsck(copy).problems == ()
     (path,) = [p for p in (tmp_path / "copy" / "pack").iterdir() if p.stem in {ref.pack for ref in refs}][:1]

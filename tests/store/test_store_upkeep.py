@@ -349,8 +349,8 @@ def test_changes_are_the_difference_of_the_versions(steps, data):
         for commit in (old, new):
             live = log.read_live(store.objects, commit)
             for source in "abcdefgh":
-                said = log.read_said(log.Nodes(store.objects), commit, (source,))
-                assert sorted(said.entries()) == sorted(live.entries(source))
+                stated = log.read_sources(log.Nodes(store.objects), commit, (source,))
+                assert sorted(stated.entries()) == sorted(live.entries(source))
         changes = fragment_changes(store.objects, old, new)
         assert {ref[:5] for ref in changes.removed} == before - after
         assert {ref[:5] for ref in changes.added} == after - before

@@ -17,7 +17,7 @@ BATCH_BYTES = 8 << 20
 """Bytes of rows that are handed to Spark at a time, about."""
 
 
-class Row(NamedTuple):
+class ExchangeRow(NamedTuple):
     """One row of an exchange."""
 
     part: int
@@ -27,7 +27,7 @@ class Row(NamedTuple):
     data: bytes
 
 
-Step = Callable[[Iterator[Row]], Iterable[Row]]
+Step = Callable[[Iterator[ExchangeRow]], Iterable[ExchangeRow]]
 """What is done with the rows of one partition."""
 
 
@@ -35,7 +35,7 @@ def arrow_step(step: Step) -> Callable[[Iterator[RecordBatch]], Iterator[RecordB
     """A step as ``DataFrame.mapInArrow`` wants it."""
 
     def run(batches: Iterator[RecordBatch]) -> Iterator[RecordBatch]:
-        held: list[Row] = []
+        held: list[ExchangeRow] = []
         size = 0
         for row in step(_rows(batches)):
             held.append(row)
@@ -49,15 +49,15 @@ def arrow_step(step: Step) -> Callable[[Iterator[RecordBatch]], Iterator[RecordB
     return run
 
 
-def _rows(batches: Iterator[RecordBatch]) -> Iterator[Row]:
+def _rows(batches: Iterator[RecordBatch]) -> Iterator[ExchangeRow]:
     for batch in batches:
-        columns = [batch.column(name).to_pylist() for name in Row._fields]
-        yield from map(Row._make, zip(*columns, strict=True))
+        columns = [batch.column(name).to_pylist() for name in ExchangeRow._fields]
+        yield from map(ExchangeRow._make, zip(*columns, strict=True))
 
 
-def _batch(rows: list[Row]) -> Any:
+def _batch(rows: list[ExchangeRow]) -> Any:
     import pyarrow as pa
 
     kinds = (pa.int64(), pa.string(), pa.string(), pa.int64(), pa.binary())
     arrays = [pa.array([row[i] for row in rows], kind) for i, kind in enumerate(kinds)]
-    return pa.RecordBatch.from_arrays(arrays, names=list(Row._fields))
+    return pa.RecordBatch.from_arrays(arrays, names=list(ExchangeRow._fields))

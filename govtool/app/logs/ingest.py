@@ -21,14 +21,14 @@ from typing import IO, TYPE_CHECKING, Any, Protocol
 
 from govtool.app.aliases import configured
 from govtool.app.coverage import coverage_fragments, ranked
-from govtool.app.ingest import Asked, IngestResult, already_said, extractor_digest, user_name
+from govtool.app.ingest import IngestKey, IngestResult, already_ingested, extractor_digest, user_name
 from govtool.app.logs import local
-from govtool.app.logs.local import Gathered, gather, weight
+from govtool.app.logs.local import LogFindings, gather, weight
 from govtool.app.logs.meter import Meter
 from govtool.app.logs.parts import costliest, worst
 from govtool.app.logs.pool import Pool, Setup
 from govtool.app.logs.request import ENGINES, LogRequest, Report
-from govtool.app.logs.spool import spool_key, spooled
+from govtool.app.logs.step_files import spool_key, spooled
 from govtool.app.logs.steps import survey_or_problem
 from govtool.app.sql import SourceText, file_name, options, root_of, source_name
 from govtool.errors import EngineError, UnknownNameError, UsageError
@@ -36,7 +36,7 @@ from govtool.graph.threads import cores
 from govtool.store.names import DEFAULT_BRANCH
 
 if TYPE_CHECKING:
-    from govtool.capture.logs.pieces import Piece, Span, Survey
+    from govtool.capture.logs.pieces import ByteSpan, Piece, SpanSurvey
     from govtool.capture.logs.read import LogOptions
     from govtool.capture.sql.extract import Options
     from govtool.store import Store
@@ -89,7 +89,7 @@ def ingest_log(
             engine = _Local(stack, how, settings, request.workers)
         surveyed = _surveyed(files, engine)
         batch = _batch(source, settings, how, request, surveyed)
-        known = already_said(store, Asked("ingest log", source, batch, len(files), text), branch)
+        known = already_ingested(store, IngestKey("ingest log", source, batch, len(files), text), branch)
         if known is not None:
             return known
         pieces = _pieces(surveyed, how)
@@ -102,10 +102,12 @@ def ingest_log(
 class _Engine(Protocol):
     """Who does the work."""
 
-    def surveys(self, spans: Sequence[Span]) -> list[Survey | str]:
+    def surveys(self, spans: Sequence[ByteSpan]) -> list[SpanSurvey | str]:
         """What spans hold, in their order; of one that cannot be read, why."""
 
-    def gather(self, pieces: Sequence[Piece], logs: int, max_errors: int | None, meter: Meter, batch: str) -> Gathered:
+    def gather(
+        self, pieces: Sequence[Piece], logs: int, max_errors: int | None, meter: Meter, batch: str
+    ) -> LogFindings:
         """Read logs and understand what is in them.
 
         Args:
@@ -126,13 +128,15 @@ class _Local:
         self._settings = settings
         self._workers = workers
 
-    def surveys(self, spans: Sequence[Span]) -> list[Survey | str]:
+    def surveys(self, spans: Sequence[ByteSpan]) -> list[SpanSurvey | str]:
         from concurrent.futures import ThreadPoolExecutor
 
         with ThreadPoolExecutor(min(8, cores())) as threads:  # hashing lets other threads run
             return list(threads.map(survey_or_problem, spans))
 
-    def gather(self, pieces: Sequence[Piece], logs: int, max_errors: int | None, meter: Meter, batch: str) -> Gathered:
+    def gather(
+        self, pieces: Sequence[Piece], logs: int, max_errors: int | None, meter: Meter, batch: str
+    ) -> LogFindings:
         large = weight(pieces) > local.SMALL
         workers = self._workers or (cores() if large else 1)
         spool = None
@@ -194,7 +198,7 @@ class _Surveyed:
     path: Path
     state: tuple[int, ...] = ()
     """Size, time of the last change, file number."""
-    spans: tuple[tuple[Span, Survey], ...] = ()
+    spans: tuple[tuple[ByteSpan, SpanSurvey], ...] = ()
     problem: str = ""
     """Why it cannot be read."""
 
@@ -210,14 +214,14 @@ def _surveyed(files: Mapping[str, Path], engine: _Engine) -> dict[str, _Surveyed
 
     states: dict[str, tuple[int, ...]] = {}
     problems: dict[str, str] = {}
-    wanted: list[Span] = []
+    wanted: list[ByteSpan] = []
     for name, path in files.items():
         try:
             states[name] = _state(path)
             wanted.extend(spans(name, path, states[name][0]))
         except OSError as error:
             problems[name] = error.strerror or str(error)
-    held: dict[str, list[tuple[Span, Survey]]] = {}
+    held: dict[str, list[tuple[ByteSpan, SpanSurvey]]] = {}
     for span, about in zip(wanted, engine.surveys(wanted), strict=True):
         if isinstance(about, str):
             problems[span.name] = about
@@ -232,11 +236,11 @@ def _surveyed(files: Mapping[str, Path], engine: _Engine) -> dict[str, _Surveyed
 
 
 def _pieces(surveyed: Mapping[str, _Surveyed], how: LogOptions) -> list[Piece]:
-    from govtool.capture.logs.pieces import Piece, Span, pieces
+    from govtool.capture.logs.pieces import ByteSpan, Piece, pieces
 
     made: list[Piece] = []
     for name, log in surveyed.items():
-        whole = Piece(Span(name, str(log.path), 0, log.state[0] if log.state else 1), 1, True, sum(log.state[:1]))
+        whole = Piece(ByteSpan(name, str(log.path), 0, log.state[0] if log.state else 1), 1, True, sum(log.state[:1]))
         try:
             made.extend(pieces(log.spans, how) if not log.problem else [whole])
         except (OSError, UsageError):  # when it is read it is a reject, or an error if there is no other log
@@ -248,7 +252,7 @@ def _batch(
     source: str, settings: Options, how: LogOptions, request: LogRequest, surveyed: Mapping[str, _Surveyed]
 ) -> str:
     """A digest of what is read and how: the same again is the same batch."""
-    said = [
+    inputs = [
         extractor_digest(),
         source,
         settings.dialect,
@@ -261,7 +265,7 @@ def _batch(
         request.keep_literals,
         [[name, log.problem, [about.digest for _, about in log.spans]] for name, log in surveyed.items()],
     ]
-    return f"log:{hashlib.sha256(json.dumps(said).encode()).hexdigest()}"
+    return f"log:{hashlib.sha256(json.dumps(inputs).encode()).hexdigest()}"
 
 
 def _check_unchanged(surveyed: Mapping[str, _Surveyed], engine: _Engine) -> None:
@@ -290,7 +294,7 @@ def _check_unchanged(surveyed: Mapping[str, _Surveyed], engine: _Engine) -> None
 def _commit(
     store: Store,
     source: str,
-    gathered: Gathered,
+    gathered: LogFindings,
     files: int,
     settings: Options,
     batch: str,

@@ -22,9 +22,9 @@ from govtool.model import Diagnostic
 from govtool.model.spread import buckets_for
 
 if TYPE_CHECKING:
-    from govtool.capture.logs.form import Collected
+    from govtool.capture.logs.log_form import Collected
     from govtool.capture.logs.pieces import Piece
-    from govtool.capture.logs.record import QueryRecord, Reject
+    from govtool.capture.logs.query_record import QueryRecord, Reject
     from govtool.capture.sql.extract import Options
     from govtool.capture.sql.knowledge import Knowledge
     from govtool.capture.sql.logged import LoggedScript
@@ -44,7 +44,7 @@ _USAGE = "usage"
 
 
 @dataclass(slots=True)
-class Gathered:
+class LogFindings:
     """What logs say, ready to be committed."""
 
     findings: Findings
@@ -78,7 +78,7 @@ def _is_packed(piece: Piece) -> bool:
         return False
 
 
-def gather(pool: Pool, pieces: Sequence[Piece], logs: int, max_errors: int | None, meter: Meter) -> Gathered:
+def gather(pool: Pool, pieces: Sequence[Piece], logs: int, max_errors: int | None, meter: Meter) -> LogFindings:
     """Read logs and understand what is in them.
 
     Args:
@@ -93,11 +93,11 @@ def gather(pool: Pool, pieces: Sequence[Piece], logs: int, max_errors: int | Non
         UsageError: the format of the only log cannot be told.
         EngineError: a worker process died.
     """
-    from govtool.capture.logs.dedup import Collector
-    from govtool.capture.logs.form import Collected, load
+    from govtool.capture.logs.dedup import LogCollector
+    from govtool.capture.logs.log_form import Collected, load
     from govtool.capture.logs.scripts import fold
 
-    collector = Collector(lambda name: name)
+    collector = LogCollector(lambda name: name)
     whole = Collected(collector.log)
     for job, data in pool.results(_reading(pieces, pool.setup, logs, meter)):
         part = load(data)
@@ -119,7 +119,7 @@ def gather(pool: Pool, pieces: Sequence[Piece], logs: int, max_errors: int | Non
         "distinct": len(log.statements),
         "users": sum(1 for user in log.users if user),
     }
-    gathered = Gathered(
+    gathered = LogFindings(
         steps.withheld_findings((reason, item) for (reason, _), item in log.withheld.items()),
         steps.notes_of(whole, pool.setup.how.dialect),
         counts,
@@ -147,8 +147,8 @@ def _reading(pieces: Sequence[Piece], setup: Setup, logs: int, meter: Meter) -> 
 
 def _batches(piece: Piece, setup: Setup, meter: Meter, *, only: bool) -> Iterator[list[QueryRecord | Reject]]:
     from govtool.capture.logs.pieces import bounded
+    from govtool.capture.logs.query_record import Reject
     from govtool.capture.logs.read import read_log
-    from govtool.capture.logs.record import Reject
 
     name = piece.span.name
     try:
@@ -170,13 +170,13 @@ def _batches(piece: Piece, setup: Setup, meter: Meter, *, only: bool) -> Iterato
 
 
 def _collect(setup: Setup, batch: list[QueryRecord | Reject]) -> bytes:
-    from govtool.capture.logs.form import dump
+    from govtool.capture.logs.log_form import dump
 
     return dump(steps.collect(batch, setup.how.dialect))
 
 
 def _collect_piece(setup: Setup, piece: Piece, only: bool) -> bytes:
-    from govtool.capture.logs.form import dump
+    from govtool.capture.logs.log_form import dump
 
     return dump(steps.collect_piece(piece, setup.how, only=only))
 
@@ -209,7 +209,7 @@ def check_rejects(whole: Collected, max_errors: int | None) -> None:
 
 def _resolve(
     pool: Pool,
-    gathered: Gathered,
+    gathered: LogFindings,
     definitions: Sequence[LoggedScript],
     queries: Sequence[LoggedScript],
     catalog: str | None,
@@ -314,7 +314,7 @@ def _knowledge(setup: Setup, *, with_usage: bool) -> Knowledge:
 # -- writing -----------------------------------------------------------------------------------------------------------
 
 
-def _write(pool: Pool, gathered: Gathered, names: Sequence[str], meter: Meter) -> None:
+def _write(pool: Pool, gathered: LogFindings, names: Sequence[str], meter: Meter) -> None:
     buckets = buckets_for(gathered.findings.derivations, DERIVATIONS_PER_FRAGMENT)
     step = max(1, buckets // max(1, 4 * pool.workers), min(buckets, 8))
     calls = [(names, first, min(first + step, buckets), buckets) for first in range(0, buckets, step)]

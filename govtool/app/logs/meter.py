@@ -10,7 +10,7 @@ from govtool.app.logs.request import Report, Status
 
 if TYPE_CHECKING:
     from govtool.app.logs.parts import Findings
-    from govtool.capture.logs.form import Collected
+    from govtool.capture.logs.log_form import Collected
 
 _READING, _WRITING = 400, 50
 """Of a thousand: the share of the work that reading and writing are; the rest is resolving."""
@@ -44,7 +44,7 @@ class Meter:
         self._records = whole.log.counts.records
         self._distinct = len(whole.log.statements)
         self._failed = whole.log.counts.failed + whole.rejected
-        self._tell("reading", min(_READING, _READING * self._read // self._weight), self._records)
+        self._notify("reading", min(_READING, _READING * self._read // self._weight), self._records)
 
     def at(self, weight: int) -> None:
         """So much more was read by this process."""
@@ -55,7 +55,7 @@ class Meter:
         self._began = self._clock()
         self._definitions = definitions
         self._work = max(1.0, definitions * _DEFINITION + queries)
-        self._tell("resolving", _READING, 0)
+        self._notify("resolving", _READING, 0)
 
     def resolved(self, scripts: int, findings: Findings) -> None:
         """So many scripts more are resolved."""
@@ -63,13 +63,13 @@ class Meter:
         self._statements += scripts
         self._failed = findings.coverage.opaque
         share = min(1.0, self._done / self._work)
-        self._tell("resolving", _READING + int((1000 - _READING - _WRITING) * share), self._statements)
+        self._notify("resolving", _READING + int((1000 - _READING - _WRITING) * share), self._statements)
 
     def wrote(self, done: int, total: int) -> None:
         """So much of the writing is done."""
-        self._tell("writing", 1000 - _WRITING + _WRITING * done // total, 0)
+        self._notify("writing", 1000 - _WRITING + _WRITING * done // total, 0)
 
-    def _tell(self, stage: str, done: int, counted: int) -> None:
+    def _notify(self, stage: str, done: int, counted: int) -> None:
         if self._report is None:
             return
         passed = self._clock() - self._began

@@ -112,7 +112,7 @@ def costliest(shortfalls: Sequence[Shortfall]) -> list[Shortfall]:
 
 
 @dataclass(slots=True)
-class Part:
+class LogPart:
     """What a part of a log says."""
 
     findings: Findings
@@ -122,9 +122,9 @@ class Part:
     """JSON values that only the next step understands."""
 
 
-def part_of(extraction: Extraction, more: Mapping[str, Any] | None = None) -> Part:
+def part_of(extraction: Extraction, more: Mapping[str, Any] | None = None) -> LogPart:
     """An extraction as a part."""
-    return Part(findings_of(extraction), table_of(extraction.derivations), dict(more or {}))
+    return LogPart(findings_of(extraction), table_of(extraction.derivations), dict(more or {}))
 
 
 def table_of(derivations: Sequence[Derivation]) -> Any:
@@ -141,7 +141,7 @@ def table_of(derivations: Sequence[Derivation]) -> Any:
     return table.take(pa.array(np.argsort(places, kind="stable"))).combine_chunks()
 
 
-def dump(part: Part) -> bytes:
+def dump(part: LogPart) -> bytes:
     """As bytes."""
     import pyarrow as pa
 
@@ -174,7 +174,7 @@ def findings_in(data: bytes | memoryview) -> tuple[Findings, dict[str, Any]]:
         Coverage(**value["coverage"]),
         Counter(value["codes"]),
         [_noted(d) for d in value["diagnostics"]],
-        {(code, said): Cost(n, runs, (file, line)) for code, said, n, runs, (file, line) in value["costs"]},
+        {(code, message): Cost(n, runs, (file, line)) for code, message, n, runs, (file, line) in value["costs"]},
         [Shortfall(status, _noted(note), *rest) for status, note, *rest in value["failures"]],
         derivations=value["sizes"][0],
         edges=value["sizes"][1],

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from govtool.app.logs.spool import Spool
+from govtool.app.logs.step_files import StepFiles
 from govtool.errors import EngineError
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class Setup:
 
     how: LogOptions
     settings: Options
-    spool: Spool | None
+    spool: StepFiles | None
     kept: dict[str, bytes] = field(default_factory=dict)
     """Without a spool, what was made; with one, what was read of it and is needed again and again."""
     made: dict[str, Any] = field(default_factory=dict)
@@ -136,7 +136,7 @@ class Pool:
             spool.put(job.name, known)
         return known
 
-    def _finished(self, spool: Spool, job: Job, future: Future[None] | None) -> tuple[Job, bytes]:
+    def _finished(self, spool: StepFiles, job: Job, future: Future[None] | None) -> tuple[Job, bytes]:
         if future is not None:
             self._answer(future)
         data = spool.get(job.name)
@@ -229,7 +229,7 @@ def _begin(how: LogOptions, settings: Options, folder: str | None) -> None:
     parent = parent_process()
     if parent is not None:
         threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()
-    _setup[:] = [Setup(how, settings, Spool(Path(folder)) if folder is not None else None)]
+    _setup[:] = [Setup(how, settings, StepFiles(Path(folder)) if folder is not None else None)]
 
 
 def _end_with(sentinel: Any) -> None:

@@ -17,15 +17,15 @@ from typing import TYPE_CHECKING, Any
 
 from govtool.app.ingest import DERIVATIONS_PER_FRAGMENT
 from govtool.app.logs import parts, steps, tasks
-from govtool.app.logs.exchange import SCHEMA, Row, arrow_step
-from govtool.app.logs.local import Gathered, check_rejects
+from govtool.app.logs.exchange import SCHEMA, ExchangeRow, arrow_step
+from govtool.app.logs.local import LogFindings, check_rejects
 from govtool.app.logs.meter import Meter
-from govtool.app.logs.spool import spool_key, spooled
+from govtool.app.logs.step_files import spool_key, spooled
 from govtool.errors import EngineError, GovtoolError
 from govtool.model.spread import buckets_for
 
 if TYPE_CHECKING:
-    from govtool.capture.logs.pieces import Piece, Span, Survey
+    from govtool.capture.logs.pieces import ByteSpan, Piece, SpanSurvey
     from govtool.capture.logs.read import LogOptions
     from govtool.capture.sql.extract import Options
     from govtool.store import Store
@@ -94,10 +94,10 @@ def _builder(session: Any, master: str | None) -> Any:
 
 def _failed(what: str, error: Exception) -> EngineError:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    told = (line for line in reversed(lines) if "Error" in line and not line.startswith("at "))
-    said = next(told, lines[0] if lines else "")
+    error_lines = (line for line in reversed(lines) if "Error" in line and not line.startswith("at "))
+    message = next(error_lines, lines[0] if lines else "")
     return EngineError(
-        f"Spark {what}: {said[:300] or type(error).__name__}",
+        f"Spark {what}: {message[:300] or type(error).__name__}",
         code="engine.spark",
         hint="govtool --debug ingest log … shows all that Spark said",
     )
@@ -128,17 +128,20 @@ class Engine:
         self._kept: list[Any] = []
         self._parallel = max(2, spark.sparkContext.defaultParallelism)
 
-    def surveys(self, spans: Sequence[Span]) -> list[Survey | str]:
+    def surveys(self, spans: Sequence[ByteSpan]) -> list[SpanSurvey | str]:
         """What spans hold, in their order; of one that cannot be read, why."""
-        from govtool.capture.logs.pieces import Survey
+        from govtool.capture.logs.pieces import SpanSurvey
 
         rows = self._distributed([_json_row(number, span) for number, span in enumerate(spans)])
         found = sorted(self._step(rows, tasks.survey_step).collect(), key=lambda row: row["number"])
         return [
-            row["name"] if row["kind"] == "problem" else Survey(row["name"], int(bytes(row["data"]))) for row in found
+            row["name"] if row["kind"] == "problem" else SpanSurvey(row["name"], int(bytes(row["data"])))
+            for row in found
         ]
 
-    def gather(self, pieces: Sequence[Piece], logs: int, max_errors: int | None, meter: Meter, batch: str) -> Gathered:
+    def gather(
+        self, pieces: Sequence[Piece], logs: int, max_errors: int | None, meter: Meter, batch: str
+    ) -> LogFindings:
         """Read logs and understand what is in them; see ``govtool.app.logs.local.gather``."""
         if self._spark.sparkContext.master.startswith("local"):  # only then do executors surely see the cache
             self._folder = self._stack.enter_context(spooled(spool_key(batch))).folder
@@ -148,8 +151,8 @@ class Engine:
             for frame in self._kept:
                 frame.unpersist()
 
-    def _gather(self, pieces: Sequence[Piece], logs: int, max_errors: int | None, meter: Meter) -> Gathered:
-        from govtool.capture.logs.form import load
+    def _gather(self, pieces: Sequence[Piece], logs: int, max_errors: int | None, meter: Meter) -> LogFindings:
+        from govtool.capture.logs.log_form import load
 
         size = sum(piece.span.end - piece.span.start for piece in pieces)
         sessions = max(self._parallel, size // SESSIONS)
@@ -167,7 +170,7 @@ class Engine:
         counted = json.loads(self._together(folded, "folded", tasks.folded_step).collect()[0]["data"])
         catalogs = set(counted[3])
         scripts = self._keep("scripts", self._scripts(folded, texts))
-        gathered = Gathered(
+        gathered = LogFindings(
             parts.findings_in(about["findings"])[0],
             steps.notes_of(whole, self._how.dialect),
             {
@@ -209,7 +212,7 @@ class Engine:
 
     # -- resolving -----------------------------------------------------------------------------------------------------
 
-    def _resolve(self, gathered: Gathered, scripts: Any, settings: Options, meter: Meter) -> None:
+    def _resolve(self, gathered: LogFindings, scripts: Any, settings: Options, meter: Meter) -> None:
         queries = scripts.where("kind = 'query'")
         counts = {row["kind"]: row["count"] for row in scripts.groupBy("kind").count().collect()}
         meter.resolving(counts.get("definition", 0), counts.get("query", 0))
@@ -226,18 +229,18 @@ class Engine:
         left = again.count()
         if left:
             usage = self._together(first.where("kind = 'usage'"), "usage", tasks.usage_step)
-            told = self._keep("told", knowledge.unionByName(usage))
-            found.append(self._keep("again", self._queries(again, left, told, settings, final=True)))
-        said = found[0]
+            context = self._keep("told", knowledge.unionByName(usage))
+            found.append(self._keep("again", self._queries(again, left, context, settings, final=True)))
+        rows = found[0]
         for more in found[1:]:
-            said = said.unionByName(more)
-        (row,) = self._together(said, "findings", tasks.findings_step).collect()
+            rows = rows.unionByName(more)
+        (row,) = self._together(rows, "findings", tasks.findings_step).collect()
         findings, sizes = parts.findings_in(bytes(row["data"]))
         gathered.findings.add(findings)
         meter.resolved(sum(counts.values()), gathered.findings)
-        self._write(gathered, said.where("kind = 'table'"), sizes)
+        self._write(gathered, rows.where("kind = 'table'"), sizes)
 
-    def _queries(self, queries: Any, count: int, told: Any, settings: Options, *, final: bool) -> Any:
+    def _queries(self, queries: Any, count: int, context: Any, settings: Options, *, final: bool) -> Any:
         """Queries by group, and with each partition of them all that is known."""
         from pyspark.sql import functions as f
 
@@ -245,13 +248,13 @@ class Engine:
         partitions = min(groups, 4 * self._parallel)
         number = f.expr(f"shiftright(part * {groups}L, 32)")
         spread = queries.withColumn("part", number).withColumn("place", f.expr(f"part % {partitions}"))
-        everywhere = told.withColumn("place", f.expr(f"explode(sequence(0L, {partitions - 1}L))"))
+        everywhere = context.withColumn("place", f.expr(f"explode(sequence(0L, {partitions - 1}L))"))
         rows = spread.unionByName(everywhere).repartition(partitions, "place").drop("place")
         return self._step(rows, partial(tasks.queries_step, settings=settings, groups=groups, final=final))
 
     # -- writing -------------------------------------------------------------------------------------------------------
 
-    def _write(self, gathered: Gathered, tables: Any, sizes: dict[str, int]) -> None:
+    def _write(self, gathered: LogFindings, tables: Any, sizes: dict[str, int]) -> None:
         from govtool.model.columnar import DERIVATIONS
         from govtool.store import FragmentRef
 
@@ -276,15 +279,15 @@ class Engine:
 
     # -- frames --------------------------------------------------------------------------------------------------------
 
-    def _distributed(self, rows: list[Row]) -> Any:
+    def _distributed(self, rows: list[ExchangeRow]) -> Any:
         """Rows of the driver, a task each."""
         slices = max(1, len(rows))
         return self._spark.createDataFrame([tuple(row) for row in rows], SCHEMA).repartition(slices, "number")
 
-    def _step(self, frame: Any, step: Callable[[Iterator[Row]], Iterable[Row]]) -> Any:
+    def _step(self, frame: Any, step: Callable[[Iterator[ExchangeRow]], Iterable[ExchangeRow]]) -> Any:
         return frame.mapInArrow(arrow_step(step), SCHEMA)
 
-    def _together(self, frame: Any, kind: str, step: Callable[[Iterator[Row]], Iterable[Row]]) -> Any:
+    def _together(self, frame: Any, kind: str, step: Callable[[Iterator[ExchangeRow]], Iterable[ExchangeRow]]) -> Any:
         """A step on all rows of a kind, in one task."""
         return self._step(frame.where(f"kind = '{kind}'").repartition(1), step)
 
@@ -312,5 +315,5 @@ def _first(texts: Any) -> Any:
     )
 
 
-def _json_row(number: int, value: Any) -> Row:
-    return Row(number, "", "", number, json.dumps(value).encode())
+def _json_row(number: int, value: Any) -> ExchangeRow:
+    return ExchangeRow(number, "", "", number, json.dumps(value).encode())

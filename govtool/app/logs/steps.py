@@ -8,18 +8,18 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from govtool.app.coverage import Coverage, costs_of
-from govtool.app.logs.parts import Findings, Part, costliest, part_of, worst
+from govtool.app.logs.parts import Findings, LogPart, costliest, part_of, worst
 from govtool.app.sql import check_dialect
 from govtool.errors import UnknownNameError, UsageError
 from govtool.model import Diagnostic
 from govtool.names import join_name, split_name
 
 if TYPE_CHECKING:
-    from govtool.capture.logs.dedup import Collector, Withheld
-    from govtool.capture.logs.form import Collected
-    from govtool.capture.logs.pieces import Piece, Span, Survey
+    from govtool.capture.logs.dedup import LogCollector, Withheld
+    from govtool.capture.logs.log_form import Collected
+    from govtool.capture.logs.pieces import ByteSpan, Piece, SpanSurvey
+    from govtool.capture.logs.query_record import Entry
     from govtool.capture.logs.read import LogOptions
-    from govtool.capture.logs.record import Entry
     from govtool.capture.sql.extract import Options
     from govtool.capture.sql.knowledge import Knowledge
     from govtool.capture.sql.logged import LoggedScript
@@ -31,7 +31,7 @@ MAX_LISTED = 1_000
 """Rejects that are listed; the rest is counted."""
 
 
-def survey_or_problem(span: Span) -> Survey | str:
+def survey_or_problem(span: ByteSpan) -> SpanSurvey | str:
     """What a span holds; of one that cannot be read, why."""
     from govtool.capture.logs.pieces import survey
 
@@ -52,9 +52,9 @@ def collect_piece(piece: Piece, how: LogOptions, *, only: bool) -> Collected:
     Raises:
         UsageError: there is no other log, and its format cannot be told.
     """
-    from govtool.capture.logs.form import Collected
+    from govtool.capture.logs.log_form import Collected
     from govtool.capture.logs.pieces import read_piece
-    from govtool.capture.logs.record import Reject
+    from govtool.capture.logs.query_record import Reject
 
     name = piece.span.name
     try:
@@ -70,9 +70,9 @@ def collect_piece(piece: Piece, how: LogOptions, *, only: bool) -> Collected:
 
 def collect(entries: Iterable[Entry], default: str) -> Collected:
     """Deduplicate records; ``default`` is the dialect of those that name one which nobody knows."""
-    from govtool.capture.logs.dedup import Collector
-    from govtool.capture.logs.form import Collected
-    from govtool.capture.logs.record import Reject
+    from govtool.capture.logs.dedup import LogCollector
+    from govtool.capture.logs.log_form import Collected
+    from govtool.capture.logs.query_record import Reject
 
     unknown: set[str] = set()
 
@@ -85,7 +85,7 @@ def collect(entries: Iterable[Entry], default: str) -> Collected:
             unknown.add(name)
             return default
 
-    collector = Collector(dialect)
+    collector = LogCollector(dialect)
     add = collector.add
     rejects: list[Reject] = []
     rejected = 0
@@ -99,7 +99,7 @@ def collect(entries: Iterable[Entry], default: str) -> Collected:
     return Collected(collector.log, rejects, rejected, sorted(unknown))
 
 
-def absorb(collector: Collector, whole: Collected, part: Collected) -> None:
+def absorb(collector: LogCollector, whole: Collected, part: Collected) -> None:
     """Add what a further piece of a log holds."""
     collector.absorb(part.log)
     whole.rejects.extend(part.rejects[: MAX_LISTED - len(whole.rejects)])
@@ -150,7 +150,7 @@ def group_of(script: LoggedScript, groups: int) -> int:
     return zlib.crc32(script.statements[0].text.encode("utf-8", "surrogatepass")) * groups >> 32
 
 
-def resolve_definitions(scripts: Sequence[LoggedScript], settings: Options) -> tuple[Part, Knowledge]:
+def resolve_definitions(scripts: Sequence[LoggedScript], settings: Options) -> tuple[LogPart, Knowledge]:
     """Extract all that makes or fills tables."""
     from govtool.capture.sql.extract import extract_definitions
 
@@ -160,7 +160,7 @@ def resolve_definitions(scripts: Sequence[LoggedScript], settings: Options) -> t
 
 def resolve_queries(
     scripts: Sequence[LoggedScript], settings: Options, knowledge: Knowledge, *, final: bool
-) -> tuple[Part, list[LoggedScript]]:
+) -> tuple[LogPart, list[LoggedScript]]:
     """Extract a group of queries; unless ``final``, those that other groups may help are returned.
 
     The part's ``more["usage"]`` are the columns that the group shows.
@@ -184,12 +184,12 @@ def withheld_findings(withheld: Iterable[tuple[str, Withheld]]) -> Findings:
 
     found = []
     for reason, item in withheld:
-        said = (
+        message = (
             f"the log cut it off after {item.characters:,} characters"
             if reason == "truncated"
             else "the log does not have its text"
         )
-        found.append(Shortfall("opaque", Diagnostic(reason, "error", said, item.file, item.line), item.runs, "", ""))
+        found.append(Shortfall("opaque", Diagnostic(reason, "error", message, item.file, item.line), item.runs, "", ""))
     findings = Findings(
         Coverage(statements=len(found), opaque=len(found), runs_opaque=sum(s.runs for s in found)),
         diagnostics=worst([s.diagnostic for s in found]),

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from govtool.app.openlineage import commit_events, read_events
-from govtool.app.serve.spool import Spool
+from govtool.app.serve.event_spool import EventSpool
 from govtool.errors import GovtoolError, StoreError
 from govtool.store import Store
 from govtool.store.names import DEFAULT_BRANCH
@@ -27,7 +27,7 @@ Report = Callable[["IngestResult | GovtoolError"], None]
 
 
 @dataclass(slots=True)
-class Target:
+class CommitTarget:
     """Where a server's events go."""
 
     store: Store
@@ -40,7 +40,7 @@ class Target:
 class Committer(threading.Thread):
     """Commits what the spool holds, every ``wait`` seconds or when it holds many events; and at the end, all."""
 
-    def __init__(self, spool: Spool, target: Target, report: Report, wait: float = WAIT) -> None:
+    def __init__(self, spool: EventSpool, target: CommitTarget, report: Report, wait: float = WAIT) -> None:
         super().__init__(name="committer", daemon=True)
         self.spool = spool
         self.target = target
@@ -99,10 +99,10 @@ class Committer(threading.Thread):
                 done = [self._commit([file]) for file in files]
                 return all(done)
             # One event that we fail over must not keep all others from the store. It stays on disk, set aside.
-            aside = files[0].with_suffix(".failed")
-            files[0].replace(aside)
-            said = f"events could not be read: {type(error).__name__}: {error}"
-            self.report(StoreError(said, code="store.events", location=str(aside)))
+            failed_file = files[0].with_suffix(".failed")
+            files[0].replace(failed_file)
+            message = f"events could not be read: {type(error).__name__}: {error}"
+            self.report(StoreError(message, code="store.events", location=str(failed_file)))
             return True
         self.failed = None
         for file in files:

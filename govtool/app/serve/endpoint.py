@@ -13,7 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from govtool import __version__
-from govtool.app.serve.spool import Spool
+from govtool.app.serve.event_spool import EventSpool
 
 PATH = "/api/v1/lineage"
 """Where events are sent, as the OpenLineage clients know it."""
@@ -43,7 +43,7 @@ class LineageServer(ThreadingHTTPServer):
     request_queue_size = 128
     allow_reuse_address = True
 
-    def __init__(self, address: tuple[str, int], spool: Spool, notice: Callable[[], None]) -> None:
+    def __init__(self, address: tuple[str, int], spool: EventSpool, notice: Callable[[], None]) -> None:
         self.address_family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
         super().__init__(address, Handler)
         self.spool = spool
@@ -100,8 +100,8 @@ class Handler(BaseHTTPRequestHandler):
         try:
             self.server.spool.put(lines)
         except OSError as error:
-            said = f"cannot keep the event: {error.strerror or error}"
-            self._answer(HTTPStatus.SERVICE_UNAVAILABLE, {"error": said})
+            message = f"cannot keep the event: {error.strerror or error}"
+            self._answer(HTTPStatus.SERVICE_UNAVAILABLE, {"error": message})
             return
         self.server.notice()
         self._answer(HTTPStatus.CREATED, {"accepted": len(lines)})
@@ -184,8 +184,8 @@ def accepted(body: bytes) -> list[bytes]:
     try:
         value = json.loads(body)
     except (ValueError, RecursionError) as error:
-        said = "nested too deeply" if isinstance(error, RecursionError) else "not JSON"
-        raise RefusedError(HTTPStatus.BAD_REQUEST, said) from None
+        message = "nested too deeply" if isinstance(error, RecursionError) else "not JSON"
+        raise RefusedError(HTTPStatus.BAD_REQUEST, message) from None
     events = value if isinstance(value, list) else [value]
     if len(events) > MAX_EVENTS:
         raise RefusedError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"more than {MAX_EVENTS} events")
@@ -199,8 +199,8 @@ def accepted(body: bytes) -> list[bytes]:
             lines.append(json.dumps(event, separators=(",", ":")).encode())
         except (InvalidEventError, ValueError, RecursionError) as error:
             where = f"event {number}: " if isinstance(value, list) else ""
-            said = str(error) if isinstance(error, InvalidEventError) else "not JSON"
-            raise RefusedError(HTTPStatus.BAD_REQUEST, f"{where}{said}") from None
+            message = str(error) if isinstance(error, InvalidEventError) else "not JSON"
+            raise RefusedError(HTTPStatus.BAD_REQUEST, f"{where}{message}") from None
     return lines
 
 

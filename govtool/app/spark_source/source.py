@@ -87,13 +87,13 @@ class GovtoolSource(DataSource):
         options = self._checked()
         return store_uri(options.get("store") or options.get("path"))
 
-    def _version(self) -> tables.Version | None:
+    def _version(self) -> tables.StoreVersion | None:
         options = self._checked()
         return tables.resolve(self._uri(), options.get("rev"), options.get("branch"))
 
 
 @dataclass
-class Part(InputPartition):
+class SourcePartition(InputPartition):
     """A partition."""
 
     cut: tables.Cut
@@ -102,7 +102,7 @@ class Part(InputPartition):
 class GovtoolReader(DataSourceReader):
     """Reads a table of one version."""
 
-    def __init__(self, table: str, version: tables.Version | None, schema: StructType) -> None:
+    def __init__(self, table: str, version: tables.StoreVersion | None, schema: StructType) -> None:
         self.table = table
         self.version = version
         self.schema = schema
@@ -116,11 +116,11 @@ class GovtoolReader(DataSourceReader):
 
     def partitions(self) -> Sequence[InputPartition]:
         """One a fragment, without those that the filters leave nothing of."""
-        return [Part(cut) for cut in tables.cuts(self.table, self.version, self.pushed)]
+        return [SourcePartition(cut) for cut in tables.cuts(self.table, self.version, self.pushed)]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         """The rows of a partition as Arrow record batches."""
-        if not isinstance(partition, Part):  # what Spark makes of an empty list of partitions
+        if not isinstance(partition, SourcePartition):  # what Spark makes of an empty list of partitions
             return
         wanted = _arrow(self.schema)
         condition = filters.expression(self.pushed)
@@ -134,7 +134,7 @@ class GovtoolReader(DataSourceReader):
 
 
 @dataclass
-class Written(WriterCommitMessage):
+class UploadedFragments(WriterCommitMessage):
     """What one task has uploaded."""
 
     refs: tuple[FragmentRef, ...]
@@ -166,14 +166,16 @@ class GovtoolWriter(DataSourceArrowWriter):
         # Rows that are appended once more are there once more; to overwrite with the same changes nothing.
         job = "" if self.overwrite else self.job
         store = Store.open(self.uri)
-        return Written(tuple(store.upload(f) for f in write.fragments(self.table, self.source, job, label, iterator)))
+        return UploadedFragments(
+            tuple(store.upload(f) for f in write.fragments(self.table, self.source, job, label, iterator))
+        )
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         """Make everything visible in one commit."""
         from govtool.app.ingest import user_name
         from govtool.store import Changes, Store
 
-        refs = tuple(ref for message in messages if isinstance(message, Written) for ref in message.refs)
+        refs = tuple(ref for message in messages if isinstance(message, UploadedFragments) for ref in message.refs)
         if not refs and not self.overwrite:
             return
         # What names the batch is the content: the job is committed once, however often Spark asks for it.

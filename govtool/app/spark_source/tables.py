@@ -20,8 +20,8 @@ from govtool.app.spark_source.filters import Pushed, allowed
 from govtool.errors import IntegrityError, UnknownNameError, UsageError
 from govtool.model.columnar import DERIVATIONS, split_functions
 from govtool.model.fact import FACTS
-from govtool.model.record import RECORDS
 from govtool.model.run import RUNS
+from govtool.model.version import VERSIONS
 from govtool.store.commit import FragmentRef
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ _TEXTS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Version:
+class StoreVersion:
     """A version of a store, as a worker finds it again."""
 
     uri: str
@@ -55,7 +55,7 @@ class Version:
 class Cut:
     """What one partition reads: a fragment, or datasets of the index (by number; those of edges' ends)."""
 
-    version: Version
+    version: StoreVersion
     ref: FragmentRef | None = None
     first: int = 0
     """Of a fragment of derivations: the number of its first row among all of the version."""
@@ -67,7 +67,7 @@ class Cut:
 
 
 @lru_cache(maxsize=4)
-def opened(version: Version) -> tuple[Reader, Commit]:
+def opened(version: StoreVersion) -> tuple[Reader, Commit]:
     """The store of a version and its commit; a worker keeps it from one partition to the next.
 
     Raises:
@@ -88,13 +88,13 @@ def opened(version: Version) -> tuple[Reader, Commit]:
 
 
 @lru_cache(maxsize=2)
-def _index(version: Version) -> Index:
+def _index(version: StoreVersion) -> Index:
     from govtool.app.index import open_index
 
     return open_index(*opened(version))
 
 
-def resolve(uri: str, rev: str | None, branch: str | None) -> Version | None:
+def resolve(uri: str, rev: str | None, branch: str | None) -> StoreVersion | None:
     """The version that ``rev`` names, or the newest of the branch; ``None`` if there is no commit yet.
 
     Raises:
@@ -106,10 +106,10 @@ def resolve(uri: str, rev: str | None, branch: str | None) -> Version | None:
     store = open_reader(uri)
     name = existing_branch(store, branch)
     commit = store.head(name) if rev is None else store.resolve(rev, name)
-    return None if commit is None else Version(uri, commit.branch, commit.seq, commit.id)
+    return None if commit is None else StoreVersion(uri, commit.branch, commit.seq, commit.id)
 
 
-def schema(table: str, version: Version | None) -> Any:
+def schema(table: str, version: StoreVersion | None) -> Any:
     """The Arrow schema of a table.
 
     Raises:
@@ -142,7 +142,7 @@ def schema(table: str, version: Version | None) -> Any:
     return _stored_schema(table, version)
 
 
-def _stored_schema(table: str, version: Version | None) -> Any:
+def _stored_schema(table: str, version: StoreVersion | None) -> Any:
     """The schema of a table of fragments: of all of them together, as a later version may have added columns."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -158,7 +158,7 @@ def _stored_schema(table: str, version: Version | None) -> Any:
     if not refs:
         if known is not None:
             return known
-        names = sorted({NODES, EDGES, EVIDENCE, DERIVATIONS, FACTS, RECORDS, RUNS, *tables})
+        names = sorted({NODES, EDGES, EVIDENCE, DERIVATIONS, FACTS, VERSIONS, RUNS, *tables})
         raise UnknownNameError(
             f"there is no table {table!r} in this version",
             code="usage.unknown-table",
@@ -190,7 +190,7 @@ def _known(table: str) -> Any:
     return None
 
 
-def cuts(table: str, version: Version | None, pushed: Sequence[Pushed]) -> list[Cut]:
+def cuts(table: str, version: StoreVersion | None, pushed: Sequence[Pushed]) -> list[Cut]:
     """The partitions of a table, without those that the filters leave nothing of."""
     if version is None:
         return []
@@ -209,7 +209,7 @@ def cuts(table: str, version: Version | None, pushed: Sequence[Pushed]) -> list[
     return found
 
 
-def _graph_cuts(table: str, version: Version, pushed: Sequence[Pushed], count: int) -> list[Cut]:
+def _graph_cuts(table: str, version: StoreVersion, pushed: Sequence[Pushed], count: int) -> list[Cut]:
     index = _index(version)
     for column in _OF_DATASET[table]:
         names = allowed(pushed, column)
@@ -332,9 +332,9 @@ def _edge_table(index: Index, edges: Sequence[int]) -> Any:
     at = np.asarray(edges, np.int64)
     tag = np.asarray(a["edge_tag"])[at]
 
-    def told(name: str, tell: Any, kind: Any) -> Any:
+    def dictionary(name: str, text_of: Any, kind: Any) -> Any:
         known, place = np.unique(np.asarray(a[name])[at], return_inverse=True)
-        return pa.array([tell(i) for i in known.tolist()], kind).take(pa.array(place))
+        return pa.array([text_of(i) for i in known.tolist()], kind).take(pa.array(place))
 
     def of_node(name: str) -> tuple[Any, Any]:
         known, place = np.unique(np.asarray(a[name])[at], return_inverse=True)
@@ -350,15 +350,15 @@ def _edge_table(index: Index, edges: Sequence[int]) -> Any:
         *of_node("edge_source"),
         *of_node("edge_target"),
         kinds.take(pa.array((tag & KIND_MASK).astype(np.int64))),
-        told("edge_label", functions, types.field("functions").type),
+        dictionary("edge_label", functions, types.field("functions").type),
         pa.array((tag & STAR_BIT) > 0),
         pa.array(np.asarray(a["edge_arm"])[at].astype(np.int64)),
         pa.array((tag & MASKING_BIT) > 0),
-        told("edge_label", lambda label: index.string(a["label_reason"][label]), pa.string()),
+        dictionary("edge_label", lambda label: index.string(a["label_reason"][label]), pa.string()),
         pa.array(np.asarray(a["edge_derivation"])[at].astype(np.int64)),
-        told("edge_derivation", lambda d: index.field(d, "file"), pa.string()),
-        told("edge_derivation", lambda d: int(a["derivation_line"][d]), pa.int64()),
-        told("edge_derivation", lambda d: index.field(d, "fingerprint"), pa.string()),
+        dictionary("edge_derivation", lambda d: index.field(d, "file"), pa.string()),
+        dictionary("edge_derivation", lambda d: int(a["derivation_line"][d]), pa.int64()),
+        dictionary("edge_derivation", lambda d: index.field(d, "fingerprint"), pa.string()),
     ]
     return pa.Table.from_arrays(columns, schema=types)
 

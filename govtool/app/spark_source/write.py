@@ -70,9 +70,9 @@ def fragments(table: str, source: str, job: str, partition: str, batches: Iterab
     for number, part in enumerate(_parts(batches)):
         label = f"{job}/{partition}/{number}"
         if table == EDGES:
-            said = list(_declared(part.to_pylist(), source, f"spark/{partition}/{number}"))
-            if said:
-                yield Fragment(source, DERIVATIONS, encode(said), len(said))
+            derivations = list(_declared(part.to_pylist(), source, f"spark/{partition}/{number}"))
+            if derivations:
+                yield Fragment(source, DERIVATIONS, encode(derivations), len(derivations))
             continue
         if table == FACTS:
             part = _facts(part, source)

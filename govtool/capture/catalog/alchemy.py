@@ -8,9 +8,9 @@ from govtool.capture.catalog.address import Address, missing
 from govtool.capture.catalog.model import (
     Catalog,
     CatalogColumn,
-    Definition,
-    Relation,
-    Remark,
+    CatalogDefinition,
+    CatalogRelation,
+    CatalogRemark,
     stored,
     stored_name,
     view_statement,
@@ -56,7 +56,7 @@ def _read(inspector: Any, engine: Any, address: Address) -> Catalog:
     two_levels = backend in ("mysql", "mariadb", "clickhouse", "hive")
     database = None if two_levels else engine.url.database
     default = inspector.default_schema_name
-    relations: list[Relation] = []
+    relations: list[CatalogRelation] = []
     diagnostics: list[Diagnostic] = []
     for schema in inspector.get_schema_names():
         if schema is not None and schema.lower() in _SYSTEM:
@@ -69,7 +69,7 @@ def _read(inspector: Any, engine: Any, address: Address) -> Catalog:
             name = stored_name((database if shown else None, shown, table), dialect)
             columns = inspector.get_columns(table, schema)
             remarks = [
-                Remark(stored(str(column["name"]), dialect), "description", str(column["comment"]))
+                CatalogRemark(stored(str(column["name"]), dialect), "description", str(column["comment"]))
                 for column in columns
                 if column.get("comment")
             ]
@@ -82,17 +82,17 @@ def _read(inspector: Any, engine: Any, address: Address) -> Catalog:
                     text = _statement((schema, table) if shown else (table,), named, query, dialect, kind)
                     here = stored(shown, dialect, table=True) if shown else None
                     catalog = stored(database, dialect, table=True) if database and shown else None
-                    definition = Definition(text, catalog, here)
+                    definition = CatalogDefinition(text, catalog, here)
                 else:
                     message = "the definition of the view is not given to this user"
                     diagnostics.append(Diagnostic("opaque", "warning", message, target=name))
             relations.append(
-                Relation(
+                CatalogRelation(
                     name,
                     kind,
                     tuple(CatalogColumn(stored(str(c["name"]), dialect), str(c["type"])) for c in columns),
                     definition,
-                    (*([Remark(None, "description", comment)] if comment else ()), *remarks),
+                    (*([CatalogRemark(None, "description", comment)] if comment else ()), *remarks),
                 )
             )
     return Catalog(

@@ -5,7 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 from govtool.capture.catalog.address import Address, missing
-from govtool.capture.catalog.model import Catalog, CatalogColumn, Definition, Relation, Remark, stored, stored_name
+from govtool.capture.catalog.model import (
+    Catalog,
+    CatalogColumn,
+    CatalogDefinition,
+    CatalogRelation,
+    CatalogRemark,
+    stored,
+    stored_name,
+)
 
 DIALECT = "duckdb"
 
@@ -40,25 +48,25 @@ def read_duckdb(address: Address) -> Catalog:
             database, schema = (stored(part, DIALECT, table=True) for part in found)
             tables = connection.execute(_TABLES).fetchall()
             columns: dict[tuple[str, str], list[CatalogColumn]] = {}
-            remarks: dict[tuple[str, str], list[Remark]] = {}
+            remarks: dict[tuple[str, str], list[CatalogRemark]] = {}
             for table_schema, table, column, type_, comment in connection.execute(_COLUMNS).fetchall():
                 name = stored(column, DIALECT)
                 columns.setdefault((table_schema, table), []).append(CatalogColumn(name, type_))
                 if comment:
-                    remarks.setdefault((table_schema, table), []).append(Remark(name, "description", comment))
+                    remarks.setdefault((table_schema, table), []).append(CatalogRemark(name, "description", comment))
     except duckdb.Error as error:
         raise address.failed(error) from None
     relations = []
     for catalog, table_schema, table, kind, comment, statement in tables:
-        said = [Remark(None, "description", comment)] if comment else []
+        remarks_ = [CatalogRemark(None, "description", comment)] if comment else []
         own = stored(catalog, DIALECT, table=True), stored(table_schema, DIALECT, table=True)
         relations.append(
-            Relation(
+            CatalogRelation(
                 stored_name((catalog, table_schema, table), DIALECT),
                 kind,
                 tuple(columns.get((table_schema, table), ())),
-                Definition(statement, *own) if statement else None,
-                (*said, *remarks.get((table_schema, table), ())),
+                CatalogDefinition(statement, *own) if statement else None,
+                (*remarks_, *remarks.get((table_schema, table), ())),
             )
         )
     return Catalog(DIALECT, f"duckdb:{path.name}", path.stem, database, schema, (schema,), tuple(relations))

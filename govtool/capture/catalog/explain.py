@@ -34,7 +34,7 @@ _DEFINES = ("SCHEMA", "TYPE", "DOMAIN", "FUNCTION", "TABLE", "VIEW")
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ExplainRequest:
     """A statement as it is written."""
 
     text: str
@@ -59,7 +59,7 @@ class Explained:
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class StatementParts:
     """A statement cut where its query begins and ends."""
 
     head: str
@@ -71,13 +71,15 @@ class Parts:
     """``VIEW``, ``TABLE`` … of CREATE; empty otherwise."""
 
 
-def explain(connection: Connection[Any], definitions: Sequence[Asked], asked: Sequence[Asked]) -> list[Explained]:
+def explain(
+    connection: Connection[Any], definitions: Sequence[ExplainRequest], requests: Sequence[ExplainRequest]
+) -> list[Explained]:
     """Explain statements.
 
     Args:
         connection: In a transaction of its own, that may write, and that the caller rolls back.
         definitions: Statements of the scripts, in order; those that create something are run where that is missing.
-        asked: The statements.
+        requests: The statements.
 
     Raises:
         psycopg.Error: the connection broke.
@@ -89,10 +91,10 @@ def explain(connection: Connection[Any], definitions: Sequence[Asked], asked: Se
     row = connection.execute("SELECT current_schemas(false)::text[]").fetchone()
     path: list[str] = row[0] if row is not None else []
     missing = _create(connection, definitions, path)
-    return [_explained(connection, item, path, missing) for item in asked]
+    return [_explained(connection, item, path, missing) for item in requests]
 
 
-def _create(connection: Connection[Any], definitions: Sequence[Asked], path: list[str]) -> dict[str, str]:
+def _create(connection: Connection[Any], definitions: Sequence[ExplainRequest], path: list[str]) -> dict[str, str]:
     """Create what is missing, in as many rounds as something succeeds; what failed, with its reason."""
     import psycopg
 
@@ -118,7 +120,9 @@ def _create(connection: Connection[Any], definitions: Sequence[Asked], path: lis
     return reasons
 
 
-def _explained(connection: Connection[Any], item: Asked, path: list[str], missing: Mapping[str, str]) -> Explained:
+def _explained(
+    connection: Connection[Any], item: ExplainRequest, path: list[str], missing: Mapping[str, str]
+) -> Explained:
     import psycopg
 
     parts = cut(item.text)
@@ -127,7 +131,7 @@ def _explained(connection: Connection[Any], item: Asked, path: list[str], missin
     try:
         with connection.transaction(force_rollback=True):
             _look(connection, item.search_path, path)
-            plan, body = _asked(connection, parts.body)
+            plan, body = _query_plan(connection, parts.body)
     except psycopg.Error as error:
         if connection.broken:
             raise
@@ -143,7 +147,7 @@ def _explained(connection: Connection[Any], item: Asked, path: list[str], missin
     return Explained(head + found[1].strip(), frozenset(_tables(plan)) - {target}, target, parts.kind)
 
 
-def _asked(connection: Connection[Any], statement: str) -> tuple[dict[str, Any], str]:
+def _query_plan(connection: Connection[Any], statement: str) -> tuple[dict[str, Any], str]:
     """The plan of a statement, and how PostgreSQL writes it."""
     # Prepared: a text that is two statements for PostgreSQL is refused, not run.
     planned = connection.execute(f"EXPLAIN (VERBOSE, FORMAT JSON) {statement}", prepare=True).fetchone()
@@ -221,7 +225,7 @@ def _words(text: str) -> _Words | None:
 _ACTIONS = ("SELECT", "VALUES", "TABLE", "INSERT", "UPDATE", "DELETE", "MERGE")
 
 
-def cut(text: str) -> Parts | None:
+def cut(text: str) -> StatementParts | None:
     """Cut a statement where its query begins and ends; None where it has none that can be planned."""
     found = _words(text)
     if found is None or not found.end:
@@ -231,7 +235,7 @@ def cut(text: str) -> Parts | None:
     if not names or names[0] != "CREATE":
         first = next((word for word in names if word in _ACTIONS), "SELECT" if text.lstrip()[:1] == "(" else "")
         known = (bool(names) and names[0] in (*_ACTIONS, "WITH")) or text.lstrip()[:1] == "("
-        return Parts("", text[: found.end], first) if first and known else None
+        return StatementParts("", text[: found.end], first) if first and known else None
     kind = next((word for word in names[1:8] if word in ("VIEW", "TABLE")), "")
     if not kind or "AS" not in names:
         return None
@@ -245,7 +249,7 @@ def cut(text: str) -> Parts | None:
                 start -= 1
             end = words[start][1]
     first = next((word for word in names[at + 1 :] if word in _ACTIONS), "SELECT")
-    return Parts(text[: words[at][2]], text[words[at][2] : end].strip(), first, kind)
+    return StatementParts(text[: words[at][2]], text[words[at][2] : end].strip(), first, kind)
 
 
 def creation(text: str) -> str | None:

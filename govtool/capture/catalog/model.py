@@ -20,7 +20,7 @@ class CatalogColumn:
 
 
 @dataclass(frozen=True, slots=True)
-class Remark:
+class CatalogRemark:
     """Something that the catalog says about a relation or a column: a comment, an owner, a grant."""
 
     column: str | None
@@ -30,7 +30,7 @@ class Remark:
 
 
 @dataclass(frozen=True, slots=True)
-class Definition:
+class CatalogDefinition:
     """The statement that makes a view, or a function that is written in SQL."""
 
     statement: str
@@ -41,7 +41,7 @@ class Definition:
 
 
 @dataclass(frozen=True, slots=True)
-class Relation:
+class CatalogRelation:
     """A table or a view."""
 
     name: str
@@ -49,9 +49,9 @@ class Relation:
     kind: str
     """``table``, ``view``, ``materialized_view``."""
     columns: tuple[CatalogColumn, ...] = ()
-    definition: Definition | None = None
+    definition: CatalogDefinition | None = None
     """Of views; None where the catalog does not give it."""
-    remarks: tuple[Remark, ...] = ()
+    remarks: tuple[CatalogRemark, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class Function:
     """A function whose body is SQL."""
 
     name: str
-    definition: Definition
+    definition: CatalogDefinition
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class Catalog:
     """Canonical: what a session's names without a catalog mean."""
     default_schema: str | None = None
     search_path: tuple[str, ...] = ()
-    relations: tuple[Relation, ...] = ()
+    relations: tuple[CatalogRelation, ...] = ()
     functions: tuple[Function, ...] = ()
     diagnostics: tuple[Diagnostic, ...] = ()
 

@@ -13,10 +13,10 @@ from govtool.capture.catalog.address import Address, missing
 from govtool.capture.catalog.model import (
     Catalog,
     CatalogColumn,
-    Definition,
+    CatalogDefinition,
+    CatalogRelation,
+    CatalogRemark,
     Function,
-    Relation,
-    Remark,
     stored,
     stored_name,
     view_statement,
@@ -130,7 +130,7 @@ def read_catalog(connection: Connection[Any], address: Address) -> Catalog:
         name = stored(column, DIALECT)
         columns.setdefault(oid, []).append(CatalogColumn(name, type_))
         if comment:
-            remarks.setdefault(oid, []).append(Remark(name, "description", comment))
+            remarks.setdefault(oid, []).append(CatalogRemark(name, "description", comment))
     relations = []
     diagnostics = []
     names: dict[int, list[str]] = {}
@@ -139,19 +139,23 @@ def read_catalog(connection: Connection[Any], address: Address) -> Catalog:
     catalog = stored(database, DIALECT, table=True)
     for oid, schema, table, kind, owner, comment, query, server, parents in connection.execute(_RELATIONS):
         name = stored_name((database, schema, table), DIALECT)
-        said = [Remark(None, "owner", owner), *remarks.get(oid, ())]
-        said += [Remark(None, "description", comment)] if comment else []
-        said += [Remark(None, "kind", "foreign table"), Remark(None, "server", server)] if kind == "f" else []
-        said += [Remark(None, "kind", "partitioned table")] if kind == "p" else []
-        said += [Remark(None, "partition_of", parent) for parent in parents]
+        of_relation = [CatalogRemark(None, "owner", owner), *remarks.get(oid, ())]
+        of_relation += [CatalogRemark(None, "description", comment)] if comment else []
+        of_relation += (
+            [CatalogRemark(None, "kind", "foreign table"), CatalogRemark(None, "server", server)] if kind == "f" else []
+        )
+        of_relation += [CatalogRemark(None, "kind", "partitioned table")] if kind == "p" else []
+        of_relation += [CatalogRemark(None, "partition_of", parent) for parent in parents]
         definition = None
         if query:
             text = view_statement((schema, table), names.get(oid, ()), query, DIALECT, materialized=kind == "m")
-            definition = Definition(text, catalog, None)
+            definition = CatalogDefinition(text, catalog, None)
         elif kind in ("v", "m"):
             message = "the definition of the view is not given to this user"
             diagnostics.append(Diagnostic("opaque", "warning", message, target=name))
-        relations.append(Relation(name, _KINDS[kind], tuple(columns.get(oid, ())), definition, tuple(said)))
+        relations.append(
+            CatalogRelation(name, _KINDS[kind], tuple(columns.get(oid, ())), definition, tuple(of_relation))
+        )
     return Catalog(
         DIALECT,
         namespace(connection),
@@ -178,15 +182,15 @@ def _one(connection: Connection[Any], sql: str) -> tuple[Any, ...]:
     return tuple(row)
 
 
-def _remarks(connection: Connection[Any]) -> dict[int, list[Remark]]:
+def _remarks(connection: Connection[Any]) -> dict[int, list[CatalogRemark]]:
     """Grants and row policies, by relation."""
-    found: dict[int, list[Remark]] = {}
+    found: dict[int, list[CatalogRemark]] = {}
     for oid, column, grantee, privileges in connection.execute(_GRANTS):
         path = stored(column, DIALECT) if column else None
-        found.setdefault(oid, []).append(Remark(path, "grant", f"{grantee}: {privileges}"))
+        found.setdefault(oid, []).append(CatalogRemark(path, "grant", f"{grantee}: {privileges}"))
     for oid, policy, condition in connection.execute(_POLICIES):
         value = f"{policy}: {condition}" if condition else policy
-        found.setdefault(oid, []).append(Remark(None, "row_policy", value))
+        found.setdefault(oid, []).append(CatalogRemark(None, "row_policy", value))
     return found
 
 
@@ -197,4 +201,4 @@ def _functions(connection: Connection[Any], database: str, catalog: str, path: t
         schemas = path if named is None else tuple(stored(part, DIALECT, table=True) for part in named if part)
         name = stored_name((database, schema, function), DIALECT)
         default = schemas[0] if schemas else None
-        yield Function(name, Definition(statement, catalog, default, schemas))
+        yield Function(name, CatalogDefinition(statement, catalog, default, schemas))

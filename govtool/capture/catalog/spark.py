@@ -17,9 +17,9 @@ from govtool.capture.catalog.address import Address, missing
 from govtool.capture.catalog.model import (
     Catalog,
     CatalogColumn,
-    Definition,
-    Relation,
-    Remark,
+    CatalogDefinition,
+    CatalogRelation,
+    CatalogRemark,
     stored,
     stored_name,
     view_statement,
@@ -146,7 +146,7 @@ def read_session(session: SparkSession, namespace: str, name: str = "spark") -> 
         namespace: OpenLineage's namespace of its datasets.
         name: What people call it.
     """
-    relations: list[Relation] = []
+    relations: list[CatalogRelation] = []
     diagnostics: list[Diagnostic] = []
     for (catalog,) in session.sql("SHOW CATALOGS").collect():
         for namespace_parts in _namespaces(session, catalog, ()):
@@ -182,12 +182,12 @@ def _namespaces(session: SparkSession, catalog: str, above: tuple[str, ...]) -> 
     return found
 
 
-def _relation(session: SparkSession, parts: tuple[str, ...], diagnostics: list[Diagnostic]) -> Relation:
+def _relation(session: SparkSession, parts: tuple[str, ...], diagnostics: list[Diagnostic]) -> CatalogRelation:
     name = stored_name(parts, DIALECT)
     rows = session.sql(f"DESCRIBE TABLE EXTENDED {'.'.join(_quoted(part) for part in parts)}").collect()
     columns: list[CatalogColumn] = []
     written: list[str] = []
-    remarks: list[Remark] = []
+    remarks: list[CatalogRemark] = []
     details: dict[str, str] = {}
     heading = ""
     for column, type_, comment in rows:
@@ -198,23 +198,23 @@ def _relation(session: SparkSession, parts: tuple[str, ...], diagnostics: list[D
             written.append(column)
             columns.append(CatalogColumn(path, type_))
             if comment:
-                remarks.append(Remark(path, "description", comment))
+                remarks.append(CatalogRemark(path, "description", comment))
         elif heading.startswith("# Detailed"):
             details.setdefault(column, type_)
     kind = details.get("Type", "").upper()
     if details.get("Owner"):
-        remarks.append(Remark(None, "owner", details["Owner"]))
+        remarks.append(CatalogRemark(None, "owner", details["Owner"]))
     if details.get("Comment"):
-        remarks.append(Remark(None, "description", details["Comment"]))
+        remarks.append(CatalogRemark(None, "description", details["Comment"]))
     if kind == "EXTERNAL":
-        remarks.append(Remark(None, "kind", "external table"))
+        remarks.append(CatalogRemark(None, "kind", "external table"))
     query = details.get("View Text")
     if query is None:
-        return Relation(name, "view" if kind == "VIEW" else "table", tuple(columns), None, tuple(remarks))
+        return CatalogRelation(name, "view" if kind == "VIEW" else "table", tuple(columns), None, tuple(remarks))
     default = [stored(part, DIALECT, table=True) for part in _parts(details.get("View Catalog and Namespace", ""))]
     text = view_statement(parts, written, query, DIALECT)
-    definition = Definition(text, default[0] if default else None, ".".join(default[1:]) or None)
-    return Relation(name, "view", tuple(columns), definition, tuple(remarks))
+    definition = CatalogDefinition(text, default[0] if default else None, ".".join(default[1:]) or None)
+    return CatalogRelation(name, "view", tuple(columns), definition, tuple(remarks))
 
 
 def _quoted(part: str) -> str:

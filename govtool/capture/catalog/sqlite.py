@@ -7,7 +7,14 @@ from contextlib import closing
 
 from govtool.capture.catalog.address import Address
 from govtool.capture.catalog.duckdb import file_of
-from govtool.capture.catalog.model import Catalog, CatalogColumn, Definition, Relation, stored, stored_name
+from govtool.capture.catalog.model import (
+    Catalog,
+    CatalogColumn,
+    CatalogDefinition,
+    CatalogRelation,
+    stored,
+    stored_name,
+)
 
 DIALECT = "sqlite"
 
@@ -26,7 +33,7 @@ def read_sqlite(address: Address) -> Catalog:
     try:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
             relations = [
-                Relation(
+                CatalogRelation(
                     stored_name((name,), DIALECT),
                     kind,
                     tuple(
@@ -35,7 +42,7 @@ def read_sqlite(address: Address) -> Catalog:
                             "SELECT name, type FROM pragma_table_xinfo(?) WHERE hidden <> 1 ORDER BY cid", (name,)
                         )
                     ),
-                    Definition(statement) if kind == "view" and statement else None,
+                    CatalogDefinition(statement) if kind == "view" and statement else None,
                 )
                 for name, kind, statement in connection.execute(_RELATIONS).fetchall()
             ]

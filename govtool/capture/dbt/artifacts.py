@@ -38,7 +38,7 @@ _OPEN = {'"': '"', "`": "`", "[": "]"}
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class DbtColumn:
     """A column, as the warehouse has it or as it is documented."""
 
     name: str
@@ -50,7 +50,7 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class DbtNode:
     """A model, snapshot, seed, source or exposure."""
 
     id: str
@@ -67,7 +67,7 @@ class Node:
     sql: str | None
     """Compiled SQL; None if it was not compiled."""
     depends_on: tuple[str, ...]
-    columns: tuple[Column, ...]
+    columns: tuple[DbtColumn, ...]
     known: bool
     """Whether the columns are those of the warehouse, all of them."""
     facts: tuple[tuple[str, str], ...]
@@ -75,7 +75,7 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class DbtRun:
     """What run_results.json says of a node."""
 
     status: str
@@ -85,17 +85,17 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class Project:
+class DbtArtifacts:
     """A dbt project as its artifacts tell it."""
 
     name: str
     dialect: str
-    nodes: Mapping[str, Node]
-    runs: Mapping[str, Run]
+    nodes: Mapping[str, DbtNode]
+    runs: Mapping[str, DbtRun]
     diagnostics: tuple[Diagnostic, ...]
 
 
-def read_project(target: Path, dialect: str = "") -> Project:
+def read_project(target: Path, dialect: str = "") -> DbtArtifacts:
     """Read the artifacts of a project.
 
     Args:
@@ -134,14 +134,14 @@ def read_project(target: Path, dialect: str = "") -> Project:
     runs, compiled = _runs(others.get("run_results.json", {}))
     reader.freshness = _freshness(others.get("sources.json", {}))
     reader.compiled = compiled
-    nodes: dict[str, Node] = {}
+    nodes: dict[str, DbtNode] = {}
     for node_id, raw in reader.raw():
         try:
             nodes[node_id] = reader.node(node_id, raw)
         except (TypeError, ValueError, AttributeError) as error:
             note = f"{node_id[:200]} is not as dbt writes it: {error}"
             diagnostics.append(Diagnostic("reject", "warning", note, "manifest.json"))
-    return Project(_text(metadata.get("project_name")), dialect, nodes, runs, tuple(diagnostics))
+    return DbtArtifacts(_text(metadata.get("project_name")), dialect, nodes, runs, tuple(diagnostics))
 
 
 def _folder(target: Path) -> Path:
@@ -164,8 +164,8 @@ def _artifact(path: Path) -> dict[str, Any]:
             raise UsageError(f"more than {MAX_BYTES >> 20} MiB", code="usage.dbt", location=str(path))
         value = json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError) as error:
-        said = getattr(error, "strerror", None) or f"no JSON: {str(error)[:100]}"
-        raise UsageError(f"{path.name} cannot be read: {said}", code="usage.dbt", location=str(path)) from error
+        reason = getattr(error, "strerror", None) or f"no JSON: {str(error)[:100]}"
+        raise UsageError(f"{path.name} cannot be read: {reason}", code="usage.dbt", location=str(path)) from error
     if not isinstance(value, dict):
         raise UsageError(f"{path.name} is no artifact of dbt", code="usage.dbt", location=str(path))
     return value
@@ -193,7 +193,7 @@ class _Reader:
                 if kind in RELATIONS or kind == "exposure" or not isinstance(raw, dict):
                     yield node_id, raw
 
-    def node(self, node_id: str, raw: Any) -> Node:
+    def node(self, node_id: str, raw: Any) -> DbtNode:
         """One node.
 
         Raises:
@@ -205,7 +205,7 @@ class _Reader:
         config = _mapping(raw.get("config"))
         parts = [] if kind == "exposure" else self._parts(raw)
         columns, known = self._columns(node_id, raw)
-        return Node(
+        return DbtNode(
             id=node_id,
             kind=kind,
             relation=f"exposure:{_text(raw.get('name'))}" if kind == "exposure" else join_name(parts),
@@ -247,7 +247,7 @@ class _Reader:
             pass
         return None
 
-    def _columns(self, node_id: str, raw: Mapping[str, Any]) -> tuple[tuple[Column, ...], bool]:
+    def _columns(self, node_id: str, raw: Mapping[str, Any]) -> tuple[tuple[DbtColumn, ...], bool]:
         documented: dict[str, Mapping[str, Any]] = {}
         for key, value in _mapping(raw.get("columns")).items():
             about = _mapping(value)
@@ -265,9 +265,9 @@ class _Reader:
 
     def _column(
         self, name: str, type_: str | None, about: Mapping[str, Any], cell: Mapping[str, Any] | None = None
-    ) -> Column:
+    ) -> DbtColumn:
         config = _mapping(about.get("config"))
-        return Column(
+        return DbtColumn(
             name,
             type_ or _text(about.get("data_type")) or None,
             _text(about.get("description")) or _text((cell or {}).get("comment")),
@@ -333,9 +333,9 @@ def relation_parts(written: str, dialect: str) -> list[str]:
     return parts
 
 
-def _runs(results: Mapping[str, Any]) -> tuple[dict[str, Run], dict[str, str]]:
+def _runs(results: Mapping[str, Any]) -> tuple[dict[str, DbtRun], dict[str, str]]:
     invocation = _text(_mapping(results.get("metadata")).get("invocation_id")) or None
-    runs: dict[str, Run] = {}
+    runs: dict[str, DbtRun] = {}
     compiled: dict[str, str] = {}
     given = results.get("results")
     for result in given if isinstance(given, list) else ():
@@ -344,7 +344,7 @@ def _runs(results: Mapping[str, Any]) -> tuple[dict[str, Run], dict[str, str]]:
         timing = [_mapping(t) for t in about.get("timing") or () if isinstance(t, dict)]
         execute = next((t for t in timing if t.get("name") == "execute"), {})
         started, completed = (_text(execute.get(key)) or None for key in ("started_at", "completed_at"))
-        runs[node_id] = Run(_text(about.get("status")), started, completed, invocation)
+        runs[node_id] = DbtRun(_text(about.get("status")), started, completed, invocation)
         if isinstance(about.get("compiled_code"), str) and about["compiled_code"].strip():
             compiled[node_id] = about["compiled_code"]
     return runs, compiled

@@ -17,7 +17,7 @@ from typing import Any
 
 from govtool.capture.dbt import files
 from govtool.capture.dbt.properties import PropertyReader
-from govtool.capture.sql.templates.macros import Package, Project, macros_in
+from govtool.capture.sql.templates.macros import DbtProject, Package, macros_in
 
 PROJECT_FILE = "dbt_project.yml"
 PACKAGE_FILES = ("packages.yml", "dependencies.yml", "package-lock.yml")
@@ -31,7 +31,7 @@ _MAX_HEADER = 1 << 20
 _SKIPPED = frozenset({"node_modules", "__pycache__", "venv", "target", "logs", "dbt_packages", "dbt_modules"})
 
 
-def read_projects(paths: Sequence[str | Path], root: Path) -> tuple[Project, ...]:
+def read_projects(paths: Sequence[str | Path], root: Path) -> tuple[DbtProject, ...]:
     """The dbt projects that hold what is read, and those below it.
 
     Args:
@@ -84,18 +84,18 @@ class _Read:
     folder: Path
 
 
-def _project(own: _Read, root: Path, properties: PropertyReader) -> Project:
+def _project(own: _Read, root: Path, properties: PropertyReader) -> DbtProject:
     installed, missing = _packages(own)
     packages = {read.package.name: read.package for read in installed}
     seeds: dict[str, tuple[str, ...]] = {}
-    said = properties.read(_described(own))
+    described = properties.read(_described(own))
     for read in (*installed, own):
         seeds.update(_seeds(read))
     for read in installed:
-        said = said.filled(properties.read(_described(read)))
+        described = described.filled(properties.read(_described(read)))
     relative = _relative(own.folder, root)
     places = {_relative(read.folder, root): read.package.name for read in installed}
-    return Project(
+    return DbtProject(
         "" if relative is None else relative,
         own.package,
         packages,
@@ -104,7 +104,7 @@ def _project(own: _Read, root: Path, properties: PropertyReader) -> Project:
         _dispatch(own.settings, own.package.name),
         seeds,
         tuple(dict.fromkeys(place for read in (own, *installed) for place in _models(read, root))),
-        said,
+        described,
     )
 
 

@@ -51,8 +51,8 @@ class PropertyReader:
         found = self._read.get(file)
         if found is None:
             text = files.text(file)
-            says = any(word in text for word in ("sources", "columns", "versions"))
-            found = self._read[file] = properties_in(files.yaml_mapping(text)) if says else Properties()
+            has_properties = any(word in text for word in ("sources", "columns", "versions"))
+            found = self._read[file] = properties_in(files.yaml_mapping(text)) if has_properties else Properties()
         return found
 
 

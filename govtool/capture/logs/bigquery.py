@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from govtool.capture.logs.mapping import SKIP, Preset
-from govtool.capture.logs.record import FAILED
+from govtool.capture.logs.query_record import FAILED
 
 
 def _adjust(found: dict[str, Any], row: dict[str, Any]) -> str | None:
@@ -13,8 +13,8 @@ def _adjust(found: dict[str, Any], row: dict[str, Any]) -> str | None:
     if isinstance(kind, str) and kind.upper() != "QUERY":
         return SKIP  # loads, copies and extracts have no SQL
     error = found.get("error")
-    if isinstance(error, dict) and isinstance(said := error.get("message") or error.get("reason"), str):
-        found["error"] = said
+    if isinstance(error, dict) and isinstance(message := error.get("message") or error.get("reason"), str):
+        found["error"] = message
     elif error in ({}, []):
         del found["error"]
     if "error" in found:

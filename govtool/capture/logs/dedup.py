@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from govtool.capture.logs.effects import Effect, effects
-from govtool.capture.logs.record import OK, UNFINISHED, QueryRecord
+from govtool.capture.logs.query_record import OK, UNFINISHED, QueryRecord
 from govtool.capture.sql.fingerprint import fingerprint
 from govtool.names import fold
 
@@ -31,7 +31,7 @@ FAILED_STATEMENT = -1
 
 
 @dataclass(frozen=True, slots=True)
-class Context:
+class NameContext:
     """What names without a catalog or a schema mean; canonical parts."""
 
     catalog: str | None = None
@@ -40,7 +40,7 @@ class Context:
 
 
 @dataclass(frozen=True, slots=True)
-class Distinct:
+class DistinctStatement:
     """A statement of the log, once a fingerprint."""
 
     text: str
@@ -61,7 +61,7 @@ class Withheld:
 
 
 @dataclass(slots=True)
-class Counts:
+class RecordCounts:
     """Records by what became of them."""
 
     records: int = 0
@@ -86,20 +86,20 @@ class Log:
     spans: bytearray = field(default_factory=bytearray)
     order: array[int] = field(default_factory=lambda: array("q"))
     """Places of the records in a larger log that this one is a part of; empty: their indexes."""
-    statements: list[Distinct] = field(default_factory=list)
-    contexts: list[Context] = field(default_factory=list)
+    statements: list[DistinctStatement] = field(default_factory=list)
+    contexts: list[NameContext] = field(default_factory=list)
     sessions: list[str] = field(default_factory=list)
     users: list[str] = field(default_factory=list)
     files: list[str] = field(default_factory=list)
     withheld: dict[tuple[str, str], Withheld] = field(default_factory=dict)
     """By reason (``truncated``, ``withheld``) and a digest of the text."""
-    counts: Counts = field(default_factory=Counts)
+    counts: RecordCounts = field(default_factory=RecordCounts)
     scripts: list[tuple[str, int]] = field(default_factory=list)
     """Queries that may turn out to be scripts whose parts are in the log: id and the record's index."""
     parents: set[str] = field(default_factory=set)
 
 
-class Collector:
+class LogCollector:
     """Takes records one by one."""
 
     def __init__(self, dialect_of: Callable[[str], str]) -> None:
@@ -114,7 +114,7 @@ class Collector:
         self._numbers: dict[tuple[str, str], int] = {}
         self._texts: dict[tuple[str, str], int] = {}
         self._contexts: dict[tuple[object, ...], int] = {}
-        self._context_numbers: dict[Context, int] = {}
+        self._context_numbers: dict[NameContext, int] = {}
         self._sessions: dict[tuple[str, ...], int] = {}
         self._names: dict[str, int] = {}
         self._users: dict[str, int] = {}
@@ -185,7 +185,7 @@ class Collector:
         counts.failed += more.failed
         counts.unfinished += more.unfinished
 
-    def _absorbed(self, statement: Distinct) -> int:
+    def _absorbed(self, statement: DistinctStatement) -> int:
         key = (statement.fingerprint, statement.dialect)
         number = self._numbers.get(key)
         if number is None:
@@ -216,14 +216,14 @@ class Collector:
         number = self._numbers.get(key)
         if number is None:
             number = self._numbers[key] = len(self.log.statements)
-            self.log.statements.append(Distinct(text, key[0], dialect, effects(text, dialect)))
+            self.log.statements.append(DistinctStatement(text, key[0], dialect, effects(text, dialect)))
         return number
 
     def _context(self, record: QueryRecord, dialect: str) -> int:
         key = (record.database, record.schema, record.search_path, dialect)
         number = self._contexts.get(key)
         if number is None:
-            context = Context(
+            context = NameContext(
                 fold(record.database, quoted=True, dialect=dialect, table=True) if record.database else None,
                 fold(record.schema, quoted=True, dialect=dialect, table=True) if record.schema else None,
                 tuple(fold(part, quoted=True, dialect=dialect, table=True) for part in record.search_path),
@@ -231,7 +231,7 @@ class Collector:
             number = self._contexts[key] = self.context_number(context)
         return number
 
-    def context_number(self, context: Context) -> int:
+    def context_number(self, context: NameContext) -> int:
         """The number of a context, old or new."""
         number = self._context_numbers.get(context)
         if number is None:

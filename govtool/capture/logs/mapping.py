@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from govtool.capture.logs.record import FAILED, OK, UNFINISHED, Entry, QueryRecord, Reject
+from govtool.capture.logs.query_record import FAILED, OK, UNFINISHED, Entry, QueryRecord, Reject
 from govtool.capture.logs.rows import Row
 from govtool.capture.logs.times import parse_time
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from govtool.capture.logs.record import Entry, QueryRecord, Reject
+from govtool.capture.logs.query_record import Entry, QueryRecord, Reject
 from govtool.capture.logs.rows import Line
 from govtool.capture.logs.stream import MAX_RECORD, text_of
 from govtool.capture.logs.times import parse_time
@@ -80,7 +80,7 @@ def general_log(lines: Iterator[Line | Reject], file: str) -> Iterator[Entry]:
                 size += len(text)
             continue
         if event is not None:
-            yield from _told(server, *event, file)
+            yield from _event_entries(server, *event, file)
             event = None
         if header:
             if server.threads and text.endswith("started with:"):
@@ -89,10 +89,10 @@ def general_log(lines: Iterator[Line | Reject], file: str) -> Iterator[Entry]:
         assert found is not None
         event, size = (number, [found[4] or ""], found), len(text)
     if event is not None:
-        yield from _told(server, *event, file)
+        yield from _event_entries(server, *event, file)
 
 
-def _told(server: _Server, line: int, argument: list[str], event: re.Match[str], file: str) -> Iterator[Entry]:
+def _event_entries(server: _Server, line: int, argument: list[str], event: re.Match[str], file: str) -> Iterator[Entry]:
     """What one event says."""
     if event[1]:
         try:

@@ -7,7 +7,7 @@ from contextlib import suppress
 from decimal import Decimal
 from typing import IO, Any
 
-from govtool.capture.logs.record import Reject
+from govtool.capture.logs.query_record import Reject
 from govtool.capture.logs.rows import Row
 
 MAGIC = b"PAR1"

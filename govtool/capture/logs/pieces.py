@@ -13,15 +13,15 @@ from pathlib import Path
 from typing import IO, NamedTuple, cast
 
 from govtool.capture.compressed import CHUNK
+from govtool.capture.logs.query_record import Reject
 from govtool.capture.logs.read import SAMPLE, LogOptions, Records, line_reader_of, read_log
-from govtool.capture.logs.record import Reject
 from govtool.capture.logs.stream import lines
 
 RANGE = 16 << 20
 """Bytes of a range. Digests depend on it: whoever changes it makes every log new."""
 
 
-class Span(NamedTuple):
+class ByteSpan(NamedTuple):
     """A range of bytes of one log."""
 
     name: str
@@ -32,7 +32,7 @@ class Span(NamedTuple):
     """Exclusive."""
 
 
-class Survey(NamedTuple):
+class SpanSurvey(NamedTuple):
     """What a span holds."""
 
     digest: str
@@ -44,7 +44,7 @@ class Survey(NamedTuple):
 class Piece(NamedTuple):
     """What is read at a time."""
 
-    span: Span
+    span: ByteSpan
     line: int
     """The number of the line that the first byte is in; 1-based."""
     whole: bool
@@ -53,12 +53,12 @@ class Piece(NamedTuple):
     """Bytes of the log when it was surveyed: what was added since is left for another time."""
 
 
-def spans(name: str, path: Path, size: int) -> list[Span]:
+def spans(name: str, path: Path, size: int) -> list[ByteSpan]:
     """The ranges of a log."""
-    return [Span(name, str(path), start, min(start + RANGE, size)) for start in range(0, size, RANGE)]
+    return [ByteSpan(name, str(path), start, min(start + RANGE, size)) for start in range(0, size, RANGE)]
 
 
-def survey(span: Span) -> Survey:
+def survey(span: ByteSpan) -> SpanSurvey:
     """Read a span for its digest and its line ends.
 
     Raises:
@@ -71,10 +71,10 @@ def survey(span: Span) -> Survey:
         for data in _limited(file, span.end - span.start):
             digest.update(data)
             found += data.count(b"\n")
-    return Survey(digest.hexdigest(), found)
+    return SpanSurvey(digest.hexdigest(), found)
 
 
-def pieces(found: Sequence[tuple[Span, Survey]], options: LogOptions) -> list[Piece]:
+def pieces(found: Sequence[tuple[ByteSpan, SpanSurvey]], options: LogOptions) -> list[Piece]:
     """The pieces of one log, of whose spans all are given, in order.
 
     Raises:
@@ -115,7 +115,7 @@ def read_piece(piece: Piece, options: LogOptions) -> Records:
             yield Reject(span.name, piece.line, "is not what it was a moment ago", fatal=True)
             return
         first, line = (0, 1) if span.start == 0 else _behind_newline(raw, piece)
-        end, _ = _behind_newline(raw, Piece(Span(*span[:2], span.end, span.end), 0, False, piece.size))
+        end, _ = _behind_newline(raw, Piece(ByteSpan(*span[:2], span.end, span.end), 0, False, piece.size))
         raw.seek(first)
         data = _limited(raw, max(0, end - first))
         if first == 0:

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from govtool.capture.logs.record import FAILED, Entry, QueryRecord, Reject
+from govtool.capture.logs.query_record import FAILED, Entry, QueryRecord, Reject
 from govtool.capture.logs.rows import Line, csv_records, json_rows
 from govtool.capture.logs.times import parse_time
 

@@ -14,11 +14,11 @@ from itertools import chain
 from pathlib import Path
 from typing import IO, Any
 
-from govtool.capture.compressed import UnreadableError
+from govtool.capture.compressed import UnreadableStreamError
 from govtool.capture.logs import bigquery, databricks, generic, mysql, postgres, redshift, snowflake, thrift, trino
 from govtool.capture.logs.mapping import FIELDS, Mapper, Preset
 from govtool.capture.logs.parquet import is_parquet, parquet_names, parquet_rows
-from govtool.capture.logs.record import Entry, QueryRecord, Reject
+from govtool.capture.logs.query_record import Entry, QueryRecord, Reject
 from govtool.capture.logs.rows import Line, csv_rows, json_lines, json_rows, one_a_line
 from govtool.capture.logs.stream import chunks, is_plain, lines, text_of
 from govtool.errors import UnknownNameError, UsageError
@@ -145,14 +145,14 @@ def read_log(raw: IO[bytes], file: str, options: LogOptions) -> Records:
     pieces = chunks(raw)
     head: list[bytes] = []
     size = 0
-    broken: UnreadableError | None = None
+    broken: UnreadableStreamError | None = None
     try:
         for piece in pieces:
             head.append(piece)
             size += len(piece)
             if size >= SAMPLE:
                 break
-    except UnreadableError as error:
+    except UnreadableStreamError as error:
         broken = error
     sample = b"".join(head)
     if not sample.strip():
@@ -163,7 +163,7 @@ def read_log(raw: IO[bytes], file: str, options: LogOptions) -> Records:
     yield from reader(chain([sample], _raising(broken) if broken is not None else pieces), file)
 
 
-def _raising(error: UnreadableError) -> Iterator[bytes]:
+def _raising(error: UnreadableStreamError) -> Iterator[bytes]:
     yield from ()
     raise error
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from govtool.capture.logs.mapping import Mapper, Preset
-from govtool.capture.logs.record import Entry, Reject
+from govtool.capture.logs.query_record import Entry, Reject
 from govtool.capture.logs.rows import Row
 
 LONGEST = 4_000

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from govtool.capture.logs.dedup import ABORTING, FAILED_STATEMENT, Collector, Context
+from govtool.capture.logs.dedup import ABORTING, FAILED_STATEMENT, LogCollector, NameContext
 from govtool.capture.logs.effects import LIFE, Effect, reads_only, words
 
 COMMITTING = frozenset({"mysql", "oracle", "snowflake", "doris", "starrocks", "singlestore"})
@@ -15,18 +15,18 @@ IMPLICIT = frozenset({"oracle"})
 class Replay:
     """Transactions and names of one session."""
 
-    def __init__(self, collector: Collector, records: list[int]) -> None:
+    def __init__(self, collector: LogCollector, records: list[int]) -> None:
         self.collector = collector
         self.log = collector.log
         self.records = records
         self.contexts: dict[int, int] = {}
         self.undone: set[int] = set()
-        self.now = Context()
+        self.now = NameContext()
         self.begun: int | None = None
-        self.before = Context()
-        self.outside: Context | None = None
+        self.before = NameContext()
+        self.outside: NameContext | None = None
         """What SET LOCAL hides until the transaction ends."""
-        self.savepoints: list[tuple[str, int, Context]] = []
+        self.savepoints: list[tuple[str, int, NameContext]] = []
         self.aborted = False
 
     def run(self) -> tuple[list[int], dict[int, int]]:
@@ -49,13 +49,13 @@ class Replay:
     def _context(self, record: int) -> int:
         """What the record says, and where it is silent what the session has set."""
         number = self.log.context[record]
-        if self.now == Context():
+        if self.now == NameContext():
             return number
-        said = self.log.contexts[number]
-        if said.schema is not None or said.search_path:
+        logged = self.log.contexts[number]
+        if logged.schema is not None or logged.search_path:
             return number
-        catalog = said.catalog if said.catalog is not None else self.now.catalog
-        return self.collector.context_number(Context(catalog, self.now.schema, self.now.search_path))
+        catalog = logged.catalog if logged.catalog is not None else self.now.catalog
+        return self.collector.context_number(NameContext(catalog, self.now.schema, self.now.search_path))
 
     def _begin(self, place: int) -> None:
         self.begun, self.before, self.savepoints, self.aborted = place, self.now, [], False
@@ -73,7 +73,7 @@ class Replay:
             if effect.local and self.outside is None:
                 self.outside = self.now
             change = effect.change
-            self.now = Context(
+            self.now = NameContext(
                 change.catalog if change.catalog is not None else self.now.catalog,
                 change.schema if change.schema is not None else self.now.schema,
                 change.search_path or (() if change.schema is not None else self.now.search_path),

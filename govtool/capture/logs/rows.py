@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import Any
 
-from govtool.capture.logs.record import Reject
+from govtool.capture.logs.query_record import Reject
 from govtool.capture.logs.stream import MAX_RECORD, text_of
 
 Line = tuple[int, bytes]
@@ -75,7 +75,7 @@ def json_lines(lines: Iterator[Line | Reject], file: str) -> Iterator[Row | Reje
             try:
                 value = loads(text_of(data))  # not UTF-8
             except (ValueError, RecursionError):
-                yield Reject(file, number, f"no JSON: {_said(error)}")
+                yield Reject(file, number, f"no JSON: {_error_text(error)}")
                 continue
         if isinstance(value, dict):
             yield from _of_page(number, value)
@@ -135,7 +135,7 @@ def _value(text: str, line: int, file: str) -> Iterator[Row | Reject]:
     try:
         value = json.loads(text)
     except (ValueError, RecursionError) as error:
-        yield Reject(file, line, f"no JSON: {_said(error)}")
+        yield Reject(file, line, f"no JSON: {_error_text(error)}")
         return
     if isinstance(value, dict):
         yield from _of_page(line, value)
@@ -153,7 +153,7 @@ def _of_page(line: int, value: dict[str, Any]) -> Iterator[Row]:
     yield line, value
 
 
-def _said(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     return "nested too deeply" if isinstance(error, RecursionError) else str(error).split(":")[0].lower()[:80]
 
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from govtool.capture.logs.dedup import Collector, Context, Distinct
+from govtool.capture.logs.dedup import DistinctStatement, LogCollector, NameContext
 from govtool.capture.logs.effects import reads_only
 from govtool.capture.logs.names import needs_schema
-from govtool.capture.logs.sessions import Found, Identity, Runs, find
+from govtool.capture.logs.sessions import SessionStatements, StatementIdentity, StatementRuns, find
 from govtool.capture.sql.logged import LoggedScript, LoggedStatement
 from govtool.clock import iso
 
@@ -30,7 +30,7 @@ class Ordered(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Folded:
+class LogScripts:
     """A log as scripts for the extractor."""
 
     definitions: tuple[LoggedScript, ...]
@@ -42,12 +42,12 @@ class Folded:
     parts: int
 
 
-def fold(collector: Collector) -> Folded:
+def fold(collector: LogCollector) -> LogScripts:
     """Fold a log that is read to its end."""
     found = find(collector)
-    statements = {Identity(s.fingerprint, s.dialect): s for s in collector.log.statements}
+    statements = {StatementIdentity(s.fingerprint, s.dialect): s for s in collector.log.statements}
     made = [*alone(found, statements), *episodes(found, statements)]
-    return Folded(
+    return LogScripts(
         named(script for script in made if not script.reads),
         tuple(script.script for script in sorted(made) if script.reads),
         found.sessions,
@@ -56,16 +56,16 @@ def fold(collector: Collector) -> Folded:
     )
 
 
-def alone(found: Found, statements: Mapping[Identity, Distinct]) -> Iterable[Ordered]:
+def alone(found: SessionStatements, statements: Mapping[StatementIdentity, DistinctStatement]) -> Iterable[Ordered]:
     """The statements that stand alone."""
-    contexts: dict[Identity, dict[Context, Runs]] = {}
+    contexts: dict[StatementIdentity, dict[NameContext, StatementRuns]] = {}
     for (identity, context), runs in found.alone.items():
         contexts.setdefault(identity, {})[context] = runs
     for identity, several in contexts.items():
         yield from alone_in(statements[identity], several)
 
 
-def alone_in(statement: Distinct, contexts: Mapping[Context, Runs]) -> Iterable[Ordered]:
+def alone_in(statement: DistinctStatement, contexts: Mapping[NameContext, StatementRuns]) -> Iterable[Ordered]:
     """A statement in each of its contexts; once a catalog if no schema matters to it."""
     reads = is_query(statement)
     for context, runs in _merged(statement, contexts).items():
@@ -74,18 +74,18 @@ def alone_in(statement: Distinct, contexts: Mapping[Context, Runs]) -> Iterable[
         yield Ordered(runs.order, reads, script)
 
 
-def is_query(statement: Distinct) -> bool:
+def is_query(statement: DistinctStatement) -> bool:
     """Whether a statement only reads, so that no other needs it; False where that is not plain."""
     return not statement.effects and ";" not in statement.text.rstrip("; \t\r\n") and reads_only(statement.text)
 
 
-def episodes(found: Found, statements: Mapping[Identity, Distinct]) -> Iterable[Ordered]:
+def episodes(found: SessionStatements, statements: Mapping[StatementIdentity, DistinctStatement]) -> Iterable[Ordered]:
     """The episodes, their scripts named by their sessions."""
     for signature, runs in found.episodes.items():
         yield episode([(statements[identity], context) for identity, context in signature], runs)
 
 
-def episode(statements: Sequence[tuple[Distinct, Context]], runs: Sequence[Runs]) -> Ordered:
+def episode(statements: Sequence[tuple[DistinctStatement, NameContext]], runs: Sequence[StatementRuns]) -> Ordered:
     """An episode as a script, named by its session."""
     logged = tuple(_logged(statement, context, own) for (statement, context), own in zip(statements, runs, strict=True))
     return Ordered(runs[0].order, False, LoggedScript(runs[0].session, logged, statements[0][0].dialect))
@@ -102,13 +102,15 @@ def named(scripts: Iterable[Ordered]) -> tuple[LoggedScript, ...]:
     return tuple(result)
 
 
-def _merged(statement: Distinct, contexts: Mapping[Context, Runs]) -> Mapping[Context, Runs]:
+def _merged(
+    statement: DistinctStatement, contexts: Mapping[NameContext, StatementRuns]
+) -> Mapping[NameContext, StatementRuns]:
     """Make one of the runs in several schemas of a statement that no schema matters to."""
     if len(contexts) == 1 or needs_schema(statement.text, statement.dialect):
         return contexts
-    kept: dict[Context, Runs] = {}
+    kept: dict[NameContext, StatementRuns] = {}
     for context, runs in contexts.items():
-        plain = Context(context.catalog)
+        plain = NameContext(context.catalog)
         known = kept.get(plain)
         if known is None:
             kept[plain] = runs
@@ -117,13 +119,13 @@ def _merged(statement: Distinct, contexts: Mapping[Context, Runs]) -> Mapping[Co
     return kept
 
 
-def _mark(dialect: str, context: Context) -> str:
+def _mark(dialect: str, context: NameContext) -> str:
     """A few digits that tell the contexts of a statement apart."""
-    said = json.dumps([dialect, context.catalog, context.schema, context.search_path])
-    return hashlib.blake2b(said.encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()
+    key = json.dumps([dialect, context.catalog, context.schema, context.search_path])
+    return hashlib.blake2b(key.encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()
 
 
-def _logged(statement: Distinct, context: Context, runs: Runs) -> LoggedStatement:
+def _logged(statement: DistinctStatement, context: NameContext, runs: StatementRuns) -> LoggedStatement:
     return LoggedStatement(
         statement.text,
         runs.file,

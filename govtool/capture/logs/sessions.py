@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from govtool.capture.logs.dedup import Collector, Context, Log
+from govtool.capture.logs.dedup import Log, LogCollector, NameContext
 from govtool.capture.logs.effects import LIFE, words
 from govtool.capture.logs.replay import Replay
 
@@ -26,19 +26,19 @@ _Key = tuple[int, int]
 """A statement and its context, by number."""
 
 
-class Identity(NamedTuple):
+class StatementIdentity(NamedTuple):
     """What makes two statements one."""
 
     fingerprint: str
     dialect: str
 
 
-Where = tuple[Identity, Context]
+Where = tuple[StatementIdentity, NameContext]
 """A statement, and what its names mean."""
 
 
 @dataclass(slots=True)
-class Runs:
+class StatementRuns:
     """The runs of a statement (or of one in an episode)."""
 
     order: int
@@ -54,7 +54,7 @@ class Runs:
     """Seconds since 1970; infinite where there is no time."""
     users: set[str]
 
-    def merge(self, other: Runs) -> None:
+    def merge(self, other: StatementRuns) -> None:
         """Add the runs that another fold has found, or those in another context."""
         if (other.first, other.order) < (self.first, self.order):
             self.order, self.session, self.file = other.order, other.session, other.file
@@ -65,11 +65,11 @@ class Runs:
 
 
 @dataclass(slots=True)
-class Found:
+class SessionStatements:
     """What sessions come to."""
 
-    alone: dict[Where, Runs] = field(default_factory=dict)
-    episodes: dict[tuple[Where, ...], list[Runs]] = field(default_factory=dict)
+    alone: dict[Where, StatementRuns] = field(default_factory=dict)
+    episodes: dict[tuple[Where, ...], list[StatementRuns]] = field(default_factory=dict)
     """By their statements, in order of time, the runs of each."""
     sessions: int = 0
     rolled_back: int = 0
@@ -78,14 +78,14 @@ class Found:
     """Scripts that were left out because their statements are in the log."""
 
 
-def find(collector: Collector) -> Found:
+def find(collector: LogCollector) -> SessionStatements:
     """Fold the sessions of a log that is read to its end."""
     return _Fold(collector).run()
 
 
 @dataclass(slots=True)
 class _Runs:
-    """``Runs`` by the numbers of the log."""
+    """``StatementRuns`` by the numbers of the log."""
 
     record: int
     count: int = 0
@@ -115,7 +115,7 @@ class _Episode:
 
 
 class _Fold:
-    def __init__(self, collector: Collector) -> None:
+    def __init__(self, collector: LogCollector) -> None:
         self.collector = collector
         self.log = collector.log
         self.alone: dict[_Key, _Runs] = {}
@@ -123,12 +123,12 @@ class _Fold:
         self.rolled_back = 0
         self.words: dict[int, frozenset[str]] = {}
 
-    def run(self) -> Found:
+    def run(self) -> SessionStatements:
         import numpy as np
 
         log = self.log
         if not log.statement:
-            return Found()
+            return SessionStatements()
         statement = np.frombuffer(log.statement, dtype=np.int32)
         session = np.frombuffer(log.session, dtype=np.int32)
         time = np.frombuffer(log.time, dtype=np.float64)
@@ -280,9 +280,9 @@ class _Fold:
 
     # -- what comes of it ----------------------------------------------------------------------------------------------
 
-    def _found(self, parts: int) -> Found:
+    def _found(self, parts: int) -> SessionStatements:
         log = self.log
-        return Found(
+        return SessionStatements(
             {self._where(key): self._named(runs) for key, runs in self.alone.items()},
             {
                 tuple(map(self._where, keys)): [self._named(runs) for runs in several]
@@ -295,12 +295,12 @@ class _Fold:
 
     def _where(self, key: _Key) -> Where:
         statement = self.log.statements[key[0]]
-        return Identity(statement.fingerprint, statement.dialect), self.log.contexts[key[1]]
+        return StatementIdentity(statement.fingerprint, statement.dialect), self.log.contexts[key[1]]
 
-    def _named(self, runs: _Runs) -> Runs:
+    def _named(self, runs: _Runs) -> StatementRuns:
         log = self.log
         record = runs.record
-        return Runs(
+        return StatementRuns(
             log.order[record] if log.order else record,
             log.sessions[log.session[record]],
             log.files[log.file[record]],

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from govtool.capture.logs.dedup import FAILED_STATEMENT, Distinct, Log
-from govtool.capture.logs.sessions import Identity
+from govtool.capture.logs.dedup import FAILED_STATEMENT, DistinctStatement, Log
+from govtool.capture.logs.sessions import StatementIdentity
 
 ORDER_BITS = 40
 """A piece has fewer records than two to the power of this."""
@@ -70,7 +70,7 @@ def _array(kind: str, values: Any) -> array[Any]:
     return made
 
 
-def needed(log: Log) -> set[Identity]:
+def needed(log: Log) -> set[StatementIdentity]:
     """The statements of sessions in which one does something to its session: their texts are needed to fold them."""
     import numpy as np
 
@@ -82,9 +82,11 @@ def needed(log: Log) -> set[Identity]:
     stateful = np.zeros(len(log.sessions), dtype=bool)
     stateful[session[acts[statement]]] = True
     numbers = np.unique(statement[stateful[session]])
-    return {Identity(s.fingerprint, s.dialect) for s in (log.statements[n] for n in numbers.tolist() if n >= 0)}
+    return {
+        StatementIdentity(s.fingerprint, s.dialect) for s in (log.statements[n] for n in numbers.tolist() if n >= 0)
+    }
 
 
-def supply(log: Log, texts: Mapping[Identity, Distinct]) -> None:
+def supply(log: Log, texts: Mapping[StatementIdentity, DistinctStatement]) -> None:
     """Give statements the texts that they are known by."""
-    log.statements = [texts.get(Identity(s.fingerprint, s.dialect), s) for s in log.statements]
+    log.statements = [texts.get(StatementIdentity(s.fingerprint, s.dialect), s) for s in log.statements]

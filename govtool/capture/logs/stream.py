@@ -6,8 +6,8 @@ import codecs
 from collections.abc import Iterator
 from typing import IO
 
-from govtool.capture.compressed import UnreadableError, content, is_compressed
-from govtool.capture.logs.record import Reject
+from govtool.capture.compressed import UnreadableStreamError, content, is_compressed
+from govtool.capture.logs.query_record import Reject
 
 MAX_RECORD = 16 << 20
 """Bytes of one record; no warehouse logs a longer statement, and no reader holds more."""
@@ -22,7 +22,7 @@ def chunks(raw: IO[bytes]) -> Iterator[bytes]:
     """The UTF-8 content of a stream, decompressed, at most ``CHUNK`` bytes (or so) at a time.
 
     Raises:
-        UnreadableError: It breaks off, is damaged, or expands beyond all measure.
+        UnreadableStreamError: It breaks off, is damaged, or expands beyond all measure.
     """
     data = content(raw, free=EXPANSION_FREE, expansion=EXPANSION)
     first = next(data, b"")
@@ -60,7 +60,7 @@ def lines(pieces: Iterator[bytes], file: str, first: int = 1) -> Iterator[tuple[
                 yield number, line
                 number += 1
             tail = found[-1]
-    except UnreadableError as error:
+    except UnreadableStreamError as error:
         if tail and not skipping:
             yield Reject(file, number, "half a line")
         yield Reject(file, number, str(error), fatal=True)

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from govtool.capture.logs.record import FAILED, Entry, QueryRecord, Reject
+from govtool.capture.logs.query_record import FAILED, Entry, QueryRecord, Reject
 from govtool.capture.logs.rows import Line
 from govtool.capture.logs.stream import MAX_RECORD, text_of
 from govtool.capture.logs.times import parse_time

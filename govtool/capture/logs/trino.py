@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from govtool.capture.logs.mapping import SKIP, Preset
-from govtool.capture.logs.record import FAILED
+from govtool.capture.logs.query_record import FAILED
 
 
 def _adjust(found: dict[str, Any], row: dict[str, Any]) -> str | None:

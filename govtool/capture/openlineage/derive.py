@@ -10,9 +10,9 @@ from govtool.capture.openlineage import sql as sql_facet
 from govtool.capture.openlineage.edges import Resolver
 from govtool.capture.openlineage.events import DATASET, RUN, Key
 from govtool.capture.openlineage.identity import JOBS, DatasetName, Fields, job_file, normalise
-from govtool.capture.openlineage.merge import Registers, State, Value, jobs_of, run_state, span
+from govtool.capture.openlineage.merge import MergedEvents, Registers, RegisterValue, jobs_of, run_state, span
 from govtool.capture.openlineage.sql import SqlText
-from govtool.capture.openlineage.targets import Context, said_by, target_kind
+from govtool.capture.openlineage.targets import StateContext, derivations_of, target_kind
 from govtool.model import HIDDEN, ROWS, Derivation, Diagnostic, EdgeKind, OutputColumn, Statement
 from govtool.model.copies import copied
 
@@ -23,7 +23,7 @@ _ORDERED = frozenset({"replace", "rename", "drop"})
 
 
 @dataclass(frozen=True, slots=True)
-class Derived:
+class OpenLineageFindings:
     """What a state says."""
 
     derivations: tuple[Derivation, ...]
@@ -51,7 +51,9 @@ class _Seen:
     succeeded: bool
 
 
-def derive(state: State, texts: Mapping[str, str], previous: Iterable[Derivation] = (), *, source: str = "") -> Derived:
+def derive(
+    state: MergedEvents, texts: Mapping[str, str], previous: Iterable[Derivation] = (), *, source: str = ""
+) -> OpenLineageFindings:
     """The derivations of a state, sorted.
 
     Args:
@@ -64,7 +66,7 @@ def derive(state: State, texts: Mapping[str, str], previous: Iterable[Derivation
     deriver = _Deriver(state, texts, previous)
     found = deriver.run()
     statements = [d._replace(statement=d.statement._replace(source=source)) for d in found]
-    return Derived(
+    return OpenLineageFindings(
         tuple(statements),
         tuple(dict.fromkeys((*state.rejects(), *deriver.notes, *sql_facet.diagnostics_of(found)))),
         deriver.outcomes["understood"],
@@ -76,7 +78,7 @@ def derive(state: State, texts: Mapping[str, str], previous: Iterable[Derivation
 
 
 class _Deriver:
-    def __init__(self, state: State, texts: Mapping[str, str], previous: Iterable[Derivation]) -> None:
+    def __init__(self, state: MergedEvents, texts: Mapping[str, str], previous: Iterable[Derivation]) -> None:
         self.state = state
         self.texts = texts
         self.notes: list[Diagnostic] = []
@@ -89,14 +91,14 @@ class _Deriver:
             if statement.session and statement.how == "sql":
                 self._previous.setdefault((statement.file, statement.session), []).append(derivation)
         self.names: dict[str, DatasetName] = {}
-        self.declared: dict[str, Value] = {}
+        self.declared: dict[str, RegisterValue] = {}
         self.symlinks: dict[tuple[str, str, str], str] = {}
-        self._learn()
+        self._collect()
 
-    def _learn(self) -> None:
+    def _collect(self) -> None:
         """Names, schemas, kinds and symlinks of datasets, from wherever they are told."""
-        schemas: dict[str, Value] = {}
-        kinds: dict[str, tuple[Value, str]] = {}
+        schemas: dict[str, RegisterValue] = {}
+        kinds: dict[str, tuple[RegisterValue, str]] = {}
         for key, registers in sorted(self.state.entities.items()):
             for (part, facet), value in registers.items():
                 if key.kind == DATASET:
@@ -119,7 +121,7 @@ class _Deriver:
                     self._links(name, value.load())
         self.fields = {identity: _fields(value) for identity, value in schemas.items()}
         self.kinds = {identity: kind for identity, (_, kind) in kinds.items()}
-        self.context = Context(Resolver(self.fields), self.fields, self.kinds, self._sql_of)
+        self.context = StateContext(Resolver(self.fields), self.fields, self.kinds, self._sql_of)
 
     def _links(self, name: DatasetName, facet: object) -> None:
         listed = facet.get("identifiers") if isinstance(facet, Mapping) else None
@@ -141,9 +143,9 @@ class _Deriver:
         for key in sorted(k for k in self.state.entities if k.kind == DATASET):
             registers = self.state.entities[key]
             first, last = _dataset_span(registers)
-            said = said_by(key, registers, self.context)
-            found += [_finish(_Seen(d, first, last, None, 1, True)) for d in said]
-            self._count(said)
+            derivations = derivations_of(key, registers, self.context)
+            found += [_finish(_Seen(d, first, last, None, 1, True)) for d in derivations]
+            self._count(derivations)
         columns = _columns(found)
         found = [self._renamed(d, columns) if d.mode == "rename" else d for d in found]
         found += self._aliases(columns)
@@ -162,10 +164,10 @@ class _Deriver:
                 unfinished += outcome in ("START", "RUNNING", "OTHER")
             failed = outcome in ("FAIL", "ABORT")
             first, last = span(registers)
-            said = said_by(key, registers, self.context)
-            if not said:
+            derivations = derivations_of(key, registers, self.context)
+            if not derivations:
                 self.outcomes["ignored"] += 1
-            for derivation in said:
+            for derivation in derivations:
                 place = (derivation.target, derivation.statement.line, derivation.statement.kind)
                 known = by_content.get(derivation)
                 if derivation.mode in _ORDERED and known is not None and standing.get(place) is not known:
@@ -192,9 +194,9 @@ class _Deriver:
             self.notes.append(Diagnostic("unfinished-run", "info", message, job_file(*job), 1))
         return found
 
-    def _count(self, said: list[Derivation]) -> None:
+    def _count(self, derivations: list[Derivation]) -> None:
         statements: dict[tuple[str, str | None, int, str], str] = {}
-        for derivation in said:
+        for derivation in derivations:
             statement = derivation.statement
             place = (statement.file, statement.first_seen, statement.line, statement.fingerprint)
             worse = derivation.status != "understood" or statements.get(place) == "partial"
@@ -291,7 +293,7 @@ def _columns(found: Iterable[Derivation]) -> dict[str, set[str]]:
     return {dataset: paths - {ROWS, HIDDEN} for dataset, paths in columns.items()}
 
 
-def _fields(value: Value) -> Fields:
+def _fields(value: RegisterValue) -> Fields:
     facet = value.load()
     return Fields(facet.get("fields") if isinstance(facet, Mapping) else None)
 

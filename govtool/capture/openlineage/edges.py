@@ -23,7 +23,7 @@ EXTRA = "govtool"
 
 
 @dataclass(slots=True)
-class Lineage:
+class FacetLineage:
     """What facets say of one target."""
 
     edges: list[Edge] = field(default_factory=list)
@@ -70,13 +70,13 @@ class Resolver:
     def path(self, dataset: str, column: str, item: object = None) -> str:
         """The path of a column of a dataset; an item that we wrote may tell it."""
         extra = item.get(EXTRA) if isinstance(item, Mapping) else None
-        said = extra.get("path") if isinstance(extra, Mapping) else None
-        if isinstance(said, str) and field_name(said) == column:
-            return said
+        path_ = extra.get("path") if isinstance(extra, Mapping) else None
+        if isinstance(path_, str) and field_name(path_) == column:
+            return path_
         return self._schemas.get(dataset, self._none).path(column)
 
 
-def column_lineage(facet: Any, target: DatasetName, resolver: Resolver, into: Lineage) -> None:
+def column_lineage(facet: Any, target: DatasetName, resolver: Resolver, into: FacetLineage) -> None:
     """Add the edges of a ``columnLineage`` facet."""
     if not isinstance(facet, Mapping):
         return
@@ -95,21 +95,21 @@ def column_lineage(facet: Any, target: DatasetName, resolver: Resolver, into: Li
                 into.partial = True
                 continue
             into.named.add(source.dataset)
-            for said in _transformations(item, entry):
-                into.edges.append(_edge(source, path, said, into))
+            for transformation in _transformations(item, entry):
+                into.edges.append(_edge(source, path, transformation, into))
     for item in _items(facet.get("dataset"), into):
         source = resolver.ref(item)
         if source is None:
             into.partial = True
             continue
         into.named.add(source.dataset)
-        rows.extend((source, said) for said in _transformations(item, {}))
-    for source, said in rows:
-        into.edges.extend(_row_edges(source, said, into))
+        rows.extend((source, transformation) for transformation in _transformations(item, {}))
+    for source, transformation in rows:
+        into.edges.extend(_row_edges(source, transformation, into))
 
 
 def explicit_lineage(
-    facet: Any, target: DatasetName, resolver: Resolver, into: Lineage, own_job: tuple[str, str]
+    facet: Any, target: DatasetName, resolver: Resolver, into: FacetLineage, own_job: tuple[str, str]
 ) -> None:
     """Add the edges of a ``lineage`` facet of a dataset, or of an entry of a job's."""
     if not isinstance(facet, Mapping):
@@ -144,13 +144,13 @@ def explicit_lineage(
                 into.partial = True
                 continue
             into.named.add(source.dataset)
-            for said in _items(item.get("transformations"), into) or [{}]:
+            for transformation in _items(item.get("transformations"), into) or [{}]:
                 if item.get("type") == "JOB":
                     into.edges.append(Edge(source, path, EdgeKind.OPAQUE, reason="job"))
-                elif source.path == ROWS and not said:
+                elif source.path == ROWS and not transformation:
                     into.edges.append(Edge(source, path, EdgeKind.OPAQUE, reason=f"{UNKNOWN}: no column is named"))
                 else:
-                    into.edges.append(_edge(source, path, said, into))
+                    into.edges.append(_edge(source, path, transformation, into))
 
 
 _OF_ROWS = ROW_SET | {EdgeKind.OPAQUE, EdgeKind.AGGREGATION}
@@ -164,7 +164,7 @@ def _source(item: Mapping[str, Any], resolver: Resolver, own_job: tuple[str, str
     return ColumnRef(job_id(*job), ROWS)
 
 
-def _items(value: object, into: Lineage) -> list[Mapping[str, Any]]:
+def _items(value: object, into: FacetLineage) -> list[Mapping[str, Any]]:
     if value is None:
         return []
     if not isinstance(value, list):
@@ -177,8 +177,8 @@ def _items(value: object, into: Lineage) -> list[Mapping[str, Any]]:
 
 def _transformations(item: Mapping[str, Any], entry: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     """What is done to an input; the old form says it once for all inputs of an output column."""
-    said = item.get("transformations")
-    new = [t for t in said if isinstance(t, Mapping)] if isinstance(said, list) else []
+    listed = item.get("transformations")
+    new = [t for t in listed if isinstance(t, Mapping)] if isinstance(listed, list) else []
     if new:
         yield from new
         return
@@ -188,15 +188,15 @@ def _transformations(item: Mapping[str, Any], entry: Mapping[str, Any]) -> Itera
     yield {"type": "DIRECT", "subtype": subtype, "masking": kind == "MASKED"}
 
 
-def _kind(said: Mapping[str, Any]) -> tuple[EdgeKind, str | None]:
+def _kind(transformation: Mapping[str, Any]) -> tuple[EdgeKind, str | None]:
     """The kind of a transformation, and why it is opaque."""
-    group, subtype = said.get("type"), said.get("subtype")
+    group, subtype = transformation.get("type"), transformation.get("subtype")
     group = group.upper() if isinstance(group, str) else ""
     subtype = subtype.upper() if isinstance(subtype, str) else ""
     kind = KIND_BY_LABEL.get(subtype.lower())
     if kind is EdgeKind.OPAQUE:
-        reason = said.get("description")
-        extra = said.get(EXTRA)
+        reason = transformation.get("description")
+        extra = transformation.get(EXTRA)
         reason = extra.get("reason") if isinstance(extra, Mapping) else reason
         return kind, reason if isinstance(reason, str) and reason else UNKNOWN
     if kind is not None and kind is not EdgeKind.READ:
@@ -207,10 +207,10 @@ def _kind(said: Mapping[str, Any]) -> tuple[EdgeKind, str | None]:
     return EdgeKind.OPAQUE, f"{UNKNOWN}: {what[:60]}" if what else f"{UNKNOWN}: no transformation is given"
 
 
-def _edge(source: ColumnRef, path: str, said: Mapping[str, Any], into: Lineage) -> Edge:
+def _edge(source: ColumnRef, path: str, transformation: Mapping[str, Any], into: FacetLineage) -> Edge:
     """An edge into a column, or into the row set if the transformation decides rows."""
-    kind, reason = _kind(said)
-    extra = said.get(EXTRA)
+    kind, reason = _kind(transformation)
+    extra = transformation.get(EXTRA)
     extra = extra if isinstance(extra, Mapping) else {}
     arm = extra.get("arm", 0)
     into.partial = into.partial or kind is EdgeKind.OPAQUE
@@ -218,17 +218,17 @@ def _edge(source: ColumnRef, path: str, said: Mapping[str, Any], into: Lineage) 
         source,
         ROWS if kind in ROW_SET else path,
         kind,
-        _functions(said),
+        _functions(transformation),
         star=extra.get("star") is True,
         arm=arm if isinstance(arm, int) and 0 <= arm < 1 << 31 else 0,
-        masking=said.get("masking") is True,
+        masking=transformation.get("masking") is True,
         reason=reason,
     )
 
 
-def _row_edges(source: ColumnRef, said: Mapping[str, Any], into: Lineage) -> list[Edge]:
+def _row_edges(source: ColumnRef, transformation: Mapping[str, Any], into: FacetLineage) -> list[Edge]:
     """A dependency of the whole dataset. One that steers values steers those of every column."""
-    edge = _edge(source, ROWS, said, into)
+    edge = _edge(source, ROWS, transformation, into)
     if edge.kind not in STEERING:
         return [edge if edge.kind in _OF_ROWS else edge._replace(kind=EdgeKind.OPAQUE, reason=f"{UNKNOWN}: value")]
     if into.columns:
@@ -237,10 +237,14 @@ def _row_edges(source: ColumnRef, said: Mapping[str, Any], into: Lineage) -> lis
     return [edge._replace(kind=EdgeKind.OPAQUE, reason=f"{UNKNOWN}: {edge.kind.label} of unnamed columns")]
 
 
-def _functions(said: Mapping[str, Any]) -> tuple[str, ...]:
-    text = said.get("description")
+def _functions(transformation: Mapping[str, Any]) -> tuple[str, ...]:
+    text = transformation.get("description")
     if not isinstance(text, str) or not FUNCTIONS.match(text):
-        subtype = said.get("subtype")
+        subtype = transformation.get("subtype")
         custom = isinstance(subtype, str) and subtype and subtype.lower() not in KIND_BY_LABEL
-        return (subtype.lower()[:60],) if custom and isinstance(subtype, str) and said.get("type") == "DIRECT" else ()
+        return (
+            (subtype.lower()[:60],)
+            if custom and isinstance(subtype, str) and transformation.get("type") == "DIRECT"
+            else ()
+        )
     return tuple(name.removesuffix("()") for name in text.split(" → "))

@@ -34,7 +34,7 @@ class Key(NamedTuple):
     run: str = ""
 
 
-class Part(NamedTuple):
+class EntityPart(NamedTuple):
     """A part of an entity: ``run``, ``job``, ``event``, ``self``, or a dataset in the role ``in`` or ``out``."""
 
     role: str
@@ -54,7 +54,7 @@ class Event:
     key: Key
     time: str
     """ISO 8601 in UTC with microseconds, or empty."""
-    registers: dict[tuple[Part, str], str] = field(default_factory=dict)
+    registers: dict[tuple[EntityPart, str], str] = field(default_factory=dict)
     sql: str | None = None
     """The text of the job's SQL, as it came: for the extractor, never for the store."""
 
@@ -97,7 +97,7 @@ class EventReader:
             if named is None:
                 raise InvalidEventError("dataset has no namespace or name")
             event = Event(Key(DATASET, named.namespace, named.name), time)
-            self._facets(event, Part("self"), value["dataset"].get("facets"), line)
+            self._facets(event, EntityPart("self"), value["dataset"].get("facets"), line)
             return event
         job = value.get("job")
         if not isinstance(job, Mapping):
@@ -114,14 +114,14 @@ class EventReader:
         if known and isinstance(run, Mapping):
             state = value.get("eventType", "OTHER")
             state = state.upper() if isinstance(state, str) else "OTHER"
-            event.registers[Part("event"), state if state in STATES else "OTHER"] = json.dumps(time)
-            self._facets(event, Part("run"), run.get("facets"), line)
+            event.registers[EntityPart("event"), state if state in STATES else "OTHER"] = json.dumps(time)
+            self._facets(event, EntityPart("run"), run.get("facets"), line)
         else:
-            event.registers[Part("event"), "DECLARED"] = json.dumps(time)
+            event.registers[EntityPart("event"), "DECLARED"] = json.dumps(time)
         producer = _text(value.get("producer"))
         if producer:
-            event.registers[Part("event"), "producer"] = json.dumps(producer)
-        self._facets(event, Part("job"), job.get("facets"), line)
+            event.registers[EntityPart("event"), "producer"] = json.dumps(producer)
+        self._facets(event, EntityPart("job"), job.get("facets"), line)
         event.sql = _query(job.get("facets"))
         for role, listed in (("in", value.get("inputs")), ("out", value.get("outputs"))):
             self._datasets(event, role, listed, line)
@@ -137,7 +137,7 @@ class EventReader:
             named = self._dataset(item, line)
             if named is None:
                 continue
-            part = Part(role, named.namespace, named.name)
+            part = EntityPart(role, named.namespace, named.name)
             event.registers[part, "_"] = "true"
             self._facets(event, part, item.get("facets"), line)
             self._facets(event, part, item.get(f"{role}putFacets"), line)
@@ -152,7 +152,7 @@ class EventReader:
             return None
         return normalise(namespace or "default", name)
 
-    def _facets(self, event: Event, part: Part, facets: object, line: int) -> None:
+    def _facets(self, event: Event, part: EntityPart, facets: object, line: int) -> None:
         if facets is None:
             return
         if not isinstance(facets, Mapping):

@@ -126,7 +126,7 @@ class _Writer:
                 body = {"datasetType": kind[0]} | ({"subType": kind[1]} if kind[1] else {})
                 facets["datasetType"] = facet(PRODUCER, "1-0-1/DatasetTypeDatasetFacet", body)
             if identity in links:
-                listed = [{**_named(self.name(other)), "type": said} for other, said in sorted(links[identity])]
+                listed = [{**_named(self.name(other)), "type": relation} for other, relation in sorted(links[identity])]
                 facets["symlinks"] = facet(PRODUCER, "1-0-1/SymlinksDatasetFacet", {"identifiers": listed})
             yield {
                 "eventTime": self.time,
@@ -290,10 +290,10 @@ class _Writer:
         groups: dict[tuple[str, str, str], list[Edge]] = {}
         for edge in extra:
             groups.setdefault((edge.target_path, *edge.source), []).append(edge)
-        for (path, dataset, source), said in sorted(
+        for (path, dataset, source), listed in sorted(
             groups.items(), key=lambda g: (g[0][0], self.name(g[0][1]), g[0][2])
         ):
-            item = self._entity(dataset) | {"transformations": _transformations(said)}
+            item = self._entity(dataset) | {"transformations": _transformations(listed)}
             marks: dict[str, Any] = {}
             if source == HIDDEN:
                 marks["field"] = HIDDEN
@@ -330,11 +330,11 @@ class _Writer:
 
     def _job_entry(self, target: str, edges: list[Edge]) -> dict[str, Any]:
         namespace, name = self._job_of(target)
-        said: dict[tuple[str, str], list[Edge]] = {}
+        by_source: dict[tuple[str, str], list[Edge]] = {}
         for edge in edges:
-            said.setdefault((edge.source.dataset, edge.source.path), []).append(edge)
+            by_source.setdefault((edge.source.dataset, edge.source.path), []).append(edge)
         inputs = []
-        for (dataset, path), group in sorted(said.items()):
+        for (dataset, path), group in sorted(by_source.items()):
             item = self._entity(dataset)
             others = [e for e in group if e.kind is not EdgeKind.READ]
             if path != ROWS:
@@ -387,7 +387,7 @@ def _transformations(edges: Iterable[Edge]) -> list[dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     for edge in edges:
         direct = edge.kind in VALUE_FLOW
-        said: dict[str, Any] = {
+        transformation: dict[str, Any] = {
             "type": "DIRECT" if direct else "INDIRECT",
             "subtype": edge.kind.name,
             "description": " → ".join(f"{name}()" for name in edge.functions),
@@ -401,8 +401,8 @@ def _transformations(edges: Iterable[Edge]) -> list[dict[str, Any]]:
         if edge.reason:
             extra["reason"] = edge.reason
         if extra:
-            said[EXTRA] = extra
-        found[json.dumps(said, sort_keys=True)] = said
+            transformation[EXTRA] = extra
+        found[json.dumps(transformation, sort_keys=True)] = transformation
     return [found[key] for key in sorted(found)]
 
 

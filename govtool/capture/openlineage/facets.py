@@ -7,9 +7,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from govtool.capture.openlineage.events import DATASET, FIELDWISE, JOB, RUN, Part
+from govtool.capture.openlineage.events import DATASET, FIELDWISE, JOB, RUN, EntityPart
 from govtool.capture.openlineage.identity import DatasetName, job_file
-from govtool.capture.openlineage.merge import State, Value, parts
+from govtool.capture.openlineage.merge import MergedEvents, RegisterValue, parts
 
 SPEC = "https://openlineage.io/spec"
 
@@ -45,24 +45,24 @@ def facet(producer: str, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
 class Kept:
     """The kept facets of a state, to be written again: of datasets by id, of runs and jobs by file and run."""
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: MergedEvents) -> None:
         self.jobs: dict[str, tuple[str, str]] = {}
         """Namespace and name of jobs, by what evidence calls their file."""
-        self._datasets: dict[str, dict[str, Value]] = {}
-        self._runs: dict[tuple[str, str], dict[str, Value]] = {}
-        self._jobs: dict[str, dict[str, Value]] = {}
+        self._datasets: dict[str, dict[str, RegisterValue]] = {}
+        self._runs: dict[tuple[str, str], dict[str, RegisterValue]] = {}
+        self._jobs: dict[str, dict[str, RegisterValue]] = {}
         self.runs: dict[tuple[str, str], set[str]] = {}
         """The states that were heard of a run, by file and run."""
         for key, registers in sorted(state.entities.items()):
             if key.kind == DATASET:
                 known = self._datasets.setdefault(DatasetName(key.namespace, key.name).id, {})
-                _newest(known, parts(registers, "self").get(Part("self"), {}))
+                _newest(known, parts(registers, "self").get(EntityPart("self"), {}))
             elif key.kind in (RUN, JOB):
                 file = job_file(key.namespace, key.name)
                 self.jobs[file] = (key.namespace, key.name)
-                _newest(self._jobs.setdefault(file, {}), parts(registers, "job").get(Part("job"), {}))
+                _newest(self._jobs.setdefault(file, {}), parts(registers, "job").get(EntityPart("job"), {}))
                 if key.kind == RUN:
-                    self._runs[file, key.run] = parts(registers, "run").get(Part("run"), {})
+                    self._runs[file, key.run] = parts(registers, "run").get(EntityPart("run"), {})
                     self.runs[file, key.run] = {f for part, f in registers if part.role == "event"}
                 for role in ("in", "out"):
                     for part, facets in parts(registers, role).items():
@@ -81,12 +81,12 @@ class Kept:
         return _written(self._jobs.get(file, {}), _JOB, producer)
 
 
-def _newest(known: dict[str, Value], facets: Mapping[str, Value]) -> None:
+def _newest(known: dict[str, RegisterValue], facets: Mapping[str, RegisterValue]) -> None:
     for name, value in facets.items():
         known[name] = max(known.get(name, value), value)
 
 
-def _written(facets: Mapping[str, Value], wanted: Mapping[str, str], producer: str) -> dict[str, Any]:
+def _written(facets: Mapping[str, RegisterValue], wanted: Mapping[str, str], producer: str) -> dict[str, Any]:
     found: dict[str, dict[str, Any]] = {}
     for name, value in sorted(facets.items()):
         stem, _, figure = name.partition("/")

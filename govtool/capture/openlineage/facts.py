@@ -6,39 +6,39 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from govtool.capture.openlineage.events import DATASET, FIELDWISE, Part
+from govtool.capture.openlineage.events import DATASET, FIELDWISE, EntityPart
 from govtool.capture.openlineage.identity import DatasetName, Fields
-from govtool.capture.openlineage.merge import State, Value, parts
+from govtool.capture.openlineage.merge import MergedEvents, RegisterValue, parts
 from govtool.model.fact import Fact
 
 _PREFIXES = {"dataQualityMetrics": "quality", "outputStatistics": "written", "inputStatistics": "read"}
 
 
-def facts_of(state: State, source: str) -> list[Fact]:
+def facts_of(state: MergedEvents, source: str) -> list[Fact]:
     """The facts of a state, sorted; of what several events say, the newest."""
-    found: dict[DatasetName, dict[str, Value]] = {}
+    found: dict[DatasetName, dict[str, RegisterValue]] = {}
     for key, registers in state.entities.items():
         if key.kind == DATASET:
             name = DatasetName(key.namespace, key.name)
-            _newest(found.setdefault(name, {}), parts(registers, "self").get(Part("self"), {}))
+            _newest(found.setdefault(name, {}), parts(registers, "self").get(EntityPart("self"), {}))
         else:
             for role in ("in", "out"):
                 for part, facets in parts(registers, role).items():
                     _newest(found.setdefault(part.dataset, {}), facets)
     facts: set[Fact] = set()
     for name, facets in found.items():
-        for column, key_, value in _said({facet: value.load() for facet, value in facets.items()}):
+        for column, key_, value in _stated_values({facet: value.load() for facet, value in facets.items()}):
             text = value if isinstance(value, str) else json.dumps(value, sort_keys=True)
             facts.add(Fact(name.id, column, key_, text, "openlineage", name.id, source))
     return sorted(facts, key=lambda fact: tuple(part or "" for part in fact))
 
 
-def _newest(known: dict[str, Value], facets: Mapping[str, Value]) -> None:
+def _newest(known: dict[str, RegisterValue], facets: Mapping[str, RegisterValue]) -> None:
     for name, value in facets.items():
         known[name] = max(known.get(name, value), value)
 
 
-def _said(facets: Mapping[str, Any]) -> Iterator[tuple[str | None, str, Any]]:
+def _stated_values(facets: Mapping[str, Any]) -> Iterator[tuple[str | None, str, Any]]:
     """Column or None, name, value."""
     schema = facets.get("schema")
     listed = schema.get("fields") if isinstance(schema, Mapping) else None
@@ -63,15 +63,15 @@ def _said(facets: Mapping[str, Any]) -> Iterator[tuple[str | None, str, Any]]:
         text = _get(facets, facet, key)
         if isinstance(text, str) and text:
             yield None, name, text
-    for name, said in facets.items():
+    for name, entry in facets.items():
         stem, _, figure = name.partition("/")
         if stem not in FIELDWISE or not figure:
             continue
         prefix = _PREFIXES[stem]
-        if _is_number(said):
-            yield None, f"{prefix}.{figure}", said
-        elif figure == "columnMetrics" and isinstance(said, Mapping):
-            for named, figures in said.items():
+        if _is_number(entry):
+            yield None, f"{prefix}.{figure}", entry
+        elif figure == "columnMetrics" and isinstance(entry, Mapping):
+            for named, figures in entry.items():
                 for one, number in figures.items() if isinstance(figures, Mapping) else ():
                     if _is_number(number):
                         yield fields.path(str(named)), f"{prefix}.{one}", number

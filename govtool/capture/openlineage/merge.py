@@ -13,7 +13,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from govtool.capture.openlineage.events import JOB, REJECT, RUN, Event, Key, Part
+from govtool.capture.openlineage.events import JOB, REJECT, RUN, EntityPart, Event, Key
 from govtool.errors import IntegrityError
 from govtool.model import Diagnostic
 
@@ -25,7 +25,7 @@ _INLINE = 120
 _CUMULATIVE = frozenset({"columnLineage", "lineage", "symlinks", "tags"})
 
 
-class Value(NamedTuple):
+class RegisterValue(NamedTuple):
     """The value of a register: when it was set, and its JSON text."""
 
     time: str
@@ -36,7 +36,7 @@ class Value(NamedTuple):
         return json.loads(self.text)
 
 
-class Row(NamedTuple):
+class StateRow(NamedTuple):
     """A state as it is stored: ``entity`` rows, and ``value`` rows for long values by their digest."""
 
     kind: str
@@ -44,10 +44,10 @@ class Row(NamedTuple):
     doc: str
 
 
-Registers = dict[tuple[Part, str], Value]
+Registers = dict[tuple[EntityPart, str], RegisterValue]
 
 
-class State:
+class MergedEvents:
     """Merged events; ``entities[key][part, facet]`` is a value."""
 
     def __init__(self) -> None:
@@ -58,15 +58,15 @@ class State:
         known = self.entities.setdefault(event.key, {})
         for register, text in event.registers.items():
             # Runs repeat themselves: one copy of what they say will do.
-            _set(event.key, known, register, Value(event.time, sys.intern(text)))
+            _set(event.key, known, register, RegisterValue(event.time, sys.intern(text)))
 
     def reject(self, note: Diagnostic) -> None:
         """Remember a piece of input that is no event, so that coverage counts it."""
         key = Key(REJECT, note.file or "", f"{note.line or 0}:{note.code}")
         doc = json.dumps([note.severity, note.message])
-        self.entities.setdefault(key, {})[Part("self"), "_"] = Value("", doc)
+        self.entities.setdefault(key, {})[EntityPart("self"), "_"] = RegisterValue("", doc)
 
-    def update(self, other: State) -> None:
+    def update(self, other: MergedEvents) -> None:
         """Merge another state."""
         for key, registers in other.entities.items():
             known = self.entities.setdefault(key, {})
@@ -77,7 +77,7 @@ class State:
         """What was no event, in order of place."""
         found = []
         for key in sorted(k for k in self.entities if k.kind == REJECT):
-            severity, message = self.entities[key][Part("self"), "_"].load()
+            severity, message = self.entities[key][EntityPart("self"), "_"].load()
             line, _, code = key.name.partition(":")
             found.append(Diagnostic(code, severity, message, key.namespace, int(line)))
         return found
@@ -91,23 +91,23 @@ class State:
 
     # Storage.
 
-    def rows(self) -> dict[str, list[Row]]:
+    def rows(self) -> dict[str, list[StateRow]]:
         """The state as rows, by job or dataset: what belongs together and repeats itself."""
-        found: dict[str, dict[Row, None]] = {}
+        found: dict[str, dict[StateRow, None]] = {}
         for key in sorted(self.entities):
             rows = found.setdefault(f"{key.namespace}\x1f{key.name if key.kind != REJECT else ''}", {})
             doc: list[Any] = []
             for (part, facet), value in sorted(self.entities[key].items()):
-                said: Any = value.text
+                stored: Any = value.text
                 if len(value.text) > _INLINE:
-                    said = {"sha256": hashlib.sha256(value.text.encode("utf-8", "surrogatepass")).hexdigest()}
-                    rows[Row("value", said["sha256"], value.text)] = None
-                doc.append([*part, facet, value.time, said])
-            rows[Row("entity", json.dumps(key), json.dumps(doc, ensure_ascii=False, separators=(",", ":")))] = None
+                    stored = {"sha256": hashlib.sha256(value.text.encode("utf-8", "surrogatepass")).hexdigest()}
+                    rows[StateRow("value", stored["sha256"], value.text)] = None
+                doc.append([*part, facet, value.time, stored])
+            rows[StateRow("entity", json.dumps(key), json.dumps(doc, ensure_ascii=False, separators=(",", ":")))] = None
         return {owner: sorted(rows) for owner, rows in found.items()}
 
     @classmethod
-    def of_rows(cls, rows: Iterable[Row]) -> State:
+    def of_rows(cls, rows: Iterable[StateRow]) -> MergedEvents:
         """The inverse of ``rows``.
 
         Raises:
@@ -115,7 +115,7 @@ class State:
         """
         state = cls()
         values: dict[str, str] = {}
-        entities: list[Row] = []
+        entities: list[StateRow] = []
         for row in rows:
             if row.kind == "value":
                 values[row.key] = row.doc
@@ -124,18 +124,18 @@ class State:
         try:
             for row in entities:
                 registers: Registers = {}
-                for role, namespace, name, facet, time, said in json.loads(row.doc):
-                    text = values[said["sha256"]] if isinstance(said, dict) else said
-                    registers[Part(role, namespace, name), facet] = Value(time, text)
+                for role, namespace, name, facet, time, stored in json.loads(row.doc):
+                    text = values[stored["sha256"]] if isinstance(stored, dict) else stored
+                    registers[EntityPart(role, namespace, name), facet] = RegisterValue(time, text)
                 state.entities[Key(*json.loads(row.key))] = registers
         except (ValueError, TypeError, KeyError) as error:
             raise IntegrityError("A fragment holds no OpenLineage events", code="store.corrupt-fragment") from error
         return state
 
 
-def parts(registers: Registers, role: str) -> dict[Part, dict[str, Value]]:
+def parts(registers: Registers, role: str) -> dict[EntityPart, dict[str, RegisterValue]]:
     """The parts of an entity in one role, sorted, with their facets; those that were deleted are left out."""
-    found: dict[Part, dict[str, Value]] = {}
+    found: dict[EntityPart, dict[str, RegisterValue]] = {}
     for (part, facet), value in sorted(registers.items()):
         if part.role == role:
             facets = found.setdefault(part, {})
@@ -144,12 +144,12 @@ def parts(registers: Registers, role: str) -> dict[Part, dict[str, Value]]:
     return found
 
 
-def _set(key: Key, known: Registers, register: tuple[Part, str], value: Value) -> None:
+def _set(key: Key, known: Registers, register: tuple[EntityPart, str], value: RegisterValue) -> None:
     before = known.get(register)
     if before is None or before == value:
         known[register] = value
     elif key.kind == RUN and register[1] in _CUMULATIVE and register[0].role != "job":
-        known[register] = Value(max(before.time, value.time), _union(before.text, value.text))
+        known[register] = RegisterValue(max(before.time, value.time), _union(before.text, value.text))
     elif key.kind in (RUN, JOB) and register[0].role == "event" and register[1] == "START":
         known[register] = min(before, value)
     else:
@@ -173,7 +173,7 @@ def _joined(one: Any, other: Any) -> Any:
     return max(one, other, key=lambda item: json.dumps(item, sort_keys=True))
 
 
-def jobs_of(state: State) -> Iterator[tuple[tuple[str, str], list[tuple[Key, Registers]]]]:
+def jobs_of(state: MergedEvents) -> Iterator[tuple[tuple[str, str], list[tuple[Key, Registers]]]]:
     """Jobs, sorted, each with its declaration and its runs in order of time."""
     found: dict[tuple[str, str], list[tuple[Key, Registers]]] = {}
     for key, registers in state.entities.items():
@@ -191,5 +191,5 @@ def span(registers: Registers) -> tuple[str, str]:
 
 def run_state(registers: Registers) -> str:
     """How a run ended: ``COMPLETE``, ``FAIL``, ``ABORT``; ``START``, ``RUNNING`` or ``OTHER`` if it has not."""
-    said = {facet for part, facet in registers if part.role == "event"}
-    return next((s for s in ("COMPLETE", "FAIL", "ABORT", "RUNNING", "START", "OTHER") if s in said), "DECLARED")
+    facets = {facet for part, facet in registers if part.role == "event"}
+    return next((s for s in ("COMPLETE", "FAIL", "ABORT", "RUNNING", "START", "OTHER") if s in facets), "DECLARED")

@@ -7,12 +7,12 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from govtool.capture.openlineage.events import RUN, Key, Part
+from govtool.capture.openlineage.events import RUN, EntityPart, Key
 from govtool.capture.openlineage.identity import Fields, job_file
-from govtool.capture.openlineage.merge import Registers, State, Value, parts, run_state, span
+from govtool.capture.openlineage.merge import MergedEvents, Registers, RegisterValue, parts, run_state, span
 from govtool.capture.openlineage.sql import sql_of
-from govtool.model.record import Identity
 from govtool.model.run import Run, RunInput, RunOutput, Software
+from govtool.model.version import ContentIdentity
 
 _STATUS = {"COMPLETE": "complete", "FAIL": "failed", "ABORT": "aborted", "RUNNING": "running", "START": "running"}
 _MODES = {
@@ -26,7 +26,7 @@ _MODES = {
 _FINISHED = frozenset({"complete", "failed", "aborted"})
 
 
-def runs_of(state: State, source: str) -> list[Run]:
+def runs_of(state: MergedEvents, source: str) -> list[Run]:
     """All runs of a state, by start."""
     found = [_run(key, registers, source) for key, registers in state.entities.items() if key.kind == RUN]
     return sorted(found, key=lambda run: (run.started or "", run.id, run.job))
@@ -57,7 +57,7 @@ def _run(key: Key, registers: Registers, source: str) -> Run:
     )
 
 
-def _loaded(found: Mapping[Part, Mapping[str, Value]]) -> dict[str, Any]:
+def _loaded(found: Mapping[EntityPart, Mapping[str, RegisterValue]]) -> dict[str, Any]:
     return {name: value.load() for facets in found.values() for name, value in facets.items()}
 
 
@@ -115,12 +115,12 @@ def _outputs(registers: Registers) -> Iterator[RunOutput]:
         )
 
 
-def _identity(facets: Mapping[str, Any]) -> Identity | None:
+def _identity(facets: Mapping[str, Any]) -> ContentIdentity | None:
     """A version as the event states it: its number, where it is one, and its text for the digest."""
     version = _text(facets, "version", "datasetVersion")
     if not version:
         return None
-    return Identity("stated", int(version) if version.isdecimal() and len(version) < 19 else None, version, 0, 0)
+    return ContentIdentity("stated", int(version) if version.isdecimal() and len(version) < 19 else None, version, 0, 0)
 
 
 def _fields(facets: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:

@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from govtool.capture.openlineage.events import Event, Part
+from govtool.capture.openlineage.events import EntityPart, Event
 from govtool.capture.openlineage.identity import DatasetName, Fields, scheme_of
 from govtool.capture.sql.extract import MAX_TEXT, Options, extract
 from govtool.capture.sql.files import Script
@@ -56,7 +56,7 @@ def attach(event: Event, default: str = "") -> tuple[str, str] | None:
         "dialect": dialect,
     }
     text = json.dumps(facet, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
-    event.registers[Part("job"), "sql"] = text.encode("utf-8", "replace").decode()
+    event.registers[EntityPart("job"), "sql"] = text.encode("utf-8", "replace").decode()
     return digest, event.sql
 
 
@@ -71,15 +71,15 @@ def sql_of(facet: object) -> SqlText | None:
 
 def dialect_of(event: Event, default: str = "") -> str:
     """The dialect of a job's SQL: as its facet says, of the namespace of its outputs or inputs, of its engine."""
-    facet = event.registers.get((Part("job"), "sql"))
-    said = json.loads(facet).get("dialect") if facet is not None else None
-    if isinstance(said, str) and (known := _known(said)):
+    facet = event.registers.get((EntityPart("job"), "sql"))
+    stated = json.loads(facet).get("dialect") if facet is not None else None
+    if isinstance(stated, str) and (known := _known(stated)):
         return known
     for role in ("out", "in"):
         for part, _ in event.registers:
             if part.role == role and scheme_of(part.namespace) in DIALECTS:
                 return DIALECTS[scheme_of(part.namespace)]
-    engine = event.registers.get((Part("run"), "processing_engine"))
+    engine = event.registers.get((EntityPart("run"), "processing_engine"))
     name = json.loads(engine).get("name") if engine is not None else None
     return default or (_ENGINES.get(name.lower(), "") if isinstance(name, str) else "")
 

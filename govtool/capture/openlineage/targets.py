@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from govtool.capture.openlineage.edges import EXTRA, Lineage, Resolver, column_lineage, explicit_lineage
-from govtool.capture.openlineage.events import DATASET, RUN, Key, Part
+from govtool.capture.openlineage.edges import EXTRA, FacetLineage, Resolver, column_lineage, explicit_lineage
+from govtool.capture.openlineage.events import DATASET, RUN, EntityPart, Key
 from govtool.capture.openlineage.identity import DatasetName, Fields, job_file, job_id, normalise
-from govtool.capture.openlineage.merge import Registers, Value, parts
+from govtool.capture.openlineage.merge import Registers, RegisterValue, parts
 from govtool.capture.openlineage.sql import SqlText, sql_of
 from govtool.model import (
     HIDDEN,
@@ -40,7 +40,7 @@ SqlReader = Callable[[SqlText, str, list[DatasetName], list[DatasetName]], list[
 
 
 @dataclass(slots=True)
-class Context:
+class StateContext:
     """What all entities of a state share."""
 
     resolver: Resolver
@@ -50,7 +50,7 @@ class Context:
     sql: SqlReader
 
 
-def load(facets: Mapping[str, Value], name: str) -> Any:
+def load(facets: Mapping[str, RegisterValue], name: str) -> Any:
     """The JSON value of a facet, or None."""
     value = facets.get(name)
     return json.loads(value.text) if value is not None else None
@@ -66,17 +66,17 @@ def target_kind(name: DatasetName, facet: object) -> str | None:
     return _KINDS.get(kind.upper()) if isinstance(kind, str) else None
 
 
-def said_by(key: Key, registers: Registers, context: Context) -> list[Derivation]:
+def derivations_of(key: Key, registers: Registers, context: StateContext) -> list[Derivation]:
     """The derivations of one entity."""
     if key.kind == DATASET:
         return _dataset(key, registers, context)
     return _Job(key, registers, context).derivations()
 
 
-def _dataset(key: Key, registers: Registers, context: Context) -> list[Derivation]:
+def _dataset(key: Key, registers: Registers, context: StateContext) -> list[Derivation]:
     """A dataset's own event: a definition, where it tells lineage."""
     name = DatasetName(key.namespace, key.name)
-    facets = parts(registers, "self").get(Part("self"), {})
+    facets = parts(registers, "self").get(EntityPart("self"), {})
     base = _blank("dataset", job_file(key.namespace, key.name), None)
     change = _lifecycle(name, facets, base, context)
     if change is not None:
@@ -91,11 +91,11 @@ def _dataset(key: Key, registers: Registers, context: Context) -> list[Derivatio
 class _Job:
     """A run, or a job as declared."""
 
-    def __init__(self, key: Key, registers: Registers, context: Context) -> None:
+    def __init__(self, key: Key, registers: Registers, context: StateContext) -> None:
         self.key = key
         self.context = context
         self.own = (key.namespace, key.name)
-        self.facets = parts(registers, "job").get(Part("job"), {})
+        self.facets = parts(registers, "job").get(EntityPart("job"), {})
         self.inputs = [part.dataset for part in parts(registers, "in")]
         self.outputs = {part.dataset: facets for part, facets in parts(registers, "out").items()}
         self.sql = sql_of(load(self.facets, "sql"))
@@ -108,7 +108,7 @@ class _Job:
         entries, jobs = self._entries()
         for name in entries:
             self.outputs.setdefault(name, {})
-        lineages: dict[DatasetName, Lineage] = {}
+        lineages: dict[DatasetName, FacetLineage] = {}
         for name, facets in self.outputs.items():
             change = _lifecycle(name, facets, self.base, self.context)
             if change is not None:
@@ -147,7 +147,7 @@ class _Job:
                     datasets.setdefault(normalise(namespace, name), []).append(entry)
                 continue
             job = (namespace, name) if isinstance(namespace, str) and isinstance(name, str) else self.own
-            lineage = Lineage()
+            lineage = FacetLineage()
             # What a job reads is no dataset with columns: everything leads to its rows.
             explicit_lineage(
                 {"inputs": entry.get("inputs")}, DatasetName("default", ""), self.context.resolver, lineage, self.own
@@ -180,16 +180,22 @@ def _blank(kind: str, file: str, sql: SqlText | None) -> Statement:
 
 
 def _lineage(
-    name: DatasetName, facets: Mapping[str, Value], entries: list[Any], context: Context, own: tuple[str, str]
-) -> Lineage:
-    lineage = Lineage()
+    name: DatasetName,
+    facets: Mapping[str, RegisterValue],
+    entries: list[Any],
+    context: StateContext,
+    own: tuple[str, str],
+) -> FacetLineage:
+    lineage = FacetLineage()
     column_lineage(load(facets, "columnLineage"), name, context.resolver, lineage)
     for facet in (load(facets, "lineage"), *entries):
         explicit_lineage(facet, name, context.resolver, lineage, own)
     return lineage
 
 
-def _lifecycle(name: DatasetName, facets: Mapping[str, Value], base: Statement, context: Context) -> Derivation | None:
+def _lifecycle(
+    name: DatasetName, facets: Mapping[str, RegisterValue], base: Statement, context: StateContext
+) -> Derivation | None:
     """A dataset dropped, emptied or renamed."""
     facet = load(facets, "lifecycleStateChange")
     change = facet.get("lifecycleStateChange") if isinstance(facet, Mapping) else None
@@ -226,12 +232,12 @@ def _lifecycle(name: DatasetName, facets: Mapping[str, Value], base: Statement, 
 
 def _made(
     name: DatasetName,
-    facets: Mapping[str, Value],
-    lineage: Lineage,
+    facets: Mapping[str, RegisterValue],
+    lineage: FacetLineage,
     reads: set[str],
     base: Statement,
     mode: str,
-    context: Context,
+    context: StateContext,
 ) -> Derivation:
     """The derivation of an output by the lineage that is known of it."""
     kind = context.kinds.get(name.id, "file" if name.is_path else "table")
@@ -262,12 +268,12 @@ def _made(
     )
 
 
-def _mode(facets: Mapping[str, Value], kind: str, default: str) -> str:
+def _mode(facets: Mapping[str, RegisterValue], kind: str, default: str) -> str:
     facet = load(facets, "columnLineage")
     extra = facet.get(EXTRA) if isinstance(facet, Mapping) else None
-    said = extra.get("mode") if isinstance(extra, Mapping) else None
-    if said in _MODES:
-        return str(said)
+    mode = extra.get("mode") if isinstance(extra, Mapping) else None
+    if mode in _MODES:
+        return str(mode)
     change = load(facets, "lifecycleStateChange")
     state = change.get("lifecycleStateChange") if isinstance(change, Mapping) else None
     if state in ("CREATE", "OVERWRITE") or kind in ("view", "materialized_view"):

@@ -13,11 +13,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from govtool.capture.openlineage.identity import DatasetName, normalise, scheme_of
-from govtool.capture.prov.document import Document, Element, Name, Relation
+from govtool.capture.prov.document import Element, Name, ProvContent, ProvRelation
 from govtool.model import ROWS, ColumnRef, Derivation, Diagnostic, Edge, EdgeKind, Statement
 from govtool.model.fact import Fact
-from govtool.model.record import Identity
 from govtool.model.run import Run, RunInput, RunOutput, Software
+from govtool.model.version import ContentIdentity
 
 HOW = "prov"
 NO_COLUMNS = "no-column-lineage"
@@ -29,7 +29,7 @@ _IGNORED = {
 
 
 @dataclass(frozen=True, slots=True)
-class Derived:
+class ProvFindings:
     """What documents say."""
 
     derivations: tuple[Derivation, ...]
@@ -42,23 +42,23 @@ class Derived:
     """Those that were made of others, in a way that is not told."""
 
 
-def derive(document: Document, source: str) -> Derived:
+def derive(document: ProvContent, source: str) -> ProvFindings:
     """The derivations, runs and facts of what was read, sorted."""
     return _Deriver(document, source).derived()
 
 
 class _Deriver:
-    def __init__(self, document: Document, source: str) -> None:
+    def __init__(self, document: ProvContent, source: str) -> None:
         self.document, self.source = document, source
         self.notes = list(document.notes)
-        self.by_kind: dict[str, list[Relation]] = {}
+        self.by_kind: dict[str, list[ProvRelation]] = {}
         for relation in dict.fromkeys(map(_frozen, document.relations)):
             kind, ends, time, types = relation
-            self.by_kind.setdefault(kind, []).append(Relation(kind, dict(ends), time, types))
+            self.by_kind.setdefault(kind, []).append(ProvRelation(kind, dict(ends), time, types))
         self.general = self._generals()
         self.names: dict[str, DatasetName] = {}
 
-    def derived(self) -> Derived:
+    def derived(self) -> ProvFindings:
         runs = self._runs()
         derivations = [*self._made(), *self._aliases(), *self._members()]
         self._silent()
@@ -66,7 +66,7 @@ class _Deriver:
         declared = [self._declared(identity, name) for identity, name in sorted(self.names.items())]
         made = sorted(derivations, key=lambda d: (d.statement.file, d.target, d.statement.kind, repr(d.edges)))
         notes = tuple(dict.fromkeys([*self.notes, *(note for run in runs for note in run.breaks)]))
-        return Derived((*made, *declared), tuple(runs), self._facts(), notes, len(made) - partial, partial)
+        return ProvFindings((*made, *declared), tuple(runs), self._facts(), notes, len(made) - partial, partial)
 
     # Entities to datasets.
 
@@ -150,12 +150,12 @@ class _Deriver:
     def _output(self, entity: Name, mode: str) -> RunOutput:
         return RunOutput(self.dataset(entity), mode=mode, identity=_identity(entity) if mode != "drop" else None)
 
-    def _job(self, activity: Element, associations: Iterable[Relation]) -> str:
+    def _job(self, activity: Element, associations: Iterable[ProvRelation]) -> str:
         """What is the same over the runs: the plan, the type, the label, else the activity itself."""
         plans = sorted(r.ends["plan"].local for r in associations if "plan" in r.ends)
         return next((name for name in (*plans, *activity.types, activity.label) if name), activity.name.local)
 
-    def _agents(self, associations: Iterable[Relation]) -> list[Element]:
+    def _agents(self, associations: Iterable[ProvRelation]) -> list[Element]:
         names = [r.ends["agent"] for r in associations if "agent" in r.ends]
         for name in names:  # on whose behalf they acted, and so on
             for relation in self.by_kind.get("actedOnBehalfOf", ()):
@@ -164,11 +164,11 @@ class _Deriver:
                     names.append(other)
         return [self.document.agents.get(name, Element(name)) for name in dict.fromkeys(names)]
 
-    def _users(self, associations: Iterable[Relation]) -> list[str]:
+    def _users(self, associations: Iterable[ProvRelation]) -> list[str]:
         people = [a for a in self._agents(associations) if _PEOPLE & {*a.types}]
         return sorted(agent.label or agent.name.local for agent in people)
 
-    def _software(self, associations: Iterable[Relation]) -> Iterable[Software]:
+    def _software(self, associations: Iterable[ProvRelation]) -> Iterable[Software]:
         for agent in self._agents(associations):
             if not _PEOPLE & {*agent.types}:
                 yield Software((agent.label or agent.name.local).lower(), agent.version or "unknown")
@@ -178,7 +178,7 @@ class _Deriver:
                 known = self.document.entities.get(plan)
                 yield Software(f"script:{plan.local}", (known.version if known else "") or plan.uri)
 
-    def _breaks(self, name: Name, informed: Iterable[Relation], inputs: set[Name]) -> Iterable[Diagnostic]:
+    def _breaks(self, name: Name, informed: Iterable[ProvRelation], inputs: set[Name]) -> Iterable[Diagnostic]:
         """Activities that informed this one through something that no document names."""
         made = _by_end(self.by_kind.get("wasGeneratedBy", ()), "activity")
         for relation in informed:
@@ -207,7 +207,7 @@ class _Deriver:
                 if one is not None and other is not None and (kind == "wasDerivedFrom" or {one, other} <= {*entities}):
                     stated.setdefault(one, set()).add(other)
         used = _by_end(self.by_kind.get("used", ()), "activity")
-        makers: dict[Name, Relation] = {}
+        makers: dict[Name, ProvRelation] = {}
         for relation in self.by_kind.get("wasGeneratedBy", ()):
             if "entity" in relation.ends:
                 makers.setdefault(relation.ends["entity"], relation)
@@ -337,12 +337,12 @@ def _named(entity: Name) -> DatasetName:
     return normalise(entity.namespace.rstrip("/#:") or "default", entity.local or entity.namespace)
 
 
-def _identity(entity: Name) -> Identity:
-    return Identity("stated", None, entity.uri, 0, 0)
+def _identity(entity: Name) -> ContentIdentity:
+    return ContentIdentity("stated", None, entity.uri, 0, 0)
 
 
-def _by_end(relations: Iterable[Relation], end: str) -> dict[Name, list[Relation]]:
-    found: dict[Name, list[Relation]] = {}
+def _by_end(relations: Iterable[ProvRelation], end: str) -> dict[Name, list[ProvRelation]]:
+    found: dict[Name, list[ProvRelation]] = {}
     for relation in relations:
         name = relation.ends.get(end)
         if name is not None:
@@ -350,7 +350,7 @@ def _by_end(relations: Iterable[Relation], end: str) -> dict[Name, list[Relation
     return found
 
 
-def _frozen(relation: Relation) -> tuple[str, tuple[tuple[str, Name], ...], str | None, tuple[str, ...]]:
+def _frozen(relation: ProvRelation) -> tuple[str, tuple[tuple[str, Name], ...], str | None, tuple[str, ...]]:
     return relation.kind, tuple(sorted(relation.ends.items())), relation.time, relation.types
 
 

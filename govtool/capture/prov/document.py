@@ -52,7 +52,7 @@ class Element:
     ended: str | None = None
 
 
-class Relation(NamedTuple):
+class ProvRelation(NamedTuple):
     """A relation of PROV-DM with its formal attributes, by their names in PROV-JSON without ``prov:``."""
 
     kind: str
@@ -63,29 +63,29 @@ class Relation(NamedTuple):
 
 
 @dataclass(slots=True)
-class Document:
+class ProvContent:
     """Everything that documents say; filled while reading."""
 
     entities: dict[Name, Element] = field(default_factory=dict)
     activities: dict[Name, Element] = field(default_factory=dict)
     agents: dict[Name, Element] = field(default_factory=dict)
-    relations: list[Relation] = field(default_factory=list)
+    relations: list[ProvRelation] = field(default_factory=list)
     notes: list[Diagnostic] = field(default_factory=list)
 
 
-def read_document(data: bytes, file: str, form: str, into: Document) -> bool:
+def read_document(data: bytes, file: str, form: str, into: ProvContent) -> bool:
     """Add what a text says; whether it is a PROV document."""
     from prov import Error
     from prov.model import ProvDocument
 
-    with warnings.catch_warnings(record=True) as heard:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
             document = ProvDocument.deserialize(content=data.decode("utf-8-sig"), format=form)
         except (Error, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             into.notes.append(_unreadable(error, file))
             return False
-    for item in dict.fromkeys(str(warning.message) for warning in heard):
+    for item in dict.fromkeys(str(warning.message) for warning in caught):
         into.notes.append(Diagnostic("prov", "warning", item[:300], file))
     _add(document, into)
     return True
@@ -99,7 +99,7 @@ def _unreadable(error: Exception, file: str) -> Diagnostic:
     return Diagnostic("not-prov", "error", f"not a PROV document: {str(error)[:300] or type(error).__name__}", file)
 
 
-def _add(document: ProvDocument, into: Document) -> None:
+def _add(document: ProvDocument, into: ProvContent) -> None:
     for bundle in (document, *document.bundles):
         for record in _records(bundle):
             _record(record, into)
@@ -109,7 +109,7 @@ def _records(bundle: ProvBundle) -> Iterator[ProvRecord]:
     yield from bundle.records
 
 
-def _record(record: ProvRecord, into: Document) -> None:
+def _record(record: ProvRecord, into: ProvContent) -> None:
     kind = record.get_type().localpart
     identifier = record.identifier
     if record.is_element() and identifier is not None:
@@ -124,7 +124,7 @@ def _record(record: ProvRecord, into: Document) -> None:
         if value is not None and hasattr(value, "localpart")
     }
     times = [value for name, value in record.formal_attributes if isinstance(value, datetime)]
-    into.relations.append(Relation(_RELATIONS[kind], ends, _time(times[0]) if times else None, _types(record)))
+    into.relations.append(ProvRelation(_RELATIONS[kind], ends, _time(times[0]) if times else None, _types(record)))
 
 
 _RELATIONS = {
@@ -137,16 +137,16 @@ _RELATIONS = {
 
 
 def _element(record: ProvRecord) -> Element:
-    said: dict[str, str] = {}
+    attributes: dict[str, str] = {}
     for name, value in sorted(record.extra_attributes, key=str):
-        said.setdefault(name.localpart.lower(), _text(value))
+        attributes.setdefault(name.localpart.lower(), _text(value))
     formal = {name.localpart: value for name, value in record.formal_attributes if isinstance(value, datetime)}
     return Element(
         _name(record.identifier),
-        label=said.get("label", ""),
+        label=attributes.get("label", ""),
         types=_types(record),
-        location=said.get("location", "") or said.get("atlocation", ""),
-        version=said.get("version", "") or said.get("softwareversion", ""),
+        location=attributes.get("location", "") or attributes.get("atlocation", ""),
+        version=attributes.get("version", "") or attributes.get("softwareversion", ""),
         started=_time(formal.get("startTime")),
         ended=_time(formal.get("endTime")),
     )

@@ -28,7 +28,7 @@ def _parts(path: str, value: p.Expression, own: p.Expression | None) -> Iterator
     if own is None:
         yield p.Assignment(path, value)
     elif not _same(value, own):
-        fields = value.fields if isinstance(value, p.Record) else ()
+        fields = value.fields if isinstance(value, p.StructValue) else ()
         if any(_same(part, p.Field(own, name)) for name, part in fields):
             for name, part in fields:
                 yield from _parts(f"{path}.{name}", part, p.Field(own, name))

@@ -8,6 +8,8 @@ from govtool.capture.spark.plan import (
     CONSTANT,
     Apply,
     Attribute,
+    CatalogView,
+    Conditional,
     Elements,
     Expression,
     Named,
@@ -16,10 +18,8 @@ from govtool.capture.spark.plan import (
     Reference,
     Renamed,
     Scan,
-    Steered,
     Union,
     Values,
-    View,
     outputs_of,
 )
 from govtool.model import EdgeKind
@@ -74,7 +74,7 @@ def call(name: str, arguments: Sequence[Expression], *, kind: EdgeKind | None = 
 def choice(name: str, conditions: Sequence[Expression], values: Sequence[Expression]) -> Expression:
     """CASE, IF and their like: values, steered by conditions."""
     value = Apply(name, tuple(values))
-    return Steered(value, tuple(conditions)) if conditions else value
+    return Conditional(value, tuple(conditions)) if conditions else value
 
 
 def over(function: str, arguments: Sequence[Expression], window: Sequence[Expression]) -> Expression:
@@ -87,7 +87,7 @@ def over(function: str, arguments: Sequence[Expression], window: Sequence[Expres
         value = Apply(function, tuple(arguments))
     else:
         value = call(function, arguments)
-    return Steered(value, tuple(window), EdgeKind.WINDOW) if window else value
+    return Conditional(value, tuple(window), EdgeKind.WINDOW) if window else value
 
 
 def key_step(key: str) -> str:
@@ -114,7 +114,7 @@ def uncast(node: Node) -> Node:
 
     Of a table it stays: there the query has no other select list, so this may well be written.
     """
-    if not isinstance(node, Project) or isinstance(node.child, Scan | View | Values | Reference):
+    if not isinstance(node, Project) or isinstance(node.child, Scan | CatalogView | Values | Reference):
         return node
     below = outputs_of(node.child)
     if len(below) != len(node.outputs):

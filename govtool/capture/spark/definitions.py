@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from govtool.capture.spark.identity import Place
+from govtool.capture.spark.identity import DatasetPlace
 from govtool.model import ColumnRef, Derivation, Edge, EdgeKind, OutputColumn, Statement
 from govtool.model.copies import copied
 
@@ -20,7 +20,7 @@ class Defined:
 
     does: str
     """``create``, ``clone``, ``drop``, ``rename``, ``truncate``, ``add``, ``rename_column``, ``restore``, ``call``."""
-    place: Place | None
+    place: DatasetPlace | None
     """What there is afterwards, or no more."""
     kind: str
     """As in `Statement`."""
@@ -28,7 +28,7 @@ class Defined:
     """As in `Derivation`; empty: nothing is said of columns."""
     columns: tuple[tuple[str, str | None], ...] = ()
     """Paths and types."""
-    source: Place | None = None
+    source: DatasetPlace | None = None
     """What it was before, or was copied from."""
     pairs: tuple[tuple[str, str], ...] = ()
     """Paths of the source, and of the place, that are the same."""

@@ -32,7 +32,7 @@ class Dependency(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class ColumnDependencies:
     """An output column and what it depends on."""
 
     name: str
@@ -42,10 +42,10 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Flow:
+class PlanDependencies:
     """What a plan says of its output."""
 
-    columns: tuple[Column, ...] = ()
+    columns: tuple[ColumnDependencies, ...] = ()
     """By position."""
     rows: tuple[Dependency, ...] = ()
     """What decides which rows there are: row-set kinds, and `OPAQUE`."""
@@ -53,7 +53,7 @@ class Flow:
     """Datasets, in order; views of the catalog, not what is behind them."""
     breaks: tuple[Diagnostic, ...] = ()
     """Where lineage was lost, or an attribute could not be found."""
-    views: tuple[tuple[str, Flow], ...] = ()
+    views: tuple[tuple[str, PlanDependencies], ...] = ()
     """Views of the catalog that were read, and what they say; each once."""
 
 
@@ -94,14 +94,14 @@ def bounded(dependencies: Iterable[Dependency]) -> tuple[Dependency, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Value:
+class ColumnValue:
     """What a column depends on, and what its parts do where it was built here."""
 
     deps: tuple[Dependency, ...] = ()
-    fields: Mapping[str, Value] | None = None
-    element: Value | None = None
+    fields: Mapping[str, ColumnValue] | None = None
+    element: ColumnValue | None = None
 
-    def step(self, step: str) -> Value:
+    def step(self, step: str) -> ColumnValue:
         """Return a part of the value: a field, an element, what is under a key."""
         if step == "[]" and self.element is not None:
             return self.element
@@ -109,7 +109,7 @@ class Value:
             return self.fields[step]
         if self.element is not None and self.element.fields is not None and step in self.element.fields:
             return self.element.fields[step]  # items.price: the prices of all items
-        return Value(tuple(dict.fromkeys(_below(dep, step) for dep in self.deps)))
+        return ColumnValue(tuple(dict.fromkeys(_below(dep, step) for dep in self.deps)))
 
 
 def _below(dep: Dependency, step: str) -> Dependency:
@@ -119,26 +119,26 @@ def _below(dep: Dependency, step: str) -> Dependency:
     return dep._replace(source=ColumnRef(dep.source.dataset, f"{path}{step}" if step[0] == "[" else f"{path}.{step}"))
 
 
-def mapped(value: Value, change: Callable[[Dependency], Dependency]) -> Value:
+def mapped(value: ColumnValue, change: Callable[[Dependency], Dependency]) -> ColumnValue:
     """Return a value with every dependency changed, those of its parts too."""
-    return Value(
+    return ColumnValue(
         tuple(dict.fromkeys(change(dep) for dep in value.deps)),
         None if value.fields is None else {name: mapped(part, change) for name, part in value.fields.items()},
         None if value.element is None else mapped(value.element, change),
     )
 
 
-def merged(values: Sequence[Value]) -> Value:
+def merged(values: Sequence[ColumnValue]) -> ColumnValue:
     """Return what is any of several values; parts are known where all of them know them."""
     if len(values) == 1:
         return values[0]
-    fields: Mapping[str, Value] | None = None
+    fields: Mapping[str, ColumnValue] | None = None
     if values and all(value.fields is not None for value in values):
         known = [value.fields or {} for value in values]
         shared = [name for name in known[0] if all(name in each for each in known)]
         fields = {name: merged([each[name] for each in known]) for name in shared}
     elements = [value.element for value in values if value.element is not None]
-    return Value(
+    return ColumnValue(
         bounded(dep for value in values for dep in value.deps),
         fields,
         merged(elements) if elements and len(elements) == len(values) else None,
@@ -150,6 +150,6 @@ def marked(dep: Dependency, arm: int) -> Dependency:
     return dep._replace(arm=arm) if arm else dep
 
 
-def in_arm(value: Value, arm: int) -> Value:
+def in_arm(value: ColumnValue, arm: int) -> ColumnValue:
     """A value as a part of an alternative."""
     return mapped(value, lambda dep: marked(dep, arm)) if arm else value

@@ -45,7 +45,7 @@ def _children(node: p.Node) -> tuple[p.Node, ...]:
     match node:
         case p.Join():
             return (node.left, node.right)
-        case p.View():
+        case p.CatalogView():
             return ()  # what is behind a view is the view's
         case p.With():
             return (*(definition for _, definition in node.definitions), node.body)
@@ -91,7 +91,7 @@ def _line(node: p.Node, names: Mapping[int, str]) -> str:
             return f"generate {node.name}({text(node.arguments)}) [{listed}]"
         case p.Expand():
             return f"expand {len(node.projections)} [{listed}]"
-        case p.View():
+        case p.CatalogView():
             return f"view {node.dataset} [{listed}]"
         case p.With():
             return "with"
@@ -101,7 +101,7 @@ def _line(node: p.Node, names: Mapping[int, str]) -> str:
             return f"recursive [{listed}]"
         case p.Renamed():
             return f"as [{listed}]"
-        case p.Lost():
+        case p.LineageBreak():
             return f"{node.code} {node.message} [{listed}]"
         case p.Modify():
             on = f" on {expression(node.on)}" if node.on is not None else ""
@@ -134,11 +134,11 @@ def expression(item: p.Expression, depth: int = 0) -> str:
             text = "?"
         case p.Apply():
             text = f"{item.name}({inner(item.arguments)})"
-        case p.Steered():
+        case p.Conditional():
             text = f"{expression(item.value, depth + 1)} {item.kind.label} ({inner(item.by)})"
         case p.Field():
             text = f"{expression(item.base, depth + 1)}{'' if item.step[0] == '[' else '.'}{item.step}"
-        case p.Record():
+        case p.StructValue():
             text = f"{item.name}({', '.join(f'{n}: {expression(v, depth + 1)}' for n, v in item.fields)})"
         case p.Elements():
             text = f"{item.name}({inner(item.items)})"

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from hashlib import blake2b
 
-from govtool.capture.spark.identity import Place, job_name
+from govtool.capture.spark.identity import DatasetPlace, job_name
 from govtool.clock import iso
 from govtool.model import Derivation, Diagnostic, EdgeKind
 from govtool.model.run import Run
@@ -31,7 +31,7 @@ class Executed:
     derivation: Derivation | None
     outcome: str
     """``understood``, ``partial``, ``opaque`` or ``ignored``."""
-    places: dict[str, Place] = field(default_factory=dict)
+    places: dict[str, DatasetPlace] = field(default_factory=dict)
     columns: dict[str, dict[str, str | None]] = field(default_factory=dict)
     views: tuple[Derivation, ...] = ()
     """What views of the catalog that were read stand for."""
@@ -62,9 +62,9 @@ def _from(made: Derivation, script: str, source: str) -> Derivation:
 
 def attempted(made: Derivation, status: str) -> Derivation:
     """What a run that did not succeed set out to do: it may have added to its target, and replaced nothing."""
-    told = {"failed": "the run failed", "aborted": "the application ended before the run did"}
-    code = "failed-run" if status in told else "unfinished-run"
-    text = told.get(status, "no event tells how the run ended")
+    reasons = {"failed": "the run failed", "aborted": "the application ended before the run did"}
+    code = "failed-run" if status in reasons else "unfinished-run"
+    text = reasons.get(status, "no event tells how the run ended")
     note = Diagnostic(code, "warning", text, target=made.target)
     return made._replace(
         mode="append" if made.mode == "replace" and made.target_kind != "query" else made.mode,

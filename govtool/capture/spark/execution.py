@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
 from govtool.capture.spark.definitions import Defined
-from govtool.capture.spark.dependencies import Flow
-from govtool.capture.spark.identity import Place
+from govtool.capture.spark.dependencies import PlanDependencies
+from govtool.capture.spark.identity import DatasetPlace
 from govtool.model import Diagnostic
 from govtool.model.run import Run, RunInput, RunOutput
 
@@ -22,10 +22,10 @@ Columns = Mapping[str, Mapping[str, str | None]]
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WrittenDataset:
     """A dataset that an execution writes."""
 
-    place: Place
+    place: DatasetPlace
     kind: str
     """As in `Statement`."""
     save_mode: str
@@ -57,12 +57,12 @@ class Written:
 class Reading:
     """The meaning of an execution's plan."""
 
-    flow: Flow
+    flow: PlanDependencies
     normal: str
     """The plan without ids and literals, so that equal work reads equal."""
-    written: Written | None = None
+    written: WrittenDataset | None = None
     """None: nothing is written."""
-    places: Mapping[str, Place] = field(default_factory=dict)
+    places: Mapping[str, DatasetPlace] = field(default_factory=dict)
     """Datasets that are read, by id, with their other names."""
     columns: Columns = field(default_factory=dict)
     """Columns of the datasets that are read, as far as they were seen."""
@@ -123,7 +123,7 @@ class Action(Generic[E]):
     """All of them in the order in which they began, the lead among them."""
     main: E
     """The one whose plan computes what is written or returned."""
-    written: Written | None
+    written: WrittenDataset | None
     """What is written, with all that any member knows of it."""
 
 

@@ -18,22 +18,22 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from govtool.capture.spark import plan as p
-from govtool.capture.spark.dependencies import Column, Dependency, Flow
+from govtool.capture.spark.dependencies import ColumnDependencies, Dependency, PlanDependencies
 from govtool.capture.spark.identity import output_paths
-from govtool.capture.spark.resolve import Walk
+from govtool.capture.spark.resolve import PlanWalk
 from govtool.model import ROWS, ColumnRef, Derivation, Diagnostic, Edge, EdgeKind, OutputColumn, Statement
 from govtool.model.functions import is_masking
 from govtool.names import DEFAULT_NAMESPACE
 
 
-def flow_of(plan: p.Node, *, expand_views: bool = False) -> Flow:
+def flow_of(plan: p.Node, *, expand_views: bool = False) -> PlanDependencies:
     """Return what flows into the output of a plan.
 
     Args:
         plan: The plan.
         expand_views: See through views of the catalog, as a physical plan does.
     """
-    walk = Walk(expand_views)
+    walk = PlanWalk(expand_views)
     flow = walk.finish(walk.resolve(plan, {}))
     if isinstance(plan, p.Modify):
         return replace(flow, columns=tuple(replace(column, is_path=True) for column in flow.columns))
@@ -41,7 +41,7 @@ def flow_of(plan: p.Node, *, expand_views: bool = False) -> Flow:
 
 
 def derivation(
-    flow: Flow,
+    flow: PlanDependencies,
     target: str,
     statement: Statement,
     *,
@@ -89,7 +89,7 @@ def derivation(
     )
 
 
-def paths_of(columns: Sequence[Column]) -> list[str]:
+def paths_of(columns: Sequence[ColumnDependencies]) -> list[str]:
     """Paths of the columns of a flow."""
     paths = output_paths([column.name for column in columns])
     return [column.name if column.is_path else path for column, path in zip(columns, paths, strict=True)]

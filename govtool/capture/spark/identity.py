@@ -52,7 +52,7 @@ _SCHEMAS = {"postgres": "public", "redshift": "public", "mssql": "dbo"}
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class DatasetPlace:
     """A dataset of a plan and its other names."""
 
     name: DatasetName
@@ -67,7 +67,7 @@ class Place:
         return self.name.id
 
 
-def joined(known: Place | None, place: Place) -> Place:
+def joined(known: DatasetPlace | None, place: DatasetPlace) -> DatasetPlace:
     """A place, with the aliases that were known of it before."""
     if known is None:
         return place
@@ -159,7 +159,7 @@ def topic_name(servers: str, topic: str) -> DatasetName:
 
 
 def alias_derivations(
-    places: Iterable[Place], columns: Mapping[str, Iterable[str]], *, how: str, source: str
+    places: Iterable[DatasetPlace], columns: Mapping[str, Iterable[str]], *, how: str, source: str
 ) -> list[Derivation]:
     """That two names are one dataset: each is a copy of the other, column by column.
 
@@ -199,7 +199,7 @@ def alias_derivations(
 
 
 def declarations(
-    names: Mapping[str, Place],
+    names: Mapping[str, DatasetPlace],
     columns: Mapping[str, Sequence[tuple[str, str | None]]],
     *,
     how: str,

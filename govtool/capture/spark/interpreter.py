@@ -8,9 +8,9 @@ from dataclasses import replace
 
 from govtool.capture.spark.definitions import Defined, definition
 from govtool.capture.spark.executed import MAX_TEXT, Executed, attempted, fingerprint, outcome_of
-from govtool.capture.spark.execution import Action, E, Reading, Source, Written
+from govtool.capture.spark.execution import Action, E, Reading, Source, WrittenDataset
 from govtool.capture.spark.flow import derivation
-from govtool.capture.spark.identity import Place, column_path, joined, output_paths
+from govtool.capture.spark.identity import DatasetPlace, column_path, joined, output_paths
 from govtool.capture.spark.nesting import actions_of
 from govtool.model import Derivation, Diagnostic, EdgeKind, Statement
 from govtool.model.run import Run, RunOutput
@@ -56,7 +56,7 @@ def executed(action: Action[E], source: Source[E]) -> Executed:
     return _returned(run, action, source, reading)
 
 
-def _is_left_alone(written: Written, run: Run, outputs: tuple[RunOutput, ...], members: int) -> bool:
+def _is_left_alone(written: WrittenDataset, run: Run, outputs: tuple[RunOutput, ...], members: int) -> bool:
     """Whether a write that leaves alone what is there already (``mode("ignore")``, ``IF NOT EXISTS``) did so."""
     if written.save_mode != "ignore" or run.status != "complete":
         return False
@@ -88,7 +88,7 @@ def _defined(run: Run, reading: Reading, defined: Defined) -> Executed:
     return Executed(run, place.id, made, outcome, places)
 
 
-def _wrote(run: Run, action: Action[E], source: Source[E], written: Written, reading: Reading) -> Executed:
+def _wrote(run: Run, action: Action[E], source: Source[E], written: WrittenDataset, reading: Reading) -> Executed:
     """An action that wrote a dataset."""
     target, normal = written.place.id, source.evidence(action)
     notes = list(dict.fromkeys(reading.notes))
@@ -127,7 +127,7 @@ def _executed(
     target: str,
     made: Derivation | None,
     notes: list[Diagnostic],
-    places: dict[str, Place],
+    places: dict[str, DatasetPlace],
     normal: str,
 ) -> Executed:
     """An action with its run: inputs, outputs, plan and breaks."""
@@ -144,20 +144,20 @@ def _executed(
     return Executed(run, target, made, outcome_of(made, ignored=False), places, _columns(action), views)
 
 
-def _views(reading: Reading | None, places: Mapping[str, Place], run: Run) -> tuple[Derivation, ...]:
+def _views(reading: Reading | None, places: Mapping[str, DatasetPlace], run: Run) -> tuple[Derivation, ...]:
     """Views of the catalog that were read: what they stand for."""
     found = []
     for name, flow in reading.flow.views if reading is not None else ():
         if name in places:
-            view = Written(places[name], "create_view", "", "replace")
+            view = WrittenDataset(places[name], "create_view", "", "replace")
             viewed = Reading(flow, "", case_sensitive=reading.case_sensitive if reading is not None else False)
             found.append(_derivation(view, viewed, _statement("create_view", f"view {name}", run)))
     return tuple(found)
 
 
-def _places(action: Action[E]) -> dict[str, Place]:
+def _places(action: Action[E]) -> dict[str, DatasetPlace]:
     """The datasets that an action read, with their other names."""
-    found: dict[str, Place] = {}
+    found: dict[str, DatasetPlace] = {}
     for member in action.members:
         for identity, place in (member.reading.places if member.reading is not None else {}).items():
             if not is_internal(identity):
@@ -176,7 +176,7 @@ def _columns(action: Action[E]) -> dict[str, dict[str, str | None]]:
     return found
 
 
-def _derivation(written: Written, reading: Reading, statement: Statement) -> Derivation:
+def _derivation(written: WrittenDataset, reading: Reading, statement: Statement) -> Derivation:
     columns: list[str] | None = None
     names = [column.name for column in reading.flow.columns]
     if written.columns is not None:

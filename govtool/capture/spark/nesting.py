@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from govtool.capture.spark.execution import Action, E, Written
+from govtool.capture.spark.execution import Action, E, WrittenDataset
 
 _TARGET, _PLAN, _COLUMNS, _INSIDE = 4, 3, 2, 1
 """How sure it is that an execution belongs to one that encloses it; 0: it does not."""
@@ -78,7 +78,7 @@ def _score(outer: E, inner: E) -> int:
     return _COLUMNS if is_place and _same_columns(around.written, within.written) is True else 0
 
 
-def _same_target(one: Written, other: Written) -> bool:
+def _same_target(one: WrittenDataset, other: WrittenDataset) -> bool:
     """Whether two writes go to one dataset: by a name that both give, or by a table's name and its place."""
     if _names(one) & _names(other):
         return True
@@ -91,16 +91,16 @@ def _same_target(one: Written, other: Written) -> bool:
     return False
 
 
-def _names(written: Written) -> set[str]:
+def _names(written: WrittenDataset) -> set[str]:
     return {written.place.name.id, *(alias.id for alias in written.place.aliases)}
 
 
-def _last(written: Written) -> str:
+def _last(written: WrittenDataset) -> str:
     name = written.place.name
     return name.name.rpartition("/" if name.is_path else ".")[2].lower()
 
 
-def _same_columns(one: Written, other: Written) -> bool | None:
+def _same_columns(one: WrittenDataset, other: WrittenDataset) -> bool | None:
     """Whether two writes name the same columns; None: one of them names none."""
     if not one.columns or not other.columns:
         return None
@@ -127,11 +127,11 @@ def _action(family: Sequence[E]) -> Action[E]:
     return Action(lead, tuple(family), main, replace(written, columns=columns))
 
 
-def _written(execution: E) -> Written | None:
+def _written(execution: E) -> WrittenDataset | None:
     return execution.reading.written if execution.reading is not None else None
 
 
-def _joined(written: Written, members: Sequence[E]) -> Written:
+def _joined(written: WrittenDataset, members: Sequence[E]) -> WrittenDataset:
     """What is written, by all that tell of it: the outermost has the name, the innermost the place."""
     aliases = dict.fromkeys(written.place.aliases)
     for inner in filter(None, map(_written, members)):
@@ -146,7 +146,7 @@ def _joined(written: Written, members: Sequence[E]) -> Written:
     return replace(written, place=replace(written.place, aliases=tuple(aliases)))
 
 
-def _expected(lead: E, members: Iterable[E], written: Written) -> tuple[E, tuple[str, ...] | None]:
+def _expected(lead: E, members: Iterable[E], written: WrittenDataset) -> tuple[E, tuple[str, ...] | None]:
     """Where a connector computes what is written as a query of its own: that query, and the names of its columns.
 
     It is the query that gives the expected columns: by their ids, in whatever order (a connector that goes by name

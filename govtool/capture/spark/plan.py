@@ -42,7 +42,7 @@ class Apply:
 
 
 @dataclass(frozen=True, slots=True)
-class Steered:
+class Conditional:
     """A value that other expressions decide about: CASE and its conditions, a window function and its window."""
 
     value: Expression
@@ -61,7 +61,7 @@ class Field:
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class StructValue:
     """A struct that the query builds: a field of it depends on what went into that field."""
 
     name: str
@@ -107,7 +107,7 @@ class Let:
     body: Expression
 
 
-Expression = Attribute | Constant | Apply | Steered | Field | Record | Elements | Opaque | Query | Let
+Expression = Attribute | Constant | Apply | Conditional | Field | StructValue | Elements | Opaque | Query | Let
 
 # ---- relations ----------------------------------------------------------------------------------------
 
@@ -257,7 +257,7 @@ class Expand:
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class CatalogView:
     """A view of the catalog with what it stands for."""
 
     dataset: str
@@ -301,7 +301,7 @@ class Renamed:
 
 
 @dataclass(frozen=True, slots=True)
-class Lost:
+class LineageBreak:
     """Here lineage is lost, or coarse: any column of the children may have reached any output."""
 
     children: tuple[Node, ...]
@@ -350,7 +350,7 @@ class Modify:
 
 Node = (
     Scan | Values | Project | Extend | Filter | Join | Aggregate | Sort | Distinct | Union | SetOperation | Generate
-    | Expand | View | With | Reference | Loop | Renamed | Lost | Modify
+    | Expand | CatalogView | With | Reference | Loop | Renamed | LineageBreak | Modify
 )  # fmt: skip
 
 CONSTANT = Constant()
@@ -365,11 +365,11 @@ def walked_children(node: Node) -> tuple[Node, ...]:
             return (node.left,) if node.lateral else (node.left, node.right)
         case SetOperation():
             return (node.left, node.right)
-        case Union() | Lost():
+        case Union() | LineageBreak():
             return node.children
         case Modify():
             return (node.target,) if node.source is None else (node.target, node.source)
-        case Scan() | Values() | View() | With() | Reference() | Loop():
+        case Scan() | Values() | CatalogView() | With() | Reference() | Loop():
             return ()
         case _:
             return (node.child,)

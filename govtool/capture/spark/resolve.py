@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 
 from govtool.capture.spark import plan as p
 from govtool.capture.spark.dependencies import (
-    Column,
+    ColumnDependencies,
+    ColumnValue,
     Dependency,
-    Flow,
-    Value,
+    PlanDependencies,
     bounded,
     compose,
     in_arm,
@@ -27,7 +27,7 @@ _IDENTITY, _TRANSFORMATION, _AGGREGATION = EdgeKind.IDENTITY, EdgeKind.TRANSFORM
 _CONDITIONAL, _OPAQUE = EdgeKind.CONDITIONAL, EdgeKind.OPAQUE
 
 MAX_ROUNDS = 50
-MAX_LOST = 4096
+MAX_BREAKS = 4096
 """Opaque pairs of columns of one lost step that are written out; beyond, the rows of what was read stand for all."""
 _ARMS_PER_GROUP = 1 << 12
 _GROUPS = 1 << 4
@@ -38,12 +38,12 @@ class _Relation:
     """A relation on the way: its columns by id, and what decides its rows."""
 
     outputs: tuple[p.Named, ...]
-    columns: dict[int, Value]
+    columns: dict[int, ColumnValue]
     rows: dict[Dependency, None] = field(default_factory=dict)
     reads: dict[str, None] = field(default_factory=dict)
 
-    def values(self) -> list[Value]:
-        return [self.columns.get(output.id, Value()) for output in self.outputs]
+    def values(self) -> list[ColumnValue]:
+        return [self.columns.get(output.id, ColumnValue()) for output in self.outputs]
 
     def refer(self, deps: Iterable[Dependency], kind: EdgeKind) -> None:
         """Record dependencies as referenced by the rows."""
@@ -59,26 +59,27 @@ class _Relation:
         self.reads.update(other.reads)
 
 
-_Env = Mapping[int, Value]
+_Env = Mapping[int, ColumnValue]
 _Task = tuple[p.Expression, EdgeKind, tuple[str, ...]]
 
 
-class Walk:
+class PlanWalk:
     """One pass over a plan, from its leaves to its root."""
 
     def __init__(self, expand_views: bool) -> None:
         self.expand_views = expand_views
         self.groups = 0
         self.breaks: dict[Diagnostic, None] = {}
-        self.views: dict[str, Flow] = {}
+        self.views: dict[str, PlanDependencies] = {}
         self.definitions: dict[int, _Relation] = {}
 
-    def finish(self, relation: _Relation) -> Flow:
+    def finish(self, relation: _Relation) -> PlanDependencies:
         """What a relation says, and where lineage was lost on the way."""
         columns = [
-            Column(output.name, value.deps) for output, value in zip(relation.outputs, relation.values(), strict=True)
+            ColumnDependencies(output.name, value.deps)
+            for output, value in zip(relation.outputs, relation.values(), strict=True)
         ]
-        return Flow(
+        return PlanDependencies(
             tuple(columns), tuple(relation.rows), tuple(relation.reads), tuple(self.breaks), tuple(self.views.items())
         )
 
@@ -110,7 +111,7 @@ class Walk:
             case p.Scan():
                 return _scan(node)
             case p.Values():
-                return _Relation(node.outputs, {output.id: Value() for output in node.outputs})
+                return _Relation(node.outputs, {output.id: ColumnValue() for output in node.outputs})
             case p.Project():
                 return self._project(node.outputs, inputs[0], outer)
             case p.Extend():
@@ -136,7 +137,7 @@ class Walk:
                 return self._generate(node, inputs[0], outer)
             case p.Expand():
                 return self._expand(node, inputs[0], outer)
-            case p.View():
+            case p.CatalogView():
                 return self._view(node, outer)
             case p.With():
                 for number, definition in node.definitions:
@@ -148,8 +149,8 @@ class Walk:
                 return self._loop(node, outer)
             case p.Renamed():
                 return _renamed(inputs[0], node.outputs)
-            case p.Lost():
-                return self._lost(node, inputs, outer)
+            case p.LineageBreak():
+                return self._break(node, inputs, outer)
             case p.Modify():
                 return self._modify(node, inputs, outer)
 
@@ -181,7 +182,7 @@ class Walk:
         env = _env({**right.columns, **left.columns}, outer)
         if node.condition is not None:
             left.refer(self._collect(node.condition, env, left, _CONDITIONAL), EdgeKind.JOIN)
-        marks = {output.id: Value() for output in node.outputs}
+        marks = {output.id: ColumnValue() for output in node.outputs}
         if node.left_only:
             left.columns.update(marks)
             left.outputs = (*left.outputs, *node.outputs)
@@ -199,23 +200,23 @@ class Walk:
         env = _env({**(source.columns if source is not None else {}), **target.columns}, outer)
         group, self.groups = self.groups, self.groups + merges
         result = _Relation(node.outputs, {})
-        given: dict[str, list[Value]] = {}
-        asked = _Relation((), {}, {}, {})
+        given: dict[str, list[ColumnValue]] = {}
+        condition_inputs = _Relation((), {}, {}, {})
         if source is not None:
-            asked.take(source)
-        on = self._collect(node.on, env, asked, _CONDITIONAL) if node.on is not None else ()
+            condition_inputs.take(source)
+        on = self._collect(node.on, env, condition_inputs, _CONDITIONAL) if node.on is not None else ()
         for number, clause in enumerate(node.clauses):
             arm = group * _ARMS_PER_GROUP + number + 1 if merges and group < _GROUPS else 0
-            own = _Relation((), {}, dict(asked.rows), dict(asked.reads))
+            own = _Relation((), {}, dict(condition_inputs.rows), dict(condition_inputs.reads))
             when = self._collect(clause.condition, env, own, _CONDITIONAL) if clause.condition is not None else ()
             if clause.action == "update":
                 deciding = (compose(dep, _CONDITIONAL) for dep in (*on, *when, *_steering(own.rows)))
-                steering = Value(bounded(deciding))
+                steering = ColumnValue(bounded(deciding))
                 for assignment in clause.assignments:
                     inner = _Relation((), {})
                     value = self._value(assignment.value, env, inner)
                     deps = (*value.deps, *_steering(inner.rows), *steering.deps)
-                    given.setdefault(assignment.path, []).append(in_arm(Value(bounded(deps)), arm))
+                    given.setdefault(assignment.path, []).append(in_arm(ColumnValue(bounded(deps)), arm))
                     own.reads.update(inner.reads)
             else:
                 for assignment in clause.assignments:
@@ -235,7 +236,7 @@ class Walk:
         group, self.groups = self.groups, self.groups + 1
         outputs = node.outputs or inputs[0].outputs
         result = _Relation(outputs, {})
-        arms: list[list[Value]] = []
+        arms: list[list[ColumnValue]] = []
         for number, child in enumerate(inputs):
             arm = group * _ARMS_PER_GROUP + number + 1 if group < _GROUPS and number < _ARMS_PER_GROUP - 1 else 0
             values = [in_arm(value, arm) for value in child.values()]
@@ -270,28 +271,28 @@ class Walk:
         child.outputs = (*child.outputs, *node.outputs)
         return child
 
-    def _generated(self, node: p.Generate, env: _Env, child: _Relation) -> list[Value]:
+    def _generated(self, node: p.Generate, env: _Env, child: _Relation) -> list[ColumnValue]:
         width = len(node.outputs)
         name = node.name.removesuffix("_outer")
         if node.reason:
             deps = self._collect(p.Opaque(node.reason, node.arguments), env, child, _IDENTITY)
-            return [Value(deps)] * width
+            return [ColumnValue(deps)] * width
         if name == "stack" and node.rows > 0:
             across = -(-len(node.arguments) // node.rows)
             cells = [p.Apply("stack", node.arguments[i::across]) for i in range(min(across, width))]
             made = [self._value(cell, env, child) for cell in cells]
-            return [*made, *[Value()] * (width - len(made))]
+            return [*made, *[ColumnValue()] * (width - len(made))]
         whole = [self._value(argument, env, child) for argument in node.arguments]
         deps = bounded(compose(dep, _TRANSFORMATION, (name,)) for value in whole for dep in value.deps)
         element = whole[0].element if len(whole) == 1 else None
-        positions = [Value()] if name == "posexplode" else []
+        positions = [ColumnValue()] if name == "posexplode" else []
         if name in ("inline", "explode", "posexplode") and element is not None and not node.map:
             element = mapped(element, lambda dep: compose(dep, _TRANSFORMATION, (name,)))
             if name != "inline":
                 return [*positions, element]
             if element.fields is not None and len(element.fields) == width:
                 return list(element.fields.values())
-        return [*positions, *[Value(deps)] * (width - len(positions))]
+        return [*positions, *[ColumnValue(deps)] * (width - len(positions))]
 
     def _expand(self, node: p.Expand, child: _Relation, outer: _Env) -> _Relation:
         env = _env(child.columns, outer)
@@ -301,11 +302,11 @@ class Walk:
             columns[output.id] = merged([row[position] for row in rows if position < len(row)])
         return _Relation(node.outputs, columns, child.rows, child.reads)
 
-    def _view(self, node: p.View, outer: _Env) -> _Relation:
+    def _view(self, node: p.CatalogView, outer: _Env) -> _Relation:
         if self.expand_views:
             return _renamed(self.resolve(node.child, outer), node.outputs)
         if node.dataset not in self.views:
-            inner = Walk(expand_views=False)
+            inner = PlanWalk(expand_views=False)
             relation = _renamed(inner.resolve(node.child, {}), node.outputs)
             flow = inner.finish(relation)
             self.views.update(flow.views)
@@ -316,7 +317,7 @@ class Walk:
         known = self.definitions.get(node.definition)
         if known is None:
             self._note("unresolved", f"a common table expression is not defined: {node.definition}")
-            return _Relation(node.outputs, {output.id: Value() for output in node.outputs})
+            return _Relation(node.outputs, {output.id: ColumnValue() for output in node.outputs})
         copied = _Relation(known.outputs, dict(known.columns), dict(known.rows), dict(known.reads))
         return _renamed(copied, node.outputs)
 
@@ -340,7 +341,7 @@ class Walk:
             result.refer(value.deps, EdgeKind.UNION_ALL)
         return result
 
-    def _lost(self, node: p.Lost, inputs: list[_Relation], outer: _Env) -> _Relation:
+    def _break(self, node: p.LineageBreak, inputs: list[_Relation], outer: _Env) -> _Relation:
         result = _Relation(node.outputs, {})
         self._note(node.code, node.message)
         sources: dict[Dependency, None] = {}
@@ -351,10 +352,10 @@ class Walk:
                 for dep in value.deps:
                     reason = dep.reason if dep.kind is _OPAQUE else node.code
                     sources[Dependency(dep.source, _OPAQUE, (), dep.arm, reason)] = None
-        if len(sources) * len(node.outputs) > MAX_LOST:
+        if len(sources) * len(node.outputs) > MAX_BREAKS:
             sources = {Dependency(ColumnRef(read, ROWS), _OPAQUE, reason=node.code): None for read in result.reads}
         deps = tuple(sources)
-        result.columns = {output.id: Value(deps) for output in node.outputs}
+        result.columns = {output.id: ColumnValue(deps) for output in node.outputs}
         result.rows.update(sources)
         return result
 
@@ -365,7 +366,7 @@ class Walk:
         for item in items:
             relation.refer(self._collect(item, env, relation, _CONDITIONAL), kind)
 
-    def _value(self, item: p.Expression, env: _Env, relation: _Relation) -> Value:
+    def _value(self, item: p.Expression, env: _Env, relation: _Relation) -> ColumnValue:
         """Return the dependencies of an expression, and those of its parts where it builds them."""
         match item:
             case p.Attribute():
@@ -373,15 +374,15 @@ class Walk:
                 return found if found is not None else self._unresolved(item, relation)
             case p.Field():
                 return self._value(item.base, env, relation).step(item.step)
-            case p.Record():
+            case p.StructValue():
                 fields = {name: self._value(value, env, relation) for name, value in item.fields}
                 deps = (compose(d, _TRANSFORMATION, (item.name,)) for value in fields.values() for d in value.deps)
-                return Value(bounded(deps), fields)
+                return ColumnValue(bounded(deps), fields)
             case p.Elements():
                 values = [self._value(value, env, relation) for value in item.items]
                 whole = mapped(merged(values), lambda d: compose(d, item.kind, (item.name,)))
                 part = whole if item.kind is _AGGREGATION else merged(values)
-                return Value(whole.deps, None, part if part.fields is not None else None)
+                return ColumnValue(whole.deps, None, part if part.fields is not None else None)
             case p.Let():
                 bound = dict(env)
                 for number, value in item.bindings:
@@ -393,9 +394,9 @@ class Walk:
                 inner = self.resolve(item.plan, env)
                 relation.take(inner)
                 values = inner.values()
-                return values[0] if len(values) == 1 else Value(bounded(d for v in values for d in v.deps))
+                return values[0] if len(values) == 1 else ColumnValue(bounded(d for v in values for d in v.deps))
             case _:
-                return Value(self._collect(item, env, relation, _IDENTITY))
+                return ColumnValue(self._collect(item, env, relation, _IDENTITY))
 
     def _collect(self, root: p.Expression, env: _Env, relation: _Relation, kind: EdgeKind) -> tuple[Dependency, ...]:
         """Return the dependencies inside an expression as seen through ``kind``; deep nesting needs no frames."""
@@ -411,7 +412,7 @@ class Walk:
                         kind = max(kind, item.kind)
                         functions = (item.name, *functions) if item.name else functions
                     stack.extend((argument, kind, functions) for argument in reversed(item.arguments))
-                case p.Steered():
+                case p.Conditional():
                     steering = kind if kind in STEERING else item.kind
                     stack.extend((by, steering, ()) for by in reversed(item.by))
                     stack.append((item.value, kind, functions))
@@ -427,10 +428,10 @@ class Walk:
                     out.extend(compose(dep, kind, functions) for dep in self._value(item, env, relation).deps)
         return bounded(out)
 
-    def _unresolved(self, item: p.Attribute, relation: _Relation) -> Value:
+    def _unresolved(self, item: p.Attribute, relation: _Relation) -> ColumnValue:
         self._note("unresolved", f"{item.name or 'an attribute'}#{item.id} is nowhere in the plan")
         reads = relation.reads
-        return Value(tuple(Dependency(ColumnRef(read, ROWS), _OPAQUE, reason="unresolved") for read in reads))
+        return ColumnValue(tuple(Dependency(ColumnRef(read, ROWS), _OPAQUE, reason="unresolved") for read in reads))
 
     def _note(self, code: str, message: str) -> None:
         self.breaks[Diagnostic(code, "warning", message)] = None
@@ -451,7 +452,7 @@ def _bare(node: p.Node | None) -> p.Node | None:
 def _scan(node: p.Scan) -> _Relation:
     paths = node.paths or tuple(output_paths(output.name for output in node.outputs))
     columns = {
-        output.id: Value((Dependency(ColumnRef(node.dataset, path)),))
+        output.id: ColumnValue((Dependency(ColumnRef(node.dataset, path)),))
         for output, path in zip(node.outputs, paths, strict=True)
     }
     return _Relation(node.outputs, columns, {}, {node.dataset: None})
@@ -464,5 +465,5 @@ def _renamed(relation: _Relation, outputs: tuple[p.Named, ...]) -> _Relation:
     return relation
 
 
-def _env(inner: Mapping[int, Value], outer: _Env) -> _Env:
+def _env(inner: Mapping[int, ColumnValue], outer: _Env) -> _Env:
     return ChainMap(dict(inner), dict(outer)) if outer else inner

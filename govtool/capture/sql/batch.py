@@ -20,14 +20,14 @@ from govtool.capture.sql.knowledge import Knowledge, KnownTable, Usage
 from govtool.capture.sql.relations import column_name
 from govtool.capture.sql.scripts.branches import exclusive
 from govtool.capture.sql.scripts.statement import ParsedStatement
-from govtool.capture.sql.scripts.trees import Shelf, parse_again, release
+from govtool.capture.sql.scripts.trees import TreeCache, parse_again, release
 from govtool.capture.sql.states import ScriptState, StatementState
 from govtool.capture.sql.variables import assigning, live
-from govtool.capture.sql.walk.assignments import Assignment
+from govtool.capture.sql.walk.assignments import VariableAssignment
 from govtool.capture.sql.walk.dependencies import Deps, Interner
 from govtool.capture.sql.walk.functions import type_text
 from govtool.capture.sql.walk.relation import TableInfo, starred
-from govtool.capture.sql.walk.state import Inline, Returned, Value
+from govtool.capture.sql.walk.state import Inline, Returned, VariableValue
 from govtool.capture.sql.walk.statements import StatementWalk
 from govtool.capture.sql.walk.writes import Write
 from govtool.model import Diagnostic
@@ -48,7 +48,7 @@ class Batch(Definitions):
     ) -> None:
         super().__init__(schema or {})
         self.interner = Interner()
-        self.shelf = Shelf()
+        self.tree_cache = TreeCache()
         self.scripts: list[ScriptState] = []
         self._known: dict[str, TableInfo] = {}
         self._used: dict[str, set[str]] = {}
@@ -61,9 +61,9 @@ class Batch(Definitions):
         self.later: dict[str, list[Callable[[], None]]] = {}
         """By relation: adds the script that defines it, which is not rendered yet."""
         if knowledge is not None:
-            self._learn(knowledge)
+            self._add_knowledge(knowledge)
 
-    def _learn(self, knowledge: Knowledge) -> None:
+    def _add_knowledge(self, knowledge: Knowledge) -> None:
         """Begin with what another batch says."""
         self._known_names = knowledge.defined
         self.functions = dict(knowledge.functions)
@@ -250,17 +250,17 @@ class Batch(Definitions):
 
     # ---- script variables --------------------------------------------------------------------------------
 
-    def variable(self, name: str, statement: StatementState) -> list[Value] | None:
+    def variable(self, name: str, statement: StatementState) -> list[VariableValue] | None:
         """Return what a script variable may be where a statement stands; None if the name stands for none."""
         found = assigning(name, statement)
         if found is None:
             return None
         self._settle_before(statement)
-        values: list[Value] = []
+        values: list[VariableValue] = []
         for other in found:
             if not self.settle(other):
                 self.circular[id(statement.script)] = statement.script
-            values += [w.value for w in other.writes if isinstance(w, Assignment) and w.value.name == name]
+            values += [w.value for w in other.writes if isinstance(w, VariableAssignment) and w.value.name == name]
         return values
 
     def _settle_before(self, statement: StatementState) -> None:
@@ -284,17 +284,17 @@ class Batch(Definitions):
             if args.get("signature"):
                 found = found._replace(columns=args.get("columns") or (), row=args.get("row") or "")
             elif self.settle(statement):
-                found.values.extend([w.value for w in statement.writes if isinstance(w, Assignment)])
+                found.values.extend([w.value for w in statement.writes if isinstance(w, VariableAssignment)])
         return found if found.values else None
 
     def settle_loops(self) -> None:
         """Walk scripts again in which values come round in loops, until no variable becomes more."""
         for script in list(self.circular.values()):
             for _ in range(MAX_ROUNDS):
-                before = [_says(statement) for statement in script.assignments]
+                before = [_assigned_values(statement) for statement in script.assignments]
                 for statement in script.assignments:
                     self.walk_again(statement)
-                if [_says(statement) for statement in script.assignments] == before:
+                if [_assigned_values(statement) for statement in script.assignments] == before:
                     break
             for statement in script.statements:
                 if statement.tree is not None and type(statement.tree) is not nodes.Set:
@@ -310,8 +310,8 @@ class Batch(Definitions):
             return False
         statement.state = "walking"
         try:
-            if statement.parsed.parked:
-                self._walk_parked(statement)
+            if statement.parsed.evicted:
+                self._walk_evicted(statement)
             else:
                 self._walk(statement, statement.tree)
         except RecursionError:
@@ -333,7 +333,7 @@ class Batch(Definitions):
         statement.state = "waiting"
         self.settle(statement)
 
-    def _walk_parked(self, statement: StatementState) -> None:
+    def _walk_evicted(self, statement: StatementState) -> None:
         parsed = statement.parsed
         tree = parse_again(parsed.text, parsed.column, statement.script.dialect)
         try:
@@ -438,7 +438,7 @@ class _Here:
     def returned(self, name: str) -> Returned | None:
         return self.batch.returned(name) if self.batch.returning else None
 
-    def variable(self, name: str) -> list[Value] | None:
+    def variable(self, name: str) -> list[VariableValue] | None:
         return self.batch.variable(name, self.statement)
 
     def function(self, name: str) -> Inline | None:
@@ -451,8 +451,10 @@ class _Here:
         return found
 
 
-def _says(statement: StatementState) -> list[tuple[str, list[Deps], list[int]]]:
-    return [(w.value.name, w.output.deps, sorted(w.rows)) for w in statement.writes if isinstance(w, Assignment)]
+def _assigned_values(statement: StatementState) -> list[tuple[str, list[Deps], list[int]]]:
+    return [
+        (w.value.name, w.output.deps, sorted(w.rows)) for w in statement.writes if isinstance(w, VariableAssignment)
+    ]
 
 
 def _index(statement: StatementState) -> int:

@@ -101,12 +101,13 @@ def known_tables(options: Options) -> Mapping[str, Mapping[str, str | None]] | N
     known = options.schema.tables if options.schema is not None else None
     found: dict[str, dict[str, str | None]] = {}
     for project in options.projects:
-        said = project.properties
+        project_properties = project.properties
         given: dict[str, dict[str, str | None]] = {
-            relation_named([name], options): _columns(said.described[name], options) for name in said.contracts
+            relation_named([name], options): _columns(project_properties.described[name], options)
+            for name in project_properties.contracts
         }
         for name, header in project.seeds.items():
-            types = _columns(said.described.get(name, ()), options)
+            types = _columns(project_properties.described.get(name, ()), options)
             folded = (fold(column, dialect=options.dialect) for column in header)
             given[relation_named([name], options)] = {column: types.get(column) for column in folded}
         for relation, columns in given.items():

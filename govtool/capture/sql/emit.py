@@ -142,20 +142,25 @@ class Emitter:
         for least, what, deps in draft.write.bounds:
             refs = {self._ref(dep >> REF_SHIFT) for dep in deps}
             if draft.bound:
-                means = self._means(draft.bound)
-                refs = {ColumnRef(name, ref.path) for ref in refs for name in means.get(ref.dataset, (ref.dataset,))}
+                bound_names = self._bound_names(draft.bound)
+                refs = {
+                    ColumnRef(name, ref.path) for ref in refs for name in bound_names.get(ref.dataset, (ref.dataset,))
+                }
             found.append(Counted(least, what, tuple(sorted(refs))))
         return tuple(found)
 
-    def _means(self, bound: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
-        return {self.dataset(name): tuple([self.dataset(item) for item in means]) for name, means in bound.items()}
+    def _bound_names(self, bound: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+        return {
+            self.dataset(name): tuple([self.dataset(item) for item in bound_names])
+            for name, bound_names in bound.items()
+        }
 
     def _bound(self, edges: list[Edge], bound: Mapping[str, tuple[str, ...]]) -> list[Edge]:
         """Let edges begin at the versions of relations that the statement reads."""
-        means = self._means(bound)
+        bound_names = self._bound_names(bound)
         found: list[Edge] = []
         for edge in edges:
-            names = means.get(edge.source.dataset)
+            names = bound_names.get(edge.source.dataset)
             if names is None:
                 found.append(edge)
             else:

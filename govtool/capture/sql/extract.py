@@ -29,10 +29,10 @@ from govtool.capture.sql.logged import LoggedScript
 from govtool.capture.sql.options import Options as Options
 from govtool.capture.sql.options import defaults, relation_of
 from govtool.capture.sql.parameters import routine_of
-from govtool.capture.sql.replay import hush, logged_state
+from govtool.capture.sql.replay import logged_state, redact_notes
 from govtool.capture.sql.scripts.script import parse_script
 from govtool.capture.sql.scripts.statement import ParsedStatement
-from govtool.capture.sql.scripts.trees import Shelf
+from govtool.capture.sql.scripts.trees import TreeCache
 from govtool.capture.sql.states import ScriptState, StatementState
 from govtool.capture.sql.templates.macros import MacroLibrary
 from govtool.capture.sql.templates.rendering import ColumnsOf
@@ -172,9 +172,9 @@ def _extract_group(
                 diagnostics.append(item)
             elif isinstance(item, LoggedScript):
                 catalog, schema = defaults(options)
-                batch.add(logged_state(item, options.dialect, catalog, schema, batch.shelf))
+                batch.add(logged_state(item, options.dialect, catalog, schema, batch.tree_cache))
             else:
-                state = _ScriptMaker(item, options, macros, diagnostics, batch.shelf)
+                state = _ScriptMaker(item, options, macros, diagnostics, batch.tree_cache)
                 rendered = state.render(None)
                 if rendered.wanted:
                     deferred.defer(relation_of(item.file, options), state)
@@ -185,7 +185,7 @@ def _extract_group(
             _walk_all(batch, progress)
             for script in batch.scripts:
                 if script.logged and not options.keep_literals:
-                    hush(script)
+                    redact_notes(script)
             trees.statements = sum([len(script.statements) for script in batch.scripts])
             if unsettled is not None:
                 open_ = [any(s.unsettled for s in script.statements) for script in batch.scripts]
@@ -198,13 +198,18 @@ class _ScriptMaker:
     """Renders and parses one script, with what tells columns or without."""
 
     def __init__(
-        self, script: Script, options: Options, macros: MacroLibrary, diagnostics: list[Diagnostic], shelf: Shelf
+        self,
+        script: Script,
+        options: Options,
+        macros: MacroLibrary,
+        diagnostics: list[Diagnostic],
+        tree_cache: TreeCache,
     ) -> None:
         self.script = script
         self.options = options
         self.macros = macros
         self.diagnostics = diagnostics
-        self.shelf = shelf
+        self.tree_cache = tree_cache
 
     def __call__(self, columns: ColumnsOf) -> ScriptState:
         return self.parse(self.render(columns))
@@ -223,27 +228,29 @@ class _ScriptMaker:
         except GovtoolError:
             raise
         except Exception as error:  # whatever a file holds, it must not cost the files around it
-            note = Diagnostic("template", "error", f"this template could not be rendered ({_said(error)})", script.file)
+            note = Diagnostic(
+                "template", "error", f"this template could not be rendered ({_error_text(error)})", script.file
+            )
             return Rendered((Variant(script.text),), (note,))
 
     def parse(self, rendered: Rendered) -> ScriptState:
         script, options = self.script, self.options
         try:
-            return _script_state(script, rendered, options, self.diagnostics, self.shelf)
+            return _script_state(script, rendered, options, self.diagnostics, self.tree_cache)
         except GovtoolError:
             raise
         except Exception as error:
-            what = f"this script could not be read ({_said(error)})"
+            what = f"this script could not be read ({_error_text(error)})"
             self.diagnostics.append(Diagnostic("unreadable", "error", what, script.file))
             return ScriptState(script.file, script.session or script.file, options.dialect)
 
 
-def _said(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     return f"{type(error).__name__}: {str(error)[:120]}"
 
 
 def _script_state(
-    script: Script, rendered: Rendered, options: Options, diagnostics: list[Diagnostic], shelf: Shelf
+    script: Script, rendered: Rendered, options: Options, diagnostics: list[Diagnostic], tree_cache: TreeCache
 ) -> ScriptState:
     """Parse one script."""
     state = ScriptState(script.file, script.session or script.file, options.dialect)
@@ -254,9 +261,9 @@ def _script_state(
     for number, variant in enumerate(rendered.variants):
         catalog, schema = defaults(options)
         path: tuple[str, ...] = ()
-        said: set[tuple[int, str]] = set()
+        noted: set[tuple[int, str]] = set()
         line_of = variant.line_of if variant.lines else None
-        found = parse_script(variant.text, options.dialect, file=script.file, line_of=line_of, shelf=shelf)
+        found = parse_script(variant.text, options.dialect, file=script.file, line_of=line_of, tree_cache=tree_cache)
         for parsed in found:
             if parsed.session is not None:
                 change = parsed.session
@@ -271,7 +278,7 @@ def _script_state(
                 key = (parsed.line, parsed.text)
                 if key in seen:
                     continue
-                said.add(key)
+                noted.add(key)
             if parsed.status == "failed":
                 if number and parsed.line in failed:  # other branches of a place that no branch makes SQL of
                     continue
@@ -283,7 +290,7 @@ def _script_state(
             statement.line_map = variant.line_of
             statement.diagnostics.extend(parsed.diagnostics)
             state.statements.append(statement)
-        seen |= said
+        seen |= noted
     diagnostics.extend(note for note in rendered.diagnostics if not _missing(note, state.statements))
     return state
 
@@ -339,7 +346,7 @@ def _emit(batch: Batch, options: Options, diagnostics: list[Diagnostic]) -> Extr
     counts = dict.fromkeys(("understood", "partial", "opaque", "ignored"), 0)
     runs: dict[str, int] = {}
     shortfalls: list[Shortfall] = []
-    said = _said_of(derivations) if any(s == "partial" for s in status.values()) else {}
+    notes = _notes_by_place(derivations) if any(s == "partial" for s in status.values()) else {}
     for script in batch.scripts:
         for statement in script.statements:
             outcome = _outcome(statement, status.get(id(statement)))
@@ -347,7 +354,7 @@ def _emit(batch: Batch, options: Options, diagnostics: list[Diagnostic]) -> Extr
             times = statement.times
             runs[outcome] = runs.get(outcome, 0) + times
             if outcome in ("partial", "opaque"):
-                shortfalls.append(_shortfall(statement, outcome, times, said))
+                shortfalls.append(_shortfall(statement, outcome, times, notes))
             if id(statement) not in status:
                 diagnostics.extend(statement.placed(note) for note in statement.diagnostics)
     diagnostics.extend(note for derivation in derivations for note in derivation.diagnostics)
@@ -371,21 +378,21 @@ def _emit(batch: Batch, options: Options, diagnostics: list[Diagnostic]) -> Extr
 _Place = tuple[str, str | None, int]
 
 
-def _said_of(derivations: list[Derivation]) -> dict[_Place, list[Diagnostic]]:
+def _notes_by_place(derivations: list[Derivation]) -> dict[_Place, list[Diagnostic]]:
     """What was noted of statements as their derivations were written, by session, file and line."""
-    said: dict[_Place, list[Diagnostic]] = {}
+    notes: dict[_Place, list[Diagnostic]] = {}
     for derivation in derivations:
         if derivation.diagnostics:
             evidence = derivation.statement
-            said.setdefault((evidence.file, evidence.session, evidence.line), []).extend(derivation.diagnostics)
-    return said
+            notes.setdefault((evidence.file, evidence.session, evidence.line), []).extend(derivation.diagnostics)
+    return notes
 
 
 def _shortfall(
-    statement: StatementState, outcome: str, times: int, said: Mapping[_Place, list[Diagnostic]]
+    statement: StatementState, outcome: str, times: int, noted: Mapping[_Place, list[Diagnostic]]
 ) -> Shortfall:
     notes = [statement.placed(note) for note in statement.diagnostics]
-    notes += said.get((statement.file, _session(statement), statement.parsed.line), [])
+    notes += noted.get((statement.file, _session(statement), statement.parsed.line), [])
     severities = ("error", "warning", "info")
     worst = min(notes, key=lambda note: severities.index(note.severity), default=None)
     if worst is None:

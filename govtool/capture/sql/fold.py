@@ -20,10 +20,10 @@ from govtool.capture.sql import nodes
 from govtool.capture.sql.relations import session_part
 from govtool.capture.sql.scripts.branches import Arm, Path
 from govtool.capture.sql.states import ScriptState
-from govtool.capture.sql.versions import Draft, Keeping, Seen, Version, emptied, is_view, redefined
+from govtool.capture.sql.versions import Draft, KeptVersions, RelationVersion, Seen, emptied, is_view, redefined
 from govtool.capture.sql.walk.writes import Write
 
-_Live = dict[str, Version]
+_Live = dict[str, RelationVersion]
 
 _new: Final[Callable[..., Any]] = tuple.__new__
 """Makes a named tuple in a third of the time of its constructor."""
@@ -52,29 +52,29 @@ def fold_script(script: ScriptState, read_names: set[str]) -> list[Draft]:
         script: A script whose statements are walked.
         read_names: Datasets that any statement of the batch reads.
     """
-    plays: dict[str | None, _Play] = {}
+    folds: dict[str | None, _ScriptFold] = {}
     tracked = redefined(script)
     for statement in script.statements:
         routine, branch = statement.parsed.routine, statement.parsed.branch
-        play = plays.get(routine)
-        if play is None:
-            play = plays[routine] = _Play(read_names, tracked)
-        play.go_to(branch, statement.variant if branch else -1)
+        fold = folds.get(routine)
+        if fold is None:
+            fold = folds[routine] = _ScriptFold(read_names, tracked)
+        fold.go_to(branch, statement.variant if branch else -1)
         if tracked:
             for write in statement.writes:
-                play.watch(write, statement.parsed.line, statement.variant)
+                fold.watch(write, statement.parsed.line, statement.variant)
         for write in statement.writes:
-            play.act(_new(Draft, (write, statement, write.target, write.target_kind, write.mode, None)))
+            fold.act(_new(Draft, (write, statement, write.target, write.target_kind, write.mode, None)))
     numbers: dict[str, int] = {}
     kept: list[Draft] = []
-    for play in plays.values():
-        kept += play.end(script.session, numbers)
+    for fold in folds.values():
+        kept += fold.end(script.session, numbers)
     if len(kept) > 1:
         kept.sort(key=_index)
     return kept
 
 
-class _Play:
+class _ScriptFold:
     """The statements of a script outside routines, or those of one routine."""
 
     def __init__(self, read_names: set[str], tracked: set[str]) -> None:
@@ -83,15 +83,15 @@ class _Play:
         """Relations with several versions: what reads them is watched."""
         self.live: _Live = {}
         self.kept: list[Draft] = []
-        self.gone: dict[str, list[Version]] = {}
+        self.gone: dict[str, list[RelationVersion]] = {}
         """What was dropped and not made again."""
         self.bindings: dict[int, Seen] = {}
         self.made_of: dict[int, Seen] = {}
-        self.begun: dict[str, list[tuple[int, Version]]] = {}
+        self.begun: dict[str, list[tuple[int, RelationVersion]]] = {}
         """The versions of a relation with the lines on which they begin."""
-        self.now: dict[str, Version | None] = {}
+        self.now: dict[str, RelationVersion | None] = {}
         """What names mean here, as far as that was asked for."""
-        self.asking: list[str] = []
+        self.pending: list[str] = []
         self.branches: list[_Branch] = []
         self.variant = -1
 
@@ -172,25 +172,25 @@ class _Play:
             if branch.loops:
                 branch.reads += [(id(write), name) for name in seen]
 
-    def _on(self, name: str, line: int) -> Version | None:
+    def _on(self, name: str, line: int) -> RelationVersion | None:
         """The version that stands behind a line, by the lines on which versions begin."""
         found = max([item for item in self.begun.get(name, ()) if item[0] <= line], key=_line, default=None)
         return None if found is None else found[1]
 
-    def _now(self, name: str) -> Version | None:
+    def _now(self, name: str) -> RelationVersion | None:
         """The version that is read here; of a view, with the versions of what it reads."""
         if name in self.now:
             return self.now[name]
         version = self.live.get(name)
         if version is not None and version.views:
-            self.asking.append(name)
+            self.pending.append(name)
             seen: Seen = {}
             for write in version.views:
                 for read, versions in self._of_view(write).items():
                     seen[read] = (*seen.get(read, ()), *versions)
-            self.asking.pop()
+            self.pending.pop()
             if seen:
-                version = version.as_seen(seen)
+                version = version.visible_form(seen)
         self.now[name] = version
         return version
 
@@ -202,7 +202,7 @@ class _Play:
             if name not in self.tracked:
                 continue
             before = then.get(name) or ()
-            now = None if name == write.target or name in self.asking else self._now(name)
+            now = None if name == write.target or name in self.pending else self._now(name)
             if now is None:
                 seen[name] = before
             else:
@@ -233,16 +233,16 @@ class _Play:
             left = [] if before is None else [d for d in before.drafts if d.write.defines]
             if before is not None and before.is_read:
                 left = [emptied(d) for d in left]
-            self._begin(Version(target, left, whole=True), draft)
+            self._begin(RelationVersion(target, left, whole=True), draft)
         elif draft.mode == "replace" or target not in live or _makes_anew(draft, live[target]):
             before = live.get(target)
             whole = draft.mode == "replace" or draft.write.defines
             left = _kept_by(draft, before.drafts) if before is not None else []
-            self._begin(Version(target, [*left, draft], whole=whole), draft)
+            self._begin(RelationVersion(target, [*left, draft], whole=whole), draft)
         else:
             live[target].add(draft)
 
-    def _begin(self, version: Version, draft: Draft) -> None:
+    def _begin(self, version: RelationVersion, draft: Draft) -> None:
         name = version.name
         self.live[name] = version
         self.gone.pop(name, None)
@@ -304,20 +304,20 @@ class _Play:
         views: dict[int, Seen] = {}
         for draft in kept:
             if is_view(draft.write):
-                self.asking = [draft.target]
+                self.pending = [draft.target]
                 views[id(draft.write)] = self._of_view(draft.write)
-        return Keeping(standing, self.bindings, self.made_of, views).keep(kept, session_part(session), numbers)
+        return KeptVersions(standing, self.bindings, self.made_of, views).keep(kept, session_part(session), numbers)
 
 
 def _index(draft: Draft) -> int:
     return draft.statement.index
 
 
-def _line(item: tuple[int, Version]) -> int:
+def _line(item: tuple[int, RelationVersion]) -> int:
     return item[0]
 
 
-def _makes_anew(draft: Draft, before: Version) -> bool:
+def _makes_anew(draft: Draft, before: RelationVersion) -> bool:
     """Whether a declaration ends the version that was read before: CREATE OR REPLACE TABLE without a query."""
     tree = draft.statement.tree
     return (
@@ -369,14 +369,14 @@ def _copy(live: _Live) -> _Live:
 
 def _union(ways: list[_Live]) -> _Live:
     """What stands after any of several ways, in order of text."""
-    found: dict[str, list[Version]] = {}
+    found: dict[str, list[RelationVersion]] = {}
     for live in ways:
         for target, version in live.items():
             found.setdefault(target, []).append(version)
     return {target: _united(versions) for target, versions in found.items()}
 
 
-def _united(versions: list[Version]) -> Version:
+def _united(versions: list[RelationVersion]) -> RelationVersion:
     drafts: dict[tuple[int, str], Draft] = {}
     for version in versions:
         for draft in version.drafts:
@@ -386,6 +386,6 @@ def _united(versions: list[Version]) -> Version:
         united = last
     else:
         whole = all([version.whole for version in versions])  # noqa: C419
-        united = Version(last.name, sorted(drafts.values(), key=lambda d: d.statement.index), whole=whole)
+        united = RelationVersion(last.name, sorted(drafts.values(), key=lambda d: d.statement.index), whole=whole)
     united.is_read = any([version.is_read for version in versions])  # noqa: C419
     return united

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 
 from govtool.capture.sql.schema import Schema
-from govtool.capture.sql.templates.macros import Project
+from govtool.capture.sql.templates.macros import DbtProject
 from govtool.names import DEFAULT_NAMESPACE, fold, fold_name, join_name
 
 
@@ -25,7 +25,7 @@ class Options:
     namespace: str = DEFAULT_NAMESPACE
     variables: Mapping[str, object] = field(default_factory=dict)
     """Values for templates."""
-    projects: tuple[Project, ...] = ()
+    projects: tuple[DbtProject, ...] = ()
     """The dbt projects that scripts belong to: their macros, packages, variables and seeds."""
     keep_literals: bool = False
     """Whether to keep the literals in the text of statements, which are often about people."""

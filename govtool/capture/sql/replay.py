@@ -10,7 +10,7 @@ from govtool.capture.sql.literals import scanner
 from govtool.capture.sql.logged import LoggedScript
 from govtool.capture.sql.parameters import routine_of
 from govtool.capture.sql.scripts.script import parse_script
-from govtool.capture.sql.scripts.trees import Shelf
+from govtool.capture.sql.scripts.trees import TreeCache
 from govtool.capture.sql.states import ScriptState, StatementState
 from govtool.model import Diagnostic
 
@@ -20,7 +20,7 @@ _TELLING = 4
 
 
 def logged_state(
-    script: LoggedScript, dialect: str, catalog: str | None, schema: str | None, shelf: Shelf | None = None
+    script: LoggedScript, dialect: str, catalog: str | None, schema: str | None, tree_cache: TreeCache | None = None
 ) -> ScriptState:
     """Parse the statements of one script.
 
@@ -29,7 +29,7 @@ def logged_state(
         dialect: Of a script that does not say.
         catalog: Canonical; of statements whose log does not say.
         schema: Likewise.
-        shelf: The room for trees; without one all are kept.
+        tree_cache: The room for trees; without one all are kept.
     """
     dialect = script.dialect or dialect
     state = ScriptState(script.statements[0].file, script.session, dialect, logged=True)
@@ -41,7 +41,7 @@ def logged_state(
         def line_of(line: int, base: int = first, spans: bool = logged.spans) -> int:
             return base + (line if spans else 1)
 
-        for parsed in parse_script(logged.text, dialect, file=logged.file, line_of=line_of, shelf=shelf):
+        for parsed in parse_script(logged.text, dialect, file=logged.file, line_of=line_of, tree_cache=tree_cache):
             if parsed.session is not None:
                 change = parsed.session
                 here = (
@@ -63,15 +63,15 @@ def logged_state(
     return state
 
 
-def hush(script: ScriptState) -> None:
+def redact_notes(script: ScriptState) -> None:
     """Take the literals of people out of what is said about a script's statements."""
     for statement in script.statements:
         if statement.diagnostics:
             text = statement.parsed.text
-            statement.diagnostics = [_hushed(note, text, script.dialect) for note in statement.diagnostics]
+            statement.diagnostics = [_redacted_note(note, text, script.dialect) for note in statement.diagnostics]
 
 
-def _hushed(note: Diagnostic, text: str, dialect: str) -> Diagnostic:
+def _redacted_note(note: Diagnostic, text: str, dialect: str) -> Diagnostic:
     shown = redact(text, dialect)
     message = note.message
     near = _NEAR.search(message)

@@ -168,14 +168,14 @@ class Scanner:
 
     def _piece(self, cut: str) -> _Piece:
         """What a piece means; remembered if it is short."""
-        piece = self._meaning(cut)
+        piece = self._classified(cut)
         if len(cut) <= _SHORT:
             if len(self._known) >= _REMEMBERED:
                 self._known.clear()
             self._known[cut] = piece
         return piece
 
-    def _meaning(self, cut: str) -> _Piece:
+    def _classified(self, cut: str) -> _Piece:
         first = cut[0]
         if first.isspace():
             return _spanning(_SPACE, _UNKNOWN, "", cut)

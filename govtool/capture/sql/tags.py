@@ -22,7 +22,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from govtool.capture.sql.files import Script
 from govtool.capture.sql.lexer import STRING_TYPES, closing, lexer, word
 from govtool.capture.sql.scripts import session
-from govtool.capture.sql.templates.macros import MacroLibrary, Project
+from govtool.capture.sql.templates.macros import DbtProject, MacroLibrary
 from govtool.capture.sql.templates.template import render
 from govtool.model.fact import Fact
 from govtool.names import DEFAULT_NAMESPACE, dataset_id, fold, fold_name, join_name
@@ -52,7 +52,7 @@ _NO_COLUMN = frozenset(
 _ACTIONS = frozenset({"ADD", "ALTER", "MODIFY", "CHANGE", "DROP", "SET", "UNSET", "RENAME", "COMMENT"})
 _NESTED = frozenset({"STRUCT", "ARRAY", "MAP", "ROW"})
 
-_Said = dict[str, dict[tuple[str | None, str, str], list[tuple[str, str]]]]
+_StatedTags = dict[str, dict[tuple[str | None, str, str], list[tuple[str, str]]]]
 """By dataset; by column, ``comment`` or ``tag``, and the tag's key; names and values of facts."""
 
 
@@ -92,7 +92,7 @@ def facts_of(
     default_schema: str | None = None,
     variables: Mapping[str, object] | None = None,
     known: Collection[str] = (),
-    projects: Iterable[Project] = (),
+    projects: Iterable[DbtProject] = (),
 ) -> tuple[Fact, ...]:
     """What scripts say of tables and columns in comments, tags and options.
 
@@ -116,16 +116,16 @@ def facts_of(
     schema = fold_name(default_schema, dialect) if default_schema else None
     found: list[Fact] = []
     for script in chosen:
-        said: _Said = {}
+        stated: _StatedTags = {}
         for variant in render(script.text, variables, script.file, macros=macros, dialect=dialect).variants:
             try:
                 tokens = lexer(dialect).tokenize(variant.text)
             except SqlglotError:  # the extraction says so
                 continue
-            reader = _Reader(dialect, namespace, catalog, schema, known, said)
+            reader = _Reader(dialect, namespace, catalog, schema, known, stated)
             for statement in _statements(tokens):
                 reader.read(statement)
-        for dataset, parts in said.items():
+        for dataset, parts in stated.items():
             for (column, _, _), values in parts.items():
                 found += (Fact(dataset, column, name, value, "sql", script.file, source) for name, value in values)
     return tuple(dict.fromkeys(found))
@@ -152,7 +152,7 @@ class _Reader:
         catalog: str | None,
         schema: str | None,
         known: Collection[str],
-        said: _Said,
+        stated: _StatedTags,
     ) -> None:
         self.dialect = dialect
         self.namespace = namespace
@@ -160,7 +160,7 @@ class _Reader:
         self.schema = schema
         self.path: tuple[str, ...] = ()
         self.known = known
-        self.said = said
+        self.stated = stated
         self.tokens: list[Token] = []
         self.words: list[str] = []
 
@@ -234,16 +234,16 @@ class _Reader:
     # What is said
 
     def _comment(self, dataset: str, column: str | None, text: str | None) -> None:
-        said, key = self.said.setdefault(dataset, {}), (column, "comment", "")
-        said.pop(key, None)
+        tags, key = self.stated.setdefault(dataset, {}), (column, "comment", "")
+        tags.pop(key, None)
         if text and text.strip():
-            said[key] = [("description", text.strip()), *(("tag", tag) for tag in comment_tags(text))]
+            tags[key] = [("description", text.strip()), *(("tag", tag) for tag in comment_tags(text))]
 
     def _tag(self, dataset: str, column: str | None, key: str, value: str | None) -> None:
-        self.said.setdefault(dataset, {})[column, "tag", key] = [("tag", tag) for tag in valued(key, value)]
+        self.stated.setdefault(dataset, {})[column, "tag", key] = [("tag", tag) for tag in valued(key, value)]
 
     def _untag(self, dataset: str, column: str | None, key: str) -> None:
-        self.said.get(dataset, {}).pop((column, "tag", key), None)
+        self.stated.get(dataset, {}).pop((column, "tag", key), None)
 
     # Statements
 
@@ -301,7 +301,7 @@ class _Reader:
             self._alter(dataset, at)
             return
         if head == "DROP" or "REPLACE" in self.words[:4]:
-            self.said.pop(dataset, None)
+            self.stated.pop(dataset, None)
         if head == "CREATE":
             self._create(dataset, at)
 
@@ -404,21 +404,21 @@ class _Reader:
 
     def _options(self, dataset: str, column: str | None, start: int, end: int) -> None:
         """BigQuery's ``description = '…', labels = [('k', 'v')], policy_tags = […]``."""
-        said = self.said.setdefault(dataset, {})
+        tags = self.stated.setdefault(dataset, {})
         for first, last in self._option_ranges(start, end):
             name = self.tokens[first].text.lower()
             texts = [t.text for t in self.tokens[first + 2 : last] if t.token_type in STRING_TYPES]
             if name == "description":
                 self._comment(dataset, column, "".join(texts))
             elif name in ("labels", "tags"):
-                for old in [k for k in said if k[:2] == (column, "tag") and k[2].startswith(f"{name} ")]:
-                    del said[old]
+                for old in [k for k in tags if k[:2] == (column, "tag") and k[2].startswith(f"{name} ")]:
+                    del tags[old]
                 for key, value in zip(texts[::2], texts[1::2], strict=False):
-                    said[column, "tag", f"{name} {key}"] = [
+                    tags[column, "tag", f"{name} {key}"] = [
                         ("tag", tag) for tag in valued(key.rpartition("/")[2], value)
                     ]
             elif name == "policy_tags":
-                said[column, "tag", name] = [("tag", text) for text in texts]
+                tags[column, "tag", name] = [("tag", text) for text in texts]
 
     def _option_ranges(self, start: int, end: int) -> Iterator[tuple[int, int]]:
         """Ranges of ``name = value``: a comma counts only if a name and ``=`` follow."""

@@ -6,7 +6,7 @@ from sqlglot import exp
 
 from govtool.capture.sql import nodes
 from govtool.capture.sql.relations import column_name
-from govtool.capture.sql.scripts.reaching import Live, Step, every, reaching
+from govtool.capture.sql.scripts.reaching import Live, VariableStep, every, reaching
 from govtool.capture.sql.states import ScriptState, StatementState
 
 
@@ -32,18 +32,18 @@ def assigning(name: str, statement: StatementState) -> list[StatementState] | No
 
 
 def _live(script: ScriptState) -> dict[int, Live]:
-    plays: dict[str | None, list[Step]] = {}
+    by_routine: dict[str | None, list[VariableStep]] = {}
     ordered = True
     for statement in script.statements:
         if statement.tree is None:
-            step = Step(statement.index, statement.parsed.branch, ())
+            step = VariableStep(statement.index, statement.parsed.branch, ())
         else:
             names, keeps, ends = _names(statement)
-            step = Step(statement.index, statement.parsed.branch, names, keeps, ends)
+            step = VariableStep(statement.index, statement.parsed.branch, names, keeps, ends)
             ordered = ordered and not (statement.variant and names)
-        plays.setdefault(statement.parsed.routine, []).append(step)
+        by_routine.setdefault(statement.parsed.routine, []).append(step)
     found: dict[int, Live] = {}
-    for steps in plays.values():
+    for steps in by_routine.values():
         found.update(reaching(steps) if ordered else every(steps))
     return found
 

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from govtool.capture.sql.states import ScriptState, StatementState
-from govtool.capture.sql.walk.relation import Output
+from govtool.capture.sql.walk.relation import QueryOutput
 from govtool.capture.sql.walk.writes import Write
 from govtool.names import fold, join_name
 
@@ -46,7 +46,7 @@ class Draft(NamedTuple):
         return id(self.write), self.target, self.mode
 
 
-class Version:
+class RelationVersion:
     """What a relation is from one reset to the next."""
 
     def __init__(self, name: str, drafts: list[Draft], *, whole: bool) -> None:
@@ -60,7 +60,7 @@ class Version:
         self.dropped = False
         self.seen: Seen | None = None
         """Of a view, at a moment: the versions of what it reads."""
-        self.latest: Version | None = None
+        self.latest: RelationVersion | None = None
         """Of a view: it, as last read."""
         for draft in drafts:
             self.add(draft)
@@ -71,9 +71,9 @@ class Version:
         if is_view(draft.write):
             self.views.append(draft.write)
 
-    def fork(self) -> Version:
+    def fork(self) -> RelationVersion:
         """The same at the begin of another way."""
-        found = Version(self.name, self.drafts, whole=self.whole)
+        found = RelationVersion(self.name, self.drafts, whole=self.whole)
         found.is_read = self.is_read
         return found
 
@@ -84,11 +84,11 @@ class Version:
         if self.latest is not None:
             self.latest.name = name
 
-    def as_seen(self, seen: Seen) -> Version:
+    def visible_form(self, seen: Seen) -> RelationVersion:
         """The view with the versions of what it reads."""
         last = self.latest
         if last is None or last.seen != seen:
-            last = self.latest = Version(self.name, [], whole=True)
+            last = self.latest = RelationVersion(self.name, [], whole=True)
             last.drafts = self.drafts
             last.views = self.views
             last.seen = seen
@@ -104,7 +104,7 @@ class Version:
                 todo += [item for items in (version.seen or {}).values() for item in items]
 
 
-Seen = dict[str, tuple[Version, ...]]
+Seen = dict[str, tuple[RelationVersion, ...]]
 """Versions by the name under which they are read; none where the name means what was there before the script."""
 
 
@@ -158,14 +158,14 @@ def emptied(draft: Draft) -> Draft:
     write = draft.write
     if draft.mode != "replace" or is_view(write) or write.output.open:
         return draft
-    output = Output()
+    output = QueryOutput()
     for name in write.output.names:
         output.add(name, ())
     output.types = dict(write.output.types)
     return draft._replace(write=Write(write.target, write.kind, "declare", write.target_kind, output), mode="declare")
 
 
-class Keeping:
+class KeptVersions:
     """Finds which versions stay, what they are called, and what each draft reads."""
 
     def __init__(
@@ -187,8 +187,8 @@ class Keeping:
         self._bindings = bindings
         self._made_of = made_of
         self._views = views
-        self._stands: dict[Version, bool] = {}
-        self._names: dict[Version, str] = {}
+        self._stands: dict[RelationVersion, bool] = {}
+        self._names: dict[RelationVersion, str] = {}
 
     def keep(self, drafts: list[Draft], session: str, numbers: dict[str, int]) -> list[Draft]:
         """Return drafts, bound to what they read, with those of ended versions that something reads.
@@ -211,16 +211,16 @@ class Keeping:
                 found.append(self._bound(moved, self._read_by(draft, version), draft.target, name))
         return found
 
-    def _read_by(self, draft: Draft, version: Version | None) -> Seen:
+    def _read_by(self, draft: Draft, version: RelationVersion | None) -> Seen:
         if is_view(draft.write):
             if version is not None and version.seen is not None:
                 return version.seen
             return self._made_of.get(id(draft.write)) or {}
         return self._bindings.get(id(draft.write)) or {}
 
-    def _needed(self, reading: list[Seen]) -> list[Version]:
+    def _needed(self, reading: list[Seen]) -> list[RelationVersion]:
         """The ended versions that something reads which stays, in order of text."""
-        found: dict[Version, int] = {}
+        found: dict[RelationVersion, int] = {}
         todo = list(reading)
         while todo:
             for versions in todo.pop().values():
@@ -230,7 +230,7 @@ class Keeping:
                         todo += [self._read_by(draft, version) for draft in version.drafts]
         return sorted(found, key=lambda version: found[version])
 
-    def _still(self, version: Version) -> bool:
+    def _still(self, version: RelationVersion) -> bool:
         """Whether the relation is, at the end, all of this version."""
         known = self._stands.get(version)
         if known is None:
@@ -246,14 +246,14 @@ class Keeping:
         """Bind a draft; ``old`` and ``new`` name the version that it is kept in."""
         bound: dict[str, tuple[str, ...]] = {}
         for name, versions in seen.items():
-            means: dict[str, None] = {}
+            bound_names: dict[str, None] = {}
             for version in versions:
                 kept = self._names.get(version)
                 if kept is not None:
-                    means[kept] = None
+                    bound_names[kept] = None
                 if kept is None or not version.whole:
-                    means[version.name] = None
-            found = tuple(means) or (name,)
+                    bound_names[version.name] = None
+            found = tuple(bound_names) or (name,)
             if found != (name,):
                 bound[name] = found
         if new and old not in seen:

@@ -83,16 +83,16 @@ def _command(command: Any) -> dict[str, Any]:
     kind = command.WhichOneof("command_type")
     if kind == "write_operation":
         write = command.write_operation
-        told: dict[str, Any] = {"mode": _SAVE_MODES.get(int(write.mode), "Append")}
+        described: dict[str, Any] = {"mode": _SAVE_MODES.get(int(write.mode), "Append")}
         if write.WhichOneof("save_type") == "table":
-            told["table"] = split(write.table.table_name)
-            told["insert"] = int(write.table.save_method) == _METHOD_INSERT
+            described["table"] = split(write.table.table_name)
+            described["insert"] = int(write.table.save_method) == _METHOD_INSERT
         else:
             path = write.path or write.options.get("path", "")
             if not path:
                 return {}
-            told["path"] = path
-        return {"command": told}
+            described["path"] = path
+        return {"command": described}
     if kind == "write_operation_v2":
         v2 = command.write_operation_v2
         return {"command": {"mode": _V2_MODES.get(int(v2.mode), "Append"), "table": split(v2.table_name)}}

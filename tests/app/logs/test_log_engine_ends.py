@@ -22,7 +22,7 @@ from govtool.cli.main import main
 
 def ends():
     what, at = sys.argv[1], int(sys.argv[2])
-    tell = meter.Meter._tell
+    tell = meter.Meter._notify
     told = 0
 
     def telling(self, *arguments):
@@ -37,7 +37,7 @@ def ends():
                 os.kill(os.getpid(), getattr(signal, what))
         tell(self, *arguments)
 
-    meter.Meter._tell = telling
+    meter.Meter._notify = telling
 
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.default_int_handler)  # whatever it was for the tests
@@ -112,11 +112,11 @@ def test_what_was_read_of_a_pipe_is_removed(ingest, tmp_path):
 
 
 def test_a_worker_that_the_system_kills_is_an_error_and_the_next_run_goes_on(ingest, tmp_path):
-    code, said = ingest("worker", 9)
+    code, stated = ingest("worker", 9)
     assert code == 4
-    assert "error[engine.worker] a worker process ended without an answer" in said
-    assert "it goes on where it was" in said
-    assert "Traceback" not in said
+    assert "error[engine.worker] a worker process ended without an answer" in stated
+    assert "it goes on where it was" in stated
+    assert "Traceback" not in stated
     assert Store.open(str(tmp_path / "store")).head() is None
     (folder,) = (tmp_path / "cache" / "ingest").iterdir()
     assert any(path.name.startswith("read-") for path in folder.iterdir())
@@ -125,9 +125,9 @@ def test_a_worker_that_the_system_kills_is_an_error_and_the_next_run_goes_on(ing
 
 
 def test_what_a_killed_process_was_writing_is_removed_by_the_next(tmp_path, monkeypatch):
-    from govtool.app.logs.spool import Spool, spooled
+    from govtool.app.logs.step_files import StepFiles, spooled
 
-    def full(spool: Spool) -> None:
+    def full(spool: StepFiles) -> None:
         (spool.folder / ".part-1").write_bytes(b"half")
         spool.put("a", b"1")
         raise OSError("full")

@@ -15,7 +15,7 @@ from hardlogs import write_logs
 from govtool.app.logs import local, pool, steps
 from govtool.app.logs.ingest import ingest_log
 from govtool.app.logs.request import LogRequest, Status
-from govtool.app.logs.spool import Spool, spooled
+from govtool.app.logs.step_files import StepFiles, spooled
 from govtool.app.sql import SqlRequest
 from govtool.capture.logs import pieces
 from govtool.errors import EngineError, EvidenceError, UsageError
@@ -88,11 +88,11 @@ def test_what_is_done_is_not_done_again(logs, monkeypatch, workers):
     class StopError(Exception):
         pass
 
-    told: list[Status] = []
+    reported: list[Status] = []
 
     def stop(status: Status) -> None:
-        told.append(status)
-        if [s.stage for s in told].count("resolving") == 5:
+        reported.append(status)
+        if [s.stage for s in reported].count("resolving") == 5:
             raise StopError
 
     store = Store.init("memory://")
@@ -249,7 +249,7 @@ def test_two_at_the_same_time_do_not_share_their_work(tmp_path, monkeypatch):
 
 
 def test_work_that_is_torn_counts_as_missing(tmp_path):
-    spool = Spool(tmp_path)
+    spool = StepFiles(tmp_path)
     spool.put("a", b"content")
     assert spool.get("a") == b"content"
     assert bytes(spool.view("a")) == b"content"
@@ -266,11 +266,11 @@ def test_options_that_do_not_go_together_are_refused(logs):
 
 
 def test_progress_goes_forward_and_counts(logs):
-    told: list[Status] = []
+    reported: list[Status] = []
     store = Store.init("memory://")
-    result = ingest_log(store, request(logs, workers=1), progress=told.append)
-    assert [s.done for s in told] == sorted(s.done for s in told)
-    assert {s.stage for s in told} == {"reading", "resolving", "writing"}
-    assert told[-1].done == told[-1].total
-    assert told[-1].distinct == result.counts["distinct"]
-    assert told[-1].records == result.counts["records"]
+    result = ingest_log(store, request(logs, workers=1), progress=reported.append)
+    assert [s.done for s in reported] == sorted(s.done for s in reported)
+    assert {s.stage for s in reported} == {"reading", "resolving", "writing"}
+    assert reported[-1].done == reported[-1].total
+    assert reported[-1].distinct == result.counts["distinct"]
+    assert reported[-1].records == result.counts["records"]

@@ -8,7 +8,7 @@ import pytest
 
 from govtool.capture.catalog.address import parse_address
 from govtool.capture.catalog.explain import creation, cut
-from govtool.capture.catalog.model import Remark
+from govtool.capture.catalog.model import CatalogRemark
 from govtool.capture.catalog.read import read_catalog
 from govtool.errors import SourceError, UsageError
 
@@ -74,17 +74,17 @@ def test_names_types_and_kinds(shop):
 
 def test_comments_grants_policies_and_what_kind_of_table(shop):
     found = relations(read_catalog(shop))
-    said = set(found['shop."Crm"."Odd Name"'].remarks)
-    assert said >= {
-        Remark(None, "description", "people's"),
-        Remark('"E mail"', "description", "where to write"),
-        Remark(None, "grant", "analyst: SELECT"),
-        Remark("n", "grant", "public: UPDATE"),
-        Remark(None, "owner", "postgres"),
-        Remark(None, "row_policy", "few: (n > (0)::numeric)"),
+    stated = set(found['shop."Crm"."Odd Name"'].remarks)
+    assert stated >= {
+        CatalogRemark(None, "description", "people's"),
+        CatalogRemark('"E mail"', "description", "where to write"),
+        CatalogRemark(None, "grant", "analyst: SELECT"),
+        CatalogRemark("n", "grant", "public: UPDATE"),
+        CatalogRemark(None, "owner", "postgres"),
+        CatalogRemark(None, "row_policy", "few: (n > (0)::numeric)"),
     }
-    assert Remark(None, "server", "other") in found["shop.public.far"].remarks
-    assert Remark(None, "partition_of", "public.part") in found["shop.public.part_2020"].remarks
+    assert CatalogRemark(None, "server", "other") in found["shop.public.far"].remarks
+    assert CatalogRemark(None, "partition_of", "public.part") in found["shop.public.part_2020"].remarks
 
 
 def test_only_some_schemas(shop):
@@ -199,7 +199,7 @@ def test_duckdb(tmp_path):
         found = relations(catalog)
         assert set(found) == {"shop.main.v", "shop.s.users"}
         assert [c.name for c in found["shop.s.users"].columns] == ["id", "name"]
-        assert found["shop.s.users"].remarks == (Remark(None, "description", "who"),)
+        assert found["shop.s.users"].remarks == (CatalogRemark(None, "description", "who"),)
         assert found["shop.main.v"].kind == "view"
         assert catalog.namespace == "duckdb:shop.duckdb"
 
@@ -266,7 +266,7 @@ def test_a_spark_session(spark):
     found = relations(catalog)
     users = found["spark_catalog.catalogued.users"]
     assert [(c.name, c.type) for c in users.columns] == [("id", "int"), ("address", "struct<zip:string>")]
-    assert Remark("id", "description", "a key") in users.remarks
+    assert CatalogRemark("id", "description", "a key") in users.remarks
     zips = found["spark_catalog.catalogued.zips"]
     assert zips.kind == "view"
     assert zips.definition is not None

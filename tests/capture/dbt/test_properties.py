@@ -281,8 +281,8 @@ sources: {name: no list}
 seeds: [{name: s, columns: {a: b}}]
 snapshots: [{name: history, columns: [{name: id}]}]
 """
-    said = properties_in(yaml_mapping(text))
-    assert {name: [c.name for c in columns] for name, columns in said.described.items()} == {
+    stated = properties_in(yaml_mapping(text))
+    assert {name: [c.name for c in columns] for name, columns in stated.described.items()} == {
         "m_v1": ["a"],
         "m_v2": ["b"],
         "other": ["a"],
@@ -291,8 +291,8 @@ snapshots: [{name: history, columns: [{name: id}]}]
         "odd": ["a"],
         "history": ["id"],
     }
-    assert said.contracts == {"whole"}
-    assert said.sources == {}
+    assert stated.contracts == {"whole"}
+    assert stated.sources == {}
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from govtool.capture.logs import redshift, rows, stream, thrift
 from govtool.capture.logs.mapping import FIELDS
+from govtool.capture.logs.query_record import QueryRecord, Reject
 from govtool.capture.logs.read import NAMES, LogOptions, check_options, find_logs, read_log
-from govtool.capture.logs.record import QueryRecord, Reject
 from govtool.capture.logs.times import parse_time
 from govtool.errors import UnknownNameError, UsageError
 
@@ -86,7 +86,7 @@ def test_a_bomb_is_not_read_to_its_end(packed, monkeypatch):
 def _until_refused(data: bytes):
     try:
         yield from stream.chunks(io.BytesIO(data))
-    except stream.UnreadableError:
+    except stream.UnreadableStreamError:
         return
 
 

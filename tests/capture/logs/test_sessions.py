@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from govtool.capture.logs.dedup import Collector
+from govtool.capture.logs.dedup import LogCollector
 from govtool.capture.logs.names import needs_schema
-from govtool.capture.logs.record import QueryRecord
+from govtool.capture.logs.query_record import QueryRecord
 from govtool.capture.logs.scripts import MAX_USERS, fold
 from govtool.capture.logs.sessions import MAX_EPISODE
 from govtool.capture.sql.extract import Options, extract_in_turn
@@ -20,7 +20,7 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 
 def collector(*runs, dialect="postgres"):
     """A log of (session, text) or (session, text, more) in order of time, a second apart."""
-    made = Collector(lambda name: name)
+    made = LogCollector(lambda name: name)
     for second, (session, text, *more) in enumerate(runs):
         values = {"dialect": dialect, "session_id": session, "started_at": START + timedelta(seconds=second)}
         made.add(QueryRecord(text, "x.log", second + 1, **(values | (more[0] if more else {}))))

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from govtool.capture.openlineage.derive import Derived, derive
+from govtool.capture.openlineage.derive import OpenLineageFindings, derive
 from govtool.capture.openlineage.events import EventReader
 from govtool.capture.openlineage.facts import facts_of
-from govtool.capture.openlineage.merge import State
+from govtool.capture.openlineage.merge import MergedEvents
 from govtool.capture.openlineage.sql import attach
 
 FIXTURES = Path(__file__).parents[3] / "fixtures" / "openlineage"
@@ -27,8 +27,8 @@ def fixture_events() -> list[dict]:
     return events
 
 
-def merged(events, state: State | None = None) -> tuple[State, dict[str, str], EventReader]:
-    state = state or State()
+def merged(events, state: MergedEvents | None = None) -> tuple[MergedEvents, dict[str, str], EventReader]:
+    state = state or MergedEvents()
     reader = EventReader("events.jsonl")
     texts: dict[str, str] = {}
     for number, value in enumerate(events, 1):
@@ -39,12 +39,12 @@ def merged(events, state: State | None = None) -> tuple[State, dict[str, str], E
     return state, texts, reader
 
 
-def derived(events) -> Derived:
+def derived(events) -> OpenLineageFindings:
     state, texts, _ = merged(events)
     return derive(state, texts)
 
 
-def lines(found: Derived, target: str) -> list[str]:
+def lines(found: OpenLineageFindings, target: str) -> list[str]:
     """Edges into a dataset as ``source kind target``, without what is only declared."""
     return sorted(
         f"{e.source.text.rpartition('/')[2]} {e.kind.label} {e.target_path}"
@@ -54,7 +54,7 @@ def lines(found: Derived, target: str) -> list[str]:
     )
 
 
-def one(found: Derived, target: str):
+def one(found: OpenLineageFindings, target: str):
     (only,) = [
         d for d in found.derivations if d.target == target and d.mode != "declare" and d.statement.kind != "alias"
     ]
@@ -239,8 +239,8 @@ def test_figures_of_an_earlier_event_stay():
             run("load", "RUNNING", "2026-11-01T00:00:05Z", outputs=[{**PG, "name": "b", **figures}]),
         ]
     )
-    said = {facet: value.text for facets in state.entities.values() for (_, facet), value in facets.items()}
-    assert said["outputStatistics/rowCount"] == "7"
+    stated = {facet: value.text for facets in state.entities.values() for (_, facet), value in facets.items()}
+    assert stated["outputStatistics/rowCount"] == "7"
 
 
 def test_owners_tags_versions_and_figures_are_facts():
@@ -281,13 +281,13 @@ def test_merging_states_is_merging_events(chance: random.Random, cut: int):
 def test_a_state_is_stored_and_read_again():
     state = merged(fixture_events())[0]
     rows = [row for rows in state.rows().values() for row in rows]
-    assert State.of_rows(rows).digest() == state.digest()
+    assert MergedEvents.of_rows(rows).digest() == state.digest()
 
 
 def test_sql_whose_text_is_gone_keeps_what_it_said():
     state, texts, _ = merged(fixture_events())
     before = derive(state, texts)
-    after = derive(State.of_rows(r for rows in state.rows().values() for r in rows), {}, before.derivations)
+    after = derive(MergedEvents.of_rows(r for rows in state.rows().values() for r in rows), {}, before.derivations)
     assert after.derivations == before.derivations
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from govtool.capture.spark.eventlog.files import find
-from govtool.capture.spark.eventlog.gathered import Gathered
+from govtool.capture.spark.eventlog.gathered import EventLogFindings
 from govtool.capture.spark.eventlog.read import read_logs
 
 LOGS = Path(__file__).parents[3] / "fixtures" / "spark" / "logs"
@@ -23,23 +23,23 @@ def lines_of(path: Path = SHOP) -> list[bytes]:
     return gzip.decompress(path.read_bytes()).splitlines(keepends=True)
 
 
-def gathered(path: Path) -> Gathered:
-    return read_logs([(log, Path(log.name).name) for log in find(path)], Gathered("s"))
+def gathered(path: Path) -> EventLogFindings:
+    return read_logs([(log, Path(log.name).name) for log in find(path)], EventLogFindings("s"))
 
 
-def edges_of(found: Gathered) -> dict[str, list[str]]:
+def edges_of(found: EventLogFindings) -> dict[str, list[str]]:
     """What is said of each target, as the expected files have it."""
-    said: dict[str, list[str]] = {}
+    stated: dict[str, list[str]] = {}
     for d in found.derivations():
         if d.mode == "declare" or d.statement.kind == "alias":
             continue
         target = "query" if d.target.startswith("query:") else _short(d.target)
         head = f"{target} {d.statement.kind} {d.mode}"
-        said.setdefault(head, []).extend(
+        stated.setdefault(head, []).extend(
             f"{e.target_path} <- {_short(e.source.text)} {e.kind.label} {'.'.join(e.functions)}".rstrip()
             for e in d.edges
         )
-    return {head: sorted(edges) for head, edges in said.items()}
+    return {head: sorted(edges) for head, edges in stated.items()}
 
 
 def _short(name: str) -> str:
@@ -47,15 +47,15 @@ def _short(name: str) -> str:
 
 
 def expected(path: Path) -> dict[str, list[str]]:
-    said: dict[str, list[str]] = {}
+    stated: dict[str, list[str]] = {}
     head = ""
     for line in path.read_text(encoding="utf-8").splitlines():
         if line.startswith("== "):
             head = line[3:]
-            said[head] = []
+            stated[head] = []
         elif line and not line.startswith("#"):
-            said[head].append(line)
-    return {head: sorted(edges) for head, edges in said.items()}
+            stated[head].append(line)
+    return {head: sorted(edges) for head, edges in stated.items()}
 
 
 def event(name: str, **fields: Any) -> bytes:

@@ -9,7 +9,7 @@ import random
 import pytest
 from spark_logs import lines_of, lz4_blocks, snappy_stream, zstd
 
-from govtool.capture.compressed import UnreadableError, content
+from govtool.capture.compressed import UnreadableStreamError, content
 from govtool.capture.spark.eventlog.lines import Broken, Line, wanted_lines
 
 PACK = {"plain": bytes, "gzip": gzip.compress, "zstd": zstd, "lz4": lz4_blocks, "snappy": snappy_stream}
@@ -21,7 +21,7 @@ def unpacked(data: bytes, **bounds: int) -> tuple[bytes, str]:
     try:
         for piece in content(io.BytesIO(data), **bounds):
             out.append(piece)
-    except UnreadableError as error:
+    except UnreadableStreamError as error:
         return b"".join(out), str(error)
     return b"".join(out), ""
 

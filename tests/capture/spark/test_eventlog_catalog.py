@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from spark_logs import edges_of, ended, event, gathered, started
 
-from govtool.capture.spark.eventlog.gathered import Gathered
+from govtool.capture.spark.eventlog.gathered import EventLogFindings
 
 DELTA = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
 ICEBERG = "org.apache.iceberg.spark.SparkCatalog"
@@ -35,7 +35,9 @@ def executed(name: str, arguments: str) -> str:
     )
 
 
-def log(folder: Path, *plans: str | tuple[int, str], settings: dict[str, str] | None = None, **more: Any) -> Gathered:
+def log(
+    folder: Path, *plans: str | tuple[int, str], settings: dict[str, str] | None = None, **more: Any
+) -> EventLogFindings:
     """A log of executions; a plan with a number belongs to the execution of that number."""
     path = folder / "log"
     settings = {"spark.app.id": "app-1", **(SETTINGS if settings is None else settings)}
@@ -48,7 +50,7 @@ def log(folder: Path, *plans: str | tuple[int, str], settings: dict[str, str] | 
     return gathered(path)
 
 
-def breaks(found: Gathered) -> list[tuple[str, str]]:
+def breaks(found: EventLogFindings) -> list[tuple[str, str]]:
     return [(note.code, note.message) for run in found.runs for note in run.breaks]
 
 
@@ -293,7 +295,7 @@ SCANNED = f"{ROW}, _file#4, _pos#5L"
 
 
 @pytest.mark.parametrize(
-    ("plan", "said"),
+    ("plan", "stated"),
     [
         (
             rows(
@@ -343,9 +345,9 @@ SCANNED = f"{ROW}, _file#4, _pos#5L"
     ],
     ids=["update, files anew", "delete, files anew", "update, rows marked", "delete, rows marked"],
 )  # fmt: skip
-def test_rows_that_are_changed_are_called_what_they_are(tmp_path, plan, said) -> None:
+def test_rows_that_are_changed_are_called_what_they_are(tmp_path, plan, stated) -> None:
     found = log(tmp_path, plan)
-    assert edges_of(found) == said
+    assert edges_of(found) == stated
     assert breaks(found) == []
     (made,) = (d for d in found.derivations() if d.mode in ("update", "delete"))
     assert [column.path for column in made.columns] == (["email", "country"] if made.mode == "update" else [])

@@ -26,7 +26,7 @@ from spark_logs import (
 
 from govtool.capture.spark.eventlog.application import script_of
 from govtool.capture.spark.eventlog.files import find
-from govtool.capture.spark.eventlog.gathered import Gathered
+from govtool.capture.spark.eventlog.gathered import EventLogFindings
 from govtool.errors import UsageError
 from govtool.model import EdgeKind
 
@@ -56,10 +56,10 @@ NOT_RUN = {
 
 @pytest.mark.parametrize("log", ["spark-4.3.0.gz", "spark-3.5.9.gz", "spark-3.3.4.gz"])
 def test_the_same_job_says_the_same_on_every_spark(log: str) -> None:
-    said = edges_of(gathered(LOGS / log))
+    stated = edges_of(gathered(LOGS / log))
     for head, changes in OTHERWISE.get(log, {}).items():
-        said[head] = sorted(changes.get(edge, edge) for edge in said[head])
-    assert said == {head: edges for head, edges in EXPECTED.items() if head not in NOT_RUN.get(log, ())}
+        stated[head] = sorted(changes.get(edge, edge) for edge in stated[head])
+    assert stated == {head: edges for head, edges in EXPECTED.items() if head not in NOT_RUN.get(log, ())}
 
 
 @pytest.mark.parametrize("log", ["delta-3.3.2", "iceberg-1.9.2", "sources-4.3.0"])
@@ -85,7 +85,7 @@ def test_breaks_are_counted_by_kind() -> None:
     } <= set(found.breaks)
 
 
-def run_of(found: Gathered, target: str) -> object:
+def run_of(found: EventLogFindings, target: str) -> object:
     (run,) = [r for r in found.runs if r.outputs and r.outputs[0].dataset == target]
     return run
 
@@ -114,8 +114,8 @@ def test_a_failed_write_adds_nothing_it_cannot_have_added() -> None:
     found = gathered(SHOP)
     failed = run_of(found, "file//tmp/shop/failed")
     assert (failed.status, failed.error[:23]) == ("failed", "[USER_RAISED_EXCEPTION]")
-    (said,) = [d for d in found.derivations() if d.target == "file//tmp/shop/failed" and d.mode != "declare"]
-    assert (said.mode, said.status) == ("append", "partial")
+    (stated,) = [d for d in found.derivations() if d.target == "file//tmp/shop/failed" and d.mode != "declare"]
+    assert (stated.mode, stated.status) == ("append", "partial")
 
 
 def test_an_rdd_is_a_break_and_no_guess() -> None:
@@ -123,9 +123,9 @@ def test_an_rdd_is_a_break_and_no_guess() -> None:
     run = run_of(found, "file//tmp/shop/from_rdd")
     assert [note.code for note in run.breaks] == ["break.rdd"]
     assert found.breaks["break.rdd"] == 1
-    (said,) = [d for d in found.derivations() if d.target == "file//tmp/shop/from_rdd" and d.mode != "declare"]
-    assert not [edge for edge in said.edges if edge.kind is not EdgeKind.OPAQUE]
-    assert said.status == "partial"
+    (stated,) = [d for d in found.derivations() if d.target == "file//tmp/shop/from_rdd" and d.mode != "declare"]
+    assert not [edge for edge in stated.edges if edge.kind is not EdgeKind.OPAQUE]
+    assert stated.status == "partial"
 
 
 def test_a_table_and_its_path_are_one() -> None:
@@ -286,9 +286,9 @@ def test_equal_work_is_said_once_and_counted(tmp_path: Path) -> None:
     for number in range(40):
         log += [started(number, write_plan(), time=1_600_000_000_000 + number * 1000), ended(number)]
     found = gathered(write(tmp_path, "log", log))
-    (said,) = [d for d in found.derivations() if d.statement.kind == "insert"]
-    assert (said.statement.count, said.statement.run) == (40, "log/39")
-    assert (said.statement.first_seen, said.statement.last_seen) == (
+    (stated,) = [d for d in found.derivations() if d.statement.kind == "insert"]
+    assert (stated.statement.count, stated.statement.run) == (40, "log/39")
+    assert (stated.statement.first_seen, stated.statement.last_seen) == (
         "2020-09-13T12:26:40.000Z",
         "2020-09-13T12:27:19.000Z",
     )
@@ -300,8 +300,8 @@ def test_what_was_put_in_the_place_of_something_else_is_said_again(tmp_path: Pat
     log = []
     for number, source in enumerate(["/in/a", "/in/b", "/in/a"]):
         log += [started(number, write_plan(source=source), time=1_600_000_000_000 + number * 1000), ended(number)]
-    said = [d for d in gathered(write(tmp_path, "log", log)).derivations() if d.statement.kind == "insert"]
-    assert [e.source.dataset for d in said for e in d.edges if e.target_path == "*"] == [
+    stated = [d for d in gathered(write(tmp_path, "log", log)).derivations() if d.statement.kind == "insert"]
+    assert [e.source.dataset for d in stated for e in d.edges if e.target_path == "*"] == [
         "file//in/a",
         "file//in/b",
         "file//in/a",

@@ -13,7 +13,7 @@ from govtool.app import ingest_spark as app
 from govtool.app.ingest_spark import SparkRequest, ingest_spark
 from govtool.capture.spark.eventlog import spill
 from govtool.capture.spark.eventlog.files import find
-from govtool.capture.spark.eventlog.gathered import Gathered
+from govtool.capture.spark.eventlog.gathered import EventLogFindings
 from govtool.capture.spark.eventlog.read import read_logs
 from govtool.errors import StoreError
 from govtool.model.columnar import DERIVATIONS, decode
@@ -39,7 +39,7 @@ def test_what_was_on_disk_is_what_would_be_in_memory(tmp_path, monkeypatch):
     monkeypatch.setattr(app, "EDGES_PER_FRAGMENT", 5)
     monkeypatch.setattr(app, "DERIVATIONS_PER_FRAGMENT", 2)
     store, spilled, again = committed(tmp_path / "spilled")
-    gathered = read_logs([(log, log.name) for name in NAMES for log in find(LOGS / name)], Gathered("s"))
+    gathered = read_logs([(log, log.name) for name in NAMES for log in find(LOGS / name)], EventLogFindings("s"))
 
     def plain(derivations):
         return sorted(repr(each) for each in derivations)

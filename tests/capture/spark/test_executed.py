@@ -19,7 +19,7 @@ def made(mode="replace", *kinds, target="lake.mail", notes=()):
 
 
 @pytest.mark.parametrize(
-    ("said", "ignored", "outcome"),
+    ("stated", "ignored", "outcome"),
     [
         (made("replace", EdgeKind.IDENTITY), False, "understood"),
         (made("replace", EdgeKind.IDENTITY, EdgeKind.OPAQUE), False, "understood"),
@@ -29,12 +29,12 @@ def made(mode="replace", *kinds, target="lake.mail", notes=()):
         (made("replace", EdgeKind.IDENTITY), True, "ignored"),
     ],
 )
-def test_how_far_an_action_was_understood(said, ignored, outcome):
-    assert outcome_of(said, ignored=ignored) == outcome
+def test_how_far_an_action_was_understood(stated, ignored, outcome):
+    assert outcome_of(stated, ignored=ignored) == outcome
 
 
 @pytest.mark.parametrize(
-    ("seconds", "said"),
+    ("seconds", "stated"),
     [
         (0, "1970-01-01T00:00:00.000Z"),
         (1_700_000_000.25, "2023-11-14T22:13:20.250Z"),
@@ -45,8 +45,8 @@ def test_how_far_an_action_was_understood(said, ignored, outcome):
         (None, None),
     ],
 )
-def test_times_of_logs_that_are_none(seconds, said):
-    assert moment(seconds) == said
+def test_times_of_logs_that_are_none(seconds, stated):
+    assert moment(seconds) == stated
 
 
 def test_a_run_that_failed_replaced_nothing():

@@ -53,7 +53,7 @@ def action(name, *assignments, condition=None):
 
 
 def test_merge_of_spark_s_own():
-    kind, said = edges(
+    kind, stated = edges(
         [
             {
                 "c": "MergeIntoTable", "n": 2, "targetTable": 0, "sourceTable": 1, "mergeCondition": ON,
@@ -69,7 +69,7 @@ def test_merge_of_spark_s_own():
         T, S,
     )  # fmt: skip
     assert kind == "merge"
-    assert said == {
+    assert stated == {
         "* <- crm.s.* read",
         *(f"* <- crm.{c} join{arm}" for c in ("t.id", "s.id") for arm in (1, 3)),
         "* <- crm.s.note filter1",
@@ -81,7 +81,7 @@ def test_merge_of_spark_s_own():
 
 
 def test_stars_that_are_left_take_the_columns_of_both_tables():
-    _, said = edges(
+    _, stated = edges(
         [
             {
                 "c": "MergeIntoTable", "n": 2, "targetTable": 0, "sourceTable": 1, "mergeCondition": ON,
@@ -90,7 +90,7 @@ def test_stars_that_are_left_take_the_columns_of_both_tables():
         ],
         T, S,
     )  # fmt: skip
-    assert {line for line in said if "identity" in line} == {
+    assert {line for line in stated if "identity" in line} == {
         "id <- crm.s.id identity1",
         "email <- crm.s.email identity1",
     }
@@ -99,9 +99,9 @@ def test_stars_that_are_left_take_the_columns_of_both_tables():
 def test_update_of_a_field():
     key = node("GetStructField", column("address", 3), name="zip")
     condition = node("GreaterThan", column("id", 1), node("Literal"))
-    kind, said = edges([{"c": "UpdateTable", "n": 1, "table": 0, "assignments": [assignment(key, column("email", 2))],
+    kind, stated = edges([{"c": "UpdateTable", "n": 1, "table": 0, "assignments": [assignment(key, column("email", 2))],
                          "condition": condition}], T)  # fmt: skip
-    assert (kind, said) == ("update", {"address.zip <- crm.t.email identity", "address.zip <- crm.t.id conditional"})
+    assert (kind, stated) == ("update", {"address.zip <- crm.t.email identity", "address.zip <- crm.t.id conditional"})
 
 
 def test_a_struct_that_is_built_again_is_assigned_by_its_fields():
@@ -110,8 +110,8 @@ def test_a_struct_that_is_built_again_is_assigned_by_its_fields():
         node("Literal", value="zip"), node("Upper", column("email", 2)),
         node("Literal", value="city"), node("GetStructField", column("address", 3), name="city"),
     )  # fmt: skip
-    _, said = edges(node("UpdateCommand", target=T, updateExpressions=[column("id", 1), column("email", 2), built]))
-    assert said == {"address.zip <- crm.t.email transformation"}
+    _, stated = edges(node("UpdateCommand", target=T, updateExpressions=[column("id", 1), column("email", 2), built]))
+    assert stated == {"address.zip <- crm.t.email transformation"}
 
 
 def test_delete_without_a_condition_says_nothing_of_columns():
@@ -131,7 +131,7 @@ def test_a_replacement_without_its_table_is_a_break():
 
 
 @pytest.mark.parametrize(
-    ("facts", "said"),
+    ("facts", "stated"),
     [
         ({"does": "create", "table": ["a", "t"], "columns": [["Id", "bigint"]]}, ("a.t", "declare", ["id"], [])),
         ({"does": "drop", "table": ["a", "t"]}, ("a.t", "drop", [], [])),
@@ -154,11 +154,11 @@ def test_a_replacement_without_its_table_is_a_break():
         ),
     ],
 )
-def test_definitions_are_the_facts_of_sql(facts, said):
+def test_definitions_are_the_facts_of_sql(facts, stated):
     defined = defined_by(facts)
     made = definition(defined, STATEMENT)
     found = [f"{edge.target_path} <- {edge.source.text} {edge.kind.label}" for edge in made.edges]
-    assert (made.target, made.mode, [c.path for c in made.columns], found) == said
+    assert (made.target, made.mode, [c.path for c in made.columns], found) == stated
 
 
 def test_truncate_says_nothing_of_columns():

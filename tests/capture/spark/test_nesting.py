@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import pytest
 from spark_logs import ended, event, gathered, started, write_plan
 
-from govtool.capture.spark.dependencies import Column, Flow
-from govtool.capture.spark.execution import Reading, Written
-from govtool.capture.spark.identity import Place, path_name, table_name
+from govtool.capture.spark.dependencies import ColumnDependencies, PlanDependencies
+from govtool.capture.spark.execution import Reading, WrittenDataset
+from govtool.capture.spark.identity import DatasetPlace, path_name, table_name
 from govtool.capture.spark.nesting import actions_of
 
 
@@ -29,29 +29,38 @@ class Ran:
 
 def saved(name, opened, closed, table, *, ids=(), columns=None, mode="append"):
     """The first command of saveAsTable: it names the table as the user does."""
-    written = Written(Place(table_name(table), "table"), "create_table_as", mode, mode, columns, parts=1, final=False)
-    return Ran(name, opened, closed, Reading(Flow(), "", written, ids=ids, command=True))
+    written = WrittenDataset(
+        DatasetPlace(table_name(table), "table"), "create_table_as", mode, mode, columns, parts=1, final=False
+    )
+    return Ran(name, opened, closed, Reading(PlanDependencies(), "", written, ids=ids, command=True))
 
 
 def created(name, opened, closed, table, *, ids=(), columns=("a",)):
     """The second: it names the table with its catalog and its columns."""
-    place = Place(table_name(f"spark_catalog.{table}"), "table")
-    written = Written(place, "create_table_as", "append", "append", columns, parts=3, final=False)
-    return Ran(name, opened, closed, Reading(Flow(), "", written, ids=ids, command=True))
+    place = DatasetPlace(table_name(f"spark_catalog.{table}"), "table")
+    written = WrittenDataset(place, "create_table_as", "append", "append", columns, parts=3, final=False)
+    return Ran(name, opened, closed, Reading(PlanDependencies(), "", written, ids=ids, command=True))
 
 
 def inserted(name, opened, closed, path, *, ids=(), columns=("a",)):
     """What writes: it has the place."""
-    written = Written(Place(path_name(path), "file"), "insert", "append", "append", columns, alone=True)
-    return Ran(name, opened, closed, Reading(Flow(tuple(Column(c, ()) for c in columns)), "", written, ids=ids))
+    written = WrittenDataset(DatasetPlace(path_name(path), "file"), "insert", "append", "append", columns, alone=True)
+    return Ran(
+        name,
+        opened,
+        closed,
+        Reading(PlanDependencies(tuple(ColumnDependencies(c, ()) for c in columns)), "", written, ids=ids),
+    )
 
 
 def queried(name, opened, closed, normal="q"):
-    return Ran(name, opened, closed, Reading(Flow((Column("a", ()),)), normal))
+    return Ran(name, opened, closed, Reading(PlanDependencies((ColumnDependencies("a", ()),)), normal))
 
 
 def batch(closed=100.0):
-    return Ran("batch", 0, closed, Reading(Flow((Column("a", ()),)), "the batch"), is_batch=True)
+    return Ran(
+        "batch", 0, closed, Reading(PlanDependencies((ColumnDependencies("a", ()),)), "the batch"), is_batch=True
+    )
 
 
 def names(executions):
@@ -130,10 +139,15 @@ def test_an_execution_without_a_plan_belongs_to_what_encloses_it():
 
 
 def test_of_a_connector_the_query_with_the_expected_columns_is_the_main_one():
-    written = Written(Place(table_name("lake.db.t"), "table"), "insert", "append", "append", final=False, expects=((4, "x"), (3, "a")))  # fmt: skip
-    append = Ran("append", 1, 9, Reading(Flow(), "", written, command=True))
-    look = Ran("look", 2, 3, Reading(Flow((Column("z", ()),)), "", ids=(8,)))
-    query = Ran("query", 4, 5, Reading(Flow((Column("a", ()), Column("x", ()))), "", ids=(3, 4)))
+    written = WrittenDataset(DatasetPlace(table_name("lake.db.t"), "table"), "insert", "append", "append", final=False, expects=((4, "x"), (3, "a")))  # fmt: skip
+    append = Ran("append", 1, 9, Reading(PlanDependencies(), "", written, command=True))
+    look = Ran("look", 2, 3, Reading(PlanDependencies((ColumnDependencies("z", ()),)), "", ids=(8,)))
+    query = Ran(
+        "query",
+        4,
+        5,
+        Reading(PlanDependencies((ColumnDependencies("a", ()), ColumnDependencies("x", ()))), "", ids=(3, 4)),
+    )
     (action,) = actions_of([append, look, query])
     assert (action.main.name, action.written.columns) == ("query", ("a", "x"))
 

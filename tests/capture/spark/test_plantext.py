@@ -10,7 +10,7 @@ from spark_logs import write_plan
 
 from govtool.capture.spark import plan as p
 from govtool.capture.spark.plantext import lists
-from govtool.capture.spark.plantext.expressions import Reader, written_conditions
+from govtool.capture.spark.plantext.expressions import TextExpressionReader, written_conditions
 from govtool.capture.spark.plantext.read import PlanText, read_plan
 from govtool.capture.spark.plantext.scans import Names
 from govtool.capture.spark.plantext.tree import PlanTextError
@@ -27,7 +27,7 @@ def scan(id: int, table: str, *columns: str) -> str:
     return SCAN.format(id=id, table=table, n=len(columns), columns=", ".join(columns))
 
 
-def said(plan: PlanText) -> dict[str, list[str]]:
+def stated(plan: PlanText) -> dict[str, list[str]]:
     found = {
         c.name: sorted(f"{d.source.text} {d.kind.label} {'.'.join(d.functions)}".rstrip() for d in c.dependencies)
         for c in plan.flow.columns
@@ -103,7 +103,7 @@ A, B = p.Attribute(1, "a"), p.Attribute(2, "b")
     ],
 )  # fmt: skip
 def test_expressions_name_what_they_depend_on(text: str, ids: set[int]) -> None:
-    reader = Reader(READER)
+    reader = TextExpressionReader(READER)
     assert mentioned(reader.expression(text)) == ids
 
 
@@ -113,25 +113,25 @@ def mentioned(root: p.Expression) -> set[int]:
             return {number}
         case p.Apply(arguments=items) | p.Opaque(arguments=items) | p.Elements(items=items):
             return {i for item in items for i in mentioned(item)}
-        case p.Steered(value=value, by=by):
+        case p.Conditional(value=value, by=by):
             return mentioned(value) | {i for item in by for i in mentioned(item)}
-        case p.Field(base=p.Record(fields=fields), step=step):
+        case p.Field(base=p.StructValue(fields=fields), step=step):
             return mentioned(dict(fields)[step])
         case p.Field(base=base):
             return mentioned(base)
-        case p.Record(fields=fields):
+        case p.StructValue(fields=fields):
             return {i for _, item in fields for i in mentioned(item)}
         case _:
             return set()
 
 
 def test_case_steers_and_windows_steer() -> None:
-    reader = Reader(READER)
+    reader = TextExpressionReader(READER)
     case = reader.expression("CASE WHEN (a#1 > 1) THEN b#2 END")
-    assert isinstance(case, p.Steered)
+    assert isinstance(case, p.Conditional)
     assert mentioned(case.value) == {2}
     over = reader.expression("sum(a#1) windowspecdefinition(b#2, specifiedwindowframe(RowFrame, -1, 0))")
-    assert isinstance(over, p.Steered)
+    assert isinstance(over, p.Conditional)
     assert mentioned(over.value) == {1}
     assert reader.uncertain == 0
 
@@ -162,13 +162,13 @@ def test_expressions_of_any_text_never_raise_and_never_lose_an_attribute() -> No
     ]
     for _ in range(3000):
         text = "".join(rng.choice(pieces) for _ in range(rng.randrange(1, 14)))
-        reader = Reader(READER)
+        reader = TextExpressionReader(READER)
         found = mentioned(reader.expression(text))
         assert found <= {int(number) for number in re.findall(r"#(\d+)", text)}
 
 
 def test_deep_nesting_is_flat_and_not_fatal() -> None:
-    reader = Reader(READER)
+    reader = TextExpressionReader(READER)
     text = "(" * 5000 + "a#1" + " + b#2)" * 5000
     assert mentioned(reader.expression(text)) == {1, 2}
     assert reader.uncertain == 1
@@ -182,7 +182,7 @@ def test_photon_and_gpu_plans_are_spark_plans() -> None:
         drawn = f"AdaptiveSparkPlan (4)\n+- {prefix}ColumnarToRow (3)\n   +- {prefix}Project (2)\n      +- {prefix}Scan parquet shop.t (1)"
         details = scan(1, "t", "a#1", "b#2").replace("Scan", f"{prefix}Scan", 1)
         plan = plan_of(drawn, details, f"(2) {prefix}Project\nOutput [1]: [upper(a#1) AS c#3]\nInput [2]: [a#1, b#2]\n")
-        assert said(plan) == {"c": ["shop.t.a transformation upper"], "*": []}
+        assert stated(plan) == {"c": ["shop.t.a transformation upper"], "*": []}
         assert not plan.flow.breaks
     photon = plan_of(
         "PhotonGroupingAgg (3)\n+- PhotonGroupingAgg (2)\n   +- PhotonScan parquet shop.t (1)",
@@ -192,15 +192,15 @@ def test_photon_and_gpu_plans_are_spark_plans() -> None:
         "(3) PhotonGroupingAgg\nInput [2]: [a#1, sum#9]\nKeys [1]: [a#1]\nFunctions [1]: [finalmerge_sum(merge sum#9) AS sum(b)#7]\n"
         "Aggregate Attributes [1]: [sum(b#2)#7]\nResults [2]: [a#1, sum(b#2)#7 AS s#10]\n",
     )
-    assert said(photon)["a"] == ["shop.t.a identity"]
-    assert said(photon)["*"] == ["shop.t.a group_by"]
+    assert stated(photon)["a"] == ["shop.t.a identity"]
+    assert stated(photon)["*"] == ["shop.t.a group_by"]
 
 
 def test_an_unknown_operator_is_a_break() -> None:
     plan = plan_of(
         "Frobnicate (2)\n+- Scan parquet shop.t (1)", scan(1, "t", "a#1"), "(2) Frobnicate\nInput [1]: [a#1]\n"
     )
-    assert said(plan)["a"] == ["shop.t.a opaque"]
+    assert stated(plan)["a"] == ["shop.t.a opaque"]
     assert [note.code for note in plan.flow.breaks] == ["break.operator"]
 
 
@@ -219,7 +219,7 @@ def test_a_reused_exchange_below_an_aggregate() -> None:
         "Aggregate Attributes [1]: [max(v#12)#15]\nResults [2]: [k#11, max(v#12)#15 AS m2#16]\n",
         "(7) SortMergeJoin\nLeft keys [1]: [k#1]\nRight keys [1]: [k#11]\nJoin type: Inner\nJoin condition: None\n",
     )
-    assert said(plan)["m2"] == ["shop.t.v aggregation max"]
+    assert stated(plan)["m2"] == ["shop.t.v aggregation max"]
     assert not plan.flow.breaks
 
 
@@ -236,20 +236,20 @@ def test_lists_that_are_cut_are_filled_in_by_who_reads_them_or_are_opaque() -> N
         f"(2) Window\nInput [30]: [{', '.join(names)}]\nArguments: {window}\n",
         f"(3) Project\nOutput [2]: [w24#124, w25#125]\nInput [56]: [{', '.join([*names, *(f'w{i}#{100 + i}' for i in range(26))])}]\n",
     )
-    assert said(plan)["w24"] == ["shop.t.c1 aggregation sum", "shop.t.c2 window"]
-    assert {line.split(" ")[1] for line in said(plan)["w25"]} == {"opaque"}
+    assert stated(plan)["w24"] == ["shop.t.c1 aggregation sum", "shop.t.c2 window"]
+    assert {line.split(" ")[1] for line in stated(plan)["w25"]} == {"opaque"}
     assert "break.truncated" in {note.code for note in plan.notes}
 
 
 def test_paths_that_are_left_out_are_told_by_the_event_or_missed() -> None:
     text = write_plan().replace("[file:/in/s]", "[file:/in/a, ... 2 entries]")
     assert "break.truncated" in {note.code for note in read_plan(text).notes}
-    told = read_plan(
+    reported = read_plan(
         text,
         metadata={"Scan parquet": [{"Location": "InMemoryFileIndex(3 paths)[file:/in/a, file:/in/b, file:/in/c]"}]},
     )
-    assert told.flow.reads == ("file//in/a", "file//in/b", "file//in/c")
-    assert not told.notes
+    assert reported.flow.reads == ("file//in/a", "file//in/b", "file//in/c")
+    assert not reported.notes
 
 
 def test_conditions_that_a_database_answers() -> None:
@@ -258,7 +258,7 @@ def test_conditions_that_a_database_answers() -> None:
         "(1) Scan JDBCRelation(items) [numPartitions=1]\nOutput [1]: [name#2]\n"
         "PushedFilters: [*IsNotNull(id), *GreaterThan(id,1), EqualTo(name,x)]\nReadSchema: struct<name:string>\n",
     )
-    assert said(plan) == {"name": ["jdbc/items.name identity"], "*": ["jdbc/items.id filter"]}
+    assert stated(plan) == {"name": ["jdbc/items.name identity"], "*": ["jdbc/items.id filter"]}
 
 
 def test_an_empty_relation_is_no_lineage_and_said() -> None:
@@ -292,7 +292,7 @@ Execute InsertIntoHadoopFsRelationCommand file:/out/r, false, Parquet, Map(path 
         "overwrite",
         ("total", "k"),
     )
-    found = said(plan)
+    found = stated(plan)
     assert found["k"] == ["default.sales.k identity"]
     assert found["total"] == ["default.sales.v aggregation sum"]
     assert set(found["*"]) >= {
@@ -351,7 +351,7 @@ def test_long_chains_need_no_frames() -> None:
         f"({n}) Project\nOutput [1]: [(a#{n - 1} + 1) AS a#{n}]\nInput [1]: [a#{n - 1}]\n" for n in range(2, 2001)
     ]
     plan = plan_of(drawn, scan(1, "t", "a#1"), *details)
-    assert said(plan) == {"a": ["shop.t.a transformation"], "*": []}
+    assert stated(plan) == {"a": ["shop.t.a transformation"], "*": []}
 
 
 def test_many_literals_cost_no_more_than_they_are_long() -> None:
@@ -361,7 +361,7 @@ def test_many_literals_cost_no_more_than_they_are_long() -> None:
         scan(1, "t", "a#1"),
         f"(2) Filter\nInput [1]: [a#1]\nCondition : a#1 IN ({values})\n",
     )
-    assert said(plan) == {"a": ["shop.t.a identity"], "*": ["shop.t.a filter"]}
+    assert stated(plan) == {"a": ["shop.t.a identity"], "*": ["shop.t.a filter"]}
     assert "v1" not in plan.normal
     assert len(plan.normal) < 200
 
@@ -392,7 +392,7 @@ def test_a_subquery_that_two_operators_hold_is_drawn_twice_and_read_once() -> No
         + "\n".join(details)
     )
     plan = read_plan(text)
-    assert said(plan) == {"x": ["shop.u.v aggregation avg"], "*": []}
+    assert stated(plan) == {"x": ["shop.u.v aggregation avg"], "*": []}
     assert not plan.flow.breaks
 
 
@@ -410,5 +410,5 @@ def test_bounds_of_time_windows_are_computed_and_decided_about_by_nobody():
         f"precisetimestampconversion(({moment} - CASE WHEN ((({moment} - 0) % 600000000) < 0) THEN ((({moment} - 0) % "
         f"600000000) + 600000000) ELSE (({moment} - 0) % 600000000) END), LongType, TimestampType)"
     )
-    value = Reader([(1, "ts")]).expression(start)
+    value = TextExpressionReader([(1, "ts")]).expression(start)
     assert value == p.Apply("", (p.Attribute(1),))

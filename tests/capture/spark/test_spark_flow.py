@@ -74,7 +74,7 @@ def test_rows_know_what_decides_about_them():
 
 
 def test_a_field_of_a_struct_that_was_built_here_is_what_went_into_it():
-    made = select(T, s=p.Record("struct", (("x", A), ("y", build.call("lower", [B])))))
+    made = select(T, s=p.StructValue("struct", (("x", A), ("y", build.call("lower", [B])))))
     taken = select(made, x=p.Field(last(made), "x"), y=p.Field(last(made), "y"), s=last(made))
     assert columns(flow_of(taken)) == {
         "x": ["t.a identity"],
@@ -98,7 +98,7 @@ def test_stack_and_inline_map_column_by_column():
     stacked = p.Generate(T, "stack", (p.CONSTANT, A, p.CONSTANT, B), (p.Named(30, "k"), p.Named(31, "v")), rows=2)
     assert columns(flow_of(stacked))["k"] == []
     assert columns(flow_of(stacked))["v"] == ["t.a transformation stack", "t.b transformation stack"]
-    items = p.Elements("array", (p.Record("struct", (("x", A), ("y", B))),))
+    items = p.Elements("array", (p.StructValue("struct", (("x", A), ("y", B))),))
     inlined = p.Generate(T, "inline", (items,), (p.Named(30, "x"), p.Named(31, "y")), kept=frozenset())
     assert columns(flow_of(inlined)) == {"x": ["t.a transformation inline"], "y": ["t.b transformation inline"]}
 
@@ -143,7 +143,7 @@ def test_python_functions_are_opaque_with_certain_arguments():
 
 
 def test_what_is_lost_is_lost_with_a_reason_and_stays_so():
-    lost = p.Lost((select(T, a=A, b=B),), (p.Named(60, "x"),), "break.map-in-pandas", "mapInPandas(f)")
+    lost = p.LineageBreak((select(T, a=A, b=B),), (p.Named(60, "x"),), "break.map-in-pandas", "mapInPandas(f)")
     flow = flow_of(p.Filter(select(lost, y=build.call("lower", [p.Attribute(60)])), p.Attribute(100)))
     assert {(d.source.text, d.kind, d.reason) for d in flow.columns[0].dependencies} == {
         ("t.a", EdgeKind.OPAQUE, "break.map-in-pandas"),
@@ -154,7 +154,7 @@ def test_what_is_lost_is_lost_with_a_reason_and_stays_so():
 
 
 def test_views_are_datasets_unless_they_are_expanded():
-    view = p.View("v", select(T, x=A, y=build.call("lower", [B])), (p.Named(70, "x"), p.Named(71, "y")))
+    view = p.CatalogView("v", select(T, x=A, y=build.call("lower", [B])), (p.Named(70, "x"), p.Named(71, "y")))
     flow = flow_of(select(view, z=p.Attribute(71)))
     assert columns(flow) == {"z": ["v.y identity"]}
     assert flow.reads == ("v",)

@@ -7,7 +7,7 @@ import pytest
 from govtool.capture.openlineage.redact import SECRET
 from govtool.capture.spark import identity
 from govtool.capture.spark.identity import (
-    Place,
+    DatasetPlace,
     alias_derivations,
     column_path,
     declarations,
@@ -91,7 +91,7 @@ def test_topics_and_columns() -> None:
 
 def test_a_table_and_its_path_are_one_dataset() -> None:
     table, path = table_name("shop.orders"), path_name("file:/wh/shop.db/orders")
-    place = Place(table, "table", (path,))
+    place = DatasetPlace(table, "table", (path,))
     made = alias_derivations([place], {table.id: ["a"], path.id: ["b"]}, how="plan-text", source="s")
     assert {(d.target, d.mode, d.target_kind) for d in made} == {
         (table.id, "update", "table"),

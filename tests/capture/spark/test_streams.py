@@ -9,7 +9,7 @@ import pytest
 from spark_logs import ended, event, gathered, started
 
 from govtool.capture.spark.live.batches import Streams
-from govtool.capture.spark.live.runs import Runs
+from govtool.capture.spark.live.runs import LiveRuns
 from govtool.capture.spark.live.spool import Process
 from govtool.capture.spark.streams import BatchKey, Progress, batches_from, folder_of
 from govtool.model.run import Offsets
@@ -94,7 +94,7 @@ def test_rows_of_a_stream_are_those_of_more_batches_than_spark_keeps() -> None:
 
 
 def test_a_query_that_is_started_again_from_its_checkpoint_is_another_run() -> None:
-    runs = Runs(Process("1"))
+    runs = LiveRuns(Process("1"))
     lines = [{"name": "stream", "application": "app-1", "query": QUERY, "run": run} for run in ("r1", "r2")]
     assert [runs.id_of(line) for line in lines] == ["app-1/r1", "app-1/r2"]
 

@@ -195,8 +195,8 @@ def test_having_count_is_a_fact_on_the_statement() -> None:
 def test_what_a_having_counts(having, counted, orders) -> None:
     extraction = run(f"CREATE VIEW v AS SELECT o.day, sum(o.amount) AS s FROM {orders} GROUP BY o.day HAVING {having}")
     statement = extraction.derivations[0].statement
-    told = [(b.at_least, b.what, [ref.text for ref in b.columns]) for b in statement.min_group_of]
-    assert told == counted
+    reported = [(b.at_least, b.what, [ref.text for ref in b.columns]) for b in statement.min_group_of]
+    assert reported == counted
     assert statement.min_group == max((k for k, _, _ in counted), default=None)
 
 

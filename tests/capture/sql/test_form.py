@@ -6,9 +6,9 @@ import os
 import pickle
 
 import govtool.capture.sql.walk.state as state
+from govtool.build_form import COMPILED, PURE, form
 from govtool.capture.sql.extract import Options, extract
 from govtool.capture.sql.files import Script
-from govtool.form import COMPILED, PURE, form
 
 
 def test_the_form_that_is_tested_is_the_one_that_is_meant():

@@ -7,7 +7,7 @@ import pytest
 from govtool.capture.sql.extract import Extraction, Options, extract
 from govtool.capture.sql.files import Script
 from govtool.capture.sql.schema import schema_from_mapping
-from govtool.capture.sql.templates.macros import Package, Project
+from govtool.capture.sql.templates.macros import DbtProject, Package
 from govtool.capture.sql.templates.packages.known import PACKAGES
 
 DIALECTS = (
@@ -20,7 +20,7 @@ def read(
     models: dict[str, str], dialect: str = "postgres", *, variables: dict[str, object] | None = None
 ) -> Extraction:
     schema = schema_from_mapping({"shop": {"raw": {"id": "int", "Name": "text", "price": "int"}}}, dialect)
-    project = Project("", Package("test", {}, variables or {}))
+    project = DbtProject("", Package("test", {}, variables or {}))
     scripts = [Script(f"{name}.sql", text) for name, text in models.items()]
     return extract(scripts, Options(dialect=dialect, relation_from="{table}.sql", schema=schema, projects=(project,)))
 
@@ -296,7 +296,7 @@ def test_no_macro_fails_without_arguments_or_with_unknown_ones(package: str, nam
 
 
 def test_a_project_overrides_what_is_understood_here():
-    project = Project("", Package("shop", {"default__star": "{% macro default__star(r) %}a as mine{% endmacro %}",
+    project = DbtProject("", Package("shop", {"default__star": "{% macro default__star(r) %}a as mine{% endmacro %}",
                                            "default__dateadd": "{% macro default__dateadd(p, n, d) %}mine({{ d }}){% endmacro %}"}))  # fmt: skip
     text = "select {{ dbt_utils.star(ref('t')) }}, {{ dbt.dateadd('day', 1, 'b') }} as c from t"
     made = extract([Script("m.sql", text)], Options("postgres", relation_from="{table}.sql", projects=(project,)))

@@ -14,7 +14,7 @@ from govtool.capture.sql.files import Script
 from govtool.capture.sql.lexer import lexer
 from govtool.capture.sql.scripts import script, trees
 from govtool.capture.sql.scripts.script import parse_script
-from govtool.capture.sql.scripts.trees import Shelf
+from govtool.capture.sql.scripts.trees import TreeCache
 from govtool.model import Derivation
 
 CASES = load_cases()
@@ -49,7 +49,7 @@ def test_trees_that_are_not_held_change_no_answer(case: Case, monkeypatch: pytes
 def test_a_script_read_in_windows_says_the_same(dialect: str, window: int, monkeypatch: pytest.MonkeyPatch) -> None:
     text = ";\n".join(case.sql.rstrip().removesuffix(";") for case in CASES if case.dialect == dialect and _plain(case))
 
-    def said() -> list[tuple[object, ...]]:
+    def stated() -> list[tuple[object, ...]]:
         return [
             (
                 *(s.text, s.line, s.column, s.status, s.head, s.routine, s.stands_for, s.raw_line + s.shift),
@@ -58,9 +58,9 @@ def test_a_script_read_in_windows_says_the_same(dialect: str, window: int, monke
             for s in parse_script(text, dialect, file="f.sql")
         ]
 
-    whole = said()
+    whole = stated()
     monkeypatch.setattr(script, "WINDOW", window)
-    assert said() == whole
+    assert stated() == whole
 
 
 def _plain(case: Case) -> bool:
@@ -75,7 +75,7 @@ def test_of_many_definitions_few_trees_are_kept() -> None:
         for i in range(200)
     )
     before = live_nodes()
-    statements = parse_script(text, "postgres", shelf=Shelf(room=2_000))
+    statements = parse_script(text, "postgres", tree_cache=TreeCache(room=2_000))
     assert len(statements) == 400
     per_statement = (live_nodes() - before) / len(statements)
     assert per_statement < 10, "a tree of CREATE TABLE has more than a hundred nodes"

@@ -7,10 +7,10 @@ import subprocess
 import pytest
 
 from bench.oracles.strings import sqlglot_texts
+from govtool.build_form import COMPILED, form
 from govtool.capture.sql import extract as extractor
 from govtool.capture.sql.extract import Options, extract
 from govtool.capture.sql.files import Script
-from govtool.form import COMPILED, form
 
 FORMS = ("SELECT {} AS x FROM t", "SELECT * FROM t WHERE {}", "CREATE VIEW v AS SELECT * FROM ({}) AS s")
 

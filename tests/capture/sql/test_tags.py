@@ -109,13 +109,13 @@ CASES = [
 ]
 
 
-def said(facts) -> set[str]:
+def stated(facts) -> set[str]:
     return {f"{f.dataset}{'.' + f.column if f.column else ''} {f.name} {f.value}" for f in facts}
 
 
 @pytest.mark.parametrize(("dialect", "sql", "expected"), CASES)
 def test_statements_to_facts(dialect, sql, expected):
-    found = said(facts_of([Script("a.sql", sql)], dialect=dialect, source="s"))
+    found = stated(facts_of([Script("a.sql", sql)], dialect=dialect, source="s"))
     if dialect in ("oracle", ""):
         found = {one for one in found if " tag " in one}
     assert found == expected

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from govtool.capture.sql.lexer import word_set
-from govtool.capture.sql.templates.macros import MacroLibrary, Package, Project
+from govtool.capture.sql.templates.macros import DbtProject, MacroLibrary, Package
 from govtool.capture.sql.templates.placeholders import fill
 from govtool.capture.sql.templates.template import MAX_VARIANTS, Rendered, render
 
@@ -225,7 +225,7 @@ def test_the_sandbox_holds(template: str):
         assert "uid=" not in variant.text
 
 
-PACKAGED = Project(
+PACKAGED = DbtProject(
     "",
     Package("shop", {"forever": "{% macro forever(n) %}{{ pkg.again(n) }}{% endmacro %}"}),
     {
@@ -280,7 +280,7 @@ def test_powers_are_bounded_by_what_they_make():
 def test_what_a_package_on_disk_would_ask_the_warehouse_is_understood_here():
     asking = "{% macro date_spine(a, b, c) %}{{ run_query('select 1').columns[0] }}{% endmacro %}"
     library = MacroLibrary(
-        [], [Project("", Package("shop"), {"dbt_utils": Package("dbt_utils", {"date_spine": asking})})]
+        [], [DbtProject("", Package("shop"), {"dbt_utils": Package("dbt_utils", {"date_spine": asking})})]
     )
     (text,) = texts("with d as ({{ dbt_utils.date_spine('day', 'a', 'b') }}) select 1", macros=library)
     assert "as date_day" in text

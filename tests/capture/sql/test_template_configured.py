@@ -17,12 +17,12 @@ def texts(template: str) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "asked", ["model.config.materialized", "model.config.get('materialized')", "config.get('materialized')"]
+    "requested", ["model.config.materialized", "model.config.get('materialized')", "config.get('materialized')"]
 )
 @pytest.mark.parametrize(("kind", "expected"), [("table", ["select 1"]), ("incremental", ["select 1 where a"])])
-def test_a_setting_of_the_file_is_known(asked: str, kind: str, expected: list[str]):
+def test_a_setting_of_the_file_is_known(requested: str, kind: str, expected: list[str]):
     template = "{{ config(materialized='%s') }}select 1{%% if %s == 'incremental' %%} where a{%% endif %%}"
-    assert texts(template % (kind, asked)) == expected
+    assert texts(template % (kind, requested)) == expected
 
 
 def test_a_setting_that_the_file_has_not_may_be_made_elsewhere():

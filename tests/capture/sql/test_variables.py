@@ -16,7 +16,7 @@ from govtool.capture.sql.inline import inline_function
 from govtool.capture.sql.knowledge import Knowledge
 from govtool.capture.sql.lexer import lexer
 from govtool.capture.sql.scripts.branches import Arm, Path
-from govtool.capture.sql.scripts.reaching import Step, every, reaching
+from govtool.capture.sql.scripts.reaching import VariableStep, every, reaching
 from govtool.model import HIDDEN, EdgeKind
 
 # -- which assignments reach --------------------------------------------------------------------------------------------
@@ -26,7 +26,7 @@ from govtool.model import HIDDEN, EdgeKind
 class _Program:
     """Statements and branches, to be run."""
 
-    steps: list[Step] = field(default_factory=list)
+    steps: list[VariableStep] = field(default_factory=list)
     branches: int = 0
 
     def block(self, rng: random.Random, path: Path, depth: int, *, loops: bool) -> list[object]:
@@ -37,7 +37,7 @@ class _Program:
                 found.append(self.branch(rng, self.branches, path, depth - 1, loops=loops))
             else:
                 names = tuple(rng.sample("ab", rng.randint(0, 1)))
-                step = Step(len(self.steps), path, names, keeps=bool(names) and rng.random() < 0.2)
+                step = VariableStep(len(self.steps), path, names, keeps=bool(names) and rng.random() < 0.2)
                 self.steps.append(step)
                 found.append(step)
         return found
@@ -62,7 +62,7 @@ def _runs(block: list[object], state: _State, seen: dict[int, list[_State]]) -> 
     for item in block:
         after: list[_State] = []
         for now in states:
-            if isinstance(item, Step):
+            if isinstance(item, VariableStep):
                 seen[item.number].append(now)
                 new = dict(now)
                 for name in item.names:
@@ -102,21 +102,33 @@ def test_what_reaches_a_statement_is_what_some_run_leaves(seed: int, loops: bool
 
 def test_loops_within_loops_leave_nothing_out() -> None:
     arms = tuple(Arm(i, 0, False, True) for i in range(1, 9))
-    steps = [Step(0, (), ("a",)), Step(1, arms, ()), Step(2, arms, ("a",)), Step(3, (), ("a",)), Step(4, (), ())]
+    steps = [
+        VariableStep(0, (), ("a",)),
+        VariableStep(1, arms, ()),
+        VariableStep(2, arms, ("a",)),
+        VariableStep(3, (), ("a",)),
+        VariableStep(4, (), ()),
+    ]
     assert sorted(reaching(steps)[1]["a"]) == [0, 2]
     assert reaching(steps)[4]["a"] == (3,)
 
 
 def test_a_handler_is_come_to_from_anywhere() -> None:
     arm = (Arm(1, 0, handler=True),)
-    steps = [Step(0, (), ("a",)), Step(1, (), ("a",)), Step(2, arm, ()), Step(3, arm, ("a",)), Step(4, (), ())]
+    steps = [
+        VariableStep(0, (), ("a",)),
+        VariableStep(1, (), ("a",)),
+        VariableStep(2, arm, ()),
+        VariableStep(3, arm, ("a",)),
+        VariableStep(4, (), ()),
+    ]
     found = reaching(steps)
     assert set(found[2]["a"]) >= {0, 1}
     assert set(found[4]["a"]) == {1, 3}
 
 
 def test_a_name_that_ends_stands_for_nothing() -> None:
-    steps = [Step(0, (), ("a",)), Step(1, (), ("a",), ends=True), Step(2, (), ())]
+    steps = [VariableStep(0, (), ("a",)), VariableStep(1, (), ("a",), ends=True), VariableStep(2, (), ())]
     assert reaching(steps)[2] == {}
 
 

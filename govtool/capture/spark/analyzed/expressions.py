@@ -7,7 +7,17 @@ from collections.abc import Mapping
 from govtool.capture.spark import build
 from govtool.capture.spark import plan as p
 from govtool.capture.spark.analyzed.functions import TRANSPARENT, function_name
-from govtool.capture.spark.analyzed.tree import Tree, folded, held, id_of, is_tree, number, snake, tree_of, trees
+from govtool.capture.spark.analyzed.tree import (
+    CatalystTree,
+    folded,
+    held,
+    id_of,
+    is_tree,
+    number,
+    snake,
+    tree_of,
+    trees,
+)
 from govtool.capture.spark.identity import column_path
 from govtool.model import EdgeKind
 
@@ -15,40 +25,40 @@ from govtool.model import EdgeKind
 class ExpressionReader:
     """Reads expressions; what reads relations is a `RelationReader`."""
 
-    def relation(self, root: Tree) -> p.Node:
+    def relation(self, root: CatalystTree) -> p.Node:
         """Return a relation: the plan of a subquery."""
         raise NotImplementedError
 
-    def computed(self, tree: Tree, key: str) -> tuple[p.Output, ...]:
+    def computed(self, tree: CatalystTree, key: str) -> tuple[p.Output, ...]:
         """The named expressions of a field."""
         return tuple(
             p.Output(id_of(item), str(item.fields.get("name", "")), self.expression(item))
             for item in trees(tree.fields.get(key))
         )
 
-    def expressions(self, tree: Tree, key: str) -> list[p.Expression]:
+    def expressions(self, tree: CatalystTree, key: str) -> list[p.Expression]:
         """The expressions of a field."""
         return [self.expression(item) for item in trees(tree.fields.get(key))]
 
-    def optional(self, tree: Tree, key: str) -> p.Expression | None:
+    def optional(self, tree: CatalystTree, key: str) -> p.Expression | None:
         """The expression of a field, if it has one."""
         found = self.expressions(tree, key)
         return found[0] if found else None
 
-    def held(self, tree: Tree, key: str) -> p.Expression | None:
+    def held(self, tree: CatalystTree, key: str) -> p.Expression | None:
         """The expression of a field that holds it, or its place among the children."""
         found = held(tree, key)
         return self.expression(found) if found is not None else None
 
-    def one(self, tree: Tree, key: str) -> p.Expression:
+    def one(self, tree: CatalystTree, key: str) -> p.Expression:
         """The expression of a field."""
         return self.optional(tree, key) or p.CONSTANT
 
-    def expression(self, root: Tree) -> p.Expression:
+    def expression(self, root: CatalystTree) -> p.Expression:
         """Return an expression."""
         return folded(root, self._expression)
 
-    def _expression(self, tree: Tree, children: list[p.Expression]) -> p.Expression:
+    def _expression(self, tree: CatalystTree, children: list[p.Expression]) -> p.Expression:
         name = tree.name
         if name == "AttributeReference":
             return p.Attribute(id_of(tree), str(tree.fields.get("name", "")))
@@ -64,80 +74,80 @@ class ExpressionReader:
             return self._replaceable(tree, children)
         return build.call(function_name(name), children) if function_name(name) else p.Apply("", tuple(children))
 
-    def _replaceable(self, tree: Tree, children: list[p.Expression]) -> p.Expression:
+    def _replaceable(self, tree: CatalystTree, children: list[p.Expression]) -> p.Expression:
         """A function that analysis writes in terms of others: its name, and the columns of what it stands for.
 
         Its own arguments are not used: rewrites of a plan reach the replacement only.
         """
-        if tree.name == "Nvl2" and isinstance(children[0], p.Steered) and isinstance(children[0].value, p.Apply):
+        if tree.name == "Nvl2" and isinstance(children[0], p.Conditional) and isinstance(children[0].value, p.Apply):
             return build.choice("nvl2", children[0].by, children[0].value.arguments)
         arguments = tuple(_leaves_of(child) for child in children)
         return p.Apply(function_name(tree.name), tuple(item for each in arguments for item in each))
 
-    def _x_outer_reference(self, tree: Tree, children: list[p.Expression]) -> p.Expression:
+    def _x_outer_reference(self, tree: CatalystTree, children: list[p.Expression]) -> p.Expression:
         inner = next(trees(tree.fields.get("e")), None)
         return self.expression(inner) if inner is not None else p.CONSTANT
 
-    def _x_lambda_function(self, tree: Tree, children: list[p.Expression]) -> p.Expression:
+    def _x_lambda_function(self, tree: CatalystTree, children: list[p.Expression]) -> p.Expression:
         return children[0]
 
-    def _x_case_when(self, tree: Tree, children: list[p.Expression]) -> p.Expression:
+    def _x_case_when(self, tree: CatalystTree, children: list[p.Expression]) -> p.Expression:
         pairs = len(children) // 2 * 2
         return build.choice("case", children[0:pairs:2], [*children[1:pairs:2], *children[pairs:]])
 
-    def _x_if(self, tree: Tree, children: list[p.Expression]) -> p.Expression:
+    def _x_if(self, tree: CatalystTree, children: list[p.Expression]) -> p.Expression:
         return build.choice("if", children[:1], children[1:])
 
-    def _x_create_named_struct(self, tree: Tree, children: list[p.Expression]) -> p.Expression:
+    def _x_create_named_struct(self, tree: CatalystTree, children: list[p.Expression]) -> p.Expression:
         fields = []
         for position in range(0, len(children) - 1, 2):
             name = tree.children[position].fields.get("value")
             step = column_path(name) if isinstance(name, str) and name else f"_{position // 2}"
             fields.append((step, children[position + 1]))
-        return p.Record("struct", tuple(fields))
+        return p.StructValue("struct", tuple(fields))
 
-    def _x_cast(self, tree: Tree, children: list[p.Expression]) -> p.Expression:
+    def _x_cast(self, tree: CatalystTree, children: list[p.Expression]) -> p.Expression:
         return _recast(children[0], tree.fields.get("dataType")) or p.Apply("cast", (children[0],))
 
-    def _x_get_struct_field(self, tree: Tree, children: list[p.Expression]) -> p.Expression:
+    def _x_get_struct_field(self, tree: CatalystTree, children: list[p.Expression]) -> p.Expression:
         name = tree.fields.get("name") or _field_name(tree)
         if isinstance(name, str) and name:
             return p.Field(children[0], column_path(name))
         return p.Apply("", (children[0],))
 
-    def _x_get_array_struct_fields(self, tree: Tree, children: list[p.Expression]) -> p.Expression:
+    def _x_get_array_struct_fields(self, tree: CatalystTree, children: list[p.Expression]) -> p.Expression:
         field = tree.fields.get("field")
         name = field.get("name") if isinstance(field, Mapping) else None
         if isinstance(name, str) and name:
             return p.Field(p.Field(children[0], "[]"), column_path(name))
         return p.Apply("", (children[0],))
 
-    def _x_get_array_item(self, tree: Tree, children: list[p.Expression]) -> p.Expression:
+    def _x_get_array_item(self, tree: CatalystTree, children: list[p.Expression]) -> p.Expression:
         item = p.Field(children[0], "[]")
-        return item if children[1] is p.CONSTANT else p.Steered(item, (children[1],))
+        return item if children[1] is p.CONSTANT else p.Conditional(item, (children[1],))
 
-    def _x_get_map_value(self, tree: Tree, children: list[p.Expression]) -> p.Expression:
+    def _x_get_map_value(self, tree: CatalystTree, children: list[p.Expression]) -> p.Expression:
         key = tree.children[1].fields.get("value")
         if isinstance(key, str) and tree.children[1].name == "Literal":
             return p.Field(children[0], build.key_step(key))
         item = p.Field(children[0], "[]")
-        return item if children[1] is p.CONSTANT else p.Steered(item, (children[1],))
+        return item if children[1] is p.CONSTANT else p.Conditional(item, (children[1],))
 
-    def _x_aggregate_expression(self, tree: Tree, children: list[p.Expression]) -> p.Expression:
+    def _x_aggregate_expression(self, tree: CatalystTree, children: list[p.Expression]) -> p.Expression:
         function = tree.children[0]
         value = children[0]
         if isinstance(value, p.Apply) and value.kind is EdgeKind.TRANSFORMATION:
             value = p.Apply(value.name, value.arguments, EdgeKind.AGGREGATION)
         if function.name == "PivotFirst":
-            value = p.Steered(
+            value = p.Conditional(
                 p.Apply("", children_of(children[0])[1:], EdgeKind.AGGREGATION), children_of(children[0])[:1]
             )
-        return p.Steered(value, tuple(children[1:])) if len(children) > 1 else value
+        return p.Conditional(value, tuple(children[1:])) if len(children) > 1 else value
 
-    def _x_pivot_first(self, tree: Tree, children: list[p.Expression]) -> p.Expression:
+    def _x_pivot_first(self, tree: CatalystTree, children: list[p.Expression]) -> p.Expression:
         return p.Apply("pivotfirst", tuple(children), EdgeKind.AGGREGATION)
 
-    def _x_window_expression(self, tree: Tree, children: list[p.Expression]) -> p.Expression:
+    def _x_window_expression(self, tree: CatalystTree, children: list[p.Expression]) -> p.Expression:
         function, specification = tree.children
         by: list[p.Expression] = []
         for child in specification.children:
@@ -150,37 +160,37 @@ class ExpressionReader:
             plain = plain.children[0]
         if plain.name in ("PythonUDF", "PythonUDAF", "ScalaUDF", "ScalaAggregator", "ScalaUDAF"):
             value: p.Expression = self.expression(plain)
-            value = p.Steered(value, tuple(by), EdgeKind.WINDOW) if by else value
+            value = p.Conditional(value, tuple(by), EdgeKind.WINDOW) if by else value
         else:
             value = build.over(function_name(plain.name), [self.expression(item) for item in plain.children], by)
-        return p.Steered(value, filters) if filters else value
+        return p.Conditional(value, filters) if filters else value
 
-    def _x_window_spec_definition(self, tree: Tree, children: list[p.Expression]) -> p.Expression:
+    def _x_window_spec_definition(self, tree: CatalystTree, children: list[p.Expression]) -> p.Expression:
         return p.CONSTANT  # read with the window expression around it
 
-    def _x_scalar_subquery(self, tree: Tree, children: list[p.Expression]) -> p.Expression:
+    def _x_scalar_subquery(self, tree: CatalystTree, children: list[p.Expression]) -> p.Expression:
         plan = tree.fields.get("plan")
         return p.Query(self.relation(tree_of(plan))) if is_tree(plan) else p.CONSTANT  # type: ignore[arg-type]
 
     _x_list_query = _x_scalar_subquery
     _x_lateral_subquery = _x_scalar_subquery
 
-    def _x_exists(self, tree: Tree, children: list[p.Expression]) -> p.Expression:
+    def _x_exists(self, tree: CatalystTree, children: list[p.Expression]) -> p.Expression:
         plan = tree.fields.get("plan")
         return p.Query(self.relation(tree_of(plan)), value=False) if is_tree(plan) else p.CONSTANT  # type: ignore[arg-type]
 
-    def _x_in_subquery(self, tree: Tree, children: list[p.Expression]) -> p.Expression:
+    def _x_in_subquery(self, tree: CatalystTree, children: list[p.Expression]) -> p.Expression:
         return p.Apply("", tuple(children))
 
-    def _x_python_udf(self, tree: Tree, children: list[p.Expression]) -> p.Expression:
+    def _x_python_udf(self, tree: CatalystTree, children: list[p.Expression]) -> p.Expression:
         return p.Opaque(f"python-udf: {tree.fields.get('name') or 'function'}", tuple(children))
 
     _x_python_udaf = _x_python_udf
 
-    def _x_scala_udf(self, tree: Tree, children: list[p.Expression]) -> p.Expression:
+    def _x_scala_udf(self, tree: CatalystTree, children: list[p.Expression]) -> p.Expression:
         return p.Opaque(f"jvm-udf: {tree.fields.get('udfName') or 'function'}", tuple(children))
 
-    def _x_hive_simple_udf(self, tree: Tree, children: list[p.Expression]) -> p.Expression:
+    def _x_hive_simple_udf(self, tree: CatalystTree, children: list[p.Expression]) -> p.Expression:
         return p.Opaque(f"jvm-udf: {tree.fields.get('name') or 'function'}", tuple(children))
 
     _x_hive_generic_udf = _x_hive_simple_udf
@@ -189,14 +199,14 @@ class ExpressionReader:
     _x_scala_udaf = _x_hive_simple_udf
     _x_simple_typed_aggregate_expression = _x_hive_simple_udf
 
-    def _x_sql_scalar_function(self, tree: Tree, children: list[p.Expression]) -> p.Expression:
+    def _x_sql_scalar_function(self, tree: CatalystTree, children: list[p.Expression]) -> p.Expression:
         return children[-1]
 
-    def _x_precise_timestamp_conversion(self, tree: Tree, children: list[p.Expression]) -> p.Expression:
+    def _x_precise_timestamp_conversion(self, tree: CatalystTree, children: list[p.Expression]) -> p.Expression:
         """The start and the end of a time window, which analysis computes with a CASE of its own."""
         return p.Apply("window", _leaves_of(children[0]))
 
-    def _x_with(self, tree: Tree, children: list[p.Expression]) -> p.Expression:
+    def _x_with(self, tree: CatalystTree, children: list[p.Expression]) -> p.Expression:
         bindings = []
         for item, child in zip(tree.children, children, strict=True):
             if item.name == "CommonExpressionDef":
@@ -206,13 +216,13 @@ class ExpressionReader:
         )
         return p.Let(tuple(bindings), body)
 
-    def _x_common_expression_def(self, tree: Tree, children: list[p.Expression]) -> p.Expression:
+    def _x_common_expression_def(self, tree: CatalystTree, children: list[p.Expression]) -> p.Expression:
         return children[0]
 
-    def _x_common_expression_ref(self, tree: Tree, children: list[p.Expression]) -> p.Expression:
+    def _x_common_expression_ref(self, tree: CatalystTree, children: list[p.Expression]) -> p.Expression:
         return p.Attribute(_common(tree.fields.get("id")))
 
-    def _x_get_json_object(self, tree: Tree, children: list[p.Expression]) -> p.Expression:
+    def _x_get_json_object(self, tree: CatalystTree, children: list[p.Expression]) -> p.Expression:
         value = children[0]
         for step in _json_steps(tree.children[1].fields.get("value")):
             value = p.Field(value, step)
@@ -229,7 +239,7 @@ def _common(value: object) -> int:
     return -1 - number(value)
 
 
-def _field_name(tree: Tree) -> str | None:
+def _field_name(tree: CatalystTree) -> str | None:
     """The name of a field by its position, where the struct is a column."""
     child = tree.children[0]
     type_ = child.fields.get("dataType")
@@ -250,7 +260,7 @@ def _leaves_of(item: p.Expression) -> tuple[p.Expression, ...]:
         case p.Let():
             bound = (each for _, value in item.bindings for each in _leaves_of(value))
             return tuple(dict.fromkeys((*bound, *_leaves_of(item.body))))
-        case p.Steered():
+        case p.Conditional():
             return tuple(dict.fromkeys((*_leaves_of(item.value), *(x for by in item.by for x in _leaves_of(by)))))
         case p.Apply():
             return tuple(dict.fromkeys(x for argument in item.arguments for x in _leaves_of(argument)))
@@ -264,10 +274,10 @@ def _recast(item: p.Expression, type_: object) -> p.Expression | None:
     """A struct, or an array of structs, that is built here and cast: its fields are cast, under the type's names."""
     if not isinstance(type_, Mapping):
         return None
-    if isinstance(item, p.Record) and type_.get("type") == "struct":
+    if isinstance(item, p.StructValue) and type_.get("type") == "struct":
         names = [str(field.get("name")) for field in type_.get("fields") or ()]
         if len(names) == len(item.fields):
-            return p.Record(
+            return p.StructValue(
                 item.name,
                 tuple((column_path(name), value) for name, (_, value) in zip(names, item.fields, strict=True)),
             )

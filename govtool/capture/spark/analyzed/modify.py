@@ -13,10 +13,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from govtool.capture.spark import plan as p
 from govtool.capture.spark.analyzed.relations import RelationReader
 from govtool.capture.spark.analyzed.rewritten import rewritten
-from govtool.capture.spark.analyzed.tree import Tree, held, trees
+from govtool.capture.spark.analyzed.tree import CatalystTree, held, trees
 from govtool.capture.spark.assignments import changed_values
+from govtool.capture.spark.breaks import unknown
 from govtool.capture.spark.identity import column_path
-from govtool.capture.spark.lost import unknown
 
 MODIFYING = {
     "UpdateTable": "update",
@@ -36,7 +36,7 @@ MODIFYING = {
 _NO_SIDES = unknown("a MERGE does not tell its tables")
 
 
-def modification(reader: RelationReader, root: Tree, operation: str = "") -> tuple[str, p.Node]:
+def modification(reader: RelationReader, root: CatalystTree, operation: str = "") -> tuple[str, p.Node]:
     """What a command that changes rows does: ``update``, ``delete`` or ``merge``, and how.
 
     Args:
@@ -71,7 +71,7 @@ def modification(reader: RelationReader, root: Tree, operation: str = "") -> tup
     return kind, p.Modify(target, None, None, (p.Clause("update", condition, values),))
 
 
-def _sides(reader: RelationReader, root: Tree, target: str, source: str) -> tuple[p.Node, p.Node] | None:
+def _sides(reader: RelationReader, root: CatalystTree, target: str, source: str) -> tuple[p.Node, p.Node] | None:
     """What a MERGE changes, and what it reads, by the names of the fields that hold them."""
     table, using = held(root, target), held(root, source)
     return None if table is None or using is None else (reader.relation(table), reader.relation(using))
@@ -80,7 +80,7 @@ def _sides(reader: RelationReader, root: Tree, target: str, source: str) -> tupl
 # ---- Spark's own nodes --------------------------------------------------------------------------------------------
 
 
-def _merge(reader: RelationReader, root: Tree) -> p.Node:
+def _merge(reader: RelationReader, root: CatalystTree) -> p.Node:
     sides = _sides(reader, root, "targetTable", "sourceTable")
     if sides is None:
         return _NO_SIDES
@@ -103,7 +103,7 @@ def _merge(reader: RelationReader, root: Tree) -> p.Node:
     return p.Modify(target, source, reader.optional(root, "mergeCondition"), tuple(clauses))
 
 
-def _of_class(action: Tree, key: str) -> Iterator[Tree]:
+def _of_class(action: CatalystTree, key: str) -> Iterator[CatalystTree]:
     """Expressions that a field lists: themselves, or as places among the children."""
     value = action.fields.get(key)
     if isinstance(value, list) and all(isinstance(item, int) for item in value):
@@ -113,7 +113,7 @@ def _of_class(action: Tree, key: str) -> Iterator[Tree]:
 
 
 def _assigned(
-    reader: RelationReader, assignments: Iterable[Tree], target: p.Node, own: Sequence[p.Named] | None = None
+    reader: RelationReader, assignments: Iterable[CatalystTree], target: p.Node, own: Sequence[p.Named] | None = None
 ) -> tuple[p.Assignment, ...]:
     """Assignments, key and value, without those that leave a column as it is."""
     pairs = []
@@ -129,7 +129,7 @@ def _assigned(
     return (*changed_values([(str(name), value) for name, value in pairs], columns), *found)
 
 
-def _key(key: Tree) -> str:
+def _key(key: CatalystTree) -> str:
     """The path of what is assigned: a column, or a field of a struct."""
     name = key.fields.get("name")
     if key.name == "AttributeReference":
@@ -143,7 +143,7 @@ def _key(key: Tree) -> str:
 # ---- Delta Lake ---------------------------------------------------------------------------------------------------
 
 
-def _delta_merge(reader: RelationReader, root: Tree) -> p.Node:
+def _delta_merge(reader: RelationReader, root: CatalystTree) -> p.Node:
     sides = _sides(reader, root, "target", "source")
     if sides is None:
         return _NO_SIDES

@@ -10,8 +10,8 @@ from govtool.capture.spark import build
 from govtool.capture.spark import plan as p
 from govtool.capture.spark.analyzed.modify import MODIFYING, modification
 from govtool.capture.spark.analyzed.relations import RelationReader
-from govtool.capture.spark.analyzed.tree import Json, Tree, is_tree, tree_of
-from govtool.capture.spark.identity import Place
+from govtool.capture.spark.analyzed.tree import CatalystTree, Json, is_tree, tree_of
+from govtool.capture.spark.identity import DatasetPlace
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,16 +22,16 @@ class Analyzed:
     """The query: of a command, what it reads and computes."""
     command: str
     """The class of the command; empty for a query."""
-    tree: Tree
+    tree: CatalystTree
     kind: str
     """``update``, ``delete`` or ``merge`` where rows are changed in place."""
-    places: tuple[Place, ...]
+    places: tuple[DatasetPlace, ...]
     """Datasets that are read, with their other names."""
     columns: tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
     """Paths and types of the columns of datasets that are read, as the session saw them."""
 
     @property
-    def target(self) -> Place | None:
+    def target(self) -> DatasetPlace | None:
         """The dataset whose rows are changed in place."""
         node: p.Node | None = self.root.target if isinstance(self.root, p.Modify) else None
         while node is not None and not isinstance(node, p.Scan):
@@ -56,8 +56,8 @@ def read_plan(
     reader = RelationReader(record.get("leaves") or {}, streams or {}, driver)
     tree = tree_of(record["plan"])
     command, kind = "", ""
-    told = record.get("command")
-    facts = told if isinstance(told, Mapping) else {}
+    command_text = record.get("command")
+    facts = command_text if isinstance(command_text, Mapping) else {}
     if tree.name in MODIFYING:
         command = tree.name
         kind, root = modification(reader, tree, str(facts.get("operation") or ""))
@@ -98,7 +98,7 @@ COMMANDS = frozenset(
 """Roots that do something, rather than answer."""
 
 
-def query_of(command: Tree) -> Tree | None:
+def query_of(command: CatalystTree) -> CatalystTree | None:
     """The query of a command: its child, or the plan that one of its fields holds."""
     for key in ("query", "plan"):
         value: Any = command.fields.get(key)

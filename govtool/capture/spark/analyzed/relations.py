@@ -8,10 +8,21 @@ from govtool.capture.spark import build
 from govtool.capture.spark import plan as p
 from govtool.capture.spark.analyzed.expressions import ExpressionReader
 from govtool.capture.spark.analyzed.functions import function_name
-from govtool.capture.spark.analyzed.places import place_of, table_parts, type_text
-from govtool.capture.spark.analyzed.tree import Json, Tree, folded, id_of, is_tree, named, number, snake, tree_of, trees
-from govtool.capture.spark.identity import Place, column_path, table_name
-from govtool.capture.spark.lost import LOST, unknown
+from govtool.capture.spark.analyzed.place_names import place_of, table_parts, type_text
+from govtool.capture.spark.analyzed.tree import (
+    CatalystTree,
+    Json,
+    folded,
+    id_of,
+    is_tree,
+    named,
+    number,
+    snake,
+    tree_of,
+    trees,
+)
+from govtool.capture.spark.breaks import BREAKS, unknown
+from govtool.capture.spark.identity import DatasetPlace, column_path, table_name
 
 _THROUGH = frozenset(
     {
@@ -31,24 +42,24 @@ class RelationReader(ExpressionReader):
         self.leaves = leaves
         self.streams = streams
         self.driver = driver
-        self.places: dict[str, Place] = {}
+        self.places: dict[str, DatasetPlace] = {}
         self.columns: dict[str, tuple[tuple[str, str], ...]] = {}
 
-    def relation(self, root: Tree) -> p.Node:
+    def relation(self, root: CatalystTree) -> p.Node:
         """Return a relation."""
         return folded(root, self._node)
 
-    def _node(self, tree: Tree, children: list[p.Node]) -> p.Node:
-        read: Callable[[Tree, list[p.Node]], p.Node] | None = getattr(self, f"_{snake(tree.name)}", None)
+    def _node(self, tree: CatalystTree, children: list[p.Node]) -> p.Node:
+        read: Callable[[CatalystTree, list[p.Node]], p.Node] | None = getattr(self, f"_{snake(tree.name)}", None)
         if read is not None:
             return read(tree, children)
         if tree.name in _THROUGH and len(children) == 1:
             return children[0]
-        if tree.name in LOST:
-            code, name = LOST[tree.name]
+        if tree.name in BREAKS:
+            code, name = BREAKS[tree.name]
             keys = tuple(self.expressions(tree, "groupingAttributes"))
             outputs = self._outputs(tree) or (p.outputs_of(children[0]) if children else ())
-            return p.Lost(tuple(children), outputs, code, name, keys)
+            return p.LineageBreak(tuple(children), outputs, code, name, keys)
         if (
             tree.name in ("LogicalRelation", "HiveTableRelation")
             or "Relation" in tree.name
@@ -58,20 +69,20 @@ class RelationReader(ExpressionReader):
         outputs = self._outputs(tree) or (p.outputs_of(children[0]) if children else ())
         return unknown(f"{tree.name} is not known", tuple(children), outputs)
 
-    def _outputs(self, tree: Tree) -> tuple[p.Named, ...]:
+    def _outputs(self, tree: CatalystTree) -> tuple[p.Named, ...]:
         for key in ("output", "outputAttrs", "outputObjAttr", "functionExpr"):
             found = named(tree.fields.get(key))
             if found and key != "functionExpr":
                 return found
         return ()
 
-    def _project(self, tree: Tree, children: list[p.Node]) -> p.Node:
+    def _project(self, tree: CatalystTree, children: list[p.Node]) -> p.Node:
         return p.Project(children[0], self.computed(tree, "projectList"))
 
-    def _filter(self, tree: Tree, children: list[p.Node]) -> p.Node:
+    def _filter(self, tree: CatalystTree, children: list[p.Node]) -> p.Node:
         return p.Filter(children[0], self.one(tree, "condition"))
 
-    def _aggregate(self, tree: Tree, children: list[p.Node]) -> p.Node:
+    def _aggregate(self, tree: CatalystTree, children: list[p.Node]) -> p.Node:
         outputs = self.computed(tree, "aggregateExpressions")
         keys = tuple(self.expressions(tree, "groupingExpressions"))
         child = children[0]
@@ -83,42 +94,42 @@ class RelationReader(ExpressionReader):
             child = p.Aggregate(child.child, kept, child.outputs)
         return p.Aggregate(child, keys, outputs)
 
-    def _sort(self, tree: Tree, children: list[p.Node]) -> p.Node:
+    def _sort(self, tree: CatalystTree, children: list[p.Node]) -> p.Node:
         return p.Sort(children[0], tuple(self.expressions(tree, "order")))
 
-    def _repartition_by_expression(self, tree: Tree, children: list[p.Node]) -> p.Node:
+    def _repartition_by_expression(self, tree: CatalystTree, children: list[p.Node]) -> p.Node:
         return p.Sort(children[0], tuple(self.expressions(tree, "partitionExpressions")))
 
-    def _distinct(self, tree: Tree, children: list[p.Node]) -> p.Node:
+    def _distinct(self, tree: CatalystTree, children: list[p.Node]) -> p.Node:
         child = children[0]
         if isinstance(child, p.Union) and not child.distinct:
             return build.union(child.children, child.outputs, distinct=True)
         return p.Distinct(child)
 
-    def _deduplicate(self, tree: Tree, children: list[p.Node]) -> p.Node:
+    def _deduplicate(self, tree: CatalystTree, children: list[p.Node]) -> p.Node:
         return p.Distinct(children[0], tuple(self.expressions(tree, "keys")))
 
     _deduplicate_within_watermark = _deduplicate
 
-    def _union(self, tree: Tree, children: list[p.Node]) -> p.Node:
+    def _union(self, tree: CatalystTree, children: list[p.Node]) -> p.Node:
         return build.union(children, p.outputs_of(children[0]))
 
-    def _intersect(self, tree: Tree, children: list[p.Node]) -> p.Node:
+    def _intersect(self, tree: CatalystTree, children: list[p.Node]) -> p.Node:
         return p.SetOperation(build.uncast(children[0]), build.uncast(children[1]))
 
     _except = _intersect
 
-    def _join(self, tree: Tree, children: list[p.Node]) -> p.Node:
+    def _join(self, tree: CatalystTree, children: list[p.Node]) -> p.Node:
         kind = _join_type(tree.fields.get("joinType"))
         condition = self.optional(tree, "condition")
         return p.Join(children[0], children[1], condition, left_only=kind in ("LeftSemi", "LeftAnti"))
 
-    def _as_of_join(self, tree: Tree, children: list[p.Node]) -> p.Node:
+    def _as_of_join(self, tree: CatalystTree, children: list[p.Node]) -> p.Node:
         parts = [self.optional(tree, key) for key in ("asOfCondition", "condition", "orderExpression")]
         known = tuple(part for part in parts if part is not None)
         return p.Join(children[0], children[1], p.Apply("", known) if known else None)
 
-    def _lateral_join(self, tree: Tree, children: list[p.Node]) -> p.Node:
+    def _lateral_join(self, tree: CatalystTree, children: list[p.Node]) -> p.Node:
         right = next(trees(tree.fields.get("right")), None)
         plan = right.fields.get("plan") if right is not None else None
         if not is_tree(plan):
@@ -126,10 +137,10 @@ class RelationReader(ExpressionReader):
         inner = self.relation(tree_of(plan))  # type: ignore[arg-type]
         return p.Join(children[0], inner, self.optional(tree, "condition"), lateral=True)
 
-    def _window(self, tree: Tree, children: list[p.Node]) -> p.Node:
+    def _window(self, tree: CatalystTree, children: list[p.Node]) -> p.Node:
         return p.Extend(children[0], self.computed(tree, "windowExpressions"))
 
-    def _with_cte(self, tree: Tree, children: list[p.Node]) -> p.Node:
+    def _with_cte(self, tree: CatalystTree, children: list[p.Node]) -> p.Node:
         # The plan comes first or last, by version; the definitions are known by their class.
         body = next(i for i, child in enumerate(tree.children) if child.name != "CTERelationDef")
         definitions = tuple(
@@ -139,20 +150,20 @@ class RelationReader(ExpressionReader):
         )
         return p.With(definitions, children[body])
 
-    def _cte_relation_ref(self, tree: Tree, children: list[p.Node]) -> p.Node:
+    def _cte_relation_ref(self, tree: CatalystTree, children: list[p.Node]) -> p.Node:
         return p.Reference(number(tree.fields.get("cteId")), named(tree.fields.get("output")))
 
-    def _union_loop(self, tree: Tree, children: list[p.Node]) -> p.Node:
+    def _union_loop(self, tree: CatalystTree, children: list[p.Node]) -> p.Node:
         outputs = named(tree.fields.get("outputAttrIds")) or p.outputs_of(children[0])
         ids = tree.fields.get("outputAttrIds")
         if isinstance(ids, list) and all(isinstance(item, int) for item in ids) and len(ids) == len(outputs):
             outputs = tuple(p.Named(item, old.name) for item, old in zip(ids, outputs, strict=True))
         return p.Loop(number(tree.fields.get("id")), build.uncast(children[0]), build.uncast(children[1]), outputs)
 
-    def _union_loop_ref(self, tree: Tree, children: list[p.Node]) -> p.Node:
+    def _union_loop_ref(self, tree: CatalystTree, children: list[p.Node]) -> p.Node:
         return p.Reference(number(tree.fields.get("loopId")), named(tree.fields.get("output")))
 
-    def _expand(self, tree: Tree, children: list[p.Node]) -> p.Node:
+    def _expand(self, tree: CatalystTree, children: list[p.Node]) -> p.Node:
         outputs = named(tree.fields.get("output"))
         projections = tree.fields.get("projections")
         if not isinstance(projections, list) or not projections:
@@ -160,7 +171,7 @@ class RelationReader(ExpressionReader):
         rows = tuple(tuple(self.expression(item) for item in trees(row)) for row in projections)
         return p.Expand(children[0], rows, outputs)
 
-    def _generate(self, tree: Tree, children: list[p.Node]) -> p.Node:
+    def _generate(self, tree: CatalystTree, children: list[p.Node]) -> p.Node:
         generator = next(trees(tree.fields.get("generator")))
         outputs = named(tree.fields.get("generatorOutput"))
         name = function_name(generator.name)
@@ -192,29 +203,29 @@ class RelationReader(ExpressionReader):
             map=is_map,
         )
 
-    def _local_relation(self, tree: Tree, children: list[p.Node]) -> p.Node:
+    def _local_relation(self, tree: CatalystTree, children: list[p.Node]) -> p.Node:
         return p.Values(named(tree.fields.get("output")))
 
-    def _range(self, tree: Tree, children: list[p.Node]) -> p.Node:
+    def _range(self, tree: CatalystTree, children: list[p.Node]) -> p.Node:
         return p.Values(named(tree.fields.get("output")))
 
-    def _one_row_relation(self, tree: Tree, children: list[p.Node]) -> p.Node:
+    def _one_row_relation(self, tree: CatalystTree, children: list[p.Node]) -> p.Node:
         return p.Values(())
 
-    def _view(self, tree: Tree, children: list[p.Node]) -> p.Node:
+    def _view(self, tree: CatalystTree, children: list[p.Node]) -> p.Node:
         described = tree.fields.get("desc") or {}
         identifier = described.get("identifier") or {}
         temporary = tree.fields.get("isTempView") or not identifier.get("database")
         if temporary or identifier.get("database") == "global_temp":
             return children[0]
         name = table_name(table_parts(identifier))
-        place = Place(name, "view")
+        place = DatasetPlace(name, "view")
         self.places.setdefault(place.id, place)
         outputs = p.outputs_of(children[0])
         self.columns.setdefault(place.id, tuple((column_path(output.name), "") for output in outputs))
-        return p.View(place.id, build.uncast(children[0]), outputs)
+        return p.CatalogView(place.id, build.uncast(children[0]), outputs)
 
-    def _logical_rdd(self, tree: Tree, children: list[p.Node]) -> p.Node:
+    def _logical_rdd(self, tree: CatalystTree, children: list[p.Node]) -> p.Node:
         outputs = named(tree.fields.get("output"))
         ids = {output.id for output in outputs}
         stream = next((self.streams[i] for i in ids if i in self.streams), None)
@@ -222,34 +233,34 @@ class RelationReader(ExpressionReader):
             return p.Renamed(stream, outputs)
         if ids & self.driver:
             return p.Values(outputs)
-        return p.Lost((), outputs, "break.rdd", "rows come from an RDD: where they were before is not known")
+        return p.LineageBreak((), outputs, "break.rdd", "rows come from an RDD: where they were before is not known")
 
     _external_rdd = _logical_rdd
 
-    def _deserialize_to_object(self, tree: Tree, children: list[p.Node]) -> p.Node:
+    def _deserialize_to_object(self, tree: CatalystTree, children: list[p.Node]) -> p.Node:
         return children[0]
 
-    def _serialize_from_object(self, tree: Tree, children: list[p.Node]) -> p.Node:
+    def _serialize_from_object(self, tree: CatalystTree, children: list[p.Node]) -> p.Node:
         outputs = tuple(
             p.Named(id_of(item), str(item.fields.get("name", ""))) for item in trees(tree.fields.get("serializer"))
         )
         child = children[0]
-        if isinstance(child, p.Lost):
-            return p.Lost(child.children, outputs, child.code, child.message, child.keys)
-        return p.Lost((child,), outputs, "break.typed", "rows pass through objects of the JVM")
+        if isinstance(child, p.LineageBreak):
+            return p.LineageBreak(child.children, outputs, child.code, child.message, child.keys)
+        return p.LineageBreak((child,), outputs, "break.typed", "rows pass through objects of the JVM")
 
-    def _merge_rows(self, tree: Tree, children: list[p.Node]) -> p.Node:
+    def _merge_rows(self, tree: CatalystTree, children: list[p.Node]) -> p.Node:
         outputs = named(tree.fields.get("output"))
         return unknown("MergeRows outside of a MERGE", tuple(children), outputs)
 
-    def _leaf(self, tree: Tree) -> p.Node:
+    def _leaf(self, tree: CatalystTree) -> p.Node:
         """A table, a path, whatever else a plan begins with."""
         outputs = named(tree.fields.get("output"))
         facts = self.leaves.get(str(tree.fields.get("leaf", ""))) or {}
         place = place_of(facts)
         if place is None:
             source = facts.get("relation") or tree.name
-            return p.Lost((), outputs, "break.source", f"a source without a name: {source}")
+            return p.LineageBreak((), outputs, "break.source", f"a source without a name: {source}")
         known = self.places.get(place.id)
         if known is None or place.aliases:
             self.places[place.id] = place
@@ -270,7 +281,7 @@ def _pivot_columns(outputs: Sequence[p.Output]) -> frozenset[int]:
     found = set()
     for output in outputs:
         value = output.value
-        if isinstance(value, p.Steered) and isinstance(value.value, p.Apply) and value.value.name == "":
+        if isinstance(value, p.Conditional) and isinstance(value.value, p.Apply) and value.value.name == "":
             found |= {by.id for by in value.by if isinstance(by, p.Attribute)}
     return frozenset(found)
 

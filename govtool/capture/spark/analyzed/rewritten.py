@@ -9,16 +9,16 @@ from collections.abc import Mapping, Sequence
 
 from govtool.capture.spark import plan as p
 from govtool.capture.spark.analyzed.relations import RelationReader
-from govtool.capture.spark.analyzed.tree import Tree, held, id_of, named, trees
+from govtool.capture.spark.analyzed.tree import CatalystTree, held, id_of, named, trees
 from govtool.capture.spark.assignments import changed_values
+from govtool.capture.spark.breaks import unknown
 from govtool.capture.spark.identity import column_path
-from govtool.capture.spark.lost import unknown
 
 _SOURCE_MARK = "__row_from_source"
 _OPERATION = "__row_operation"
 
 
-def rewritten(reader: RelationReader, root: Tree, operation: str) -> tuple[str, p.Node]:
+def rewritten(reader: RelationReader, root: CatalystTree, operation: str) -> tuple[str, p.Node]:
     """What ``ReplaceData`` and ``WriteDelta`` stand for: ``update``, ``delete`` or ``merge``, and how.
 
     Args:
@@ -62,14 +62,14 @@ def _without_metadata(reader: RelationReader, node: p.Node, columns: Sequence[p.
         reader.columns[target.dataset] = tuple(column for column in known if column[0] in own)
 
 
-def _first(root: Tree, name: str) -> Tree | None:
+def _first(root: CatalystTree, name: str) -> CatalystTree | None:
     """The topmost node of a class, below nodes with one child."""
     while root.name != name and len(root.children) == 1:
         root = root.children[0]
     return root if root.name == name else None
 
 
-def _leaf_of(root: Tree, columns: Sequence[p.Named]) -> Tree | None:
+def _leaf_of(root: CatalystTree, columns: Sequence[p.Named]) -> CatalystTree | None:
     """The leaf that has the target's columns, by their ids."""
     wanted = {column.id for column in columns}
     stack = [root]
@@ -81,7 +81,7 @@ def _leaf_of(root: Tree, columns: Sequence[p.Named]) -> Tree | None:
     return None
 
 
-def _read_again(query: Tree, columns: Sequence[p.Named]) -> tuple[p.Named, ...]:
+def _read_again(query: CatalystTree, columns: Sequence[p.Named]) -> tuple[p.Named, ...]:
     """The target's columns under the ids that they have where it is read for the rows that an UPDATE sets; those that
     stay are read apart where its condition has a subquery. None where the ids are the same.
     """
@@ -97,7 +97,7 @@ def _read_again(query: Tree, columns: Sequence[p.Named]) -> tuple[p.Named, ...]:
 
 
 def _values(
-    reader: RelationReader, query: Tree, columns: Sequence[p.Named], own: Sequence[p.Named]
+    reader: RelationReader, query: CatalystTree, columns: Sequence[p.Named], own: Sequence[p.Named]
 ) -> tuple[p.Assignment, ...]:
     """What an UPDATE sets: by the names of the columns in the select lists over the table, or in an ``Expand`` of the
     rows that go and the rows that come.
@@ -108,8 +108,8 @@ def _values(
         columns: The target's.
         own: The same, by the ids that ``query`` has for them.
     """
-    made: dict[int, Tree] = {}
-    named_: dict[str, Tree] = {}
+    made: dict[int, CatalystTree] = {}
+    named_: dict[str, CatalystTree] = {}
     while query.name in ("Project", "Expand", "Union", "Filter", "SubqueryAlias"):
         if query.name == "Union":  # the rows that are set, and those that stay
             query = query.children[0]
@@ -144,7 +144,7 @@ def _values(
     return changed_values(pairs, own)
 
 
-def _chosen(value: Tree, own: int) -> Tree:
+def _chosen(value: CatalystTree, own: int) -> CatalystTree:
     """What rows of the condition get: ``If(condition, value, column)`` leaves the others as they are."""
     if value.name == "If" and len(value.children) == 3:
         other = value.children[2]
@@ -153,7 +153,7 @@ def _chosen(value: Tree, own: int) -> Tree:
     return value
 
 
-def _merged_rows(reader: RelationReader, merge: Tree, columns: Sequence[p.Named]) -> p.Node:
+def _merged_rows(reader: RelationReader, merge: CatalystTree, columns: Sequence[p.Named]) -> p.Node:
     join = _first(merge, "Join")
     if join is None or len(join.children) != 2:
         return unknown("the sides of a MERGE are not told")
@@ -165,8 +165,8 @@ def _merged_rows(reader: RelationReader, merge: Tree, columns: Sequence[p.Named]
         if target.name == "Filter":
             conditions.append(reader.optional(target, "condition"))
         target = target.children[0]
-    told = tuple(condition for condition in conditions if condition is not None and condition != p.CONSTANT)
-    on = p.Apply("", told) if told else None
+    stated = tuple(condition for condition in conditions if condition is not None and condition != p.CONSTANT)
+    on = p.Apply("", stated) if stated else None
     outputs = named(merge.fields.get("output"))
     names = {column.name.lower() for column in columns}
     clauses = []
@@ -187,11 +187,11 @@ def _merged_rows(reader: RelationReader, merge: Tree, columns: Sequence[p.Named]
     return p.Modify(reader.relation(target), reader.relation(right), on, tuple(clauses))
 
 
-def _is_source(side: Tree) -> bool:
+def _is_source(side: CatalystTree) -> bool:
     return any(item.fields.get("name") == _SOURCE_MARK for item in trees(side.fields.get("projectList")))
 
 
-def _instruction(tree: Tree) -> tuple[str, Sequence[int]]:
+def _instruction(tree: CatalystTree) -> tuple[str, Sequence[int]]:
     """What an instruction of ``MergeRows`` does, and where among its children its values are."""
     rows = tree.fields.get("output")
     values = rows if isinstance(rows, list) else []

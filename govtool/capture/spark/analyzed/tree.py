@@ -17,24 +17,24 @@ T = TypeVar("T")
 
 
 @dataclass(slots=True)
-class Tree:
+class CatalystTree:
     """A node of Catalyst's tree with its children."""
 
     name: str
     fields: Json
-    children: list[Tree]
+    children: list[CatalystTree]
 
 
-def tree_of(nodes: Sequence[Json]) -> Tree:
+def tree_of(nodes: Sequence[Json]) -> CatalystTree:
     """Return a tree from its nodes in preorder; ten thousand levels need no Python frames.
 
     Raises:
         ValueError: There are too few nodes or too many.
     """
-    root: Tree | None = None
-    open_: list[tuple[Tree, int]] = []
+    root: CatalystTree | None = None
+    open_: list[tuple[CatalystTree, int]] = []
     for node in nodes:
-        tree = Tree(str(node.get("c", "")), node, [])
+        tree = CatalystTree(str(node.get("c", "")), node, [])
         while open_ and len(open_[-1][0].children) == open_[-1][1]:
             open_.pop()
         if open_:
@@ -49,7 +49,7 @@ def tree_of(nodes: Sequence[Json]) -> Tree:
     return root
 
 
-def nodes_of(root: Tree) -> list[Json]:
+def nodes_of(root: CatalystTree) -> list[Json]:
     """The nodes of a tree in preorder; the inverse of `tree_of`."""
     found: list[Json] = []
     stack = [root]
@@ -60,10 +60,10 @@ def nodes_of(root: Tree) -> list[Json]:
     return found
 
 
-def folded(root: Tree, make: Callable[[Tree, list[T]], T]) -> T:
+def folded(root: CatalystTree, make: Callable[[CatalystTree, list[T]], T]) -> T:
     """What ``make`` makes of a tree and of what it made of its children; on a stack of its own."""
     done: list[T] = []
-    stack: list[tuple[Tree, bool]] = [(root, False)]
+    stack: list[tuple[CatalystTree, bool]] = [(root, False)]
     while stack:
         tree, seen = stack.pop()
         if seen or not tree.children:
@@ -82,7 +82,7 @@ def is_tree(value: object) -> bool:
     return isinstance(value, list) and bool(value) and isinstance(value[0], dict) and "c" in value[0]
 
 
-def trees(value: object) -> Iterator[Tree]:
+def trees(value: object) -> Iterator[CatalystTree]:
     """The expressions of a field: one, a list of them, a list of lists."""
     if is_tree(value):
         yield tree_of(value)  # type: ignore[arg-type]
@@ -91,7 +91,7 @@ def trees(value: object) -> Iterator[Tree]:
             yield from trees(item)
 
 
-def held(tree: Tree, key: str) -> Tree | None:
+def held(tree: CatalystTree, key: str) -> CatalystTree | None:
     """What a field holds: a plan or an expression, itself or as a place among the children."""
     value = tree.fields.get(key)
     if is_tree(value):
@@ -110,7 +110,7 @@ def named(value: object) -> tuple[p.Named, ...]:
     )
 
 
-def id_of(tree: Tree) -> int:
+def id_of(tree: CatalystTree) -> int:
     """The id of an attribute, or of what is computed.
 
     Raises:

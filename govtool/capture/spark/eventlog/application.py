@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from govtool.capture.spark.eventlog.lines import Line
-from govtool.capture.spark.eventlog.metrics import Registered, Values, register
+from govtool.capture.spark.eventlog.metrics import MetricValues, Registered, register
 from govtool.capture.spark.redact import first_line
 from govtool.capture.spark.streams import BatchKey, Progress
 from govtool.model import Diagnostic
@@ -79,7 +79,7 @@ class Application:
     added: tuple[str, ...] = ()
     """Jars and packages that the user added."""
     script: str = ""
-    values: Values = field(default_factory=Values)
+    values: MetricValues = field(default_factory=MetricValues)
     progress: dict[BatchKey, Progress] = field(default_factory=dict)
     """Of the latest batches of streaming queries."""
     notes: list[Diagnostic] = field(default_factory=list)
@@ -191,8 +191,8 @@ class Application:
         self._open.setdefault(root, {})[number] = execution
         self._roots[number] = root
         if not self.script:
-            said = _SCRIPT_AT.search(execution.description)
-            self.script = said[1].rsplit("/", 1)[-1] if said is not None else ""
+            place = _SCRIPT_AT.search(execution.description)
+            self.script = place[1].rsplit("/", 1)[-1] if place is not None else ""
         if number in self._ends:
             self._ended(number, *self._ends.pop(number))
 

@@ -12,13 +12,13 @@ from govtool.capture.spark.eventlog.application import Application, Execution
 from govtool.capture.spark.eventlog.runs import inputs_of, outputs_of, run_of
 from govtool.capture.spark.eventlog.scanned import columns_of
 from govtool.capture.spark.executed import Executed
-from govtool.capture.spark.execution import Action, Reading, Written
-from govtool.capture.spark.identity import Place, column_path, path_name
+from govtool.capture.spark.execution import Action, Reading, WrittenDataset
+from govtool.capture.spark.identity import DatasetPlace, column_path, path_name
 from govtool.capture.spark.interpreter import interpret, is_internal
 from govtool.capture.spark.plantext.read import PlanText, read_plan
 from govtool.capture.spark.plantext.scans import Names
 from govtool.capture.spark.plantext.tree import PlanTextError
-from govtool.capture.spark.plantext.writes import Write
+from govtool.capture.spark.plantext.writes import PlanWrite
 from govtool.capture.spark.streams import BatchKey, Progress, batches_from
 from govtool.model import Diagnostic
 from govtool.model.run import Run, RunInput, RunOutput
@@ -124,7 +124,7 @@ class _Batch:
 
 
 @dataclass(slots=True)
-class Interpreter:
+class EventLogInterpreter:
     """Reads the plans of one application's executions, one root after the other."""
 
     application: Application
@@ -240,13 +240,13 @@ class Interpreter:
                 known[path] = type_ or known.get(path)
         return found
 
-    def _sunk(self, execution: Execution) -> Written | None:
+    def _sunk(self, execution: Execution) -> WrittenDataset | None:
         """What the batch of a streaming query writes into its sink of files, which its plan does not name."""
         key = BatchKey.described(execution.description)
         progress = self.application.progress.get(key) if key is not None and execution.id == execution.root else None
         if progress is None or not progress.sink:
             return None
-        return Written(Place(path_name(progress.sink), "file"), "insert", "append", "append", alone=True)
+        return WrittenDataset(DatasetPlace(path_name(progress.sink), "file"), "insert", "append", "append", alone=True)
 
     def _notes(self, execution: Execution, plan: PlanText, *, is_open: bool) -> tuple[Diagnostic, ...]:
         """Everything that is not understood of a plan; ``is_open``: nothing that it could write to is known."""
@@ -281,10 +281,10 @@ def _stands_alone(execution: LoggedExecution) -> bool:
     return reading.defined is not None or (reading.written is not None and reading.written.final)
 
 
-def _written(write: Write, *, dynamic: bool) -> Written:
+def _written(write: PlanWrite, *, dynamic: bool) -> WrittenDataset:
     """The write of a plan's text; ``dynamic``: an overwrite replaces only the partitions that it has rows for."""
     some = dynamic and write.alone and bool(write.partitions)
-    return Written(
+    return WrittenDataset(
         write.place,
         write.kind,
         write.save_mode,

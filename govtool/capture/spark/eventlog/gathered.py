@@ -9,7 +9,7 @@ from sys import intern
 
 from govtool.capture.spark.eventlog.spill import Spill
 from govtool.capture.spark.executed import PLAN_TEXT, Executed
-from govtool.capture.spark.identity import Place, alias_derivations, declarations
+from govtool.capture.spark.identity import DatasetPlace, alias_derivations, declarations
 from govtool.model import Derivation, Diagnostic
 from govtool.model.run import Run
 from govtool.model.spread import number_of
@@ -33,7 +33,7 @@ class Seen:
 
 
 @dataclass(slots=True)
-class Aside:
+class SpilledFindings:
     """What is kept on disk instead of in memory."""
 
     derivations: Spill[Derivation]
@@ -48,12 +48,12 @@ class Aside:
     """Runs."""
 
     @staticmethod
-    def new() -> Aside:
+    def new() -> SpilledFindings:
         """Nothing yet."""
         from govtool.model.columnar import to_table
         from govtool.model.run import runs_table
 
-        return Aside(Spill(to_table), Spill(runs_table))
+        return SpilledFindings(Spill(to_table), Spill(runs_table))
 
     def add(self, derivation: Derivation, number: int) -> int:
         """Put a derivation aside; returns its row."""
@@ -80,13 +80,13 @@ class Aside:
 
 
 @dataclass(slots=True)
-class Gathered:
+class EventLogFindings:
     """What logs say, together."""
 
     source: str = ""
     how: str = PLAN_TEXT
     """The kind of evidence."""
-    aside: Aside | None = None
+    spilled: SpilledFindings | None = None
     """Where derivations and runs go; None: into ``runs`` and `derivations`."""
     runs: list[Run] = field(default_factory=list)
     notes: list[Diagnostic] = field(default_factory=list)
@@ -100,7 +100,7 @@ class Gathered:
     """Lines that are no events, or cut off."""
     unread: int = 0
     """Files of which nothing could be read."""
-    places: dict[str, Place] = field(default_factory=dict)
+    places: dict[str, DatasetPlace] = field(default_factory=dict)
     columns: dict[str, dict[str, str | None]] = field(default_factory=dict)
     seen: list[Seen] = field(default_factory=list)
     """In the order in which each came first."""
@@ -126,8 +126,8 @@ class Gathered:
         if run.id in self._ids:
             return  # the same log twice: a plain and a compressed copy
         self._ids.add(run.id)
-        if self.aside is not None:
-            self.aside.add_run(run)
+        if self.spilled is not None:
+            self.spilled.add_run(run)
         else:
             self.runs.append(replace(run, plan=self._plans.setdefault(run.plan, run.plan)))
         self.statuses[run.status] += 1
@@ -143,9 +143,9 @@ class Gathered:
                 into[intern(path)] = intern(type_) if type_ else into.get(path)
         for derivation in (executed.derivation, *executed.views):
             if derivation is not None:
-                self._say(derivation)
+                self._count(derivation)
 
-    def _say(self, derivation: Derivation) -> None:
+    def _count(self, derivation: Derivation) -> None:
         """What was said before is counted; unless something else was put in its place meanwhile."""
         statement = derivation.statement
         plain = derivation._replace(statement=statement._replace(run=None, first_seen=None, last_seen=None))
@@ -156,9 +156,9 @@ class Gathered:
             known = None
         if known is None:
             known = Seen(plain, statement.first_seen or "", statement.last_seen or "", statement.run)
-            if self.aside is not None:
+            if self.spilled is not None:
                 known.number = number_of(statement.fingerprint)
-                known.row = self.aside.add(plain, known.number)
+                known.row = self.spilled.add(plain, known.number)
                 known.derivation = None
             self._known[key] = known
             self.seen.append(known)
@@ -208,14 +208,14 @@ class Gathered:
             known = columns.setdefault(derivation.target, {})
             for column in derivation.columns:
                 known.setdefault(column.path, column.type)
-        told = {dataset: tuple(known.items()) for dataset, known in columns.items()}
+        types = {dataset: tuple(known.items()) for dataset, known in columns.items()}
         found += alias_derivations(self.places.values(), columns, how=self.how, source=self.source)
-        found += declarations(self.places, told, how=self.how, source=self.source)
+        found += declarations(self.places, types, how=self.how, source=self.source)
         return sorted(found, key=_order)
 
     def declared(self) -> Iterator[Derivation]:
         """The names that are one dataset, and the columns that were seen, one dataset after the other."""
-        made = self.aside.columns if self.aside is not None else {}
+        made = self.spilled.columns if self.spilled is not None else {}
         for identity, place in sorted(self.places.items()):
             names = {name.id for name in (place.name, *place.aliases)}
             known = {name: {**self.columns.get(name, {})} for name in names}
@@ -223,8 +223,8 @@ class Gathered:
                 for path, type_ in made.get(name, {}).items():
                     columns.setdefault(path, type_)
             yield from alias_derivations([place], known, how=self.how, source=self.source)
-            told = {identity: tuple(known[identity].items())}
-            yield from declarations({identity: place}, told, how=self.how, source=self.source)
+            types = {identity: tuple(known[identity].items())}
+            yield from declarations({identity: place}, types, how=self.how, source=self.source)
 
 
 def _key(plain: Derivation) -> _Key:

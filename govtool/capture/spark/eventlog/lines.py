@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from govtool.capture.compressed import UnreadableError
+from govtool.capture.compressed import UnreadableStreamError
 
 MAX_LINE = 64 << 20
 """Bytes of one event that are held; a plan of 8 million characters is the largest that was seen."""
@@ -85,7 +85,7 @@ def wanted_lines(pieces: Iterator[bytes]) -> Iterator[Line | Broken]:
             elif size > MAX_LINE:
                 yield Broken(number, f"an event of more than {MAX_LINE >> 20} MiB")
                 held, size, passing = [], 0, True
-    except UnreadableError as error:
+    except UnreadableStreamError as error:
         if held:
             yield Broken(number, "half a line")
         yield Broken(number, str(error), fatal=True)

@@ -95,7 +95,7 @@ def _text(data: bytes) -> str:
         return data.decode("utf-8", "replace")
 
 
-class Values:
+class MetricValues:
     """Values of accumulators, the largest of each; of those that nobody asks for only the latest are kept."""
 
     def __init__(self) -> None:
@@ -134,7 +134,7 @@ class Figures(NamedTuple):
     bytes: int | None = None
 
 
-def figures_of(registered: Mapping[str, Iterable[int]], values: Values) -> Figures:
+def figures_of(registered: Mapping[str, Iterable[int]], values: MetricValues) -> Figures:
     """The figures of one scan or write."""
     return Figures(*(values.most(registered.get(name, ())) for name in (ROWS, FILES, BYTES)))
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
-from govtool.capture.compressed import UnreadableError, content
+from govtool.capture.compressed import UnreadableStreamError, content
 from govtool.capture.spark.eventlog.application import Application
-from govtool.capture.spark.eventlog.executions import Interpreter
+from govtool.capture.spark.eventlog.executions import EventLogInterpreter
 from govtool.capture.spark.eventlog.files import EventLog
-from govtool.capture.spark.eventlog.gathered import Gathered
+from govtool.capture.spark.eventlog.gathered import EventLogFindings
 from govtool.capture.spark.eventlog.lines import Broken, Line, wanted_lines
 from govtool.capture.spark.executed import Executed, named
 from govtool.capture.spark.plantext.scans import Names
@@ -30,8 +30,8 @@ class _Actions:
     """Hands on what the actions of a log did, as soon as the log has told their script."""
 
     application: Application
-    interpreter: Interpreter
-    into: Gathered
+    interpreter: EventLogInterpreter
+    into: EventLogFindings
     waiting: list[Executed] = field(default_factory=list)
     weight: int = 0
 
@@ -53,7 +53,7 @@ class _Actions:
 
 
 def read_log(
-    log: EventLog, label: str, into: Gathered, names: Names | None = None, progress: OnBytes | None = None
+    log: EventLog, label: str, into: EventLogFindings, names: Names | None = None, progress: OnBytes | None = None
 ) -> None:
     """Read one log; what of it cannot be read is noted, and the rest is kept.
 
@@ -68,7 +68,7 @@ def read_log(
         OSError: What is said is to be put aside, and cannot be.
     """
     application = Application(log.application)
-    actions = _Actions(application, Interpreter(application, names or Names()), into)
+    actions = _Actions(application, EventLogInterpreter(application, names or Names()), into)
     for missing in log.missing:
         into.note("unreadable", "error", f"part {missing} of the log is not there: what it said is lost", label)
     for part in log.parts:
@@ -97,27 +97,27 @@ def _part(raw: IO[bytes], name: str, actions: _Actions, progress: OnBytes | None
     listed = 0
     try:
         pieces = content(raw)
-        for line in wanted_lines(_told(pieces, raw, progress)):
+        for line in wanted_lines(_with_progress(pieces, raw, progress)):
             if isinstance(line, Line):
                 try:
                     for group in application.feed(line, name):
                         actions.add(actions.interpreter.actions(group))
                     continue
                 except (ValueError, RecursionError) as error:
-                    said = "not JSON" if isinstance(error, ValueError) else "nested too deep"
-                    line = Broken(line.number, f"{said}: an event is lost")
+                    problem = "not JSON" if isinstance(error, ValueError) else "nested too deep"
+                    line = Broken(line.number, f"{problem}: an event is lost")
             into.broken += 1
             listed += 1
             if listed <= MAX_NOTES or line.fatal:
                 into.note("unreadable" if line.fatal else "not-json", "error", line.message, name, line.number)
-    except UnreadableError as error:
+    except UnreadableStreamError as error:
         into.note("unreadable", "error", str(error), name)
         into.broken += 1
     if listed > MAX_NOTES:
         into.note("not-json", "error", f"{listed - MAX_NOTES} more lines are no events", name)
 
 
-def _ending(application: Application, log: EventLog, label: str, into: Gathered) -> None:
+def _ending(application: Application, log: EventLog, label: str, into: EventLogFindings) -> None:
     if application.unmatched():
         text = f"{application.unmatched()} executions of which only the end is in the log"
         into.note("break.start", "warning", text, label)
@@ -131,10 +131,10 @@ def _ending(application: Application, log: EventLog, label: str, into: Gathered)
 
 def read_logs(
     logs: Iterable[tuple[EventLog, str]],
-    into: Gathered,
+    into: EventLogFindings,
     names: Names | None = None,
     progress: OnBytes | None = None,
-) -> Gathered:
+) -> EventLogFindings:
     """Read event logs, one after the other, each with the label by which messages name it.
 
     Raises:
@@ -157,7 +157,7 @@ def _size(path: Path) -> int:
         return 0
 
 
-def _told(pieces: Iterable[bytes], raw: IO[bytes], progress: OnBytes | None) -> Iterator[bytes]:
+def _with_progress(pieces: Iterable[bytes], raw: IO[bytes], progress: OnBytes | None) -> Iterator[bytes]:
     before = 0
     for piece in pieces:
         yield piece

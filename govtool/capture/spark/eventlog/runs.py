@@ -9,13 +9,13 @@ from govtool.capture.spark.eventlog.environment import host_of, software_of
 from govtool.capture.spark.eventlog.metrics import Figures, figures_of, summed
 from govtool.capture.spark.eventlog.scanned import largest, registered_by
 from govtool.capture.spark.executed import PLAN_TEXT, moment
-from govtool.capture.spark.execution import Columns, Written
+from govtool.capture.spark.execution import Columns, WrittenDataset
 from govtool.capture.spark.identity import column_path
 from govtool.capture.spark.interpreter import is_internal
 from govtool.capture.spark.plantext.read import PlanText
 from govtool.capture.spark.redact import clean_config
-from govtool.model.record import Identity
 from govtool.model.run import Run, RunInput, RunOutput
+from govtool.model.version import ContentIdentity
 
 
 def run_of(
@@ -92,7 +92,7 @@ def _scanned(application: Application, plans: Iterable[tuple[Execution, PlanText
 def inputs_of(
     application: Application,
     plan: PlanText,
-    written: Written | None,
+    written: WrittenDataset | None,
     plans: Iterable[tuple[Execution, PlanText]],
     columns: Columns,
 ) -> tuple[RunInput, ...]:
@@ -113,13 +113,13 @@ def inputs_of(
     for dataset in sorted({read for read in reads if not is_internal(read)}):
         read = figures.get(dataset, Figures())
         version = _version(plan, written, dataset)
-        identity = Identity("delta", version, "", 0, 0) if version is not None else None
+        identity = ContentIdentity("delta", version, "", 0, 0) if version is not None else None
         fields = tuple((path, type_ or "") for path, type_ in sorted(columns.get(dataset, {}).items()))
         found.append(RunInput(dataset, read.rows, read.bytes, read.files, identity, fields))
     return tuple(found)
 
 
-def _version(plan: PlanText, written: Written | None, dataset: str) -> int | None:
+def _version(plan: PlanText, written: WrittenDataset | None, dataset: str) -> int | None:
     """The version of a Delta table that was read."""
     source = plan.sources.get(dataset)
     version = source.version if source is not None else None
@@ -129,7 +129,7 @@ def _version(plan: PlanText, written: Written | None, dataset: str) -> int | Non
 
 
 def outputs_of(
-    application: Application, execution: Execution | None, plan: PlanText, written: Written
+    application: Application, execution: Execution | None, plan: PlanText, written: WrittenDataset
 ) -> tuple[RunOutput, ...]:
     """What was written.
 

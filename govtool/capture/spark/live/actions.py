@@ -51,9 +51,11 @@ def _single(line: Line) -> list[Line]:
     if len(children) != len(facts):
         return [line]
     made: list[Line] = []
-    for number, (child, told) in enumerate(zip(children, facts, strict=True)):
+    for number, (child, child_facts) in enumerate(zip(children, facts, strict=True)):
         part = f"{line.get('execution', line.get('query'))}.{number}"
-        made.append({**line, "plan": nodes_of(child), "command": told, "execution": part, "root": part, "metrics": {}})
+        made.append(
+            {**line, "plan": nodes_of(child), "command": child_facts, "execution": part, "root": part, "metrics": {}}
+        )
     return made
 
 

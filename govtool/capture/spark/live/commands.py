@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from govtool.capture.spark.analyzed.places import place_of
+from govtool.capture.spark.analyzed.place_names import place_of
 from govtool.capture.spark.analyzed.read import Analyzed
-from govtool.capture.spark.execution import Written
-from govtool.capture.spark.identity import Place
+from govtool.capture.spark.execution import WrittenDataset
+from govtool.capture.spark.identity import DatasetPlace
 
 SAVE_MODES = {
     "overwrite": ("overwrite", "replace"),
@@ -56,7 +56,7 @@ _NESTED = frozenset({"SaveAsV1TableCommand", "CreateDataSourceTableAsSelectComma
 _TEMPORARY = frozenset({"LocalTempView", "GlobalTempView"})
 
 
-def written_by(record: Mapping[str, Any], plan: Analyzed) -> Written | None:
+def written_by(record: Mapping[str, Any], plan: Analyzed) -> WrittenDataset | None:
     """What a record's command writes; None if it writes no data, or a view of the session.
 
     Args:
@@ -68,7 +68,7 @@ def written_by(record: Mapping[str, Any], plan: Analyzed) -> Written | None:
     if plan.kind:
         place = plan.target or (place_of(facts) if isinstance(facts, Mapping) else None)
         mode = "delete" if plan.kind == "delete" else "update"
-        return Written(place, plan.kind, plan.kind, mode) if place is not None else None
+        return WrittenDataset(place, plan.kind, plan.kind, mode) if place is not None else None
     kind = "insert" if isinstance(facts, Mapping) and facts.get("stream") else _KINDS.get(command)
     if kind is None or not isinstance(facts, Mapping) or facts.get("kind") in _TEMPORARY:
         return None
@@ -76,7 +76,7 @@ def written_by(record: Mapping[str, Any], plan: Analyzed) -> Written | None:
     if place is None:
         return None
     if kind == "create_view":
-        place = Place(place.name, "view", place.aliases)
+        place = DatasetPlace(place.name, "view", place.aliases)
     save, mode = _V2_MODES.get(command) or SAVE_MODES.get(str(facts.get("mode", "")).lower(), ("", "append"))
     if mode == "replace" and (facts.get("static") or facts.get("dynamic") or facts.get("condition")):
         mode = "append"  # some partitions of it
@@ -84,4 +84,4 @@ def written_by(record: Mapping[str, Any], plan: Analyzed) -> Written | None:
     columns = tuple(str(name) for name in names) if isinstance(names, list) and names else None
     parts = len(facts.get("table") or ())
     nested = command in _NESTED and record.get("execution") is not None
-    return Written(place, kind, save, mode, columns, parts=parts, alone=command in _ALONE, nested=nested)
+    return WrittenDataset(place, kind, save, mode, columns, parts=parts, alone=command in _ALONE, nested=nested)

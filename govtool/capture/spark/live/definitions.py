@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from govtool.capture.spark.analyzed.places import place_of
+from govtool.capture.spark.analyzed.place_names import place_of
 from govtool.capture.spark.definitions import RESTORED, Defined
-from govtool.capture.spark.identity import Place, column_path, field_path
+from govtool.capture.spark.identity import DatasetPlace, column_path, field_path
 
 PROCEDURE = "break.procedure"
 
@@ -33,7 +33,7 @@ def defined_by(facts: object) -> Defined | None:
     if place is None:
         return None
     if facts.get("view"):
-        place = Place(place.name, "view", place.aliases)
+        place = DatasetPlace(place.name, "view", place.aliases)
     columns = _columns(facts.get("columns"))
     match does:
         case "create":
@@ -51,7 +51,7 @@ def defined_by(facts: object) -> Defined | None:
             pairs = tuple((path, path) for path, _ in columns)
             if does == "clone":
                 return Defined(does, place, "create_table_as", "replace", columns, other, pairs)
-            return Defined(does, Place(other.name, place.kind), "rename", "rename", columns, place, pairs)
+            return Defined(does, DatasetPlace(other.name, place.kind), "rename", "rename", columns, place, pairs)
         case "rename_column":
             old = tuple(str(part) for part in facts.get("column") or ())
             if not old:
@@ -61,7 +61,7 @@ def defined_by(facts: object) -> Defined | None:
     return None
 
 
-def _called(procedure: str, place: Place | None) -> Defined | None:
+def _called(procedure: str, place: DatasetPlace | None) -> Defined | None:
     name = place.name.name if place is not None else "a table"
     plain = procedure.rpartition(".")[2].lower()
     if plain in _RESTORING:

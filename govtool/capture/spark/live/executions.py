@@ -6,18 +6,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from govtool.capture.spark import plan as p
-from govtool.capture.spark.analyzed.places import place_of
+from govtool.capture.spark.analyzed.place_names import place_of
 from govtool.capture.spark.analyzed.read import Analyzed, read_plan
 from govtool.capture.spark.drawn import drawn
 from govtool.capture.spark.executed import Executed, named
-from govtool.capture.spark.execution import Action, Reading, Written
+from govtool.capture.spark.execution import Action, Reading, WrittenDataset
 from govtool.capture.spark.flow import flow_of
 from govtool.capture.spark.interpreter import interpret
 from govtool.capture.spark.live.actions import grouped
 from govtool.capture.spark.live.batches import Streams
 from govtool.capture.spark.live.commands import SAVE_MODES, written_by
 from govtool.capture.spark.live.definitions import defined_by
-from govtool.capture.spark.live.runs import Runs, inputs_of, outputs_of, script_name
+from govtool.capture.spark.live.runs import LiveRuns, inputs_of, outputs_of, script_name
 from govtool.capture.spark.live.spool import Line, Process
 from govtool.capture.spark.plantext.read import PlanText
 from govtool.capture.spark.plantext.read import read_plan as read_plan_text
@@ -59,7 +59,7 @@ class LiveExecution:
 class LiveSource:
     """Makes runs of the executions of one process."""
 
-    runs: Runs
+    runs: LiveRuns
     streams: Streams
 
     def run(self, action: Action[LiveExecution]) -> Run:
@@ -93,7 +93,7 @@ class LiveSource:
 
 
 @dataclass(slots=True)
-class Interpreter:
+class LiveInterpreter:
     """Reads what one process wrote down."""
 
     process: Process
@@ -107,7 +107,7 @@ class Interpreter:
 
     def __post_init__(self) -> None:
         self._streams = Streams.of(self.process)
-        self._live = LiveSource(Runs(self.process, self.commit), self._streams)
+        self._live = LiveSource(LiveRuns(self.process, self.commit), self._streams)
 
     def actions(self) -> Iterator[Executed]:
         """What the executions of the process did, in order."""
@@ -192,12 +192,12 @@ def _connected(line: Line) -> LiveExecution:
     return LiveExecution(line, 0.0, 0.0, reading, connected=True)
 
 
-def _target(facts: object, text: PlanText) -> Written | None:
+def _target(facts: object, text: PlanText) -> WrittenDataset | None:
     place = place_of(facts) if isinstance(facts, Mapping) else None
     if place is not None and isinstance(facts, Mapping):
         save, mode = SAVE_MODES.get(str(facts.get("mode", "")).lower(), ("", "append"))
-        return Written(place, "insert", save, mode)
+        return WrittenDataset(place, "insert", save, mode)
     write = text.write
     if write is None:
         return None
-    return Written(write.place, write.kind, write.save_mode, write.mode, write.columns)
+    return WrittenDataset(write.place, write.kind, write.save_mode, write.mode, write.columns)

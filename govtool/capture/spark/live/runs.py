@@ -6,23 +6,23 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from govtool.capture.spark.analyzed.places import common_path, place_of
-from govtool.capture.spark.dependencies import Flow
+from govtool.capture.spark.analyzed.place_names import common_path, place_of
+from govtool.capture.spark.dependencies import PlanDependencies
 from govtool.capture.spark.executed import PLAN, PLAN_TEXT, moment
-from govtool.capture.spark.execution import Reading, Written
+from govtool.capture.spark.execution import Reading, WrittenDataset
 from govtool.capture.spark.flow import paths_of
 from govtool.capture.spark.identity import column_path, path_name, table_name
 from govtool.capture.spark.live.spool import Line, Process
 from govtool.capture.spark.redact import clean_config, first_line
-from govtool.model.record import Identity
 from govtool.model.run import Batches, Run, RunInput, RunOutput, Software
+from govtool.model.version import ContentIdentity
 
 _VERSIONED = ("delta", "iceberg")
 """Formats that number the states of a table."""
 
 
 @dataclass(frozen=True, slots=True)
-class Runs:
+class LiveRuns:
     """The runs of one process."""
 
     process: Process
@@ -96,7 +96,7 @@ def script_name(process: Process) -> str:
     return script.rsplit("/", 1)[-1] or name or "spark"
 
 
-def inputs_of(flow: Flow, lines: Sequence[Line], readings: Sequence[Reading]) -> tuple[RunInput, ...]:
+def inputs_of(flow: PlanDependencies, lines: Sequence[Line], readings: Sequence[Reading]) -> tuple[RunInput, ...]:
     """What an action read, in order of its name.
 
     Args:
@@ -136,7 +136,7 @@ def _figures(lines: Sequence[Line], by_name: Mapping[str, str]) -> dict[str, lis
     return figures
 
 
-def outputs_of(written: Written, flow: Flow, lines: Iterable[Line]) -> tuple[RunOutput, ...]:
+def outputs_of(written: WrittenDataset, flow: PlanDependencies, lines: Iterable[Line]) -> tuple[RunOutput, ...]:
     """What an action wrote."""
     total: dict[str, int] = {}
     for line in lines:
@@ -159,14 +159,14 @@ def _scan_names(scan: Mapping[str, Any]) -> Iterable[str]:
         yield path_name(str(scan["name"]).rpartition(" ")[2]).id
 
 
-def _versions(line: Line) -> dict[str, Identity]:
+def _versions(line: Line) -> dict[str, ContentIdentity]:
     """Versions of Delta and Iceberg tables that were read."""
     found = {}
-    for told in (line.get("leaves") or {}).values():
-        facts = told if isinstance(told, Mapping) else {}
+    for leaf in (line.get("leaves") or {}).values():
+        facts = leaf if isinstance(leaf, Mapping) else {}
         version = str(facts.get("version") or "")
         place = place_of(facts) if version else None
         kind = next((kind for kind in _VERSIONED if kind in str(facts.get("relation", "")).lower()), None)
         if place is not None and kind is not None and version.lstrip("-").isdigit():
-            found[place.id] = Identity(kind, int(version), "", 0, 0)
+            found[place.id] = ContentIdentity(kind, int(version), "", 0, 0)
     return found

@@ -11,7 +11,7 @@ from govtool.capture.spark import build
 from govtool.capture.spark import plan as p
 from govtool.capture.spark.plantext import kinds, lists
 from govtool.capture.spark.plantext.kinds import plain_name
-from govtool.capture.spark.plantext.reading import TRUNCATED, Reading, ids_of
+from govtool.capture.spark.plantext.reading import TRUNCATED, PlanReader, ids_of
 from govtool.capture.spark.plantext.tree import Operator
 from govtool.model import EdgeKind
 
@@ -20,7 +20,7 @@ PYTHON_CALL = re.compile(r"([\w<>$. -]*)\((.*)\)(?:#\d+L?)?\Z", re.DOTALL)
 """A Python function with its arguments, and the id of its result."""
 
 
-class Aggregates(Reading):
+class Aggregates(PlanReader):
     """Relations of aggregates."""
 
     def _aggregate(self, operator: Operator, *, python: bool = False) -> p.Node:
@@ -207,11 +207,11 @@ def _mentioned(root: p.Expression) -> set[int]:
                 found.add(number)
             case p.Apply(arguments=items) | p.Opaque(arguments=items) | p.Elements(items=items):
                 stack.extend(items)
-            case p.Steered(value=value, by=by):
+            case p.Conditional(value=value, by=by):
                 stack.extend((value, *by))
             case p.Field(base=base):
                 stack.append(base)
-            case p.Record(fields=fields):
+            case p.StructValue(fields=fields):
                 stack.extend(value for _, value in fields)
             case p.Let(bindings=bindings, body=body):
                 stack.extend((*(value for _, value in bindings), body))

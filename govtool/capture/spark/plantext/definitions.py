@@ -12,10 +12,10 @@ import re
 from collections.abc import Callable
 
 from govtool.capture.spark.definitions import RESTORED, Defined
-from govtool.capture.spark.identity import Place, column_path, path_name, split_table
+from govtool.capture.spark.identity import DatasetPlace, column_path, path_name, split_table
 from govtool.capture.spark.plantext import lists
 from govtool.capture.spark.plantext.scans import Names
-from govtool.capture.spark.plantext.tree import Operator, Tree
+from govtool.capture.spark.plantext.tree import Operator, PlanTree
 from govtool.capture.spark.plantext.writes import table_of
 
 DEFINITION = "break.definition"
@@ -27,7 +27,7 @@ _SESSION_CATALOG = "V2SessionCatalog"
 _TABLE = re.compile(r"`(?:[^`]|``)+`(?:\.`(?:[^`]|``)+`)+")
 
 
-def defined_in(tree: Tree, names: Names) -> Defined | None:
+def defined_in(tree: PlanTree, names: Names) -> Defined | None:
     """What the command of a plan does to the catalog; None if it is none that says anything of columns.
 
     Args:
@@ -43,12 +43,12 @@ def defined_in(tree: Tree, names: Names) -> Defined | None:
     return read(lists.arguments(inner.fields.get("Arguments", "")), inner, names)
 
 
-def _lost(does: str, kind: str, place: Place | None, message: str) -> Defined:
+def _unknown_definition(does: str, kind: str, place: DatasetPlace | None, message: str) -> Defined:
     what = place.name.name if place is not None else "a table"
     return Defined(does, place, kind, "", breaks=((DEFINITION, f"{what}: {message}"),))
 
 
-def _in_catalog(parts: list[str], names: Names) -> Place | None:
+def _in_catalog(parts: list[str], names: Names) -> DatasetPlace | None:
     """The table of a catalog that prints its class, ``SparkCatalog@1a2b, db.orders``; None if the settings do not tell
     which catalog of that class it is.
     """
@@ -57,25 +57,29 @@ def _in_catalog(parts: list[str], names: Names) -> Place | None:
     class_ = parts[0].split("@", 1)[0].strip()
     if len(names.catalogs.get(class_, ())) != 1 and not class_.endswith(_SESSION_CATALOG):
         return None
-    return Place(names.in_catalog(class_, parts[1].strip()), "table")
+    return DatasetPlace(names.in_catalog(class_, parts[1].strip()), "table")
 
 
-def _session_table(text: str, names: Names, kind: str = "table") -> Place | None:
+def _session_table(text: str, names: Names, kind: str = "table") -> DatasetPlace | None:
     """A table in backquotes, ``delta.`/lake/orders` `` being its path."""
     parts = split_table(text.strip())
     if not parts or not text.strip():
         return None
-    return Place(path_name(parts[-1]), "file") if "/" in parts[-1] else Place(names.table(text.strip()), kind)
+    return (
+        DatasetPlace(path_name(parts[-1]), "file")
+        if "/" in parts[-1]
+        else DatasetPlace(names.table(text.strip()), kind)
+    )
 
 
 def _rename(parts: list[str], operator: Operator, names: Names) -> Defined:
     """``RenameTable``: catalog, old name, new name; without a namespace it stays in that of the old one."""
     old = _in_catalog(parts, names)
     if old is None or len(parts) < 3:
-        return _lost("rename", "rename", None, "it is renamed, and of which catalog it is is not told")
+        return _unknown_definition("rename", "rename", None, "it is renamed, and of which catalog it is is not told")
     before, after = split_table(old.name.name), split_table(parts[2].strip())
     new = names.table(".".join(_quoted(part) for part in (*before[: max(0, len(before) - len(after))], *after)))
-    return Defined("rename", Place(new, "table"), "rename", "rename", source=old)
+    return Defined("rename", DatasetPlace(new, "table"), "rename", "rename", source=old)
 
 
 def _rename_v1(parts: list[str], operator: Operator, names: Names) -> Defined:
@@ -83,10 +87,10 @@ def _rename_v1(parts: list[str], operator: Operator, names: Names) -> Defined:
     kind = "view" if parts[2:3] == ["true"] else "table"
     old = _session_table(parts[0], names, kind) if parts else None
     if old is None or len(parts) < 2:
-        return _lost("rename", "rename", None, "it is renamed, and the text does not tell what to")
+        return _unknown_definition("rename", "rename", None, "it is renamed, and the text does not tell what to")
     before, after = split_table(parts[0].strip()), split_table(parts[1].strip())
     new = names.table(".".join(_quoted(part) for part in (*before[: max(0, len(before) - len(after))], *after)))
-    return Defined("rename", Place(new, kind), "rename", "rename", source=old)
+    return Defined("rename", DatasetPlace(new, kind), "rename", "rename", source=old)
 
 
 def _quoted(part: str) -> str:
@@ -96,7 +100,7 @@ def _quoted(part: str) -> str:
 def _drop(parts: list[str], operator: Operator, names: Names) -> Defined:
     place = _in_catalog(parts, names)
     if place is None:
-        return _lost("drop", "drop", None, "it is dropped, and of which catalog it is is not told")
+        return _unknown_definition("drop", "drop", None, "it is dropped, and of which catalog it is is not told")
     return Defined("drop", place, "drop", "drop")
 
 
@@ -112,12 +116,12 @@ def _alter(parts: list[str], operator: Operator, names: Names) -> Defined | None
     if not any(_RENAMING.search(change) for change in changes) and "more fields" not in ", ".join(parts[2:]):
         return None
     place = _in_catalog(parts, names)
-    told = _RENAMED.match(changes[0]) if len(changes) == 1 else None
-    if place is None or told is None:
-        return _lost(
+    renamed = _RENAMED.match(changes[0]) if len(changes) == 1 else None
+    if place is None or renamed is None:
+        return _unknown_definition(
             "rename_column", "alter", place, "a column is renamed, and the text does not tell which and what to"
         )
-    old, new = (column_path(told[n], case_sensitive=names.case_sensitive) for n in (1, 2))
+    old, new = (column_path(renamed[n], case_sensitive=names.case_sensitive) for n in (1, 2))
     return Defined("rename_column", place, "alter", "update", ((new, None),), place, ((old, new),))
 
 
@@ -129,7 +133,9 @@ def _clone(parts: list[str], operator: Operator, names: Names) -> Defined | None
     quoted = _TABLE.search(text)
     place = _session_table(quoted[0], names) if quoted is not None else None
     if place is None:
-        return _lost("clone", "create_table_as", None, "it is cloned, and the text does not tell what from")
+        return _unknown_definition(
+            "clone", "create_table_as", None, "it is cloned, and the text does not tell what from"
+        )
     message = f"{place.name.name}: it is cloned, and the text does not tell what from"
     return Defined("clone", place, "create_table_as", "replace", breaks=((DEFINITION, message),))
 

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 
 from govtool.capture.spark import plan as p
 from govtool.capture.spark.assignments import changed_values
-from govtool.capture.spark.identity import Place, column_path
+from govtool.capture.spark.identity import DatasetPlace, column_path
 from govtool.capture.spark.plantext import lists
-from govtool.capture.spark.plantext.expressions import Reader
-from govtool.capture.spark.plantext.tree import Operator, Tree
+from govtool.capture.spark.plantext.expressions import TextExpressionReader
+from govtool.capture.spark.plantext.tree import Operator, PlanTree
 
 _ASSIGNMENT = re.compile(r"`((?:[^`]|``)+)` = ")
 _ACTIONS = re.compile(r"(?:Update|Insert|Delete)\b")
@@ -26,9 +26,9 @@ _MORE = re.compile(r"\.\.\. \d+ more fields")
 def relation(
     operator: Operator,
     kind: str,
-    reader: Reader,
+    reader: TextExpressionReader,
     known: dict[int, tuple[str, str]],
-    place: Place,
+    place: DatasetPlace,
     sources: Sequence[p.Node] = (),
 ) -> p.Node | None:
     """What a command sets the columns of its target to; None if its text does not tell.
@@ -68,7 +68,11 @@ def relation(
 
 
 def _merge(
-    parts: list[str], reader: Reader, known: dict[int, tuple[str, str]], place: Place, sources: Sequence[p.Node]
+    parts: list[str],
+    reader: TextExpressionReader,
+    known: dict[int, tuple[str, str]],
+    place: DatasetPlace,
+    sources: Sequence[p.Node],
 ) -> p.Node | None:
     """The clauses of a MERGE. The target is told by the ids of its columns; the source by those of a query that one of
     its jobs runs, or of one table. Where the source is the target itself, whose columns they are is not told.
@@ -107,7 +111,7 @@ def _merge(
     return p.Modify(target, source, on, tuple(clauses)) if clauses else None
 
 
-def merged(tree: Tree) -> Operator | None:
+def merged(tree: PlanTree) -> Operator | None:
     """The source of a MERGE in the plan of a job that joins it to the target; None if there is none."""
     for operator in tree.operators.values():
         if operator.name.strip() == "Project" and f" AS {_SOURCE}" in operator.fields.get("Output", ""):

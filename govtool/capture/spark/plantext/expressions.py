@@ -12,7 +12,7 @@ from collections.abc import Callable, Container, Iterable
 
 from govtool.capture.spark import plan as p
 from govtool.capture.spark.plantext.lists import conjuncts
-from govtool.capture.spark.plantext.parser import ANY_ID, LAMBDA, QUERY, UnreadableError, attributes_of, parsed
+from govtool.capture.spark.plantext.parser import ANY_ID, LAMBDA, QUERY, UnreadablePlanError, attributes_of, parsed
 
 MAX_EXPRESSION = 1 << 20
 """Characters of one expression whose structure is read."""
@@ -22,7 +22,7 @@ _PLAIN = re.compile(r"[^\s,()\[\]{}#]+\Z")
 QueryOf = Callable[[int], "p.Node | None"]
 
 
-class Reader:
+class TextExpressionReader:
     """Expressions of one plan.
 
     Args:
@@ -38,9 +38,9 @@ class Reader:
         """Attributes that are arrays."""
         self.uncertain = 0
         """Expressions of which only the attributes could be read."""
-        self.learn(names)
+        self.add_attributes(names)
 
-    def learn(self, names: Iterable[tuple[int, str]]) -> None:
+    def add_attributes(self, names: Iterable[tuple[int, str]]) -> None:
         """Take up more attributes."""
         for number, name in names:
             same = self.known.setdefault(number, set())
@@ -59,7 +59,7 @@ class Reader:
         if len(text) <= MAX_EXPRESSION:
             try:
                 return parsed(text, self.known, self.query, self.arrays)
-            except (UnreadableError, RecursionError):
+            except (UnreadablePlanError, RecursionError):
                 pass
         self.uncertain += 1
         return p.Apply("", self.attributes(text))

@@ -7,7 +7,7 @@ import re
 from govtool.capture.spark import plan as p
 from govtool.capture.spark.plantext import lists
 from govtool.capture.spark.plantext.kinds import plain_name
-from govtool.capture.spark.plantext.reading import TRUNCATED, Reading, named_of
+from govtool.capture.spark.plantext.reading import TRUNCATED, PlanReader, named_of
 from govtool.capture.spark.plantext.tree import Operator
 from govtool.model import EdgeKind
 
@@ -15,7 +15,7 @@ _GENERATE = re.compile(r"(.*?)(?:, (\[.*?\]))?, (true|false)(?:, ([\w`.]+))?, (\
 _CALL = re.compile(r"\s*([\w$.<>]+)\((.*)\)\Z", re.DOTALL)
 
 
-class Generators(Reading):
+class Generators(PlanReader):
     """Relations of generators."""
 
     def _generate(self, operator: Operator) -> p.Node:
@@ -104,7 +104,7 @@ class Generators(Reading):
         for o in below:
             by_name.setdefault(o.name, []).append(o)
         made = []
-        lost = False
+        truncated = False
         for o in outputs:
             same = by_name.get(o.name, [])
             value: p.Expression
@@ -115,10 +115,10 @@ class Generators(Reading):
             elif o.name in ("spark_grouping_id", "gid", "_gen_grouping_id"):
                 value = p.CONSTANT
             else:
-                lost = True
+                truncated = True
                 value = p.Opaque(TRUNCATED, tuple(p.Attribute(b.id, b.name) for b in below))
             made.append(p.Output(o.id, o.name, value))
-        if lost:
+        if truncated:
             self._note(TRUNCATED, "Expand: projections that the plan text leaves out")
         return p.Project(child, tuple(made))
 
@@ -134,18 +134,18 @@ class Generators(Reading):
             elements = lists.split(part)
             for item in elements.items:
                 call = _CALL.match(item)
-                told = lists.arguments(call[2]) if call is not None else []
-                if elements.more or call is None or (call[1].lower() == "keep" and len(told) <= len(outputs)):
+                instructions = lists.arguments(call[2]) if call is not None else []
+                if elements.more or call is None or (call[1].lower() == "keep" and len(instructions) <= len(outputs)):
                     return self._unknown(operator, "MergeRows")
-                by += self.reader.attributes(told[0]) if told else []
+                by += self.reader.attributes(instructions[0]) if instructions else []
                 if call[1].lower() in ("keep", "split"):
-                    for start in range(len(told) - len(outputs), 0, -len(outputs)):
-                        for at, text in enumerate(told[start : start + len(outputs)]):
+                    for start in range(len(instructions) - len(outputs), 0, -len(outputs)):
+                        for at, text in enumerate(instructions[start : start + len(outputs)]):
                             values[at].append(self.reader.expression(text))
         made = []
         for output, found in zip(outputs, values, strict=True):
             different = list(dict.fromkeys(found))
             value = different[0] if len(different) == 1 else p.Apply("", tuple(different), EdgeKind.IDENTITY)
-            steered = p.Steered(value, tuple(dict.fromkeys(by))) if by else value
-            made.append(p.Output(output.id, output.name, steered))
+            conditional = p.Conditional(value, tuple(dict.fromkeys(by))) if by else value
+            made.append(p.Output(output.id, output.name, conditional))
         return p.Project(child, tuple(made))

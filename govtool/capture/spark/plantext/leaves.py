@@ -8,7 +8,7 @@ from govtool.capture.spark import plan as p
 from govtool.capture.spark.plantext import lists
 from govtool.capture.spark.plantext.expressions import written_conditions
 from govtool.capture.spark.plantext.kinds import plain_name
-from govtool.capture.spark.plantext.reading import TRUNCATED, Reading, named_of
+from govtool.capture.spark.plantext.reading import TRUNCATED, PlanReader, named_of
 from govtool.capture.spark.plantext.tree import Operator
 from govtool.model import EdgeKind
 
@@ -16,7 +16,7 @@ _BATCH = re.compile(r"\bSQLExecutionRDD\[\d+\] at start at ")
 """The RDD that ``foreachBatch`` hands to its function: made where the query was started."""
 
 
-class Leaves(Reading):
+class Leaves(PlanReader):
     """Relations of leaves."""
 
     def _leaf(self, operator: Operator) -> p.Node:
@@ -35,14 +35,14 @@ class Leaves(Reading):
             datasets = {item[0] for item in known if item is not None}
             if len(datasets) == 1:
                 return self._scan(operator, datasets.pop(), outputs)
-            return p.Lost((), outputs, "break.source", f"what {name.split('(')[0].strip()} reads is not told")
+            return p.LineageBreak((), outputs, "break.source", f"what {name.split('(')[0].strip()} reads is not told")
         if found_.nothing:
             if self.batch is not None and _is_of(operator, outputs, self.batch):
                 return p.Renamed(self.batch, outputs)
             if found_.reason:
-                return p.Lost((), outputs, found_.reason, found_.message)
+                return p.LineageBreak((), outputs, found_.reason, found_.message)
             return p.Values(outputs)
-        self.meaning.sources.setdefault(found_.place.id, found_)
+        self.lineage.sources.setdefault(found_.place.id, found_)
         if found_.message:
             self._note(found_.reason, found_.message)
         node = self._scan(operator, found_.place.id, outputs)
@@ -57,7 +57,7 @@ class Leaves(Reading):
         for number, dataset in enumerate(datasets):
             own = tuple(p.Named(-1 - number * len(outputs) - i, o.name) for i, o in enumerate(outputs))
             node = p.Join(node, p.Scan(dataset, own))
-            self.meaning.scans.append((operator, dataset))
+            self.lineage.scans.append((operator, dataset))
             for value, named in zip(values, own, strict=True):
                 value.append(p.Attribute(named.id, named.name))
         made = (
@@ -67,9 +67,9 @@ class Leaves(Reading):
         return p.Project(node, tuple(made))
 
     def _scan(self, operator: Operator, dataset: str, outputs: tuple[p.Named, ...]) -> p.Node:
-        self.meaning.scans.append((operator, dataset))
+        self.lineage.scans.append((operator, dataset))
         for output in outputs:
-            self.meaning.attributes[output.id] = (dataset, output.name)
+            self.lineage.attributes[output.id] = (dataset, output.name)
         return p.Scan(dataset, outputs)
 
     def _pushed(self, operator: Operator, node: p.Node, dataset: str, outputs: tuple[p.Named, ...]) -> p.Node:
@@ -118,7 +118,7 @@ class Leaves(Reading):
     def _cached(self, operator: Operator, outputs: tuple[p.Named, ...]) -> p.Node:
         """A cached relation: the plan that filled it is printed below it."""
         if not operator.children:
-            return p.Lost((), outputs, "break.cache", "the plan of a cached table is not told")
+            return p.LineageBreak((), outputs, "break.cache", "the plan of a cached table is not told")
         relation = operator.children[0]
         child = self._nodes[relation.id]
         listed = self._outputs_of_leaf(relation) if relation.name.startswith("InMemoryRelation") else ()

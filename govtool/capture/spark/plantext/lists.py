@@ -16,7 +16,7 @@ _OPEN, _CLOSE = "([{", ")]}"
 
 
 @dataclass(frozen=True, slots=True)
-class Elements:
+class ListItems:
     """What a list says."""
 
     items: tuple[str, ...]
@@ -26,7 +26,7 @@ class Elements:
     """False: there are not as many as the text says; literals with commas have hidden where they end."""
 
 
-def split(text: str, count: int | None = None) -> Elements:
+def split(text: str, count: int | None = None) -> ListItems:
     """Split ``[a, b]`` or ``a, b``.
 
     Args:
@@ -41,12 +41,12 @@ def split(text: str, count: int | None = None) -> Elements:
     if more is not None:
         text = text[: more.start()]
     if not text:
-        return Elements((), left_out)
+        return ListItems((), left_out)
     items = _by_depth(text)
     if count is None or len(items) + left_out == count:
-        return Elements(tuple(items), left_out)
+        return ListItems(tuple(items), left_out)
     items = _by_ids(text)
-    return Elements(tuple(items), left_out, len(items) + left_out == count)
+    return ListItems(tuple(items), left_out, len(items) + left_out == count)
 
 
 def _by_depth(text: str) -> list[str]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from govtool.capture.spark.plantext.expressions import Reader
-from govtool.capture.spark.plantext.tree import Operator, Tree
+from govtool.capture.spark.plantext.expressions import TextExpressionReader
+from govtool.capture.spark.plantext.tree import Operator, PlanTree
 
 _PLAN_ID = re.compile(r",? ?\[(?:plan_)?id=#?\d+\]")
 _TOKEN = re.compile(
@@ -23,7 +23,7 @@ MAX_PLAN = 64 * 1024
 """Characters that are kept."""
 
 
-def normalised(tree: Tree, reader: Reader) -> str:
+def normalised(tree: PlanTree, reader: TextExpressionReader) -> str:
     """A plan as a drawn tree, an operator a line, with what it does and without what differs from run to run."""
     lines: list[str] = []
     _draw(tree.root, 0, lines, reader)
@@ -34,7 +34,7 @@ def normalised(tree: Tree, reader: Reader) -> str:
     return text if len(text) <= MAX_PLAN else text[:MAX_PLAN] + "\n…"
 
 
-def _draw(root: Operator, level: int, lines: list[str], reader: Reader) -> None:
+def _draw(root: Operator, level: int, lines: list[str], reader: TextExpressionReader) -> None:
     seen: set[int] = set()
     stack = [(root, level)]
     while stack:
@@ -51,7 +51,7 @@ def _draw(root: Operator, level: int, lines: list[str], reader: Reader) -> None:
         stack.extend((child, depth + 1) for child in reversed(operator.children))
 
 
-def _detail(operator: Operator, reader: Reader) -> str:
+def _detail(operator: Operator, reader: TextExpressionReader) -> str:
     kind = operator.name.split()[0] if operator.name.strip() else ""
     fields = operator.fields
     parts = [f"{key}: {without_literals(fields[key], reader)}" for key in _SHOWN if fields.get(key)]
@@ -62,7 +62,7 @@ def _detail(operator: Operator, reader: Reader) -> str:
     return f" {'; '.join(filter(None, parts))}" if any(parts) else ""
 
 
-def without_literals(text: str, reader: Reader) -> str:
+def without_literals(text: str, reader: TextExpressionReader) -> str:
     """An expression of columns, functions and operators; all else, which may be anybody's data, is ``?``."""
     out: list[str] = []
     for found in _TOKEN.finditer(reader.plain(_PLAN_ID.sub("", text))):
@@ -70,8 +70,8 @@ def without_literals(text: str, reader: Reader) -> str:
         if found.lastgroup == "attribute":
             name, _, number = token.rpartition("#")
             known = reader.known.get(int(number.rstrip("L")), set())
-            told = reader.name(int(number.rstrip("L")), name) if name in known or "" in known else "?"
-            out.append(told if "#" not in told else "_")  # named after an expression, literals and all
+            column = reader.name(int(number.rstrip("L")), name) if name in known or "" in known else "?"
+            out.append(column if "#" not in column else "_")  # named after an expression, literals and all
         elif found.lastgroup == "other":
             _literal(out)
         else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from govtool.capture.spark.plantext.tree import MAX_OPERATORS, MAX_TEXT, Operator, PlanTextError, Tree
+from govtool.capture.spark.plantext.tree import MAX_OPERATORS, MAX_TEXT, Operator, PlanTextError, PlanTree
 
 _LINE = re.compile(r"((?:[ :]  )*(?:[:+]- )?)(\*(?:\(\d+\))? ?)?(\S.*)\Z", re.DOTALL)
 _NAME = re.compile(
@@ -13,7 +13,7 @@ _NAME = re.compile(
 )
 
 
-def parse(text: str) -> Tree:
+def parse(text: str) -> PlanTree:
     """Take one-line plan text apart into the same tree as the formatted one.
 
     Raises:
@@ -58,7 +58,7 @@ def parse(text: str) -> Tree:
         raise PlanTextError("no plan")
     for operator in operators.values():
         _fields(operator)
-    return Tree(root, operators, subqueries)
+    return PlanTree(root, operators, subqueries)
 
 
 def _operator(number: int, text: str) -> Operator:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from govtool.capture.spark import build
 from govtool.capture.spark import plan as p
-from govtool.capture.spark.lost import LOST
+from govtool.capture.spark.breaks import BREAKS
 from govtool.capture.spark.plantext import kinds, lists
 from govtool.capture.spark.plantext.aggregates import PYTHON_CALL, Aggregates
 from govtool.capture.spark.plantext.expressions import written_conditions
@@ -47,8 +47,8 @@ class Builder(Leaves, Aggregates, Generators):
             return self._window(operator)
         if name in kinds.PYTHON:
             return self._python(operator)
-        if name in LOST or name in kinds.TYPED:
-            return self._lost(operator, name)
+        if name in BREAKS or name in kinds.TYPED:
+            return self._break(operator, name)
         if not self._inputs(operator) or name in _LEAVES:
             return self._leaf(operator)
         if name in kinds.THROUGH or name.endswith(("QueryStage", "Exchange", "Read", "ToRow", "Limit")):
@@ -99,7 +99,7 @@ class Builder(Leaves, Aggregates, Generators):
     def _objects(self, operator: Operator) -> p.Node:
         """Rows that a function of the driver's gets, of ``foreachPartition`` or a connector, are what they were."""
         if self.parents.get(operator.id) is not None:
-            return self._lost(operator, plain_name(operator))
+            return self._break(operator, plain_name(operator))
         return self._child(operator)
 
     def _view(self, operator: Operator) -> p.Node:
@@ -140,7 +140,7 @@ class Builder(Leaves, Aggregates, Generators):
     def _window(self, operator: Operator) -> p.Node:
         child = self._child(operator)
         parts = [part for part in lists.arguments(operator.fields.get("Arguments", "")) if part.startswith("[")]
-        elements = lists.split(parts[0]) if parts else lists.Elements((), 1)
+        elements = lists.split(parts[0]) if parts else lists.ListItems((), 1)
         made = [o for o in (self._output(item) for item in elements.items) if o is not None]
         below = {o.id for o in p.outputs_of(child)}
         made = [o for o in made if o.id not in below]

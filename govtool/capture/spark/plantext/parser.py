@@ -65,7 +65,7 @@ _RENAMED = {
 _TYPES = frozenset({"cast", "try_cast", "ansi_cast", "upcast", "gpucast"})
 
 
-class UnreadableError(Exception):
+class UnreadablePlanError(Exception):
     """The structure of this text cannot be told."""
 
 
@@ -84,7 +84,7 @@ def parsed(
         arrays: Attributes that are arrays.
 
     Raises:
-        UnreadableError: Its structure cannot be told.
+        UnreadablePlanError: Its structure cannot be told.
     """
     return _Parser(text, known, query, arrays).whole()
 
@@ -111,14 +111,14 @@ class _Parser:
         if self.at < len(self.text):
             rest = self.junk(len(self.text))
             if rest:
-                raise UnreadableError
+                raise UnreadablePlanError
         return value
 
     def value(self) -> p.Expression:
         """An expression with its operators: all of them only compute, so that their precedence does not matter."""
         self.depth += 1
         if self.depth > MAX_DEPTH:
-            raise UnreadableError
+            raise UnreadablePlanError
         found = [self.postfixed()]
         while (infix := _INFIX.match(self.text, self.at)) is not None:
             self.at = infix.end()
@@ -150,13 +150,13 @@ class _Parser:
                 window = self.window()
                 name, arguments = call or ("", [base])
                 base, call = (
-                    build.over(name, arguments, window) if name else p.Steered(base, window, EdgeKind.WINDOW),
+                    build.over(name, arguments, window) if name else p.Conditional(base, window, EdgeKind.WINDOW),
                     None,
                 )
             elif text.startswith(" FILTER (WHERE ", at):
                 self.at += len(" FILTER (WHERE ")
                 condition = self.until(")")
-                base = p.Steered(base, (condition,))
+                base = p.Conditional(base, (condition,))
             elif (order := _ORDER.match(text, at)) is not None:
                 self.at = order.end()
             elif text.startswith(" AS ", at) and (alias := _ALIAS.match(text, at)) is not None:
@@ -180,7 +180,7 @@ class _Parser:
         index = self.until("]")
         text = self.text[start : self.at - 1].strip()
         if not isinstance(index, p.Constant):
-            return p.Steered(p.Field(base, "[]"), (index,))
+            return p.Conditional(p.Field(base, "[]"), (index,))
         return p.Field(base, "[]" if re.fullmatch(r"-?\d+|ordinal", text) else build.key_step(text))
 
     def operand(self) -> tuple[p.Expression, tuple[str, list[p.Expression]] | None]:
@@ -221,7 +221,7 @@ class _Parser:
             if inner is None:
                 if found[1] == "dynamicpruning":
                     return p.CONSTANT, None
-                raise UnreadableError
+                raise UnreadablePlanError
             return inner, None
         if text.startswith("input[", at):
             self.at += 6
@@ -272,7 +272,7 @@ class _Parser:
             if self.skip("WHEN "):
                 conditions.append(self.value())
                 if not (self.skip(" THEN ") or self.resync(" THEN ")):
-                    raise UnreadableError
+                    raise UnreadablePlanError
                 values.append(self.value())
             elif self.skip("ELSE "):
                 values.append(self.value())
@@ -285,7 +285,7 @@ class _Parser:
                     (i for w in (" WHEN ", " ELSE ", " END") if (i := self.text.find(w, self.at)) >= 0), default=-1
                 )
                 if at < 0 or ANY_ID.search(self.text, self.at, at):
-                    raise UnreadableError
+                    raise UnreadablePlanError
                 self.at = at
         return build.choice("case", conditions, values)
 
@@ -298,10 +298,10 @@ class _Parser:
         value = self.value()
         nothing = self.text[start : self.at].strip() == "null"
         if not (self.skip(" else ") or self.resync(" else ")):
-            raise UnreadableError
+            raise UnreadablePlanError
         start = self.at
         other = self.value()
-        if nothing and compared.strip().startswith("(isnull(") and isinstance(other, p.Record):
+        if nothing and compared.strip().startswith("(isnull(") and isinstance(other, p.StructValue):
             return other  # a struct with a field set or dropped: null stays null
         if nothing and compared.strip().startswith(f"(({self.text[start : self.at]} = "):
             return p.Apply("nullif", (condition,))
@@ -337,9 +337,9 @@ class _Parser:
             names = [text for text, _ in found[::2]]
             if len(set(names)) == len(names) and all(isinstance(argument, p.Constant) for argument in items[::2]):
                 fields = zip((column_path(text) for text in names), items[1::2], strict=True)
-                return p.Record("struct" if lower == "struct" else "named_struct", tuple(fields)), None
+                return p.StructValue("struct" if lower == "struct" else "named_struct", tuple(fields)), None
         if lower == "pivotfirst" and len(items) > 1:
-            return p.Steered(p.Apply("", (items[1],), EdgeKind.AGGREGATION), (items[0],)), None
+            return p.Conditional(p.Apply("", (items[1],), EdgeKind.AGGREGATION), (items[0],)), None
         if lower in ("invoke", "staticinvoke"):
             return p.Apply("", tuple(items)), None
         while len(found) > 1 and isinstance(items[-1], p.Constant) and _CONSTANT_ARGUMENTS.match(found[-1][0].strip()):
@@ -367,7 +367,7 @@ class _Parser:
             if self.skip(end):
                 return found
             if not self.skip(", "):
-                raise UnreadableError
+                raise UnreadablePlanError
 
     def until(self, end: str) -> p.Expression:
         return _together([argument for _, argument in self.call_arguments(end)])
@@ -384,7 +384,7 @@ class _Parser:
                 if not depth:
                     return
                 depth -= 1
-        raise UnreadableError
+        raise UnreadablePlanError
 
     def stop(self, end: str) -> int:
         """Where a literal that reads like something else must end."""
@@ -399,7 +399,7 @@ class _Parser:
                 depth -= 1
             elif char == "," and not depth and self.text.startswith(", ", position):
                 return position
-        raise UnreadableError
+        raise UnreadablePlanError
 
     def junk(self, stop: int) -> list[p.Expression]:
         """Attributes of a stretch of text that has no structure."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from govtool.capture.spark import plan as p
 from govtool.capture.spark.definitions import Defined
-from govtool.capture.spark.dependencies import Flow
+from govtool.capture.spark.dependencies import PlanDependencies
 from govtool.capture.spark.flow import flow_of
 from govtool.capture.spark.plantext import tree as trees
 from govtool.capture.spark.plantext.definitions import defined_in
@@ -15,9 +15,9 @@ from govtool.capture.spark.plantext.dml import merged, relation
 from govtool.capture.spark.plantext.normal import normalised
 from govtool.capture.spark.plantext.operators import Builder
 from govtool.capture.spark.plantext.rewritten import changed
-from govtool.capture.spark.plantext.scans import Found, Names, source_of
-from govtool.capture.spark.plantext.tree import Operator, PlanTextError, Tree
-from govtool.capture.spark.plantext.writes import Write, has_target, is_command, write_of
+from govtool.capture.spark.plantext.scans import Names, ScannedSource, source_of
+from govtool.capture.spark.plantext.tree import Operator, PlanTextError, PlanTree
+from govtool.capture.spark.plantext.writes import PlanWrite, has_target, is_command, write_of
 from govtool.model import Diagnostic
 
 
@@ -25,10 +25,10 @@ from govtool.model import Diagnostic
 class PlanText:
     """A plan, read."""
 
-    write: Write | None
+    write: PlanWrite | None
     """None: nothing is written."""
-    flow: Flow
-    sources: Mapping[str, Found]
+    flow: PlanDependencies
+    sources: Mapping[str, ScannedSource]
     """Datasets that are read, by id."""
     scans: tuple[tuple[Operator, str], ...]
     attributes: Mapping[int, tuple[str, str]]
@@ -85,33 +85,33 @@ def read_plan(
     return _read(text, tree, names, known, metadata, sources, batch)
 
 
-def _writes(tree: Tree) -> list[Tree]:
+def _writes(tree: PlanTree) -> list[PlanTree]:
     """The writes of a multi-insert, which Spark plans as a union of commands."""
     root = tree.root
     while root.name.split(" ", 1)[0] in ("AdaptiveSparkPlan", "CommandResult") and len(root.children) == 1:
         root = root.children[0]
     if root.name.strip() != "Union" or not all(child.name.startswith("Execute ") for child in root.children):
         return []
-    return [Tree(child, tree.operators, tree.subqueries) for child in root.children]
+    return [PlanTree(child, tree.operators, tree.subqueries) for child in root.children]
 
 
 def _read(
     text: str,
-    tree: Tree,
+    tree: PlanTree,
     names: Names,
     known: Mapping[int, tuple[str, str]] | None,
     metadata: Mapping[str, list[dict[str, str]]] | None,
     sources: Sequence[p.Node],
     batch: p.Node | None,
 ) -> PlanText:
-    left = {name: list(said) for name, said in (metadata or {}).items()}
-    told: dict[int, dict[str, str]] = {}
+    left = {name: list(texts) for name, texts in (metadata or {}).items()}
+    locations: dict[int, dict[str, str]] = {}
     for operator in sorted(tree.operators.values(), key=lambda o: o.id):
         waiting = left.get(operator.name.strip())
         if waiting and not operator.children:
-            told[operator.id] = _matching(operator, waiting)
+            locations[operator.id] = _matching(operator, waiting)
 
-    builder = Builder(tree, known or {}, lambda operator: source_of(operator, names, told.get(operator.id)), batch)
+    builder = Builder(tree, known or {}, lambda operator: source_of(operator, names, locations.get(operator.id)), batch)
     write = write_of(tree, names)
     unplaced = write is None and has_target(tree) and "TempView" not in text
     command = write is None and not unplaced and is_command(tree)
@@ -120,12 +120,12 @@ def _read(
         node: p.Node | None = None
         if write is not None and write.command is not None:
             builder.node(write.query or write.command)
-            attributes = {**(known or {}), **builder.meaning.attributes}
-            builder.reader.learn((number, column) for number, (_, column) in attributes.items())
+            attributes = {**(known or {}), **builder.lineage.attributes}
+            builder.reader.add_attributes((number, column) for number, (_, column) in attributes.items())
             node = relation(write.command, write.kind, builder.reader, attributes, write.place, sources)
             if node is None:
                 message = f"{write.kind.upper()}: its text does not tell what it sets, or of which tables"
-                node = p.Lost((), (), "break.operator", message)
+                node = p.LineageBreak((), (), "break.operator", message)
         if node is None:
             node = builder.node(root) if root is not None else p.Values(())
             if write is not None and write.kind in ("update", "delete", "merge") and write.command is None:
@@ -133,14 +133,14 @@ def _read(
         flow = flow_of(node, expand_views=True)
     except RecursionError as error:
         raise PlanTextError("a plan that is nested too deep") from error
-    meaning = builder.meaning
+    lineage = builder.lineage
     return PlanText(
         write,
         flow,
-        meaning.sources,
-        tuple(meaning.scans),
-        meaning.attributes,
-        tuple(dict.fromkeys(meaning.notes)),
+        lineage.sources,
+        tuple(lineage.scans),
+        lineage.attributes,
+        tuple(dict.fromkeys(lineage.notes)),
         normalised(tree, builder.reader),
         builder.reader.uncertain,
         command,
@@ -152,7 +152,7 @@ def _read(
     )
 
 
-def _joined(tree: Tree, builder: Builder) -> p.Node | None:
+def _joined(tree: PlanTree, builder: Builder) -> p.Node | None:
     """What a job of a MERGE joins to the target; None if it is no such job, or if that was computed before and is read
     as an RDD or as rows of the driver, which tells nothing.
     """
@@ -164,7 +164,7 @@ def _joined(tree: Tree, builder: Builder) -> p.Node | None:
     return node if flow.reads and not flow.breaks else None
 
 
-def _tree(text: str) -> Tree:
+def _tree(text: str) -> PlanTree:
     if trees.is_formatted(text):
         return trees.parse(text)
     from govtool.capture.spark.plantext.oneline import parse
@@ -177,7 +177,7 @@ def _matching(operator: Operator, waiting: list[dict[str, str]]) -> dict[str, st
     location = operator.fields.get("Location", "")
     start = location.find("[") + 1
     first = location[start:].split(",")[0].rstrip("]")
-    for position, said in enumerate(waiting):
-        if not first or first in said.get("Location", ""):
+    for position, metadata in enumerate(waiting):
+        if not first or first in metadata.get("Location", ""):
             return waiting.pop(position)
     return {}

@@ -12,12 +12,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from govtool.capture.spark import plan as p
-from govtool.capture.spark.lost import LOST, unknown
+from govtool.capture.spark.breaks import BREAKS, unknown
 from govtool.capture.spark.plantext import kinds, lists
-from govtool.capture.spark.plantext.expressions import Reader
+from govtool.capture.spark.plantext.expressions import TextExpressionReader
 from govtool.capture.spark.plantext.kinds import plain_name
-from govtool.capture.spark.plantext.scans import Found
-from govtool.capture.spark.plantext.tree import Operator, Tree
+from govtool.capture.spark.plantext.scans import ScannedSource
+from govtool.capture.spark.plantext.tree import Operator, PlanTree
 from govtool.model import Diagnostic
 
 TRUNCATED = "break.truncated"
@@ -30,11 +30,11 @@ _LISTED = ("Output", "Results", "Result", "Aggregate Attributes", "Input", "Left
 
 
 @dataclass(slots=True)
-class Meaning:
+class PlanLineage:
     """What a plan means, and what of it could not be read."""
 
     node: p.Node | None = None
-    sources: dict[str, Found] = field(default_factory=dict)
+    sources: dict[str, ScannedSource] = field(default_factory=dict)
     """Datasets that are read, by id, and what the plan tells of each."""
     scans: list[tuple[Operator, str]] = field(default_factory=list)
     """Leaves and the dataset that each reads."""
@@ -45,7 +45,7 @@ class Meaning:
     """Expressions whose structure was not clear."""
 
 
-class Reading(ABC):
+class PlanReader(ABC):
     """Relations of one plan.
 
     Args:
@@ -58,38 +58,38 @@ class Reading(ABC):
 
     def __init__(
         self,
-        tree: Tree,
+        tree: PlanTree,
         known: Mapping[int, tuple[str, str]],
-        locate: Callable[[Operator], Found | None],
+        locate: Callable[[Operator], ScannedSource | None],
         batch: p.Node | None = None,
     ) -> None:
         self.tree = tree
         self.known = known
         self.locate = locate
         self.batch = batch
-        self.meaning = Meaning()
+        self.lineage = PlanLineage()
         self._nodes: dict[int, p.Node] = {}
         self._queries: dict[int, p.Node | None] = {}
         self._active: set[int] = set()
         self.parents = {child.id: o for o in tree.operators.values() for child in o.children}
-        self.reader = Reader((), self._query)
-        self._learn()
+        self.reader = TextExpressionReader((), self._query)
+        self._collect()
         self.reader.arrays = self._arrays()
         self.compared = self._compared()
 
-    def _learn(self) -> None:
+    def _collect(self) -> None:
         """Names of attributes, from the leaves up: an odd one must be known where it is named."""
         for operator in sorted(self.tree.operators.values(), key=lambda o: o.id):
             for key in _LISTED:
                 text = operator.fields.get(key, "")
                 if text:
                     made = key in ("Results", "Result") or (key == "Output" and bool(operator.children))
-                    self._learn_list(text, operator.counts.get(key), made=made)
+                    self._add_list(text, operator.counts.get(key), made=made)
             name = plain_name(operator)
             if name in _DEFINING or not operator.children or name in kinds.PYTHON:
                 for argument in lists.arguments(operator.fields.get("Arguments", "")):
                     if argument.startswith("["):
-                        self._learn_list(argument, None, made=name != "Expand")
+                        self._add_list(argument, None, made=name != "Expand")
 
     def _arrays(self) -> frozenset[int]:
         """Columns that are arrays, as far as scans tell: a field of one is the field of its elements."""
@@ -101,10 +101,10 @@ class Reading(ABC):
                 found |= {o.id for o in self._listed(operator, "Output") if o.name in names}
         return frozenset(found)
 
-    def _learn_list(self, text: str, count: int | None, *, made: bool) -> None:
+    def _add_list(self, text: str, count: int | None, *, made: bool) -> None:
         items = lists.split(self.reader.plain(text), count).items
         found = [named_of(item) if made else lists.attribute(item) for item in items]
-        self.reader.learn((item[0], item[1]) for item in found if item is not None and item[1] != "_")
+        self.reader.add_attributes((item[0], item[1]) for item in found if item is not None and item[1] != "_")
 
     def _compared(self) -> set[int]:
         """Attributes that joins and generators compare, seen through what they are aliases of."""
@@ -163,8 +163,8 @@ class Reading(ABC):
         inputs = self._inputs(operator)
         return self._nodes[inputs[position].id] if position < len(inputs) else p.Values(())
 
-    def _lost(self, operator: Operator, name: str) -> p.Node:
-        code, what = LOST.get(name, ("break.typed", f"{name}: code of the JVM"))
+    def _break(self, operator: Operator, name: str) -> p.Node:
+        code, what = BREAKS.get(name, ("break.typed", f"{name}: code of the JVM"))
         children = tuple(self._nodes[child.id] for child in self._inputs(operator))
         outputs = self._listed(operator, "Output")
         if not outputs:
@@ -175,7 +175,7 @@ class Reading(ABC):
                     outputs = tuple(p.Named(*item) for item in named)
                     break
         outputs = outputs or self._read_above(operator) or _last_attribute(operator)
-        return p.Lost(children, outputs, code, f"{what}: what it does with its input is not known")
+        return p.LineageBreak(children, outputs, code, f"{what}: what it does with its input is not known")
 
     def _unknown(self, operator: Operator, name: str) -> p.Node:
         """An operator that is not known here. If nothing but its input comes out of it, little can be wrong."""
@@ -260,7 +260,7 @@ class Reading(ABC):
         return tuple(self.reader.expression(_ORDER.sub("", item)) for item in lists.split(text).items)
 
     def _note(self, code: str, message: str) -> None:
-        self.meaning.notes.append(Diagnostic(code, "warning", message))
+        self.lineage.notes.append(Diagnostic(code, "warning", message))
 
     @abstractmethod
     def _build(self, operator: Operator) -> p.Node:

@@ -87,10 +87,10 @@ def changed(node: p.Node, kind: str) -> p.Node:
 def _chosen(value: p.Expression, name: str, own: dict[int, str]) -> p.Expression:
     """What rows of the condition get: ``if (condition) value else column`` leaves the others as they are."""
     match value:
-        case p.Steered(value=p.Apply(name="if", arguments=(chosen, p.Attribute() as other))) if (
+        case p.Conditional(value=p.Apply(name="if", arguments=(chosen, p.Attribute() as other))) if (
             own.get(other.id) == name
         ):
-            return p.Steered(chosen, value.by)
+            return p.Conditional(chosen, value.by)
         case _:
             return value
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from govtool.capture.openlineage.identity import DatasetName
-from govtool.capture.spark.identity import DEFAULT_DATABASE, Place, path_name, table_name, topic_name
+from govtool.capture.spark.identity import DEFAULT_DATABASE, DatasetPlace, path_name, table_name, topic_name
 from govtool.capture.spark.plantext import lists
 from govtool.capture.spark.plantext.tree import Operator
 from govtool.names import DEFAULT_NAMESPACE
@@ -56,11 +56,11 @@ class Names:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ScannedSource:
     """What a leaf reads."""
 
-    place: Place
-    places: tuple[Place, ...] = ()
+    place: DatasetPlace
+    places: tuple[DatasetPlace, ...] = ()
     """Further ones: of a scan of several paths."""
     nothing: bool = False
     """No dataset at all: rows of the query itself, or, with a reason, of who knows where."""
@@ -74,10 +74,10 @@ class Found:
 _SCAN_OF = re.compile(r"\w+Scan\(table=([\w.`$-]+)")
 """What a connector says of a scan below its columns, ``IcebergScan(table=lake.db.orders, …``."""
 
-_NOWHERE = Place(DatasetName(DEFAULT_NAMESPACE, ""), "query")
+_NOWHERE = DatasetPlace(DatasetName(DEFAULT_NAMESPACE, ""), "query")
 
 
-def source_of(operator: Operator, names: Names, metadata: dict[str, str] | None = None) -> Found | None:
+def source_of(operator: Operator, names: Names, metadata: dict[str, str] | None = None) -> ScannedSource | None:
     """What a leaf operator reads; None if its text does not tell.
 
     Args:
@@ -94,9 +94,9 @@ def source_of(operator: Operator, names: Names, metadata: dict[str, str] | None 
             return _nothing(
                 EMPTY, "the optimizer found that there are no rows, and left out where they would come from"
             )
-        return Found(_NOWHERE, nothing=True)
+        return ScannedSource(_NOWHERE, nothing=True)
     location = operator.fields.get("Location", "") or _inline_location(arguments)
-    said = (metadata or {}).get("Location", "")
+    location_text = (metadata or {}).get("Location", "")
     words = name.split()
     table = _table_in(words, names)
     relation = _JDBC.search(name)
@@ -104,16 +104,16 @@ def source_of(operator: Operator, names: Names, metadata: dict[str, str] | None 
         return _connection(relation[1])
     topics = _TOPICS.search(name) or _TOPICS.search(arguments)
     if topics is not None and "afka" in name + arguments:
-        places = [Place(topic_name("", topic.strip()), "table") for topic in topics[1].split(",")]
-        return Found(places[0], tuple(places[1:]), format="kafka")
+        places = [DatasetPlace(topic_name("", topic.strip()), "table") for topic in topics[1].split(",")]
+        return ScannedSource(places[0], tuple(places[1:]), format="kafka")
     delta = _DELTA.search(arguments) or _DELTA.search(name)
     version = int(delta[1]) if delta is not None else None
-    if location or said:
-        found = _files(location, said, table, words[1] if len(words) > 1 else "", names.streams)
+    if location or location_text:
+        found = _files(location, location_text, table, words[1] if len(words) > 1 else "", names.streams)
         if found is not None:
             return found if version is None else _versioned(found, version)
     if delta is not None:
-        return Found(_place([path_name(delta[2])], table), format="delta", version=version)
+        return ScannedSource(_place([path_name(delta[2])], table), format="delta", version=version)
     if table is None:
         quoted = _QUOTED.search(arguments)
         if quoted is not None:
@@ -131,16 +131,16 @@ def source_of(operator: Operator, names: Names, metadata: dict[str, str] | None 
         described = _SCAN_OF.match(operator.fields.get("Text", ""))
         table = names.table(described[1]) if described is not None else None
     if table is None and len(words) > 1 and _URI.match(words[-1]):
-        return Found(Place(path_name(words[-1]), "file"))
-    return Found(Place(table, "table")) if table is not None else None
+        return ScannedSource(DatasetPlace(path_name(words[-1]), "file"))
+    return ScannedSource(DatasetPlace(table, "table")) if table is not None else None
 
 
-def _nothing(reason: str, message: str) -> Found:
-    return Found(_NOWHERE, nothing=True, reason=reason, message=message)
+def _nothing(reason: str, message: str) -> ScannedSource:
+    return ScannedSource(_NOWHERE, nothing=True, reason=reason, message=message)
 
 
-def _versioned(found: Found, version: int) -> Found:
-    return Found(
+def _versioned(found: ScannedSource, version: int) -> ScannedSource:
+    return ScannedSource(
         found.place, found.places, format=found.format, version=version, reason=found.reason, message=found.message
     )
 
@@ -171,30 +171,30 @@ def _inline_location(arguments: str) -> str:
 
 
 def _files(
-    location: str, said: str, table: DatasetName | None, format_: str, streams: frozenset[str] | None
-) -> Found | None:
+    location: str, location_text: str, table: DatasetName | None, format_: str, streams: frozenset[str] | None
+) -> ScannedSource | None:
     paths, hidden = _paths(location)
     if hidden:
-        more, still = _paths(said)
+        more, still = _paths(location_text)
         if len(more) >= len(paths):
             paths, hidden = more, still
     if not paths:
-        return Found(Place(table, "table"), format=format_) if table is not None else None
+        return ScannedSource(DatasetPlace(table, "table"), format=format_) if table is not None else None
     found = list(dict.fromkeys(_stream_of(path, streams) or path_name(path) for path in paths))
     if len(found) == 1 and _stream_of(paths[0], streams) is not None:
         hidden = 0
     if table is not None:
         kept = found[0] if len(found) == 1 else _common(found)
-        return Found(Place(table, "table", (kept,) if kept is not None else ()), format=format_)
+        return ScannedSource(DatasetPlace(table, "table", (kept,) if kept is not None else ()), format=format_)
     # Of partitions that are listed one by one, the rest is of the same place.
     partitioned = (
         len(found) == 1 and path_name(paths[0]).name != paths[0].split(":", 1)[-1].rstrip("/") and "=" in paths[0]
     )
-    places = tuple(Place(name, "file") for name in found)
+    places = tuple(DatasetPlace(name, "file") for name in found)
     if hidden and not partitioned:
         message = f"{hidden} more paths are read that the plan text leaves out"
-        return Found(places[0], places[1:], reason=PATHS, message=message, format=format_)
-    return Found(places[0], places[1:], format=format_)
+        return ScannedSource(places[0], places[1:], reason=PATHS, message=message, format=format_)
+    return ScannedSource(places[0], places[1:], format=format_)
 
 
 def _stream_of(path: str, streams: frozenset[str] | None) -> DatasetName | None:
@@ -240,14 +240,16 @@ def _paths(location: str) -> tuple[list[str], int]:
     return paths, max(hidden, whole - len(paths))
 
 
-def _place(paths: Iterable[DatasetName], table: DatasetName | None) -> Place:
+def _place(paths: Iterable[DatasetName], table: DatasetName | None) -> DatasetPlace:
     found = tuple(paths)
-    return Place(table, "table", found) if table is not None else Place(found[0], "file")
+    return DatasetPlace(table, "table", found) if table is not None else DatasetPlace(found[0], "file")
 
 
-def _connection(table: str) -> Found:
+def _connection(table: str) -> ScannedSource:
     """A table behind JDBC: the plan tells its name, and not where."""
     text = table.strip()
     if text.startswith("(") or " " in text:
         return _nothing("break.query", "a query that another database answers")
-    return Found(Place(DatasetName("jdbc", text.replace('"', "").replace("`", "")), "table"), format="jdbc")
+    return ScannedSource(
+        DatasetPlace(DatasetName("jdbc", text.replace('"', "").replace("`", "")), "table"), format="jdbc"
+    )

@@ -72,7 +72,7 @@ class Operator:
 
 
 @dataclass(slots=True)
-class Tree:
+class PlanTree:
     """A whole plan."""
 
     root: Operator
@@ -81,7 +81,7 @@ class Tree:
     """Roots of subqueries by the number in ``subquery#12``."""
 
 
-def parse(text: str) -> Tree:
+def parse(text: str) -> PlanTree:
     """Take formatted plan text apart.
 
     Raises:
@@ -99,7 +99,7 @@ def parse(text: str) -> Tree:
         if found is None or not body.strip():
             continue
         subqueries.setdefault(int(found[1]), _part(body, operators))
-    return Tree(root, operators, subqueries)
+    return PlanTree(root, operators, subqueries)
 
 
 def is_formatted(text: str) -> bool:

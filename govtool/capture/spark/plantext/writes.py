@@ -6,11 +6,11 @@ import re
 from dataclasses import dataclass
 
 from govtool.capture.openlineage.identity import DatasetName
-from govtool.capture.spark.identity import Place, jdbc_name, path_name, split_table, topic_name
+from govtool.capture.spark.identity import DatasetPlace, jdbc_name, path_name, split_table, topic_name
 from govtool.capture.spark.plantext import lists
 from govtool.capture.spark.plantext.rewritten import rewriting
 from govtool.capture.spark.plantext.scans import Names
-from govtool.capture.spark.plantext.tree import Operator, Tree
+from govtool.capture.spark.plantext.tree import Operator, PlanTree
 
 _SAVE_MODES = {
     "overwrite": ("overwrite", "replace"),
@@ -43,10 +43,10 @@ _DOTTED = re.compile(r"[A-Za-z_][\w$-]*(?:\.[\w$-]+)+\Z")
 
 
 @dataclass(frozen=True, slots=True)
-class Write:
+class PlanWrite:
     """A dataset is written."""
 
-    place: Place
+    place: DatasetPlace
     kind: str
     """As in `Statement`: ``insert``, ``create_table_as``, ``create_view``, ``merge`` …"""
     save_mode: str
@@ -77,7 +77,7 @@ class Write:
     """The command starts no execution that writes."""
 
 
-def write_of(tree: Tree, names: Names) -> Write | None:
+def write_of(tree: PlanTree, names: Names) -> PlanWrite | None:
     """What a plan writes; None if it only reads."""
     root = tree.root
     while root.name.split()[0] in ("AdaptiveSparkPlan", "CommandResult", "ResultQueryStage", "CommandResultExec"):
@@ -93,7 +93,7 @@ def write_of(tree: Tree, names: Names) -> Write | None:
     return None if method is None else method(inner, name, names)
 
 
-def is_command(tree: Tree) -> bool:
+def is_command(tree: PlanTree) -> bool:
     """Whether a plan only does something to the catalog or the session, which says nothing of columns."""
     name = tree.root.name.strip()
     return name.startswith("Execute ") or bool(_DEFINITIONS.match(name))
@@ -103,7 +103,7 @@ def _query(operator: Operator) -> Operator | None:
     return operator.children[0] if operator.children else None
 
 
-def _files(operator: Operator, name: str, names: Names) -> Write | None:
+def _files(operator: Operator, name: str, names: Names) -> PlanWrite | None:
     """InsertIntoHadoopFsRelationCommand: path, static partitions, format, options, mode, table, columns."""
     text = operator.fields.get("Arguments", "")
     found = _INSERT.match(text)
@@ -129,8 +129,8 @@ def _files(operator: Operator, name: str, names: Names) -> Write | None:
     fixed = tuple(re.findall(r"([\w$]+)(?: -> |=)", static))
     if change == "replace" and fixed:
         change = "append"  # only a partition of it
-    return Write(
-        Place(table, "table", (path,)) if table is not None else Place(path, "file"),
+    return PlanWrite(
+        DatasetPlace(table, "table", (path,)) if table is not None else DatasetPlace(path, "file"),
         "insert", save, change, _query(operator), columns, hidden, format_, partitions, fixed, alone=True,
     )  # fmt: skip
 
@@ -142,7 +142,7 @@ def _columns(text: str) -> tuple[tuple[str, ...] | None, int]:
     return tuple(elements.items), elements.more
 
 
-def _create_as(operator: Operator, name: str, names: Names) -> Write | None:
+def _create_as(operator: Operator, name: str, names: Names) -> PlanWrite | None:
     """CREATE TABLE … AS and saveAsTable: table, mode, columns. The writing itself is an execution of its own."""
     text = operator.fields.get("Arguments", "")
     found = _TABLE.search(text)
@@ -157,8 +157,8 @@ def _create_as(operator: Operator, name: str, names: Names) -> Write | None:
     columns, hidden = _columns(lists_[-1]) if lists_ else (None, 0)
     if name.startswith("SaveAsV1Table"):
         columns, hidden = None, 0
-    return Write(
-        Place(names.table(table), "table"),
+    return PlanWrite(
+        DatasetPlace(names.table(table), "table"),
         "create_table_as",
         save,
         change,
@@ -170,7 +170,7 @@ def _create_as(operator: Operator, name: str, names: Names) -> Write | None:
     )
 
 
-def _hive(operator: Operator, name: str, names: Names) -> Write | None:
+def _hive(operator: Operator, name: str, names: Names) -> PlanWrite | None:
     """InsertIntoHiveTable: table, serde, partitions, overwrite, columns."""
     text = operator.fields.get("Arguments", "")
     found = _TABLE.search(text)
@@ -181,46 +181,46 @@ def _hive(operator: Operator, name: str, names: Names) -> Write | None:
     fixed = tuple(re.findall(r"([\w$]+)=Some\(", text))
     columns, hidden = next(((_columns(p)) for p in reversed(parts) if p.startswith("[") and "=" not in p), (None, 0))
     change = "replace" if overwrite and "=Some(" not in text and "=None" not in text else "append"
-    return Write(
-        Place(names.table(found[0]), "table"), "insert", "overwrite" if overwrite else "append", change,
+    return PlanWrite(
+        DatasetPlace(names.table(found[0]), "table"), "insert", "overwrite" if overwrite else "append", change,
         _query(operator), columns, hidden, "hive", fixed=fixed, alone=True,
     )  # fmt: skip
 
 
-def _directory(operator: Operator, name: str, names: Names) -> Write | None:
+def _directory(operator: Operator, name: str, names: Names) -> PlanWrite | None:
     text = operator.fields.get("Arguments", "")
     found = _STORAGE.search(text) or re.search(r"((?:[A-Za-z][\w+.-]*:)?/[^,)]+)", text)
     if found is None:
         return None
     overwrite = "true" in lists.arguments(text)[-2:]
-    return Write(
-        Place(path_name(found[1].strip()), "file"), "insert", "overwrite" if overwrite else "append",
+    return PlanWrite(
+        DatasetPlace(path_name(found[1].strip()), "file"), "insert", "overwrite" if overwrite else "append",
         "replace" if overwrite else "append", _query(operator), final=False,
     )  # fmt: skip
 
 
-def _source(operator: Operator, name: str, names: Names) -> Write | None:
+def _source(operator: Operator, name: str, names: Names) -> PlanWrite | None:
     """SaveIntoDataSourceCommand: provider, options, mode."""
     text = operator.fields.get("Arguments", "")
     options = {key.lower(): value.strip() for key, value in _OPTION.findall(text)}
     mode = next((word for word in re.findall(r"\b(Overwrite|Append|ErrorIfExists|Ignore)\b", text)), "Append")
     save, change = _SAVE_MODES[mode.lower()]
     if "dbtable" in options and "url" in options and "redacted" not in options["url"]:
-        place = Place(jdbc_name(options["url"], options["dbtable"]), "table")
+        place = DatasetPlace(jdbc_name(options["url"], options["dbtable"]), "table")
     elif "dbtable" in options:
-        place = Place(DatasetName("jdbc", options["dbtable"]), "table")
+        place = DatasetPlace(DatasetName("jdbc", options["dbtable"]), "table")
     elif "topic" in options:
-        place = Place(topic_name(options.get("kafka.bootstrap.servers", ""), options["topic"]), "table")
+        place = DatasetPlace(topic_name(options.get("kafka.bootstrap.servers", ""), options["topic"]), "table")
     elif "path" in options:
-        place = Place(path_name(options["path"]), "file")
+        place = DatasetPlace(path_name(options["path"]), "file")
     else:
         return None
-    return Write(
+    return PlanWrite(
         place, "insert", save, change, _query(operator), format=text.split(",", 1)[0].rsplit(".", 1)[-1].split("@")[0]
     )
 
 
-def _table_v2(operator: Operator, name: str, names: Names) -> Write | None:
+def _table_v2(operator: Operator, name: str, names: Names) -> PlanWrite | None:
     """AppendData and its neighbours of data source V2; CREATE and REPLACE TABLE AS of other catalogs."""
     text = operator.fields.get("Arguments", "")
     create = "AsSelect" in name
@@ -237,7 +237,7 @@ def _table_v2(operator: Operator, name: str, names: Names) -> Write | None:
         replace = name.startswith(("Replace", "AtomicReplace"))
         save = "overwrite" if replace else "errorifexists"
         expects = _expected(text)
-        return Write(
+        return PlanWrite(
             place,
             "create_table_as",
             save,
@@ -248,13 +248,13 @@ def _table_v2(operator: Operator, name: str, names: Names) -> Write | None:
             columns=tuple(name for _, name in expects) or None,
         )
     if name.startswith("Append"):
-        return Write(place, "insert", "append", "append", query, final=query is not None, expects=_expected(text))
+        return PlanWrite(place, "insert", "append", "append", query, final=query is not None, expects=_expected(text))
     if name.startswith(("ReplaceData", "WriteDelta")):
         kind = rewriting(query)
-        return Write(place, kind, kind, "delete" if kind == "delete" else "update", query)
+        return PlanWrite(place, kind, kind, "delete" if kind == "delete" else "update", query)
     # Which rows go, some or all, is seldom told; what is not known to be gone stays.
     whole = name.startswith("OverwriteByExpression") and (re.search(r"\btrue\b|AlwaysTrue", text) is not None)
-    return Write(
+    return PlanWrite(
         place,
         "insert",
         "overwrite",
@@ -265,7 +265,7 @@ def _table_v2(operator: Operator, name: str, names: Names) -> Write | None:
     )
 
 
-def _changed_table(operator: Operator, names: Names) -> Place | None:
+def _changed_table(operator: Operator, names: Names) -> DatasetPlace | None:
     """The table of which rows are marked as deleted: the one whose rows' places are read. The write has no name."""
     found = set()
     for leaf in operator.walk():
@@ -273,20 +273,20 @@ def _changed_table(operator: Operator, names: Names) -> Place | None:
             read = {own[1] for own in map(lists.attribute, lists.split(leaf.fields.get("Output", "")).items) if own}
             if read >= _PLACES:
                 found.add(leaf.name.split()[1])
-    return Place(names.table(found.pop()), "table") if len(found) == 1 else None
+    return DatasetPlace(names.table(found.pop()), "table") if len(found) == 1 else None
 
 
-def _stream(operator: Operator, name: str, names: Names) -> Write | None:
+def _stream(operator: Operator, name: str, names: Names) -> PlanWrite | None:
     """A batch of a stream into a table that its writer names: ``MicroBatchWrite[… IcebergStreamingWrite(table=…``.
     Whether it adds rows or replaces them all is not told: what is not known to be gone stays.
     """
-    told = _WRITER_OF.search(operator.fields.get("Arguments", ""))
-    if told is None:
+    writer = _WRITER_OF.search(operator.fields.get("Arguments", ""))
+    if writer is None:
         return None
-    return Write(Place(names.table(told[1]), "table"), "insert", "append", "append", _query(operator))
+    return PlanWrite(DatasetPlace(names.table(writer[1]), "table"), "insert", "append", "append", _query(operator))
 
 
-def _overwrite_partitions(operator: Operator, name: str, names: Names) -> Write | None:
+def _overwrite_partitions(operator: Operator, name: str, names: Names) -> PlanWrite | None:
     """Of Delta: the table with its columns, itself, whether it goes by name, the query."""
     text = operator.fields.get("Arguments", "")
     place = table_of(text, names)
@@ -297,7 +297,7 @@ def _overwrite_partitions(operator: Operator, name: str, names: Names) -> Write 
     columns, hidden = (None, 0) if by_name or listed is None else _columns(listed[1])
     if columns is not None:
         columns = tuple(own[1] for own in map(lists.attribute, columns) if own is not None)
-    return Write(place, "insert", "overwrite", "append", _query(operator), columns, hidden)
+    return PlanWrite(place, "insert", "overwrite", "append", _query(operator), columns, hidden)
 
 
 def _expected(text: str) -> tuple[tuple[int, str], ...]:
@@ -320,7 +320,7 @@ def _expected(text: str) -> tuple[tuple[int, str], ...]:
     return () if elements.more or not all(name for _, name in found) else tuple(found)
 
 
-def table_of(text: str, names: Names, *, create: bool = False) -> Place | None:
+def table_of(text: str, names: Names, *, create: bool = False) -> DatasetPlace | None:
     """The table of data source V2, or of Delta Lake, that the arguments of a command name; None if they name none.
 
     Args:
@@ -334,32 +334,36 @@ def table_of(text: str, names: Names, *, create: bool = False) -> Place | None:
         described = _DESCRIBED.search(text)
         quoted = _QUALIFIED.search(text)
         if described is not None:
-            return Place(names.table(".".join(f"`{part}`" for part in described.groups() if part)), "table", (path,))
-        return Place(names.table(quoted[0]), "table", (path,)) if quoted is not None else Place(path, "file")
+            return DatasetPlace(
+                names.table(".".join(f"`{part}`" for part in described.groups() if part)), "table", (path,)
+            )
+        return (
+            DatasetPlace(names.table(quoted[0]), "table", (path,)) if quoted is not None else DatasetPlace(path, "file")
+        )
     parts = lists.arguments(text)
     for part in parts:
         if _QUALIFIED.fullmatch(part.strip()) or (create and _TABLE.fullmatch(part.strip())):
-            return Place(names.table(part.strip()), "table")
-    told = _WRITE_OF.search(text)
-    if told is not None:
-        return Place(names.table(told[1]), "table")
+            return DatasetPlace(names.table(part.strip()), "table")
+    written = _WRITE_OF.search(text)
+    if written is not None:
+        return DatasetPlace(names.table(written[1]), "table")
     behind = _JDBC_TABLE.match(text)
     if behind is not None:
-        return Place(names.in_catalog(_JDBC_CATALOG, behind[1].strip()), "table")
+        return DatasetPlace(names.in_catalog(_JDBC_CATALOG, behind[1].strip()), "table")
     if create and len(parts) > 1 and "@" in parts[0]:
-        return Place(names.in_catalog(parts[0].split("@", 1)[0].strip(), parts[1].strip()), "table")
+        return DatasetPlace(names.in_catalog(parts[0].split("@", 1)[0].strip(), parts[1].strip()), "table")
     for part in parts:
         for word in re.findall(r"[^\s(),\[\]@]+", part):
             if _DOTTED.match(word) and not word.startswith(("org.", "com.", "io.", "java.")):
-                return Place(names.table(word), "table")
+                return DatasetPlace(names.table(word), "table")
     for part in parts:
         found = _PATHS.search(part)
         if found is not None and found.start() == 0:
-            return Place(path_name(part), "file")
+            return DatasetPlace(path_name(part), "file")
     return None
 
 
-def _view(operator: Operator, name: str, names: Names) -> Write | None:
+def _view(operator: Operator, name: str, names: Names) -> PlanWrite | None:
     """CREATE VIEW: name, names of columns, the query as text and as a plan. Temporary ones are seen through."""
     text = operator.fields.get("Arguments", "")
     found = _TABLE.match(text)
@@ -375,31 +379,37 @@ def _view(operator: Operator, name: str, names: Names) -> Write | None:
             re.sub(r"\A\((.*),(?:None|Some\(.*\))\)\Z", r"\1", item, flags=re.DOTALL) for item in elements.items
         )
         hidden = elements.more
-    return Write(
-        Place(names.table(found[0]), "view"), "create_view", "overwrite", "replace", _query(operator), columns, hidden
+    return PlanWrite(
+        DatasetPlace(names.table(found[0]), "view"),
+        "create_view",
+        "overwrite",
+        "replace",
+        _query(operator),
+        columns,
+        hidden,
     )
 
 
-def _dml(operator: Operator, name: str, names: Names) -> Write | None:
+def _dml(operator: Operator, name: str, names: Names) -> PlanWrite | None:
     """MERGE, UPDATE and DELETE of Delta: the command names the table; jobs of its own do the work."""
     place = table_of(operator.fields.get("Arguments", ""), names)
     if place is None:
         for below in operator.walk():
             delta = _DELTA_TABLE.search(below.fields.get("Arguments", ""))
             if delta is not None:
-                place = Place(path_name(delta[2] or delta[3]), "file")
+                place = DatasetPlace(path_name(delta[2] or delta[3]), "file")
                 break
     if place is None:
         return None
     kind = "merge" if "Merge" in name else "update" if "Update" in name else "delete"
     version = _DELTA_TABLE.search(operator.fields.get("Arguments", ""))
-    return Write(
+    return PlanWrite(
         place, kind, kind, "delete" if kind == "delete" else "update", _query(operator), final=False, command=operator,
         version=int(version[1]) if version is not None and version[1] else None,
     )  # fmt: skip
 
 
-def has_target(tree: Tree) -> bool:
+def has_target(tree: PlanTree) -> bool:
     """Whether a plan writes, be it that its text does not tell where to."""
     name = tree.root.name.strip().removeprefix("Execute ").split(" ", 1)[0]
     return name in _COMMANDS or name.removesuffix("Exec") in _COMMANDS

@@ -13,7 +13,7 @@ from sqlglot.tokenizer_core import Token
 from govtool.capture.sql import marks
 from govtool.capture.sql.lexer import find_word, like, split, word, word_set
 from govtool.capture.sql.scripts import bindings, variables
-from govtool.capture.sql.scripts.variables import Target
+from govtool.capture.sql.scripts.variables import AssignmentTarget
 
 if TYPE_CHECKING:
     from govtool.capture.sql.scripts.script import ScriptReader
@@ -26,7 +26,7 @@ _INTO: Final = frozenset({"INTO", "BULK COLLECT INTO"})
 _AFTER_INTO: Final = word_set("FROM WHERE GROUP ORDER LIMIT USING HAVING UNION FOR")
 
 
-def into(reader: ScriptReader, tokens: list[Token]) -> tuple[list[Token], list[Target]]:
+def into(reader: ScriptReader, tokens: list[Token]) -> tuple[list[Token], list[AssignmentTarget]]:
     """A query without its ``INTO variable, …`` clause, and the variables (in T-SQL, INTO makes a table and stays)."""
     dialect = reader.lex.name
     if dialect in variables.TSQL or word(tokens[0]) not in ("SELECT", "WITH", "FETCH"):
@@ -86,7 +86,7 @@ def selected(reader: ScriptReader, tokens: list[Token]) -> bool:
     return marked and variables.has_parameter(tokens) and _assigning(reader, tokens)
 
 
-def _with_earlier(value: exp.Expr, targets: list[Target], values: list[exp.Expr]) -> exp.Expr:
+def _with_earlier(value: exp.Expr, targets: list[AssignmentTarget], values: list[exp.Expr]) -> exp.Expr:
     """A value in which variables that the same SELECT has set before it stand for what they were set to."""
     earlier = {target.name: given for target, given in zip(targets, values, strict=True) if target.name}
     if not earlier:
@@ -107,17 +107,17 @@ def _assigning(reader: ScriptReader, tokens: list[Token]) -> bool:
         body = body.this
     if not isinstance(tree, exp.Query) or not isinstance(body, exp.Select) or tree.args.get("into") is not None:
         return False
-    targets: list[Target] = []
+    targets: list[AssignmentTarget] = []
     values: list[exp.Expr] = []
     kind = exp.EQ if reader.lex.name in variables.TSQL else exp.PropertyEQ
     for item in body.expressions:
         inner = item.this if isinstance(item, exp.Alias) else item
         if isinstance(inner, kind) and isinstance(inner.this, exp.Parameter):
             value = _with_earlier(inner.expression, targets, values)
-            targets.append(Target(f"@{inner.this.name.lower()}"))
+            targets.append(AssignmentTarget(f"@{inner.this.name.lower()}"))
             values.append(value)
         else:
-            targets.append(Target(""))
+            targets.append(AssignmentTarget(""))
             values.append(item)
     if not any([target.name for target in targets]):  # noqa: C419
         return False
@@ -146,7 +146,7 @@ def set_(reader: ScriptReader, tokens: list[Token]) -> bool:
     ):
         return False  # outside of routines other names are parameters of the session
     if dialect == "snowflake":
-        items = [([Target("$" + t.name, t.field) for t in targets], value) for targets, value in items]
+        items = [([AssignmentTarget("$" + t.name, t.field) for t in targets], value) for targets, value in items]
     for targets, value in items:
         if len(value) > 1 and word(value[0]) == "CURSOR":
             query = find_word(value, _QUERY, 1)
@@ -158,8 +158,8 @@ def set_(reader: ScriptReader, tokens: list[Token]) -> bool:
     return True
 
 
-def _set_items(tokens: list[Token], dialect: str) -> list[tuple[list[Target], list[Token]]]:
-    items: list[tuple[list[Target], list[Token]]] = []
+def _set_items(tokens: list[Token], dialect: str) -> list[tuple[list[AssignmentTarget], list[Token]]]:
+    items: list[tuple[list[AssignmentTarget], list[Token]]] = []
     for item in split(tokens):
         at = next((i for i, t in enumerate(item[:8]) if t.token_type in (marks.EQ, marks.COLON_EQ)), -1)
         if at < 1:
@@ -263,12 +263,12 @@ def _bounds(reader: ScriptReader, tokens: list[Token]) -> exp.Expr | None:
 
 def updated(reader: ScriptReader, tokens: list[Token], tree: exp.Update) -> None:
     """Add what T-SQL's ``UPDATE t SET @v = c`` gives variables."""
-    targets: list[Target] = []
+    targets: list[AssignmentTarget] = []
     values: list[exp.Expr] = []
     for item in tree.expressions:
         if isinstance(item, exp.EQ) and isinstance(item.this, exp.Parameter):
             right = item.expression
-            targets.append(Target(f"@{item.this.name.lower()}"))
+            targets.append(AssignmentTarget(f"@{item.this.name.lower()}"))
             values.append((right.expression if isinstance(right, exp.EQ) else right).copy())
     if not targets:
         return

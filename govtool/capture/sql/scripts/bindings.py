@@ -15,7 +15,7 @@ from sqlglot.tokenizer_core import Token
 from govtool.capture.sql import marks
 from govtool.capture.sql.lexer import STRING_TYPES, closing, find_word, name_end, split, word
 from govtool.capture.sql.scripts import variables
-from govtool.capture.sql.scripts.variables import Target
+from govtool.capture.sql.scripts.variables import AssignmentTarget
 
 if TYPE_CHECKING:
     from govtool.capture.sql.scripts.script import ScriptReader
@@ -67,7 +67,9 @@ def constant_query(reader: ScriptReader, text: str) -> exp.Query | None:
     return tree if isinstance(tree, exp.Query) else None
 
 
-def assign_dynamic(reader: ScriptReader, tokens: list[Token], targets: Sequence[Target], value: list[Token]) -> None:
+def assign_dynamic(
+    reader: ScriptReader, tokens: list[Token], targets: Sequence[AssignmentTarget], value: list[Token]
+) -> None:
     """Add what gives variables the answer of ``EXECUTE [IMMEDIATE] 'text'``, which is read elsewhere."""
     at = 1 + (len(value) > 1 and word(value[1]) == "IMMEDIATE")
     constant = len(value) > at and value[at].token_type in STRING_TYPES
@@ -83,7 +85,7 @@ def assign_dynamic(reader: ScriptReader, tokens: list[Token], targets: Sequence[
 def called(reader: ScriptReader, tokens: list[Token]) -> None:
     """A call of a routine may set the variables that are handed to it."""
     dialect = reader.lex.name
-    targets: list[Target] = []
+    targets: list[AssignmentTarget] = []
     end = name_end(tokens, 1)
     name = "".join([token.text for token in tokens[1:end]]).lower()
     if dialect in variables.TSQL:
@@ -110,14 +112,14 @@ def called(reader: ScriptReader, tokens: list[Token]) -> None:
     )
 
 
-def outputs(tokens: Sequence[Token], dialect: str) -> list[Target]:
+def outputs(tokens: Sequence[Token], dialect: str) -> list[AssignmentTarget]:
     """The variables that T-SQL's EXEC hands over with OUTPUT."""
     return [target for target, _ in renamed_outputs(tokens, dialect)]
 
 
-def renamed_outputs(tokens: Sequence[Token], dialect: str) -> list[tuple[Target, str]]:
+def renamed_outputs(tokens: Sequence[Token], dialect: str) -> list[tuple[AssignmentTarget, str]]:
     """The same with the parameter that each is inside: ``@inner = @outer OUTPUT``."""
-    found: list[tuple[Target, str]] = []
+    found: list[tuple[AssignmentTarget, str]] = []
     for index, token in enumerate(tokens):
         if word(token) in ("OUTPUT", "OUT") and index > 2 and tokens[index - 2].token_type == marks.PARAMETER:
             target = variables.target_of(tokens[index - 2 : index], dialect)
@@ -143,4 +145,4 @@ def hand_over(reader: ScriptReader, tokens: list[Token]) -> None:
         if value and word(value[-1]) in ("OUTPUT", "OUT"):
             value = value[:-1]
         if inner and value and inner != variables.cursor_name(value, dialect):
-            variables.assign_tokens(reader, item, [Target(inner)], value, head="assignment")
+            variables.assign_tokens(reader, item, [AssignmentTarget(inner)], value, head="assignment")

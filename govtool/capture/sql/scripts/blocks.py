@@ -53,7 +53,7 @@ IGNORED = word_set(
 
 
 @dataclass(slots=True)
-class Flow:
+class ControlFlow:
     """Where in the control flow of a script the reader is."""
 
     inside: bool = False
@@ -186,9 +186,9 @@ def _end(reader: ScriptReader, tokens: list[Token]) -> list[Token] | None:
             flow.declarations = True
         elif flow.depth == 0 and flow.owner:
             reader.routine = None
-            reader.flow = Flow()
+            reader.flow = ControlFlow()
         elif flow.depth == 0 and not reader.bodies and reader.routine is None:
-            reader.flow = Flow(branches=flow.branches)
+            reader.flow = ControlFlow(branches=flow.branches)
     if unseparated:
         return tokens[index:] or None
     return None
@@ -317,7 +317,9 @@ def _declare(reader: ScriptReader, tokens: list[Token]) -> list[Token] | None:
     return tokens
 
 
-def _cursor(reader: ScriptReader, tokens: list[Token], targets: list[variables.Target], rest: list[Token]) -> None:
+def _cursor(
+    reader: ScriptReader, tokens: list[Token], targets: list[variables.AssignmentTarget], rest: list[Token]
+) -> None:
     """A cursor is a variable that holds the rows of its query, or those of another variable."""
     start = next((i for i, t in enumerate(rest) if word(t) in _QUERY), -1)
     if start >= 0:

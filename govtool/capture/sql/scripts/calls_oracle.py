@@ -48,8 +48,8 @@ def _mining(name: Token, inner: list[Token], end: Token) -> list[Token] | None:
         return None
     arguments: list[list[Token]] = [_unaliased(item) for item in split(inner[using + 1 :])]
     if inner and word(inner[0]) == "FOR":
-        learnt = inner[1 : using - 1] if word(inner[using - 1]) in ("ABS", "ASC", "DESC") else inner[1:using]
-        arguments.append(learnt)
+        model = inner[1 : using - 1] if word(inner[using - 1]) in ("ABS", "ASC", "DESC") else inner[1:using]
+        arguments.append(model)
     return _call(name, arguments, end)
 
 

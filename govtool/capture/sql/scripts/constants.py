@@ -31,7 +31,7 @@ _QUERIES = frozenset({marks.SELECT, marks.WITH, marks.FROM, marks.TABLE})
 class ConstantInsert(NamedTuple):
     """What an INSERT of nothing but constants says."""
 
-    says: tuple[object, ...]
+    constant_values: tuple[object, ...]
     """Equal for statements that say the same."""
     first_row: int
     """The number of its tokens up to the end of the first row."""

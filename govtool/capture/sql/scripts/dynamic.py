@@ -142,14 +142,14 @@ def _bind(reader: ScriptReader, number: int, given: dict[str, exp.Expr]) -> None
     """Put what USING gives into a statement, whose tree has to be kept from here on."""
     statement = reader.statements[number]
     tree = statement.tree
-    if statement.parked:
+    if statement.evicted:
         tree = parse_again(statement.text, statement.column, reader.lex.name)
-        reader.statements[number] = statement._replace(tree=tree, parked=False)
+        reader.statements[number] = statement._replace(tree=tree, evicted=False)
     if tree is not None:
         bindings.bind(tree, given)
 
 
-def _targets(reader: ScriptReader, tokens: list[Token], start: int) -> list[variables.Target]:
+def _targets(reader: ScriptReader, tokens: list[Token], start: int) -> list[variables.AssignmentTarget]:
     """The variables that dynamic SQL gives values: ``INTO a, b``, and parameters with OUTPUT."""
     dialect = reader.lex.name
     if dialect in variables.TSQL:
@@ -165,7 +165,7 @@ def _targets(reader: ScriptReader, tokens: list[Token], start: int) -> list[vari
 def _kept(
     reader: ScriptReader,
     tokens: list[Token],
-    targets: list[variables.Target],
+    targets: list[variables.AssignmentTarget],
     text: str,
     given: dict[str, exp.Expr],
 ) -> None:

@@ -43,7 +43,7 @@ def changed(reader: ScriptReader, tokens: list[Token]) -> bool:
     if plain != tokens:
         _of_target(tree)
     if into < len(plain):
-        items = reader.attempt([like(plain[at], marks.SELECT, "SELECT"), *_said(plain[at + 1 : into])])
+        items = reader.attempt([like(plain[at], marks.SELECT, "SELECT"), *_output_tokens(plain[at + 1 : into])])
         table = _target(reader, plain[into + 1 : end])
         if not isinstance(items, exp.Select) or table is None:
             return False
@@ -100,7 +100,7 @@ def _target(reader: ScriptReader, tokens: list[Token]) -> exp.Expr | None:
     return table if isinstance(table, (exp.Table, exp.Schema)) else None
 
 
-def _said(tokens: list[Token]) -> list[Token]:
+def _output_tokens(tokens: list[Token]) -> list[Token]:
     """What an OUTPUT says, with ``$action`` as the constant that it is."""
     found: list[Token] = []
     for token in tokens:

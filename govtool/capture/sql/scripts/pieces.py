@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from sqlglot.errors import TokenError
 from sqlglot.tokenizer_core import Token
 
-from govtool.capture.sql.scripts.places import printable
+from govtool.capture.sql.scripts.source_positions import printable
 from govtool.capture.sql.scripts.statement import ParsedStatement
 from govtool.model.diagnostic import Diagnostic
 

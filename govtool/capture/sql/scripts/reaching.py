@@ -20,7 +20,7 @@ _PRECISE: Final = 4
 """Loops nested deeper are played once, with all that they assign."""
 
 
-class Step(NamedTuple):
+class VariableStep(NamedTuple):
     """What one statement does to variables."""
 
     number: int
@@ -34,20 +34,20 @@ class Step(NamedTuple):
     """The names mean nothing any more from here on."""
 
 
-def reaching(steps: Sequence[Step]) -> dict[int, Live]:
+def reaching(steps: Sequence[VariableStep]) -> dict[int, Live]:
     """Return by statement the variables that are in sight before it, with the statements that may have set them."""
     found: dict[int, Live] = {}
-    _play(list(steps), 0, {}, found, _all(steps))
+    _walk_steps(list(steps), 0, {}, found, _all(steps))
     return found
 
 
-def every(steps: Sequence[Step]) -> dict[int, Live]:
+def every(steps: Sequence[VariableStep]) -> dict[int, Live]:
     """Like ``reaching``, of statements whose order says nothing: every assignment may reach every statement."""
     live = _all(steps)
     return {step.number: live for step in steps}
 
 
-def _play(steps: list[Step], depth: int, live: Live, found: dict[int, Live], every_: Live) -> Live:
+def _walk_steps(steps: list[VariableStep], depth: int, live: Live, found: dict[int, Live], every_: Live) -> Live:
     at = 0
     while at < len(steps):
         step = steps[at]
@@ -65,8 +65,8 @@ def _play(steps: list[Step], depth: int, live: Live, found: dict[int, Live], eve
     return live
 
 
-def _branch(steps: list[Step], depth: int, before: Live, found: dict[int, Live], every_: Live) -> Live:
-    arms: dict[int, list[Step]] = {}
+def _branch(steps: list[VariableStep], depth: int, before: Live, found: dict[int, Live], every_: Live) -> Live:
+    arms: dict[int, list[VariableStep]] = {}
     always = loops = False
     handles = steps[0].path[depth].handler
     for step in steps:
@@ -78,13 +78,13 @@ def _branch(steps: list[Step], depth: int, before: Live, found: dict[int, Live],
     for items in arms.values():
         begin = _union([before, every_]) if handles else before
         if loops:
-            inside = _all(items) if depth >= _PRECISE else _play(items, depth + 1, before, found, every_)
+            inside = _all(items) if depth >= _PRECISE else _walk_steps(items, depth + 1, before, found, every_)
             begin = _union([before, inside])
-        ways.append(_play(items, depth + 1, begin, found, every_))
+        ways.append(_walk_steps(items, depth + 1, begin, found, every_))
     return _union(ways)
 
 
-def _after(step: Step, live: Live) -> Live:
+def _after(step: VariableStep, live: Live) -> Live:
     if not step.names:
         return live
     live = dict(live)
@@ -98,7 +98,7 @@ def _after(step: Step, live: Live) -> Live:
     return live
 
 
-def _all(steps: Sequence[Step]) -> Live:
+def _all(steps: Sequence[VariableStep]) -> Live:
     live: Live = {}
     for step in steps:
         if not step.ends:

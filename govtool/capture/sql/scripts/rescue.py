@@ -16,9 +16,9 @@ from govtool.capture.sql import marks
 from govtool.capture.sql.lexer import NestingError, word, word_set
 from govtool.capture.sql.scripts.blocks import ignored
 from govtool.capture.sql.scripts.clauses import simplified, unread
-from govtool.capture.sql.scripts.places import error_token
 from govtool.capture.sql.scripts.rewrites import QUERY_WORDS, REWRITES, dropped
 from govtool.capture.sql.scripts.rewrites_tsql import rewritten
+from govtool.capture.sql.scripts.source_positions import error_token
 from govtool.capture.sql.scripts.variables import TSQL
 
 if TYPE_CHECKING:

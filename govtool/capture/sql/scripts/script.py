@@ -25,10 +25,10 @@ from govtool.capture.sql.scripts.clauses import simplified
 from govtool.capture.sql.scripts.client import clean
 from govtool.capture.sql.scripts.constants import constant_insert
 from govtool.capture.sql.scripts.pieces import read_pieces
-from govtool.capture.sql.scripts.places import Places, printable
 from govtool.capture.sql.scripts.session import SessionChange
+from govtool.capture.sql.scripts.source_positions import SourcePositions, printable
 from govtool.capture.sql.scripts.statement import ParsedStatement
-from govtool.capture.sql.scripts.trees import Shelf, release, stub
+from govtool.capture.sql.scripts.trees import TreeCache, release, stub
 from govtool.capture.sql.scripts.tsql import split_statements
 from govtool.model.diagnostic import Diagnostic
 
@@ -56,7 +56,7 @@ def parse_script(
     *,
     file: str = "",
     line_of: Callable[[int], int] | None = None,
-    shelf: Shelf | None = None,
+    tree_cache: TreeCache | None = None,
 ) -> list[ParsedStatement]:
     """Parse a script.
 
@@ -65,7 +65,7 @@ def parse_script(
         dialect: A sqlglot dialect name; empty for the base dialect.
         file: The file that diagnostics name.
         line_of: Maps a 1-based line of ``text`` to one of the original file; None if they are the same.
-        shelf: The room for trees; without one all are kept.
+        tree_cache: The room for trees; without one all are kept.
 
     Returns:
         Its statements in order of text. Never raises on any text.
@@ -73,7 +73,7 @@ def parse_script(
     Raises:
         UnknownNameError: There is no such dialect.
     """
-    reader = ScriptReader(lexer(dialect), file, line_of, shelf)
+    reader = ScriptReader(lexer(dialect), file, line_of, tree_cache)
     if len(text) > MAX_TEXT:
         return [reader.refused(f"the script has {len(text)} characters; at most {MAX_TEXT} are read")]
     cleaned = clean(text, dialect)
@@ -87,21 +87,23 @@ def parse_script(
     return reader.statements
 
 
-class ScriptReader(Places):
+class ScriptReader(SourcePositions):
     """Reads one script; collects its statements."""
 
-    def __init__(self, lex: Lexer, file: str, line_of: Callable[[int], int] | None, shelf: Shelf | None = None) -> None:
+    def __init__(
+        self, lex: Lexer, file: str, line_of: Callable[[int], int] | None, tree_cache: TreeCache | None = None
+    ) -> None:
         """Start with no statements."""
         super().__init__(file, line_of)
         self.lex = lex
-        self.shelf = shelf
+        self.tree_cache = tree_cache
         self.statements: list[ParsedStatement] = []
         self.connections: list[tuple[int, str]] = []
         self.routine: str | None = None
         self.bodies = 0
         self.branches = 0
         """Branches of control flow so far."""
-        self.flow = blocks.Flow()
+        self.flow = blocks.ControlFlow()
         self._runs: dict[tuple[object, ...], int] = {}
         """INSERTs of constants since the last other statement, by what they say."""
 
@@ -140,7 +142,7 @@ class ScriptReader(Places):
         self.bodies += 1
         self.connections = []
         self.first_line, self.first_column = line, column
-        self.flow = blocks.Flow(inside=True, branches=Branches(self.flow.branches.path))
+        self.flow = blocks.ControlFlow(inside=True, branches=Branches(self.flow.branches.path))
         if routine is not None:
             self.routine = routine
         try:
@@ -192,7 +194,7 @@ class ScriptReader(Places):
             chunk = tokens[start:end] if start or end < len(tokens) else tokens
             while batch < len(batches) and start and tokens[start - 1].start >= batches[batch]:
                 batch += 1
-                self.flow = blocks.Flow(inside=self.bodies > 0)
+                self.flow = blocks.ControlFlow(inside=self.bodies > 0)
                 if not self.bodies:
                     self.routine = None
             if len(chunk) > 1 and word(chunk[0]) == "WITH" and word(chunk[1]) == "FUNCTION" and end < len(tokens):
@@ -280,15 +282,15 @@ class ScriptReader(Places):
             self.add(tokens, None, "failed", self.diagnostic("parse-error", "error", "not a SQL statement", tokens[0]))
             return
         self.add(tokens, tree, "parsed")
-        if self.shelf is not None and not self.shelf.takes(tokens[-1].end - tokens[0].start):
-            self._park()
+        if self.tree_cache is not None and not self.tree_cache.takes(tokens[-1].end - tokens[0].start):
+            self._evict()
 
     def constants(self, tokens: list[Token]) -> bool:
         """Add an INSERT of constants: to the run that it goes on, or by its first row."""
         found = constant_insert(tokens)
         if found is None:
             return False
-        key = (*found.says, self.routine, self.flow.branches.path)
+        key = (*found.constant_values, self.routine, self.flow.branches.path)
         at = self._runs.get(key)
         if at is not None:
             statement = self.statements[at]
@@ -303,14 +305,14 @@ class ScriptReader(Places):
         runs[key] = len(self.statements) - 1
         return True
 
-    def _park(self) -> None:
+    def _evict(self) -> None:
         """Keep no more than a stub of the last statement's tree."""
         statement = self.statements[-1]
         tree = statement.tree
         kept = stub(tree) if tree is not None else None
         if tree is not None and kept is not None:
             shift = statement.shift + statement.raw_line - 1
-            self.statements[-1] = statement._replace(tree=kept, raw_line=1, shift=shift, parked=True)
+            self.statements[-1] = statement._replace(tree=kept, raw_line=1, shift=shift, evicted=True)
             release(tree)
 
     def _may_be_call(self, tokens: list[Token], tree: exp.Expr) -> bool:

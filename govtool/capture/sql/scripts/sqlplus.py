@@ -234,9 +234,9 @@ class _Reader:
                 self.state = "sql"
                 self._next(line, bare)
                 return
-            said = _SET_DEFINE.match(bare)
-            if said is not None:
-                self.prefix = "" if said["value"].upper().rstrip(";") == "OFF" else "&"
+            setting = _SET_DEFINE.match(bare)
+            if setting is not None:
+                self.prefix = "" if setting["value"].upper().rstrip(";") == "OFF" else "&"
         elif word in _DEFINE and (given := _DEFINITION.match(bare)) is not None:
             value = self._value_of(given["value"])
             if len(value) <= _LONGEST_VALUE:
@@ -296,7 +296,7 @@ class _Reader:
         parts: list[str] = []
         position = quotes = written = 0
         commented = False
-        said = ""  # what stands before, as far as it tells what a variable is
+        preceding = ""  # what stands before, as far as it tells what a variable is
         for match in _VARIABLE.finditer(line):
             name = match["name"]
             between = line[position : match.start()]
@@ -305,7 +305,7 @@ class _Reader:
             commented = commented or "--" in between
             position = match.end()
             written += len(between)
-            said = (said + between)[-_ENOUGH:]
+            preceding = (preceding + between)[-_ENOUGH:]
             value = self.values.get(name.lower())
             if value is not None and (whole := _VARIABLE.fullmatch(value)) is not None:
                 name, value = whole["name"], None
@@ -317,9 +317,9 @@ class _Reader:
             elif quotes % 2 or commented:
                 parts.append(match.group())
             else:
-                parts.append(self._placeholder(name, said, written, line[position : position + 1]))
+                parts.append(self._placeholder(name, preceding, written, line[position : position + 1]))
             written += len(parts[-1])
-            said += parts[-1]
+            preceding += parts[-1]
         if not position:
             return line
         parts.append(line[position:])
@@ -332,12 +332,12 @@ class _Reader:
         if after and _NAME_GOES_ON.match(after) is not None:
             return plain
         if not before.strip() or before.rstrip()[-1] == ",":
-            before = self._said(before)
+            before = self._text_before(before)
         if _NAMED.search(before) is not None or (_ITEM.search(before) is not None and _last_clause(before) == "FROM"):
             return plain
         return f":{plain}"
 
-    def _said(self, before: str) -> str:
+    def _text_before(self, before: str) -> str:
         """What stands before a variable, with the lines above it."""
         lines = [line.partition("--")[0].rstrip() for line in self.lines[-_LINES_ABOVE:]]
         return " ".join([*[line for line in lines if line], before.strip()]).rstrip() + " "

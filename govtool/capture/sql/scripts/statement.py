@@ -41,5 +41,5 @@ class ParsedStatement(NamedTuple):
     """How many statements it stands for: INSERTs in a row that differ only in the constants of their rows."""
     branch: Path = ()
     """The arms of the branches of control flow that it stands in."""
-    parked: bool = False
+    evicted: bool = False
     """``tree`` is only a stub, and the whole is to be had by ``trees.parse_again``."""

@@ -149,7 +149,7 @@ def renamed(tokens: list[Token], variable: str, own: str) -> list[Token]:
     return found
 
 
-def _said(reader: ScriptReader, name: str | None) -> tuple[str, ...]:
+def _declared_columns(reader: ScriptReader, name: str | None) -> tuple[str, ...]:
     """The columns that the head of the function names, which are variables of its body."""
     for statement in reversed(reader.statements):
         tree = statement.tree
@@ -180,7 +180,9 @@ def returned(reader: ScriptReader, tokens: list[Token], second: str) -> bool:
     if second == "NEXT":
         row = variables.cursor_name(value, reader.lex.name) if value else ""
         query = variables.value_of(reader, value) if value and not row else None
-        tree = exp.Set(returns=name, expression=query, fetches=row, next=() if value else _said(reader, name))
+        tree = exp.Set(
+            returns=name, expression=query, fetches=row, next=() if value else _declared_columns(reader, name)
+        )
         reader.add(tokens, tree, "ignored", head="return")
         return True
     if second == "TABLE" and value and value[0].token_type == marks.L_PAREN:

@@ -15,7 +15,7 @@ ROOM = 8_000_000
 """Characters of SQL whose trees are held; they take about one gigabyte."""
 
 
-class Shelf:
+class TreeCache:
     """The room for the trees of one batch."""
 
     __slots__ = ("held", "room")

@@ -35,7 +35,7 @@ _QUERY: Final = frozenset({"SELECT", "WITH"})
 _OPERATORS: Final = frozenset("+-*/%&|^")
 
 
-class Target(NamedTuple):
+class AssignmentTarget(NamedTuple):
     """What is assigned: a variable, or a field of it."""
 
     name: str
@@ -48,7 +48,7 @@ class Target(NamedTuple):
 def assign(
     reader: ScriptReader,
     tokens: list[Token],
-    targets: Sequence[Target],
+    targets: Sequence[AssignmentTarget],
     value: exp.Expr | None,
     *,
     shown: bool = False,
@@ -66,7 +66,12 @@ def assign(
 
 
 def fetch(
-    reader: ScriptReader, tokens: list[Token], targets: Sequence[Target], cursor: str, *, head: str | None = None
+    reader: ScriptReader,
+    tokens: list[Token],
+    targets: Sequence[AssignmentTarget],
+    cursor: str,
+    *,
+    head: str | None = None,
 ) -> None:
     """Add the statement that gives variables the columns of a cursor's row."""
     if targets and cursor:
@@ -76,7 +81,7 @@ def fetch(
 def unknown(
     reader: ScriptReader,
     tokens: list[Token],
-    targets: Sequence[Target],
+    targets: Sequence[AssignmentTarget],
     reason: str,
     *,
     origin: str = "exec",
@@ -88,7 +93,7 @@ def unknown(
         reader.add(tokens, tree_of(targets, reason=reason, origin=origin, keeps=keeps), "parsed", head=head)
 
 
-def declare(reader: ScriptReader, tokens: list[Token], targets: Sequence[Target]) -> None:
+def declare(reader: ScriptReader, tokens: list[Token], targets: Sequence[AssignmentTarget]) -> None:
     """Add the statement that declares variables without a value."""
     nested = reader.flow.depth > 0  # it hides one of the same name for a while: what that was stays possible
     tree = tree_of(targets, keeps=nested) if targets else None
@@ -96,7 +101,7 @@ def declare(reader: ScriptReader, tokens: list[Token], targets: Sequence[Target]
     declared(reader, targets)
 
 
-def declared(reader: ScriptReader, targets: Sequence[Target]) -> None:
+def declared(reader: ScriptReader, targets: Sequence[AssignmentTarget]) -> None:
     """Note variables of a block, so that they end with it."""
     if reader.routine is None:
         reader.flow.names += [target.name for target in targets]
@@ -116,7 +121,7 @@ def gone(reader: ScriptReader, tokens: list[Token], names: Sequence[str]) -> Non
 
 
 def tree_of(
-    targets: Sequence[Target],
+    targets: Sequence[AssignmentTarget],
     *,
     expression: exp.Expr | None = None,
     fetches: str = "",
@@ -145,33 +150,33 @@ def tree_of(
 # -- names and values ---------------------------------------------------------------------------------------------
 
 
-def targets_of(tokens: Sequence[Token], dialect: str) -> list[Target]:
+def targets_of(tokens: Sequence[Token], dialect: str) -> list[AssignmentTarget]:
     """The variables in a list such as ``@a, :b, rec.c``; an empty name where an item is none."""
-    found: list[Target] = []
+    found: list[AssignmentTarget] = []
     for item in split(tokens):
         found.append(target_of(item, dialect))
     return found
 
 
-def target_of(tokens: Sequence[Token], dialect: str) -> Target:
+def target_of(tokens: Sequence[Token], dialect: str) -> AssignmentTarget:
     """The variable that tokens name; one with an empty name where they name none."""
     if tokens and tokens[0].token_type == marks.COLON:
         tokens = tokens[1:]
     if not tokens:
-        return Target("")
+        return AssignmentTarget("")
     first = tokens[0]
     if first.token_type == marks.PARAMETER:
         if len(tokens) < 2 or tokens[1].token_type == marks.PARAMETER:
-            return Target("")
-        return Target(first.text + tokens[1].text.lower())
+            return AssignmentTarget("")
+        return AssignmentTarget(first.text + tokens[1].text.lower())
     if not (first.token_type == marks.IDENTIFIER or first.text[:1].isalpha() or first.text[:1] == "_"):
-        return Target("")
+        return AssignmentTarget("")
     name = _name(first, dialect)
     if len(tokens) > 2 and tokens[1].token_type == marks.DOT:
-        return Target(name, _name(tokens[2], dialect))
+        return AssignmentTarget(name, _name(tokens[2], dialect))
     if len(tokens) > 1 and tokens[1].token_type in (marks.L_BRACKET, marks.L_PAREN):
-        return Target(name, "[]")  # an element of a collection
-    return Target(name)
+        return AssignmentTarget(name, "[]")  # an element of a collection
+    return AssignmentTarget(name)
 
 
 def _name(token: Token, dialect: str) -> str:
@@ -212,7 +217,7 @@ def value_of(reader: ScriptReader, tokens: list[Token]) -> exp.Expr | None:
 def assign_tokens(
     reader: ScriptReader,
     tokens: list[Token],
-    targets: Sequence[Target],
+    targets: Sequence[AssignmentTarget],
     value: list[Token],
     *,
     shown: bool = False,
@@ -228,7 +233,7 @@ def assign_tokens(
         assign(reader, tokens, targets, value_of(reader, value), head=head)
 
 
-def assign_query(reader: ScriptReader, targets: Sequence[Target], value: list[Token]) -> None:
+def assign_query(reader: ScriptReader, targets: Sequence[AssignmentTarget], value: list[Token]) -> None:
     """Add a query that gives variables its columns, and that is told of as a query, too."""
     value = bare(value)
     tree = value_of(reader, value)

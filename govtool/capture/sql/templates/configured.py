@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 from govtool.capture.sql.templates.unknown import Unknown, plain
 
 if TYPE_CHECKING:
-    from govtool.capture.sql.templates.rendering import Run
+    from govtool.capture.sql.templates.rendering import TemplateRun
 
 
-class Config:
+class ConfigCall:
     """``config``: called to configure, or asked for a setting."""
 
-    def __init__(self, run: Run, call: Callable[..., str]) -> None:
+    def __init__(self, run: TemplateRun, call: Callable[..., str]) -> None:
         self._run = run
         self._call = call
 
@@ -42,7 +42,7 @@ class Config:
 class Model:
     """``model``: what is known of it is its name, and what its file configures."""
 
-    def __init__(self, name: str, run: Run) -> None:
+    def __init__(self, name: str, run: TemplateRun) -> None:
         package = run.project.own.name
         self.name = self.alias = name
         self.package_name = package
@@ -58,7 +58,7 @@ class Model:
 class ModelConfig:
     """``model.config``: what the file configures; anything else may be configured elsewhere."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: TemplateRun) -> None:
         self._run = run
 
     def get(self, name: object = "", default: object = None) -> object:

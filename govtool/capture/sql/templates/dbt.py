@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 from govtool.capture.sql.templates import snapshots
 from govtool.capture.sql.templates.columns import TemplateColumn
-from govtool.capture.sql.templates.configured import Config, Model
+from govtool.capture.sql.templates.configured import ConfigCall, Model
 from govtool.capture.sql.templates.macros import adapter_of
 from govtool.capture.sql.templates.unknown import Unknown, plain
 
 if TYPE_CHECKING:
-    from govtool.capture.sql.templates.rendering import Run
+    from govtool.capture.sql.templates.rendering import TemplateRun
 
 _PLAIN = re.compile(r"[A-Za-z_][\w$]*\Z")
 
@@ -37,7 +37,7 @@ class Return(Exception):
         self.value = value
 
 
-class Relation:
+class DbtRelation:
     """A relation; renders to its dotted name."""
 
     __slots__ = ("_quote", "database", "identifier", "schema")
@@ -84,7 +84,7 @@ class Relation:
     def __hash__(self) -> int:
         return hash(str(self))
 
-    def include(self, **_: object) -> Relation:
+    def include(self, **_: object) -> DbtRelation:
         """The relation: which parts are shown does not matter here."""
         return self
 
@@ -92,9 +92,9 @@ class Relation:
 
     def replace_path(
         self, database: object = None, schema: object = None, identifier: object = None, **_: object
-    ) -> Relation:
+    ) -> DbtRelation:
         """The relation with other parts."""
-        return Relation(
+        return DbtRelation(
             identifier if isinstance(identifier, str) else self.identifier,
             schema if isinstance(schema, str) else self.schema,
             database if isinstance(database, str) else self.database,
@@ -126,7 +126,7 @@ FILTERS: dict[str, Callable[..., Any]] = {
 """Filters of dbt, Airflow and JinjaSQL."""
 
 
-def names(run: Run, unknown: Callable[..., Any], package: str = "") -> dict[str, object]:
+def names(run: TemplateRun, unknown: Callable[..., Any], package: str = "") -> dict[str, object]:
     """The names a template sees.
 
     Args:
@@ -136,16 +136,16 @@ def names(run: Run, unknown: Callable[..., Any], package: str = "") -> dict[str,
     """
     variables = run.variables
 
-    def ref(*parts: object, **options: object) -> Relation:
+    def ref(*parts: object, **options: object) -> DbtRelation:
         name = str(parts[-1]) if parts else "ref"
         version = options.get("v", options.get("version"))
         files = run.project.properties.versions
         file = files.get((name, "" if version is None else str(version)), files.get((name, ""), name))
-        relation = Relation(file, quote=run.quote)
+        relation = DbtRelation(file, quote=run.quote)
         run.relations.add(str(relation))
         return relation
 
-    def source(*parts: object, **_: object) -> Relation:
+    def source(*parts: object, **_: object) -> DbtRelation:
         texts = [str(p) for p in parts]
         relation = run.source_table(texts[0] if len(texts) > 1 else "", texts[-1] if texts else "source")
         run.relations.add(str(relation))
@@ -185,20 +185,20 @@ def names(run: Run, unknown: Callable[..., Any], package: str = "") -> dict[str,
 
     this_name = PurePosixPath(run.file or "this").name.partition(".")[0]
     this = str(variables.get("this") or this_name)
-    builtins = {"ref": ref, "source": source, "config": Config(run, config)}
+    builtins = {"ref": ref, "source": source, "config": ConfigCall(run, config)}
     return {
         **builtins,
         "builtins": builtins,
         snapshots.TAIL: snapshot_tail,
-        "target": Target({"type": adapter_of(run.dialect)}),
+        "target": DbtTarget({"type": adapter_of(run.dialect)}),
         "api": {"Relation": _RelationFactory(run), "Column": _ColumnFactory()},
         "project_name": run.project.own.name or unknown("project_name"),
         "model": Model(this_name, run),
-        "statement": Statement(),
+        "statement": CallStatement(),
         "local_md5": lambda text="": hashlib.md5(str(text).encode(), usedforsecurity=False).hexdigest(),
         "var": var,
         "env_var": env_var,
-        "this": Relation(this, quote=run.quote),
+        "this": DbtRelation(this, quote=run.quote),
         "is_incremental": is_incremental,
         "should_full_refresh": lambda: unknown("should_full_refresh"),
         "execute": True,
@@ -250,7 +250,7 @@ class _Adapter:
     warehouse.
     """
 
-    def __init__(self, run: Run, unknown: Callable[..., Any], package: str) -> None:
+    def __init__(self, run: TemplateRun, unknown: Callable[..., Any], package: str) -> None:
         self._run = run
         self._unknown = unknown
         self._package = package
@@ -279,7 +279,7 @@ class _Adapter:
 
     def get_relation(self, database: object = None, schema: object = None, identifier: object = None) -> Any:
         """A relation that may be there, or not."""
-        return Relation(str(identifier), _known(schema), _known(database), quote=self._run.quote)
+        return DbtRelation(str(identifier), _known(schema), _known(database), quote=self._run.quote)
 
     def check_schema_exists(self, *_: object) -> bool:
         """Taken to be there."""
@@ -306,7 +306,7 @@ def _known(part: object) -> str:
     return part if isinstance(part, str) else ""
 
 
-class Target(dict[str, object]):
+class DbtTarget(dict[str, object]):
     """``target``: of a connection nothing is known but the kind of warehouse."""
 
     def __getattr__(self, name: str) -> Any:
@@ -318,7 +318,7 @@ class Target(dict[str, object]):
         return Unknown(f"target_{plain(name)}")
 
 
-class Statement:
+class CallStatement:
     """``statement`` of ``{% call statement(…) %}``: what is run beside a model."""
 
     def __call__(self, *_: object, **__: object) -> str:
@@ -327,16 +327,16 @@ class Statement:
 
 
 class _RelationFactory:
-    """``api.Relation``: makes relations of names."""
+    """``api.DbtRelation``: makes relations of names."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: TemplateRun) -> None:
         self._run = run
 
     def create(self, database: object = None, schema: object = None, identifier: object = None, **_: object) -> object:
         """A relation; an unknown one if its name is."""
         if not isinstance(identifier, str):
             return self._run.missing("api_Relation_create", "api.Relation.create: which relation it makes is not known")
-        return Relation(identifier, _known(schema), _known(database), quote=self._run.quote)
+        return DbtRelation(identifier, _known(schema), _known(database), quote=self._run.quote)
 
 
 class _ColumnFactory:

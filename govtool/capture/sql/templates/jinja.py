@@ -1,7 +1,7 @@
 """Jinja templates compiled with unknown values, undecided tests and marks of lines.
 
 Jinja's own parser and compiler do the work; its syntax tree is changed in between: text gets marks of its lines, ``if``
-tests and loops go through the ``Run``, which decides, records and counts.
+tests and loops go through the ``TemplateRun``, which decides, records and counts.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from jinja2.runtime import Context
 from jinja2.utils import missing
 
 from govtool.capture.sql.templates import dbt, snapshots
-from govtool.capture.sql.templates.rendering import PACKAGE_KEY, Run, current
+from govtool.capture.sql.templates.rendering import PACKAGE_KEY, TemplateRun, current
 from govtool.capture.sql.templates.sandbox import SandboxedTemplates, guarded, tested
 from govtool.capture.sql.templates.unknown import Limit, Unknown, plain
 
@@ -82,7 +82,7 @@ class CompiledTemplate:
         """Wrap Jinja's template."""
         self.template = template
 
-    def render(self, run: Run) -> str:
+    def render(self, run: TemplateRun) -> str:
         """The output, with marks of lines and of unknown macros.
 
         Raises:

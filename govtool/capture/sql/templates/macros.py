@@ -1,6 +1,6 @@
 """Which macro a name means: macros by package, as dbt finds them.
 
-A project's files say which macros there are (``Package``); ``Project`` puts a dbt project and its packages together.
+A project's files say which macros there are (``Package``); ``DbtProject`` puts a dbt project and its packages together.
 ``MacroLibrary`` answers what a name means in a file: dbt looks in the package of the file, then in the project itself,
 then for a package of that name (docs.getdbt.com, "Macro properties" and "dispatch").
 """
@@ -66,7 +66,7 @@ class Package:
 
 
 @dataclass(frozen=True, slots=True)
-class Project:
+class DbtProject:
     """A dbt project and the packages that are on disk."""
 
     folder: str
@@ -97,9 +97,9 @@ class Project:
             sorted(self.seeds.items()),
         ]
         parts += [sorted(self.folders.items()), sorted(self.models)]
-        said = self.properties
-        parts += [sorted(said.sources.items(), key=str), sorted(said.described.items()), sorted(said.contracts)]
-        parts.append(sorted(said.versions.items()))
+        stated = self.properties
+        parts += [sorted(stated.sources.items(), key=str), sorted(stated.described.items()), sorted(stated.contracts)]
+        parts.append(sorted(stated.versions.items()))
         for package in (self.own, *(self.packages[name] for name in sorted(self.packages))):
             parts.append([package.name, sorted(package.macros.items()), repr(package.variables)])
         return hashlib.sha256(repr(parts).encode("utf-8", "surrogatepass")).hexdigest()
@@ -121,22 +121,22 @@ class Project:
 class MacroLibrary:
     """The macros of what is read: those of dbt projects, and for files of no project those of all scripts."""
 
-    def __init__(self, texts: Iterable[str] = (), projects: Iterable[Project] = ()) -> None:
+    def __init__(self, texts: Iterable[str] = (), projects: Iterable[DbtProject] = ()) -> None:
         """Collect the macros of these texts; ``projects`` have theirs already."""
         self.projects = tuple(projects)
         loose: dict[str, str] = {}
         for text in texts:
             for name, source in macros_in(text).items():
                 loose.setdefault(name, source)
-        self.loose = Project("", Package("", loose))
+        self.loose = DbtProject("", Package("", loose))
 
-    def project_of(self, file: str) -> Project:
+    def project_of(self, file: str) -> DbtProject:
         """The project of a file, the innermost; the one of all other files if it is in none."""
         found = [p for p in self.projects if not p.folder or file.startswith(p.folder + "/")]
         return max(found, key=lambda project: len(project.folder)) if found else self.loose
 
 
-def find(project: Project, name: str, package: str) -> tuple[str, str, str] | None:
+def find(project: DbtProject, name: str, package: str) -> tuple[str, str, str] | None:
     """What an unqualified name means in a file of ``package``: (package, name, source); None if it is no macro."""
     for candidate in dict.fromkeys((package, ROOT_PACKAGE)):
         owner = project.package(candidate)
@@ -145,7 +145,9 @@ def find(project: Project, name: str, package: str) -> tuple[str, str, str] | No
     return None
 
 
-def dispatched(project: Project, name: str, namespace: str, package: str, dialect: str) -> tuple[str, str, str] | None:
+def dispatched(
+    project: DbtProject, name: str, namespace: str, package: str, dialect: str
+) -> tuple[str, str, str] | None:
     """What ``adapter.dispatch(name, namespace)`` means in a file of ``package``; None if no package on disk has it.
 
     Packages are searched in the order of ``dispatch:`` for the namespace, else the project before the namespace's own

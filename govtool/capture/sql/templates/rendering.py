@@ -11,7 +11,7 @@ from typing import Any
 from govtool.capture.sql.templates import dbt
 from govtool.capture.sql.templates.columns import TemplateColumn, warehouse_name
 from govtool.capture.sql.templates.macros import ROOT_PACKAGE, MacroLibrary, adapter_of, dispatched, find, prefixes
-from govtool.capture.sql.templates.packages.known import ASKING, PACKAGES
+from govtool.capture.sql.templates.packages.known import PACKAGES, QUERYING_MACROS
 from govtool.capture.sql.templates.properties import SourceTable
 from govtool.capture.sql.templates.unknown import Limit, Unknown, bounded_text, plain, plain_text
 
@@ -47,7 +47,7 @@ ColumnsOf = Callable[[tuple[str, ...]], "Mapping[str, str | None] | None"]
 """The columns of a relation by its parts as written, canonical, in order, with types; None if not all are known."""
 
 
-class Run:
+class TemplateRun:
     """One rendering: the choices made for undecided tests, what was counted, what was found out."""
 
     def __init__(
@@ -88,8 +88,8 @@ class Run:
         self._contexts: dict[str, dict[str, object]] = {}
         self._rendering: set[str] = set()
 
-    def __enter__(self) -> Run:
-        self._outer: Run | None = getattr(_state, "run", None)
+    def __enter__(self) -> TemplateRun:
+        self._outer: TemplateRun | None = getattr(_state, "run", None)
         _state.run = self
         return self
 
@@ -116,7 +116,7 @@ class Run:
         """What ``adapter.dispatch`` gives for a name, ready to be called; an unknown value if there is none."""
         found = dispatched(self.project, name, namespace, package, self.dialect)
         if found is not None:
-            if found[0] == namespace and name in ASKING.get(namespace, ()):
+            if found[0] == namespace and name in QUERYING_MACROS.get(namespace, ()):
                 return self.known(namespace, name)
             ready = self._ready(*found)
             if ready is not None:
@@ -130,7 +130,7 @@ class Run:
         owner = self.project.package(package)
         own = owner is self.project.own
         # What the project puts in the place of a package's macro is found by dispatch, which the package's macro calls.
-        if not own and name in ASKING.get(package, ()):
+        if not own and name in QUERYING_MACROS.get(package, ()):
             found = dispatched(self.project, name, package, package, self.dialect)
             if found is not None and found[0] != package:
                 return self._ready(*found) or self.absent(package, name)
@@ -219,7 +219,7 @@ class Run:
             names = {**dbt.names(self, Unknown, package), **given, PACKAGE_KEY: package}
             target = given.get("target")
             if isinstance(target, dict):
-                names["target"] = dbt.Target({"type": adapter_of(self.dialect), **target})
+                names["target"] = dbt.DbtTarget({"type": adapter_of(self.dialect), **target})
             self._contexts[package] = names
         return self._contexts[package]
 
@@ -259,13 +259,15 @@ class Run:
         finally:
             self._rendering.discard(text)
 
-    def source_table(self, source: str, table: str) -> dbt.Relation:
+    def source_table(self, source: str, table: str) -> dbt.DbtRelation:
         """A table of a source: where the property files have it, else as it is called."""
-        said = self.project.properties.sources.get((source, table), SourceTable())
-        identifier = self._said(said.identifier) or table
-        return dbt.Relation(identifier, self._said(said.schema) or source, self._said(said.database), quote=self.quote)
+        declared = self.project.properties.sources.get((source, table), SourceTable())
+        identifier = self._rendered(declared.identifier) or table
+        return dbt.DbtRelation(
+            identifier, self._rendered(declared.schema) or source, self._rendered(declared.database), quote=self.quote
+        )
 
-    def _said(self, text: str) -> str:
+    def _rendered(self, text: str) -> str:
         """The text of a property, which may be a template; empty where it depends on what is not known."""
         if "{" not in text:
             return text
@@ -284,7 +286,7 @@ class Run:
 
     def columns(self, relation: object) -> list[TemplateColumn] | None:
         """The columns of a relation in their order; None if not all of them are known."""
-        if not isinstance(relation, dbt.Relation):
+        if not isinstance(relation, dbt.DbtRelation):
             return None
         self.wanted.add(str(relation))
         found = None if self._columns is None else self._columns(relation.parts)
@@ -346,9 +348,9 @@ class Run:
     def member(self, item: object, values: Any, negated: bool) -> object:
         """``in`` and ``not in``."""
         if isinstance(item, Unknown):
-            return item.asked(f" in {plain(values)}", negated=negated)
+            return item.condition(f" in {plain(values)}", negated=negated)
         if isinstance(values, Unknown):
-            return values.asked(f" has {plain(item)}", negated=negated)
+            return values.condition(f" has {plain(item)}", negated=negated)
         try:
             if isinstance(values, (list, tuple)) and any(isinstance(v, Unknown) for v in values):
                 return Unknown("member")
@@ -384,7 +386,7 @@ class PackageMacros:
 
     __slots__ = ("_package", "_run")
 
-    def __init__(self, run: Run, package: str) -> None:
+    def __init__(self, run: TemplateRun, package: str) -> None:
         """Remember which."""
         self._run = run
         self._package = package
@@ -398,9 +400,9 @@ class PackageMacros:
 _state = threading.local()
 
 
-def current() -> Run:
+def current() -> TemplateRun:
     """The rendering that goes on in this thread; raises ``Limit`` if none does."""
-    run: Run | None = getattr(_state, "run", None)
+    run: TemplateRun | None = getattr(_state, "run", None)
     if run is None:
         raise Limit("not rendering")
     return run

@@ -83,7 +83,7 @@ class SandboxedTemplates(SandboxedEnvironment):
         run = current()
         run.count_call()
         caller = kwargs.get("caller")
-        if isinstance(__obj, dbt.Statement):
+        if isinstance(__obj, dbt.CallStatement):
             return ""
         if isinstance(__obj, Unknown) and caller is not None:
             # ``{% call name() %}``: what it makes of its body is not known.
@@ -193,8 +193,8 @@ def tested(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         value = args[first] if len(args) > first else None
         if isinstance(value, Unknown):
             if name in ("undefined", "none"):
-                return value.asked(" is defined", negated=True)
-            return value.asked(f" is {name}" + "".join(f" {plain(a)}" for a in args[first + 1 :]))
+                return value.condition(" is defined", negated=True)
+            return value.condition(f" is {name}" + "".join(f" {plain(a)}" for a in args[first + 1 :]))
         try:
             return function(*args, **kwargs)
         except (TypeError, ValueError):

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from govtool.capture.sql.templates.dbt import Relation, Return
+from govtool.capture.sql.templates.dbt import DbtRelation, Return
 from govtool.capture.sql.templates.jinja import compile_macro
-from govtool.capture.sql.templates.macros import ROOT_PACKAGE, MacroLibrary, Project
+from govtool.capture.sql.templates.macros import ROOT_PACKAGE, DbtProject, MacroLibrary
 from govtool.capture.sql.templates.properties import SourceTable
-from govtool.capture.sql.templates.rendering import Run
+from govtool.capture.sql.templates.rendering import TemplateRun
 
 
 def described_sources(
-    project: Project, variables: Mapping[str, object], dialect: str
+    project: DbtProject, variables: Mapping[str, object], dialect: str
 ) -> Iterator[tuple[tuple[str, ...], SourceTable]]:
     """Yield the tables of sources whose columns are described, each with its parts as ``source`` writes them.
 
     A table whose name depends on what is not known is left out.
     """
     file = f"{project.folder}/source.sql" if project.folder else "source.sql"
-    run = Run({}, dict(variables), MacroLibrary((), (project,)), file, dialect)
+    run = TemplateRun({}, dict(variables), MacroLibrary((), (project,)), file, dialect)
     run.compile = compile_macro
     with run:
         own = run.macro("source", ROOT_PACKAGE)
@@ -34,5 +34,5 @@ def described_sources(
                 made = returned.value
             except Exception:  # whatever a macro of the project does: the template that calls it says so
                 continue
-            if isinstance(made, Relation) and not run.undecided and "\ue002" not in str(made):
+            if isinstance(made, DbtRelation) and not run.undecided and "\ue002" not in str(made):
                 yield made.parts, table

@@ -18,7 +18,7 @@ from govtool.capture.sql.templates.dataform import SUFFIX, read_sqlx
 from govtool.capture.sql.templates.jinja import compile_template
 from govtool.capture.sql.templates.macros import MacroLibrary
 from govtool.capture.sql.templates.placeholders import fill
-from govtool.capture.sql.templates.rendering import ColumnsOf, Run
+from govtool.capture.sql.templates.rendering import ColumnsOf, TemplateRun
 from govtool.capture.sql.templates.unknown import Limit
 from govtool.model.diagnostic import Diagnostic
 
@@ -117,7 +117,7 @@ def render(
             Diagnostic("template", "warning", f"not a valid template: {error}", file or None, error.line)
         )
         return Rendered((Variant(fill(strip_tags(source), variables, dialect)),), tuple(diagnostics))
-    runs: list[tuple[str, Run]] = []
+    runs: list[tuple[str, TemplateRun]] = []
     seen: set[frozenset[tuple[str, bool]]] = set()
     # Breadth first: flip one undecided test at a time, then those that come into sight behind it.
     queue: list[dict[str, bool]] = [{}]
@@ -132,7 +132,7 @@ def render(
         if len(runs) >= MAX_VARIANTS:
             dropped += 1
             continue
-        run = Run(choices, dict(variables or {}), macros, file, dialect, columns)
+        run = TemplateRun(choices, dict(variables or {}), macros, file, dialect, columns)
         try:
             output = template.render(run)
         except Limit as error:

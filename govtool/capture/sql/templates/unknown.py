@@ -72,12 +72,12 @@ class Unknown:
         return hash(self._name)
 
     def __eq__(self, other: object) -> Any:
-        return self.asked(f"={plain(other)}", equal=True)
+        return self.condition(f"={plain(other)}", equal=True)
 
     def __ne__(self, other: object) -> Any:
-        return self.asked(f"={plain(other)}", equal=True, negated=True)
+        return self.condition(f"={plain(other)}", equal=True, negated=True)
 
-    def asked(self, question: str, *, negated: bool = False, equal: bool = False) -> Unknown:
+    def condition(self, question: str, *, negated: bool = False, equal: bool = False) -> Unknown:
         """A condition on this value."""
         return Unknown(self._name, self._call, (self._test + question)[:300], negated, equal)
 
@@ -100,16 +100,16 @@ class Unknown:
         return self
 
     def __lt__(self, other: object) -> Any:
-        return self.asked(f"<{plain(other)}")
+        return self.condition(f"<{plain(other)}")
 
     def __ge__(self, other: object) -> Any:
-        return self.asked(f"<{plain(other)}", negated=True)
+        return self.condition(f"<{plain(other)}", negated=True)
 
     def __gt__(self, other: object) -> Any:
-        return self.asked(f">{plain(other)}")
+        return self.condition(f">{plain(other)}")
 
     def __le__(self, other: object) -> Any:
-        return self.asked(f">{plain(other)}", negated=True)
+        return self.condition(f">{plain(other)}", negated=True)
 
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _same
     __truediv__ = __rtruediv__ = __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __pow__ = __rpow__ = __neg__ = (

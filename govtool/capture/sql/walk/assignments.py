@@ -9,9 +9,9 @@ from sqlglot import exp
 
 from govtool.capture.sql import nodes
 from govtool.capture.sql.walk.dependencies import ARM_MASK, OPAQUE, Deps, possibly
-from govtool.capture.sql.walk.relation import Output, file_name
+from govtool.capture.sql.walk.relation import QueryOutput, file_name
 from govtool.capture.sql.walk.scope import Scope
-from govtool.capture.sql.walk.state import Value
+from govtool.capture.sql.walk.state import VariableValue
 from govtool.capture.sql.walk.transfer import TransferWalk
 from govtool.capture.sql.walk.writes import Write, bounds_of
 from govtool.model import HIDDEN
@@ -20,7 +20,7 @@ RETURN: Final = "return"
 """The variable that the rows of a table function are."""
 
 
-class Assignment(Write):
+class VariableAssignment(Write):
     """What a statement gives a variable: a write that no dataset has.
 
     Attributes:
@@ -29,7 +29,7 @@ class Assignment(Write):
 
     __slots__ = ("value",)
 
-    def __init__(self, value: Value) -> None:
+    def __init__(self, value: VariableValue) -> None:
         super().__init__("", "assignment", "assign", "variable", value.output, defines=False)
         self.value = value
         self.rows = value.rows
@@ -52,7 +52,7 @@ class AssignmentWalk(TransferWalk):
                 self._keep(name, _single("", (origin,)), str(args["reason"]))
             return
         query = args.get("expression")
-        output = Output()
+        output = QueryOutput()
         if args.get("next"):  # RETURN NEXT: the variables that are called as the columns
             for name in args["next"]:
                 output.add(name, self.variable(name, tree) or ())
@@ -77,7 +77,7 @@ class AssignmentWalk(TransferWalk):
                 self._keep(name, part, "")
         self.rows, self.reads = {}, {}
 
-    def _nth(self, output: Output, position: int) -> Output:
+    def _nth(self, output: QueryOutput, position: int) -> QueryOutput:
         """Return one column of a row that is spread over several variables."""
         if not output.open and position < len(output.names):
             part = _single(output.names[position], output.deps[position])
@@ -109,17 +109,17 @@ class AssignmentWalk(TransferWalk):
                     self._keep(known, output, "")
             self.rows, self.reads = {}, {}
 
-    def _keep(self, name: str, output: Output, reason: str) -> None:
+    def _keep(self, name: str, output: QueryOutput, reason: str) -> None:
         """Keep a value, unless it is a constant: then there is nothing to know of it."""
         if name != RETURN and not (output.open or self.rows or self.reads or any(output.deps)):
             return
         kept = output.copy()
         # Alternatives are numbered within a statement: what another reads of them is needed by all.
         kept.deps = [tuple(dict.fromkeys([dep & ~ARM_MASK for dep in deps])) for deps in output.deps]
-        value = Value(name, kept, dict.fromkeys([row & ~ARM_MASK for row in self.rows]), self.reads)
+        value = VariableValue(name, kept, dict.fromkeys([row & ~ARM_MASK for row in self.rows]), self.reads)
         value.ambiguous = dict(self.ambiguous)
         value.reason = reason
-        self.writes.append(Assignment(value))
+        self.writes.append(VariableAssignment(value))
 
     def _forgive(self, value: exp.Expr) -> None:
         """Outside of queries there are no columns: a name that is not known is a constant or a thing of the system."""
@@ -127,7 +127,7 @@ class AssignmentWalk(TransferWalk):
             self.diagnostics = {note: None for note in self.diagnostics if note.code != "unresolved"}
 
 
-def _single(name: str, deps: Deps) -> Output:
-    output = Output()
+def _single(name: str, deps: Deps) -> QueryOutput:
+    output = QueryOutput()
     output.add(name, deps)
     return output

@@ -9,7 +9,7 @@ from govtool.capture.sql.walk.choices import ChoiceWalk
 from govtool.capture.sql.walk.dependencies import AGGREGATION, CONDITIONAL, TRANSFORMATION, Deps, compose
 from govtool.capture.sql.walk.expressions import Visit
 from govtool.capture.sql.walk.functions import AGGREGATE_NAMES, function_name
-from govtool.capture.sql.walk.relation import Output, Source
+from govtool.capture.sql.walk.relation import QueryOutput, Source
 from govtool.capture.sql.walk.scope import Environment, Scope
 from govtool.capture.sql.walk.state import Inline
 
@@ -87,7 +87,7 @@ class CallWalk(ChoiceWalk):
 
     def bound_arguments(self, body: Inline, call: exp.Expr, scope: Scope, env: Environment | None) -> Scope:
         """Return the scope of a function's body: its parameters, with the dependencies and shapes of the arguments."""
-        arguments = Output()
+        arguments = QueryOutput()
         for i, parameter in enumerate(body.parameters):
             given = call.expressions[i] if i < len(call.expressions) else None
             arguments.add(parameter, self.dependencies(given, scope, env) if given is not None else ())

@@ -17,7 +17,7 @@ from govtool.capture.sql.walk.dependencies import (
 )
 from govtool.capture.sql.walk.expressions import Column, ExpressionWalk, Task, Visit
 from govtool.capture.sql.walk.functions import function_name
-from govtool.capture.sql.walk.relation import Output, Source, named_table
+from govtool.capture.sql.walk.relation import QueryOutput, Source, named_table
 from govtool.capture.sql.walk.scope import Scope
 from govtool.model.functions import VALUE_WINDOW_FUNCTIONS
 
@@ -209,7 +209,7 @@ class ChoiceWalk(ExpressionWalk):
     def _comprehension(self, node: exp.Comprehension, kind: int, chain: int, at: Visit) -> None:
         """[f(x) FOR x IN xs IF g(x)]: x stands for the elements of xs."""
         kind = max(kind, TRANSFORMATION)
-        elements = Output()
+        elements = QueryOutput()
         iterated = bounded(self.collect(node.args["iterator"], at.scope, at.env, kind, chain))
         elements.add(self.name(node.expression), iterated)
         source = Source("", output=elements)

@@ -213,7 +213,7 @@ class ColumnWalk(VariableWalk):
         if not open_sources:
             return None
         row = scope.by_alias.get(name) if self._names_rows(node) else None
-        if row is not None and not any(s.knows_by_use(name) or s.describes(name) for s in open_sources):
+        if row is not None and not any(s.is_used(name) or s.describes(name) for s in open_sources):
             return self.whole_row(row, node)
         return self._from_open(name, node, scope, open_sources)
 
@@ -226,7 +226,7 @@ class ColumnWalk(VariableWalk):
     def _from_open(self, name: str, node: exp.Expr, scope: Scope, open_sources: list[Source]) -> Deps | None:
         """Resolve a name that no source is known to have, among sources whose columns are not all known."""
         interner = self.interner
-        shown = [source for source in open_sources if source.knows_by_use(name)]
+        shown = [source for source in open_sources if source.is_used(name)]
         if len(shown) == 1:
             return shown[0].assume(name, interner)
         possible = [(source, deps) for source in open_sources if (deps := source.assume(name, interner)) is not None]

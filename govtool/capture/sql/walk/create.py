@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from govtool.capture.sql import nodes
 from govtool.capture.sql.walk.dependencies import TRANSFORMATION, compose
-from govtool.capture.sql.walk.relation import OpenStar, Output, Source, TableInfo, file_name
+from govtool.capture.sql.walk.relation import OpenStar, QueryOutput, Source, TableInfo, file_name
 from govtool.capture.sql.walk.scope import Scope
 from govtool.capture.sql.walk.writes import WriteWalk
 
@@ -93,7 +93,7 @@ class CreateWalk(WriteWalk):
         if transform is not None:
             scope = Scope(None)
             scope.add(Source("", output=output))
-            made = Output()
+            made = QueryOutput()
             for item in transform.expressions:
                 if isinstance(item, nodes.Star):
                     star = self.starred_columns(item, scope, env)
@@ -111,7 +111,7 @@ class CreateWalk(WriteWalk):
         ]
         self._write(tree.this, trained, "create_model", "replace", "table", query)
 
-    def _generated(self, node: exp.Expr, output: Output) -> bool:
+    def _generated(self, node: exp.Expr, output: QueryOutput) -> bool:
         """Give generated columns the dependencies of their expressions, over the table's own columns."""
         computed: list[tuple[exp.Expr, exp.Expr]] = []
         for item in node.expressions if isinstance(node, nodes.Schema) else ():
@@ -145,14 +145,14 @@ class CreateWalk(WriteWalk):
         self.add_source(source, inner, None)
         self._write(target, self.star(inner), kind, "replace", target_kind, None)
 
-    def _named(self, output: Output, names: list[str]) -> Output:
+    def _named(self, output: QueryOutput, names: list[str]) -> QueryOutput:
         """Give the columns of ``output`` the names of a column list, by position."""
         if not output.open:
             return output.renamed(names)
         self.diagnose(
             "star-unresolved", "the positions behind a * are not known: a column list cannot be matched to it"
         )
-        result = Output()
+        result = QueryOutput()
         for name in names:
             result.add(name, ())
         result.open = [OpenStar(s.table, s.except_, s.rename, s.arm, candidate=True) for s in output.open]
@@ -172,9 +172,9 @@ def _target_kind(kind: str, properties: list[exp.Expr]) -> str:
     return "table"
 
 
-def _columns(names: Iterable[str], types: Iterable[str | None]) -> Output:
+def _columns(names: Iterable[str], types: Iterable[str | None]) -> QueryOutput:
     """Return an output of columns that nothing flows into."""
-    output = Output()
+    output = QueryOutput()
     for position, (name, type_) in enumerate(zip(names, types, strict=True)):
         output.add(name, ())
         if type_:

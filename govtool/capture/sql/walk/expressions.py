@@ -29,7 +29,7 @@ from govtool.capture.sql.walk.dependencies import (
     compose,
 )
 from govtool.capture.sql.walk.functions import function_name
-from govtool.capture.sql.walk.relation import Output
+from govtool.capture.sql.walk.relation import QueryOutput
 from govtool.capture.sql.walk.scope import Environment, Scope
 from govtool.capture.sql.walk.state import ROW_OF, ROW_OF_OPAQUE
 
@@ -268,6 +268,6 @@ class ExpressionWalk(ColumnWalk):
         """Return the dependencies of a field of a built struct. Implemented by ``ShapeWalk``."""
         raise NotImplementedError
 
-    def remember_shape(self, node: exp.Expr, output: Output, scope: Scope, env: Environment | None) -> None:
+    def remember_shape(self, node: exp.Expr, output: QueryOutput, scope: Scope, env: Environment | None) -> None:
         """Attach a shape to the last column of an output. Implemented by ``ShapeWalk``."""
         raise NotImplementedError

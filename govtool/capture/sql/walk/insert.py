@@ -10,7 +10,7 @@ from govtool.capture.sql import nodes
 from govtool.capture.sql.walk.columns import ROW_KINDS
 from govtool.capture.sql.walk.dependencies import CONDITIONAL, Deps, arm_of, possibly, with_arm
 from govtool.capture.sql.walk.modify import ModifyWalk
-from govtool.capture.sql.walk.relation import FunctionRows, OpenStar, Output, Source
+from govtool.capture.sql.walk.relation import FunctionRows, OpenStar, QueryOutput, Source
 from govtool.capture.sql.walk.scope import Environment, Scope
 from govtool.capture.sql.walk.writes import Write
 
@@ -42,7 +42,7 @@ class InsertWalk(ModifyWalk):
         elif isinstance(query, (nodes.Query, nodes.Table, nodes.Values, nodes.Pivot)):
             output = self.query(query, None, env)
         else:
-            output = Output()
+            output = QueryOutput()
         overwrite = bool(tree.args.get("overwrite"))
         if isinstance(target, nodes.Directory):
             return self._write(target, output, "insert", "replace", "file", query)
@@ -56,7 +56,7 @@ class InsertWalk(ModifyWalk):
         for column, deps in static.items():
             output.add(column, deps)
         if cte is not None:
-            rows = Source(name, output=self.aside(lambda: self.common_table(cte)))
+            rows = Source(name, output=self.without_effects(lambda: self.common_table(cte)))
             output = self.renamed_to_base(output, rows, name, table)
         replaces = overwrite and not partition and tree.args.get("where") is None
         write = self._write(
@@ -82,7 +82,7 @@ class InsertWalk(ModifyWalk):
 
     def _by_target(
         self,
-        output: Output,
+        output: QueryOutput,
         target: str,
         columns: list[str],
         static: dict[str, Deps],
@@ -90,7 +90,7 @@ class InsertWalk(ModifyWalk):
         by_name: bool,
         tree: exp.Expr,
         query: exp.Expr | None,
-    ) -> Output:
+    ) -> QueryOutput:
         """Give the columns of an inserted query the names of the target's columns."""
         if by_name:
             return output
@@ -129,12 +129,12 @@ class InsertWalk(ModifyWalk):
             self.diagnose("arity", f"{len(output.names)} values for {len(names)} columns of {target}", tree)
         return output.renamed(names[: len(output.names)])
 
-    def _matched_by_name(self, output: Output, names: list[str], tree: exp.Expr) -> Output:
+    def _matched_by_name(self, output: QueryOutput, names: list[str], tree: exp.Expr) -> QueryOutput:
         """A ``*`` hides the positions: columns of the same name are candidates only."""
         self.diagnose(
             "star-unresolved", "the positions behind a * are not known: the inserted columns cannot be matched", tree
         )
-        result = Output()
+        result = QueryOutput()
         made = [dep for s in output.open if isinstance(s.table, FunctionRows) for dep in s.table.arguments]
         for name in names:
             result.add(name, possibly(made))
@@ -171,13 +171,13 @@ class InsertWalk(ModifyWalk):
         """MySQL: what else ON DUPLICATE KEY UPDATE may name, but only by its alias: the row, what was selected from."""
         alias, columns = self._alias(query)
         if alias:
-            written = inserted.output or Output()
+            written = inserted.output or QueryOutput()
             row = Source(alias, output=written.renamed(columns) if columns else written)
             row.hidden = True
             scope.add(row)
         elif isinstance(query, nodes.Select):
             start = len(scope.sources)
-            self.aside(lambda: self.add_sources(query, scope, env))
+            self.without_effects(lambda: self.add_sources(query, scope, env))
             for source in scope.sources[start:]:
                 source.hidden = True
 
@@ -201,7 +201,7 @@ class InsertWalk(ModifyWalk):
             scope.add(Source("", output=output))
             values = insert.args.get("expression")
             row = values.expressions[0] if isinstance(values, nodes.Values) and values.expressions else None
-            written = Output()
+            written = QueryOutput()
             if row is None:
                 for name, deps in zip(output.names, output.deps, strict=True):
                     written.add(name, deps)
@@ -223,9 +223,9 @@ class InsertWalk(ModifyWalk):
             write.reads.update(reads)
 
 
-def _unnamed(output: Output, target: str) -> Output:
+def _unnamed(output: QueryOutput, target: str) -> QueryOutput:
     """Values that go into columns which are not known: what they are made of reaches some of them."""
-    found = Output()
+    found = QueryOutput()
     made = tuple(dict.fromkeys(dep for deps in output.deps for dep in deps))
     if made:
         found.open.append(OpenStar(FunctionRows(target, made)))

@@ -23,7 +23,7 @@ from govtool.capture.sql.walk.dependencies import (
     with_arm,
 )
 from govtool.capture.sql.walk.functions import function_name
-from govtool.capture.sql.walk.relation import Output, Source, starred
+from govtool.capture.sql.walk.relation import QueryOutput, Source, starred
 from govtool.capture.sql.walk.scope import Environment, Scope
 from govtool.capture.sql.walk.state import EVERYWHERE, Lookup
 from govtool.capture.sql.walk.targets import UPDATABLE_CTES, TargetWalk
@@ -74,7 +74,7 @@ class ModifyWalk(TargetWalk):
         self.rows = {}
         if several:
             return self._update_several(tree, scope, env, steering)
-        output = Output()
+        output = QueryOutput()
         for name, deps in self._assignments(tree.expressions, scope, env):
             self._add_to(output, name, (*deps, *steering))
         own_read = aliased is None
@@ -85,16 +85,16 @@ class ModifyWalk(TargetWalk):
 
     def _update_several(self, tree: exp.Update, scope: Scope, env: Environment | None, steering: Deps) -> Write:
         """The assignments of an UPDATE of joined tables or of a query, each to the table that has the column."""
-        outputs: dict[str, Output] = {}
+        outputs: dict[str, QueryOutput] = {}
         for item in tree.expressions:
             target, _ = _sides(item)
             lefts = target.expressions if isinstance(target, nodes.Tuple) else [target]
             for left, (_, deps) in zip(lefts, self._assignments([item], scope, env), strict=False):
                 for dataset, path, sure in self.assigned_columns(left, scope):
-                    output = outputs.setdefault(dataset, Output())
+                    output = outputs.setdefault(dataset, QueryOutput())
                     self._add_to(output, path, bounded((*deps, *steering) if sure else possibly((*deps, *steering))))
         writes = [self.written(name, output, "update") for name, output in outputs.items()]
-        return writes[0] if writes else self.written("", Output(), "update")
+        return writes[0] if writes else self.written("", QueryOutput(), "update")
 
     def _aliased_target(self, table: exp.Expr, from_: exp.Expr | None) -> exp.Expr | None:
         """T-SQL's UPDATE u … FROM t u: the target is the table, or query, behind the alias."""
@@ -192,7 +192,7 @@ class ModifyWalk(TargetWalk):
         several: list[exp.Expr] = tree.args.get("tables") or []
         table = tree.this if isinstance(tree.this, (nodes.Table, nodes.Subquery)) else several[0] if several else None
         if table is None:
-            return self._write(tree, Output(), "delete", "delete", "table", None, defines=False)
+            return self._write(tree, QueryOutput(), "delete", "delete", "table", None, defines=False)
         items: list[exp.Expr] = tree.args.get("using") or []
         if items and self.dialect in MYSQL:  # DELETE FROM t, u USING t JOIN u …: USING is the whole FROM
             several = [table, *(join.this for join in table.args.get("joins") or ())]
@@ -205,7 +205,7 @@ class ModifyWalk(TargetWalk):
             self.refer_to(where.this, scope, env, FILTER)
         targets = [self.item_named(self.name(node.this), items) or node for node in several] or [table]
         names = [self._deleted(item, env) for item in targets]
-        writes = [self.written(name, Output(), "delete") for name in dict.fromkeys(names)]
+        writes = [self.written(name, QueryOutput(), "delete") for name in dict.fromkeys(names)]
         self.rows, self.reads = {}, {}
         return writes[0]
 
@@ -236,7 +236,7 @@ class ModifyWalk(TargetWalk):
         on = self.collect(tree.args["on"], scope, env, CONDITIONAL, 0) if tree.args.get("on") is not None else []
         on_rows, self.rows = self.rows, {}
         on_rows = {**inner_rows, **on_rows}
-        output = Output()
+        output = QueryOutput()
         rows: dict[int, None] = {}
         group = self.number()
         # A row that an earlier branch takes never comes to a later one of its sort: conditions add up.
@@ -271,7 +271,7 @@ class ModifyWalk(TargetWalk):
             self.rows = {}
         self.rows = rows
         if derived:
-            output = self.renamed_to_base(output, scope.sources[0], target, table) if target else Output()
+            output = self.renamed_to_base(output, scope.sources[0], target, table) if target else QueryOutput()
         write = self._write(table, output, "merge", "update", self._kind_of(table), None, defines=False)
         write.target = target
         write.reads.pop(target, None)

@@ -12,7 +12,7 @@ from sqlglot import exp
 from govtool.capture.sql import nodes
 from govtool.capture.sql.walk.columns import ROW_KINDS
 from govtool.capture.sql.walk.dependencies import CONDITIONAL, IDENTITY, Deps, bounded
-from govtool.capture.sql.walk.relation import FunctionRows, OpenStar, Output, Source
+from govtool.capture.sql.walk.relation import FunctionRows, OpenStar, QueryOutput, Source
 from govtool.capture.sql.walk.scope import Environment, Scope
 from govtool.capture.sql.walk.sources import SourceWalk
 from govtool.names import fold, quote, unquote
@@ -31,7 +31,7 @@ class PivotWalk(SourceWalk):
             output = output.renamed(columns)
         return Source(alias or source.alias, output=output)
 
-    def _pivot(self, node: exp.Pivot, inner: Scope, env: Environment | None) -> Output:
+    def _pivot(self, node: exp.Pivot, inner: Scope, env: Environment | None) -> QueryOutput:
         source = inner.sources[0]
         consumed: set[str] = set()
         field_deps: list[int] = []
@@ -47,7 +47,7 @@ class PivotWalk(SourceWalk):
         for item in aggregates:
             consumed.update(self.name(column.this) for column in item.find_all(nodes.Column))
             values.append(bounded([*self.collect(item, inner, env, IDENTITY, 0), *field_deps]))
-        output = Output()
+        output = QueryOutput()
         group = node.args.get("group")
         star = self.star(inner)
         kept = [self.name(c.this) for c in group.find_all(nodes.Column)] if group is not None else star.names
@@ -84,7 +84,7 @@ class PivotWalk(SourceWalk):
         labels = [item.alias or item.sql(dialect=self.dialect).lower() for item in aggregates]
         return [quote(f"{name}_{label}") for name in combined for label in labels]
 
-    def _unpivot(self, node: exp.Pivot, inner: Scope, env: Environment | None) -> Output:
+    def _unpivot(self, node: exp.Pivot, inner: Scope, env: Environment | None) -> QueryOutput:
         source = inner.sources[0]
         consumed: set[str] = set()
         values: dict[str, list[int]] = {}
@@ -114,7 +114,7 @@ class PivotWalk(SourceWalk):
         if not node.args.get("include_nulls"):  # a row whose values are all NULL is left out
             for deps in values.values():
                 self.refer(bounded(deps), ROW_KINDS["filter"])
-        output = Output()
+        output = QueryOutput()
         star = self.star(inner)
         for name in star.names:
             if name not in consumed:
@@ -138,7 +138,7 @@ class PivotWalk(SourceWalk):
             inner.by_alias.setdefault(alias, source)
         for symbol in str(node.args.get("pattern") or "").replace("*", " ").replace("+", " ").replace("?", " ").split():
             inner.by_alias.setdefault(self.name(symbol.strip("()'")), source)
-        output = Output()
+        output = QueryOutput()
         for item in node.args.get("partition_by") or ():
             deps = self.dependencies(item, inner, env)
             output.add(self.name(item.this) if isinstance(item, nodes.Column) else "", deps)

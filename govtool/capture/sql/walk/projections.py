@@ -15,7 +15,7 @@ from govtool.capture.sql.walk import naming
 from govtool.capture.sql.walk.columns import ROW_KINDS
 from govtool.capture.sql.walk.dependencies import CHAIN_MASK, KIND_MASK, REF_SHIFT, TRANSFORMATION, bounded
 from govtool.capture.sql.walk.pivots import PivotWalk
-from govtool.capture.sql.walk.relation import ArrayElements, FunctionRows, OpenStar, Output, Source, starred
+from govtool.capture.sql.walk.relation import ArrayElements, FunctionRows, OpenStar, QueryOutput, Source, starred
 from govtool.capture.sql.walk.scope import Environment, MergingJoin, Scope
 from govtool.capture.sql.walk.shapes import SHAPED
 from govtool.capture.sql.walk.types import fields_of
@@ -31,8 +31,8 @@ MERGED_IN_PLACE: Final = frozenset({"duckdb", "sqlite", "clickhouse"})
 class ProjectionWalk(PivotWalk):
     """Walks SELECT lists, GROUP BY and ORDER BY."""
 
-    def _projections(self, node: exp.Select, scope: Scope, env: Environment | None) -> Output:
-        output = Output()
+    def _projections(self, node: exp.Select, scope: Scope, env: Environment | None) -> QueryOutput:
+        output = QueryOutput()
         aliases = scope.aliases
         for item in node.args["expressions"]:
             cls = item.__class__
@@ -113,22 +113,22 @@ class ProjectionWalk(PivotWalk):
             return self.output_name(item.this)
         return ""
 
-    def star(self, scope: Scope) -> Output:
+    def star(self, scope: Scope) -> QueryOutput:
         """Return the output of a bare ``*`` over a scope: each source in order, merged columns once."""
-        outputs = [Output() if source.hidden else self.source_star(source) for source in scope.sources]
+        outputs = [QueryOutput() if source.hidden else self.source_star(source) for source in scope.sources]
         if scope.joins:
             # A merging join's columns take the place of those of its sides; the first source stands for all of them.
             for join in scope.joins:
                 left, right = _chained(outputs[join.left : join.right]), _chained(outputs[join.right : join.end])
                 outputs[join.left : join.end] = [
                     self._star_of_join(join, left, right),
-                    *(Output() for _ in range(join.left + 1, join.end)),
+                    *(QueryOutput() for _ in range(join.left + 1, join.end)),
                 ]
         return outputs[0] if len(outputs) == 1 else _chained(outputs)
 
-    def _star_of_join(self, join: MergingJoin, left: Output, right: Output) -> Output:
+    def _star_of_join(self, join: MergingJoin, left: QueryOutput, right: QueryOutput) -> QueryOutput:
         """Return the output of ``*`` over a merging join: its columns first, as in the standard, or in their place."""
-        output = Output()
+        output = QueryOutput()
         in_place = self.dialect in MERGED_IN_PLACE
         merged = {name: starred(deps) for name, deps in join.merged.items()}
         if not in_place:
@@ -146,15 +146,15 @@ class ProjectionWalk(PivotWalk):
         _extend(output, right, set(merged))
         return output
 
-    def source_star(self, source: Source) -> Output:
+    def source_star(self, source: Source) -> QueryOutput:
         """Return the output of ``source.*``."""
         if source.table is not None:
             return self.table_output(source.table)
-        return source.output or Output()
+        return source.output or QueryOutput()
 
     def starred_columns(
-        self, star: exp.Expr, scope: Scope, env: Environment | None, base: Output | None = None
-    ) -> Output:
+        self, star: exp.Expr, scope: Scope, env: Environment | None, base: QueryOutput | None = None
+    ) -> QueryOutput:
         """Return the output of ``*`` with EXCEPT, REPLACE, RENAME and ILIKE applied."""
         output = base if base is not None else self.star(scope)
         if base is None and not scope.sources:
@@ -172,7 +172,7 @@ class ProjectionWalk(PivotWalk):
             for a in rename or ()
         }
         replaced = {self.name(a.args["alias"]): self.dependencies(a.this, scope, env) for a in replace or ()}
-        result = Output()
+        result = QueryOutput()
         for name, deps in zip(output.names, output.deps, strict=True):
             if name in dropped or (pattern is not None and not _like(pattern, name)):
                 continue
@@ -184,7 +184,7 @@ class ProjectionWalk(PivotWalk):
         result.open = [OpenStar(s.table, s.except_ | hidden, {**s.rename, **renamed}, s.arm) for s in output.open]
         return result
 
-    def _qualified_star(self, item: exp.Column, scope: Scope, env: Environment | None, output: Output) -> None:
+    def _qualified_star(self, item: exp.Column, scope: Scope, env: Environment | None, output: QueryOutput) -> None:
         qualifier = self.qualifier(item.parts[:-1])
         source = scope.find(qualifier)
         if source is not None:
@@ -202,16 +202,16 @@ class ProjectionWalk(PivotWalk):
         )
         _extend(output, self.starred_columns(item.this, scope, env, self._struct_fields(column, scope, env)))
 
-    def _struct_star(self, item: exp.Dot, scope: Scope, env: Environment | None, output: Output) -> None:
+    def _struct_star(self, item: exp.Dot, scope: Scope, env: Environment | None, output: QueryOutput) -> None:
         """(expression).*: the fields of a struct."""
         _extend(output, self.starred_columns(item.expression, scope, env, self._struct_fields(item.this, scope, env)))
 
-    def _struct_fields(self, node: exp.Expr, scope: Scope, env: Environment | None) -> Output:
+    def _struct_fields(self, node: exp.Expr, scope: Scope, env: Environment | None) -> QueryOutput:
         deps = self.dependencies(node, scope, env)
-        shape = self.aside(lambda: self.shape(node, scope, env))
+        shape = self.without_effects(lambda: self.shape(node, scope, env))
         if shape is not None:
             return shape
-        output = Output()
+        output = QueryOutput()
         if len(deps) == 1 and not deps[0] & (KIND_MASK | CHAIN_MASK):
             ref = self.interner.refs[deps[0] >> REF_SHIFT]
             inside, names = self._typed_fields(ref.dataset, ref.path)
@@ -231,7 +231,7 @@ class ProjectionWalk(PivotWalk):
         type_ = columns.get(name) if name else None
         return fields_of(type_, path[len(name) :], self.dialect) if type_ else ("", ())
 
-    def _transformed(self, item: exp.Expr, scope: Scope, env: Environment | None, output: Output) -> None:
+    def _transformed(self, item: exp.Expr, scope: Scope, env: Environment | None, output: QueryOutput) -> None:
         """TRANSFORM (a, b) USING 'script' AS (x, y): what the script makes of its input is its own affair."""
         chain = self.interner.prepend("transform", 0)
         deps = bounded(
@@ -243,7 +243,7 @@ class ProjectionWalk(PivotWalk):
             output.add(name, deps)
 
     def _columns_item(
-        self, node: exp.Columns, alias: str, scope: Scope, env: Environment | None, output: Output
+        self, node: exp.Columns, alias: str, scope: Scope, env: Environment | None, output: QueryOutput
     ) -> None:
         """DuckDB's COLUMNS(*), COLUMNS('pattern')."""
         inner = node.this
@@ -260,10 +260,10 @@ class ProjectionWalk(PivotWalk):
         _extend(output, every)
 
     def _repeated(
-        self, item: exp.Expr, columns: exp.Columns, scope: Scope, env: Environment | None, output: Output
+        self, item: exp.Expr, columns: exp.Columns, scope: Scope, env: Environment | None, output: QueryOutput
     ) -> None:
         """max(COLUMNS(*)): the projection once for each column that COLUMNS stands for."""
-        every = Output()
+        every = QueryOutput()
         self._columns_item(columns, "", scope, env, every)
         for name in every.names:
             self.expanding = name
@@ -271,16 +271,18 @@ class ProjectionWalk(PivotWalk):
         self.expanding = None
         output.open.extend(every.open)
 
-    def _several(self, node: exp.Aliases, scope: Scope, env: Environment | None, output: Output) -> None:
+    def _several(self, node: exp.Aliases, scope: Scope, env: Environment | None, output: QueryOutput) -> None:
         """A generator with several columns: stack(…) AS (k, v), posexplode(…) AS (pos, col)."""
         names = [self.name(alias) for alias in node.expressions]
-        inner = self._function_output(node.this, scope, env) if isinstance(node.this, nodes.Func) else Output()
+        inner = self._function_output(node.this, scope, env) if isinstance(node.this, nodes.Func) else QueryOutput()
         spread = len(inner.names) == len(names) and not inner.open
         everything = bounded(dep for deps in inner.deps for dep in deps)
         for position, name in enumerate(names):
             output.add(name, inner.deps[position] if spread else everything)
 
-    def _group(self, group: exp.Group, node: exp.Select, output: Output, scope: Scope, env: Environment | None) -> None:
+    def _group(
+        self, group: exp.Group, node: exp.Select, output: QueryOutput, scope: Scope, env: Environment | None
+    ) -> None:
         items: list[exp.Expr] = list(group.expressions)
         for key in ("grouping_sets", "cube", "rollup"):
             for part in group.args.get(key) or ():
@@ -292,12 +294,14 @@ class ProjectionWalk(PivotWalk):
         self._refer_items(items, output, scope, env, ROW_KINDS["group"])
 
     def _refer_items(
-        self, items: list[exp.Expr], output: Output, scope: Scope, env: Environment | None, kind: int
+        self, items: list[exp.Expr], output: QueryOutput, scope: Scope, env: Environment | None, kind: int
     ) -> None:
         for item in items:
             self._refer_item(item, output, scope, env, kind)
 
-    def _refer_item(self, item: exp.Expr, output: Output, scope: Scope, env: Environment | None, kind: int) -> None:
+    def _refer_item(
+        self, item: exp.Expr, output: QueryOutput, scope: Scope, env: Environment | None, kind: int
+    ) -> None:
         """Reference an item of GROUP BY or ORDER BY: a position, an alias of the output, or an expression."""
         if isinstance(item, (nodes.Cube, nodes.Rollup, nodes.GroupingSets, nodes.Tuple)):
             self._refer_items(list(item.expressions), output, scope, env, kind)
@@ -341,7 +345,7 @@ class ProjectionWalk(PivotWalk):
                 return
         self.refer_to(item, scope, env, kind)
 
-    def modifiers(self, node: exp.Expr, output: Output, scope: Scope | None, env: Environment | None) -> None:
+    def modifiers(self, node: exp.Expr, output: QueryOutput, scope: Scope | None, env: Environment | None) -> None:
         """Record ORDER BY (and DISTRIBUTE, CLUSTER, SORT BY) over the columns of an output."""
         orders = [node.args.get(key) for key in ("order", "sort", "cluster", "distribute")]
         if not any(orders):
@@ -353,14 +357,14 @@ class ProjectionWalk(PivotWalk):
                 self._refer_item(item, output, inner, env, ROW_KINDS["sort"])
 
 
-def _chained(outputs: list[Output]) -> Output:
-    output = Output()
+def _chained(outputs: list[QueryOutput]) -> QueryOutput:
+    output = QueryOutput()
     for more in outputs:
         _extend(output, more)
     return output
 
 
-def _extend(output: Output, more: Output, skip: set[str] | None = None) -> None:
+def _extend(output: QueryOutput, more: QueryOutput, skip: set[str] | None = None) -> None:
     offset = len(output.names)
     for position, (name, deps) in enumerate(zip(more.names, more.deps, strict=True)):
         if skip and name in skip:
@@ -376,14 +380,14 @@ def _extend(output: Output, more: Output, skip: set[str] | None = None) -> None:
         )
 
 
-def _without(output: Output, dropped: set[str]) -> Output:
+def _without(output: QueryOutput, dropped: set[str]) -> QueryOutput:
     result = _kept(output, lambda name: name not in dropped)
     result.open = [OpenStar(s.table, s.except_ | frozenset(dropped), s.rename, s.arm) for s in output.open]
     return result
 
 
-def _kept(output: Output, keep: Callable[[str], bool]) -> Output:
-    result = Output()
+def _kept(output: QueryOutput, keep: Callable[[str], bool]) -> QueryOutput:
+    result = QueryOutput()
     for name, deps in zip(output.names, output.deps, strict=True):
         if keep(name):
             result.add(name, deps)

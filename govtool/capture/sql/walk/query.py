@@ -11,7 +11,7 @@ from govtool.capture.sql.walk.columns import ROW_KINDS
 from govtool.capture.sql.walk.counts import CHOICES, Bound, count_bounds, counted, keys_of_groups, plain, repeats_rows
 from govtool.capture.sql.walk.counts import DISTINCT as DISTINCT_VALUES
 from govtool.capture.sql.walk.dependencies import AGGREGATION, CHAIN_MASK, CHAIN_SHIFT, KIND_MASK
-from govtool.capture.sql.walk.relation import FunctionRows, OpenStar, Output
+from govtool.capture.sql.walk.relation import FunctionRows, OpenStar, QueryOutput
 from govtool.capture.sql.walk.scope import CommonTable, Environment, Scope
 from govtool.capture.sql.walk.set_operations import SetOperationWalk, reads_itself
 
@@ -29,7 +29,7 @@ NO_ALIASES_IN_HAVING: Final = frozenset({"postgres", "oracle", "tsql", "fabric",
 class QueryWalk(SetOperationWalk):
     """Walks query expressions."""
 
-    def query(self, node: exp.Expr, scope: Scope | None, env: Environment | None) -> Output:
+    def query(self, node: exp.Expr, scope: Scope | None, env: Environment | None) -> QueryOutput:
         """Return the output of a query expression; ``scope`` is what it may be correlated with.
 
         Raises:
@@ -46,7 +46,7 @@ class QueryWalk(SetOperationWalk):
         finally:
             interner.depth -= 1
 
-    def _query(self, node: exp.Expr, scope: Scope | None, env: Environment | None) -> Output:
+    def _query(self, node: exp.Expr, scope: Scope | None, env: Environment | None) -> QueryOutput:
         if isinstance(node, nodes.Select):
             return self.select(node, scope, env)
         if isinstance(node, nodes.SetOperation):
@@ -71,18 +71,18 @@ class QueryWalk(SetOperationWalk):
             inner = Scope(scope)
             self.add_source(node.this, inner, self.environment(node, scope, env))
             source = self.pivot(inner.sources[0], node, inner, env)
-            return source.output or Output()
+            return source.output or QueryOutput()
         if isinstance(node, (nodes.Insert, nodes.Update, nodes.Delete, nodes.Merge)):
             return self.modifying(node, env)
         if isinstance(node, nodes.Paren):
             return self.query(node.this, scope, env)
         if isinstance(node, nodes.Tuple):
-            output = Output()
+            output = QueryOutput()
             for item in node.expressions:
                 output.add(self.output_name(item), self.dependencies(item, scope or Scope(None), env))
             return output
         self.diagnose("opaque", f"{node.key.upper()} is not understood as a query", node)
-        return Output()
+        return QueryOutput()
 
     # ---- WITH --------------------------------------------------------------------------------------
 
@@ -115,7 +115,7 @@ class QueryWalk(SetOperationWalk):
             self.common_tables.append((name, common))
         return env
 
-    def common_table(self, cte: CommonTable) -> Output:
+    def common_table(self, cte: CommonTable) -> QueryOutput:
         """Return the output of a CTE, walking it when first read."""
         cte.used = True
         if cte.output is not None:
@@ -125,7 +125,7 @@ class QueryWalk(SetOperationWalk):
         if cte.evaluating:
             if cte.working is None:  # read before the anchor has given it columns
                 self.diagnose("cycle", "a CTE reads itself outside of a recursive arm", cte.node)
-                return Output()
+                return QueryOutput()
             return cte.working
         cte.evaluating = True
         rows, self.rows = self.rows, cte.rows
@@ -138,7 +138,7 @@ class QueryWalk(SetOperationWalk):
             elif isinstance(node, (nodes.Query, nodes.DML)):
                 output = self.query(node, cte.scope, cte.env)
             else:  # ClickHouse's WITH expression AS name
-                output = Output()
+                output = QueryOutput()
                 output.add("", self.dependencies(node, cte.scope or Scope(None), cte.env))
         finally:
             cte.evaluating = False
@@ -155,7 +155,7 @@ class QueryWalk(SetOperationWalk):
 
     # ---- SELECT ----------------------------------------------------------------------------------------
 
-    def select(self, node: exp.Select, parent: Scope | None, env: Environment | None) -> Output:
+    def select(self, node: exp.Select, parent: Scope | None, env: Environment | None) -> QueryOutput:
         """Walk one SELECT."""
         args = node.args
         env = self.environment(node, parent, env)
@@ -206,7 +206,7 @@ class QueryWalk(SetOperationWalk):
         return output
 
     def _bounds(
-        self, node: exp.Select, having: exp.Expr, output: Output, scope: Scope, env: Environment | None
+        self, node: exp.Select, having: exp.Expr, output: QueryOutput, scope: Scope, env: Environment | None
     ) -> None:
         """Note how many of what there are in each group."""
         found: list[Bound] = []
@@ -220,7 +220,7 @@ class QueryWalk(SetOperationWalk):
             found = [bound for bound in found if bound[1] == DISTINCT_VALUES]
         self.bounds[id(node)] = found
 
-    def _is_whole(self, node: exp.Select, output: Output, scope: Scope) -> bool:
+    def _is_whole(self, node: exp.Select, output: QueryOutput, scope: Scope) -> bool:
         """Whether every aggregate that a SELECT puts out is one over all rows of its own groups."""
         keys = keys_of_groups(node.expressions)
         if keys is None:
@@ -230,10 +230,10 @@ class QueryWalk(SetOperationWalk):
                 chain = self.interner.chains[(dep & CHAIN_MASK) >> CHAIN_SHIFT]
                 if not CHOICES.isdisjoint(chain[:-1]):
                     return False
-        found = self.aside(lambda: [dep for key in keys for dep in self.column(key, scope)])
+        found = self.without_effects(lambda: [dep for key in keys for dep in self.column(key, scope)])
         return not any([dep & KIND_MASK == AGGREGATION for dep in found])  # noqa: C419
 
-    def _value_table(self, output: Output, kind: str) -> Output:
+    def _value_table(self, output: QueryOutput, kind: str) -> QueryOutput:
         """SELECT AS STRUCT and AS VALUE: the rows are values, whose fields are the columns."""
         if kind == "STRUCT":
             output.value_table = True
@@ -245,6 +245,6 @@ class QueryWalk(SetOperationWalk):
 
     # ---- implemented by StatementWalk -----------------------------------------------------------------------
 
-    def modifying(self, node: exp.Expr, env: Environment | None) -> Output:
+    def modifying(self, node: exp.Expr, env: Environment | None) -> QueryOutput:
         """Return what a data-modifying CTE returns."""
         raise NotImplementedError

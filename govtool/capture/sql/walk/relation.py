@@ -50,7 +50,7 @@ class TableInfo:
         return (interner.ref(self.id, HIDDEN) | OPAQUE,)
 
 
-class Output:
+class QueryOutput:
     """The columns that a query puts out.
 
     Attributes:
@@ -66,7 +66,7 @@ class Output:
         self.names: list[str] = []
         self.deps: list[Deps] = []
         self.open: list[OpenStar] = []
-        self.fields: dict[int, Output] = {}
+        self.fields: dict[int, QueryOutput] = {}
         self.types: dict[int, str] = {}
         self.hidden: set[str] = set()
         self.value_table = False
@@ -88,17 +88,17 @@ class Output:
             self._index = index
         return self._index
 
-    def first(self, count: int) -> Output:
+    def first(self, count: int) -> QueryOutput:
         """Return a copy with the first ``count`` columns only."""
         result = self.renamed(())
         del result.names[count:], result.deps[count:]
         return result
 
-    def copy(self) -> Output:
+    def copy(self) -> QueryOutput:
         """Return a copy whose lists can be changed."""
         return self.renamed(())
 
-    def unique(self) -> Output:
+    def unique(self) -> QueryOutput:
         """Return the output with names that occur again numbered: ``id``, ``id_1``, as DuckDB does."""
         if len(set(self.names)) == len(self.names):
             return self
@@ -114,9 +114,9 @@ class Output:
             result.names[position] = new
         return result
 
-    def renamed(self, names: Iterable[str]) -> Output:
+    def renamed(self, names: Iterable[str]) -> QueryOutput:
         """Return a copy whose first columns carry ``names`` (a column list of an alias, a CTE or a view)."""
-        result = Output()
+        result = QueryOutput()
         names = list(names)
         result.names = names[: len(self.names)] + self.names[len(names) :]
         result.deps = list(self.deps)
@@ -173,7 +173,7 @@ class Source:
     __slots__ = ("alias", "full_name", "hidden", "is_arguments", "is_open", "is_virtual", "known", "output", "table")
 
     def __init__(
-        self, alias: str, *, table: TableInfo | None = None, output: Output | None = None, full_name: str = ""
+        self, alias: str, *, table: TableInfo | None = None, output: QueryOutput | None = None, full_name: str = ""
     ) -> None:
         self.alias = alias
         self.table = table
@@ -232,7 +232,7 @@ class Source:
             return [self.table]
         return [star.table for star in self.output.open] if self.output is not None else []
 
-    def knows_by_use(self, column: str) -> bool:
+    def is_used(self, column: str) -> bool:
         """Whether another statement shows that this source has the column."""
         return any(column in table.used for table in self.owners())
 

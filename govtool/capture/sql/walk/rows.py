@@ -5,12 +5,12 @@ from __future__ import annotations
 from sqlglot import exp
 
 from govtool.capture.sql.walk.dependencies import OPAQUE, REF_SHIFT, STAR, Deps, bounded
-from govtool.capture.sql.walk.relation import Output, Source
+from govtool.capture.sql.walk.relation import QueryOutput, Source
 from govtool.capture.sql.walk.scope import Environment, Scope
-from govtool.capture.sql.walk.state import Walk
+from govtool.capture.sql.walk.state import StatementWalkState
 
 
-class RowWalk(Walk):
+class RowWalk(StatementWalkState):
     """Resolves what names no column."""
 
     def positional(self, node: exp.Expr, qualifier: tuple[str, ...] | None, scope: Scope) -> Deps:
@@ -42,7 +42,7 @@ class RowWalk(Walk):
         """Return the dependencies on all columns of a FROM item: ``to_json(t)``, ``count(t.*)``."""
         return self.passing(self.source_star(source), node)
 
-    def passing(self, output: Output, node: exp.Expr) -> Deps:
+    def passing(self, output: QueryOutput, node: exp.Expr) -> Deps:
         """Return the dependencies on all columns of an output, those behind a ``*`` that is not expanded included."""
         interner = self.interner
         found = [dep & ~STAR for deps in output.deps for dep in deps]
@@ -59,13 +59,13 @@ class RowWalk(Walk):
 
     # ---- implemented by ProjectionWalk -----------------------------------------------------------
 
-    def source_star(self, source: Source) -> Output:
+    def source_star(self, source: Source) -> QueryOutput:
         """Return the output of ``source.*``. Implemented by ``ProjectionWalk``."""
         raise NotImplementedError
 
     def starred_columns(
-        self, star: exp.Expr, scope: Scope, env: Environment | None, base: Output | None = None
-    ) -> Output:
+        self, star: exp.Expr, scope: Scope, env: Environment | None, base: QueryOutput | None = None
+    ) -> QueryOutput:
         """Return the output of a ``*``. Implemented by ``ProjectionWalk``."""
         raise NotImplementedError
 

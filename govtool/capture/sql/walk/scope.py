@@ -7,7 +7,7 @@ from typing import NamedTuple
 from sqlglot import exp
 
 from govtool.capture.sql.walk.dependencies import Deps
-from govtool.capture.sql.walk.relation import Output, Source
+from govtool.capture.sql.walk.relation import QueryOutput, Source
 
 
 class MergingJoin(NamedTuple):
@@ -119,8 +119,8 @@ class CommonTable:
         self.env = env
         self.scope = scope
         self.recursive = recursive
-        self.output: Output | None = None
-        self.working: Output | None = None
+        self.output: QueryOutput | None = None
+        self.working: QueryOutput | None = None
         """While a recursive CTE is iterated: what its own name means."""
         self.evaluating = False
         self.used = False

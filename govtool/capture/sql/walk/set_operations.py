@@ -10,7 +10,7 @@ from govtool.capture.sql import nodes
 from govtool.capture.sql.walk.columns import ROW_KINDS
 from govtool.capture.sql.walk.dependencies import OPAQUE, REF_SHIFT, Deps, arm_of, bounded, with_arm
 from govtool.capture.sql.walk.projections import ProjectionWalk
-from govtool.capture.sql.walk.relation import OpenStar, Output
+from govtool.capture.sql.walk.relation import OpenStar, QueryOutput
 from govtool.capture.sql.walk.scope import CommonTable, Environment, Scope
 from govtool.names import fold
 
@@ -21,14 +21,14 @@ MAX_ROUNDS: Final = 50
 class SetOperationWalk(ProjectionWalk):
     """Walks set operations."""
 
-    def set_operation(self, node: exp.SetOperation, scope: Scope | None, env: Environment | None) -> Output:
+    def set_operation(self, node: exp.SetOperation, scope: Scope | None, env: Environment | None) -> QueryOutput:
         """UNION, INTERSECT, EXCEPT: by position, or BY NAME."""
         env = self.environment(node, scope, env)
         kind = nodes.Union if isinstance(node, nodes.Union) else None
         arms = _arms(node, nodes.Union) if kind else [node.this, node.expression]
         by_name = bool(node.args.get("by_name"))
         group = self.number()
-        outputs: list[Output] = []
+        outputs: list[QueryOutput] = []
         for number, arm in enumerate(arms):
             before, self.reads = self.reads, {}
             output, rows = self.separately(lambda arm=arm: self.query(arm, scope, env))  # type: ignore[misc]
@@ -46,9 +46,9 @@ class SetOperationWalk(ProjectionWalk):
         self.modifiers(node, result, scope, env)
         return result
 
-    def _union(self, outputs: list[Output], by_name: bool, node: exp.Expr) -> Output:
+    def _union(self, outputs: list[QueryOutput], by_name: bool, node: exp.Expr) -> QueryOutput:
         if by_name:
-            result = Output()
+            result = QueryOutput()
             names = dict.fromkeys(name for output in outputs for name in output.names)
             for name in names:
                 deps = [
@@ -68,14 +68,14 @@ class SetOperationWalk(ProjectionWalk):
             return result
         return self._open_union(outputs, node)
 
-    def _open_union(self, outputs: list[Output], node: exp.Expr) -> Output:
+    def _open_union(self, outputs: list[QueryOutput], node: exp.Expr) -> QueryOutput:
         """A UNION with an arm whose columns are not all known: positions are certain only where no ``*`` comes before.
 
         The first arm names the columns. What the other arms put into a column is matched by name where a ``*`` hides
         the positions, and recorded as a candidate, not as an edge.
         """
         first = outputs[0]
-        result = Output()
+        result = QueryOutput()
         known = next((output for output in outputs if not output.open), None)
         names = list(first.names) if first is known or known is None or first.names else list(known.names)
         if first.open and known is not None:
@@ -106,7 +106,7 @@ class SetOperationWalk(ProjectionWalk):
             self.diagnose("star-unresolved", "columns of a UNION are matched by name: a * hides their positions", node)
         return result
 
-    def _recursive(self, body: exp.Union, cte: CommonTable) -> Output:
+    def _recursive(self, body: exp.Union, cte: CommonTable) -> QueryOutput:
         """Iterate a recursive CTE to its fixpoint: the anchor first, then the recursive arms over what is known so
         far.
         """
@@ -115,7 +115,7 @@ class SetOperationWalk(ProjectionWalk):
         anchors = [arm for arm in arms if not reads_itself(arm, cte, self.dialect)]
         if not anchors:
             self.diagnose("cycle", "a recursive CTE has no anchor", body)
-            return Output()
+            return QueryOutput()
         result = self.query(anchors[0], cte.scope, env)
         for anchor in anchors[1:]:
             result = _merge(result, self.query(anchor, cte.scope, env))
@@ -183,8 +183,8 @@ def reads_itself(arm: exp.Expr, cte: CommonTable, dialect: str) -> bool:
     )
 
 
-def _merge(left: Output, right: Output) -> Output:
-    result = Output()
+def _merge(left: QueryOutput, right: QueryOutput) -> QueryOutput:
+    result = QueryOutput()
     for position, name in enumerate(left.names):
         more = right.deps[position] if position < len(right.deps) else ()
         result.add(name, bounded((*left.deps[position], *more)))
@@ -193,10 +193,10 @@ def _merge(left: Output, right: Output) -> Output:
     return result
 
 
-def _in_arm(output: Output, arm: int) -> Output:
+def _in_arm(output: QueryOutput, arm: int) -> QueryOutput:
     if not arm:
         return output
-    result = Output()
+    result = QueryOutput()
     for name, deps in zip(output.names, output.deps, strict=True):
         result.add(name, with_arm(deps, arm))
     result.open = [OpenStar(s.table, s.except_, s.rename, arm, candidate=s.candidate) for s in output.open]

@@ -1,6 +1,6 @@
 """Shapes: the fields of structs that a query builds, so that a field of a struct depends on what went into that field.
 
-A shape is an ``Output``: the fields by name, each with its dependencies and, nested, its own shape. An array has the
+A shape is a ``QueryOutput``: the fields by name, each with its dependencies and, nested, its shape. An array has the
 shape of its elements. What has no known shape is treated as a whole.
 """
 
@@ -14,7 +14,7 @@ from govtool.capture.sql import nodes
 from govtool.capture.sql.walk.dependencies import CONDITIONAL, Deps, bounded
 from govtool.capture.sql.walk.fields import FieldWalk
 from govtool.capture.sql.walk.functions import function_name
-from govtool.capture.sql.walk.relation import Output, Source
+from govtool.capture.sql.walk.relation import QueryOutput, Source
 from govtool.capture.sql.walk.scope import Environment, Scope
 
 MAX_DEPTH: Final = 24
@@ -40,7 +40,7 @@ SHAPED: Final = (
 class ShapeWalk(FieldWalk):
     """Finds the shapes of expressions."""
 
-    def shape(self, node: exp.Expr, scope: Scope, env: Environment | None, depth: int = 0) -> Output | None:
+    def shape(self, node: exp.Expr, scope: Scope, env: Environment | None, depth: int = 0) -> QueryOutput | None:
         """Return the fields of a struct (or of an array's elements), or None where they are not known."""
         if depth > MAX_DEPTH:
             return None
@@ -76,15 +76,15 @@ class ShapeWalk(FieldWalk):
             return self._query_shape(node, scope, env)
         return None
 
-    def remember_shape(self, node: exp.Expr, output: Output, scope: Scope, env: Environment | None) -> None:
+    def remember_shape(self, node: exp.Expr, output: QueryOutput, scope: Scope, env: Environment | None) -> None:
         """Attach the shape of ``node``, if it has one, to the last column of ``output``."""
         if isinstance(node, SHAPED) or (self.has_shapes and isinstance(node, nodes.Column)):
-            shape = self.aside(lambda: self.shape(node, scope, env))
+            shape = self.without_effects(lambda: self.shape(node, scope, env))
             if shape is not None and shape.names:
                 output.fields[len(output.names) - 1] = shape
                 self.has_shapes = True
 
-    def _column_shape(self, node: exp.Column, scope: Scope) -> Output | None:
+    def _column_shape(self, node: exp.Column, scope: Scope) -> QueryOutput | None:
         names = self.qualifier(node.parts) if isinstance(node.this, nodes.Identifier) else ()
         if not names:
             return None
@@ -106,8 +106,10 @@ class ShapeWalk(FieldWalk):
             level = level.parent
         return None
 
-    def _struct_shape(self, node: exp.Struct | exp.Tuple, scope: Scope, env: Environment | None, depth: int) -> Output:
-        shape = Output()
+    def _struct_shape(
+        self, node: exp.Struct | exp.Tuple, scope: Scope, env: Environment | None, depth: int
+    ) -> QueryOutput:
+        shape = QueryOutput()
         for item in node.expressions:
             if isinstance(item, nodes.Star):  # struct(*)
                 for source in scope.sources:
@@ -137,7 +139,7 @@ class ShapeWalk(FieldWalk):
                 shape.fields[len(shape.names) - 1] = nested
         return shape
 
-    def _typed(self, shape: Output | None, type_: exp.Expr | None) -> Output | None:
+    def _typed(self, shape: QueryOutput | None, type_: exp.Expr | None) -> QueryOutput | None:
         """Name the fields of a shape after a type such as ``ARRAY<STRUCT<a INT64, b STRING>>``, by position."""
         while isinstance(type_, nodes.DataType) and type_.this == nodes.DType.ARRAY and type_.expressions:
             type_ = type_.expressions[0]
@@ -153,7 +155,7 @@ class ShapeWalk(FieldWalk):
                 result.fields[position] = inner
         return result
 
-    def _query_shape(self, node: exp.Expr, scope: Scope, env: Environment | None) -> Output | None:
+    def _query_shape(self, node: exp.Expr, scope: Scope, env: Environment | None) -> QueryOutput | None:
         output = self.query(node, scope, env)
         if output.value_table:
             return output
@@ -161,7 +163,7 @@ class ShapeWalk(FieldWalk):
 
     def _chosen(
         self, conditions: list[exp.Expr], values: list[exp.Expr], scope: Scope, env: Environment | None, depth: int
-    ) -> Output | None:
+    ) -> QueryOutput | None:
         merged = self._merged(
             [self.shape(value, scope, env, depth + 1) for value in values if not isinstance(value, nodes.Null)]
         )
@@ -171,7 +173,7 @@ class ShapeWalk(FieldWalk):
         merged.deps = [bounded((*deps, *steering)) for deps in merged.deps]
         return merged
 
-    def _merged(self, shapes: list[Output | None]) -> Output | None:
+    def _merged(self, shapes: list[QueryOutput | None]) -> QueryOutput | None:
         """Merge the shapes of alternatives by position, as SQL does; the first one names the fields."""
         known = [shape for shape in shapes if shape is not None]
         if not known or len(known) < len(shapes) or any(shape.open for shape in known):
@@ -182,7 +184,7 @@ class ShapeWalk(FieldWalk):
                 result.deps[position] = bounded((*result.deps[position], *deps))
         return result
 
-    def _dotted_shape(self, node: exp.Dot, scope: Scope, env: Environment | None, depth: int) -> Output | None:
+    def _dotted_shape(self, node: exp.Dot, scope: Scope, env: Environment | None, depth: int) -> QueryOutput | None:
         right = node.expression
         if isinstance(right, nodes.Func):
             return self._inlined_shape(f"{self._dotted(node.this)}.{function_name(right)}", right, scope, env, depth)
@@ -194,7 +196,7 @@ class ShapeWalk(FieldWalk):
 
     def _inlined_shape(
         self, name: str, call: exp.Expr, scope: Scope, env: Environment | None, depth: int
-    ) -> Output | None:
+    ) -> QueryOutput | None:
         body = self.lookup.function(name)
         if body is None or body.is_table or name in self.inlining or len(self.inlining) > 8:
             return None
@@ -211,13 +213,13 @@ class ShapeWalk(FieldWalk):
         steps = [step.split("[")[0] for step in path.split(".") if not step.startswith("[")]
         if shape is None or not steps:
             return None
-        holder = Output()
+        holder = QueryOutput()
         holder.add("", ())
         holder.fields[0] = shape
         return self._built(Source("", output=holder), "", tuple(steps))
 
 
-def _descended(source: Source, path: tuple[str, ...]) -> Output | None:
+def _descended(source: Source, path: tuple[str, ...]) -> QueryOutput | None:
     shape = source.output
     for step in path:
         if shape is None or not shape.fields:

@@ -21,7 +21,7 @@ from govtool.capture.sql.walk.relation import (
     BULK_FILE,
     FunctionRows,
     OpenStar,
-    Output,
+    QueryOutput,
     Source,
     TableInfo,
     file_name,
@@ -70,7 +70,7 @@ class SourceWalk(TableFunctionWalk):
         before = len(scope.sources)
         right = join.this
         if isinstance(right, nodes.Alias) and join.kind == "ARRAY":  # ClickHouse ARRAY JOIN
-            output = Output()
+            output = QueryOutput()
             output.add(self.name(right.args["alias"]), self.dependencies(right.this, scope, env))
             scope.add(Source(self.name(right.args["alias"]), output=output))
         elif join.kind == "ARRAY" and isinstance(right, nodes.Column | nodes.Table):
@@ -128,7 +128,7 @@ class SourceWalk(TableFunctionWalk):
         if known:
             return self._ambiguous(name, [dep for deps in known for dep in deps], node)
         possible = [(source, deps) for source in sources if (deps := source.assume(name, self.interner)) is not None]
-        shown = [pair for pair in possible if pair[0].knows_by_use(name)] or possible
+        shown = [pair for pair in possible if pair[0].is_used(name)] or possible
         if len(shown) == 1:
             owners = shown[0][0].owners()
             if len(owners) == 1:
@@ -177,7 +177,7 @@ class SourceWalk(TableFunctionWalk):
             rows = self.variable_rows(self.variable_name(node.this), node)
             if rows is None:
                 self.diagnose("opaque", "the rows of a variable that is not known", node)
-            self._finish(node, rows or Output(), scope, env)
+            self._finish(node, rows or QueryOutput(), scope, env)
         elif isinstance(node, nodes.TableFromRows):
             self._finish(node, self._function_output(node.this, scope, env), scope, env)
         elif isinstance(
@@ -216,7 +216,7 @@ class SourceWalk(TableFunctionWalk):
             self._finish(node, self._function_output(this, scope, env, schema), scope, env, scalar=True)
             return
         if node.args.get("rows_from"):
-            output = Output()
+            output = QueryOutput()
             for item in node.args["rows_from"]:
                 inner = self._function_output(
                     item.this if isinstance(item, (nodes.Table, nodes.Alias)) else item, scope, env
@@ -237,7 +237,7 @@ class SourceWalk(TableFunctionWalk):
         name = self.lookup.table_name(node)
         if not name:
             self.diagnose("opaque", "a table is named by an expression or parameter", node)
-            self._place(Source(alias, output=Output()), node, scope, env)
+            self._place(Source(alias, output=QueryOutput()), node, scope, env)
             return
         table = self.lookup.table(name)
         self.reads[table.id] = EVERYWHERE
@@ -270,7 +270,7 @@ class SourceWalk(TableFunctionWalk):
         if cte is not None:
             scope.add(Source(called, output=self.common_table(cte)))
         elif name == "dual":
-            scope.add(Source(called, output=Output()))
+            scope.add(Source(called, output=QueryOutput()))
         else:
             table = self.lookup.table(self.lookup.table_name(node))
             self.reads[table.id] = EVERYWHERE
@@ -291,9 +291,9 @@ class SourceWalk(TableFunctionWalk):
         else:
             self._place(Source(alias, output=output.renamed(columns)), node, scope, env)
 
-    def table_output(self, table: TableInfo) -> Output:
+    def table_output(self, table: TableInfo) -> QueryOutput:
         """Return the output of ``SELECT * FROM table``."""
-        output = Output()
+        output = QueryOutput()
         for position, (name, type_) in enumerate(table.columns.items()):
             output.add(name, starred(table.deps(name, self.interner)))
             if type_:
@@ -323,7 +323,7 @@ class SourceWalk(TableFunctionWalk):
         self._finish(node, output.unique() if self.dialect == "duckdb" else output, scope, env)
         self.add_joins(node.args.get("joins") or [], scope, env, start)
 
-    def _joined_output(self, inner: exp.Expr, scope: Scope, env: Environment | None) -> Output:
+    def _joined_output(self, inner: exp.Expr, scope: Scope, env: Environment | None) -> QueryOutput:
         """The output of an aliased parenthesised join: ``(a JOIN b ON …) AS j(p, q)``."""
         joined = Scope(scope.parent)
         self.add_source(inner, joined, env)
@@ -357,7 +357,7 @@ class SourceWalk(TableFunctionWalk):
         return self.name(alias) if isinstance(alias, nodes.Identifier) else "", []
 
     def _finish(
-        self, node: exp.Expr, output: Output, scope: Scope, env: Environment | None, *, scalar: bool = False
+        self, node: exp.Expr, output: QueryOutput, scope: Scope, env: Environment | None, *, scalar: bool = False
     ) -> None:
         alias, columns = self._alias(node)
         typed = isinstance(node.args.get("alias"), nodes.TableAlias) and any(
@@ -403,15 +403,15 @@ class SourceWalk(TableFunctionWalk):
         """Return what MATCH_RECOGNIZE makes of a FROM item."""
         raise NotImplementedError
 
-    def star(self, scope: Scope) -> Output:
+    def star(self, scope: Scope) -> QueryOutput:
         """Return the output of ``*`` over a scope."""
         raise NotImplementedError
 
-    def modifiers(self, node: exp.Expr, output: Output, scope: Scope | None, env: Environment | None) -> None:
+    def modifiers(self, node: exp.Expr, output: QueryOutput, scope: Scope | None, env: Environment | None) -> None:
         """Record ORDER BY on an already computed output."""
         raise NotImplementedError
 
-    def common_table(self, cte: CommonTable) -> Output:
+    def common_table(self, cte: CommonTable) -> QueryOutput:
         """Return the output of a CTE."""
         raise NotImplementedError
 

@@ -11,7 +11,7 @@ from sqlglot import exp
 from govtool.capture.sql import nodes
 from govtool.capture.sql.walk.counts import Bound
 from govtool.capture.sql.walk.dependencies import CHAIN_MASK, KIND_MASK, OPAQUE, STAR, Interner
-from govtool.capture.sql.walk.relation import Output, TableInfo
+from govtool.capture.sql.walk.relation import QueryOutput, TableInfo
 from govtool.capture.sql.walk.scope import CommonTable, Environment, Scope
 from govtool.model import Diagnostic
 from govtool.names import fold
@@ -58,7 +58,7 @@ class Inline:
     """The table whose rows its own are like, as written."""
 
 
-class Value:
+class VariableValue:
     """What one assignment gives a script variable.
 
     Attributes:
@@ -72,7 +72,7 @@ class Value:
 
     __slots__ = ("ambiguous", "name", "output", "reads", "reason", "rows")
 
-    def __init__(self, name: str, output: Output, rows: dict[int, None], reads: Iterable[str]) -> None:
+    def __init__(self, name: str, output: QueryOutput, rows: dict[int, None], reads: Iterable[str]) -> None:
         self.name = name
         self.output = output
         self.rows = rows
@@ -84,7 +84,7 @@ class Value:
 class Returned(NamedTuple):
     """What a table function returns whose body is a block of statements."""
 
-    values: list[Value]
+    values: list[VariableValue]
     """Of each statement that returns rows."""
     columns: tuple[str, ...] = ()
     row: str = ""
@@ -106,7 +106,7 @@ class Lookup(Protocol):
     def returned(self, name: str) -> Returned | None:
         """Return the rows of a table function of that name, if its body is a block that was read."""
 
-    def variable(self, name: str) -> list[Value] | None:
+    def variable(self, name: str) -> list[VariableValue] | None:
         """Return what a script variable may be at this place of the script; None if the name stands for none."""
 
 
@@ -114,7 +114,7 @@ _plain_names: Final[dict[str, dict[str, str]]] = {}
 """Folded unquoted identifiers by dialect, shared by all walks of the process."""
 
 
-class Walk:
+class StatementWalkState:
     """State of one walk: what was referenced, read, and not understood.
 
     Attributes:
@@ -218,7 +218,7 @@ class Walk:
         found = Diagnostic(code, severity, message, None, line, column, target, tuple(sorted(candidates)))
         self.diagnostics.setdefault(found)
 
-    def separately(self, walk: Callable[[], Output]) -> tuple[Output, dict[int, None]]:
+    def separately(self, walk: Callable[[], QueryOutput]) -> tuple[QueryOutput, dict[int, None]]:
         """Run ``walk`` and return its result with the rows it referenced, which are not recorded."""
         saved, self.rows = self.rows, {}
         try:
@@ -226,7 +226,7 @@ class Walk:
         finally:
             self.rows = saved
 
-    def aside(self, walk: Callable[[], T]) -> T:
+    def without_effects(self, walk: Callable[[], T]) -> T:
         """Run ``walk`` without recording what it references or fails to understand: it walks what is walked
         elsewhere.
         """
@@ -241,7 +241,7 @@ class Walk:
 
     # ---- the other parts -------------------------------------------------------------------------
 
-    def query(self, node: exp.Expr, scope: Scope | None, env: Environment | None) -> Output:
+    def query(self, node: exp.Expr, scope: Scope | None, env: Environment | None) -> QueryOutput:
         """Return the output of a query expression. Implemented by ``QueryWalk``."""
         raise NotImplementedError
 

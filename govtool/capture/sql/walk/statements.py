@@ -13,7 +13,7 @@ from govtool.capture.sql import nodes
 from govtool.capture.sql.walk.assignments import AssignmentWalk
 from govtool.capture.sql.walk.columns import ROW_KINDS
 from govtool.capture.sql.walk.functions import type_text
-from govtool.capture.sql.walk.relation import Output, Source
+from govtool.capture.sql.walk.relation import QueryOutput, Source
 from govtool.capture.sql.walk.scope import Environment, Scope
 from govtool.capture.sql.walk.state import EVERYWHERE
 from govtool.capture.sql.walk.writes import Write, bounds_of
@@ -132,7 +132,7 @@ class StatementWalk(AssignmentWalk):
             return
         self.writes.append(self._taken(Write("", "select", "replace", "query", output, bounds=bounds_of(tree, self))))
 
-    def modifying(self, node: exp.Expr, env: Environment | None) -> Output:
+    def modifying(self, node: exp.Expr, env: Environment | None) -> QueryOutput:
         """Walk a data-modifying CTE: its write counts, and its RETURNING is its output."""
         saved_rows, self.rows = self.rows, {}
         saved_reads, self.reads = self.reads, {}
@@ -147,7 +147,7 @@ class StatementWalk(AssignmentWalk):
         else:
             self.diagnose("opaque", f"{node.key.upper()} inside WITH is not understood", node)
         self.rows, self.reads = saved_rows, saved_reads
-        output = Output()
+        output = QueryOutput()
         returning = node.args.get("returning")
         if returning is None or write is None:
             return output
@@ -187,13 +187,13 @@ class StatementWalk(AssignmentWalk):
             elif isinstance(action, nodes.Query):
                 self._write(table, self.query(action, None, None), "create_view", "replace", "view", action)
             elif isinstance(action, nodes.RenameColumn):
-                output = Output()
+                output = QueryOutput()
                 name = self.lookup.table_name(table)
                 old, new = self.name(_column_of(action.this)), self.name(_column_of(action.args["to"]))
                 output.add(new, self.lookup.table(name).deps(old, self.interner) if name else ())
                 self._write(table, output, "alter", "update", self._kind_of(table), None, defines=False)
             elif isinstance(action, (nodes.ColumnDef, nodes.Schema)):
-                output = Output()
+                output = QueryOutput()
                 for column in action.expressions if isinstance(action, nodes.Schema) else [action]:
                     if isinstance(column, nodes.ColumnDef):
                         output.add(self.name(column.this), ())

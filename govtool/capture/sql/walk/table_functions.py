@@ -28,7 +28,7 @@ from govtool.capture.sql.walk.relation import (
     ArrayElements,
     FunctionRows,
     OpenStar,
-    Output,
+    QueryOutput,
     Source,
     TableInfo,
     file_name,
@@ -36,7 +36,7 @@ from govtool.capture.sql.walk.relation import (
 )
 from govtool.capture.sql.walk.scope import Environment, Scope
 from govtool.capture.sql.walk.shapes import ShapeWalk
-from govtool.capture.sql.walk.state import EVERYWHERE, Inline, Returned, Walk
+from govtool.capture.sql.walk.state import EVERYWHERE, Inline, Returned, StatementWalkState
 from govtool.model import HIDDEN
 
 REMOTE: Final = frozenset({"openquery", "openrowset", "opendatasource", "exec", CALLER})
@@ -64,7 +64,7 @@ class TableFunctionWalk(ShapeWalk):
             columns = self._alias(node)[1]
         offset = node.args.get("offset")
         if len(node.expressions) == 1 and len(columns) <= 1:
-            shape = self.aside(lambda: self.shape(node.expressions[0], scope, env))
+            shape = self.without_effects(lambda: self.shape(node.expressions[0], scope, env))
             if shape is not None and shape.names:
                 self.dependencies(node.expressions[0], scope, env)  # its subqueries reference columns
                 self._place(
@@ -74,7 +74,7 @@ class TableFunctionWalk(ShapeWalk):
                     env,
                 )
                 return
-        output = Output()
+        output = QueryOutput()
         elements: list[Deps] = []
         for item in node.expressions:
             deps = self._elements(item, scope, env)
@@ -114,9 +114,9 @@ class TableFunctionWalk(ShapeWalk):
         source.output.open.append(OpenStar(hidden))
         source.refresh()
 
-    def _function_output(self, node: exp.Expr, scope: Scope, env: Environment | None, schema: str = "") -> Output:
+    def _function_output(self, node: exp.Expr, scope: Scope, env: Environment | None, schema: str = "") -> QueryOutput:
         """The output of a set-returning function: every column depends on all arguments."""
-        output = Output()
+        output = QueryOutput()
         whole = node
         name = self._series_name(node) if isinstance(node, nodes.Func) else ""
         if isinstance(node, nodes.Dot) and isinstance(node.expression, nodes.Func):
@@ -177,9 +177,9 @@ class TableFunctionWalk(ShapeWalk):
 
     def _returned_rows(
         self, name: str, returned: Returned, node: exp.Expr, scope: Scope, env: Environment | None
-    ) -> Output:
+    ) -> QueryOutput:
         """The rows that a block returns; what its arguments become is not followed: they may be in every column."""
-        output = Output()
+        output = QueryOutput()
         for number, value in enumerate(returned.values):
             self.rows.update(value.rows)
             self.read(value.reads)
@@ -203,7 +203,7 @@ class TableFunctionWalk(ShapeWalk):
         output.deps = [bounded((*deps, *arguments)) for deps in output.deps]
         return self._like_row(output, returned.columns, returned.row)
 
-    def _like_row(self, output: Output, columns: tuple[str, ...], row: str) -> Output:
+    def _like_row(self, output: QueryOutput, columns: tuple[str, ...], row: str) -> QueryOutput:
         """Name the rows of a function as it says: ``RETURNS TABLE (a int)``, ``RETURNS SETOF t``."""
         if row and not columns:
             named = named_table(row, self.dialect)
@@ -214,15 +214,15 @@ class TableFunctionWalk(ShapeWalk):
             return output
         if not output.open:
             return output.renamed(columns).first(len(columns))
-        result = Output()  # the positions behind a * are not known
+        result = QueryOutput()  # the positions behind a * are not known
         every = possibly(self.passing(output, exp.Star()))
         for column in columns:
             result.add(column, every)
         return result
 
-    def _searched(self, node: exp.Expr) -> Output:
+    def _searched(self, node: exp.Expr) -> QueryOutput:
         """CONTAINSTABLE(t, columns, 'words'): how well rows of t match, and the key of each, whichever that is."""
-        output = Output()
+        output = QueryOutput()
         items = node.args.get("expressions") or []
         if len(items) < 2 or not isinstance(items[0], nodes.Column):
             self.diagnose("opaque", "a full-text search of what is no table", node)
@@ -239,7 +239,7 @@ class TableFunctionWalk(ShapeWalk):
         output.add("rank", bounded(searched))
         return output
 
-    def _predicted(self, node: exp.Predict, scope: Scope, env: Environment | None) -> Output:
+    def _predicted(self, node: exp.Predict, scope: Scope, env: Environment | None) -> QueryOutput:
         """ML.PREDICT(MODEL m, rows): the rows as they are, and columns that the model makes of them."""
         output = self.query(node.expression, scope.parent, env).copy()
         made: list[int] = [dep for deps in output.deps for dep in deps]
@@ -260,12 +260,12 @@ class TableFunctionWalk(ShapeWalk):
         )
         return output
 
-    def _remote_rows(self, name: str, node: exp.Expr) -> Output:
+    def _remote_rows(self, name: str, node: exp.Expr) -> QueryOutput:
         """Rows that another server or a procedure puts together: opaque, but from somewhere."""
         where = node.expressions[0] if name in ("openquery", "exec", CALLER) and node.expressions else None
         text = f"{name}({where.name})" if where is not None and where.name else name
         found = (self.interner.ref(file_name(text), HIDDEN) | OPAQUE,)
-        output = Output()
+        output = QueryOutput()
         output.open.append(OpenStar(FunctionRows(text, found)))
         return output
 
@@ -274,9 +274,9 @@ class TableFunctionWalk(ShapeWalk):
             return "range"
         return function_name(node)
 
-    def _stack(self, node: exp.Stack, scope: Scope, env: Environment | None) -> Output:
+    def _stack(self, node: exp.Stack, scope: Scope, env: Environment | None) -> QueryOutput:
         """stack(n, v1, v2, …): rows of k = ceil(len / n) columns, filled row by row."""
-        output = Output()
+        output = QueryOutput()
         items = node.expressions
         rows = int(node.this.name) if node.this is not None and node.this.name.isdigit() else 1
         width = -(-len(items) // max(rows, 1))
@@ -286,7 +286,9 @@ class TableFunctionWalk(ShapeWalk):
             output.add(f"col{i}", bounded(cells))
         return output
 
-    def _inline_table(self, name: str, body: Inline, call: exp.Expr, scope: Scope, env: Environment | None) -> Output:
+    def _inline_table(
+        self, name: str, body: Inline, call: exp.Expr, scope: Scope, env: Environment | None
+    ) -> QueryOutput:
         outer = self.bound_arguments(body, call, scope, env)
         self.inlining.append(name)
         try:
@@ -294,12 +296,12 @@ class TableFunctionWalk(ShapeWalk):
         finally:
             self.inlining.pop()
 
-    def values(self, node: exp.Values, scope: Scope | None, env: Environment | None) -> Output:
+    def values(self, node: exp.Values, scope: Scope | None, env: Environment | None) -> QueryOutput:
         """The output of a VALUES list: by position over its rows."""
         record = self._record_row(node) if self.variables and len(node.expressions) == 1 else None
         if record is not None:
             return record
-        output = Output()
+        output = QueryOutput()
         inner = scope if scope is not None else Scope(None)
         cells: list[list[int]] = []
         for row in node.expressions:
@@ -320,7 +322,7 @@ class TableFunctionWalk(ShapeWalk):
             )
         return output
 
-    def _record_row(self, node: exp.Values) -> Output | None:
+    def _record_row(self, node: exp.Values) -> QueryOutput | None:
         """Oracle's ``VALUES r``, PostgreSQL's ``VALUES (r.*)``: all that a record holds."""
         row = node.expressions[0]
         items = row.expressions if isinstance(row, nodes.Tuple) else [row]
@@ -383,7 +385,7 @@ def _holds_scalars(item: exp.Expr) -> bool:
     return isinstance(item, _SCALAR_ARRAYS)
 
 
-def _with_offset(output: Output, offset: object, walk: Walk) -> Output:
+def _with_offset(output: QueryOutput, offset: object, walk: StatementWalkState) -> QueryOutput:
     """Add the column of WITH OFFSET or WITH ORDINALITY: a position, which no column contributes to."""
     if isinstance(offset, nodes.Identifier):
         output.add(walk.name(offset), ())

@@ -14,7 +14,7 @@ from sqlglot import exp
 from govtool.capture.sql import nodes
 from govtool.capture.sql.walk.create import CreateWalk
 from govtool.capture.sql.walk.dependencies import CHAIN_MASK, KIND_MASK, OPAQUE, REF_SHIFT
-from govtool.capture.sql.walk.relation import Output, Source
+from govtool.capture.sql.walk.relation import QueryOutput, Source
 from govtool.capture.sql.walk.scope import CommonTable, Environment, Scope
 from govtool.capture.sql.walk.sources import marked
 from govtool.capture.sql.walk.writes import Write
@@ -106,9 +106,9 @@ class TargetWalk(CreateWalk):
             self.diagnose("opaque", "an assignment of SET is to no column of a table", left)
         return found
 
-    def renamed_to_base(self, output: Output, source: Source, base: str, node: exp.Expr) -> Output:
+    def renamed_to_base(self, output: QueryOutput, source: Source, base: str, node: exp.Expr) -> QueryOutput:
         """Return what is written to the columns of a query as what is written to those of the table behind it."""
-        result = Output()
+        result = QueryOutput()
         for name, deps in zip(output.names, output.deps, strict=True):
             behind = source.get(name, self.interner) or source.assume(name, self.interner) or ()
             dep = behind[0] if len(behind) == 1 else OPAQUE
@@ -119,7 +119,7 @@ class TargetWalk(CreateWalk):
                 self.diagnose("opaque", f"{name} of {source.alias} is no column of the table behind it", node)
         return result
 
-    def written(self, target: str, output: Output, kind: str) -> Write:
+    def written(self, target: str, output: QueryOutput, kind: str) -> Write:
         """Record one of several writes of a statement, which all share what was recorded so far."""
         kind_of = "temporary" if target.startswith("temp.") else "table"
         write = Write(target, kind, kind, kind_of, output, defines=False)

@@ -6,7 +6,7 @@ from sqlglot import exp
 
 from govtool.capture.sql import nodes
 from govtool.capture.sql.walk.insert import InsertWalk
-from govtool.capture.sql.walk.relation import Output, file_name
+from govtool.capture.sql.walk.relation import QueryOutput, file_name
 from govtool.capture.sql.walk.scope import Scope
 from govtool.capture.sql.walk.writes import Write
 
@@ -20,7 +20,7 @@ class TransferWalk(InsertWalk):
         files = tree.args.get("files") or []
         if tree.args.get("kind"):  # into a table
             columns, _ = self._column_list(this)
-            output = Output()
+            output = QueryOutput()
             query = next((f for f in files if isinstance(f, nodes.Subquery)), None)
             table = this.this if isinstance(this, nodes.Schema) else this
             if query is not None:
@@ -42,7 +42,7 @@ class TransferWalk(InsertWalk):
             output = self.star(scope)
             columns, _ = self._column_list(this)
             if columns:
-                kept = Output()
+                kept = QueryOutput()
                 for name in columns:
                     kept.add(
                         name,
@@ -57,7 +57,7 @@ class TransferWalk(InsertWalk):
         path = tree.args.get("inpath")
         files = tree.args.get("files")
         mode = "replace" if tree.args.get("overwrite") else "append"
-        write = self._write(table, Output(), "load", mode, self._kind_of(table), None, defines=False)
+        write = self._write(table, QueryOutput(), "load", mode, self._kind_of(table), None, defines=False)
         found = [path] if isinstance(path, nodes.Expr) else []
         for option in files.expressions if isinstance(files, nodes.Properties) else ():
             if option.name.lower() == "uris" and isinstance(option.args.get("value"), nodes.Array):

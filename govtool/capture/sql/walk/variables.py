@@ -11,9 +11,9 @@ from sqlglot import exp
 from govtool.capture.sql import nodes
 from govtool.capture.sql.walk.dependencies import STAR, Deps, bounded
 from govtool.capture.sql.walk.functions import function_name
-from govtool.capture.sql.walk.relation import Output, Source
+from govtool.capture.sql.walk.relation import QueryOutput, Source
 from govtool.capture.sql.walk.rows import RowWalk
-from govtool.capture.sql.walk.state import Value
+from govtool.capture.sql.walk.state import VariableValue
 
 
 class VariableWalk(RowWalk):
@@ -53,12 +53,12 @@ class VariableWalk(RowWalk):
             found.extend(dep & ~STAR for dep in deps)
         return bounded(found)
 
-    def variable_rows(self, name: str, node: exp.Expr) -> Output | None:
+    def variable_rows(self, name: str, node: exp.Expr) -> QueryOutput | None:
         """Return the columns of a record, cursor or result set; None if there is no such variable."""
         values = self._values(name, node)
         if values is None:
             return None
-        result = Output()
+        result = QueryOutput()
         for number, value in enumerate(values):
             output = value.output
             if not number:
@@ -72,7 +72,7 @@ class VariableWalk(RowWalk):
             result.open.extend(output.open)
         return result
 
-    def _values(self, name: str, node: exp.Expr) -> list[Value] | None:
+    def _values(self, name: str, node: exp.Expr) -> list[VariableValue] | None:
         if not self.variables or self.inlining or not name:
             return None
         values = self.lookup.variable(name)

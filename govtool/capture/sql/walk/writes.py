@@ -9,7 +9,7 @@ from govtool.capture.sql.walk.counts import Bound
 from govtool.capture.sql.walk.dependencies import Deps, Interner, bounded
 from govtool.capture.sql.walk.functions import type_text
 from govtool.capture.sql.walk.query import QueryWalk
-from govtool.capture.sql.walk.relation import Output, Source, file_name
+from govtool.capture.sql.walk.relation import QueryOutput, Source, file_name
 from govtool.capture.sql.walk.state import Lookup
 
 
@@ -50,7 +50,7 @@ class Write:
         kind: str,
         mode: str,
         target_kind: str = "table",
-        output: Output | None = None,
+        output: QueryOutput | None = None,
         *,
         defines: bool = True,
         bounds: list[Bound] | None = None,
@@ -60,7 +60,7 @@ class Write:
         self.kind = kind
         self.mode = mode
         self.target_kind = target_kind
-        self.output = output if output is not None else Output()
+        self.output = output if output is not None else QueryOutput()
         self.rows: dict[int, None] = {}
         self.reads: dict[str, tuple[int, ...]] = {}
         self.dataset_reads: tuple[str, ...] = ()
@@ -85,7 +85,7 @@ class WriteWalk(QueryWalk):
     def _write(
         self,
         table: exp.Expr,
-        output: Output,
+        output: QueryOutput,
         kind: str,
         mode: str,
         target_kind: str,
@@ -133,11 +133,11 @@ class WriteWalk(QueryWalk):
         alias, _ = self._alias(node)
         name = self.lookup.table_name(node) if isinstance(node, nodes.Table) else ""
         if not name or not isinstance(node, nodes.Table):
-            return Source(alias, output=Output())
+            return Source(alias, output=QueryOutput())
         info = self.lookup.table(name)
         return Source(alias or self.name(node.parts[-1]), table=info, full_name=".".join(self.qualifier(node.parts)))
 
-    def _add_to(self, output: Output, name: str, deps: Deps) -> None:
+    def _add_to(self, output: QueryOutput, name: str, deps: Deps) -> None:
         position = output.index().get(name)
         if position is None:
             output.add(name, deps)

@@ -9,14 +9,14 @@ from govtool.capture.sql.templates.packages import crossdb, dates, fivetran, uti
 from govtool.capture.sql.templates.packages.crossdb import Macro
 
 if TYPE_CHECKING:
-    from govtool.capture.sql.templates.rendering import Run
+    from govtool.capture.sql.templates.rendering import TemplateRun
 
 
-def _unixtime(run: Run, timestamp: object = "") -> str:
+def _unixtime(run: TemplateRun, timestamp: object = "") -> str:
     return dates.to_unixtimestamp(run, timestamp)
 
 
-def _longest_text(run: Run, *_: object) -> str:
+def _longest_text(run: TemplateRun, *_: object) -> str:
     return "varchar" if crossdb.type_name(run, "string") == "varchar" else "string"
 
 
@@ -45,5 +45,8 @@ PACKAGES: Mapping[str, Mapping[str, Macro]] = {
 }
 """Macros by package and name."""
 
-ASKING: Mapping[str, frozenset[str]] = {"dbt_utils": utils.ASKING, "fivetran_utils": fivetran.ASKING}
+QUERYING_MACROS: Mapping[str, frozenset[str]] = {
+    "dbt_utils": utils.QUERYING_MACROS,
+    "fivetran_utils": fivetran.QUERYING_MACROS,
+}
 """Macros that ask the warehouse, by package: what is here goes before the package on disk."""

@@ -11,7 +11,7 @@ from govtool.cli.ui import Ui
 from govtool.render.table import Table
 
 
-def record(
+def snapshot(
     ui: Ui,
     place: Annotated[str, typer.Argument(metavar="PATH", help="A file, a folder, a Delta or Iceberg table, s3://…")],
     run: Annotated[str, typer.Option("--run", metavar="RUN", help="What made it.")],
@@ -32,11 +32,11 @@ def record(
     Record what something was made of before it: what nothing recorded as it is now is kept as unknown.
     """
     from govtool.app.project import open_store
-    from govtool.app.record import record_data
-    from govtool.render.record import record_sentence
+    from govtool.app.snapshot import take_snapshot
+    from govtool.render.snapshot import snapshot_sentence
 
     with ui.progressing("reading data") as progress:
-        result, made = record_data(
+        result, made = take_snapshot(
             open_store(store),
             place,
             run=run,
@@ -50,4 +50,4 @@ def record(
     for ancestor in made.ancestors:
         if ancestor.commit is None:
             ui.note(f"warning: nothing recorded {ancestor.dataset} as it is now")
-    ui.table(Table(columns=(), rows=(), summary=record_sentence(result, made)))
+    ui.table(Table(columns=(), rows=(), summary=snapshot_sentence(result, made)))

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class PlacedDataset:
     """A dataset, its other names, and its place."""
 
     names: tuple[str, ...]
@@ -34,7 +34,7 @@ def path_id(place: str) -> str:
     return normalise(f"{scheme}://{host}", key).id
 
 
-def place_of(store: Reader, commit: Commit, dataset: str) -> Placed | None:
+def place_of(store: Reader, commit: Commit, dataset: str) -> PlacedDataset | None:
     """The place of a dataset of the graph: its own name if that is a path, else that of an alias.
 
     Returns:
@@ -60,7 +60,7 @@ def place_of(store: Reader, commit: Commit, dataset: str) -> Placed | None:
     for name in (own, *sorted(aliases)):
         path = _path(name)
         if path is not None:
-            return Placed((own, *sorted(aliases - {own})), path)
+            return PlacedDataset((own, *sorted(aliases - {own})), path)
     raise UsageError(
         f"where the data of {own} lies is not known",
         code="usage.place",

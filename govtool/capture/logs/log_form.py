@@ -7,9 +7,9 @@ from array import array
 from dataclasses import dataclass, field
 from typing import Any
 
-from govtool.capture.logs.dedup import Context, Counts, Distinct, Log, Withheld
+from govtool.capture.logs.dedup import DistinctStatement, Log, NameContext, RecordCounts, Withheld
 from govtool.capture.logs.effects import Effect, effects
-from govtool.capture.logs.record import Reject
+from govtool.capture.logs.query_record import Reject
 
 _ARRAYS = (("statement", "i"), ("context", "i"), ("session", "i"), ("user", "i"), ("file", "i"), ("line", "q"),
            ("time", "d"), ("order", "q"))  # fmt: skip
@@ -54,10 +54,12 @@ def load(data: bytes) -> Collected:
     end = 8 + int.from_bytes(data[:8], "little")
     value: dict[str, Any] = json.loads(data[8:end])
     log = Log(
-        statements=[Distinct(t, f, d, _effects(t, d) if acts else ()) for t, f, d, acts in value["statements"]],
-        contexts=[Context(catalog, schema, tuple(path)) for catalog, schema, path in value["contexts"]],
+        statements=[
+            DistinctStatement(t, f, d, _effects(t, d) if acts else ()) for t, f, d, acts in value["statements"]
+        ],
+        contexts=[NameContext(catalog, schema, tuple(path)) for catalog, schema, path in value["contexts"]],
         withheld={(reason, digest): Withheld(*about) for reason, digest, *about in value["withheld"]},
-        counts=Counts(*value["counts"]),
+        counts=RecordCounts(*value["counts"]),
         scripts=[(query, index) for query, index in value["scripts"]],
         parents=set(value["parents"]),
     )

@@ -30,7 +30,7 @@ _UNFINISHED = ".part-"
 """What names of files begin with that are being written."""
 
 
-class Spool:
+class StepFiles:
     """One folder of finished work."""
 
     def __init__(self, folder: Path) -> None:
@@ -81,7 +81,7 @@ def spool_key(batch: str) -> str:
 
 
 @contextmanager
-def spooled(key: str) -> Iterator[Spool]:
+def spooled(key: str) -> Iterator[StepFiles]:
     """The spool of a piece of work: what is there already, for as long as the work takes; removed when it is done.
 
     Two processes that do the same at the same time do not disturb each other: the second has a spool of its own.
@@ -105,7 +105,7 @@ def spooled(key: str) -> Iterator[Spool]:
     except OSError as error:
         raise translate(error, "write the cache", str(root)) from error
     try:
-        yield Spool(folder)
+        yield StepFiles(folder)
     except BaseException:
         _remove_unfinished(folder)
         _unlock(lock)

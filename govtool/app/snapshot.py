@@ -12,14 +12,14 @@ from govtool.app.ingest import user_name
 from govtool.app.project import existing_branch
 from govtool.errors import StoreError, UsageError
 from govtool.model import ROWS, ColumnRef, Derivation, Edge, EdgeKind, Statement
-from govtool.model.record import (
-    RECORDS,
+from govtool.model.version import (
+    VERSIONS,
     Ancestor,
+    ContentIdentity,
     DataFile,
-    Identity,
-    Record,
-    decode_record,
-    encode_record,
+    DatasetVersion,
+    decode_version,
+    encode_version,
     identify,
     needed,
 )
@@ -33,7 +33,7 @@ Progress = Callable[[int, int], None]
 _CHUNK = 1 << 20
 
 
-def record_data(
+def take_snapshot(
     store: Store,
     place: str,
     *,
@@ -44,7 +44,7 @@ def record_data(
     message: str | None = None,
     author: str | None = None,
     progress: Progress | None = None,
-) -> tuple[CommitResult, Record]:
+) -> tuple[CommitResult, DatasetVersion]:
     """Commit what a dataset contains together with the run and the data that it was made of.
 
     Args:
@@ -72,7 +72,7 @@ def record_data(
     if identity is None:
         raise UsageError(f"there is no data in {place}", code="usage.no-data", hint="record it after it was written")
     ancestors = tuple(sorted((_ancestor(store, target, each) for each in made_of), key=lambda a: a.dataset))
-    record = Record(dataset, identity, run, ancestors)
+    version = DatasetVersion(dataset, identity, run, ancestors)
     source = f"record:{dataset}"
     statement = Statement(
         fingerprint=hashlib.sha256(f"{dataset} {run}".encode()).hexdigest()[:16],
@@ -85,10 +85,10 @@ def record_data(
     )
     edges = tuple(Edge(ColumnRef(a.dataset, ROWS), ROWS, EdgeKind.READ) for a in ancestors)
     derivation = Derivation(dataset, "file", "replace", statement, columns_complete=False, edges=edges)
-    data = encode_record(record)
+    data = encode_version(version)
     result = store.commit(
         Changes(
-            (source,), (Fragment(source, RECORDS, data, 1), Fragment(source, DERIVATIONS, encode([derivation]), 1))
+            (source,), (Fragment(source, VERSIONS, data, 1), Fragment(source, DERIVATIONS, encode([derivation]), 1))
         ),
         message=message or f"record {dataset}",
         author=author or user_name(),
@@ -96,14 +96,14 @@ def record_data(
         summary={"command": "record", "dataset": dataset, "run": run, "digest": identity.digest},
         branch=target,
     )
-    return result, record
+    return result, version
 
 
-def find_record(store: Reader, commit: Commit, dataset: str) -> Record | None:
+def find_version(store: Reader, commit: Commit, dataset: str) -> DatasetVersion | None:
     """The live record of a dataset."""
     for ref in store.fragments(commit):
-        if ref.table == RECORDS and ref.source == f"record:{dataset}":
-            return decode_record(store.read(ref))
+        if ref.table == VERSIONS and ref.source == f"record:{dataset}":
+            return decode_version(store.read(ref))
     return None
 
 
@@ -113,10 +113,10 @@ def unknown_ancestors(store: Store) -> list[tuple[str, Ancestor]]:
 
     found: dict[tuple[str, Ancestor], None] = {}
     for branch in list_branches(store):
-        refs = [ref for ref in store.fragments(branch.head) if ref.table == RECORDS]
+        refs = [ref for ref in store.fragments(branch.head) if ref.table == VERSIONS]
         for data in store.read_many(refs):
-            record = decode_record(data)
-            found.update({(record.dataset, a): None for a in record.ancestors if a.commit is None})
+            version = decode_version(data)
+            found.update({(version.dataset, a): None for a in version.ancestors if a.commit is None})
     return sorted(found, key=lambda pair: (pair[0], pair[1].dataset))
 
 
@@ -144,7 +144,7 @@ def dataset_name(place: str, name: str | None) -> str:
     return quote(f"file:{relative}")
 
 
-def read_identity(place: str, progress: Progress | None = None) -> Identity | None:
+def read_identity(place: str, progress: Progress | None = None) -> ContentIdentity | None:
     """What a dataset contains now; ``None`` if there is nothing.
 
     Raises:
@@ -205,6 +205,6 @@ def _ancestor(store: Store, branch: str, place: str) -> Ancestor:
     dataset = dataset_name(place, None)
     identity = read_identity(place)
     head = store.head(branch)
-    known = find_record(store, head, dataset) if head is not None else None
+    known = find_version(store, head, dataset) if head is not None else None
     same = known is not None and identity is not None and known.identity == identity
     return Ancestor(dataset, identity.digest if identity else None, head.id if head is not None and same else None)

@@ -13,7 +13,7 @@ from govtool.errors import StoreError
 from govtool.store import Store
 
 
-class Spool:
+class EventSpool:
     """Accepted events on disk, a line each, until they are committed.
 
     Args:

@@ -7,7 +7,7 @@ from govtool.capture.spark import plan as p
 UNKNOWN = "break.operator"
 """The break that a part of a plan is which is not known: what comes out of it is opaque."""
 
-LOST = {
+BREAKS = {
     "MapInPandas": ("break.map-in-pandas", "mapInPandas"),
     "MapInArrow": ("break.map-in-arrow", "mapInArrow"),
     "PythonMapInArrow": ("break.map-in-arrow", "mapInArrow"),
@@ -30,6 +30,6 @@ LOST = {
 """Code of the user's, as nodes of logical and physical plans: the break that each is, and what users call it."""
 
 
-def unknown(message: str, children: tuple[p.Node, ...] = (), outputs: tuple[p.Named, ...] = ()) -> p.Lost:
+def unknown(message: str, children: tuple[p.Node, ...] = (), outputs: tuple[p.Named, ...] = ()) -> p.LineageBreak:
     """A relation that is not known, or does not tell what it does."""
-    return p.Lost(children, outputs, UNKNOWN, message)
+    return p.LineageBreak(children, outputs, UNKNOWN, message)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from govtool.capture.spark.analyzed.tree import Json
-from govtool.capture.spark.identity import Place, jdbc_name, path_name, table_name, topic_name
+from govtool.capture.spark.identity import DatasetPlace, jdbc_name, path_name, table_name, topic_name
 
 _VERSION = re.compile(r"@(?:v\d+|\d{17})\Z")
 """Which version of a Delta table, behind its path."""
@@ -14,25 +14,25 @@ _STATE = re.compile(r"(?:branch|tag|snapshot_id|at_timestamp)_.+\Z")
 """A branch or a state of an Iceberg table, as the last part of its name."""
 
 
-def place_of(facts: Json) -> Place | None:
+def place_of(facts: Json) -> DatasetPlace | None:
     """The dataset that facts about a leaf or a command name; None if they name none."""
     paths = [path for path in facts.get("paths") or ([facts["path"]] if facts.get("path") else []) if path]
     if facts.get("table"):
         parts = [str(part) for part in facts["table"]]
         if "/" in parts[-1]:  # delta.`/lake/orders`
-            return Place(path_name(_VERSION.sub("", parts[-1]) if not paths else common_path(paths)), "file")
+            return DatasetPlace(path_name(_VERSION.sub("", parts[-1]) if not paths else common_path(paths)), "file")
         if len(parts) > 2 and "iceberg" in str(facts.get("relation", "")) and _STATE.match(parts[-1]):
             parts.pop()
         name = table_name(tuple(parts))
         aliases = tuple(dict.fromkeys(path_name(path) for path in paths[:1]))
-        return Place(name, "view" if facts.get("view") else "table", aliases)
+        return DatasetPlace(name, "view" if facts.get("view") else "table", aliases)
     if facts.get("url"):
         table = str(facts.get("dbtable") or "")
-        return Place(jdbc_name(str(facts["url"]), table or "query"), "table")
+        return DatasetPlace(jdbc_name(str(facts["url"]), table or "query"), "table")
     if facts.get("topic"):
-        return Place(topic_name(str(facts.get("kafka.bootstrap.servers") or ""), str(facts["topic"])), "table")
+        return DatasetPlace(topic_name(str(facts.get("kafka.bootstrap.servers") or ""), str(facts["topic"])), "table")
     if paths:
-        return Place(path_name(common_path(paths)), "file")
+        return DatasetPlace(path_name(common_path(paths)), "file")
     return None
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from govtool.graph.index import Index
 from govtool.policy.load import PolicySet
-from govtool.policy.model import Metadata, Place, is_duration
+from govtool.policy.model import Metadata, PlacePattern, is_duration
 from govtool.query.patterns import ColumnPaths, Patterns
 
 
@@ -21,7 +21,7 @@ class Truth(IntEnum):
     YES = 2
 
 
-class Said(NamedTuple):
+class ToolFact(NamedTuple):
     """What a tool such as dbt says of a dataset, or of a column of it."""
 
     dataset: str
@@ -47,7 +47,7 @@ class About:
 _NOTHING = About()
 
 
-class Places:
+class DatasetFacts:
     """Facts about the datasets of one graph.
 
     Args:
@@ -58,7 +58,7 @@ class Places:
     """
 
     def __init__(
-        self, index: Index, policies: PolicySet, more: Sequence[Metadata] = (), said: Iterable[Said] = ()
+        self, index: Index, policies: PolicySet, more: Sequence[Metadata] = (), tool_facts: Iterable[ToolFact] = ()
     ) -> None:
         self.index = index
         self.paths = ColumnPaths(index)
@@ -82,11 +82,11 @@ class Places:
                 if zone.value.region:
                     about.regions.add(zone.value.region)
         for item in (*(m.value for m in policies.metadata), *more):
-            self._learn(item)
-        for fact in said:
-            self._hear(fact)
+            self._collect(item)
+        for fact in tool_facts:
+            self._add_tool_fact(fact)
 
-    def _hear(self, fact: Said) -> None:
+    def _add_tool_fact(self, fact: ToolFact) -> None:
         """Facts of dbt and others: ``meta`` is a tag too, ``sensitivity:health`` or, where it is true, its key."""
         dataset = self.index.find_dataset(fact.dataset)
         if dataset is None:
@@ -111,7 +111,7 @@ class Places:
         elif key == "description":
             about.description = about.description or fact.value
 
-    def _learn(self, item: Metadata) -> None:
+    def _collect(self, item: Metadata) -> None:
         for dataset in Patterns(item.datasets).datasets(self.index):
             about = self.known.setdefault(dataset, About())
             about.owner = item.owner or about.owner
@@ -140,7 +140,7 @@ class Places:
         found: list[str | None] = [p for p, own in self._unseen.get(dataset, {}).items() if own & wanted]
         return [*found, None] if self.about(dataset).tags & wanted else found
 
-    def where(self, place: Place) -> dict[int, Truth]:
+    def where(self, place: PlacePattern) -> dict[int, Truth]:
         """Visible datasets that are, or may be, at a place; the others are not."""
         names = Patterns(place.datasets)
         found: dict[int, Truth] = {}
@@ -152,7 +152,7 @@ class Places:
                 found[dataset] = truth
         return found
 
-    def _at(self, place: Place, dataset: int, names: Patterns) -> Truth:
+    def _at(self, place: PlacePattern, dataset: int, names: Patterns) -> Truth:
         about = self.about(dataset)
         truth = Truth.YES
         if place.zone:

@@ -18,7 +18,7 @@ _MISSING: Final = re.compile(r"Required \w+.* missing for .*?(\w+)'>")
 _BREAK: Final = re.compile("\n")
 
 
-class Places:
+class SourcePositions:
     """The text that is read, and where in its file it stands."""
 
     def __init__(self, file: str, line_of: Callable[[int], int] | None) -> None:

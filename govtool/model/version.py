@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from govtool.errors import IntegrityError
 from govtool.model.parquet import of_format, read_parquet
 
-RECORDS = "records"
+VERSIONS = "records"
 """The store table of records: one fragment a dataset."""
 CONTENT = frozenset({"listing", "delta", "iceberg"})
 """Kinds of identities that can be told again from the data."""
@@ -38,7 +38,7 @@ class DataFile(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Identity:
+class ContentIdentity:
     """What a dataset contains."""
 
     kind: str
@@ -70,16 +70,16 @@ class Ancestor:
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class DatasetVersion:
     """A dataset's content and the run that made it."""
 
     dataset: str
-    identity: Identity
+    identity: ContentIdentity
     run: str
     ancestors: tuple[Ancestor, ...]
 
 
-def identify(files: Iterable[DataFile]) -> Identity | None:
+def identify(files: Iterable[DataFile]) -> ContentIdentity | None:
     """The identity of a dataset from its files; ``None`` if there are none.
 
     A Delta or Iceberg table is what its log says: files that no version refers to, checkpoints and vacuums change
@@ -114,21 +114,21 @@ def schema() -> Any:
     return pa.schema(fields, metadata={_FORMAT_KEY: str(FORMAT).encode()})
 
 
-def encode_record(record: Record) -> bytes:
+def encode_version(version: DatasetVersion) -> bytes:
     """Write a record as Parquet; equal records give equal bytes."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    identity = record.identity
+    identity = version.identity
     row = {
-        "dataset": record.dataset,
-        "run": record.run,
+        "dataset": version.dataset,
+        "run": version.run,
         "kind": identity.kind,
         "version": identity.version,
         "digest": identity.digest,
         "files": identity.files,
         "size": identity.size,
-        "ancestors": [{"dataset": a.dataset, "digest": a.digest, "commit": a.commit} for a in record.ancestors],
+        "ancestors": [{"dataset": a.dataset, "digest": a.digest, "commit": a.commit} for a in version.ancestors],
     }
     sink = pa.BufferOutputStream()
     pq.write_table(pa.Table.from_pylist([row], schema()), sink, compression="zstd", write_statistics=False)
@@ -136,8 +136,8 @@ def encode_record(record: Record) -> bytes:
     return data
 
 
-def decode_record(data: bytes) -> Record:
-    """Read what `encode_record` wrote.
+def decode_version(data: bytes) -> DatasetVersion:
+    """Read what `encode_version` wrote.
 
     Raises:
         IntegrityError: It is something else, or of a newer format.
@@ -146,16 +146,16 @@ def decode_record(data: bytes) -> Record:
 
     try:
         (body,) = of_format(read_parquet(data), _FORMAT_KEY, FORMAT, "a record has").to_pylist()
-        identity = Identity(body["kind"], body["version"], body["digest"], body["files"], body["size"])
+        identity = ContentIdentity(body["kind"], body["version"], body["digest"], body["files"], body["size"])
         ancestors = tuple(Ancestor(a["dataset"], a["digest"], a["commit"]) for a in body["ancestors"])
-        return Record(body["dataset"], identity, body["run"], ancestors)
+        return DatasetVersion(body["dataset"], identity, body["run"], ancestors)
     except (pa.ArrowException, OSError, ValueError, KeyError, TypeError) as error:
         raise IntegrityError("a fragment is not a record", code="store.corrupt-fragment") from error
 
 
-def _identity(kind: str, version: int | None, files: list[DataFile]) -> Identity:
+def _identity(kind: str, version: int | None, files: list[DataFile]) -> ContentIdentity:
     digest = hashlib.sha256(json.dumps([list(file) for file in files]).encode()).hexdigest()
-    return Identity(kind, version, digest, len(files), sum(file.size for file in files))
+    return ContentIdentity(kind, version, digest, len(files), sum(file.size for file in files))
 
 
 def _is_hidden(path: str) -> bool:

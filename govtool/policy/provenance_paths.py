@@ -20,7 +20,7 @@ from govtool.policy.tokens import Mode, Token, becomes
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
-class State(NamedTuple):
+class TokenState(NamedTuple):
     """A token at a node."""
 
     node: int
@@ -31,11 +31,11 @@ class State(NamedTuple):
 class Arrival(NamedTuple):
     """A state that was asked for, and the edges that lead to it."""
 
-    state: State
+    state: TokenState
     edges: tuple[int, ...]
 
 
-def moves(spread_: Propagation, state: State, *, union_all: bool = False) -> Iterator[tuple[State, int]]:
+def moves(spread_: Propagation, state: TokenState, *, union_all: bool = False) -> Iterator[tuple[TokenState, int]]:
     """Where a token goes next, by which edge. The fixpoint of ``propagate`` is the closure of this."""
     index = spread_.index
     node, mode, token = state
@@ -53,23 +53,23 @@ def moves(spread_: Propagation, state: State, *, union_all: bool = False) -> Ite
 
 def _move(
     spread_: Propagation, mode: Mode, token: Token, edge: int, *, any_column: bool, union_all: bool
-) -> Iterator[tuple[State, int]]:
+) -> Iterator[tuple[TokenState, int]]:
     index = spread_.index
     behind = becomes(mode, index.kind(edge), any_column=any_column, union_all=union_all)
-    if behind is None or token.stopped_by(spread_.perhaps.stops.get(edge, ())):
+    if behind is None or token.stopped_by(spread_.possible.stops.get(edge, ())):
         return
     after: Token | None = token
     if mode is Mode.VALUE and behind is Mode.VALUE:
         after = spread_.after(token, edge)
     if after is not None:
-        yield State(index.edge_target[edge], behind, after), edge
+        yield TokenState(index.edge_target[edge], behind, after), edge
 
 
 def ways(
     spread_: Propagation,
-    starts: Iterable[State],
+    starts: Iterable[TokenState],
     wanted: Collection[int],
-    accept: Callable[[State], bool],
+    accept: Callable[[TokenState], bool],
     useful: Array | None = None,
 ) -> list[Arrival]:
     """Shortest ways from states to wanted nodes; one for each node and mode that is accepted, the strongest first.
@@ -81,8 +81,8 @@ def ways(
         accept: Whether a state at a wanted node counts.
         useful: bool[nodes]: the nodes from which a wanted one can be reached (see ``leading_to``).
     """
-    before: dict[State, tuple[State, int] | None] = dict.fromkeys(starts)
-    found: dict[tuple[int, Mode], State] = {}
+    before: dict[TokenState, tuple[TokenState, int] | None] = dict.fromkeys(starts)
+    found: dict[tuple[int, Mode], TokenState] = {}
     frontier = list(before)
     while frontier:
         following = []
@@ -97,7 +97,7 @@ def ways(
     return [Arrival(state, _edges(before, state)) for _, state in sorted(found.items())]
 
 
-def _edges(before: dict[State, tuple[State, int] | None], state: State) -> tuple[int, ...]:
+def _edges(before: dict[TokenState, tuple[TokenState, int] | None], state: TokenState) -> tuple[int, ...]:
     edges = []
     while (step := before[state]) is not None:
         state, edge = step
