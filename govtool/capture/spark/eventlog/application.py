@@ -15,6 +15,7 @@ from typing import Any
 from govtool.capture.spark.eventlog.lines import Line
 from govtool.capture.spark.eventlog.metrics import MetricValues, Registered, register
 from govtool.capture.spark.redact import first_line
+from govtool.capture.spark.streams import BatchKey, Progress
 from govtool.model import Diagnostic
 
 LINGER = 16
@@ -79,6 +80,8 @@ class Application:
     """Jars and packages that the user added."""
     script: str = ""
     values: MetricValues = field(default_factory=MetricValues)
+    progress: dict[BatchKey, Progress] = field(default_factory=dict)
+    """Of the latest batches of streaming queries."""
     notes: list[Diagnostic] = field(default_factory=list)
     events: int = 0
     _open: dict[int, dict[int, Execution]] = field(default_factory=dict)
@@ -112,35 +115,10 @@ class Application:
         event = json.loads(line.data)
         if not isinstance(event, dict):
             raise ValueError("no JSON object")
-        match line.event:
-            case "SparkListenerSQLExecutionStart":
-                self._started(event, line, part)
-            case "SparkListenerSQLExecutionEnd":
-                self._ended(_integer(event.get("executionId")), _integer(event.get("time")), _failure_message(event))
-            case "SparkListenerDriverAccumUpdates":
-                for update in _list(event.get("accumUpdates")):
-                    if (
-                        isinstance(update, list)
-                        and len(update) == 2
-                        and isinstance(update[0], int)
-                        and isinstance(update[1], int)
-                    ):
-                        self.values.add(update[0], update[1])
-            case "SparkListenerJobEnd":
-                self._job_ended(event)
-            case "SparkListenerApplicationStart":
-                self.id = str(event.get("App ID") or self.id)
-                self.name = str(event.get("App Name") or "")
-                self.user = str(event.get("User") or "")
-                self.started = _integer(event.get("Timestamp"))
-            case "SparkListenerApplicationEnd":
-                self.ended = _integer(event.get("Timestamp"))
-            case "SparkListenerLogStart":
-                self.version = str(event.get("Spark Version") or "")
-            case "SparkListenerEnvironmentUpdate":
-                self._environment(event)
-            case _:
-                pass
+        if line.event.startswith("SparkListenerSQL"):
+            self._of_execution(event, line, part)
+        else:
+            self._of_application(event, line.event)
         yield from self._handed_on()
 
     @property
@@ -154,6 +132,38 @@ class Application:
         for root in sorted(self._open):
             yield self._close(root)
         self._open.clear()
+
+    def _of_execution(self, event: dict[str, Any], line: Line, part: str) -> None:
+        if line.event == "SparkListenerSQLExecutionStart":
+            self._started(event, line, part)
+        elif line.event == "SparkListenerSQLExecutionEnd":
+            error = event.get("errorMessage")
+            self._ended(_integer(event.get("executionId")), _integer(event.get("time")), str(error) if error else None)
+
+    def _of_application(self, event: dict[str, Any], name: str) -> None:
+        match name:
+            case "SparkListenerDriverAccumUpdates":
+                self._accumulated(event)
+            case "SparkListenerJobEnd":
+                self._job_ended(event)
+            case "SparkListenerApplicationStart":
+                self.id = str(event.get("App ID") or self.id)
+                self.name = str(event.get("App Name") or "")
+                self.user = str(event.get("User") or "")
+                self.started = _integer(event.get("Timestamp"))
+            case "SparkListenerApplicationEnd":
+                self.ended = _integer(event.get("Timestamp"))
+            case "SparkListenerLogStart":
+                self.version = str(event.get("Spark Version") or "")
+            case "SparkListenerEnvironmentUpdate":
+                self._environment(event)
+            case "StreamingQueryListener$QueryProgressEvent":
+                self._progressed(_dict(event.get("progress")))
+
+    def _accumulated(self, event: dict[str, Any]) -> None:
+        for update in _list(event.get("accumUpdates")):
+            if isinstance(update, list) and len(update) == 2 and all(isinstance(each, int) for each in update):
+                self.values.add(update[0], update[1])
 
     # ---- executions -------------------------------------------------------------------------------------------------
 
@@ -263,6 +273,13 @@ class Application:
             execution.failed = True
             execution.error = execution.error or first_line(str(error or "a job failed"))
 
+    def _progressed(self, event: dict[str, Any]) -> None:
+        found = Progress.reported(event)
+        if found is not None:
+            self.progress[found.key] = found
+            if len(self.progress) > MAX_OPEN:
+                del self.progress[next(iter(self.progress))]
+
     # ---- the environment ---------------------------------------------------------------------------------------
 
     def _environment(self, event: dict[str, Any]) -> None:
@@ -301,11 +318,6 @@ def script_of(command: str) -> str:
     # Settings with spaces in them are not quoted here: what follows need not be the script.
     script = next((w for w in words[position:] if _SCRIPT.search(w)), "")
     return main or script.rsplit("/", 1)[-1]
-
-
-def _failure_message(event: dict[str, Any]) -> str | None:
-    error = event.get("errorMessage")
-    return str(error) if error else None
 
 
 def _integer(value: object) -> int | None:
