@@ -2,7 +2,7 @@
 
 An execution is one plan that ran. An action, what a line of a job did, may take several: CREATE TABLE AS SELECT takes
 two, saveAsTable three, each inside the one before; ``nesting`` finds which belong together and ``interpreter`` turns
-them into a run and a derivation. A source gives `Execution`s, and a `Source` that makes runs of them.
+them into a run and a derivation. A source gives `Execution`s, and a `RunSource` that makes runs of them.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ class Action(Generic[E]):
     """What is written, with all that any member knows of it."""
 
 
-class Source(Protocol[E]):
+class RunSource(Protocol[E]):
     """Makes runs of the executions of one kind of source."""
 
     def run(self, action: Action[E]) -> Run:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from govtool.capture.spark.definitions import Defined, definition
 from govtool.capture.spark.executed import MAX_TEXT, Executed, attempted, fingerprint, outcome_of
-from govtool.capture.spark.execution import Action, E, Reading, Source, WrittenDataset
+from govtool.capture.spark.execution import Action, E, Reading, RunSource, WrittenDataset
 from govtool.capture.spark.flow import derivation
 from govtool.capture.spark.identity import DatasetPlace, column_path, joined, output_paths
 from govtool.capture.spark.nesting import actions_of
@@ -20,7 +20,7 @@ _UNKNOWN = Diagnostic("break.source", "warning", "none of the executions tells w
 _UNPLACED = Diagnostic("break.target", "warning", "the plan does not tell where it writes to")
 
 
-def interpret(executions: Iterable[E], source: Source[E]) -> Iterator[Executed]:
+def interpret(executions: Iterable[E], source: RunSource[E]) -> Iterator[Executed]:
     """What executions of one root did, action by action, in the order in which they began.
 
     Args:
@@ -36,7 +36,7 @@ def is_internal(dataset: str) -> bool:
     return _INTERNAL.search(dataset) is not None
 
 
-def executed(action: Action[E], source: Source[E]) -> Executed:
+def executed(action: Action[E], source: RunSource[E]) -> Executed:
     """What one action did.
 
     Args:
@@ -88,7 +88,7 @@ def _defined(run: Run, reading: Reading, defined: Defined) -> Executed:
     return Executed(run, place.id, made, outcome, places)
 
 
-def _wrote(run: Run, action: Action[E], source: Source[E], written: WrittenDataset, reading: Reading) -> Executed:
+def _wrote(run: Run, action: Action[E], source: RunSource[E], written: WrittenDataset, reading: Reading) -> Executed:
     """An action that wrote a dataset."""
     target, normal = written.place.id, source.evidence(action)
     notes = list(dict.fromkeys(reading.notes))
@@ -104,7 +104,7 @@ def _wrote(run: Run, action: Action[E], source: Source[E], written: WrittenDatas
     return _executed(run, action, source, target, made, notes, places, normal)
 
 
-def _returned(run: Run, action: Action[E], source: Source[E], reading: Reading) -> Executed:
+def _returned(run: Run, action: Action[E], source: RunSource[E], reading: Reading) -> Executed:
     """An action that wrote nothing that is known: a query, or a command that says nothing of columns."""
     notes = list(dict.fromkeys(reading.notes))
     places, normal = _places(action), source.evidence(action)
@@ -123,7 +123,7 @@ def _returned(run: Run, action: Action[E], source: Source[E], reading: Reading) 
 def _executed(
     run: Run,
     action: Action[E],
-    source: Source[E],
+    source: RunSource[E],
     target: str,
     made: Derivation | None,
     notes: list[Diagnostic],

@@ -49,7 +49,7 @@ class SourceProgress:
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class BatchProgress:
     """How far a batch read its sources, and where it wrote to."""
 
     key: BatchKey
@@ -58,7 +58,7 @@ class Progress:
     """The folder that a sink of files writes into; empty: another sink."""
 
     @classmethod
-    def read(cls, line: Mapping[str, Any]) -> Progress | None:
+    def read(cls, line: Mapping[str, Any]) -> BatchProgress | None:
         """The progress that a line of a spool holds; None if it holds none."""
         key = BatchKey.read([line.get("query"), line.get("run"), line.get("batch")])
         if key is None:
@@ -66,7 +66,7 @@ class Progress:
         return cls(key, tuple(_sources(line.get("sources"))), folder_of(str(line.get("sink") or "")))
 
     @classmethod
-    def reported(cls, event: Mapping[str, Any]) -> Progress | None:
+    def reported(cls, event: Mapping[str, Any]) -> BatchProgress | None:
         """The progress that an event of Spark holds; None if it holds none."""
         listed = event.get("sources")
         sources = [
@@ -114,7 +114,7 @@ def folder_of(description: str) -> str:
     return found[1] if found is not None else ""
 
 
-def batches_from(progress: Iterable[Progress]) -> Batches | None:
+def batches_from(progress: Iterable[BatchProgress]) -> Batches | None:
     """Batches of one run of a query as one: from where the first began to where the last ended; None of none."""
     ordered = sorted(progress, key=lambda each: each.key.batch)
     if not ordered:

@@ -140,13 +140,13 @@ def follow(session: Any, recorder: Any) -> None:
     """Write down the progress of the streaming queries of a session, where Spark has a listener for it (since 3.4)."""
     try:
         session._jsparkSession.streams().addListener(
-            session._jvm.org.apache.spark.sql.streaming.PythonStreamingQueryListenerWrapper(Progress(recorder))
+            session._jvm.org.apache.spark.sql.streaming.PythonStreamingQueryListenerWrapper(StreamListener(recorder))
         )
     except Exception as error:
         recorder.note({"e": "trouble", "what": f"the progress of streams is not followed: {type(error).__name__}"})
 
 
-class Progress:
+class StreamListener:
     """A ``StreamingQueryListener`` of one session: hands the progress of batches to the recorder's thread."""
 
     def __init__(self, recorder: Any) -> None:

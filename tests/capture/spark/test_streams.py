@@ -11,7 +11,7 @@ from spark_logs import ended, event, gathered, started
 from govtool.capture.spark.live.batches import Streams
 from govtool.capture.spark.live.runs import LiveRuns
 from govtool.capture.spark.live.spool import Process
-from govtool.capture.spark.streams import BatchKey, Progress, batches_from, folder_of
+from govtool.capture.spark.streams import BatchKey, BatchProgress, batches_from, folder_of
 from govtool.model.run import Offsets
 from govtool.spark.live.streams import progress_facts
 
@@ -54,8 +54,8 @@ def test_the_folder_of_a_source_or_sink(description: str, folder: str) -> None:
 
 
 def test_an_event_and_a_line_of_a_spool_are_the_same_progress() -> None:
-    progress = Progress.reported(reported(3))
-    assert progress == Progress.read(progress_facts(json.dumps(reported(3))))
+    progress = BatchProgress.reported(reported(3))
+    assert progress == BatchProgress.read(progress_facts(json.dumps(reported(3))))
     assert progress is not None
     assert progress.offsets[0].offsets == Offsets(
         "FileStreamSource[file:/data/in]", '{"logOffset": 2}', '{"logOffset": 3}', 2
@@ -65,18 +65,18 @@ def test_an_event_and_a_line_of_a_spool_are_the_same_progress() -> None:
 
 @pytest.mark.parametrize("broken", [{}, {"id": QUERY}, {"id": QUERY, "runId": RUN, "batchId": "1", "sources": 3}])
 def test_progress_that_is_none(broken: dict[str, object]) -> None:
-    assert Progress.reported(broken) is None
+    assert BatchProgress.reported(broken) is None
 
 
 @pytest.mark.parametrize("sources", [None, 3, "x", [3], [{"description": 1, "numInputRows": "2"}]])
 def test_progress_whose_sources_are_none(sources: object) -> None:
-    progress = Progress.reported({**reported(1), "sources": sources, "sink": 3})
+    progress = BatchProgress.reported({**reported(1), "sources": sources, "sink": 3})
     assert progress is not None
     assert all(each.path == "" and each.offsets.rows is None for each in progress.offsets)
 
 
 def test_batches_are_joined_from_the_first_to_the_last_in_any_order() -> None:
-    joined = batches_from([p for n in (2, 0, 1) if (p := Progress.reported(reported(n))) is not None])
+    joined = batches_from([p for n in (2, 0, 1) if (p := BatchProgress.reported(reported(n))) is not None])
     assert joined is not None
     assert (joined.query, joined.run, joined.first, joined.last) == (QUERY, RUN, 0, 2)
     assert joined.offsets == (Offsets("FileStreamSource[file:/data/in]", "", '{"logOffset": 2}', 6),)
@@ -160,7 +160,7 @@ def test_the_one_source_of_a_batch_is_a_folder_even_without_progress(tmp_path: P
 
 def test_a_login_in_the_place_of_a_stream_is_not_kept() -> None:
     source = {"description": "FileStreamSource[s3a://key:hunter2@lake/in]", "endOffset": "1"}
-    progress = Progress.reported({**reported(1), "sources": [source]})
+    progress = BatchProgress.reported({**reported(1), "sources": [source]})
     spooled = progress_facts(json.dumps({**reported(1), "sources": [source]}))
     assert progress is not None
     assert "hunter2" not in repr(progress.offsets[0].offsets)

@@ -15,7 +15,7 @@ from typing import Any
 from govtool.capture.spark.eventlog.lines import Line
 from govtool.capture.spark.eventlog.metrics import MetricValues, Registered, register
 from govtool.capture.spark.redact import first_line
-from govtool.capture.spark.streams import BatchKey, Progress
+from govtool.capture.spark.streams import BatchKey, BatchProgress
 from govtool.model import Diagnostic
 
 LINGER = 16
@@ -40,7 +40,7 @@ _COMMAND_SKIPS = frozenset(
 
 
 @dataclass(slots=True)
-class Execution:
+class SqlExecution:
     """One SQL execution."""
 
     id: int
@@ -80,11 +80,11 @@ class Application:
     """Jars and packages that the user added."""
     script: str = ""
     values: MetricValues = field(default_factory=MetricValues)
-    progress: dict[BatchKey, Progress] = field(default_factory=dict)
+    progress: dict[BatchKey, BatchProgress] = field(default_factory=dict)
     """Of the latest batches of streaming queries."""
     notes: list[Diagnostic] = field(default_factory=list)
     events: int = 0
-    _open: dict[int, dict[int, Execution]] = field(default_factory=dict)
+    _open: dict[int, dict[int, SqlExecution]] = field(default_factory=dict)
     """Executions by root."""
     _roots: dict[int, int] = field(default_factory=dict)
     _ends: dict[int, tuple[int | None, str]] = field(default_factory=dict)
@@ -93,7 +93,7 @@ class Application:
     _lingering: list[int] = field(default_factory=list)
     _jobs: dict[int, int] = field(default_factory=dict)
 
-    def feed(self, line: Line, part: str) -> Iterator[list[Execution]]:
+    def feed(self, line: Line, part: str) -> Iterator[list[SqlExecution]]:
         """Take up an event; yields the executions of roots that nothing more is to come of.
 
         Raises:
@@ -127,7 +127,7 @@ class Application:
         found = re.match(r"(\d+)\.(\d+)", self.version)
         return found is not None and (int(found[1]), int(found[2])) < (3, 4)
 
-    def rest(self) -> Iterator[list[Execution]]:
+    def rest(self) -> Iterator[list[SqlExecution]]:
         """What is left at the end of the log."""
         for root in sorted(self._open):
             yield self._close(root)
@@ -176,7 +176,7 @@ class Application:
         root = _integer(event.get("rootExecutionId"))
         if root is None:
             root = self._started_by(str(event.get("physicalPlanDescription") or "")) or number
-        execution = Execution(
+        execution = SqlExecution(
             number,
             root,
             str(event.get("description") or ""),
@@ -223,7 +223,7 @@ class Application:
         if all(each.ended is not None for each in self._open[root].values()) and root not in self._lingering:
             self._lingering.append(root)
 
-    def _handed_on(self) -> Iterator[list[Execution]]:
+    def _handed_on(self) -> Iterator[list[SqlExecution]]:
         while len(self._lingering) > LINGER:
             root = self._lingering.pop(0)
             if root in self._open and all(each.ended is not None for each in self._open[root].values()):
@@ -234,7 +234,7 @@ class Application:
             yield self._close(root)
             del self._open[root]
 
-    def _close(self, root: int) -> list[Execution]:
+    def _close(self, root: int) -> list[SqlExecution]:
         found = self._open[root]
         for number in found:
             self._roots.pop(number, None)
@@ -274,7 +274,7 @@ class Application:
             execution.error = execution.error or first_line(str(error or "a job failed"))
 
     def _progressed(self, event: dict[str, Any]) -> None:
-        found = Progress.reported(event)
+        found = BatchProgress.reported(event)
         if found is not None:
             self.progress[found.key] = found
             if len(self.progress) > MAX_OPEN:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from govtool.capture.spark import plan as p
-from govtool.capture.spark.eventlog.application import Application, Execution
+from govtool.capture.spark.eventlog.application import Application, SqlExecution
 from govtool.capture.spark.eventlog.runs import inputs_of, outputs_of, run_of
 from govtool.capture.spark.eventlog.scanned import columns_of
 from govtool.capture.spark.executed import Executed
@@ -19,7 +19,7 @@ from govtool.capture.spark.plantext.read import PlanText, read_plan
 from govtool.capture.spark.plantext.scans import Names
 from govtool.capture.spark.plantext.tree import PlanTextError
 from govtool.capture.spark.plantext.writes import PlanWrite
-from govtool.capture.spark.streams import BatchKey, Progress, batches_from
+from govtool.capture.spark.streams import BatchKey, BatchProgress, batches_from
 from govtool.model import Diagnostic
 from govtool.model.run import Run, RunInput, RunOutput
 
@@ -41,7 +41,7 @@ _LATER = frozenset({"break.source", "break.operator", "unresolved"})
 class LoggedExecution:
     """An execution of an event log with its plan, or one of the writes of its plan."""
 
-    execution: Execution
+    execution: SqlExecution
     plan: PlanText | None
     reading: Reading | None
     problem: Diagnostic | None = None
@@ -87,7 +87,7 @@ class LoggedSource:
         key = BatchKey.described(lead.execution.description)
         if key is None:
             return made
-        return replace(made, batches=batches_from([self.application.progress.get(key, Progress(key))]))
+        return replace(made, batches=batches_from([self.application.progress.get(key, BatchProgress(key))]))
 
     def inputs(self, action: Action[LoggedExecution]) -> tuple[RunInput, ...]:
         """What it read."""
@@ -118,7 +118,7 @@ class _Batch:
     writes: bool = False
     """Others of its executions write: those of a function of ``foreachBatch``."""
 
-    def around(self, execution: Execution) -> p.Node | None:
+    def around(self, execution: SqlExecution) -> p.Node | None:
         """What the batch is made of, for an execution inside of it."""
         return self.plan.root if self.plan is not None and execution.id != execution.root else None
 
@@ -131,7 +131,7 @@ class EventLogInterpreter:
     names: Names = field(default_factory=Names)
     _known: dict[int, tuple[str, str]] = field(default_factory=dict)
 
-    def actions(self, group: list[Execution]) -> Iterator[Executed]:
+    def actions(self, group: list[SqlExecution]) -> Iterator[Executed]:
         """What the executions of one root did."""
         plans = {execution.id: self._read(execution) for execution in group}
         # Commands print logical plans, which name the attributes of files and not the files: others of the root do.
@@ -150,7 +150,7 @@ class EventLogInterpreter:
             self.application.values.forget(execution.registered.ids())
 
     def _read(
-        self, execution: Execution, sources: Sequence[p.Node] = (), batch: _Batch | None = None
+        self, execution: SqlExecution, sources: Sequence[p.Node] = (), batch: _Batch | None = None
     ) -> PlanText | PlanTextError:
         try:
             plan = read_plan(
@@ -169,10 +169,10 @@ class EventLogInterpreter:
                 del self._known[old]
         return plan
 
-    def _settings(self, execution: Execution) -> dict[str, str]:
+    def _settings(self, execution: SqlExecution) -> dict[str, str]:
         return {**self.application.config, **execution.config}
 
-    def _names(self, execution: Execution) -> Names:
+    def _names(self, execution: SqlExecution) -> Names:
         """How names are read: with the catalogs and the settings of the session."""
         found: dict[str, list[str]] = {}
         settings = self._settings(execution)
@@ -184,7 +184,7 @@ class EventLogInterpreter:
         sensitive = settings.get("spark.sql.caseSensitive", "").lower() == "true"
         return replace(self.names, catalogs=catalogs, case_sensitive=sensitive, streams=self._streams(execution))
 
-    def _streams(self, execution: Execution) -> frozenset[str] | None:
+    def _streams(self, execution: SqlExecution) -> frozenset[str] | None:
         """The folders of files that a plan reads as streams; None: all that it reads may be, or may not."""
         key = BatchKey.described(execution.description)
         if key is None or (execution.id != execution.root and "ExistingRDD" in execution.plan):
@@ -194,7 +194,9 @@ class EventLogInterpreter:
             return None
         return frozenset(path_name(source.path).id for source in progress.offsets if source.path)
 
-    def _parts(self, execution: Execution, plan: PlanText | PlanTextError, batch: _Batch) -> Iterator[LoggedExecution]:
+    def _parts(
+        self, execution: SqlExecution, plan: PlanText | PlanTextError, batch: _Batch
+    ) -> Iterator[LoggedExecution]:
         """An execution as one, or as one for each write of a multi-insert."""
         if isinstance(plan, PlanTextError):
             text = f"the plan of execution {execution.id} could not be read: {plan}"
@@ -204,7 +206,7 @@ class EventLogInterpreter:
             reading = self._reading(execution, each, batch)
             yield LoggedExecution(execution, each, reading, part=part, shared=bool(plan.others))
 
-    def _reading(self, execution: Execution, plan: PlanText, batch: _Batch) -> Reading:
+    def _reading(self, execution: SqlExecution, plan: PlanText, batch: _Batch) -> Reading:
         """The meaning of a plan's text, with the facts that the log has beside it."""
         sources = dict(plan.sources)
         if batch.plan is not None:  # what a function of foreachBatch reads through its RDD
@@ -240,7 +242,7 @@ class EventLogInterpreter:
                 known[path] = type_ or known.get(path)
         return found
 
-    def _sunk(self, execution: Execution) -> WrittenDataset | None:
+    def _sunk(self, execution: SqlExecution) -> WrittenDataset | None:
         """What the batch of a streaming query writes into its sink of files, which its plan does not name."""
         key = BatchKey.described(execution.description)
         progress = self.application.progress.get(key) if key is not None and execution.id == execution.root else None
@@ -248,7 +250,7 @@ class EventLogInterpreter:
             return None
         return WrittenDataset(DatasetPlace(path_name(progress.sink), "file"), "insert", "append", "append", alone=True)
 
-    def _notes(self, execution: Execution, plan: PlanText, *, is_open: bool) -> tuple[Diagnostic, ...]:
+    def _notes(self, execution: SqlExecution, plan: PlanText, *, is_open: bool) -> tuple[Diagnostic, ...]:
         """Everything that is not understood of a plan; ``is_open``: nothing that it could write to is known."""
         notes = list(dict.fromkeys((*plan.notes, *plan.flow.breaks)))
         if BatchKey.described(execution.description) is not None:
@@ -263,7 +265,7 @@ class EventLogInterpreter:
         return tuple(notes)
 
 
-def _batch(group: Sequence[Execution], plans: Mapping[int, PlanText | PlanTextError]) -> _Batch:
+def _batch(group: Sequence[SqlExecution], plans: Mapping[int, PlanText | PlanTextError]) -> _Batch:
     """The batch of a streaming query among executions of one root."""
     root = next((e for e in group if e.id == e.root and BatchKey.described(e.description) is not None), None)
     plan = plans[root.id] if root is not None else None

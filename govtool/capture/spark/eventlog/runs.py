@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from govtool.capture.spark.eventlog.application import Application, Execution
+from govtool.capture.spark.eventlog.application import Application, SqlExecution
 from govtool.capture.spark.eventlog.environment import host_of, software_of
 from govtool.capture.spark.eventlog.metrics import Figures, figures_of, summed
 from govtool.capture.spark.eventlog.scanned import largest, registered_by
@@ -20,8 +20,8 @@ from govtool.model.version import ContentIdentity
 
 def run_of(
     application: Application,
-    root: Execution,
-    group: Iterable[Execution],
+    root: SqlExecution,
+    group: Iterable[SqlExecution],
     *,
     suffix: str = "",
     writes: bool = False,
@@ -52,7 +52,7 @@ def run_of(
     )
 
 
-def run_id(application: Application, root: Execution, suffix: str = "") -> str:
+def run_id(application: Application, root: SqlExecution, suffix: str = "") -> str:
     """The id of the run that an execution is."""
     return f"{application.id or application.log}/{root.id}{suffix}"
 
@@ -62,7 +62,9 @@ def moment_of(milliseconds: int | None) -> str | None:
     return moment(milliseconds / 1000) if milliseconds is not None else None
 
 
-def _status(application: Application, root: Execution, group: Iterable[Execution], *, writes: bool) -> tuple[str, str]:
+def _status(
+    application: Application, root: SqlExecution, group: Iterable[SqlExecution], *, writes: bool
+) -> tuple[str, str]:
     """How it ended, and why. Sparks before 3.4 tell only of jobs that failed; a write without a job was none."""
     failed = next((e for e in (root, *group) if e.failed), None)
     if failed is not None and (failed is root or root.failed or application.is_old):
@@ -75,7 +77,7 @@ def _status(application: Application, root: Execution, group: Iterable[Execution
     return "running", ""
 
 
-def _scanned(application: Application, plans: Iterable[tuple[Execution, PlanText]]) -> dict[str, Figures]:
+def _scanned(application: Application, plans: Iterable[tuple[SqlExecution, PlanText]]) -> dict[str, Figures]:
     """What executions of one action scanned, by dataset."""
     figures: dict[str, list[Figures]] = {}
     for execution, plan in plans:
@@ -93,7 +95,7 @@ def inputs_of(
     application: Application,
     plan: PlanText,
     written: WrittenDataset | None,
-    plans: Iterable[tuple[Execution, PlanText]],
+    plans: Iterable[tuple[SqlExecution, PlanText]],
     columns: Columns,
 ) -> tuple[RunInput, ...]:
     """What was read, in order of its name.
@@ -129,7 +131,7 @@ def _version(plan: PlanText, written: WrittenDataset | None, dataset: str) -> in
 
 
 def outputs_of(
-    application: Application, execution: Execution | None, plan: PlanText, written: WrittenDataset
+    application: Application, execution: SqlExecution | None, plan: PlanText, written: WrittenDataset
 ) -> tuple[RunOutput, ...]:
     """What was written.
 

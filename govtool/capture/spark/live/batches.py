@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from govtool.capture.spark import plan as p
 from govtool.capture.spark.analyzed.read import read_plan
 from govtool.capture.spark.live.spool import Line, Process
-from govtool.capture.spark.streams import BatchKey, Progress, batches_from
+from govtool.capture.spark.streams import BatchKey, BatchProgress, batches_from
 from govtool.model.run import Batches
 
 _MALFORMED = (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError)
@@ -31,7 +31,7 @@ class Streams:
     """The plan of the stream behind a column of a batch, by the column's id."""
     driver: frozenset[int] = frozenset()
     """Ids of columns of data that the driver made."""
-    progress: dict[str, dict[int, Progress]] = field(default_factory=dict)
+    progress: dict[str, dict[int, BatchProgress]] = field(default_factory=dict)
     """Of each batch, by the query's run and the batch's number."""
     _begun: dict[int, list[_Begun]] = field(default_factory=dict)
     """By the id of a column of their data, in order of time."""
@@ -50,7 +50,7 @@ class Streams:
                     plans.update(_plan_of(line))
                 case "batch":
                     streams._begin(line, ids, plans.get(str(line.get("stream"))))
-        for found in filter(None, map(Progress.read, process.progress)):
+        for found in filter(None, map(BatchProgress.read, process.progress)):
             streams.progress.setdefault(found.key.run, {})[found.key.batch] = found
         return streams
 
@@ -70,9 +70,9 @@ class Streams:
         key = BatchKey.read(line.get("batch")) or self._begun_before(line)
         if key is None:
             return None
-        return batches_from([self.progress.get(key.run, {}).get(key.batch, Progress(key))])
+        return batches_from([self.progress.get(key.run, {}).get(key.batch, BatchProgress(key))])
 
-    def _of_run(self, line: Line) -> Mapping[int, Progress]:
+    def _of_run(self, line: Line) -> Mapping[int, BatchProgress]:
         return self.progress.get(str(line.get("run")), {})
 
     def _begun_before(self, line: Line) -> BatchKey | None:

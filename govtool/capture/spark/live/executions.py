@@ -123,9 +123,9 @@ class LiveInterpreter:
         """Executions of one root. Spark counts them as they begin, and the listener hears of them as they end."""
         for position, line in enumerate(lines):
             number, n = line.get("execution"), line.get("n")
-            heard = n if isinstance(n, int) else position
-            opened = number if isinstance(number, int) else -heard
-            yield self._execution(line, float(opened), float(heard))
+            noted = n if isinstance(n, int) else position
+            opened = number if isinstance(number, int) else -noted
+            yield self._execution(line, float(opened), float(noted))
 
     def _execution(self, line: Line, opened: float, closed: float) -> LiveExecution:
         if not isinstance(line.get("plan"), list):
