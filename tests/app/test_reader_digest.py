@@ -12,14 +12,16 @@ from govtool.app import reader_digest as module
 from govtool.app.reader_digest import READERS, files, reader_digest
 
 AFTER = {
+    "answers": "counts and results, as the ingest reports them",
     "app/aliases.py": "renames when the payload is committed; the key has a digest of the aliases of its own",
     "app/coverage.py": "counts what was read, for the commit's summary",
     "app/ingest.py": "compares keys and commits",
     "app/reader_digest.py": "makes the key",
     "config.py": "settings reach a reader as options, which are part of the key",
     "clock.py": "the time of a commit",
-    "graph/threads.py": "how many processes read",
+    "arrays/threads.py": "how many processes read",
     "store": "keeps what was read",
+    "wording.py": "words of the report",
 }
 """What readers import and what does not decide the answer: it runs before or after the reader."""
 
