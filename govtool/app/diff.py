@@ -19,14 +19,14 @@ from govtool.model.fact import FACTS, decode_facts
 from govtool.model.run import RUNS, decode_runs
 from govtool.model.version import VERSION_TABLES, decode_version
 from govtool.query.diff import Difference, difference, facts, unlike
-from govtool.query.recorded import Records, differing_subjects, record_changes
+from govtool.query.recorded import RecordedParts, differing_subjects, record_changes
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
+    from govtool.graph.index import Index
     from govtool.model.fact import Fact
     from govtool.query.diff import GraphChange
-    from govtool.graph.index import Index
     from govtool.store import Commit, FragmentRef, Reader
 
 _BATCH = 16
@@ -72,11 +72,11 @@ def _record_changes(
     return record_changes(before, after, common)
 
 
-def _records(store: Reader, refs: Sequence[FragmentRef]) -> Records:
+def _records(store: Reader, refs: Sequence[FragmentRef]) -> RecordedParts:
     """What some fragments record beside lineage."""
     wanted = [ref for ref in refs if ref.table in (FACTS, RUNS) or ref.table in VERSION_TABLES]
     found = dict(zip(wanted, store.read_many(wanted), strict=True))
-    return Records(
+    return RecordedParts(
         tuple(fact for ref, data in found.items() if ref.table == FACTS for fact in decode_facts(data)),
         tuple(run for ref, data in found.items() if ref.table == RUNS for run in decode_runs(data)),
         tuple(decode_version(data) for ref, data in found.items() if ref.table in VERSION_TABLES),

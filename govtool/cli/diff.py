@@ -40,9 +40,9 @@ def diff(
       govtool diff nightly~1 nightly
 
     Of versions: datasets, columns, edges, and the statements behind it; facts such as tags, owners and descriptions;
-    runs and versions of datasets; with --policy also classes of columns and findings. Statements that only moved within
-    their file change nothing. Of runs (an id, or JOB and JOB~N): inputs, code, plan, settings, environment and outputs, with the
-    first upstream cause of each difference. Formats: table, plain, json, jsonl, csv, markdown.
+    runs and versions of datasets; with --policy also classes of columns and findings. Statements that only moved
+    within their file change nothing. Of runs (an id, or JOB and JOB~N): inputs, code, plan, settings, environment and
+    outputs, with the first upstream cause of each difference. Formats: table, plain, json, jsonl, csv, markdown.
     """
     from govtool.answers.diff import DiffAnswer
     from govtool.api.opening import open as open_version

@@ -17,7 +17,7 @@ from govtool.query.evidence import Evidence
 
 
 @dataclass(frozen=True, slots=True)
-class Records:
+class RecordedParts:
     """All that one side says; only what is in fragments that the other side does not have."""
 
     facts: tuple[Fact, ...] = ()
@@ -25,7 +25,7 @@ class Records:
     versions: tuple[DatasetVersion, ...] = ()
 
 
-def record_changes(old: Records, new: Records, common: Iterable[Fact] = ()) -> Iterator[GraphChange]:
+def record_changes(old: RecordedParts, new: RecordedParts, common: Iterable[Fact] = ()) -> Iterator[GraphChange]:
     """Compare what two versions record.
 
     Args:
@@ -39,7 +39,7 @@ def record_changes(old: Records, new: Records, common: Iterable[Fact] = ()) -> I
     yield from _version_changes(old.versions, new.versions)
 
 
-def differing_subjects(old: Records, new: Records) -> set[tuple[str, str | None]]:
+def differing_subjects(old: RecordedParts, new: RecordedParts) -> set[tuple[str, str | None]]:
     """The datasets and columns whose facts may differ: what is left when both sides are set against each other."""
     sides = [{_content(fact) for fact in side.facts} for side in (old, new)]
     return {(dataset, column) for dataset, column, _, _ in sides[0] ^ sides[1]}
