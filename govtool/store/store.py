@@ -48,6 +48,13 @@ class Store(Reader):
         self._seen[branch] = position = log.read_position(self.objects, check_branch(branch), hasty=self.is_remote)
         return None if position.head is None or position.head.closed else position.head
 
+    def seen(self, branch: str = DEFAULT_BRANCH) -> Commit | None:
+        """The commit that the next commit to the branch starts from: that of the last `base`, without a request."""
+        position = self._seen.get(branch)
+        if position is None:
+            return self.base(branch)
+        return None if position.head is None or position.head.closed else position.head
+
     def known(self, branch: str, source: str, batch: str) -> Commit | None:
         """The newest commit of a branch, if what a source says there is one batch; else the same as `base`."""
         head = self.base(branch)
