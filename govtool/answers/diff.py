@@ -8,18 +8,19 @@ from typing import TYPE_CHECKING, ClassVar
 
 from govtool.answers.answer import Answer, Cell
 from govtool.answers.evidence import evidence_object
+from govtool.query.diff import DIFFERING
 
 if TYPE_CHECKING:
     from govtool.query.diff import Difference, GraphChange
     from govtool.store import Commit
 
 _KINDS = ("added", "removed", "changed")
-_THINGS = ("dataset", "column", "edge")
+_PLURALS = {"class": "classes"}
 
 
 @dataclass(frozen=True, slots=True)
 class DiffAnswer(Answer):
-    """The datasets, columns and edges that were added, removed or changed from one version to another."""
+    """Everything that was added, removed or changed from one version to another."""
 
     schema: ClassVar[str] = "diff/1"
     fields: ClassVar[tuple[str, ...]] = (
@@ -66,13 +67,22 @@ class DiffAnswer(Answer):
 
     def counts(self) -> dict[str, object]:
         """The number of all changes, by what changed and how."""
-        return {f"{what}s": {kind: self.difference.count(what, kind) for kind in _KINDS} for what in _THINGS}
+        return {plural(what): {kind: self.difference.count(what, kind) for kind in _KINDS} for what in DIFFERING}
 
     def rows(self) -> Iterator[tuple[Cell, ...]]:
         """One row a change."""
         for one in self.changes:
             places = tuple(dict.fromkeys(item.place for item in one.evidence))
             yield one.change, one.what, one.name, one.source, one.kind, one.before, one.after, places
+
+
+def plural(what: str) -> str:
+    """Several of what may differ.
+
+    >>> plural("edge"), plural("class")
+    ('edges', 'classes')
+    """
+    return _PLURALS.get(what, f"{what}s")
 
 
 def change_object(change: GraphChange) -> dict[str, object]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from govtool.answers.answer import require_coverage
+from govtool.errors import EvidenceError
 
 if TYPE_CHECKING:
     from govtool.answers.coverage import Coverage, Reason
@@ -20,6 +21,53 @@ class SourceLines(Protocol):
 
     def line(self, diagnostic: Diagnostic) -> str | None:
         """Return the line, or None if it cannot be had."""
+
+
+@dataclass(frozen=True, slots=True)
+class CoverageDemand:
+    """How much has to be understood for a commit. Nothing understood at all never suffices."""
+
+    strict: bool = False
+    """Everything has to be."""
+    min_coverage: float | None = None
+    """This share of the statements and of their runs has to be, in percent."""
+    errors: bool = True
+    """Diagnostics of severity ``error`` count as a lack of evidence."""
+
+    def problem(self, coverage: Coverage, diagnostics: Sequence[Diagnostic]) -> str | None:
+        """Return what is lacking, or None if the demand is met."""
+        from govtool.answers.coverage import shortfall
+
+        errors = sum(d.severity == "error" for d in diagnostics) if self.errors else 0
+        return shortfall(coverage, strict=self.strict, min_coverage=self.min_coverage, errors=errors)
+
+
+class RefusedIngestError(EvidenceError):
+    """Too little was understood of what was to be ingested; nothing was committed.
+
+    Attributes:
+        diagnostics: Where something was not understood.
+        text: Finds the source line of a diagnostic.
+        shortfalls: Statements that were not fully understood.
+        reasons: What cost most of the coverage, costliest first.
+        coverage: Counts of statements.
+    """
+
+    default_code = "evidence.coverage"
+
+    def __init__(
+        self,
+        message: str,
+        diagnostics: tuple[Diagnostic, ...],
+        text: SourceLines,
+        shortfalls: tuple[Shortfall, ...],
+        reasons: tuple[Reason, ...],
+        coverage: Coverage,
+    ) -> None:
+        """Keep what an outcome would show."""
+        super().__init__(message, hint="see the diagnostics above; is the --dialect right?")
+        self.diagnostics, self.text, self.shortfalls = diagnostics, text, shortfalls
+        self.reasons, self.coverage = reasons, coverage
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +93,7 @@ class IngestResult:
     """What cost most of the coverage, costliest first; empty if nothing was read."""
 
     def check_coverage(self, *, strict: bool = False, min_coverage: float | None = None, errors: bool = True) -> None:
-        """Raise an error where too little was understood. The commit stays.
+        """Raise an error where too little was understood; a commit that was made stays.
 
         Args:
             strict: Demand that everything was understood.

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import date
 from typing import TYPE_CHECKING
 
-from govtool.api.history import HistoryQuestions
+from govtool.api.history import Day, HistoryQuestions
 from govtool.api.opened import Texts, texts
 
 if TYPE_CHECKING:
@@ -20,9 +19,6 @@ if TYPE_CHECKING:
     from govtool.answers.path import PathAnswer
     from govtool.answers.whatif import WhatIfAnswer
     from govtool.app.questions import PolicyChoice
-
-Day = date | str | None
-"""A day, or its text in ISO 8601; None is today."""
 
 
 class Graph(HistoryQuestions):

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from govtool.api.opened import OpenedVersion
+from govtool.api.opened import OpenedVersion, Texts, texts
 
 if TYPE_CHECKING:
     from govtool.answers.commits import CommitAnswer, LogAnswer
@@ -19,10 +20,13 @@ if TYPE_CHECKING:
     from govtool.answers.rundiff import RunDiffAnswer
     from govtool.answers.runs import ProvenanceAnswer, RunAnswer, RunsAnswer
     from govtool.answers.verify import VerifyAnswer
+    from govtool.app.questions import Rules
     from govtool.app.requests import PathArgument
     from govtool.app.snapshot import Progress as FilesProgress
 
 _Result = TypeVar("_Result")
+Day = date | str | None
+"""A day, or its text in ISO 8601; None is today."""
 
 
 def log(store: PathArgument | None = None, *, branch: str | None = None, limit: int | None = None) -> LogAnswer:
@@ -119,23 +123,38 @@ class HistoryQuestions(OpenedVersion):
         return runs_answer(self._reader, RunFilter(job, status, dataset, software, since), self._commit, limit)
 
     def diff(
-        self, old: str | None = None, new: str | None = None, *, limit: int | None = None
+        self,
+        old: str | None = None,
+        new: str | None = None,
+        *,
+        policy: Texts = None,
+        today: Day = None,
+        limit: int | None = None,
     ) -> DiffAnswer | RunDiffAnswer:
         """What changed between two versions of the graph, or why two runs of a job differ.
+
+        Versions differ in datasets, columns, edges, facts, runs and versions of datasets.
 
         Args:
             old: A commit or a run; by default the commit before this one.
             new: A commit or a run; by default this version.
+            policy: Compare the classes and findings of these policies, too: files, folders and ``pack:NAME``.
+            today: The day on which waivers and approvals are judged; by default today (UTC).
             limit: Changes between two versions to return at most; by default all.
 
         Raises:
             UnknownNameError: no commit and no run is called so.
-            UsageError: one of them is a commit and the other a run.
+            UsageError: one of them is a commit and the other a run, or the policies are mistaken.
         """
         from govtool.answers.diff import DiffAnswer
         from govtool.app.history import diff_answer
 
-        answer = _retried(lambda: diff_answer(self._reader, old, new, self._commit, self._branch))
+        rules = _rules(policy, today)
+        answer = _retried(
+            lambda: diff_answer(
+                self._reader, old, new, self._commit, self._branch, rules=rules, progress=self._progress
+            )
+        )
         return answer.head(limit) if isinstance(answer, DiffAnswer) else answer
 
     def coverage(self, *, details: bool = True) -> CoverageAnswer:
@@ -221,6 +240,14 @@ class HistoryQuestions(OpenedVersion):
         index.resident()
         datasets = index.dataset_count
         return IndexResult(self._commit, datasets, index.node_count - datasets, index.edge_count)
+
+
+def _rules(policy: Texts, today: Day) -> Rules | None:
+    """The policies that are given, if any."""
+    from govtool.app.governance import day_of
+    from govtool.app.questions import Rules
+
+    return Rules(texts(policy), day_of(today)) if policy else None
 
 
 def _retried(question: Callable[[], _Result]) -> _Result:

@@ -34,6 +34,9 @@ def ingest_sql(
     var: Mapping[str, object] | Iterable[str] | None = None,
     source: str | None = None,
     namespace: str | None = None,
+    drop_unreadable: bool = False,
+    strict: bool = False,
+    min_coverage: float | None = None,
     message: str | None = None,
     author: str | None = None,
     branch: str | None = None,
@@ -57,6 +60,9 @@ def ingest_sql(
         var: Values for templates, by name.
         source: The name of what this ingest replaces; by default the name of the files or the folder.
         namespace: The namespace of datasets, to tell two databases apart.
+        drop_unreadable: Forget what files said before that are there and cannot be read or understood now.
+        strict: Commit only if everything was understood.
+        min_coverage: Commit only if this share of the statements was understood, in percent.
         message: The commit's message.
         author: The commit's author; by default the user's name.
         branch: The branch to commit to; by default ``main``.
@@ -66,9 +72,11 @@ def ingest_sql(
 
     Raises:
         UsageError: nothing to read, an unknown dialect or branch, a schema that cannot be read.
+        RefusedIngestError: nothing was understood, or less than demanded; nothing was committed.
         SourceError: the catalog cannot be read.
         StoreError: there is no store, or the commit could not be written; then the store is as it was.
     """
+    from govtool.answers.ingest import CoverageDemand
     from govtool.app import ingest
     from govtool.app.project import existing_branch
     from govtool.app.requests import sql_request
@@ -95,6 +103,8 @@ def ingest_sql(
         branch=existing_branch(opened, branch),
         stdin=stdin,
         progress=progress,
+        drop_unreadable=drop_unreadable,
+        demand=CoverageDemand(strict, min_coverage),
     )
 
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from govtool.app.opening import Snapshot
     from govtool.app.questions import PolicyChoice
     from govtool.policy.check import Governed
+    from govtool.query.diff import GraphChange
 
 
 def check_answer(
@@ -42,6 +43,17 @@ def check_answer(
     if known:
         result = replace(result, findings=accepted(result.findings, known))
     return CheckAnswer(snapshot.version, result, strict)
+
+
+def policy_difference(old: Snapshot, new: Snapshot, rules: PolicyChoice) -> list[GraphChange]:
+    """The classes and findings that differ between two versions under the same policies.
+
+    Raises:
+        UsageError: There are no policies, or they are mistaken.
+    """
+    from govtool.policy.verdicts import policy_changes
+
+    return list(policy_changes(_governed(old, rules), _governed(new, rules), rules.day))
 
 
 def _governed(snapshot: Snapshot, rules: PolicyChoice) -> Governed:

@@ -122,6 +122,13 @@ def coverage_fragments(
             for r in reasons
         ]
         yield Fragment(source, REASONS_TABLE, _parquet(costs, _reasons_schema()), len(costs))
+    noted = tuple(diagnostics)
+    if noted:
+        yield Fragment(source, DIAGNOSTICS_TABLE, encode_diagnostics(source, noted), len(noted))
+
+
+def encode_diagnostics(source: str, diagnostics: Iterable[Diagnostic]) -> bytes:
+    """The fragment of a source's diagnostics; equal diagnostics give equal bytes."""
     rows = [
         {
             "source": source,
@@ -136,8 +143,7 @@ def coverage_fragments(
         }
         for d in diagnostics
     ]
-    if rows:
-        yield Fragment(source, DIAGNOSTICS_TABLE, _parquet(rows, _diagnostics_schema()), len(rows))
+    return _parquet(rows, _diagnostics_schema())
 
 
 def read_coverage(store: Reader, commit: Commit, *, with_diagnostics: bool = False) -> CoverageReport:
@@ -158,15 +164,22 @@ def read_coverage(store: Reader, commit: Commit, *, with_diagnostics: bool = Fal
         elif ref.table == REASONS_TABLE:
             reasons.extend(Reason(**row) for row in read_parquet(store.read(ref)).to_pylist())
         elif ref.table == DIAGNOSTICS_TABLE and with_diagnostics:
-            for row in read_parquet(store.read(ref)).to_pylist():
-                source = row.pop("source")
-                candidates = tuple(row.pop("candidates") or ())
-                diagnostics.append((source, Diagnostic(candidates=candidates, **row)))
+            diagnostics.extend(decode_diagnostics(store.read(ref)))
     return CoverageReport(
         tuple(sorted(sources, key=lambda entry: entry.source)),
         tuple(sorted(diagnostics, key=lambda pair: (pair[0], pair[1].file or "", pair[1].line or 0, pair[1].code))),
         tuple(sorted(reasons, key=_cost)),
     )
+
+
+def decode_diagnostics(data: bytes) -> list[tuple[str, Diagnostic]]:
+    """The diagnostics of a fragment, each with its source."""
+    found = []
+    for row in read_parquet(data).to_pylist():
+        source = row.pop("source")
+        candidates = tuple(row.pop("candidates") or ())
+        found.append((source, Diagnostic(candidates=candidates, **row)))
+    return found
 
 
 def total_coverage(store: Reader, commit: Commit) -> Coverage:

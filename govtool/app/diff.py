@@ -4,6 +4,9 @@ Where the local indexes of both are there, the digests that these keep of every 
 only of these more is read. Otherwise only the fragments that are live at one of the two are compared, row by row; what
 is left is looked up in the others, of which a few columns are read, and a small graph of the statements in question is
 made for either version. Neither needs memory for more than those statements and some numbers a statement.
+
+Facts, runs and versions of datasets are read of the fragments that are live at one of the two. Facts are looked up in
+the other fragments of facts only where some differ: another source may state the same.
 """
 
 from __future__ import annotations
@@ -12,12 +15,18 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from govtool.app.index import cached_index
+from govtool.model.fact import FACTS, decode_facts
+from govtool.model.run import RUNS, decode_runs
+from govtool.model.version import VERSION_TABLES, decode_version
 from govtool.query.diff import Difference, difference, facts, unlike
+from govtool.query.recorded import RecordedParts, differing_subjects, record_changes
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from govtool.graph.index import Index
+    from govtool.model.fact import Fact
+    from govtool.query.diff import GraphChange
     from govtool.store import Commit, FragmentRef, Reader
 
 _BATCH = 16
@@ -29,17 +38,59 @@ def diff_commits(store: Reader, old: Commit, new: Commit) -> Difference:
     Raises:
         StoreError: A fragment cannot be read.
     """
-    from govtool.model.columnar import DERIVATIONS
     from govtool.store.changes import fragment_changes
 
-    changed = fragment_changes(store.objects, old, new)
-    removed, added = ([ref for ref in side if ref.table == DERIVATIONS] for side in changed)
+    removed, added = fragment_changes(store.objects, old, new)
     if not removed and not added:
+        return Difference(())
+    lineage = _lineage_difference(store, old, new, removed, added)
+    return Difference.of((*lineage.changes, *_record_changes(store, new, removed, added)))
+
+
+def _lineage_difference(
+    store: Reader, old: Commit, new: Commit, removed: Sequence[FragmentRef], added: Sequence[FragmentRef]
+) -> Difference:
+    """The difference in datasets, columns and edges."""
+    from govtool.model.columnar import DERIVATIONS
+
+    gone, come = ([ref for ref in side if ref.table == DERIVATIONS] for side in (removed, added))
+    if not gone and not come:
         return Difference(())
     before, after = cached_index(store, old), cached_index(store, new)
     if before is not None and after is not None:
         return _between(before, after)
-    return _from_fragments(store, new, removed, added)
+    return _from_fragments(store, new, gone, come)
+
+
+def _record_changes(
+    store: Reader, new: Commit, removed: Sequence[FragmentRef], added: Sequence[FragmentRef]
+) -> Iterator[GraphChange]:
+    """The differences in facts, runs and versions of datasets."""
+    before, after = _records(store, removed), _records(store, added)
+    subjects = differing_subjects(before, after)
+    common = _common_facts(store, new, added, subjects) if subjects else ()
+    return record_changes(before, after, common)
+
+
+def _records(store: Reader, refs: Sequence[FragmentRef]) -> RecordedParts:
+    """What some fragments record beside lineage."""
+    wanted = [ref for ref in refs if ref.table in (FACTS, RUNS) or ref.table in VERSION_TABLES]
+    found = dict(zip(wanted, store.read_many(wanted), strict=True))
+    return RecordedParts(
+        tuple(fact for ref, data in found.items() if ref.table == FACTS for fact in decode_facts(data)),
+        tuple(run for ref, data in found.items() if ref.table == RUNS for run in decode_runs(data)),
+        tuple(decode_version(data) for ref, data in found.items() if ref.table in VERSION_TABLES),
+    )
+
+
+def _common_facts(
+    store: Reader, new: Commit, added: Sequence[FragmentRef], subjects: Collection[tuple[str, str | None]]
+) -> tuple[Fact, ...]:
+    """The facts about some datasets and columns that both versions have, from the fragments of both."""
+    fresh = {ref[:5] for ref in added}  # A fragment is the same in whichever pack it lies.
+    refs = [ref for ref in store.fragments(new) if ref.table == FACTS and ref[:5] not in fresh]
+    found = (fact for data in store.read_many(refs) for fact in decode_facts(data))
+    return tuple(fact for fact in found if (fact.dataset, fact.column) in subjects)
 
 
 def _from_fragments(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from govtool.answers.version import GraphVersion
-from govtool.errors import UnknownNameError
+from govtool.errors import UnknownNameError, UsageError
 
 if TYPE_CHECKING:
     from govtool.answers.commits import CommitAnswer, LogAnswer
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from govtool.answers.rundiff import RunDiffAnswer
     from govtool.answers.runs import ProvenanceAnswer, RunAnswer, RunsAnswer
     from govtool.app.index import Progress
+    from govtool.app.questions import Rules
     from govtool.app.runs import RunFilter
     from govtool.model.run import Run
     from govtool.store import Commit, Reader
@@ -105,7 +106,14 @@ def runs_answer(store: Reader, wanted: RunFilter, at: Commit, limit: int | None 
 
 
 def diff_answer(
-    store: Reader, old: str | None, new: str | None, at: Commit, branch: str | None = None
+    store: Reader,
+    old: str | None,
+    new: str | None,
+    at: Commit,
+    branch: str | None = None,
+    *,
+    rules: Rules | None = None,
+    progress: Progress | None = None,
 ) -> DiffAnswer | RunDiffAnswer:
     """Return what changed between two commits, or why two runs differ.
 
@@ -115,23 +123,35 @@ def diff_answer(
         new: A commit or a run; None: ``at``.
         at: Runs are those of this commit.
         branch: Where numbers and dates of commits are looked up.
+        rules: Policies whose classes and findings are compared, too; they build the index of both commits.
+        progress: Called with steps done and steps in all while an index is built.
 
     Raises:
         UnknownNameError: nothing is called so.
         AmbiguousNameError: several are.
-        UsageError: one of them is a commit and the other a run.
+        UsageError: one of them is a commit and the other a run, or policies are given with runs or are mistaken.
     """
     from govtool.answers.diff import DiffAnswer
     from govtool.answers.rundiff import RunDiffAnswer
     from govtool.app.diff import diff_commits
     from govtool.app.runs import compare_runs, run_or_commit
     from govtool.model.run import Run
+    from govtool.query.diff import Difference
 
     before: Run | Commit = _parent(store, at) if old is None else run_or_commit(store, old, branch, at)
     after: Run | Commit = at if new is None else run_or_commit(store, new, branch, at)
     if isinstance(before, Run) or isinstance(after, Run):
+        if rules is not None:
+            raise UsageError("--policy is for commits", code="usage.arguments", hint="leave out --policy")
         return RunDiffAnswer(version_of(store, at), compare_runs(store, at, before, after))
-    return DiffAnswer(store.uri, before, after, diff_commits(store, before, after))
+    difference = diff_commits(store, before, after)
+    if rules is not None:
+        from govtool.app.check import policy_difference
+        from govtool.app.opening import open_snapshot
+
+        sides = [open_snapshot(store, commit, progress=progress) for commit in (before, after)]
+        difference = Difference.of((*difference.changes, *policy_difference(sides[0], sides[1], rules)))
+    return DiffAnswer(store.uri, before, after, difference)
 
 
 def coverage_answer(store: Reader, at: Commit, *, details: bool = True) -> CoverageAnswer:

@@ -2,7 +2,8 @@
 
 An ingest replaces everything that its source said before. It is idempotent: the batch is named by a digest of what was
 read and how, and a batch that the store already holds makes no commit. Derivations are spread over fragments by a hash
-of their file, so that files that did not change keep their fragment.
+of their file, so that files that did not change keep their fragment. A file that cannot be read this time keeps what it
+said (``govtool.app.stale``); where too little is understood, nothing is committed.
 """
 
 from __future__ import annotations
@@ -12,11 +13,11 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import IO, TYPE_CHECKING, Any
 
 from govtool.answers.coverage import Coverage
-from govtool.answers.ingest import IngestResult
+from govtool.answers.ingest import CoverageDemand, IngestResult, RefusedIngestError
 from govtool.app.aliases import Aliases, configured
 from govtool.app.coverage import coverage_fragments, read_coverage, reasons_of
 from govtool.app.reader_digest import reader_digest
@@ -25,6 +26,7 @@ from govtool.app.sql import (
     SourceText,
     SqlRequest,
     extract_scripts,
+    facts_in,
     options,
     root_of,
     schema_diagnostics,
@@ -32,14 +34,16 @@ from govtool.app.sql import (
     source_name,
     unmatched_relations,
 )
+from govtool.app.stale import KeptLineage, has_failures, kept_lineage, stale_files
 from govtool.errors import UsageError
 from govtool.model import Derivation, Diagnostic
+from govtool.model.fact import FACTS, Fact, encode_facts
 from govtool.model.spread import buckets_for, number_of
 from govtool.store import Changes, Fragment
 from govtool.store.names import DEFAULT_BRANCH
 
 if TYPE_CHECKING:
-    from govtool.capture.sql.extract import Options, Shortfall
+    from govtool.capture.sql.extract import Extraction, Options, Shortfall
     from govtool.capture.sql.files import Script
     from govtool.store import CommitResult, Store
 
@@ -56,13 +60,18 @@ def ingest_sql(
     branch: str = DEFAULT_BRANCH,
     stdin: IO[bytes] | None = None,
     progress: Progress | None = None,
+    drop_unreadable: bool = False,
+    demand: CoverageDemand | None = None,
 ) -> IngestResult:
     """Read SQL, and commit what it says to the store.
 
-    What cannot be read or understood is reported in the result and counted in the commit; the rest is ingested.
+    What cannot be read or understood is reported in the result and counted in the commit; the rest is ingested. A file
+    that cannot be read or understood any more keeps what it said before, unless ``drop_unreadable`` is set; see
+    ``govtool.app.stale``.
 
     Raises:
         UsageError: nothing to read, an unknown dialect, an unreadable schema.
+        RefusedIngestError: less was understood than ``demand`` asks for; nothing was committed.
         SourceError: the catalog cannot be read.
         StoreError: the commit could not be written; the store is as it was.
     """
@@ -76,37 +85,68 @@ def ingest_sql(
     batch = _batch(source, settings, found, explain=request.explain)
     text = SourceText(root, {script.file: script.text for script in read if script.file == "<stdin>"})
 
-    def extract() -> IngestPayload:
-        extraction = extract_scripts(found, settings, progress)
+    def understood(options_: Options) -> tuple[Extraction, tuple[Fact, ...]]:
+        extraction = extract_scripts(found, options_, progress)
         if request.explain and request.catalog is not None:
             from govtool.app.explain import explained
 
-            extraction = explained(request.catalog, found, settings, extraction)
+            extraction = explained(request.catalog, found, options_, extraction)
+        return extraction, facts_in(found, options_, extraction.derivations)
+
+    def extract() -> IngestPayload:
+        extraction, facts = understood(settings)
         assumed = schema_diagnostics(settings) + unmatched_relations(found, settings)
+        kept = KeptLineage()
+        if not drop_unreadable:
+            kept = _kept(store, branch, source, extraction, assumed, facts)
+        if kept.derivations:  # other files may read what the lost ones define
+            extraction, facts = understood(_with_schema(settings, kept))
+            kept = _kept(store, branch, source, extraction, assumed, facts)
         return IngestPayload(
             source,
             settings.dialect,
             len(read),
             Coverage.of(extraction),
-            extraction.derivations,
-            assumed + extraction.diagnostics,
+            (*extraction.derivations, *kept.derivations),
+            assumed + extraction.diagnostics + kept.notes,
             extraction.shortfalls,
-            more=_facts(found, settings, extraction.derivations),
+            {"stale": len(kept.notes)} if kept.notes else {},
+            more=_fact_fragments(source, (*facts, *kept.facts)),
         )
 
     key = IngestKey("ingest sql", source, batch, len(read), text)
-    return ingest_once(store, key, extract, message=message, author=author, branch=branch)
+    return ingest_once(
+        store, key, extract, message=message, author=author, branch=branch, demand=demand, without_stale=drop_unreadable
+    )
 
 
-def _facts(
-    found: Sequence[Script | Diagnostic], settings: Options, derivations: Sequence[Derivation]
-) -> tuple[Fragment, ...]:
-    """What the SQL says in comments and tags."""
-    from govtool.app.sql import facts_in
-    from govtool.model.fact import FACTS, encode_facts
+def _kept(
+    store: Store,
+    branch: str,
+    source: str,
+    extraction: Extraction,
+    assumed: tuple[Diagnostic, ...],
+    facts: tuple[Fact, ...],
+) -> KeptLineage:
+    """What the source said before of files that failed; the store is read only if some did."""
+    if not has_failures(extraction.diagnostics):
+        return KeptLineage()
+    head = store.seen(branch)
+    if head is None:
+        return KeptLineage()
+    noted = assumed + extraction.diagnostics
+    return kept_lineage(store, head, source, noted, extraction.derivations, facts)
 
-    facts = facts_in(found, settings, derivations)
-    return (Fragment(settings.source, FACTS, encode_facts(facts), len(facts)),) if facts else ()
+
+def _with_schema(settings: Options, kept: KeptLineage) -> Options:
+    """Options that know the columns of kept datasets; what a schema gives otherwise goes before them."""
+    known = kept.schema()
+    return replace(settings, schema=known if settings.schema is None else known.merged(settings.schema))
+
+
+def _fact_fragments(source: str, facts: Sequence[Fact]) -> tuple[Fragment, ...]:
+    """The fragment of a source's facts, if there are any."""
+    return (Fragment(source, FACTS, encode_facts(facts), len(set(facts))),) if facts else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,16 +203,31 @@ def ingest_once(
     message: str | None = None,
     author: str | None = None,
     branch: str = DEFAULT_BRANCH,
+    demand: CoverageDemand | None = None,
+    without_stale: bool = False,
 ) -> IngestResult:
     """Commit what a source says, unless the head of the branch says just this; then nothing is asked of ``extract``.
 
+    Args:
+        store: The store.
+        key: What is about to be read.
+        extract: Reads it.
+        message: The commit's message.
+        author: The commit's author.
+        branch: Where to commit.
+        demand: How much has to be understood for a commit; None: any part.
+        without_stale: Read again where the head keeps what files said before that cannot be read now.
+
     Raises:
+        RefusedIngestError: Less was understood than ``demand`` asks for; nothing was committed.
         StoreError: the commit could not be written; the store is as it was.
     """
     known = already_ingested(store, key, branch)
-    if known is not None:
+    if known is not None and not (without_stale and stale_files(known.diagnostics)):
         return known
     payload = extract()
+    if demand is not None:
+        _judge(payload, key, demand)
     result = commit_payload(store, payload, key.command, batch=key.batch, message=message, author=author, branch=branch)
     return IngestResult(
         result.commit,
@@ -186,6 +241,24 @@ def ingest_once(
         payload.counts,
         reasons_of(payload.source, payload.shortfalls),
     )
+
+
+def _judge(payload: IngestPayload, key: IngestKey, demand: CoverageDemand) -> None:
+    """Refuse a payload of which too little was understood.
+
+    Raises:
+        RefusedIngestError: It was; with everything that an outcome would show.
+    """
+    problem = demand.problem(payload.coverage, payload.diagnostics)
+    if problem:
+        raise RefusedIngestError(
+            f"{problem}; nothing was committed",
+            payload.diagnostics,
+            key.text,
+            payload.shortfalls,
+            reasons_of(payload.source, payload.shortfalls),
+            payload.coverage,
+        )
 
 
 def already_ingested(store: Store, key: IngestKey, branch: str = DEFAULT_BRANCH) -> IngestResult | None:

@@ -9,6 +9,7 @@ import typer
 from govtool.cli.formats import chosen
 from govtool.cli.graph import bound
 from govtool.cli.options import AllOption, BranchOption, FormatOption, LimitOption, OutputOption, StoreOption
+from govtool.cli.policyargs import PolicyOption, TodayOption
 from govtool.cli.ui import Ui
 from govtool.errors import EXIT_EVIDENCE, EXIT_FINDINGS, EXIT_OK
 
@@ -23,6 +24,8 @@ def diff(
         bool, typer.Option("--strict", help="Of runs: exit with 3 if a run does not tell what is to be compared.")
     ] = False,
     exit_code: Annotated[bool, typer.Option("--exit-code", help="Exit with 1 if anything differs.")] = False,
+    policy: PolicyOption = None,
+    today: TodayOption = None,
     limit: LimitOption = None,
     all: AllOption = False,
     format: FormatOption = None,
@@ -33,11 +36,13 @@ def diff(
     """What changed between two versions, or why two runs of a job differ.
 
       govtool diff v1.0 main --exit-code --format markdown
+      govtool diff main~1 main --policy pack:gdpr
       govtool diff nightly~1 nightly
 
-    Of versions: datasets, columns, edges, and the statements behind it; statements that only moved within their file
-    change nothing. Of runs (an id, or JOB and JOB~N): inputs, code, plan, settings, environment and outputs, with the
-    first upstream cause of each difference. Formats: table, plain, json, jsonl, csv, markdown.
+    Of versions: datasets, columns, edges, and the statements behind it; facts such as tags, owners and descriptions;
+    runs and versions of datasets; with --policy also classes of columns and findings. Statements that only moved
+    within their file change nothing. Of runs (an id, or JOB and JOB~N): inputs, code, plan, settings, environment and
+    outputs, with the first upstream cause of each difference. Formats: table, plain, json, jsonl, csv, markdown.
     """
     from govtool.answers.diff import DiffAnswer
     from govtool.api.opening import open as open_version
@@ -45,7 +50,7 @@ def diff(
     from govtool.render.runs import render_run_diff
 
     outputs = chosen(format, output, FORMATS)
-    answer = open_version(store, branch=branch).diff(old, new)
+    answer = open_version(store, branch=branch).diff(old, new, policy=policy, today=today)
     ui.mark("diff")
     for form, file in outputs:
         if isinstance(answer, DiffAnswer):

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import sys
+from typing import Annotated
+
+import typer
 
 from govtool.cli.options import (
     AuthorOption,
@@ -24,7 +27,7 @@ from govtool.cli.options import (
     StrictOption,
     VariableOption,
 )
-from govtool.cli.sqlargs import show_diagnostics, show_ingest
+from govtool.cli.sqlargs import refusal_shown, show_diagnostics, show_ingest
 from govtool.cli.ui import Ui
 
 
@@ -41,6 +44,12 @@ def ingest_sql(
     var: VariableOption = None,
     source: SourceOption = None,
     namespace: NamespaceOption = None,
+    drop_unreadable: Annotated[
+        bool,
+        typer.Option(
+            "--drop-unreadable", help="Forget what files said before that cannot be read or understood any more."
+        ),
+    ] = False,
     message: MessageOption = None,
     author: AuthorOption = None,
     explain_failures: ExplainFailuresOption = False,
@@ -55,12 +64,13 @@ def ingest_sql(
       govtool ingest sql models/ --dialect bigquery --source dbt --var target=prod
 
     A source is replaced as a whole; the same input again makes no commit. What cannot be understood is reported and
-    counted; the rest is ingested.
+    counted; the rest is ingested. A file that cannot be read or understood any more keeps what it said before, until
+    it is gone or --drop-unreadable is given. Exit code 3 commits nothing.
     """
     from govtool.api.ingest import ingest_sql as ingest
 
     ui.mark("start")
-    with ui.progressing("reading SQL") as progress:
+    with refusal_shown(ui, explain_failures=explain_failures), ui.progressing("reading SQL") as progress:
         result = ingest(
             paths,
             dialect=dialect,
@@ -73,6 +83,9 @@ def ingest_sql(
             var=var,
             source=source,
             namespace=namespace,
+            drop_unreadable=drop_unreadable,
+            strict=strict,
+            min_coverage=min_coverage,
             message=message,
             author=author,
             branch=branch,

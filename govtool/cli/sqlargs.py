@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from govtool.cli.ui import Ui
@@ -37,6 +38,27 @@ def show_ingest(
         ui.table(costs(result.reasons))
         ui.write([""])
     ui.table(Table(columns=(), rows=(), summary=ingest_summary(result)))
+
+
+@contextmanager
+def refusal_shown(ui: Ui, *, explain_failures: bool = False) -> Iterator[None]:
+    """Show the diagnostics of an ingest that is refused, before its error.
+
+    Raises:
+        RefusedIngestError: the same.
+    """
+    from govtool.answers.ingest import RefusedIngestError
+
+    try:
+        yield
+    except RefusedIngestError as refused:
+        show_diagnostics(ui, refused.diagnostics, refused.text)
+        if explain_failures:
+            from govtool.app.failures import failures
+            from govtool.render.failures import explained
+
+            ui.write(explained(failures(refused.shortfalls)))
+        raise
 
 
 def show_diagnostics(ui: Ui, diagnostics: Sequence[Diagnostic], text: SourceLines | None) -> None:

@@ -1,5 +1,7 @@
 """What differs between two versions of the graph: datasets, columns and edges, and the statements behind each.
 
+What else differs, facts, runs, classes …, is in ``govtool.query.recorded`` and ``govtool.policy.verdicts``.
+
 Two indexes are compared by what they say, not by how they are numbered: a statement that only moved within its file
 changes nothing. An edge is told by its two ends and its kind; other functions, masking or reasons make it *changed*.
 """
@@ -14,6 +16,8 @@ from govtool.graph.index import Index
 from govtool.query.evidence import Evidence, evidence, step_label
 
 ADDED, REMOVED, CHANGED = "added", "removed", "changed"
+DIFFERING = ("dataset", "column", "edge", "fact", "run", "version", "class", "finding")
+"""All that may differ, in the order of answers; classes and findings only where policies are given."""
 _QUERY = "query"
 
 
@@ -22,17 +26,18 @@ class GraphChange:
     """One thing that differs."""
 
     what: str
-    """``dataset``, ``column`` or ``edge``."""
+    """One of ``DIFFERING``."""
     change: str
     """``added``, ``removed`` or ``changed``."""
     name: str
-    """Canonical text; for an edge, that of its target."""
+    """Canonical text; for an edge that of its target, for a fact, a class or a finding that of its subject."""
     source: str | None
-    """For an edge: where it comes from."""
+    """For an edge or a finding: where the data comes from; for the version of a dataset: the run that wrote it."""
     kind: str | None
-    """For an edge: the label of its kind."""
+    """For an edge the label of its kind, for a fact its name, for a run its job, for a finding its rule."""
     before: str | None
-    """What it was: a dataset's kind, a column's type, how an edge transforms; ``None`` if added or not known."""
+    """What it was: a dataset's kind, a column's type, how an edge transforms, a fact's value, a run's status, the
+    classes of a column, the verdict of a finding; ``None`` if added or not known."""
     after: str | None
     evidence: tuple[Evidence, ...]
     """The statements that caused it: those that say so on one side only, the new side's first."""
@@ -44,8 +49,13 @@ class Difference:
 
     changes: tuple[GraphChange, ...]
 
+    @classmethod
+    def of(cls, changes: Iterable[GraphChange]) -> Difference:
+        """Changes in the order of answers."""
+        return cls(tuple(sorted(changes, key=_order)))
+
     def count(self, what: str, change: str) -> int:
-        """How many datasets, columns or edges were added, removed or changed."""
+        """How many things of one kind were added, removed or changed."""
         return sum(1 for item in self.changes if (item.what, item.change) == (what, change))
 
 
@@ -137,9 +147,11 @@ def difference(old: Facts, new: Facts) -> Difference:
                 evidence=_causes(left, right),
             )
         )
-    order = {"dataset": 0, "column": 1, "edge": 2}
-    changes.sort(key=lambda c: (order[c.what], c.name, c.source or "", c.kind or ""))
-    return Difference(tuple(changes))
+    return Difference.of(changes)
+
+
+def _order(change: GraphChange) -> tuple[int, str, str, str]:
+    return DIFFERING.index(change.what), change.name, change.source or "", change.kind or ""
 
 
 def _numbers(index: Index, names: Collection[str] | None) -> Iterable[int]:

@@ -28,10 +28,10 @@ class Evidence:
 
     @property
     def place(self) -> str:
-        """``file:line``; of what ran, the job and its run."""
+        """``file:line``, or the file alone where no line is known; of what ran, the job and its run."""
         if self.how in RUNTIME:
             return f"{self.file} · {self.run}" if self.run and self.run != self.file else self.file
-        return f"{self.file}:{self.line}"
+        return f"{self.file}:{self.line}" if self.line else self.file
 
 
 @dataclass(frozen=True, slots=True)

@@ -143,4 +143,6 @@ def ingest_summary(result: IngestResult) -> str:
     )
     if "records" in result.counts:
         sizes = f"{_log_counts(result.counts)}, {sizes}"
-    return f"{result.source}: commit {commit.seq} ({commit.short}) · {sizes} · {sentence(result.coverage)}"
+    stale = result.counts.get("stale")
+    kept = f" · {count(stale, 'file')} kept as before (stale)" if isinstance(stale, int) else ""
+    return f"{result.source}: commit {commit.seq} ({commit.short}) · {sizes} · {sentence(result.coverage)}{kept}"

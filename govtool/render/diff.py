@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from govtool.answers.diff import change_object
+from govtool.answers.diff import change_object, plural
+from govtool.query.diff import DIFFERING
 from govtool.render.answer import places
 from govtool.render.envelope import compact, json_lines
 from govtool.render.rows import answer_csv
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 FORMATS = ("table", "plain", "json", "jsonl", "csv", "markdown")
 _SIGNS = {"added": "+", "removed": "-", "changed": "~"}
 _STYLES = {"added": "green", "removed": "red", "changed": "yellow"}
-_WHATS = ("dataset", "column", "edge")
 
 
 def render(form: str, answer: DiffAnswer) -> Table | Iterable[str]:
@@ -66,10 +66,10 @@ def _detail(change: GraphChange) -> str:
 
 def _sentence(result: Difference) -> str:
     parts = []
-    for what in _WHATS:
+    for what in DIFFERING:
         numbers = [f"{sign}{n:,}" for change, sign in _SIGNS.items() if (n := result.count(what, change))]
         if numbers:
-            parts.append(f"{what}s {' '.join(numbers)}")
+            parts.append(f"{plural(what)} {' '.join(numbers)}")
     return " · ".join(parts)
 
 

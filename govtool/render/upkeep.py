@@ -43,7 +43,7 @@ def render_fsck(
     form: str, result: Check, store: str, unknown: Sequence[tuple[str, Ancestor]] = ()
 ) -> Table | Iterable[str]:
     """What is wrong, if anything, and which records refer to data that nothing recorded."""
-    problems: list[Mapping[str, object]] = [p._asdict() for p in result.problems]
+    problems: list[Mapping[str, object]] = [{**p._asdict(), "hint": p.remedy} for p in result.problems]
     counts = {"commits": result.commits, "nodes": result.nodes, "fragments": result.fragments}
     sentence = (
         f"{count(result.commits, 'commit')}, {count(result.nodes, 'manifest node')}, "
@@ -59,6 +59,7 @@ def render_fsck(
             "code": "record.unknown-ancestor",
             "key": dataset,
             "message": f"made of {ancestor.dataset}, which nothing recorded as it was then",
+            "hint": f"record {ancestor.dataset} with govtool snapshot before what is made of it",
         }
         for dataset, ancestor in unknown
     ]
@@ -69,7 +70,7 @@ def render_fsck(
         "problems": problems,
         "unknown_ancestors": ancestors,
     }
-    return _render(form, "fsck/1", body, [*problems, *remarks], ("code", "key", "message"), sentence)
+    return _render(form, "fsck/1", body, [*problems, *remarks], ("code", "key", "message", "hint"), sentence)
 
 
 def copy_sentence(result: Copied, target: str) -> str:

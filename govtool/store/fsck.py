@@ -70,6 +70,23 @@ class Problem(NamedTuple):
     key: str
     message: str
 
+    @property
+    def remedy(self) -> str:
+        """What to do about it."""
+        if self.key.startswith("hint/"):
+            return "restore the slots from a backup, or remove the hint to accept the branch as it is"
+        return _REMEDIES.get(self.code, _RESTORE)
+
+
+_RESTORE = "restore this object from a backup or a copy of the store"
+_REMEDIES = {
+    "store.corrupt-fragment": "restore this object from a backup or a copy, or remove it and ingest its source again",
+    "store.corrupt-chain": f"{_RESTORE}; until then later commits answer, but no commit is made on top",
+    "store.corrupt-time": "set the clocks of the machines that write; the commits can be used",
+    "store.anchor": "compare with a copy of the store, and find out who rewrote it",
+    "store.format": "upgrade govtool",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Check:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from govtool.errors import IntegrityError
 from govtool.store.codec import digest
-from govtool.store.commit import Commit, Origin, branch_key, decode_slot, slot_key
+from govtool.store.commit import Commit, Origin, branch_key, decode_slot, slot_key, slot_parent
 from govtool.store.manifest import Entry, Live, NodeRef, decode_node
 from govtool.store.objects import ReadableObjects
 
@@ -150,6 +150,49 @@ def walk(objects: ReadableObjects, commit: Commit | None) -> Iterator[Commit]:
         commit = read_parent(objects, commit)
 
 
+def check_chain(objects: ReadableObjects, newest: Commit, oldest: int = 1) -> None:
+    """Check that every slot before a commit is what the one after it was made from.
+
+    Slots are hashed, not decoded: some 40 microseconds each on a local disk.
+
+    Args:
+        objects: The store's objects.
+        newest: The commit to begin with.
+        oldest: The number of the last slot to look at.
+
+    Raises:
+        IntegrityError: ``store.corrupt-chain`` if a slot is missing or was changed.
+    """
+    seq, parent = newest.seq, newest.parent
+    while seq > max(newest.start, oldest):
+        where = slot_key(newest.branch, seq - 1)
+        data = objects.get(where)
+        if data is None:
+            raise chain_error(where, f"is missing, but commit {seq} was made from it")
+        if digest(data) != parent:
+            raise chain_error(where, f"is not what commit {seq} was made from")
+        seq, parent = seq - 1, slot_parent(data, newest.branch, seq - 1)
+    if seq <= oldest or newest.start == 1:
+        return
+    first = newest if newest.seq == seq else read_slot(objects, newest.branch, seq)
+    fork = None if first is None else read_parent(objects, first)
+    if fork is not None:
+        check_chain(objects, fork, oldest)
+
+
+def check_link(objects: ReadableObjects, commit: Commit) -> None:
+    """Check that the commit after one was made from it: one request, for who came to it by its number.
+
+    Raises:
+        IntegrityError: ``store.corrupt-chain`` if it was made from another one, or is missing.
+    """
+    after = read_slot(objects, commit.branch, commit.seq + 1)
+    if after is None:
+        raise chain_error(slot_key(commit.branch, commit.seq + 1), "is missing, but later commits were made from it")
+    if after.parent != commit.id:
+        raise chain_error(slot_key(commit.branch, commit.seq), f"is not what commit {after.short} was made from")
+
+
 class Nodes:
     """Reads manifest nodes; those of a remote store by way of the local cache.
 
@@ -280,5 +323,6 @@ def chain_error(where: str, what: str) -> IntegrityError:
         f"the history is broken: {where} {what}",
         code="store.corrupt-chain",
         location=where,
-        hint="a slot was edited, replaced or removed; run govtool store fsck and restore it from a backup or a copy",
+        hint="a slot was edited, replaced or removed: restore the slot from a backup or a copy of the store; govtool"
+        " store fsck lists all that is wrong",
     )

@@ -90,6 +90,11 @@ class Reader:
         live = log.read_live(self.objects, commit, self.nodes)
         return tuple(sorted(FragmentRef.of(entry) for entry in live.entries() if entry.adds))
 
+    def fragments_of(self, commit: Commit, source: str) -> tuple[FragmentRef, ...]:
+        """The live fragments of one source, sorted; from as few manifest nodes as can be."""
+        live = log.read_sources(self.nodes, commit, (source,))
+        return tuple(sorted(FragmentRef.of(entry) for entry in live.entries(source) if entry.adds))
+
     def batches(self, commit: Commit, source: str) -> frozenset[str]:
         """The batches of which a source's live fragments are; one, for a source that is always replaced as a whole."""
         return frozenset(entry.batch for entry in log.read_sources(self.nodes, commit, (source,)).entries(source))

@@ -9,7 +9,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from govtool import clock
 from govtool.errors import AmbiguousNameError, UnknownNameError
 from govtool.store import log, refs
-from govtool.store.commit import Commit
+from govtool.store.commit import Commit, slot_key
 from govtool.store.objects import ReadableObjects
 
 _PREFIX = re.compile(r"[0-9a-f]{4,64}")
@@ -35,8 +35,24 @@ def resolve(objects: ReadableObjects, ref: str, branch: str) -> Commit:
         )
     if ref in ("HEAD", branch):
         return head
-    commit_or_none = _by_name(objects, ref) or _by_number(objects, ref, head) or _by_time(objects, ref, head)
-    return commit_or_none or _by_prefix(objects, ref, head)
+    named = _by_name(objects, ref)
+    if named is not None:
+        return named
+    placed = _by_number(objects, ref, head) or _by_time(objects, ref, head)
+    if placed is None:
+        return _by_prefix(objects, ref, head)
+    _check(objects, head, placed)
+    return placed
+
+
+def _check(objects: ReadableObjects, head: Commit, commit: Commit) -> None:
+    """Check a commit that was found by its place: on a local disk all from the head to it, else the one after it."""
+    if commit.id == head.id:
+        return
+    if not getattr(objects, "is_remote", False):
+        log.check_chain(objects, head, commit.seq)
+    elif commit.branch == head.branch:
+        log.check_link(objects, commit)
 
 
 def _by_name(objects: ReadableObjects, ref: str) -> Commit | None:
@@ -59,7 +75,19 @@ def _by_number(objects: ReadableObjects, ref: str, head: Commit) -> Commit | Non
         if fork is None:
             return None
         commit = fork
-    return log.read_slot(objects, commit.branch, seq) if seq <= commit.seq else None
+    return _existing(objects, commit.branch, seq) if seq <= commit.seq else None
+
+
+def _existing(objects: ReadableObjects, branch: str, seq: int) -> Commit:
+    """The commit of a slot that a later commit was made from.
+
+    Raises:
+        IntegrityError: ``store.corrupt-chain`` if it is missing.
+    """
+    commit = log.read_slot(objects, branch, seq)
+    if commit is None:
+        raise log.chain_error(slot_key(branch, seq), "is missing, but later commits were made from it")
+    return commit
 
 
 def _by_time(objects: ReadableObjects, ref: str, head: Commit) -> Commit | None:
@@ -76,7 +104,7 @@ def _by_time(objects: ReadableObjects, ref: str, head: Commit) -> Commit | None:
         if step == 1:
             older = log.read_parent(objects, newer)
         else:
-            older = log.read_slot(objects, newer.branch, newer.seq - step)
+            older = _existing(objects, newer.branch, newer.seq - step)
         if older is None:
             raise _unknown(ref, f"the first commit is of {newer.time}")
         if older.time > wanted:

@@ -39,13 +39,35 @@ class Store(Reader):
         """Use ``init`` or ``open``; this constructor checks nothing."""
         super().__init__(objects, store_id)
         self._seen: dict[str, log.Position] = {}
+        self._checked: dict[str, Commit] = {}
 
     def base(self, branch: str = DEFAULT_BRANCH) -> Commit | None:
         """`head`, for who is about to commit: the next commit to the branch starts from there without looking again.
 
         What others commit in between is seen all the same, as it is when writers meet.
+
+        Raises:
+            IntegrityError: ``store.corrupt-chain`` if the history is broken; see docs/store.md for what is checked.
         """
-        self._seen[branch] = position = log.read_position(self.objects, check_branch(branch), hasty=self.is_remote)
+        self._seen[branch] = position = self._position(branch)
+        return None if position.head is None or position.head.closed else position.head
+
+    def _position(self, branch: str) -> log.Position:
+        """Where a branch stands; of a local store, with a history that hangs together from the first commit on."""
+        position = log.read_position(self.objects, check_branch(branch), hasty=self.is_remote)
+        head, checked = position.head, self._checked.get(branch)
+        if self.is_remote or head is None:
+            return position
+        log.check_chain(self.objects, head, 1 if checked is None else checked.seq)
+        if checked is None or head.seq > checked.seq:
+            self._checked[branch] = head
+        return position
+
+    def seen(self, branch: str = DEFAULT_BRANCH) -> Commit | None:
+        """The commit that the next commit to the branch starts from: that of the last `base`, without a request."""
+        position = self._seen.get(branch)
+        if position is None:
+            return self.base(branch)
         return None if position.head is None or position.head.closed else position.head
 
     def known(self, branch: str, source: str, batch: str) -> Commit | None:
@@ -171,7 +193,7 @@ class Store(Reader):
             batch=batch,
             summary=summary or {},
             must_exist=branch != DEFAULT_BRANCH,
-            position=self._seen.pop(branch, None),
+            position=self._seen.pop(branch, None) or self._position(branch),
         )
         if result.created:
             from govtool.store.compact import keep_compact

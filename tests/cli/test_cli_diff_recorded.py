@@ -1,0 +1,155 @@
+"""``diff`` of what is recorded beside lineage: facts, runs, versions of datasets, classes and findings."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from answers import check
+
+import govtool as api
+from govtool.answers.diff import DiffAnswer
+
+ROOT = Path(__file__).parents[2]
+POLICY = """
+version: 1
+name: house
+classes: {personal: {}, personal.email: {}}
+classify:
+  - class: personal.email
+    tags: ["pii:email"]
+rules:
+  - id: HOUSE1
+    title: no personal data in the mart
+    severity: error
+    deny: {flow: {class: personal, to: {datasets: ["mart.**"]}}}
+"""
+
+
+@pytest.fixture
+def warehouse(project, govtool):
+    folder = project / "s"
+    folder.mkdir()
+    govtool("init")
+    ingest(govtool, folder, "create table t (a text, b int)")
+    return folder
+
+
+def ingest(govtool, folder, *statements):
+    (folder / "t.sql").write_text(";\n".join(statements))
+    done = govtool("ingest", "sql", str(folder), "-d", "snowflake")
+    assert done.code == 0, done.err
+
+
+def changes(govtool, *arguments):
+    done = govtool("diff", *arguments, "-f", "json")
+    assert done.code == 0, done.err
+    answer = check(done.out, "diff-1")
+    return [tuple(c[key] for key in ("change", "what", "name", "kind", "before", "after")) for c in answer["changes"]]
+
+
+TAGGED = "create table t (a text with tag (pii = 'email'), b int)"
+
+
+def test_a_tag_between_two_ingests_is_a_difference(govtool, warehouse):
+    ingest(govtool, warehouse, TAGGED)
+    assert changes(govtool, "1", "2") == [("added", "fact", "t.a", "tag", None, "pii:email")]
+    assert changes(govtool, "2", "1") == [("removed", "fact", "t.a", "tag", "pii:email", None)]
+    assert govtool("diff", "1", "2", "--exit-code").code == 1
+    assert govtool("diff", "1", "1", "--exit-code").code == 0
+    assert govtool("diff").out.splitlines()[-1] == "facts +1"
+    assert "| + | fact | t.a | tag: pii:email | t.sql |" in govtool("diff", "-f", "markdown").out
+    assert govtool("diff", "-f", "csv").out.splitlines()[1] == "added,fact,t.a,,tag,,pii:email,t.sql"
+    summary = json.loads(govtool("diff", "-f", "json").out)["summary"]
+    assert summary["facts"] == {"added": 1, "removed": 0, "changed": 0}
+    assert summary["edges"] == {"added": 0, "removed": 0, "changed": 0}
+
+
+def test_another_value_changes_a_fact_beside_lineage(govtool, warehouse):
+    ingest(govtool, warehouse, "create table t (a text comment 'mail', b int)")
+    ingest(govtool, warehouse, "create table t (a text comment 'address', b int, c int)")
+    assert changes(govtool) == [
+        ("added", "column", "t.c", None, None, "INT"),
+        ("changed", "fact", "t.a", "description", "mail", "address"),
+    ]
+
+
+def test_what_another_source_states_too_is_no_difference(govtool, warehouse, project):
+    other = project / "other"
+    other.mkdir()
+    ingest(govtool, warehouse, TAGGED)
+    ingest(govtool, other, TAGGED)
+    ingest(govtool, warehouse, "create table t (a text, b int)")
+    assert changes(govtool) == []
+    ingest(govtool, other, "create table t (a text, b int)")
+    assert changes(govtool) == [("removed", "fact", "t.a", "tag", "pii:email", None)]
+
+
+def test_runs_and_versions_of_datasets(govtool, warehouse, project):
+    govtool("ingest", "prov", str(ROOT / "fixtures/prov"))
+    found = changes(govtool)
+    runs = [row for row in found if row[1] == "run"]
+    assert {row[0] for row in runs} == {"added"}
+    assert len(runs) == len(json.loads(govtool("runs", "-f", "json").out)["runs"])
+    assert ("changed", "run") not in {row[:2] for row in found}
+    data = project / "orders"
+    data.mkdir()
+    for content in ("1", "2"):
+        (data / "part.csv").write_text(content)
+        assert govtool("snapshot", "orders", "--run", f"load-{content}").code == 0
+    ((change, what, name, _, before, after),) = changes(govtool)
+    assert (change, what, name) == ("changed", "version", '"file:orders"')
+    assert None not in (before, after)
+    assert before != after
+    assert "load-2" in govtool("diff").out
+
+
+def test_classes_and_findings_of_policies(govtool, warehouse, project):
+    (project / "house.yml").write_text(POLICY)
+    view = "create view mart.v as select a from t"
+    ingest(govtool, warehouse, "create table t (a text, b int)", view)
+    ingest(govtool, warehouse, TAGGED, view)
+    assert changes(govtool, "--policy", "house.yml") == [
+        ("added", "fact", "t.a", "tag", None, "pii:email"),
+        ("added", "class", "mart.v.a", None, None, "personal.email"),
+        ("added", "class", "t.a", None, None, "personal.email"),
+        ("added", "finding", "mart.v.a", "HOUSE1", None, "violated"),
+    ]
+    last = govtool("diff", "--policy", "house.yml").out.splitlines()[-1]
+    assert last == "facts +1 · classes +2 · findings +1"
+    answer = api.open().diff(policy="house.yml", today="2026-11-21")
+    assert isinstance(answer, DiffAnswer)
+    assert [change.what for change in answer.changes] == ["fact", "class", "class", "finding"]
+    assert [e.place for e in answer.changes[-1].evidence] == ["t.sql:2"]
+    back = changes(govtool, "HEAD", "HEAD~1", "--policy", "house.yml")
+    assert {row[0] for row in back} == {"removed"}
+
+
+def test_rules_about_changes_are_judged_of_the_change(govtool, warehouse, project):
+    rule = """
+version: 1
+name: house
+classes: {personal: {}, personal.email: {}}
+classify:
+  - class: personal.email
+    columns: ["t.a"]
+rules:
+  - id: HOUSE2
+    title: personal columns stay
+    deny: {change: {kinds: [drop], class: personal}}
+"""
+    (project / "house.yml").write_text(rule)
+    ingest(govtool, warehouse, "create table t (b int)")
+    found = changes(govtool, "--policy", "house.yml")
+    assert ("removed", "class", "t.a", None, "personal.email", None) in found
+    assert ("added", "finding", "t.a", "HOUSE2", None, "violated") in found
+
+
+def test_mistakes_in_policies(govtool, warehouse, project):
+    ingest(govtool, warehouse, TAGGED)
+    assert govtool("diff", "--policy", "none.yml").code == 2
+    govtool("ingest", "prov", str(ROOT / "fixtures/prov"))
+    done = govtool("diff", "parse-19", "parse-20", "--policy", "pack:starter")
+    assert done.code == 2
+    assert "--policy is for commits" in done.err
