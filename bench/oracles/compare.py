@@ -6,6 +6,9 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+import sqlglot
+from sqlglot import exp
+
 from bench.oracles.cluster import Cluster
 from bench.oracles.views import Column, Deps, ViewLineage, lineage_of
 from govtool.capture.sql.extract import Options, extract
@@ -51,6 +54,7 @@ ASPECTS = {
     "referenced": "referenced columns",
     "referenced kinds": "… each with its clause",
     "depends": "all columns of the view (`pg_depend`)",
+    "named": "… those of unused outputs of subqueries included (`pg_depend`)",
 }
 
 
@@ -139,6 +143,15 @@ def judge(view: View, truth: ViewLineage, derivation: Derivation) -> Verdict:
             kind = "value" if edge.kind in VALUE_FLOW else edge.kind.label
             contributed.setdefault(plain(edge.target_path), set()).add((column, kind))
     _compare_contributed(truth, contributed, differences)
+    if not by_position(view.query):
+        read = {plain(edge.source.dataset) for edge in derivation.edges if edge.kind is EdgeKind.READ}
+        ours = everything | {(plain(ref.dataset), plain(ref.path).split(".")[0]) for ref in derivation.references}
+        theirs = {column for column in truth.depends if column[0] in read | {table for table, _ in ours}}
+        more = {table for table, _ in ours - theirs}
+        # Of a whole row PostgreSQL keeps the table alone.
+        theirs |= {column for column in ours if column[0] in more - {table for table, _ in theirs}}
+        if ours != theirs:
+            differences["named"] = _difference(ours, theirs)
     if {column for column, _ in referenced} != {column for column, _ in truth.referenced}:
         differences["referenced"] = _difference({c for c, _ in referenced}, {c for c, _ in truth.referenced})
     if referenced != truth.referenced:
@@ -147,6 +160,14 @@ def judge(view: View, truth: ViewLineage, derivation: Derivation) -> Verdict:
     if everything != truth.columns or not everything <= truth.depends:
         differences["depends"] = _difference(everything, truth.columns & truth.depends)
     return verdict
+
+
+def by_position(query: str) -> bool:
+    """Whether a query takes columns by position: ``*``, of which PostgreSQL keeps what it stood for, or ``t(a, b)``."""
+    tree = sqlglot.parse_one(query, dialect="postgres")
+    if any(not isinstance(star.parent, exp.Count) for star in tree.find_all(exp.Star)):
+        return True
+    return any(alias.args.get("columns") for alias in tree.find_all(exp.TableAlias))
 
 
 def _compare_contributed(

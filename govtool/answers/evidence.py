@@ -28,7 +28,7 @@ def step_object(step: WayStep) -> dict[str, object]:
     return {
         "source": step.source,
         "target": step.target,
-        "kind": step.kind.label,
+        "kind": step.kind.label if step.kind is not None else step.label,
         "functions": list(step.functions),
         "star": step.star,
         "masking": step.masking,

@@ -147,7 +147,11 @@ def _place(definition: DatasetDefinition) -> str:
 
 def _how(step: WayStep) -> str:
     label = step.label
-    if step.kind.label not in ("identity", "transformation", "opaque") and label.endswith(")"):
+    if (
+        step.kind is not None
+        and step.kind.label not in ("identity", "transformation", "opaque")
+        and label.endswith(")")
+    ):
         label = f"{step.kind.label.replace('_', ' ')}: {label}"
     notes = [label, *(["through *"] if step.star else []), *(["masked"] if step.masking else [])]
     return ", ".join(notes)

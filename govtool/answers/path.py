@@ -61,7 +61,7 @@ class PathAnswer(GraphAnswer):
 
 def kinds_of(hop: Hop) -> tuple[str, ...]:
     """The kinds of the edges of a hop, each once."""
-    return tuple(dict.fromkeys(step.kind.label for step in hop.steps))
+    return tuple(dict.fromkeys(step.kind.label for step in hop.steps if step.kind is not None))
 
 
 def labels_of(hop: Hop) -> tuple[str, ...]:

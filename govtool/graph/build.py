@@ -84,6 +84,7 @@ class _Builder:
         self._reads()
         self._nodes()
         self._edges()
+        self._references()
         self._outputs()
         self._statements()
         self._names()
@@ -108,7 +109,7 @@ class _Builder:
 
         c = self.columns
         texts = self.strings.texts
-        mentioned = np.unique(np.concatenate([c["d.target"], c["e.source_dataset"]]))
+        mentioned = np.unique(np.concatenate([c["d.target"], c["e.source_dataset"], c["r.dataset"]]))
         ordered = sorted(mentioned.tolist(), key=texts.__getitem__)
         self.dataset_names = ordered
         rank = np.zeros(len(texts), np.int64)
@@ -116,6 +117,8 @@ class _Builder:
         self.target = rank[c["d.target"]]
         self.edge_derivation = c["e.derivation"]
         self.edge_source = rank[c["e.source_dataset"]]
+        self.reference_derivation = c["r.derivation"]
+        self.reference_source = rank[c["r.dataset"]]
         code = np.zeros(len(texts), np.uint8)
         for name in {texts[i] for i in np.unique(c["d.mode"]).tolist()}:
             # A mode of a later version means at least that something is added.
@@ -137,8 +140,13 @@ class _Builder:
         fills = [i for i in np.unique(c["d.kind"]).tolist() if self.strings.texts[i].startswith(_FILLS)]
         resets = np.where(c["d.kind"] == select, KEEPS, np.where(np.isin(c["d.kind"], fills), REFILLS, REMAKES))
         temporary = c["d.target_kind"] == self.strings.add("temporary")
-        folded = fold(self.target, self.mode, group, time, resets, temporary, self.edge_derivation, self.edge_source, n)
-        self.alive, self.target, self.edge_source = folded.alive, folded.target, folded.source
+        # References begin at the same generation of a table as the edges of their statement.
+        derivation = np.concatenate([self.edge_derivation, self.reference_derivation])
+        source = np.concatenate([self.edge_source, self.reference_source])
+        folded = fold(self.target, self.mode, group, time, resets, temporary, derivation, source, n)
+        edges = len(self.edge_source)
+        self.alive, self.target = folded.alive, folded.target
+        self.edge_source, self.reference_source = folded.source[:edges], folded.source[edges:]
         self.dataset_names = [*self.dataset_names, *(self.dataset_names[i] for i in folded.origin)]
         self.flags = np.zeros(len(self.dataset_names), np.uint8)
         self.flags[list(folded.dropped)] = ELIDED | HIDDEN
@@ -194,6 +202,7 @@ class _Builder:
         rank = np.empty(len(order), np.int64)
         rank[order] = np.arange(len(order))
         self.target, self.edge_source = rank[self.target], rank[self.edge_source]
+        self.reference_source = rank[self.reference_source]
         self.dataset_names = [self.dataset_names[i] for i in order]
         self.flags, self.kind = self.flags[order], self.kind[order]
 
@@ -235,7 +244,10 @@ class _Builder:
         outputs = np.flatnonzero(self.alive[c["o.derivation"]])
         self.output_derivation = c["o.derivation"][outputs]
         self.output_type = c["o.type"][outputs]
+        references = np.flatnonzero(self.alive[self.reference_derivation])
+        self.reference_derivation = self.reference_derivation[references]
         ends = [
+            (self.reference_source[references], c["r.path"][references]),
             (self.edge_source, self.edge["source_path"]),
             (self.target[self.edge_derivation], self.edge["target_path"]),
             (self.target[self.output_derivation], c["o.path"][outputs]),
@@ -253,7 +265,7 @@ class _Builder:
             known = np.union1d(known, self._containers(known, width, paths, up, rank))
         self.node_dataset = known // max(1, width)
         self.node_path = np.array(paths, np.int64)[known % max(1, width)]
-        self.edge_from, self.edge_to, self.output_node = (np.searchsorted(known, k) for k in keys)
+        self.reference_from, self.edge_from, self.edge_to, self.output_node = (np.searchsorted(known, k) for k in keys)
         self.base = np.searchsorted(known, np.arange(n + 1, dtype=np.int64) * width)
         self.nested = self._tree(known, width, paths, up, rank)
         self.unknown = np.flatnonzero(self.node_path == self.strings.add(UNKNOWN))
@@ -300,6 +312,7 @@ class _Builder:
             (self.edge_derivation, self.edge_from),
             (self.edge_derivation, self.edge_to),
             (self.output_derivation, self.output_node),
+            (self.reference_derivation, self.reference_from),
         )
         like, starts, ends = spell_out(shape, self.edge_derivation, self.edge_from, self.edge_to, mentions)
         self.edge = {name: np.concatenate([values, values[like]]) for name, values in self.edge.items()}
@@ -336,6 +349,18 @@ class _Builder:
             "label_functions": functions,
             "label_reason": reasons,
             "dataset_opaque": first_read - offsets[self.base[:-1]],
+        }
+
+    def _references(self) -> None:
+        """Order what statements name without handing it on by column; each with the row set of what they make."""
+        import numpy as np
+
+        order = np.lexsort((self.reference_derivation, self.reference_from))
+        derivation = self.reference_derivation[order]
+        self.out |= {
+            "reference": self.reference_from[order],
+            "reference_derivation": derivation,
+            "reference_rows": self.base[self.target[derivation]],
         }
 
     def _outputs(self) -> None:

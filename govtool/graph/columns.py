@@ -60,7 +60,9 @@ class ColumnCollector:
                 self._batch(batch)
 
     def columns(self) -> dict[str, Any]:
-        """Name to array: ``d.*`` per derivation, ``e.*`` per edge, ``o.*`` per output, ``g.*`` per diagnostic."""
+        """Name to array: ``d.*`` per derivation, ``e.*`` per edge, ``o.*`` per output, ``g.*`` per diagnostic,
+        ``r.*`` per reference.
+        """
         import numpy as np
 
         empty = np.empty(0, np.int64)
@@ -82,6 +84,7 @@ class ColumnCollector:
             counts = np.diff(array.offsets.to_numpy())
             self._put(f"{prefix}.derivation", np.repeat(rows, counts))
             getattr(self, f"_{name}")(array.flatten())
+        self._references(batch.column("references"), rows)
 
     def _columns(self, items: Any) -> None:
         fields = fields_of(items)
@@ -96,6 +99,14 @@ class ColumnCollector:
         self._put("e.arm", numbers_of(fields["arm"]))
         self._put("e.star", _booleans(fields["star"]))
         self._put("e.masking", _booleans(fields["masking"]))
+
+    def _references(self, array: Any, rows: Any) -> None:
+        import numpy as np
+
+        self._put("r.derivation", np.repeat(rows, numbers_of(array.value_lengths())))
+        fields = fields_of(array.flatten())
+        for name in ("dataset", "path"):
+            self._put(f"r.{name}", self._text(fields[name]))
 
     def _diagnostics(self, items: Any) -> None:
         import numpy as np

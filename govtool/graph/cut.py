@@ -114,7 +114,12 @@ class _Cutter:
         ends = [self.index.dataset_count, n, self.index.edge_count, self.index.edge_count, len(a["maker_derivation"])]
         table = np.concatenate([table, [ends]])
         found = dict(zip(("dataset", "node", "edge", "back", "maker"), table.T, strict=True))
-        for axis, name in (("nested", "nested"), ("container", "container"), ("unknown", "unknown")):
+        for axis, name in (
+            ("nested", "nested"),
+            ("container", "container"),
+            ("unknown", "unknown"),
+            ("reference", "reference"),
+        ):
             found[axis] = np.searchsorted(a[name], found["node"])
         return {axis: found[axis] for axis in AXES}
 

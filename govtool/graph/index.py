@@ -10,6 +10,8 @@ Arrays, by what they are indexed with (an offsets array has one item more; ``x``
                 pairs); container, container_child (the same pairs by container); unknown (the ``?`` nodes)
     edge_*      source, target, tag (kind | star << 4 | masking << 5), label, arm, derivation
     label_*     functions, reason
+    reference   columns that statements name and hand nothing on of, sorted; reference_derivation, reference_rows (the
+                row set of what that derivation makes)
     derivation_* target, mode, whole, complete, statement, file, line …; output → output_node; diagnostic → …_json
     statement   → statement_derivation
     *_suffix    datasets and paths sorted by ``suffix_key``; path → path_node
@@ -73,6 +75,8 @@ class Index:
         self.nested, self._parent = a["nested"], a["nested_parent"]
         self._container, self._child = a["container"], a["container_child"]
         self._unknown = a["unknown"]
+        self._reference, self._reference_rows = a["reference"], a["reference_rows"]
+        self._reference_derivation = a["reference_derivation"]
 
     @property
     def is_paged(self) -> bool:
@@ -284,6 +288,55 @@ class Index:
         """Which alternative of its derivation an edge belongs to."""
         number: int = self.arrays["edge_arm"][edge]
         return number
+
+    # References: what statements name and hand nothing on of.
+
+    def references(self, node: int) -> Sequence[int]:
+        """The references to a column, by number; see ``Index.referrer``."""
+        low = bisect_left(self._reference, node)
+        high = low
+        while high < len(self._reference) and self._reference[high] == node:
+            high += 1
+        return range(low, high)
+
+    @property
+    def reference_count(self) -> int:
+        """How many references there are."""
+        return len(self._reference)
+
+    def referred(self, reference: int) -> int:
+        """The column that a reference names."""
+        node: int = self._reference[reference]
+        return node
+
+    def referrer(self, reference: int) -> int:
+        """The derivation whose statement names it."""
+        derivation: int = self._reference_derivation[reference]
+        return derivation
+
+    def referring_rows(self, reference: int) -> int:
+        """The row set of what that derivation makes."""
+        node: int = self._reference_rows[reference]
+        return node
+
+    # A walk takes a reference like an edge: of the numbers that are no edges, the first is the first reference.
+
+    def is_reference(self, edge: int) -> bool:
+        """Whether the number of a step of a walk is that of a reference, ``edge_count + reference``."""
+        return edge >= self.edge_count
+
+    def derivation_of(self, edge: int) -> int:
+        """The derivation behind a step of a walk: of an edge or a reference."""
+        if edge >= self.edge_count:
+            return self.referrer(edge - self.edge_count)
+        derivation: int = self.edge_derivation[edge]
+        return derivation
+
+    def ends(self, edge: int) -> tuple[int, int]:
+        """Where a step of a walk, an edge or a reference, begins and ends."""
+        if edge >= self.edge_count:
+            return self.referred(edge - self.edge_count), self.referring_rows(edge - self.edge_count)
+        return self.edge_source[edge], self.edge_target[edge]
 
     # Derivations.
 

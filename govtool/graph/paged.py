@@ -324,6 +324,20 @@ class PagedIndex(Index):
             low += len(edges)
         return found
 
+    # References.
+
+    def references(self, node: int) -> Sequence[int]:
+        """See ``Index``."""
+        page = self.page(self.page_of("node", node))
+        if page is None:
+            return Index.references(self, node)
+        named = page.items("reference")
+        low, high = bisect_left(named, node), bisect_right(named, node)
+        for place in range(low, high):
+            self.home.setdefault(page.item("reference_derivation", place), (page.item("reference_rows", place), None))
+        first = page.first["reference"]
+        return range(first + low, first + high)
+
     # Derivations.
 
     def slot(self, derivation: int) -> tuple[GraphPage, int] | None:

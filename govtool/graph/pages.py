@@ -26,11 +26,11 @@ from typing import Any
 from govtool.arrays.pages import CODES, DIGEST, WIDTH
 from govtool.errors import FormatError, IntegrityError
 
-FORMAT = 2
+FORMAT = 3
 """Version of the pages' layout. It is part of the root's name: a reader looks for roots that it can read."""
 NODES_OF_PATH = 128
 """How many nodes of a column path a name page lists: more than ``govtool.query.select`` ever asks for."""
-AXES = ("dataset", "node", "edge", "back", "maker", "nested", "container", "unknown")
+AXES = ("dataset", "node", "edge", "back", "maker", "nested", "container", "unknown", "reference")
 """What the arrays of graph pages are indexed with; along each, pages follow one another."""
 
 NESTED, HAS_FIELDS, IS_ROWS = 1, 2, 4
@@ -47,6 +47,7 @@ ARRAYS: Mapping[str, tuple[str, ...]] = {
     "nested": ("nested", "nested_parent"),
     "container": ("container", "container_child"),
     "unknown": ("unknown",),
+    "reference": ("reference", "reference_derivation", "reference_rows"),
 }
 """The arrays that are cut along each axis."""
 OFFSETS: Mapping[str, tuple[str, ...]] = {"dataset": ("dataset_base", "maker"), "node": ("forward", "backward")}

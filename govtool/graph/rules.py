@@ -45,6 +45,9 @@ class Rules:
     """For actions with ``CHECK``: the action for an edge."""
     others_state: int = 0
     """For actions with ``OTHERS``."""
+    references: tuple[tuple[int, ...], ...] = ()
+    """``references[state][relation]``: the action of a reference, for ``SELF``, ``PART`` and ``WHOLE``; none: they are
+    not followed."""
 
     @property
     def states(self) -> int:

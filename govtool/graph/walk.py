@@ -115,6 +115,8 @@ class SmallWalk:
             if nodes:
                 for relation in SourceRelation:
                     yield from self._related(state, relation, nodes)
+                if self.rules.references and self.index.reference_count:
+                    yield from self._referring(state, nodes)
 
     def _related(self, state: int, relation: SourceRelation, nodes: list[int]) -> list[Candidate]:
         """Follow the edges of one relation from nodes in one state: first to their targets, then to outputs."""
@@ -150,6 +152,29 @@ class SmallWalk:
                 indirect += ((key, before, edge) for key in self._outputs(reached, edge))
         return direct + indirect
 
+    def _referring(self, state: int, nodes: list[int]) -> list[Candidate]:
+        """Follow references to columns: to the row sets of what their statements make, then to the outputs."""
+        index, n = self.index, self.n
+        direct: list[Candidate] = []
+        indirect: list[Candidate] = []
+        for relation, action in enumerate(self.rules.references[state]):
+            if not action:
+                continue
+            reached = (action & STATE) - 1
+            for node, named in _related_columns(index, SourceRelation(relation), nodes):
+                references = index.references(named)
+                self._spend(len(references))
+                before = state * n + node
+                for reference in references:
+                    edge, rows = index.edge_count + reference, index.referring_rows(reference)
+                    if not action & STATEMENT:
+                        direct.append((reached * n + rows, before, edge))
+                        continue
+                    if index.whole(index.referrer(reference)) != WHOLE:
+                        direct.append((self.rules.rows_state * n + rows, before, edge))
+                    indirect += ((key, before, edge) for key in self._outputs(reached, edge))
+        return direct + indirect
+
     def _edges(self, state: int, relation: SourceRelation, nodes: list[int]) -> Iterator[tuple[int, range]]:
         index = self.index
         if relation in (SourceRelation.SELF, SourceRelation.ROWS):
@@ -173,7 +198,7 @@ class SmallWalk:
     def _outputs(self, state: int, edge: int) -> Iterator[int]:
         """Keys of every output of an edge's statement, once a statement and state."""
         index, n = self.index, self.n
-        derivation = index.edge_derivation[edge]
+        derivation = index.derivation_of(edge)
         number = index.arrays["derivation_statement"][derivation]
         if (state, number) in self.broken:
             return
@@ -268,3 +293,12 @@ class SmallWalk:
         found.sort(key=lambda r: (r.rank, r.hops, r.node))
         datasets = len({index.node_dataset[r.node] for r in found})
         return Ranking(found if limit is None else found[:limit], len(found), tuple(columns), datasets, affected)
+
+
+def _related_columns(index: Index, relation: SourceRelation, nodes: list[int]) -> Iterator[tuple[int, int]]:
+    """Nodes, each with itself, with the fields of it, or with what contains it."""
+    if relation is SourceRelation.SELF:
+        yield from ((node, node) for node in nodes)
+    elif len(index.nested):
+        related = index.fields if relation is SourceRelation.PART else index.containers
+        yield from ((node, other) for node in nodes for other in related(node))

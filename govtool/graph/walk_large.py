@@ -103,6 +103,8 @@ class LargeWalk:
             nodes = frontier[low:high] - state * self.n
             for relation in SourceRelation:
                 yield from self._related(state, relation, nodes)
+            if self.rules.references and self.index.reference_count:
+                yield from self._referring(state, nodes)
 
     def _related(self, state: int, relation: SourceRelation, nodes: Array) -> Iterator[_Found]:
         start, stop, origin = self._ranges(state, relation, nodes)
@@ -138,6 +140,41 @@ class LargeWalk:
         every = whole_statement | others
         yield self._outputs(reached[every], edge[every], before[every])
 
+    def _referring(self, state: int, nodes: Array) -> Iterator[_Found]:
+        """Follow references to columns; see ``SmallWalk._referring``."""
+        for relation, action in enumerate(self.rules.references[state]):
+            reference, origin = self._references(SourceRelation(relation), nodes) if action else (_NONE, _NONE)
+            if not len(reference):
+                continue
+            reached = (action & STATE) - 1
+            before, edge = origin + state * self.n, reference + self.index.edge_count
+            rows = self.a["reference_rows"][reference].astype(np.int64)
+            if not action & STATEMENT:
+                yield reached * self.n + rows, before, edge
+                continue
+            part = self.a["derivation_whole"][self.a["reference_derivation"][reference]] != WHOLE
+            yield (self.rules.rows_state * self.n + rows)[part], before[part], edge[part]
+            yield self._outputs(np.full(len(edge), reached, np.int64), edge, before)
+
+    def _references(self, relation: SourceRelation, nodes: Array) -> tuple[Array, Array]:
+        """The references to nodes, to their fields or to what contains them, each with its node."""
+        if relation is SourceRelation.SELF:
+            origin = named = nodes
+        else:
+            origin, named = self._struct_pairs(relation, nodes)
+        low = np.searchsorted(self.a["reference"], named)
+        reference, owner = spread(low, np.searchsorted(self.a["reference"], named, "right"))
+        return reference, origin[owner] if len(reference) else _NONE
+
+    def _derivations(self, edge: Array) -> Array:
+        """The derivations behind edges and references."""
+        edges = self.index.edge_count
+        found = np.empty(len(edge), np.int64)
+        plain = edge < edges
+        found[plain] = self._array("edge_derivation")[edge[plain]]
+        found[~plain] = self._array("reference_derivation")[edge[~plain] - edges]
+        return found
+
     def _ranges(self, state: int, relation: SourceRelation, nodes: Array) -> tuple[Array, Array, Array]:
         """The ranges of edges to follow, and the node that each is followed from."""
         forward = self.a["forward"]
@@ -160,23 +197,27 @@ class LargeWalk:
         return forward[chosen].astype(np.int64), forward[chosen + 1].astype(np.int64), chosen
 
     def _struct_ranges(self, relation: SourceRelation, nodes: Array) -> tuple[Array, Array, Array]:
+        """The edges of fields or containers."""
+        origin, others = self._struct_pairs(relation, nodes)
+        forward = self.a["forward"]
+        return forward[others].astype(np.int64), forward[others + 1].astype(np.int64), origin
+
+    def _struct_pairs(self, relation: SourceRelation, nodes: Array) -> tuple[Array, Array]:
         """Fields and containers are few: found one by one, from the nodes that have any."""
         own = self._array("container" if relation is SourceRelation.PART else "nested")
         if not len(own):
-            return _NONE, _NONE, _NONE
+            return _NONE, _NONE
         at = np.searchsorted(own, nodes)
         some = nodes[own[np.minimum(at, len(own) - 1)] == nodes]
         find = self.index.fields if relation is SourceRelation.PART else self.index.containers
         pairs = [(node, other) for node in some.tolist() for other in find(node)]
         origin = np.array([node for node, _ in pairs], np.int64)
-        others = np.array([other for _, other in pairs], np.int64)
-        forward = self.a["forward"]
-        return forward[others].astype(np.int64), forward[others + 1].astype(np.int64), origin
+        return origin, np.array([other for _, other in pairs], np.int64)
 
     def _outputs(self, state: Array, edge: Array, before: Array) -> _Found:
         """Every output of the statements of edges, once a statement and state, in the order of the edges."""
         a = self.a
-        number = a["derivation_statement"][a["edge_derivation"][edge]].astype(np.int64)
+        number = a["derivation_statement"][self._derivations(edge)].astype(np.int64)
         fresh = np.flatnonzero(~self.broken[state, number])
         width = self.broken.shape[1]
         first = np.sort(np.unique(state[fresh] * width + number[fresh], return_index=True)[1])

@@ -26,8 +26,9 @@ from govtool.model.parquet import read_parquet
 DERIVATIONS = "derivations"
 """The store table whose fragments hold derivations."""
 
-FORMAT = 2
-"""Version of the layout, in the Parquet metadata under ``govtool.derivations``. 1 had no ``min_group_of``."""
+FORMAT = 3
+"""Version of the layout, in the Parquet metadata under ``govtool.derivations``. 1 had no ``min_group_of``, 1 and 2 no
+``references``."""
 
 _FORMAT_KEY = b"govtool.derivations"
 _SEPARATOR = "\x1f"
@@ -37,13 +38,15 @@ _STATEMENT_TEXT = (
 )  # fmt: skip
 _STATEMENT_INT = ("line", "count", "min_group")
 _COUNTED = "min_group_of"
+_REFERENCES = "references"
+_READABLE = (b"1", b"2", str(FORMAT).encode())
 _KINDS = {int(kind): kind for kind in EdgeKind}
 # Repeated strings; those that are nearly unique to a row (fingerprint, text) gain nothing from a dictionary.
 _DICTIONARY = (
     "target", "target_kind", "mode", "status", "namespace", "kind", "dialect", "file", "source", "how", "session",
     "run", "principal", "columns.list.element.path", "columns.list.element.type", "edges.list.element.source_dataset",
     "edges.list.element.source_path", "edges.list.element.target_path", "edges.list.element.functions",
-    "edges.list.element.reason",
+    "edges.list.element.reason", "references.list.element.dataset", "references.list.element.path",
 )  # fmt: skip
 
 
@@ -86,6 +89,7 @@ def schema() -> Any:
             pa.field("columns", pa.list_(column)),
             pa.field("edges", pa.list_(edge)),
             pa.field("diagnostics", pa.list_(diagnostic)),
+            pa.field(_REFERENCES, pa.list_(pa.struct(text("dataset", "path")))),
         ],
         metadata={_FORMAT_KEY: str(FORMAT).encode()},
     )
@@ -110,7 +114,7 @@ def decode(data: bytes) -> list[Derivation]:
     names = (*_STATEMENT_TEXT, *_STATEMENT_INT, _COUNTED)
     columns[_COUNTED] = [split_counted(text) for text in columns[_COUNTED]]
     statements = zip(*(columns[n] for n in names), strict=True)
-    lists = zip(columns["columns"], columns["edges"], columns["diagnostics"], strict=True)
+    lists = zip(columns["columns"], columns["edges"], columns["diagnostics"], columns[_REFERENCES], strict=True)
     return [
         Derivation(
             target=target,
@@ -123,10 +127,12 @@ def decode(data: bytes) -> list[Derivation]:
             status=status,
             diagnostics=tuple(Diagnostic(**{**d, "candidates": tuple(d["candidates"])}) for d in diagnostics),
             namespace=namespace,
+            references=tuple(ColumnRef(r["dataset"], r["path"]) for r in references or ()),
         )
-        for (target, target_kind, mode, complete, status, namespace), statement, (outputs, edges, diagnostics) in zip(
+        for (target, target_kind, mode, complete, status, namespace), statement, parts in zip(
             head, statements, lists, strict=True
         )
+        for outputs, edges, diagnostics, references in (parts,)
     ]
 
 
@@ -181,6 +187,12 @@ def to_table(derivations: Iterable[Derivation]) -> Any:
             pa.array(candidates, pa.list_(pa.string())),
         ],
     )
+    references = list(chain.from_iterable(d.references for d in rows))
+    arrays[_REFERENCES] = _nest(
+        types.field(_REFERENCES).type,
+        [len(d.references) for d in rows],
+        [_text([r.dataset for r in references]), _text([r.path for r in references])],
+    )
     return pa.Table.from_arrays([arrays[name] for name in types.names], schema=types)
 
 
@@ -215,17 +227,29 @@ def read_table(data: bytes, *, dictionary: bool = True, columns: Sequence[str] |
             f"A derivations fragment cannot be read: {error}", code="store.corrupt-fragment"
         ) from error
     version = (table.schema.metadata or {}).get(_FORMAT_KEY)
-    if version == b"1" and columns is None and _COUNTED not in table.schema.names:
-        at = table.schema.get_field_index("columns")
-        table = table.add_column(at, schema().field(_COUNTED), pa.nulls(table.num_rows, pa.string()))
+    if columns is None:
+        table = _with_later_columns(table, version)
     if version is None or (columns is None and table.schema.names != schema().names):
         raise IntegrityError("A fragment is not a derivations table", code="store.corrupt-fragment")
-    if version not in (b"1", str(FORMAT).encode()):
+    if version not in _READABLE:
         raise IntegrityError(
             f"A derivations fragment has layout {version.decode('ascii', 'replace')}; this version reads {FORMAT}",
             code="store.format-fragment",
             hint="Upgrade govtool",
         )
+    return table
+
+
+def _with_later_columns(table: Any, version: bytes | None) -> Any:
+    """A table of an earlier layout with the columns that it did not have, empty."""
+    import pyarrow as pa
+
+    missing = {b"1": (_COUNTED, _REFERENCES), b"2": (_REFERENCES,)}.get(version or b"", ())
+    for name in missing:
+        if name not in table.schema.names:
+            field = schema().field(name)
+            empty = pa.nulls(table.num_rows, field.type)
+            table = table.add_column(schema().get_field_index(name), field, empty)
     return table
 
 

@@ -123,3 +123,6 @@ class Derivation(NamedTuple):
     diagnostics: tuple[Diagnostic, ...] = ()
     namespace: str = "default"
     """OpenLineage namespace of the target."""
+    references: tuple[ColumnRef, ...] = ()
+    """Columns that the statement names and that no edge without ``star`` begins at: nothing of them is handed on, yet
+    the statement fails when they are dropped or renamed. Neither value flow nor policies follow these."""

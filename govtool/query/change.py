@@ -136,7 +136,30 @@ def rules(
         rows_state=int(ReachState.PASSES if change.kind == "rename" else ReachState.ROWS),
         check=check,
         others_state=int(ReachState.UNKNOWN),
+        references=_reference_actions(change.kind) if kinds is None else (),
     )
+
+
+@lru_cache(maxsize=4)
+def _reference_actions(change: str) -> tuple[tuple[int, ...], ...]:
+    """What a statement does that names a column and hands nothing of it on: it fails where the name is gone."""
+    if change == "logic":
+        return ()
+    relations = (SourceRelation.SELF, SourceRelation.PART, SourceRelation.WHOLE)
+    return tuple(tuple(_reference_action(change, state, relation) for relation in relations) for state in ReachState)
+
+
+def _reference_action(change: str, state: ReachState, relation: SourceRelation) -> int:
+    """That of a filter on the column, as far as the name or the type is concerned: values are not."""
+    followed_states = {
+        "drop": (ReachState.BREAKS, ReachState.UNKNOWN),
+        "rename": (ReachState.RENAMED, ReachState.UNKNOWN),
+        "retype": (ReachState.RETYPED,),
+    }
+    if state not in followed_states[change]:
+        return 0
+    found = goal(change, state, relation, EdgeKind.FILTER, star=False)
+    return 0 if found is None else (1 + found[0]) | (STATEMENT if found[1] else 0)
 
 
 def upstream_rules(*, kinds: Iterable[EdgeKind] | None = None, semantics: str = "precise") -> Rules:

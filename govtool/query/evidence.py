@@ -40,7 +40,8 @@ class WayStep:
 
     source: str
     target: str
-    kind: EdgeKind
+    kind: EdgeKind | None
+    """None where the statement only names the source, and hands nothing of it on."""
     functions: tuple[str, ...]
     star: bool
     masking: bool
@@ -72,11 +73,15 @@ _LABELS = {
     EdgeKind.READ: "rows",
     EdgeKind.OPAQUE: "opaque",
 }
+REFERENCE = "reference"
+"""What a step is called whose statement names a column and hands nothing of it on."""
 _NAMED = frozenset({EdgeKind.IDENTITY, EdgeKind.TRANSFORMATION, EdgeKind.AGGREGATION})
 
 
-def step_label(kind: EdgeKind, functions: tuple[str, ...], reason: str | None) -> str:
-    """A few words for an edge."""
+def step_label(kind: EdgeKind | None, functions: tuple[str, ...], reason: str | None) -> str:
+    """A few words for an edge, or (without a kind) for a reference."""
+    if kind is None:
+        return REFERENCE
     if kind is EdgeKind.OPAQUE and reason:
         return reason.partition(":")[0]
     if functions and kind in _NAMED:
@@ -101,29 +106,35 @@ def evidence(index: Index, derivation: int) -> Evidence:
 
 def evidences(index: Index, edges: Iterable[int]) -> tuple[Evidence, ...]:
     """The distinct statements behind edges, by place."""
-    derivations = sorted({index.edge_derivation[edge] for edge in edges})
+    derivations = sorted({index.derivation_of(edge) for edge in edges})
     found = dict.fromkeys(evidence(index, derivation) for derivation in derivations)
     return tuple(sorted(found, key=lambda e: (e.file, e.line, e.fingerprint, e.run or "", e.first_seen or "")))
 
 
 def step(index: Index, edge: int, target: int | None = None) -> WayStep:
     """An edge as a step. ``target`` is the node it leads to: a broken statement leads to more than its edges do."""
-    node = index.edge_target[edge] if target is None else target
+    start, end = index.ends(edge)
+    node = end if target is None else target
+    named = index.is_reference(edge)
     return WayStep(
-        source=index.name(index.edge_source[edge]),
+        source=index.name(start),
         target=index.name(node),
-        kind=index.kind(edge),
-        functions=index.functions(edge),
-        star=index.is_star(edge),
-        masking=index.is_masking(edge),
-        reason=index.reason(edge),
+        kind=None if named else index.kind(edge),
+        functions=() if named else index.functions(edge),
+        star=not named and index.is_star(edge),
+        masking=not named and index.is_masking(edge),
+        reason=None if named else index.reason(edge),
         elided=index.is_elided(index.node_dataset[node]),
-        evidence=evidence(index, index.edge_derivation[edge]),
+        evidence=evidence(index, index.derivation_of(edge)),
     )
 
 
 def parallel(index: Index, edge: int) -> list[int]:
-    """All edges between the same two nodes and of the same kind, whichever statement said them."""
+    """All edges between the same two nodes and of the same kind, whichever statement said them; likewise references."""
+    if index.is_reference(edge):
+        start, end = index.ends(edge)
+        same = (index.edge_count + reference for reference in index.references(start))
+        return [other for other in same if index.ends(other)[1] == end]
     node, kind = index.edge_target[edge], index.kind(edge)
     # Edges of a source lie by target, ``read`` apart: those between the same nodes are neighbours.
     edges = index.out_edges(index.edge_source[edge])

@@ -287,7 +287,7 @@ class _EntryWriter:
         """The diagnostics of the statements behind a hop; most have none, and many hops share a statement."""
         index, known = self.index, self._diagnostics
         found: list[Diagnostic] = []
-        for derivation in {index.edge_derivation[edge] for edges in hop for edge in edges}:
+        for derivation in {index.derivation_of(edge) for edges in hop for edge in edges}:
             if derivation not in known:
                 known[derivation] = index.diagnostics(derivation)
             found += known[derivation]
@@ -339,7 +339,8 @@ class _EntryWriter:
         index = self.index
         hop: list[list[int]] = []
         for edge, _ in reversed(way) if self.down else way:
-            from_node = index.edge_source[edge] if self.down else index.edge_target[edge]
+            start, end = index.ends(edge)
+            from_node = start if self.down else end
             hop.append(parallel(index, edge))
             if not index.is_elided(index.node_dataset[from_node]):
                 break
@@ -347,7 +348,8 @@ class _EntryWriter:
 
     def _kinds(self, node: int, way: list[tuple[int, int]]) -> tuple[EdgeKind, ...]:
         index = self.index
-        found = {index.kind((way[-1] if self.down else way[0])[0])} if way else set()
+        last = way[-1 if self.down else 0][0] if way else None
+        found = set() if last is None or index.is_reference(last) else {index.kind(last)}
         edges: Iterable[int] = index.in_edges(node) if self.down else index.out_edges(node)
         for edge in edges:
             kind = index.kind(edge)

@@ -220,7 +220,7 @@ class _Selector:
                 yield index.edge_target[edge]
 
     def _unused(self, value: str) -> Iterable[int]:
-        """Columns that nothing is made of and nothing is decided by; ``unused:dataset``: datasets that nobody reads."""
+        """Columns that no statement names and nothing is made of; ``unused:dataset``: datasets that nobody reads."""
         index = self.index
         for dataset in index.datasets():
             read = [
@@ -234,7 +234,9 @@ class _Selector:
                 continue
             for node in index.columns(dataset):
                 around = (node, *index.containers(node), *index.fields(node))
-                if not index.is_unknown(node) and not any(len(index.out_edges(n)) for n in around):
+                if not index.is_unknown(node) and not any(
+                    len(index.out_edges(n)) or len(index.references(n)) for n in around
+                ):
                     yield node
 
 

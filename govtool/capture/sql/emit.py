@@ -111,6 +111,7 @@ class Emitter:
             edges = list(dict.fromkeys(edges))
         if draft.bound:
             edges = self._bound(edges, draft.bound)
+        references = self._references(draft, edges) if write.named else ()
         notes: list[Diagnostic] = []
         if draft.statement.diagnostics or diagnostics:
             notes = [draft.statement.placed(d) for d in draft.statement.diagnostics]
@@ -132,9 +133,20 @@ class Emitter:
                 "partial" if partial else "understood",
                 tuple(notes),
                 self.namespace,
+                references,
             ),
         )
         return derivation
+
+    def _references(self, draft: Draft, edges: list[Edge]) -> tuple[ColumnRef, ...]:
+        """The columns that the statement names and that no edge shows to be named, in order."""
+        # UNION ALL decides over no row: an edge of that kind says nothing but that an arm has the column.
+        shown = {edge.source for edge in edges if not edge.star and edge.kind is not EdgeKind.UNION_ALL}
+        refs = {self._ref(number) for number in draft.write.named}
+        if draft.bound:
+            names = self._bound_names(draft.bound)
+            refs = {ColumnRef(name, ref.path) for ref in refs for name in names.get(ref.dataset, (ref.dataset,))}
+        return tuple(sorted([ref for ref in refs if ref not in shown and ref.path not in (_ROWS, HIDDEN)]))
 
     def _counted(self, draft: Draft) -> tuple[Counted, ...]:
         """What each bound on the size of groups counts."""

@@ -49,11 +49,11 @@ def test_generated_views(postgres):
     [
         # The extractor reads the first statement and PostgreSQL the second: every sort of difference is noticed.
         (("select a from t", "select a as x from t"), {"names", "contributed", "contributed kinds"}),
-        (("select a as x from t", "select b as x from t"), {"contributed", "contributed kinds", "depends"}),
+        (("select a as x from t", "select b as x from t"), {"contributed", "contributed kinds", "depends", "named"}),
         (("select a + b as x from t", "select case a when 1 then b end as x from t"), {"contributed kinds"}),
         (
             ("select a from t where b > 0", "select a from t where c > ''"),
-            {"referenced", "referenced kinds", "depends"},
+            {"referenced", "referenced kinds", "depends", "named"},
         ),
         (("select a from t where b > 0", "select a from t order by b"), {"referenced kinds"}),
     ],

@@ -17,7 +17,7 @@ from govtool.capture.sql.walk.dependencies import (
     bounded,
     compose,
 )
-from govtool.capture.sql.walk.relation import Source
+from govtool.capture.sql.walk.relation import QueryOutput, Source
 from govtool.capture.sql.walk.scope import Scope
 from govtool.capture.sql.walk.state import position
 from govtool.capture.sql.walk.variables import VariableWalk
@@ -78,7 +78,7 @@ class ColumnWalk(VariableWalk):
         args = node.args
         this = args["this"]
         if type(this) is not Identifier or this.args.get("quoted"):
-            return self._column(node, this, args.get("table"), scope)
+            return self.noted(self._column(node, this, args.get("table"), scope))
         table = args.get("table")
         text = this.args["this"]
         # What was written before in this scope needs no resolving; most columns are named more than once.
@@ -98,15 +98,35 @@ class ColumnWalk(VariableWalk):
                     if owner is not None:
                         known = owner.get(name, self.interner) or ()
                         scope.seen[text] = known
+                        self.named.update(known)
                         return known
-            return self.unqualified(name, node, scope, text)
+            return self.noted(self.unqualified(name, node, scope, text))
         key = (table.args["this"], text)
         found = scope.seen.get(key)
         if found is None:
-            found = self._column(node, this, table, scope)
+            found = self.noted(self._column(node, this, table, scope))
             if found and not args.get("db") and not table.args.get("quoted"):
                 scope.seen[key] = found
         return found
+
+    def noted(self, deps: Deps) -> Deps:
+        """Return the dependencies of a name, having recorded that the statement has it.
+
+        A statement fails without the column even where nothing of it is handed on, so that no edge shows it. What is
+        resolved by name passes through here: columns in ``column``, and the few lists of bare names (USING, EXCEPT …).
+        """
+        self.named.update(deps)
+        return deps
+
+    def relabelled(self, output: QueryOutput, columns: list[str]) -> QueryOutput:
+        """Return an output under a list of column names, which wants the columns that it had: recorded as named."""
+        for deps in output.deps[: len(columns)]:
+            self.named.update(deps)
+        return output.renamed(columns) if columns else output
+
+    def note_name(self, source: Source, name: str) -> None:
+        """Record that a list of bare names has a column of a FROM item."""
+        self.named.update(source.get(name, self.interner) or source.assume(name, self.interner) or ())
 
     def _column(self, node: exp.Column, this: exp.Expr, table: exp.Expr | None, scope: Scope) -> Deps:
         if table is None:

@@ -148,7 +148,7 @@ class CreateWalk(WriteWalk):
     def _named(self, output: QueryOutput, names: list[str]) -> QueryOutput:
         """Give the columns of ``output`` the names of a column list, by position."""
         if not output.open:
-            return output.renamed(names)
+            return self.relabelled(output, names)
         self.diagnose(
             "star-unresolved", "the positions behind a * are not known: a column list cannot be matched to it"
         )

@@ -5,7 +5,7 @@ position.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from sqlglot import exp
@@ -78,6 +78,7 @@ class ProjectionWalk(PivotWalk):
         exclude = node.args.get("exclude")
         if exclude:
             dropped = {self.name(column.this if isinstance(column, nodes.Column) else column) for column in exclude}
+            self._note_listed(output, dropped)
             output = _without(output, dropped)
         return output
 
@@ -172,6 +173,8 @@ class ProjectionWalk(PivotWalk):
             for a in rename or ()
         }
         replaced = {self.name(a.args["alias"]): self.dependencies(a.this, scope, env) for a in replace or ()}
+        # DuckDB takes it when RENAME names a column that is not there.
+        self._note_listed(output, (*dropped, *replaced, *(() if self.dialect == "duckdb" else renamed)))
         result = QueryOutput()
         for name, deps in zip(output.names, output.deps, strict=True):
             if name in dropped or (pattern is not None and not _like(pattern, name)):
@@ -183,6 +186,12 @@ class ProjectionWalk(PivotWalk):
         hidden = frozenset(dropped | set(replaced))
         result.open = [OpenStar(s.table, s.except_ | hidden, {**s.rename, **renamed}, s.arm) for s in output.open]
         return result
+
+    def _note_listed(self, output: QueryOutput, names: Iterable[str]) -> None:
+        """Record the columns that EXCEPT, REPLACE, RENAME or EXCLUDE name: a statement fails without them."""
+        listed = Source("", output=output)
+        for name in names:
+            self.note_name(listed, name)
 
     def _qualified_star(self, item: exp.Column, scope: Scope, env: Environment | None, output: QueryOutput) -> None:
         qualifier = self.qualifier(item.parts[:-1])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from sqlglot import exp
 
@@ -23,6 +23,9 @@ FILTER: Final = ROW_KINDS["filter"]
 JOIN: Final = ROW_KINDS["join"]
 DISTINCT: Final = ROW_KINDS["distinct"]
 SORT: Final = ROW_KINDS["sort"]
+
+CTES_WHEN_READ: Final = frozenset({"duckdb", "sqlite"})
+"""Dialects that resolve the names in a CTE or in a named window only where something reads it."""
 
 NO_ALIASES_IN_HAVING: Final = frozenset({"postgres", "oracle", "tsql", "fabric", "trino", "presto", "athena"})
 
@@ -150,7 +153,7 @@ class QueryWalk(SetOperationWalk):
         if self.dialect == "duckdb":
             output = output.unique()
         if cte.columns:
-            output = output.renamed(cte.columns)
+            output = self.relabelled(output, cte.columns)
         cte.output = output
         return output
 
@@ -169,6 +172,7 @@ class QueryWalk(SetOperationWalk):
         for window in args.get("windows") or ():
             scope.windows[self.name(window.this)] = window
         output = self._projections(node, scope, env)
+        self._name_only(args, scope, env)
         for key in ("prewhere", "where"):
             clause = args.get(key)
             if clause is not None:
@@ -194,7 +198,7 @@ class QueryWalk(SetOperationWalk):
                 self._refer_items(on.expressions if isinstance(on, nodes.Tuple) else [on], output, scope, env, DISTINCT)
             else:
                 for deps in output.deps:
-                    self.refer(deps, DISTINCT)
+                    self.refer_unnamed(deps, DISTINCT)
         for key in ("order", "sort", "cluster", "distribute"):
             order = args.get(key)
             if order is not None:
@@ -205,6 +209,17 @@ class QueryWalk(SetOperationWalk):
         if args.get("kind") == "STRUCT" or args.get("kind") == "VALUE":
             output = self._value_table(output, str(args["kind"]))
         return output
+
+    def _name_only(self, args: dict[str, Any], scope: Scope, env: Environment | None) -> None:
+        """Record what clauses name that hand nothing on: unused windows, subqueries in LIMIT and OFFSET."""
+        named = list(args.get("windows") or ()) if self.dialect not in CTES_WHEN_READ else []
+        for key in ("limit", "offset"):
+            clause = args.get(key)
+            count = clause.args.get("expression") if clause is not None else None
+            if isinstance(count, nodes.Expr) and not isinstance(count, nodes.Literal):
+                named.append(count)
+        for node in named:
+            self.without_effects(lambda node=node: self.refer_to(node, scope, env, SORT))  # type: ignore[misc]
 
     def _bounds(
         self, node: exp.Select, having: exp.Expr, output: QueryOutput, scope: Scope, env: Environment | None

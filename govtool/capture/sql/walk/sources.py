@@ -96,11 +96,15 @@ class SourceWalk(TableFunctionWalk):
         """Merge the columns of USING: left for inner and left joins, right for right joins, both for full joins."""
         merged: dict[str, Deps] = {}
         end = len(scope.sources)
+        found_by_name = join.method == "NATURAL" and len(names) > 1  # it joins what is left when one of them is gone
         for name in names:
             left = self._side(name, scope, start, before, join)
             right = self._side(name, scope, before, end, join)
-            self.refer(left, JOIN)
-            self.refer(right, JOIN)
+            for deps in (left, right):
+                if found_by_name:
+                    self.refer_unnamed(starred(deps), JOIN)
+                else:
+                    self.refer(self.noted(deps), JOIN)
             if join.side == "RIGHT":
                 merged[name] = right
             elif join.side == "FULL":
@@ -233,7 +237,7 @@ class SourceWalk(TableFunctionWalk):
         if cte is not None:
             output = self.common_table(cte)
             alias = alias or self.name(this)
-            self._place(Source(alias, output=output.renamed(columns) if columns else output), node, scope, env)
+            self._place(Source(alias, output=self.relabelled(output, columns)), node, scope, env)
             return
         name = self.lookup.table_name(node)
         if not name:
@@ -258,7 +262,7 @@ class SourceWalk(TableFunctionWalk):
             written, last = ".".join(self.qualifier(parts)), parts[-1]
         source = Source(alias or self.name(last), table=table, full_name=written)
         if columns:
-            source = Source(source.alias, output=self.table_output(table).renamed(columns))
+            source = Source(source.alias, output=self.relabelled(self.table_output(table), columns))
         self._place(source, node, scope, env)
 
     def _add_plain_table(
@@ -368,7 +372,7 @@ class SourceWalk(TableFunctionWalk):
         if columns:
             while len(output.names) < len(columns) and output.open:
                 output.add("", output.deps[0] if output.deps else ())
-            output = output.renamed(columns)
+            output = self.relabelled(output, columns)
         elif (
             scalar
             and alias

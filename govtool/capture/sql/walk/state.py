@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from govtool.capture.sql import nodes
 from govtool.capture.sql.walk.counts import Bound
-from govtool.capture.sql.walk.dependencies import CHAIN_MASK, KIND_MASK, OPAQUE, STAR, Interner
+from govtool.capture.sql.walk.dependencies import CHAIN_MASK, KIND_MASK, OPAQUE, STAR, Deps, Interner
 from govtool.capture.sql.walk.relation import QueryOutput, TableInfo
 from govtool.capture.sql.walk.scope import CommonTable, Environment, Scope
 from govtool.model import Diagnostic
@@ -121,6 +121,7 @@ class StatementWalkState:
         rows: Referenced columns: dependencies whose kind is one of the row-set kinds.
         reads: Ids of the tables that were read, in order, with the arms in which they were (see ``arm_of``).
         ambiguous: For each ambiguous name: its candidate refs, the name, line and column.
+        named: Dependencies of every column name that was resolved, whether or not anything comes of it.
     """
 
     def __init__(self, dialect: str, interner: Interner, lookup: Lookup) -> None:
@@ -129,6 +130,7 @@ class StatementWalkState:
         self.lookup = lookup
         self.rows: dict[int, None] = {}
         self.reads: dict[str, tuple[int, ...]] = {}
+        self.named: set[int] = set()
         self.bounds: dict[int, list[Bound]] = {}
         self.diagnostics: dict[Diagnostic, None] = {}
         self.ambiguous: dict[frozenset[int], tuple[str, int, int]] = {}
@@ -191,6 +193,15 @@ class StatementWalkState:
                 rows[dep & ROW_OF_OPAQUE] = None
             else:
                 rows[dep & ROW_OF | kind] = None
+
+    def refer_unnamed(self, deps: Deps, kind: int) -> None:
+        """Record dependencies as referenced by a clause that names none of them: those behind a ``*`` stay so."""
+        rows = self.rows
+        for dep in deps:
+            if dep & KIND_MASK == OPAQUE:
+                rows[dep & ROW_OF_OPAQUE] = None
+            else:
+                rows[dep & ROW_OF | dep & STAR | kind] = None
 
     def read(self, reads: Mapping[str, tuple[int, ...]], arm: int = 0) -> None:
         """Record tables that were read apart, as part of alternative ``arm``; the outermost alternative wins."""

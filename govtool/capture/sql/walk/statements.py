@@ -12,9 +12,11 @@ from sqlglot import exp
 from govtool.capture.sql import nodes
 from govtool.capture.sql.walk.assignments import AssignmentWalk
 from govtool.capture.sql.walk.columns import ROW_KINDS
+from govtool.capture.sql.walk.dependencies import KIND_MASK, OPAQUE, REF_SHIFT
 from govtool.capture.sql.walk.functions import type_text
+from govtool.capture.sql.walk.query import CTES_WHEN_READ
 from govtool.capture.sql.walk.relation import QueryOutput, Source
-from govtool.capture.sql.walk.scope import Environment, Scope
+from govtool.capture.sql.walk.scope import CommonTable, Environment, Scope
 from govtool.capture.sql.walk.state import EVERYWHERE
 from govtool.capture.sql.walk.writes import Write, bounds_of
 
@@ -35,8 +37,17 @@ class StatementWalk(AssignmentWalk):
             if not common.used and isinstance(common.node, nodes.DML):
                 self.separately(lambda common=common: self.common_table(common))  # type: ignore[misc]
             elif not common.used:
+                if self.dialect not in CTES_WHEN_READ:
+                    self._name_columns(common)
                 self.diagnose("unused-cte", f"the CTE {name} is not read by anything", common.node, severity="info")
+        named = frozenset([dep >> REF_SHIFT for dep in self.named if dep & KIND_MASK != OPAQUE])
+        for write in self.writes:
+            write.named = named
         return self.writes
+
+    def _name_columns(self, common: CommonTable) -> None:
+        """Record what a CTE names that nothing reads: the statement fails without these columns all the same."""
+        self.without_effects(lambda: self.common_table(common))
 
     # ---- two tables at once ---------------------------------------------------------------------------
 

@@ -26,6 +26,7 @@ class Write:
         reads: Datasets whose rows flow, and the arms in which they do.
         dataset_reads: Files and stages that are read whole.
         defines: Whether ``output`` says what columns the target has (a definition), and not just which were written.
+        named: Refs of the columns that the statement names, used or not.
         bounds: How many of what there are in each group, by ``HAVING COUNT(…) >= k``.
         renamed_to: Of a rename.
     """
@@ -36,6 +37,7 @@ class Write:
         "defines",
         "kind",
         "mode",
+        "named",
         "output",
         "reads",
         "renamed_to",
@@ -64,6 +66,7 @@ class Write:
         self.rows: dict[int, None] = {}
         self.reads: dict[str, tuple[int, ...]] = {}
         self.dataset_reads: tuple[str, ...] = ()
+        self.named: frozenset[int] = frozenset()
         self.defines = defines
         self.bounds = bounds or []
         self.renamed_to = renamed_to

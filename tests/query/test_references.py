@@ -1,0 +1,141 @@
+"""Columns that a statement names and hands nothing on of: ``drop``, ``rename``, ``retype``, ``unused:``."""
+
+from __future__ import annotations
+
+import pytest
+
+from govtool.app.index import index_of
+from govtool.capture.sql.extract import Options, extract
+from govtool.capture.sql.files import Script
+from govtool.graph.index import Index
+from govtool.model import ColumnRef
+from govtool.model.columnar import decode, encode
+from govtool.query.change import Change
+from govtool.query.impact import expand, impact
+from govtool.query.selectors import Selection
+from govtool.query.whatif import whatif
+
+TABLE = "create table raw.t (id int, email text, name text, z int);\n"
+
+NAMING = {
+    "cte": "with src as (select id, email, name from raw.t) select id from src",
+    "cte in a cte": "with a as (with b as (select id, name from raw.t) select * from b) select id from a",
+    "derived table": "select x.id from (select id, name from raw.t) x",
+    "exists": "select 1 as one where exists (select name from raw.t)",
+    "count": "select count(*) as n from (select name from raw.t) x",
+    "lateral": "select t.id from raw.t t, lateral (select t.name as l) q",
+    "arm of union all": "select p from (select id as p, name as q from raw.t union all select 1, 'a') x",
+    "recursive": "with recursive w(p, q) as (select id, name from raw.t union all select p, q from w) select p from w",
+    "list of columns": "select x.a from raw.t as x(a, b, c, d)",
+}
+LISTS = {
+    "exclude": "select * exclude (name) from raw.t",
+    "qualified exclude": "select t.* exclude (name) from raw.t",
+    "exclude in a cte": "with a as (select * exclude (name) from raw.t) select id from a",
+    "replace": "select id from (select * replace (1 as name) from raw.t) x",
+}
+
+
+def graph(*views: str, dialect: str = "postgres") -> Index:
+    text = TABLE + "".join(f"create view v{number} as {view};\n" for number, view in enumerate(views))
+    derivations = extract([Script("a.sql", text)], Options(dialect=dialect)).derivations
+    return index_of(decode(encode(derivations)))
+
+
+def verdicts(index: Index, change: str, subject: str = "raw.t.name", **more) -> dict[str, str]:
+    found = expand(index, impact(index, subject, change=Change.parse(change), **more))
+    return {e.column: e.verdict.label for e in found if not e.is_rows}
+
+
+@pytest.mark.parametrize("small", [0, 10**6])
+@pytest.mark.parametrize(
+    ("view", "dialect"),
+    [*((view, "postgres") for view in NAMING.values()), *((view, "duckdb") for view in LISTS.values())],
+    ids=[*NAMING, *LISTS],
+)
+def test_a_statement_fails_without_a_column_that_it_only_names(view, dialect, small):
+    index = graph(view, dialect=dialect)
+    for change in ("drop", "rename:n2"):
+        found = verdicts(index, change, small=small)
+        assert found
+        assert set(found.values()) == {"breaks"}
+    assert set(verdicts(index, "retype:int", small=small).values()) == {"rows"}
+    assert not verdicts(index, "logic", small=small)
+
+
+def test_via_and_evidence_of_a_reference():
+    index = graph(NAMING["cte"], "select id from v0")
+    first, second = impact(index, "raw.t.name", change=Change("drop")).columns
+    assert (first.column, first.via, first.kinds) == ("v0.*", ("reference",), ())
+    assert [proof.place for proof in first.evidence] == ["a.sql:2"]
+    assert (second.column, second.via[0]) == ("v1.*", "reference")
+
+
+def test_a_reference_further_down():
+    """A view hands the column on by its star; what reads that view names it and nothing more."""
+    index = graph("select * from raw.t", "select id from (select id, name from v0) x")
+    assert verdicts(index, "drop") == {"v0.name": "breaks", "v1.id": "breaks"}
+    assert verdicts(index, "rename:n2") == {"v0.name": "breaks", "v1.id": "breaks"}
+
+
+@pytest.mark.parametrize(("dialect", "named"), [("postgres", True), ("duckdb", False)])
+def test_a_cte_that_nobody_reads(dialect, named):
+    """DuckDB does not look at it, PostgreSQL does."""
+    index = graph("with u as (select name from raw.t) select z from raw.t", dialect=dialect)
+    assert verdicts(index, "drop") == ({"v0.z": "breaks"} if named else {})
+
+
+def test_the_other_columns_of_select_distinct_star_stay():
+    index = graph("select distinct * from raw.t")
+    found = verdicts(index, "drop")
+    assert found == {"v0.id": "rows", "v0.email": "rows", "v0.name": "breaks", "v0.z": "rows"}
+
+
+def test_a_natural_join_goes_without_one_of_its_columns():
+    index = graph("select id from raw.t natural join raw.t as u")
+    assert verdicts(index, "drop") == {"v0.id": "rows"}
+
+
+def test_a_subquery_in_limit_and_a_window_that_nothing_uses():
+    index = graph(
+        "select id from raw.t limit (select max(z) from raw.t)", "select id from raw.t window w as (order by name)"
+    )
+    assert verdicts(index, "drop", "raw.t.z") == {"v0.id": "breaks"}
+    assert verdicts(index, "drop") == {"v1.id": "breaks"}
+
+
+def test_a_field_of_a_struct():
+    text = (
+        "create table t (id int, s struct<a: int, b: int>);\ncreate view v as select id from (select id, s.a from t) x;"
+    )
+    index = index_of(extract([Script("a.sql", text)], Options(dialect="spark")).derivations)
+    for subject in ("t.s.a", "t.s"):
+        assert verdicts(index, "drop", subject)["v.id"] == "breaks"
+    assert verdicts(index, "drop", "t.s.b") == {"w.b": "breaks"}
+
+
+def test_references_are_those_columns_alone_that_no_edge_names():
+    (derivation,) = extract(
+        [Script("a.sql", "create view v as select a from (select a, b, c from t where c > 1) x")],
+        Options(dialect="postgres"),
+    ).derivations
+    assert derivation.references == (ColumnRef("t", "b"),)
+
+
+def test_other_kinds_of_edges_alone_leave_references_out():
+    index = graph(NAMING["cte"])
+    assert not verdicts(index, "drop", kinds=[index.kind(0)])
+
+
+def test_what_if_and_unused():
+    index = graph(NAMING["cte"], "select email from raw.t")
+    name = index.find(ColumnRef("raw.t", "name"))
+    assert name is not None
+    answer = whatif(index, "drop", Selection((), (name,)))
+    assert {(a.column, a.verdict, a.via) for a in answer.affected} == {
+        (column, "breaks", ("reference",)) for column in ("v0.*", "v0.id")
+    }
+    email = index.find(ColumnRef("v1", "email"))
+    assert email is not None
+    # Without v1.email the column that it is made of still has v0, which names it.
+    assert whatif(index, "drop", Selection((), (email,))).unused == ()
