@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from govtool.answers.rundiff import RunDiffAnswer
     from govtool.answers.runs import ProvenanceAnswer, RunAnswer, RunsAnswer
     from govtool.answers.verify import VerifyAnswer
-    from govtool.app.questions import Rules
+    from govtool.app.questions import PolicyChoice
     from govtool.app.requests import PathArgument
     from govtool.app.snapshot import Progress as FilesProgress
 
@@ -242,12 +242,12 @@ class HistoryQuestions(OpenedVersion):
         return IndexResult(self._commit, datasets, index.node_count - datasets, index.edge_count)
 
 
-def _rules(policy: Texts, today: Day) -> Rules | None:
+def _rules(policy: Texts, today: Day) -> PolicyChoice | None:
     """The policies that are given, if any."""
     from govtool.app.governance import day_of
-    from govtool.app.questions import Rules
+    from govtool.app.questions import PolicyChoice
 
-    return Rules(texts(policy), day_of(today)) if policy else None
+    return PolicyChoice(texts(policy), day_of(today)) if policy else None
 
 
 def _retried(question: Callable[[], _Result]) -> _Result:

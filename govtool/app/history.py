@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from govtool.answers.rundiff import RunDiffAnswer
     from govtool.answers.runs import ProvenanceAnswer, RunAnswer, RunsAnswer
     from govtool.app.index import Progress
-    from govtool.app.questions import Rules
+    from govtool.app.questions import PolicyChoice
     from govtool.app.runs import RunFilter
     from govtool.model.run import Run
     from govtool.store import Commit, Reader
@@ -112,7 +112,7 @@ def diff_answer(
     at: Commit,
     branch: str | None = None,
     *,
-    rules: Rules | None = None,
+    rules: PolicyChoice | None = None,
     progress: Progress | None = None,
 ) -> DiffAnswer | RunDiffAnswer:
     """Return what changed between two commits, or why two runs differ.

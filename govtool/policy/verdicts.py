@@ -58,7 +58,7 @@ def _finding_changes(old: tuple[Finding, ...], new: tuple[Finding, ...]) -> Iter
     before, after = ({finding.fingerprint: finding for finding in side} for side in (old, new))
     for key in before.keys() | after.keys():
         left, right = before.get(key), after.get(key)
-        verdicts = left and left.verdict.label, right and right.verdict.label
+        verdicts = left.verdict.label if left else None, right.verdict.label if right else None
         shown = right or left
         if shown is None or verdicts[0] == verdicts[1]:
             continue
