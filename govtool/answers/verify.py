@@ -19,6 +19,18 @@ UNRECORDED = "no-provenance"
 
 
 @dataclass(frozen=True, slots=True)
+class TableFiles:
+    """The live files of a Delta or Iceberg table that are not as its log says."""
+
+    checked: int
+    """Files that were looked for; 0 where the log does not tell."""
+    missing: tuple[str, ...] = ()
+    """Paths below the table, sorted."""
+    resized: tuple[str, ...] = ()
+    """Of another size than the log says."""
+
+
+@dataclass(frozen=True, slots=True)
 class VerifyAnswer(Answer):
     """One dataset: the state of its data, what was found and what was recorded."""
 
@@ -32,6 +44,8 @@ class VerifyAnswer(Answer):
     """``match``, ``data-changed``, ``data-missing`` or ``no-provenance``."""
     found: ContentIdentity | None
     recorded: DatasetVersion | None
+    files: TableFiles | None = None
+    """Of a table whose log is what was recorded: its files."""
 
     @property
     def matches(self) -> bool:
@@ -48,6 +62,7 @@ class VerifyAnswer(Answer):
             "found": identity_object(self.found),
             "recorded": identity_object(recorded.identity if recorded else None),
             "run": recorded.run if recorded else None,
+            **({} if self.files is None else {"files": _files_object(self.files)}),
             "ancestors": [
                 {"dataset": ancestor.dataset, "digest": ancestor.digest, "commit": ancestor.commit}
                 for ancestor in (recorded.ancestors if recorded else ())
@@ -64,3 +79,7 @@ class VerifyAnswer(Answer):
             recorded.identity.digest if recorded else None,
             recorded.run if recorded else None,
         )
+
+
+def _files_object(files: TableFiles) -> dict[str, object]:
+    return {"checked": files.checked, "missing": list(files.missing), "resized": list(files.resized)}

@@ -25,7 +25,12 @@ class PolicyEffect(NamedTuple):
     def to_dict(self) -> dict[str, object]:
         """Its JSON value."""
         ended = [{"rule": f.rule, "column": f.column, "source": f.source or None} for f in self.ended]
-        return {"ended": ended, "left": self.left}
+        return {"ended": ended, "left": self.left, "rules": list(self.rules)}
+
+    @property
+    def rules(self) -> tuple[str, ...]:
+        """The rules of which findings end."""
+        return tuple(dict.fromkeys(f.rule for f in self.ended))
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +83,7 @@ class WhatIfAnswer(GraphAnswer):
             **({"truncated": self.truncated} if self.truncated else {}),
             "datasets": list(result.datasets),
             "jobs": list(result.jobs),
+            "reports": list(result.reports),
             "unused": list(result.unused),
             **({"unchanged": list(result.unchanged)} if result.unchanged else {}),
             "policies": self.effect and self.effect.to_dict(),
@@ -106,5 +112,6 @@ def _entry_object(entry: Affected) -> dict[str, object]:
         "hops": entry.hops,
         "path": list(entry.path),
         "via": list(entry.via),
+        **({"survives": list(entry.survives)} if entry.survives else {}),
         "evidence": [evidence_object(e) for e in entry.evidence],
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -176,7 +177,13 @@ def read_identity(place: str, progress: Progress | None = None) -> ContentIdenti
     from govtool.store.location import local_path
 
     path = local_path(place)
-    return identify(_remote_files(place) if path is None else _local_files(path, progress))
+    found = identify(_remote_files(place) if path is None else _local_files(path, progress))
+    if found is None or found.kind != "iceberg":
+        return found
+    from govtool.app.table_files import iceberg_snapshot
+
+    snapshot = iceberg_snapshot(place)
+    return found if snapshot is None else replace(found, version=snapshot)
 
 
 def _local_files(root: Path, progress: Progress | None) -> Iterator[DataFile]:
@@ -229,5 +236,5 @@ def _ancestor(store: Store, branch: str, place: str) -> Ancestor:
     identity = read_identity(place)
     head = store.head(branch)
     known = find_version(store, head, dataset) if head is not None else None
-    same = known is not None and identity is not None and known.identity == identity
+    same = known is not None and identity is not None and known.identity.same_content(identity)
     return Ancestor(dataset, identity.digest if identity else None, head.id if head is not None and same else None)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from govtool.answers.verify import CHANGED, MATCH, MISSING, UNRECORDED, VerifyAnswer
 from govtool.app.snapshot import Progress, dataset_name, find_version, read_identity
+from govtool.app.table_files import check_table_files
 from govtool.errors import UsageError
 from govtool.model.version import CONTENT, Ancestor, DatasetVersion
 
@@ -58,8 +59,12 @@ def verify_data(
         return VerifyAnswer(store.uri, dataset, UNRECORDED, found, None)
     if found is None:
         return VerifyAnswer(store.uri, dataset, MISSING, None, known[0])
-    same = next((version for version in known if version.identity == found), None)
-    return VerifyAnswer(store.uri, dataset, CHANGED if same is None else MATCH, found, same or known[0])
+    same = next((version for version in known if version.identity.same_content(found)), None)
+    if same is None:
+        return VerifyAnswer(store.uri, dataset, CHANGED, found, known[0])
+    files = check_table_files(path, found)
+    state = MATCH if files is None else MISSING if files.missing else CHANGED if files.resized else MATCH
+    return VerifyAnswer(store.uri, dataset, state, found, same, files)
 
 
 def _names(place: str) -> list[str]:

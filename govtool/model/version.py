@@ -47,12 +47,22 @@ class ContentIdentity:
     kind: str
     """``listing``, ``delta`` or ``iceberg``; ``stated``: what a run says, whatever that is made of."""
     version: int | None
-    """Of a Delta or Iceberg table."""
+    """Of a Delta table its version, of an Iceberg table its current snapshot, or its metadata file's number."""
     digest: str
     """sha256 over the files that decide: all of them, or those of the table's log; what is stated is any text."""
     files: int
     size: int
     """Bytes of the files that decide."""
+
+    def same_content(self, other: ContentIdentity) -> bool:
+        """Whether both are the same content; Iceberg's versions were numbers of metadata files once."""
+        versions = self.version == other.version or self.kind == "iceberg"
+        return versions and (self.kind, self.digest, self.files, self.size) == (
+            other.kind,
+            other.digest,
+            other.files,
+            other.size,
+        )
 
     @property
     def short(self) -> str:

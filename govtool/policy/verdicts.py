@@ -58,13 +58,17 @@ def _finding_changes(old: tuple[Finding, ...], new: tuple[Finding, ...]) -> Iter
     before, after = ({finding.fingerprint: finding for finding in side} for side in (old, new))
     for key in before.keys() | after.keys():
         left, right = before.get(key), after.get(key)
-        verdicts = left.verdict.label if left else None, right.verdict.label if right else None
+        verdicts = _verdict(left), _verdict(right)
         shown = right or left
         if shown is None or verdicts[0] == verdicts[1]:
             continue
         proofs = tuple(dict.fromkeys(step.evidence for step in shown.steps))
         change = _change(left, right)
         yield GraphChange(FINDING, change, shown.column, shown.source or None, shown.rule, *verdicts, proofs)
+
+
+def _verdict(finding: Finding | None) -> str | None:
+    return None if finding is None else finding.verdict.label
 
 
 def _change(left: object, right: object) -> str:

@@ -109,8 +109,8 @@ def _run_changes(old: Iterable[Run], new: Iterable[Run]) -> Iterator[GraphChange
             name=shown.id,
             source=None,
             kind=shown.job,
-            before=left.status if left else None,
-            after=right.status + parts if right else None,
+            before=left.status if left is not None else None,
+            after=right.status + parts if right is not None else None,
             evidence=(Evidence("run", shown.job, 0, "", shown.how, shown.id, shown.started, shown.ended),),
         )
 

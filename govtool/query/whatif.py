@@ -2,14 +2,16 @@
 
 drop, rename, retype    verdicts as ``impact`` gives them, the worst of all changes for each column
 mask                    the values change: what is made of them ``changes``, what they decide over is ``rows``
-delete                  the data goes: what loses its last source is ``lost`` (``govtool.query.support``)
+delete                  the data goes: what loses its last source is ``lost`` (``govtool.query.support``); what is left
+                        with fewer sources ``changes`` or has other ``rows``: a union without an arm, an aggregate
+                        over fewer rows; it survives on the other sources
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
 
 from govtool.errors import UsageError
 from govtool.graph.index import Index
@@ -25,6 +27,8 @@ from govtool.query.support import losses
 ACTIONS = ("drop", "rename", "retype", "mask", "delete")
 VERDICTS = ("lost", "breaks", "unknown", "changes", "rows", "passes")
 """The worst first."""
+REPORT = "exposure"
+"""The kind of datasets that stand for reports."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +46,8 @@ class Affected:
     path: tuple[str, ...]
     via: tuple[str, ...]
     evidence: tuple[Evidence, ...]
+    survives: tuple[str, ...] = ()
+    """For ``delete``: the datasets that what is not lost is still made of, sorted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +79,11 @@ class WhatIf:
     def jobs(self) -> tuple[str, ...]:
         """The files and runs whose statements are concerned, sorted."""
         return tuple(sorted({e.file for a in self.affected for e in a.evidence if e.file}))
+
+    @property
+    def reports(self) -> tuple[str, ...]:
+        """The reports, dbt's exposures, with anything affected, sorted."""
+        return tuple(sorted({a.dataset for a in self.affected if a.dataset_kind == REPORT}))
 
 
 def whatif(index: Index, action: str, selection: Selection, to: str | None = None) -> WhatIf:
@@ -156,34 +167,46 @@ def _impacted(index: Index, subjects: list[Subject], change: Change) -> tuple[li
 
 
 def _deleted(index: Index, subjects: list[Subject]) -> list[Affected]:
-    """What loses its last source."""
+    """What loses its last source, and what changes as it loses others."""
     deleted = [index.rows(s.dataset) if s.node is None else s.node for s in subjects]
     loss = losses(index, deleted)
+    reached = {entry.column: entry for entry in _impacted(index, subjects, Change("logic"))[0]}
     cause = subjects[0].text if len(subjects) == 1 else ""
     found = []
     for verdict, nodes in (("lost", loss.lost), ("unknown", loss.unknown)):
         for node in nodes:
-            dataset = index.node_dataset[node]
-            if index.is_elided(dataset) or index.is_unknown(node):
-                continue
-            derivations = {
-                index.edge_derivation[e] for e in (*index.in_edges(node), *index.in_edges(index.rows(dataset)))
-            }
-            proofs = sorted({evidence(index, d) for d in derivations}, key=lambda e: (e.file, e.line))
-            found.append(
-                Affected(
-                    column=index.name(node),
-                    dataset=index.dataset_name(dataset),
-                    dataset_kind=index.dataset_kind(dataset),
-                    verdict=verdict,
-                    cause=cause,
-                    hops=0,
-                    path=(),
-                    via=(),
-                    evidence=tuple(proofs),
-                )
-            )
-    return found
+            if not index.is_elided(index.node_dataset[node]) and not index.is_unknown(node):
+                found.append(_lost(index, node, verdict, cause, reached.pop(index.name(node), None)))
+    gone = {index.dataset_name(index.node_dataset[n]) for n in (*deleted, *loss.lost) if index.is_rows(n)}
+    return [*found, *(replace(entry, survives=_survives(index, entry, gone)) for entry in reached.values())]
+
+
+def _lost(index: Index, node: int, verdict: str, cause: str, reached: Affected | None) -> Affected:
+    """A column or row set that is lost, with the way by which the loss reaches it."""
+    dataset = index.node_dataset[node]
+    derivations = {index.edge_derivation[e] for e in (*index.in_edges(node), *index.in_edges(index.rows(dataset)))}
+    proofs = sorted({evidence(index, d) for d in derivations}, key=lambda e: (e.file, e.line))
+    return Affected(
+        column=index.name(node),
+        dataset=index.dataset_name(dataset),
+        dataset_kind=index.dataset_kind(dataset),
+        verdict=verdict,
+        cause=cause or (reached.cause if reached else ""),
+        hops=reached.hops if reached else 0,
+        path=reached.path if reached else (),
+        via=reached.via if reached else (),
+        evidence=tuple(proofs),
+    )
+
+
+def _survives(index: Index, entry: Affected, gone: Collection[str]) -> tuple[str, ...]:
+    """The datasets that the rows of an affected dataset are still made of."""
+    number = index.find_dataset(entry.dataset)
+    if number is None:
+        return ()
+    found = (index.node_dataset[index.edge_source[e]] for e in index.in_edges(index.rows(number)))
+    names = {index.dataset_name(d) for d in found if d != number and not index.is_elided(d)}
+    return tuple(sorted(names - set(gone)))
 
 
 def unused(index: Index, gone: set[int]) -> set[int]:

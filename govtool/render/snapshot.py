@@ -10,12 +10,14 @@ from govtool.render.table import Table, TableColumn, markdown, plain, to_csv
 from govtool.render.text import count, short
 
 if TYPE_CHECKING:
-    from govtool.answers.verify import VerifyAnswer
+    from govtool.answers.verify import TableFiles, VerifyAnswer
     from govtool.model.version import ContentIdentity, DatasetVersion
     from govtool.store import CommitResult
 
 FORMATS = ("table", "plain", "json", "jsonl", "csv", "markdown")
 
+_NAMED = 5
+"""Files that are named."""
 _SENTENCES = {
     "match": "the data is what was recorded",
     "data-changed": "the data has changed without provenance",
@@ -44,12 +46,36 @@ def render_verified(form: str, answer: VerifyAnswer) -> Table | Iterable[str]:
         ("recorded", _identity(answer.recorded.identity) if answer.recorded else "nothing"),
         ("run", answer.recorded.run if answer.recorded else ""),
     ]
+    if answer.files is not None:
+        rows.append(("files", _files(answer.files)))
     if form == "csv":
         return to_csv(("name", "value"), rows)
     table = Table(
-        columns=(TableColumn("name", style="dim"), TableColumn("value")), rows=rows, summary=_SENTENCES[answer.state]
+        columns=(TableColumn("name", style="dim"), TableColumn("value")), rows=rows, summary=_sentence(answer)
     )
     return table if form == "table" else (plain if form == "plain" else markdown)(table)
+
+
+def _sentence(answer: VerifyAnswer) -> str:
+    files = answer.files
+    if files is not None and files.missing:
+        return f"the table's log is what was recorded, but {count(len(files.missing), 'file')} of the table is gone"
+    if files is not None and files.resized:
+        number = count(len(files.resized), "file")
+        return f"the table's log is what was recorded, but {number} of the table has another size"
+    if files is not None and not files.checked:
+        return f"{_SENTENCES[answer.state]}, as far as the table's log tells: its files could not be compared"
+    return _SENTENCES[answer.state]
+
+
+def _files(files: TableFiles) -> str:
+    """The number of files, and the first that are missing or of another size."""
+    parts = [f"{count(files.checked, 'file')} compared"]
+    for what, paths in (("missing", files.missing), ("of another size", files.resized)):
+        if paths:
+            more = f" and {len(paths) - _NAMED} more" if len(paths) > _NAMED else ""
+            parts.append(f"{what}: {', '.join(paths[:_NAMED])}{more}")
+    return " · ".join(parts)
 
 
 def _identity(identity: ContentIdentity) -> str:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from govtool.query.whatif import Affected
 
 FORMATS = ("table", "plain", "json", "jsonl", "csv", "markdown")
+_NAMED = 10
+"""Names in a sentence of the summary."""
 _STYLES = {
     "lost": "bold red",
     "breaks": "bold red",
@@ -52,7 +54,7 @@ def _lines(affected: Sequence[Affected]) -> list[tuple[Affected, str]]:
     """Entries and how they are named: the rows of a dataset stand for its columns to which the same happens."""
     alike: dict[tuple[object, ...], list[Affected]] = {}
     for entry in affected:
-        same = (entry.dataset, entry.verdict, entry.cause, entry.hops, entry.via, entry.evidence)
+        same = (entry.dataset, entry.verdict, entry.cause, entry.hops, entry.via, entry.survives, entry.evidence)
         alike.setdefault(same, []).append(entry)
     lines = []
     for entries in alike.values():
@@ -63,6 +65,18 @@ def _lines(affected: Sequence[Affected]) -> list[tuple[Affected, str]]:
             lines += [(entry, entry.column) for entry in entries]
     order = {id(entry): number for number, entry in enumerate(affected)}
     return sorted(lines, key=lambda line: order[id(line[0])])
+
+
+def _names(names: Sequence[str]) -> str:
+    """The first ten names, and how many more there are."""
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more
+
+
+def _via(entry: Affected) -> str:
+    """The way, and what an entry survives on: ``union all, survives on crm.more``."""
+    parts = [way(entry.via), f"survives on {', '.join(entry.survives)}" if entry.survives else ""]
+    return ", ".join(filter(None, parts))
 
 
 def _table(answer: WhatIfAnswer) -> Table:
@@ -80,16 +94,11 @@ def _table(answer: WhatIfAnswer) -> Table:
     if left:
         parts.append(f"{count(left, 'more entry', 'more entries')} (--all)")
     sentences = [closing(version, *parts)]
-    if result.unused:
-        names = ", ".join(result.unused[:10]) + (
-            f" and {len(result.unused) - 10} more" if len(result.unused) > 10 else ""
-        )
-        sentences.append(f"no longer used: {names}")
+    named = (("datasets", result.datasets), ("jobs", result.jobs), ("reports", result.reports))
+    sentences += [f"{noun}: {_names(names)}" for noun, names in (*named, ("no longer used", result.unused)) if names]
     if effect is not None and effect.ended:
-        rules = ", ".join(dict.fromkeys(f.rule for f in effect.ended))
-        sentences.append(
-            f"policies: {count(len(effect.ended), 'finding')} would end ({rules}), {effect.left:,} would stay"
-        )
+        ended = count(len(effect.ended), "finding")
+        sentences.append(f"policies: {ended} would end ({', '.join(effect.rules)}), {effect.left:,} would stay")
     return Table(
         columns=(
             TableColumn("verdict"),
@@ -100,8 +109,7 @@ def _table(answer: WhatIfAnswer) -> Table:
             TableColumn("evidence", style="dim"),
         ),
         rows=[
-            (a.verdict, name, str(a.hops) if a.hops else "", way(a.via), a.cause, places(a.evidence))
-            for a, name in shown
+            (a.verdict, name, str(a.hops) if a.hops else "", _via(a), a.cause, places(a.evidence)) for a, name in shown
         ],
         heading=heading(version, about, f"what if: {action}"),
         summary="\n".join(sentences),

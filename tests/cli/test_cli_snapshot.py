@@ -93,6 +93,38 @@ def test_a_delta_table_is_its_version(govtool, data, project):
     assert state(govtool, "lake", "--name", "sales.orders") == "data-changed"
 
 
+def test_the_files_of_a_delta_table_are_compared_with_its_log(govtool, data, project):
+    lake = project / "lake"
+    (lake / "_delta_log").mkdir(parents=True)
+    (lake / "_delta_log" / f"{0:020}.json").write_text('{"add": {"path": "p%201.parquet", "size": 3}}')
+    (lake / "p 1.parquet").write_bytes(b"abc")
+    govtool("snapshot", "lake", "--run", "write-0")
+    assert state(govtool, "lake") == "match"
+    assert "1 file compared" in govtool("verify", "lake").out
+    (lake / "p 1.parquet").write_bytes(b"abcd")
+    assert state(govtool, "lake") == "data-changed"
+    assert "of another size: p 1.parquet" in govtool("verify", "lake").out
+    (lake / "p 1.parquet").unlink()
+    answer = check(govtool("verify", "lake", "-f", "json").out, "verify-1")
+    assert (answer["state"], answer["files"]) == (
+        "data-missing",
+        {"checked": 1, "missing": ["p 1.parquet"], "resized": []},
+    )
+    shown = govtool("verify", "lake")
+    assert shown.code == 1
+    assert "the table's log is what was recorded, but 1 file of the table is gone" in shown.out
+
+
+def test_an_iceberg_table_is_named_by_its_current_snapshot(govtool, data, project):
+    metadata = project / "ice" / "metadata"
+    metadata.mkdir(parents=True)
+    (metadata / "v3.metadata.json").write_text('{"current-snapshot-id": 7, "location": "/lake/ice", "snapshots": []}')
+    govtool("snapshot", "ice", "--run", "write-1")
+    answer = check(govtool("verify", "ice", "-f", "json").out, "verify-1")
+    assert (answer["state"], answer["found"]["version"], answer["files"]["checked"]) == ("match", 7, 0)
+    assert "its files could not be compared" in govtool("verify", "ice").out
+
+
 def test_an_iceberg_table_is_its_version(govtool, data, project):
     metadata = project / "ice" / "metadata"
     metadata.mkdir(parents=True)
