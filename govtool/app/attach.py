@@ -59,9 +59,11 @@ def attach(spark: Any, *, source: str | None = None, store: str | None = None, s
         spool: A folder for its records; default: a new one.
     """
     from govtool.spark.live import hook
+    from govtool.spark.live.keys import ensure_key
 
     folder = Path(spool) if spool is not None else Path(tempfile.mkdtemp(prefix="govtool-attach-"))
     folder.mkdir(parents=True, exist_ok=True)
+    ensure_key()
     recorder = hook.recorder(str(folder))
     hook.install(recorder.spool.folder)
     if hasattr(spark, "_jsparkSession"):

@@ -176,12 +176,17 @@ def read_identity(place: str, progress: Progress | None = None) -> ContentIdenti
     from govtool.store.location import local_path
 
     path = local_path(place)
-    return identify(_remote_files(place) if path is None else _local_files(path, progress))
+    return identify(_remote_files(place) if path is None else local_data_files(path, progress))
 
 
-def _local_files(root: Path, progress: Progress | None) -> Iterator[DataFile]:
+def local_data_files(root: Path, progress: Progress | None = None) -> Iterator[DataFile]:
+    """The files of a local dataset whose content decides, each with the sha256 of its content.
+
+    Raises:
+        StoreError: one cannot be read.
+    """
     if root.is_file():
-        yield _hashed(root, root.name)
+        yield hash_file(root, root.name)
         return
 
     def fail(error: OSError) -> None:
@@ -198,14 +203,15 @@ def _local_files(root: Path, progress: Progress | None) -> Iterator[DataFile]:
         }
         wanted = needed(paths)
         for done, name in enumerate(wanted, 1):
-            yield _hashed(paths[name], name)
+            yield hash_file(paths[name], name)
             if progress:
                 progress(done, len(wanted))
     except OSError as error:
         raise translate(error, "read the data", str(root)) from error
 
 
-def _hashed(path: Path, name: str) -> DataFile:
+def hash_file(path: Path, name: str) -> DataFile:
+    """A file under a name, with its size and the sha256 of its content."""
     digest, size = hashlib.sha256(), 0
     with path.open("rb") as file:
         while chunk := file.read(_CHUNK):

@@ -45,7 +45,8 @@ class ContentIdentity:
     """The content of a dataset, without the content."""
 
     kind: str
-    """``listing``, ``delta`` or ``iceberg``; ``stated``: what a run says, whatever that is made of."""
+    """``listing``, ``delta`` or ``iceberg``; ``stated``: what a run says, whatever that is made of; ``files``: names,
+    sizes and times, as a plan listed them; ``content``: folders and content, whatever the names of the files."""
     version: int | None
     """Of a Delta or Iceberg table."""
     digest: str
@@ -98,6 +99,14 @@ def identify(files: Iterable[DataFile]) -> ContentIdentity | None:
         return _identity("iceberg", max(iceberg)[0], [max(iceberg)[1]])
     plain = [file for file in listed if not _is_hidden(file.path)]
     return _identity("listing", None, plain) if plain else None
+
+
+def content_identity(files: Iterable[DataFile]) -> ContentIdentity:
+    """The identity of some files by folder and content, whatever they are called.
+
+    Writers such as Spark put a random id into the name of each file; equal data under other names is equal here.
+    """
+    return _identity("content", None, sorted(DataFile(file.path.rpartition("/")[0], *file[1:]) for file in files))
 
 
 def needed(paths: Iterable[str]) -> list[str]:

@@ -32,6 +32,7 @@ from govtool.capture.spark.identity import DatasetPlace, column_path, joined
 from govtool.capture.spark.live.actions import actions
 from govtool.capture.spark.live.commands import SAVE_MODES, WrittenDataset, written_by
 from govtool.capture.spark.live.definitions import defined_by
+from govtool.capture.spark.live.reproduction import with_reproduction
 from govtool.capture.spark.live.runs import LiveRuns, inputs_of, outputs_of, script_name
 from govtool.capture.spark.live.spool import Line, Process
 from govtool.capture.spark.plantext.read import read_plan as read_plan_text
@@ -198,6 +199,7 @@ class LiveInterpreter:
             plan="" if ignored else normal,
             breaks=() if ignored else tuple(note for note in flow.breaks if note.severity != "info"),
         )
+        run = with_reproduction(run, [each.line for each in group], places, self.process)
         columns: dict[str, dict[str, str | None]] = {}
         for each in group:
             for dataset, known in each.plan.columns if each.plan is not None else ():
