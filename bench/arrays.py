@@ -19,7 +19,7 @@ import networkx as nx
 import numpy as np
 
 from bench.page import table
-from govtool.arrays.graph import Graph, graph_of
+from govtool.arrays.graph import ArrayGraph, graph_of
 from govtool.arrays.needs import ALTERNATIVE, BASE, JOINT, needs_of
 from govtool.arrays.support_large import Support
 from govtool.arrays.walks import reach
@@ -35,7 +35,7 @@ NETWORKX_NODES = 1_000_000
 class Sample:
     """An and/or graph."""
 
-    graph: Graph
+    graph: ArrayGraph
     rules: Any
     bases: int
     has_circles: bool

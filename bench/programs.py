@@ -93,10 +93,10 @@ def _expected(text: str) -> tuple[Expected, ...]:
     return tuple(found)
 
 
-def prepare(spark: SparkSession) -> None:
-    """Make the tables that programs read."""
-    spark.sql(f"CREATE DATABASE IF NOT EXISTS {DATABASE}")
-    spark.sql(f"USE {DATABASE}")
+def prepare(spark: SparkSession, database: str = DATABASE) -> None:
+    """Make the tables that programs read, in a database of their own."""
+    spark.sql(f"CREATE DATABASE IF NOT EXISTS {database}")
+    spark.sql(f"USE {database}")
     text = (FOLDER / "tables.sql").read_text(encoding="utf-8")
     for statement in text.split(";\n"):
         if statement.strip():

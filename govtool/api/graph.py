@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from govtool.answers.listing import ListAnswer
     from govtool.answers.path import PathAnswer
     from govtool.answers.whatif import WhatIfAnswer
-    from govtool.app.questions import Rules
+    from govtool.app.questions import PolicyChoice
 
 Day = date | str | None
 """A day, or its text in ISO 8601; None is today."""
@@ -328,8 +328,8 @@ class Graph(HistoryQuestions):
         )
 
 
-def _rules(policy: Texts, today: Day) -> Rules:
+def _rules(policy: Texts, today: Day) -> PolicyChoice:
     from govtool.app.governance import day_of
-    from govtool.app.questions import Rules
+    from govtool.app.questions import PolicyChoice
 
-    return Rules(texts(policy) or None, day_of(today))
+    return PolicyChoice(texts(policy) or None, day_of(today))

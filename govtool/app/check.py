@@ -10,12 +10,12 @@ if TYPE_CHECKING:
 
     from govtool.answers.check import CheckAnswer
     from govtool.app.opening import Snapshot
-    from govtool.app.questions import Rules
+    from govtool.app.questions import PolicyChoice
     from govtool.policy.check import Governed
 
 
 def check_answer(
-    snapshot: Snapshot, rules: Rules, *, base: Snapshot | None, baseline: Path | None, strict: bool
+    snapshot: Snapshot, rules: PolicyChoice, *, base: Snapshot | None, baseline: Path | None, strict: bool
 ) -> CheckAnswer:
     """Judge every rule of the policies.
 
@@ -44,5 +44,5 @@ def check_answer(
     return CheckAnswer(snapshot.version, result, strict)
 
 
-def _governed(snapshot: Snapshot, rules: Rules) -> Governed:
+def _governed(snapshot: Snapshot, rules: PolicyChoice) -> Governed:
     return snapshot.governance.governed(rules.policy, rules.day)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from govtool.answers.erase import ErasePlanAnswer
     from govtool.app.opening import Snapshot
-    from govtool.app.questions import Rules
+    from govtool.app.questions import PolicyChoice
     from govtool.app.selection import Selector
     from govtool.policy.erasure import ErasurePlan
 
@@ -86,7 +86,7 @@ def plan(
 def erase_answer(
     snapshot: Snapshot,
     subject: Sequence[str],
-    rules: Rules,
+    rules: PolicyChoice,
     *,
     key: Sequence[str],
     within: str,

@@ -11,7 +11,7 @@ from govtool.model import HIDDEN, ROWS, ColumnRef, Derivation, Diagnostic, Edge,
 from govtool.names import dataset_id, join_name, split_name
 
 if TYPE_CHECKING:
-    from govtool.capture.catalog.explain import Explained
+    from govtool.capture.catalog.explain import ExplainedStatement
     from govtool.capture.catalog.model import Catalog
     from govtool.capture.sql.extract import Extraction, Options
     from govtool.capture.sql.files import Script
@@ -137,7 +137,7 @@ class _State:
         self.understood = extraction.understood
         self.counts = {"partial": extraction.partial, "opaque": extraction.opaque}
 
-    def take(self, statement: _Written, answer: Explained) -> None:
+    def take(self, statement: _Written, answer: ExplainedStatement) -> None:
         """Put one answer in the place of what was said of its statement."""
         file, line = statement.file, statement.line
         if answer.refused:
@@ -184,7 +184,7 @@ class _State:
             return None
         return list(extraction.derivations)
 
-    def _fall_back(self, statement: _Written, answer: Explained) -> None:
+    def _fall_back(self, statement: _Written, answer: ExplainedStatement) -> None:
         """Where nothing at all was understood, say what the plan reads: that is reached, nobody knows how."""
         file, line = statement.file, statement.line
         place = [d for d in self.derivations if d.statement.file == file and d.statement.line == line]

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from govtool.query.select import Subject
 
 
-class Rules(NamedTuple):
+class PolicyChoice(NamedTuple):
     """The policies that a question takes into account, and the day on which their expiry dates are judged."""
 
     policy: Sequence[str] | None
@@ -52,7 +52,7 @@ def edge_kinds(labels: Iterable[str] | None) -> list[EdgeKind] | None:
     return found or None
 
 
-def selector(snapshot: Snapshot, rules: Rules) -> Selector:
+def selector(snapshot: Snapshot, rules: PolicyChoice) -> Selector:
     """What selects from a version. Policies that were named are read at once: a mistake in them is never passed over.
 
     Raises:
@@ -65,7 +65,7 @@ def selector(snapshot: Snapshot, rules: Rules) -> Selector:
     return Selector(snapshot.index, snapshot.store, snapshot.commit, rules.policy, rules.day, snapshot.governance)
 
 
-def subjects(snapshot: Snapshot, rules: Rules) -> Subjects:
+def subjects(snapshot: Snapshot, rules: PolicyChoice) -> Subjects:
     """What finds the subjects of a question; a plain name costs no more than looking it up.
 
     Raises:
@@ -96,7 +96,7 @@ def parse_change(change: str | None, *, upstream: bool) -> Change | None:
 def impact_answer(
     snapshot: Snapshot,
     column: str,
-    rules: Rules,
+    rules: PolicyChoice,
     *,
     change: Change | None,
     exclude: Sequence[str],
@@ -155,7 +155,7 @@ def path_answer(
     snapshot: Snapshot,
     start: str,
     end: str,
-    rules: Rules,
+    rules: PolicyChoice,
     *,
     kinds: Iterable[EdgeKind] | None,
     semantics: str,
@@ -177,7 +177,7 @@ def path_answer(
 
 
 def explain_answer(
-    snapshot: Snapshot, column: str, rules: Rules, *, exclude: Sequence[str], limit: int | None
+    snapshot: Snapshot, column: str, rules: PolicyChoice, *, exclude: Sequence[str], limit: int | None
 ) -> ExplainAnswer:
     """Where columns and datasets come from and who reads them; see ``govtool.query.explain``.
 
@@ -205,7 +205,7 @@ def explain_answer(
 
 
 def list_answer(
-    snapshot: Snapshot, selectors: Sequence[str], rules: Rules, *, exclude: Sequence[str], columns: bool
+    snapshot: Snapshot, selectors: Sequence[str], rules: PolicyChoice, *, exclude: Sequence[str], columns: bool
 ) -> ListAnswer:
     """The datasets and columns that selectors select, by name.
 
@@ -229,7 +229,7 @@ def list_answer(
 
 
 def classes_answer(
-    snapshot: Snapshot, selectors: Sequence[str], rules: Rules, *, exclude: Sequence[str], direct: bool
+    snapshot: Snapshot, selectors: Sequence[str], rules: PolicyChoice, *, exclude: Sequence[str], direct: bool
 ) -> ClassesAnswer:
     """The classes of columns, and the ways by which they came; see ``govtool.policy.why``.
 

@@ -20,7 +20,7 @@ PACKAGE = Path(__file__).parents[1]
 
 
 @dataclass(frozen=True, slots=True)
-class Reader:
+class ReaderSources:
     """What decides the answer of one kind of ingest."""
 
     parts: tuple[str, ...]
@@ -36,17 +36,17 @@ _STREAMS = ("capture/compressed.py", "capture/logs", "clock.py")
 _SQL_LIBRARIES = ("sqlglot", "jinja2", "pyyaml")
 
 READERS = {
-    "sql": Reader(_SQL, _SQL_LIBRARIES),
-    "explained": Reader(_CATALOG, _SQL_LIBRARIES),
-    "catalog": Reader(_CATALOG, _SQL_LIBRARIES),
-    "dbt": Reader((*_SQL, "app/ingest_dbt.py"), _SQL_LIBRARIES),
-    "log": Reader((*_SQL, *_STREAMS, "app/logs"), _SQL_LIBRARIES),
-    "openlineage": Reader((*_SQL, *_STREAMS, "app/openlineage.py", "capture/openlineage"), _SQL_LIBRARIES),
-    "prov": Reader(
+    "sql": ReaderSources(_SQL, _SQL_LIBRARIES),
+    "explained": ReaderSources(_CATALOG, _SQL_LIBRARIES),
+    "catalog": ReaderSources(_CATALOG, _SQL_LIBRARIES),
+    "dbt": ReaderSources((*_SQL, "app/ingest_dbt.py"), _SQL_LIBRARIES),
+    "log": ReaderSources((*_SQL, *_STREAMS, "app/logs"), _SQL_LIBRARIES),
+    "openlineage": ReaderSources((*_SQL, *_STREAMS, "app/openlineage.py", "capture/openlineage"), _SQL_LIBRARIES),
+    "prov": ReaderSources(
         (*_MODEL, *_STREAMS, "app/ingest_prov.py", "capture/openlineage", "capture/prov"),
         ("prov",),
     ),
-    "spark": Reader(
+    "spark": ReaderSources(
         (
             *_MODEL,
             "app/ingest_spark.py",

@@ -11,12 +11,18 @@ if TYPE_CHECKING:
 
     from govtool.answers.whatif import PolicyEffect, WhatIfAnswer
     from govtool.app.opening import Snapshot
-    from govtool.app.questions import Rules
+    from govtool.app.questions import PolicyChoice
     from govtool.graph.index import Index
 
 
 def whatif_answer(
-    snapshot: Snapshot, action: str, selectors: Sequence[str], rules: Rules, *, to: str | None, exclude: Sequence[str]
+    snapshot: Snapshot,
+    action: str,
+    selectors: Sequence[str],
+    rules: PolicyChoice,
+    *,
+    to: str | None,
+    exclude: Sequence[str],
 ) -> WhatIfAnswer:
     """What happens if columns or datasets are changed; see ``govtool.query.whatif``.
 
@@ -31,7 +37,7 @@ def whatif_answer(
     return WhatIfAnswer(snapshot.version, result, _policy_effect(snapshot, result, rules))
 
 
-def _policy_effect(snapshot: Snapshot, result: WhatIf, rules: Rules) -> PolicyEffect | None:
+def _policy_effect(snapshot: Snapshot, result: WhatIf, rules: PolicyChoice) -> PolicyEffect | None:
     """The findings that end if the subjects, and what is lost with them, hold no data in clear any more.
 
     None without policies, and for changes that leave the data as it is.

@@ -20,7 +20,7 @@ SMALL = 15_000
 
 
 @dataclass(frozen=True, slots=True)
-class Graph:
+class ArrayGraph:
     """A directed graph of ``n`` nodes and ``m`` edges. Edges are numbered by source, those of one source by target.
 
     Attributes:
@@ -38,7 +38,7 @@ class Graph:
     backward_edge: Any
 
     @classmethod
-    def of_arrays(cls, arrays: Mapping[str, Any], prefix: str = "") -> Graph:
+    def of_arrays(cls, arrays: Mapping[str, Any], prefix: str = "") -> ArrayGraph:
         """Return the graph whose arrays are in a file, each under its name with a prefix.
 
         Raises:
@@ -85,21 +85,21 @@ class Graph:
         found: list[int] = list(self.backward_edge[self.backward[node] : self.backward[node + 1]])
         return found
 
-    def in_python(self) -> Graph:
+    def in_python(self) -> ArrayGraph:
         """Return the graph with views of its numpy arrays: their items are plain numbers, and quick to get."""
-        return Graph(*(getattr(values, "data", values) for values in (getattr(self, name) for name in NAMES)))
+        return ArrayGraph(*(getattr(values, "data", values) for values in (getattr(self, name) for name in NAMES)))
 
-    def in_numpy(self) -> Graph:
+    def in_numpy(self) -> ArrayGraph:
         """Return the graph with its arrays as numpy arrays; nothing is copied but lists."""
         import numpy as np
 
         values = (getattr(self, name) for name in NAMES)
-        return Graph(*(np.array(v, np.uint32) if isinstance(v, list) else np.asarray(v) for v in values))
+        return ArrayGraph(*(np.array(v, np.uint32) if isinstance(v, list) else np.asarray(v) for v in values))
 
 
 def graph_of(
     source: Sequence[int], target: Sequence[int], count: int, small: int = SMALL
-) -> tuple[Graph, Sequence[int]]:
+) -> tuple[ArrayGraph, Sequence[int]]:
     """Number edges by source and target, and index them both ways.
 
     Args:
@@ -116,12 +116,12 @@ def graph_of(
     return _graph_of_arrays(source, target, count)
 
 
-def _graph_of_lists(source: list[int], target: list[int], count: int) -> tuple[Graph, list[int]]:
+def _graph_of_lists(source: list[int], target: list[int], count: int) -> tuple[ArrayGraph, list[int]]:
     order = sorted(range(len(source)), key=target.__getitem__)
     order.sort(key=source.__getitem__)  # stable: by source, then target
     starts, ends = [source[edge] for edge in order], [target[edge] for edge in order]
     back = sorted(range(len(ends)), key=ends.__getitem__)
-    return Graph(_offsets(starts, count), starts, ends, _offsets(ends, count), back), order
+    return ArrayGraph(_offsets(starts, count), starts, ends, _offsets(ends, count), back), order
 
 
 def _offsets(numbers: list[int], count: int) -> list[int]:
@@ -134,7 +134,7 @@ def _offsets(numbers: list[int], count: int) -> list[int]:
     return sizes
 
 
-def _graph_of_arrays(source: Sequence[int], target: Sequence[int], count: int) -> tuple[Graph, Sequence[int]]:
+def _graph_of_arrays(source: Sequence[int], target: Sequence[int], count: int) -> tuple[ArrayGraph, Sequence[int]]:
     import numpy as np
 
     from govtool.arrays.csr import offsets_of, order_of
@@ -142,7 +142,7 @@ def _graph_of_arrays(source: Sequence[int], target: Sequence[int], count: int) -
     order = order_of(np.asarray(source, np.int64), np.asarray(target, np.int64))
     width = np.uint32 if max(count, len(order)) < 1 << 32 else np.uint64
     starts, ends = (np.asarray(values, width)[order] for values in (source, target))
-    graph = Graph(
+    graph = ArrayGraph(
         offsets_of(starts.astype(np.int64), count).astype(width),
         starts,
         ends,

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from govtool.arrays.graph import SMALL, Graph
+from govtool.arrays.graph import SMALL, ArrayGraph
 
 BASE, JOINT, ALTERNATIVE = range(3)
 """Rules: a node that needs no input, all of its inputs, or one of them."""
 
 
-def needs_of(graph: Graph, rules: Sequence[int], idle: Sequence[int] | None = None) -> Any:
+def needs_of(graph: ArrayGraph, rules: Sequence[int], idle: Sequence[int] | None = None) -> Any:
     """Return how many inputs each node needs; a list for a small graph, int32[n] for a large one.
 
     A joint node without inputs needs none. An alternative without inputs needs one, and so has no support: a record
@@ -34,7 +34,7 @@ def needs_of(graph: Graph, rules: Sequence[int], idle: Sequence[int] | None = No
     return found
 
 
-def _needs_large(graph: Graph, rules: Sequence[int], idle: Sequence[int] | None) -> Any:
+def _needs_large(graph: ArrayGraph, rules: Sequence[int], idle: Sequence[int] | None) -> Any:
     import numpy as np
 
     from govtool.arrays.neighbours import in_degree

@@ -9,22 +9,22 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np  # noqa: TID253 - imported only where graphs are large, or by what has numpy already
 
 from govtool.arrays.csr import spread
-from govtool.arrays.graph import Graph
+from govtool.arrays.graph import ArrayGraph
 from govtool.arrays.sets import Array
 
 
-def leaving(graph: Graph, nodes: Array) -> tuple[Array, Array]:
+def leaving(graph: ArrayGraph, nodes: Array) -> tuple[Array, Array]:
     """Return the edges that leave some nodes, and for each the place of its node among them."""
     return spread(graph.forward[nodes].astype(np.int64), graph.forward[nodes + 1].astype(np.int64))
 
 
-def entering(graph: Graph, nodes: Array) -> tuple[Array, Array]:
+def entering(graph: ArrayGraph, nodes: Array) -> tuple[Array, Array]:
     """Return the edges that enter some nodes, and for each the place of its node among them."""
     place, owner = spread(graph.backward[nodes].astype(np.int64), graph.backward[nodes + 1].astype(np.int64))
     return graph.backward_edge[place].astype(np.int64), owner
 
 
-def in_degree(graph: Graph, idle: Array | None = None) -> Array:
+def in_degree(graph: ArrayGraph, idle: Array | None = None) -> Array:
     """Return how many edges enter each node, those marked ``idle`` not counted: int64[n]."""
     if idle is None:
         return np.diff(np.asarray(graph.backward).astype(np.int64))

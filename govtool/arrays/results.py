@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
+class ReachedNodes:
     """The nodes that a walk reached, by hops, then by number; seeds included.
 
     Attributes:

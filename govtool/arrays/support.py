@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
-from govtool.arrays.graph import SMALL, Graph
+from govtool.arrays.graph import SMALL, ArrayGraph
 from govtool.arrays.results import Loss
 
 UNSUPPORTED = -1
@@ -24,7 +24,7 @@ UNSUPPORTED = -1
 
 
 def support(
-    graph: Graph, needs: Sequence[int], deleted: Collection[int] = (), idle: Sequence[int] | None = None
+    graph: ArrayGraph, needs: Sequence[int], deleted: Collection[int] = (), idle: Sequence[int] | None = None
 ) -> list[int]:
     """Return the rank of every node: its place in an order of derivation, or ``UNSUPPORTED``.
 
@@ -52,7 +52,7 @@ def support(
 
 
 def losses(
-    graph: Graph,
+    graph: ArrayGraph,
     needs: Sequence[int],
     deleted: Iterable[int],
     *,
@@ -79,7 +79,7 @@ def losses(
 
 
 def _losses_small(
-    graph: Graph, needs: Sequence[int], gone: set[int], idle: Sequence[int] | None, within: Sequence[int] | None
+    graph: ArrayGraph, needs: Sequence[int], gone: set[int], idle: Sequence[int] | None, within: Sequence[int] | None
 ) -> Loss:
     before = support(graph, needs, (), idle)
     kept = [] if within is None else [v for v in range(graph.nodes) if before[v] >= 0 and not within[v]]
@@ -93,7 +93,7 @@ def _losses_small(
     return Loss(lost, [-1 if node in gone else _reason(graph, node, before, after, idle) for node in lost])
 
 
-def _reason(graph: Graph, node: int, before: list[int], after: list[int], idle: Sequence[int] | None) -> int:
+def _reason(graph: ArrayGraph, node: int, before: list[int], after: list[int], idle: Sequence[int] | None) -> int:
     """The first edge into a lost node from a lost input that it was derived from."""
     return next(
         edge

@@ -25,7 +25,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np  # noqa: TID253 - imported only where graphs are large, or by what has numpy already
 
-from govtool.arrays.graph import Graph
+from govtool.arrays.graph import ArrayGraph
 from govtool.arrays.neighbours import entering, in_degree, leaving
 from govtool.arrays.results import Loss
 from govtool.arrays.sets import Array, distinct
@@ -58,7 +58,7 @@ class Support:
         idle: bool[m]: edges that support nothing.
     """
 
-    graph: Graph
+    graph: ArrayGraph
     rank: Array
     slack: Array
     needs: Array
@@ -66,14 +66,14 @@ class Support:
     idle: Array | None = None
 
     @classmethod
-    def of(cls, graph: Graph, needs: Sequence[int] | Array, idle: Sequence[int] | Array | None = None) -> Support:
+    def of(cls, graph: ArrayGraph, needs: Sequence[int] | Array, idle: Sequence[int] | Array | None = None) -> Support:
         """Work out the support of a graph: linear in its edges."""
         arrays = graph.in_numpy()
         unused = None if idle is None else np.asarray(idle, bool)
         return _Derivation(arrays, np.asarray(needs, np.int32), unused).run()
 
     @classmethod
-    def of_arrays(cls, graph: Graph, arrays: Mapping[str, Any], meta: Mapping[str, Any]) -> Support:
+    def of_arrays(cls, graph: ArrayGraph, arrays: Mapping[str, Any], meta: Mapping[str, Any]) -> Support:
         """Return the support that a file holds beside its graph.
 
         Raises:
@@ -123,7 +123,7 @@ class _Derivation:
     what they need already. So only nodes on circles, or behind them, have inputs of a higher rank than their own.
     """
 
-    def __init__(self, graph: Graph, needs: Array, idle: Array | None) -> None:
+    def __init__(self, graph: ArrayGraph, needs: Array, idle: Array | None) -> None:
         self.graph, self.needs, self.idle = graph, needs, idle
         self.waiting = in_degree(graph, idle).astype(np.int32)
         self.have = np.zeros(graph.nodes, np.int32)

@@ -8,19 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from govtool.arrays.graph import SMALL, Graph
-from govtool.arrays.results import Reach
+from govtool.arrays.graph import SMALL, ArrayGraph
+from govtool.arrays.results import ReachedNodes
 
 
 def reach(
-    graph: Graph,
+    graph: ArrayGraph,
     seeds: Iterable[int],
     *,
     backward: bool = False,
     depth: int | None = None,
     closed: Sequence[int] | None = None,
     small: int = SMALL,
-) -> Reach:
+) -> ReachedNodes:
     """Walk from seeds.
 
     Args:
@@ -41,8 +41,8 @@ def reach(
 
 
 def _reach_small(
-    graph: Graph, seeds: list[int], backward: bool, depth: int | None, closed: Sequence[int] | None, budget: int
-) -> Reach | None:
+    graph: ArrayGraph, seeds: list[int], backward: bool, depth: int | None, closed: Sequence[int] | None, budget: int
+) -> ReachedNodes | None:
     """The walk in plain Python; ``None`` when more than ``budget`` edges were looked at."""
     seen = dict.fromkeys(seeds, (0, -1))
     frontier, level = seeds, 0
@@ -60,10 +60,10 @@ def _reach_small(
         seen.update((node, (level, found[node])) for node in frontier)
     if left < 0:
         return None
-    return Reach(list(seen), [hops for hops, _ in seen.values()], [edge for _, edge in seen.values()])
+    return ReachedNodes(list(seen), [hops for hops, _ in seen.values()], [edge for _, edge in seen.values()])
 
 
-def _steps(graph: Graph, nodes: list[int], backward: bool) -> Iterator[tuple[int, int]]:
+def _steps(graph: ArrayGraph, nodes: list[int], backward: bool) -> Iterator[tuple[int, int]]:
     """The neighbours of nodes, each with the edge to it."""
     for node in nodes:
         if backward:

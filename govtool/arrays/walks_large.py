@@ -10,15 +10,15 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np  # noqa: TID253 - imported only where graphs are large, or by what has numpy already
 
-from govtool.arrays.graph import Graph, graph_of
+from govtool.arrays.graph import ArrayGraph, graph_of
 from govtool.arrays.neighbours import entering, leaving
-from govtool.arrays.results import Reach
+from govtool.arrays.results import ReachedNodes
 from govtool.arrays.sets import Array
 
 
 def reach_large(
-    graph: Graph, seeds: Sequence[int], *, backward: bool, depth: int | None, closed: Sequence[int] | None
-) -> Reach:
+    graph: ArrayGraph, seeds: Sequence[int], *, backward: bool, depth: int | None, closed: Sequence[int] | None
+) -> ReachedNodes:
     """Walk from distinct seeds in order; see ``govtool.arrays.walks.reach``. The graph has numpy arrays."""
     frontier = np.asarray(seeds, np.int64)
     shut = np.zeros(graph.nodes, bool) if closed is None else np.array(closed, bool)
@@ -37,7 +37,7 @@ def reach_large(
         edges.append(edge)
         hops.append(np.full(len(frontier), level, np.int64))
     joined = [np.concatenate(parts) for parts in (nodes, hops, edges)]
-    return Reach(*(values.data for values in joined))
+    return ReachedNodes(*(values.data for values in joined))
 
 
 def _lowest(nodes: Array, edges: Array) -> tuple[Array, Array]:
@@ -59,12 +59,12 @@ class Subgraph:
         edges: int64[edges of the part]: likewise.
     """
 
-    graph: Graph
+    graph: ArrayGraph
     nodes: Array
     edges: Array
 
 
-def induced(graph: Graph, nodes: Iterable[int]) -> Subgraph:
+def induced(graph: ArrayGraph, nodes: Iterable[int]) -> Subgraph:
     """Return the subgraph of some nodes; its cost is that of their edges, not of the graph."""
     graph = graph.in_numpy()
     kept = np.unique(np.fromiter(nodes, np.int64))

@@ -34,7 +34,7 @@ VALUE: Final = "value"
 KEY: Final = "key"
 
 
-class Line(NamedTuple):
+class FunctionRow(NamedTuple):
     """A line of the table."""
 
     names: tuple[str, ...]
@@ -48,14 +48,14 @@ class Line(NamedTuple):
     """Positions of arguments, from 1, by dialect (empty: any) and argument (``value``, ``key``); 0: there is none."""
 
 
-class Positions(NamedTuple):
+class ArgumentPositions(NamedTuple):
     """Positions of a function's arguments, from 1; 0 where there is no such argument."""
 
     value: int
     key: int
 
 
-def lines(text: str = TABLE) -> Iterator[Line]:
+def lines(text: str = TABLE) -> Iterator[FunctionRow]:
     """Read the table.
 
     Raises:
@@ -67,7 +67,7 @@ def lines(text: str = TABLE) -> Iterator[Line]:
             yield _line(content)
 
 
-def _line(content: str) -> Line:
+def _line(content: str) -> FunctionRow:
     head, _, tail = content.partition(":")
     parser, equals, others = head.partition("=")
     names = (*parser.split(), *others.split())
@@ -87,7 +87,7 @@ def _line(content: str) -> Line:
             positions[dialect, argument] = int(value)
         else:
             raise ValueError(f"functions: {word!r} in {content!r} is no fact")
-    return Line(names, bool(equals), frozenset(facts), undoes, positions)
+    return FunctionRow(names, bool(equals), frozenset(facts), undoes, positions)
 
 
 LINES: Final = tuple(lines())
@@ -193,18 +193,18 @@ NODE_NAMES: Final = _node_names()
 _POSITIONS: Final = {name: line.positions for line in LINES if line.positions for name in line.names}
 
 
-def positions_of(function: str, dialect: str = ANY_DIALECT) -> Positions | None:
+def positions_of(function: str, dialect: str = ANY_DIALECT) -> ArgumentPositions | None:
     """Return the positions of the value and of the key among a keyed function's or an inverse's arguments.
 
     >>> positions_of("hmac"), positions_of("hmac", "clickhouse"), positions_of("aead.encrypt"), positions_of("md5")
-    (Positions(value=1, key=2), Positions(value=2, key=3), Positions(value=2, key=1), None)
+    (ArgumentPositions(value=1, key=2), ArgumentPositions(value=2, key=3), ArgumentPositions(value=2, key=1), None)
     """
     if function not in KEYED and function not in UNDOES:
         return None
     known = _POSITIONS.get(function, {})
     value = known.get((dialect, VALUE), known.get((ANY_DIALECT, VALUE), 1))
     key = known.get((dialect, KEY), known.get((ANY_DIALECT, KEY), 2))
-    return Positions(value, key)
+    return ArgumentPositions(value, key)
 
 
 _AS_KEY: Final = "(key)"

@@ -82,6 +82,34 @@ class RunOutput:
     """A digest of the rows that this write made, whatever their order and files; empty: nobody asked for it."""
 
 
+class Offsets(NamedTuple):
+    """The part of a stream that was read."""
+
+    source: str
+    """The source as the engine describes it: ``FileStreamSource[file:/data/in]``, ``KafkaV2[Subscribe[clicks]]``."""
+    start: str
+    """The position behind which reading began, as the engine writes it; empty: the beginning."""
+    end: str
+    """The position up to which it was read."""
+    rows: int | None = None
+    """Rows that were read from the source; a source that is scanned twice counts twice."""
+
+
+@dataclass(frozen=True, slots=True)
+class Batches:
+    """The micro-batches of a streaming query that a run processed."""
+
+    query: str
+    """The query's id, stable over restarts from the same checkpoint."""
+    run: str
+    """The id of this start of the query."""
+    first: int
+    last: int
+    """Equal to ``first`` for a write of one batch."""
+    offsets: tuple[Offsets, ...] = ()
+    """From before the first batch to the end of the last; empty: not known."""
+
+
 @dataclass(frozen=True, slots=True)
 class Run:
     """One execution of a job."""
@@ -120,6 +148,8 @@ class Run:
     """Where lineage was lost: ``break.rdd``, ``break.foreach-batch`` …; never guessed over."""
     reproduction: Reproduction | None = None
     """Facts that a later run is compared by; None: whoever recorded the run does not know them."""
+    batches: Batches | None = None
+    """Which batches of a streaming query it processed; None: it is no part of one, or that is not known."""
 
 
 @lru_cache(maxsize=1)
@@ -207,7 +237,7 @@ _IN_COLUMNS = ("id", "job", "status", "how", "source", "application", "started",
 
 def _body(run: Run) -> dict[str, Any]:
     """What is in no column of its own. Fields are spelled out: ``asdict`` copies every name of every column."""
-    return {
+    body: dict[str, Any] = {
         "user": run.user,
         "error": run.error,
         "config": dict(run.config),
@@ -218,6 +248,9 @@ def _body(run: Run) -> dict[str, Any]:
         "breaks": [asdict(note) for note in run.breaks],
         **({} if run.reproduction is None else {"reproduction": reproduction_value(run.reproduction)}),
     }
+    if run.batches is not None:  # left out elsewhere: such runs read the same to versions that do not know it
+        body["batches"] = {**asdict(run.batches), "offsets": [list(each) for each in run.batches.offsets]}
+    return body
 
 
 _OPTIONAL = frozenset({"listing", "options", "unsettled", "written", "left", "content", "row_digest"})
@@ -264,6 +297,10 @@ def _run(row: Mapping[str, Any]) -> Run:
         )
     if "reproduction" in body:
         body["reproduction"] = reproduction_from(body["reproduction"])
+    batches = body.get("batches")
+    if batches is not None:
+        offsets = tuple(Offsets(*each) for each in batches["offsets"])
+        body["batches"] = Batches(**{**batches, "offsets": offsets})
     body["breaks"] = tuple(Diagnostic(**{**note, "candidates": tuple(note["candidates"])}) for note in body["breaks"])
     software = tuple(Software(item["name"], item["version"]) for item in row["software"])
     return Run(**{name: row[name] for name in _IN_COLUMNS}, software=software, **body)

@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
-from govtool.arrays.graph import Graph, graph_of
+from govtool.arrays.graph import ArrayGraph, graph_of
 from govtool.arrays.support import losses as deletion
 from govtool.arrays.support import support
 from govtool.graph.index import Index
@@ -109,7 +109,7 @@ class _Proofs:
         self.source.append(source)
         self.target.append(target)
 
-    def graph(self) -> Graph:
+    def graph(self) -> ArrayGraph:
         """The graph."""
         return graph_of(self.source, self.target, len(self.needs), _SMALL_PROOFS)[0]
 
@@ -236,7 +236,7 @@ def _arms(index: Index, edges: dict[int, list[int]]) -> dict[int, set[int]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Loss:
+class ColumnLoss:
     """What a deletion takes the last source from, sorted nodes."""
 
     lost: tuple[int, ...]
@@ -245,7 +245,7 @@ class Loss:
     """Whether they are depends on steps that could not be understood."""
 
 
-def losses(index: Index, deleted: Collection[int]) -> Loss:
+def losses(index: Index, deleted: Collection[int]) -> ColumnLoss:
     """What loses its last source when columns or datasets (their row sets) are deleted; these themselves left out."""
     gone = set(deleted)
     for node in deleted:
@@ -258,4 +258,4 @@ def losses(index: Index, deleted: Collection[int]) -> Loss:
         found = deletion(proofs.graph(), proofs.needs, proofs.known(gone), small=_SMALL_PROOFS)
         lost[opaque] = proofs.named(frozenset(found.nodes)) - gone
     certain = lost[True] & lost[False]
-    return Loss(tuple(sorted(certain)), tuple(sorted(lost[True] - certain)))
+    return ColumnLoss(tuple(sorted(certain)), tuple(sorted(lost[True] - certain)))

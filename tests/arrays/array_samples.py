@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from hypothesis import strategies as st
 
-from govtool.arrays.graph import Graph, graph_of
+from govtool.arrays.graph import ArrayGraph, graph_of
 
 
 @dataclass(frozen=True)
@@ -15,7 +15,7 @@ class Sample:
 
     count: int
     pairs: list[tuple[int, int]]
-    graph: Graph
+    graph: ArrayGraph
 
 
 @st.composite

@@ -12,7 +12,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from govtool.arrays import layout, support_large
-from govtool.arrays.graph import Graph, graph_of
+from govtool.arrays.graph import ArrayGraph, graph_of
 from govtool.arrays.needs import ALTERNATIVE, BASE, JOINT, needs_of
 from govtool.arrays.support import UNSUPPORTED, losses, support
 from govtool.arrays.support_large import NEVER, Support
@@ -152,7 +152,7 @@ def test_with_alternatives_only_support_is_reachability(sample, data):
         assert set(losses(sample.graph, needs, deleted, small=small).nodes) == expected
 
 
-def chain(*names: str) -> tuple[Graph, dict[str, int]]:
+def chain(*names: str) -> tuple[ArrayGraph, dict[str, int]]:
     """A graph of edges ``a b``."""
     pairs = [tuple(name.split()) for name in names]
     number = {v: i for i, v in enumerate(dict.fromkeys(v for pair in pairs for v in pair))}
@@ -200,16 +200,16 @@ def test_support_is_kept_in_a_file_beside_its_graph(tmp_path):
     file = tmp_path / "graph"
     file.write_bytes(b"".join(bytes(memoryview(piece)) for piece in layout.pack(arrays, made.meta(), 9)))
     views, meta = layout.view(np.memmap(file, np.uint8, "r"), 9)
-    mapped = Support.of_arrays(Graph.of_arrays(views), views, meta)
+    mapped = Support.of_arrays(ArrayGraph.of_arrays(views), views, meta)
     for deleted in ([0], [0, 60], [5, 61], []):
         first, second = made.delete(deleted), mapped.delete(deleted)
         assert list(first.nodes) == list(second.nodes)
         assert list(first.edges) == list(second.edges)
     assert mapped.has(np.array([0, 60])).all()
     with pytest.raises(IntegrityError):
-        Support.of_arrays(Graph.of_arrays(views), {**views, "support_rank": views["support_rank"][:-1]}, meta)
+        Support.of_arrays(ArrayGraph.of_arrays(views), {**views, "support_rank": views["support_rank"][:-1]}, meta)
     with pytest.raises(IntegrityError):
-        Support.of_arrays(Graph.of_arrays(views), {k: v for k, v in views.items() if k != "support_needs"}, meta)
+        Support.of_arrays(ArrayGraph.of_arrays(views), {k: v for k, v in views.items() if k != "support_needs"}, meta)
 
 
 def test_a_deletion_may_be_given_back_through_a_circle():

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from govtool.arrays.csr import Csr, spread
-from govtool.arrays.graph import Graph, graph_of
+from govtool.arrays.graph import ArrayGraph, graph_of
 from govtool.arrays.ranks import ranks
 from govtool.arrays.walks import reach
 from govtool.arrays.walks_large import induced
@@ -41,7 +41,7 @@ def test_a_graph_has_the_edges_that_it_was_made_of(sample):
             source for source, _ in other.in_edges(node)
         )
     graph.check()
-    Graph.of_arrays(graph.arrays("g."), "g.").check()
+    ArrayGraph.of_arrays(graph.arrays("g."), "g.").check()
 
 
 @given(graphs(), st.sampled_from([-1, 10**6]))
@@ -146,7 +146,7 @@ def test_arrays_that_do_not_fit_together_are_refused(damage):
     if damage == "missing":
         del arrays["source"]
     with pytest.raises(IntegrityError):
-        Graph.of_arrays(arrays)
+        ArrayGraph.of_arrays(arrays)
 
 
 def test_a_question_about_a_small_graph_imports_no_numpy():

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from govtool.errors import IntegrityError
 from govtool.model import Diagnostic
-from govtool.model.run import Run, RunInput, RunOutput, Software, decode_runs, encode_runs
+from govtool.model.parquet import read_parquet
+from govtool.model.run import Batches, Offsets, Run, RunInput, RunOutput, Software, decode_runs, encode_runs
 from govtool.model.version import ContentIdentity
 
 texts = st.text(st.characters(exclude_categories=("Cs",)), max_size=8)
@@ -17,6 +20,8 @@ sizes = st.none() | st.integers(0, 2**40)
 identities = st.none() | st.builds(ContentIdentity, texts, sizes, texts, st.integers(0, 9), st.integers(0, 9))
 fields = st.lists(st.tuples(texts, texts), max_size=2).map(tuple)
 notes = st.builds(Diagnostic, texts, texts, texts, maybe, sizes, sizes, maybe, st.lists(texts, max_size=2).map(tuple))
+offsets = st.lists(st.builds(Offsets, texts, texts, texts, sizes), max_size=2).map(tuple)
+batches = st.none() | st.builds(Batches, texts, texts, st.integers(0, 9), st.integers(0, 9), offsets)
 runs = st.builds(
     Run,
     id=texts, job=texts, status=texts, how=texts, source=texts, application=texts, user=texts, started=maybe,
@@ -25,7 +30,7 @@ runs = st.builds(
     config=st.dictionaries(texts, texts, max_size=2),
     inputs=st.lists(st.builds(RunInput, texts, sizes, sizes, sizes, identities, fields), max_size=2).map(tuple),
     outputs=st.lists(st.builds(RunOutput, texts, texts, sizes, sizes, sizes, identities, fields), max_size=2).map(tuple),
-    breaks=st.lists(notes, max_size=2).map(tuple),
+    breaks=st.lists(notes, max_size=2).map(tuple), batches=batches,
 )  # fmt: skip
 
 
@@ -35,6 +40,13 @@ def test_round_trip(stated):
     data = encode_runs(stated)
     assert sorted(decode_runs(data), key=repr) == sorted(stated, key=repr)
     assert encode_runs(reversed(stated)) == data
+
+
+def test_runs_of_no_stream_are_stored_as_before_there_were_batches():
+    table = read_parquet(encode_runs([Run("app/1", "etl.py", "complete", "plan")]))
+    assert "batches" not in json.loads(table.column("body")[0].as_py())
+    (run,) = decode_runs(encode_runs([Run("app/1", "etl.py", "complete", "plan")]))
+    assert run.batches is None
 
 
 def test_garbage():

@@ -35,15 +35,9 @@ class Text:
 class Data:
     """As much of Spark's entry of an execution as is asked for."""
 
-    def __init__(self, number, root, query=None, metrics="", text="", details="main"):
-        self.number, self.root, self.query, self.listed, self.text, self.reported = (
-            number,
-            root,
-            query,
-            metrics,
-            text,
-            details,
-        )
+    def __init__(self, number, root, query=None, metrics="", text="", details="main", description=""):
+        self.number, self.root, self.query, self.listed, self.text = number, root, query, metrics, text
+        self.reported, self.described = details, description
 
     def executionId(self):
         return self.number
@@ -53,6 +47,12 @@ class Data:
 
     def details(self):
         return self.reported
+
+    def description(self):
+        return self.described
+
+    def submissionTime(self):
+        return 1_700_000_000_250
 
     def queryId(self):
         if self.query is None:
@@ -73,6 +73,27 @@ class Store:
     def execution(self, number):
         return Option(self.entries.get(number))
 
+    def executionsCount(self):
+        return len(self.entries)
+
+    def executionsList(self, offset, length):
+        return Listed([self.entries[number] for number in sorted(self.entries)][offset : offset + length])
+
+
+class Listed(list):
+    """A Scala Seq."""
+
+    def size(self):
+        return len(self)
+
+    def apply(self, i):
+        return self[i]
+
+
+def at(number, root, **more):
+    """What is known of an execution that began at 1,700,000,000.25 s."""
+    return {"execution": number, "root": root, "started": 1_700_000_000.25, **more}
+
 
 def looked(*entries):
     numbers = Numbers()
@@ -82,9 +103,9 @@ def looked(*entries):
 
 def test_by_the_id_of_the_query_and_only_once():
     numbers = looked(Data(0, 0, "a"), Data(1, 0, "b", details="org.apache.spark.sql.DataFrameReader.json"))
-    assert numbers.take(Mark("b", frozenset(), "")) == {"execution": 1, "root": 0, "inference": True}
+    assert numbers.take(Mark("b", frozenset(), "")) == at(1, 0, inference=True)
     assert numbers.take(Mark("b", frozenset(), "")) is None
-    assert numbers.take(Mark("a", frozenset(), "")) == {"execution": 0, "root": 0}
+    assert numbers.take(Mark("a", frozenset(), "")) == at(0, 0)
 
 
 def test_by_the_accumulators_that_are_shared():
@@ -92,16 +113,16 @@ def test_by_the_accumulators_that_are_shared():
         Data(0, 0, metrics="SQLPlanMetric(number of output rows,7,sum)\x01SQLPlanMetric(time, in ms,8,timing)"),
         Data(1, 1, metrics="SQLPlanMetric(number of output rows,17,sum)"),
     )
-    assert numbers.take(Mark("", frozenset({8, 17, 7}), "")) == {"execution": 0, "root": 0}
+    assert numbers.take(Mark("", frozenset({8, 17, 7}), "")) == at(0, 0)
     assert numbers.take(Mark("", frozenset({99}), "")) is None
-    assert numbers.take(Mark("", frozenset({17}), "")) == {"execution": 1, "root": 1}
+    assert numbers.take(Mark("", frozenset({17}), "")) == at(1, 1)
 
 
 def test_by_the_text_of_a_plan_that_measures_nothing():
     numbers = looked(Data(0, 0, text="drop a"), Data(1, 1, text="drop b"), Data(2, 2, text="drop b"))
     assert [numbers.take(Mark("", frozenset(), "drop b")) for _ in range(3)] == [
-        {"execution": 1, "root": 1},
-        {"execution": 2, "root": 2},
+        at(1, 1),
+        at(2, 2),
         None,
     ]
     assert numbers.take(Mark("", frozenset(), "")) is None
@@ -114,7 +135,26 @@ def test_what_comes_later_is_found_later():
     assert numbers.take(Mark("b", frozenset(), "")) is None
     store.entries[1] = Data(1, 0, "b")
     numbers.look(store)
-    assert numbers.take(Mark("b", frozenset(), "")) == {"execution": 1, "root": 0}
+    assert numbers.take(Mark("b", frozenset(), "")) == at(1, 0)
+
+
+def test_a_number_that_no_execution_has_hides_none_that_follow():
+    store = Store(Data(0, 0, "a"), Data(2, 2, "c"))  # 1 is a command that analysis refused
+    numbers = Numbers()
+    numbers.look(store)
+    assert numbers.take(Mark("c", frozenset(), "")) == at(2, 2)
+    store.entries[1] = Data(1, 0, "b")  # or one that is announced late
+    store.entries[3] = Data(3, 3, "d")
+    numbers.look(store)
+    assert [numbers.take(Mark(query, frozenset(), "")) for query in "bd"] == [at(1, 0), at(3, 3)]
+
+
+def test_the_batch_of_a_streaming_query_is_in_the_description():
+    query, run = "10b986f8-28ef-4a5d-8793-1c4be817cca1", "84d78c90-0a11-4c22-8374-2611795c2480"
+    text = f"daily<br/>\nid = {query}\nrunId = {run}\nbatch = 12"
+    numbers = looked(Data(0, 0, "a", description=text), Data(1, 1, "b", description="save at job.py:1"))
+    assert numbers.take(Mark("a", frozenset(), "")) == at(0, 0, batch=[query, run, 12])
+    assert numbers.take(Mark("b", frozenset(), "")) == at(1, 1)
 
 
 @pytest.mark.parametrize("late", ['{"e":"number","n":2,"execution":5,"root":4}\n', ""])

@@ -165,12 +165,15 @@ def test_a_spool_of_anything_is_read_without_an_error(tmp_path):
         '{"e": "execution", "n": 3, "ok": true, "plan": [{"c": "Filter", "n": 0}]}',
         '{"e": "execution", "n": 4, "ok": false, "error": "AnalysisException: x", "break": "plan-unanalyzed"}',
         '{"e": "stream", "stream": "s", "plan": [{}]}',
+        '{"e": "progress", "query": "q", "run": 3, "batch": "x", "sources": 4}',
+        '{"e": "progress", "query": "q", "run": "r", "batch": 1, "sources": [3, {"rows": "many"}], "sink": []}',
+        '{"e": "execution", "n": "x", "execution": 4, "root": 4, "batch": [1, 2], "plan": [{}]}',
         '{"e": "batch", "stream": "s", "ids": ["x", 1]}',
         "[1]", "{", "\x00", "",
     ]  # fmt: skip
     (tmp_path / "1-1.jsonl").write_text("\n".join(lines))
     captured = read_captured(tmp_path)
-    assert captured.gathered.outcomes == {"opaque": 3, "ignored": 1}
+    assert captured.gathered.outcomes == {"opaque": 3, "ignored": 2}
     assert "3 records were cut off" in captured.warnings
     assert any("killed" in warning for warning in captured.warnings)
 

@@ -43,7 +43,7 @@ class ExplainRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Explained:
+class ExplainedStatement:
     """What PostgreSQL makes of a statement."""
 
     text: str = ""
@@ -73,7 +73,7 @@ class StatementParts:
 
 def explain(
     connection: Connection[Any], definitions: Sequence[ExplainRequest], requests: Sequence[ExplainRequest]
-) -> list[Explained]:
+) -> list[ExplainedStatement]:
     """Explain statements.
 
     Args:
@@ -122,12 +122,12 @@ def _create(connection: Connection[Any], definitions: Sequence[ExplainRequest], 
 
 def _explained(
     connection: Connection[Any], item: ExplainRequest, path: list[str], missing: Mapping[str, str]
-) -> Explained:
+) -> ExplainedStatement:
     import psycopg
 
     parts = cut(item.text)
     if parts is None:
-        return Explained(refused="it is neither a query nor INSERT, UPDATE, DELETE or MERGE")
+        return ExplainedStatement(refused="it is neither a query nor INSERT, UPDATE, DELETE or MERGE")
     try:
         with connection.transaction(force_rollback=True):
             _look(connection, item.search_path, path)
@@ -136,15 +136,17 @@ def _explained(
         if connection.broken:
             raise
         because = missing.get(item.text)
-        return Explained(refused=f"PostgreSQL does not take it: {_reason(error)}{f' ({because})' if because else ''}")
+        return ExplainedStatement(
+            refused=f"PostgreSQL does not take it: {_reason(error)}{f' ({because})' if because else ''}"
+        )
     found = _BODY.match(body.strip())
     if found is None:
-        return Explained(refused="PostgreSQL does not write it out")
+        return ExplainedStatement(refused="PostgreSQL does not write it out")
     head = f"{parts.head}\n" if parts.head else ""
     target = _created(parts.head) if head else ""
     if plan.get("Node Type") == "ModifyTable":
         target = stored_name((plan.get("Schema"), plan["Relation Name"]), DIALECT)
-    return Explained(head + found[1].strip(), frozenset(_tables(plan)) - {target}, target, parts.kind)
+    return ExplainedStatement(head + found[1].strip(), frozenset(_tables(plan)) - {target}, target, parts.kind)
 
 
 def _query_plan(connection: Connection[Any], statement: str) -> tuple[dict[str, Any], str]:

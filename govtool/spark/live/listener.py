@@ -71,6 +71,7 @@ class Recorder:
         session._jsparkSession.listenerManager().register(listener)
         self.sessions[key] = (session, listener, session.sparkContext.applicationId)
         self.put(lambda: self._session(session))
+        streams.follow(session, self)
         streams.patch(self)
 
     def note(self, line: dict[str, Any]) -> None:

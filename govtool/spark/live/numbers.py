@@ -12,13 +12,18 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from govtool.spark.live.physical import leaves_of, unwrapped
+from govtool.spark.live.scala import safely
 
 MAX_LEAVES = 20
 MAX_AHEAD = 1000
-"""Executions that are asked for at once."""
+"""Executions that are requested at once."""
+MAX_TRIES = 4
+"""How often a number without an execution is looked up again."""
 
 _INFERENCE = re.compile(r"DataFrameReader\.|DataStreamReader\.|FileStreamSource|InferSchema")
 """Where Spark only looks at files to tell their schema."""
+_BATCH = re.compile(r"\bid = ([0-9a-f-]{36})\s+runId = ([0-9a-f-]{36})\s+batch = (\d+)")
+"""How Spark describes what a batch of a streaming query executes, its own queries and those of ``foreachBatch``."""
 _ACCUMULATOR = re.compile(r"\(id: (\d+)")
 _METRIC = re.compile(r"SQLPlanMetric\(.*?,(\d+),[a-zA-Z]+\)", re.DOTALL)
 
@@ -38,6 +43,10 @@ class _Entry(NamedTuple):
     root: Any
     inference: bool
     mark: Mark
+    started: float | None = None
+    """Seconds since 1970."""
+    batch: tuple[str, str, int] | None = None
+    """Of a streaming query: its id, the id of its run, the batch's number."""
 
 
 class Numbers:
@@ -45,30 +54,42 @@ class Numbers:
 
     def __init__(self) -> None:
         self._next = 0
+        self._missing: dict[int, int] = {}
+        """Numbers that were passed over, and how often they were looked up again: of executions that never began, or
+        that are announced late."""
         self._entries: dict[int, _Entry] = {}
         self._queries: dict[str, int] = {}
 
     def look(self, store: Any) -> None:
         """Take in what Spark's store has that was not there before."""
-        for _ in range(MAX_AHEAD):
-            found = store.execution(self._next)
-            if not found.isDefined():
-                break
-            data = found.get()
-            inference = bool(_INFERENCE.search(str(data.details()).split("\n", 1)[0]))
-            try:
-                mark = Mark(str(data.queryId().toString()), frozenset(), "")
-            except Exception:
-                numbers = frozenset(int(number) for number in _METRIC.findall(data.metrics().mkString("\x01")))
-                mark = Mark("", numbers, "" if numbers else str(data.physicalPlanDescription()))
-            entry = _Entry(int(data.executionId()), data.rootExecutionId(), inference, mark)
-            self._entries[entry.number] = entry
-            if mark.query:
-                self._queries[mark.query] = entry.number
+        for number, tries in list(self._missing.items()):
+            if self._take_in(store, number) or tries == MAX_TRIES:
+                del self._missing[number]
+            else:
+                self._missing[number] = tries + 1
+        end = self._next + MAX_AHEAD
+        while self._next < end:
+            if not self._take_in(store, self._next):
+                # A command that analysis refuses takes a number and is never announced: what comes after it is.
+                last = _last(store)
+                if last is None or last <= self._next:
+                    break
+                self._missing[self._next] = 0
             self._next += 1
         while len(self._entries) > 4 * MAX_AHEAD:
             gone = self._entries.pop(next(iter(self._entries)))
             self._queries.pop(gone.mark.query, None)
+
+    def _take_in(self, store: Any, number: int) -> bool:
+        """Take in one execution; False if the store does not have it."""
+        found = store.execution(number)
+        if not found.isDefined():
+            return False
+        entry = _entry(found.get())
+        self._entries[entry.number] = entry
+        if entry.mark.query:
+            self._queries[entry.mark.query] = entry.number
+        return True
 
     def mark(self, execution: Any) -> Mark:
         """What tells an execution that was heard of."""
@@ -90,6 +111,10 @@ class Numbers:
         found: dict[str, Any] = {"execution": entry.number, "root": entry.root}
         if entry.inference:
             found["inference"] = True
+        if entry.started is not None:
+            found["started"] = entry.started
+        if entry.batch is not None:
+            found["batch"] = list(entry.batch)
         return found
 
     def _measured(self, mark: Mark) -> int | None:
@@ -100,6 +125,28 @@ class Numbers:
         if mark.accumulators or not mark.text:
             return None
         return next((n for n, entry in self._entries.items() if entry.mark.text == mark.text), None)
+
+
+def _entry(data: Any) -> _Entry:
+    """An execution as Spark's store has it."""
+    inference = bool(_INFERENCE.search(str(data.details()).split("\n", 1)[0]))
+    try:
+        mark = Mark(str(data.queryId().toString()), frozenset(), "")
+    except Exception:
+        numbers = frozenset(int(number) for number in _METRIC.findall(data.metrics().mkString("\x01")))
+        mark = Mark("", numbers, "" if numbers else str(data.physicalPlanDescription()))
+    described = _BATCH.search(str(safely(data.description) or ""))
+    batch = (described[1], described[2], int(described[3])) if described is not None else None
+    began = safely(data.submissionTime)
+    started = began / 1000 if isinstance(began, int) else None
+    return _Entry(int(data.executionId()), data.rootExecutionId(), inference, mark, started, batch)
+
+
+def _last(store: Any) -> int | None:
+    """The largest number of an execution that the store has; None if it has none."""
+    count = int(store.executionsCount())
+    newest = store.executionsList(max(0, count - 1), 1)
+    return int(newest.apply(0).executionId()) if newest.size() else None
 
 
 def _explained(execution: Any) -> str:

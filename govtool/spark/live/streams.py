@@ -1,23 +1,31 @@
 """What a listener does not hear, or hears without its beginning: streams, their batches, data of the driver.
 
-Streaming queries run in sessions of their own; what they read and write is asked of the query itself, when it ends or
-the job does. The DataFrame that ``foreachBatch`` hands to its function begins with an RDD, and so does data that the
-driver made: here their columns are told apart by their ids.
+Streaming queries run in sessions of their own; what they read and write is read from the query itself, when it ends or
+the job does, and the offsets and rows of each batch from the progress that Spark reports of it. The DataFrame that
+``foreachBatch`` hands to its function begins with an RDD, and so does data that the driver made: their columns are
+known by their ids.
 """
 
 from __future__ import annotations
 
+import json
 import re
 import time
 from collections.abc import Callable
 from functools import wraps
+from itertools import count
 from typing import Any
 
 from govtool.spark.live import catalyst, facts
-from govtool.spark.live.relations import qualified
+from govtool.spark.live.relations import clean_url, qualified
 from govtool.spark.live.scala import sequence, table_parts
 
+MAX_OFFSET = 4096
+"""Characters of an offset that are kept; a longer one is left out."""
+
 _patched = False
+_streams = count()
+"""Names of streams: an object's id may be that of an earlier one that is gone."""
 
 
 def patch(recorder: Any) -> None:
@@ -120,19 +128,88 @@ def _patch_batches(writer_class: Any, recorder: Any) -> None:
 
     @wraps(original)
     def for_each_batch(self: Any, func: Callable[..., Any]) -> Any:
-        stream = f"s{id(self)}"
+        stream = f"s{next(_streams)}"
         frame = getattr(self, "_df", None)
         if frame is not None:
             recorder.put(lambda: recorder.write(dict(_plan(frame), e="stream", stream=stream, time=time.time())))
 
         @wraps(func)
         def noted(batch: Any, number: int) -> Any:
-            recorder.put(lambda: recorder.write({"e": "batch", "stream": stream, "ids": _ids(batch)}))
+            line = {"e": "batch", "stream": stream, "batch": number, "time": time.time(), **_query_of(batch)}
+            recorder.put(lambda: recorder.write(dict(line, ids=_ids(batch))))
             return func(batch, number)
 
         return original(self, noted)
 
     writer_class.foreachBatch = for_each_batch
+
+
+def _query_of(batch: Any) -> dict[str, str]:
+    """The ids of the streaming query that calls, and of its run, from the properties of its thread."""
+    try:
+        context = batch.sparkSession.sparkContext
+        names = {"query": "sql.streaming.queryId", "run": "spark.jobGroup.id"}
+        found = {name: context.getLocalProperty(key) for name, key in names.items()}
+        return {name: str(value) for name, value in found.items() if value}
+    except Exception:  # the batch is the job's; that its query is not known is no reason to disturb it
+        return {}
+
+
+def follow(session: Any, recorder: Any) -> None:
+    """Write down the progress of the streaming queries of a session, where Spark has a listener for it (since 3.4)."""
+    try:
+        session._jsparkSession.streams().addListener(
+            session._jvm.org.apache.spark.sql.streaming.PythonStreamingQueryListenerWrapper(StreamListener(recorder))
+        )
+    except Exception as error:
+        recorder.note({"e": "trouble", "what": f"the progress of streams is not followed: {type(error).__name__}"})
+
+
+class StreamListener:
+    """A ``StreamingQueryListener`` of one session: hands the progress of batches to the recorder's thread."""
+
+    def __init__(self, recorder: Any) -> None:
+        self._recorder = recorder
+
+    def onQueryStarted(self, event: Any) -> None:
+        """Spark: a query was started."""
+
+    def onQueryProgress(self, event: Any) -> None:
+        """Spark: a query made progress, by a batch or by none."""
+        self._recorder.put(lambda: self._recorder.write(progress_facts(event.progress().json())))
+
+    def onQueryIdle(self, event: Any) -> None:
+        """Spark: a query waits for data."""
+
+    def onQueryTerminated(self, event: Any) -> None:
+        """Spark: a query ended."""
+
+    class Java:
+        """The interface that py4j implements."""
+
+        implements = ["org.apache.spark.sql.streaming.PythonStreamingQueryListener"]  # noqa: RUF012
+
+
+def progress_facts(text: str) -> dict[str, Any]:
+    """The progress of a batch as a line of the spool: offsets and rows of its sources, its sink."""
+    report = json.loads(text)
+    sources = [
+        {
+            "source": clean_url(str(source.get("description") or "")),
+            "start": _offset(source.get("startOffset")),
+            "end": _offset(source.get("endOffset")),
+            "rows": source.get("numInputRows"),
+        }
+        for source in report.get("sources") or ()
+    ]
+    sink = clean_url(str((report.get("sink") or {}).get("description") or ""))
+    line = {"e": "progress", "query": report["id"], "run": report["runId"], "batch": report["batchId"]}
+    return {**line, "sources": sources, "sink": sink}
+
+
+def _offset(value: Any) -> str:
+    text = "" if value is None else value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
+    return text if len(text) <= MAX_OFFSET else ""
 
 
 def _patch_start(writer_class: Any, name: str, recorder: Any) -> None:
@@ -151,12 +228,12 @@ def _patch_start(writer_class: Any, name: str, recorder: Any) -> None:
 
 
 def finished(query: Any, started: float, name: str, application: str) -> dict[str, Any] | None:
-    """A streaming query as a line of the spool: what it last executed, its sink, and the rows of all its batches."""
+    """A streaming query as a line of the spool: what it last executed, and its sink."""
     behind = query._jsq.streamingQuery() if hasattr(query._jsq, "streamingQuery") else query._jsq
     if behind.lastExecution() is None:
         return None
     line: dict[str, Any] = {"e": "execution", "name": "stream", "ok": True, "application": application}
-    line["query"] = str(query.id)
+    line["query"], line["run"] = str(query.id), str(query.runId)
     line["started"], line["ended"] = started, time.time()
     failure = query.exception()
     if failure is not None:
@@ -169,12 +246,6 @@ def finished(query: Any, started: float, name: str, application: str) -> dict[st
     if sink is None:
         return None
     line["command"] = sink
-    rows = 0
-    for progress in query.recentProgress:
-        rows += max(0, int(progress["numInputRows"] or 0))
-    read = [facts for facts in line["leaves"].values() if isinstance(facts, dict) and facts.get("paths")]
-    if len(read) == 1:
-        line["metrics"] = {"scans": [{"paths": read[0]["paths"], "rows": rows}]}
     return line
 
 

@@ -78,7 +78,6 @@ def test_a_delta_table_is_known_by_its_name_its_path_and_its_version() -> None:
 def test_breaks_are_counted_by_kind() -> None:
     found = gathered(LOGS / "sources-4.3.0.gz")
     assert {
-        "break.foreach-batch",
         "break.streaming-sink",
         "break.map-in-pandas",
         "break.apply-in-pandas",

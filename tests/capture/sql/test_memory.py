@@ -18,6 +18,9 @@ from govtool.capture.sql.scripts.trees import TreeCache
 from govtool.model import Derivation
 
 CASES = load_cases()
+LONGEST = sorted(CASES, key=lambda case: len(case.sql))[-20:]
+SAMPLE = [case for number, case in enumerate(CASES) if number % 20 == 0 or case in LONGEST]
+"""A twentieth of the cases, and those with the most trees: where trees are freed does not depend on the construct."""
 
 
 def run(text: str, dialect: str = "postgres") -> Extraction:
@@ -37,7 +40,7 @@ def uncollected() -> Iterator[None]:
     gc.enable()
 
 
-@pytest.mark.parametrize("case", CASES, ids=[case.id for case in CASES])
+@pytest.mark.parametrize("case", SAMPLE, ids=[case.id for case in SAMPLE])
 def test_trees_that_are_not_held_change_no_answer(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     held = run_case(case)
     monkeypatch.setattr(trees, "ROOM", 0)

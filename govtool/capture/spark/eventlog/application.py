@@ -15,6 +15,7 @@ from typing import Any
 from govtool.capture.spark.eventlog.lines import Line
 from govtool.capture.spark.eventlog.metrics import MetricValues, Registered, register
 from govtool.capture.spark.redact import first_line
+from govtool.capture.spark.streams import BatchKey, BatchProgress
 from govtool.model import Diagnostic
 
 LINGER = 16
@@ -39,7 +40,7 @@ _COMMAND_SKIPS = frozenset(
 
 
 @dataclass(slots=True)
-class Execution:
+class SqlExecution:
     """One SQL execution."""
 
     id: int
@@ -79,9 +80,11 @@ class Application:
     """Jars and packages that the user added."""
     script: str = ""
     values: MetricValues = field(default_factory=MetricValues)
+    progress: dict[BatchKey, BatchProgress] = field(default_factory=dict)
+    """Of the latest batches of streaming queries."""
     notes: list[Diagnostic] = field(default_factory=list)
     events: int = 0
-    _open: dict[int, dict[int, Execution]] = field(default_factory=dict)
+    _open: dict[int, dict[int, SqlExecution]] = field(default_factory=dict)
     """Executions by root."""
     _roots: dict[int, int] = field(default_factory=dict)
     _ends: dict[int, tuple[int | None, str]] = field(default_factory=dict)
@@ -90,7 +93,7 @@ class Application:
     _lingering: list[int] = field(default_factory=list)
     _jobs: dict[int, int] = field(default_factory=dict)
 
-    def feed(self, line: Line, part: str) -> Iterator[list[Execution]]:
+    def feed(self, line: Line, part: str) -> Iterator[list[SqlExecution]]:
         """Take up an event; yields the executions of roots that nothing more is to come of.
 
         Raises:
@@ -112,20 +115,35 @@ class Application:
         event = json.loads(line.data)
         if not isinstance(event, dict):
             raise ValueError("no JSON object")
-        match line.event:
-            case "SparkListenerSQLExecutionStart":
-                self._started(event, line, part)
-            case "SparkListenerSQLExecutionEnd":
-                self._ended(_integer(event.get("executionId")), _integer(event.get("time")), _failure_message(event))
+        if line.event.startswith("SparkListenerSQL"):
+            self._of_execution(event, line, part)
+        else:
+            self._of_application(event, line.event)
+        yield from self._handed_on()
+
+    @property
+    def is_old(self) -> bool:
+        """Whether this is a Spark that does not tell how executions end: one before 3.4."""
+        found = re.match(r"(\d+)\.(\d+)", self.version)
+        return found is not None and (int(found[1]), int(found[2])) < (3, 4)
+
+    def rest(self) -> Iterator[list[SqlExecution]]:
+        """What is left at the end of the log."""
+        for root in sorted(self._open):
+            yield self._close(root)
+        self._open.clear()
+
+    def _of_execution(self, event: dict[str, Any], line: Line, part: str) -> None:
+        if line.event == "SparkListenerSQLExecutionStart":
+            self._started(event, line, part)
+        elif line.event == "SparkListenerSQLExecutionEnd":
+            error = event.get("errorMessage")
+            self._ended(_integer(event.get("executionId")), _integer(event.get("time")), str(error) if error else None)
+
+    def _of_application(self, event: dict[str, Any], name: str) -> None:
+        match name:
             case "SparkListenerDriverAccumUpdates":
-                for update in _list(event.get("accumUpdates")):
-                    if (
-                        isinstance(update, list)
-                        and len(update) == 2
-                        and isinstance(update[0], int)
-                        and isinstance(update[1], int)
-                    ):
-                        self.values.add(update[0], update[1])
+                self._accumulated(event)
             case "SparkListenerJobEnd":
                 self._job_ended(event)
             case "SparkListenerApplicationStart":
@@ -139,21 +157,13 @@ class Application:
                 self.version = str(event.get("Spark Version") or "")
             case "SparkListenerEnvironmentUpdate":
                 self._environment(event)
-            case _:
-                pass
-        yield from self._handed_on()
+            case "StreamingQueryListener$QueryProgressEvent":
+                self._progressed(_dict(event.get("progress")))
 
-    @property
-    def is_old(self) -> bool:
-        """Whether this is a Spark that does not tell how executions end: one before 3.4."""
-        found = re.match(r"(\d+)\.(\d+)", self.version)
-        return found is not None and (int(found[1]), int(found[2])) < (3, 4)
-
-    def rest(self) -> Iterator[list[Execution]]:
-        """What is left at the end of the log."""
-        for root in sorted(self._open):
-            yield self._close(root)
-        self._open.clear()
+    def _accumulated(self, event: dict[str, Any]) -> None:
+        for update in _list(event.get("accumUpdates")):
+            if isinstance(update, list) and len(update) == 2 and all(isinstance(each, int) for each in update):
+                self.values.add(update[0], update[1])
 
     # ---- executions -------------------------------------------------------------------------------------------------
 
@@ -166,7 +176,7 @@ class Application:
         root = _integer(event.get("rootExecutionId"))
         if root is None:
             root = self._started_by(str(event.get("physicalPlanDescription") or "")) or number
-        execution = Execution(
+        execution = SqlExecution(
             number,
             root,
             str(event.get("description") or ""),
@@ -213,7 +223,7 @@ class Application:
         if all(each.ended is not None for each in self._open[root].values()) and root not in self._lingering:
             self._lingering.append(root)
 
-    def _handed_on(self) -> Iterator[list[Execution]]:
+    def _handed_on(self) -> Iterator[list[SqlExecution]]:
         while len(self._lingering) > LINGER:
             root = self._lingering.pop(0)
             if root in self._open and all(each.ended is not None for each in self._open[root].values()):
@@ -224,7 +234,7 @@ class Application:
             yield self._close(root)
             del self._open[root]
 
-    def _close(self, root: int) -> list[Execution]:
+    def _close(self, root: int) -> list[SqlExecution]:
         found = self._open[root]
         for number in found:
             self._roots.pop(number, None)
@@ -262,6 +272,13 @@ class Application:
             error = _dict(result.get("Exception")).get("Message")
             execution.failed = True
             execution.error = execution.error or first_line(str(error or "a job failed"))
+
+    def _progressed(self, event: dict[str, Any]) -> None:
+        found = BatchProgress.reported(event)
+        if found is not None:
+            self.progress[found.key] = found
+            if len(self.progress) > MAX_OPEN:
+                del self.progress[next(iter(self.progress))]
 
     # ---- the environment ---------------------------------------------------------------------------------------
 
@@ -301,11 +318,6 @@ def script_of(command: str) -> str:
     # Settings with spaces in them are not quoted here: what follows need not be the script.
     script = next((w for w in words[position:] if _SCRIPT.search(w)), "")
     return main or script.rsplit("/", 1)[-1]
-
-
-def _failure_message(event: dict[str, Any]) -> str | None:
-    error = event.get("errorMessage")
-    return str(error) if error else None
 
 
 def _integer(value: object) -> int | None:

@@ -1,93 +1,157 @@
-"""From the executions of one action to a run, and to what it says of the dataset that it wrote."""
+"""From the executions of one root, as an event log has them, to runs and to derivations of the datasets they wrote."""
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from govtool.capture.spark import plan as p
-from govtool.capture.spark.definitions import Defined, definition
-from govtool.capture.spark.eventlog.application import Application, Execution
-from govtool.capture.spark.eventlog.runs import (
-    inputs_of,
-    is_internal,
-    moment_of,
-    outputs_of,
-    run_id,
-    run_of,
-    scanned,
-)
-from govtool.capture.spark.executed import MAX_TEXT, PLAN_TEXT, Executed, attempted, fingerprint, outcome_of
-from govtool.capture.spark.flow import derivation as derivation_of
-from govtool.capture.spark.identity import column_path, joined, output_paths
+from govtool.capture.spark.eventlog.application import Application, SqlExecution
+from govtool.capture.spark.eventlog.runs import inputs_of, outputs_of, run_of
+from govtool.capture.spark.eventlog.scanned import columns_of
+from govtool.capture.spark.executed import Executed
+from govtool.capture.spark.execution import Action, Reading, WrittenDataset
+from govtool.capture.spark.identity import DatasetPlace, column_path, path_name
+from govtool.capture.spark.interpreter import interpret, is_internal
 from govtool.capture.spark.plantext.read import PlanText, read_plan
 from govtool.capture.spark.plantext.scans import Names
 from govtool.capture.spark.plantext.tree import PlanTextError
 from govtool.capture.spark.plantext.writes import PlanWrite
-from govtool.model import Derivation, Diagnostic, EdgeKind, Statement
-from govtool.model.run import RunOutput
+from govtool.capture.spark.streams import BatchKey, BatchProgress, batches_from
+from govtool.model import Diagnostic
+from govtool.model.run import Run, RunInput, RunOutput
 
 MAX_KNOWN = 100_000
 """Attributes of base relations that are remembered."""
 
+_OVERWRITE = "spark.sql.sources.partitionOverwriteMode"
 _INFERENCE = re.compile(r"DataFrameReader\.|DataStreamReader\.|FileStreamSource|InferSchema|getFileFormat")
-_BATCH = re.compile(r"\brunId = [0-9a-f-]{36}")
 _FOREACH = Diagnostic("break.foreach-batch", "warning", "foreachBatch: what a batch was made of is not in the plan")
 _SINK = Diagnostic("break.streaming-sink", "warning", "where a streaming query writes to is not in its plan")
-_NO_TARGET = Diagnostic("break.source", "warning", "none of the executions tells what the command writes")
+_MIXED = Diagnostic(
+    "break.source", "warning", "a batch reads several places of files: which of them are streams is not known"
+)
 _LATER = frozenset({"break.source", "break.operator", "unresolved"})
-"""What another execution of the same action may tell."""
+"""Breaks that another execution of the same action may mend."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedExecution:
+    """An execution of an event log with its plan, or one of the writes of its plan."""
+
+    execution: SqlExecution
+    plan: PlanText | None
+    reading: Reading | None
+    problem: Diagnostic | None = None
+    part: int = 0
+    """Of a multi-insert: the write's position; the first is 0."""
+    shared: bool = False
+    """The execution has further writes: its figures are those of all of them."""
+
+    @property
+    def opened(self) -> float:
+        """Its number: Spark counts executions as they begin."""
+        return float(self.execution.id)
+
+    @property
+    def closed(self) -> float:
+        """The millisecond of its end; one that has no end may enclose all that follow."""
+        return math.inf if self.execution.ended is None else float(self.execution.ended)
+
+    @property
+    def is_batch(self) -> bool:
+        """Whether it is the batch of a streaming query itself."""
+        return self.execution.id == self.execution.root and BatchKey.described(self.execution.description) is not None
+
+    @property
+    def is_inference(self) -> bool:
+        """Whether Spark only looks at a file's schema."""
+        return bool(_INFERENCE.search(self.execution.details.split("\n", 1)[0]))
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedSource:
+    """Makes runs of the executions of one application."""
+
+    application: Application
+
+    def run(self, action: Action[LoggedExecution]) -> Run:
+        """The run of an action."""
+        lead, written = action.lead, action.written
+        suffix = f".{lead.part}" if lead.part else ""
+        writes = written is not None and written.final and written.kind == "insert"
+        group = [member.execution for member in action.members]
+        made = run_of(self.application, lead.execution, group, suffix=suffix, writes=writes)
+        key = BatchKey.described(lead.execution.description)
+        if key is None:
+            return made
+        return replace(made, batches=batches_from([self.application.progress.get(key, BatchProgress(key))]))
+
+    def inputs(self, action: Action[LoggedExecution]) -> tuple[RunInput, ...]:
+        """What it read."""
+        if action.main.plan is None:
+            return ()
+        plans = [(each.execution, each.plan) for each in action.members if each.plan is not None]
+        columns = {d: c for each in action.members if each.reading is not None for d, c in each.reading.columns.items()}
+        return inputs_of(self.application, action.main.plan, action.written, plans, columns)
+
+    def outputs(self, action: Action[LoggedExecution]) -> tuple[RunOutput, ...]:
+        """What it wrote."""
+        main = action.main
+        if action.written is None or main.plan is None:
+            return ()
+        return outputs_of(self.application, None if main.shared else main.execution, main.plan, action.written)
+
+    def evidence(self, action: Action[LoggedExecution]) -> str:
+        """The plan that computes what is written."""
+        return action.main.plan.normal if action.main.plan is not None else ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    """The batch of a streaming query that executions are a part of."""
+
+    plan: PlanText | None = None
+    """None: there is none."""
+    writes: bool = False
+    """Others of its executions write: those of a function of ``foreachBatch``."""
+
+    def around(self, execution: SqlExecution) -> p.Node | None:
+        """What the batch is made of, for an execution inside of it."""
+        return self.plan.root if self.plan is not None and execution.id != execution.root else None
 
 
 @dataclass(slots=True)
 class EventLogInterpreter:
-    """Reads the plans of one application's executions, one action after the other."""
+    """Reads the plans of one application's executions, one root after the other."""
 
     application: Application
     names: Names = field(default_factory=Names)
     _known: dict[int, tuple[str, str]] = field(default_factory=dict)
 
-    def actions(self, group: list[Execution]) -> Iterator[Executed]:
+    def actions(self, group: list[SqlExecution]) -> Iterator[Executed]:
         """What the executions of one root did."""
-        read = {execution.id: self._read(execution) for execution in group}
+        plans = {execution.id: self._read(execution) for execution in group}
         # Commands print logical plans, which name the attributes of files and not the files: others of the root do.
-        sources = [each.source for each in read.values() if isinstance(each, PlanText) and each.source is not None]
+        sources = [each.source for each in plans.values() if isinstance(each, PlanText) and each.source is not None]
+        batch = _batch(group, plans)
+        later = _LATER if batch.plan is None else _LATER | {"break.rdd"}
         for execution in group:
-            plan = read[execution.id]
-            if isinstance(plan, PlanText) and any(d.code in _LATER for d in (*plan.notes, *plan.flow.breaks)):
-                read[execution.id] = self._read(execution, sources)
-        root = next((e for e in group if e.id == e.root), None)
-        main = read[root.id] if root is not None else None
-        written = [e for e in group if isinstance(plan := read[e.id], PlanText) and plan.write is not None]
-        if root is not None and isinstance(main, PlanText) and main.defined is not None:
-            yield self._defined(root, group, main, main.defined)
-            return
-        if root is not None and isinstance(main, PlanText) and main.write is not None:
-            done = self._implementation(root, group, main.write, written, read)
-            yield self._action(root, group, read, done)
-            for number, other in enumerate(main.others, 1):
-                if other.write is not None:
-                    also = {**read, root.id: other}
-                    yield self._action(root, group, also, (root, other.write), suffix=f".{number}")
-            same = {done[1].place.name, *done[1].place.aliases}
-            for execution in written:
-                plan = read[execution.id]
-                if not isinstance(plan, PlanText) or plan.write is None or execution in (root, done[0]):
-                    continue
-                if plan.write.final and not same & {plan.write.place.name, *plan.write.place.aliases}:
-                    yield self._action(execution, [execution], read, (execution, plan.write))
-            return
+            plan = plans[execution.id]
+            if isinstance(plan, PlanText) and any(d.code in later for d in (*plan.notes, *plan.flow.breaks)):
+                plans[execution.id] = self._read(execution, sources, batch)
+        read = [part for execution in group for part in self._parts(execution, plans[execution.id], batch)]
+        if all(execution.id != execution.root for execution in group):
+            read = [each for each in read if _stands_alone(each)]  # these came after all others of their root
+        yield from interpret(read, LoggedSource(self.application))
         for execution in group:
-            plan = read[execution.id]
-            if isinstance(plan, PlanText) and plan.write is not None and plan.write.final:
-                yield self._action(execution, [execution], read, (execution, plan.write))
-            elif isinstance(plan, PlanText) and plan.defined is not None:
-                yield self._defined(execution, [execution], plan, plan.defined)
-        if root is not None:  # else these came after all others of their action
-            yield self._action(root, group if not written else [root], read, None)
+            self.application.values.forget(execution.registered.ids())
 
-    def _read(self, execution: Execution, sources: Sequence[p.Node] = ()) -> PlanText | PlanTextError:
+    def _read(
+        self, execution: SqlExecution, sources: Sequence[p.Node] = (), batch: _Batch | None = None
+    ) -> PlanText | PlanTextError:
         try:
             plan = read_plan(
                 execution.plan,
@@ -95,6 +159,7 @@ class EventLogInterpreter:
                 known=self._known,
                 metadata=execution.registered.metadata,
                 sources=sources,
+                batch=batch.around(execution) if batch is not None else None,
             )
         except PlanTextError as error:
             return error
@@ -104,238 +169,134 @@ class EventLogInterpreter:
                 del self._known[old]
         return plan
 
-    def _names(self, execution: Execution) -> Names:
+    def _settings(self, execution: SqlExecution) -> dict[str, str]:
+        return {**self.application.config, **execution.config}
+
+    def _names(self, execution: SqlExecution) -> Names:
         """How names are read: with the catalogs and the settings of the session."""
         found: dict[str, list[str]] = {}
-        settings = {**self.application.config, **execution.config}
+        settings = self._settings(execution)
         for key, value in settings.items():
             catalog = re.fullmatch(r"spark\.sql\.catalog\.([^.]+)", key)
             if catalog is not None:
                 found.setdefault(value, []).append(catalog[1])
         catalogs = {class_: tuple(names) for class_, names in found.items()}
         sensitive = settings.get("spark.sql.caseSensitive", "").lower() == "true"
-        streaming = _is_batch(execution)
-        return replace(self.names, catalogs=catalogs, case_sensitive=sensitive, streaming=streaming)
+        return replace(self.names, catalogs=catalogs, case_sensitive=sensitive, streams=self._streams(execution))
 
-    def _implementation(
-        self,
-        root: Execution,
-        group: list[Execution],
-        write: PlanWrite,
-        written: list[Execution],
-        read: Mapping[int, PlanText | PlanTextError],
-    ) -> tuple[Execution, PlanWrite]:
-        """The execution that does what a command says, and the write with what both tell of its target."""
-        for execution in written:
-            plan = read[execution.id]
-            nested = plan.write if isinstance(plan, PlanText) else None
-            if execution is root or nested is None or nested.final or write.final or nested.place.kind != "table":
-                continue
-            # Only the second command has the name with its database.
-            if nested.place.name.name.rpartition(".")[2] == write.place.name.name.rpartition(".")[2]:
-                write = replace(write, place=replace(write.place, name=nested.place.name), columns=nested.columns)
-        for execution in reversed(written):
-            plan = read[execution.id]
-            if execution is root or not isinstance(plan, PlanText) or plan.write is None or not plan.write.final:
-                continue
-            inner = plan.write
-            own = inner.place.kind != "table" or inner.place.name == write.place.name
-            # A catalog may name its new table without itself.
-            if write.final or not (own or write.place.name.name.endswith(f".{inner.place.name.name}")):
-                continue
-            aliases = (*write.place.aliases, *inner.place.aliases)
-            if inner.place.name != write.place.name and inner.place.kind != "table":
-                aliases = (*aliases, inner.place.name)
-            place = replace(write.place, aliases=tuple(dict.fromkeys(aliases)))
-            return execution, replace(
-                write,
-                place=place,
-                columns=write.columns or inner.columns,
-                hidden=write.hidden if write.columns else inner.hidden,
-                query=inner.query,
-                format=inner.format or write.format,
-                partitions=inner.partitions,
-            )
-        return self._query_of(root, group, write, read)
+    def _streams(self, execution: SqlExecution) -> frozenset[str] | None:
+        """The folders of files that a plan reads as streams; None: all that it reads may be, or may not."""
+        key = BatchKey.described(execution.description)
+        if key is None or (execution.id != execution.root and "ExistingRDD" in execution.plan):
+            return frozenset()  # inside of foreachBatch the stream is an RDD: files are those of static sides
+        progress = self.application.progress.get(key)
+        if progress is None:
+            return None
+        return frozenset(path_name(source.path).id for source in progress.offsets if source.path)
 
-    def _query_of(
-        self, root: Execution, group: list[Execution], write: PlanWrite, read: Mapping[int, PlanText | PlanTextError]
-    ) -> tuple[Execution, PlanWrite]:
-        """Where a connector computes what is written as a query of its own, and the write with that query's columns.
-
-        It is the query that gives the expected columns: by their ids, in whatever order (a connector that goes by name
-        puts them into the order of its table, and adds those that are not given), or by all their names, in order.
-        """
-        if write.final or not write.expects:
-            return root, write
-        wanted = [name.lower() for _, name in write.expects]
-        for execution in group:
-            plan = read[execution.id]
-            if (
-                execution is root
-                or not isinstance(plan, PlanText)
-                or plan.write is not None
-                or plan.command
-                or plan.unplaced
-                or any(note.code == "break.rdd" for note in (*plan.notes, *plan.flow.breaks))
-            ):
-                continue
-            names = [column.name for column in plan.flow.columns]
-            if [name.lower() for name in names] == wanted:
-                return execution, write
-            if {id_ for id_, _ in write.expects} <= set(plan.ids) and len(plan.ids) == len(names):
-                return execution, replace(write, columns=tuple(names))
-        return root, write
-
-    def _action(
-        self,
-        root: Execution,
-        group: list[Execution],
-        read: Mapping[int, PlanText | PlanTextError],
-        done: tuple[Execution, PlanWrite] | None,
-        suffix: str = "",
-    ) -> Executed:
-        execution, write = done if done is not None else (root, None)
-        plan = read[execution.id]
+    def _parts(
+        self, execution: SqlExecution, plan: PlanText | PlanTextError, batch: _Batch
+    ) -> Iterator[LoggedExecution]:
+        """An execution as one, or as one for each write of a multi-insert."""
         if isinstance(plan, PlanTextError):
-            return self._unread(root, plan)
-        writes = write is not None and write.final and write.kind == "insert"
-        run = run_of(self.application, root, group, suffix=suffix, writes=writes)
+            text = f"the plan of execution {execution.id} could not be read: {plan}"
+            yield LoggedExecution(execution, None, None, Diagnostic("break.plan", "error", text))
+            return
+        for part, each in enumerate((plan, *(other for other in plan.others if other.write is not None))):
+            reading = self._reading(execution, each, batch)
+            yield LoggedExecution(execution, each, reading, part=part, shared=bool(plan.others))
+
+    def _reading(self, execution: SqlExecution, plan: PlanText, batch: _Batch) -> Reading:
+        """The meaning of a plan's text, with the facts that the log has beside it."""
+        sources = dict(plan.sources)
+        if batch.plan is not None:  # what a function of foreachBatch reads through its RDD
+            sources = {
+                **{read: batch.plan.sources[read] for read in plan.flow.reads if read in batch.plan.sources},
+                **sources,
+            }
+        dynamic = self._settings(execution).get(_OVERWRITE, "").lower() == "dynamic"
+        written = self._sunk(execution)
+        if plan.write is not None:
+            nested = not self.application.is_old and plan.write.kind == "create_table_as" and not plan.write.final
+            written = replace(_written(plan.write, dynamic=dynamic), nested=nested)
+        return Reading(
+            plan.flow,
+            plan.normal,
+            written,
+            places={identity: found.place for identity, found in sources.items() if not is_internal(identity)},
+            columns=self._columns(plan),
+            notes=self._notes(execution, plan, is_open=written is None and not batch.writes),
+            command=plan.command,
+            defined=plan.defined,
+            ids=plan.ids,
+            unplaced=plan.unplaced,
+            case_sensitive=self.names.case_sensitive,
+        )
+
+    def _columns(self, plan: PlanText) -> dict[str, dict[str, str | None]]:
+        found: dict[str, dict[str, str | None]] = {}
+        for operator, dataset in plan.scans:
+            known = found.setdefault(dataset, {})
+            for name, type_ in columns_of(operator).items():
+                path = column_path(name, case_sensitive=self.names.case_sensitive)
+                known[path] = type_ or known.get(path)
+        return found
+
+    def _sunk(self, execution: SqlExecution) -> WrittenDataset | None:
+        """What the batch of a streaming query writes into its sink of files, which its plan does not name."""
+        key = BatchKey.described(execution.description)
+        progress = self.application.progress.get(key) if key is not None and execution.id == execution.root else None
+        if progress is None or not progress.sink:
+            return None
+        return WrittenDataset(DatasetPlace(path_name(progress.sink), "file"), "insert", "append", "append", alone=True)
+
+    def _notes(self, execution: SqlExecution, plan: PlanText, *, is_open: bool) -> tuple[Diagnostic, ...]:
+        """Everything that is not understood of a plan; ``is_open``: nothing that it could write to is known."""
         notes = list(dict.fromkeys((*plan.notes, *plan.flow.breaks)))
-        if _is_batch(execution):
+        if BatchKey.described(execution.description) is not None:
             notes = [_FOREACH if note.code == "break.rdd" else note for note in notes]
-            if write is None and plan.flow.columns:
+            if is_open and plan.flow.columns and execution.id == execution.root:
                 notes.append(_SINK)
-        if write is not None and write.expects and not plan.flow.columns and run.status == "complete":
-            notes.append(_NO_TARGET)
-        reads = [dataset for dataset in plan.flow.reads if not is_internal(dataset)]
-        ignored = write is None and not plan.unplaced and (plan.command or not reads or _is_inference(root))
+            if self._streams(execution) is None and len(plan.scans) > 1:
+                notes.append(_MIXED)
         if plan.uncertain:
             text = f"{plan.uncertain} expressions whose structure could not be told: what they depend on is certain"
             notes.append(Diagnostic("plan.expression", "info", text))
-        places = {identity: found.place for identity, found in plan.sources.items() if not is_internal(identity)}
-        made: Derivation | None = None
-        target = ""
-        if write is not None:
-            target = write.place.id
-            places[target] = joined(places.get(target), write.place)
-            made = _without_itself(self._derivation(write, plan, root, target, notes))
-            made = made._replace(statement=made.statement._replace(run=f"{made.statement.run}{suffix}"))
-        elif plan.unplaced:
-            note = Diagnostic("break.target", "warning", "the plan does not tell where it writes to")
-            notes.append(note)
-        elif not ignored:
-            target = f"query:{fingerprint(plan.normal)}"
-            statement = self._statement("select", plan, root)
-            made = derivation_of(plan.flow, target, statement, target_kind="query", mode="replace")
-            made = _noted(made, [note for note in notes if note not in plan.flow.breaks])
-        if made is not None and run.status != "complete":
-            made = attempted(made, run.status)
-        figures, columns = scanned(
-            self.application,
-            [(each, plan_text) for each in group if isinstance(plan_text := read[each.id], PlanText)],
-            case_sensitive=self.names.case_sensitive,
-        )
-        run = replace(
-            run,
-            inputs=inputs_of(plan, write, figures, columns),
-            outputs=outputs_of(self.application, execution, plan, write),
-            plan="" if ignored else plan.normal,
-            breaks=() if ignored else tuple(note for note in notes if note.severity != "info"),
-        )
-        for each in group:
-            self.application.values.forget(each.registered.ids())
-        outcome = outcome_of(made, ignored=ignored)
-        return Executed(run, target, made, outcome, places, {} if ignored else columns)
-
-    def _unread(self, root: Execution, error: PlanTextError) -> Executed:
-        note = Diagnostic("break.plan", "error", f"the plan of execution {root.id} could not be read: {error}")
-        return Executed(replace(run_of(self.application, root, [root]), breaks=(note,)), "", None, "opaque")
-
-    def _defined(self, root: Execution, group: list[Execution], plan: PlanText, defined: Defined) -> Executed:
-        """What a command did to the catalog; if it failed, that is nothing."""
-        place, notes = defined.place, tuple(Diagnostic(code, "warning", text) for code, text in defined.breaks)
-        outputs = (RunOutput(place.id, defined.does),) if place is not None else ()
-        run = replace(run_of(self.application, root, group), outputs=outputs, plan=plan.normal, breaks=notes)
-        if run.status != "complete" or place is None:
-            return Executed(run, "", None, "opaque" if notes else "ignored")
-        made = definition(defined, self._statement(defined.kind, plan, root)) if defined.mode else None
-        if made is not None and notes:
-            made = _noted(made._replace(columns_complete=False), list(notes))
-        places = {each.id: each for each in (place, defined.source) if each is not None}
-        outcome = made.status if made is not None and not notes else "opaque" if notes else "ignored"
-        return Executed(run, place.id, made, outcome, places)
-
-    def _derivation(
-        self, write: PlanWrite, plan: PlanText, root: Execution, target: str, notes: list[Diagnostic]
-    ) -> Derivation:
-        columns: list[str] | None = None
-        names = [column.name for column in plan.flow.columns]
-        if write.columns is not None:
-            paths = [column_path(name, case_sensitive=self.names.case_sensitive) for name in write.columns]
-            # Names that the text leaves out are those of what is written.
-            columns = (
-                paths if len(paths) >= len(names) or not write.hidden else [*paths, *output_paths(names[len(paths) :])]
-            )
-        statement = self._statement(write.kind, plan, root)
-        made = derivation_of(
-            plan.flow,
-            target,
-            statement,
-            target_kind=write.place.kind,
-            mode=write.mode,
-            columns=columns,
-            namespace=write.place.name.namespace,
-        )
-        made = _noted(made, [note for note in notes if note not in plan.flow.breaks])
-        if not plan.flow.columns and columns:
-            made = made._replace(columns_complete=False, status="partial")
-        return made
-
-    def _statement(self, kind: str, plan: PlanText, root: Execution) -> Statement:
-        return Statement(
-            fingerprint=fingerprint(plan.normal),
-            kind=kind,
-            dialect="spark",
-            file="",
-            how=PLAN_TEXT,
-            text=plan.normal[:MAX_TEXT],
-            run=run_id(self.application, root),
-            principal=self.application.user or None,
-            first_seen=moment_of(root.started),
-            last_seen=moment_of(root.started),
-        )
+        return tuple(notes)
 
 
-def _is_batch(execution: Execution) -> bool:
-    """Whether this is one batch of a streaming query: then its description names the query's run."""
-    return bool(_BATCH.search(execution.description))
+def _batch(group: Sequence[SqlExecution], plans: Mapping[int, PlanText | PlanTextError]) -> _Batch:
+    """The batch of a streaming query among executions of one root."""
+    root = next((e for e in group if e.id == e.root and BatchKey.described(e.description) is not None), None)
+    plan = plans[root.id] if root is not None else None
+    if not isinstance(plan, PlanText) or plan.write is not None:
+        return _Batch()
+    others = [plans[execution.id] for execution in group if execution is not root]
+    return _Batch(plan, any(isinstance(other, PlanText) and other.write is not None for other in others))
 
 
-def _noted(made: Derivation, notes: list[Diagnostic]) -> Derivation:
-    """A derivation with more notes."""
-    if not notes:
-        return made
-    extra = tuple(replace(note, target=note.target or made.target) for note in notes)
-    worse = any(note.severity != "info" for note in extra)
-    diagnostics = tuple(dict.fromkeys((*made.diagnostics, *extra)))
-    return made._replace(diagnostics=diagnostics, status="partial" if worse else made.status)
+def _stands_alone(execution: LoggedExecution) -> bool:
+    """Whether an execution concerns a dataset even without the command that started it."""
+    reading = execution.reading
+    if reading is None:
+        return False
+    return reading.defined is not None or (reading.written is not None and reading.written.final)
 
 
-def _without_itself(made: Derivation) -> Derivation:
-    """An UPDATE or MERGE without what stays as it is: rows and columns that are copied from the table into itself."""
-    if made.mode not in ("update", "delete"):
-        return made
-    kept = tuple(
-        edge
-        for edge in made.edges
-        if edge.source.dataset != made.target
-        or edge.kind not in (EdgeKind.IDENTITY, EdgeKind.READ)
-        or (edge.kind is EdgeKind.IDENTITY and edge.source.path != edge.target_path)
+def _written(write: PlanWrite, *, dynamic: bool) -> WrittenDataset:
+    """The write of a plan's text; ``dynamic``: an overwrite replaces only the partitions that it has rows for."""
+    some = dynamic and write.alone and bool(write.partitions)
+    return WrittenDataset(
+        write.place,
+        write.kind,
+        write.save_mode,
+        "append" if some and write.mode == "replace" else write.mode,
+        write.columns,
+        write.hidden,
+        write.parts,
+        write.final,
+        write.alone,
+        expects=write.expects,
+        version=write.version,
+        rewrites=write.mode in ("update", "delete"),
     )
-    return made._replace(edges=kept)
-
-
-def _is_inference(execution: Execution) -> bool:
-    """Whether Spark only looks at a file's schema."""
-    return bool(_INFERENCE.search(execution.details.split("\n", 1)[0]))

@@ -29,6 +29,7 @@ WANTED = frozenset(
         "SparkListenerStageCompleted",
         "SparkListenerJobStart",
         "SparkListenerJobEnd",
+        "StreamingQueryListener$QueryProgressEvent",
     }
 )
 _PREFIX = b'{"Event":"'

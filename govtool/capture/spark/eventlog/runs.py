@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
 
-from govtool.capture.spark.eventlog.application import Application, Execution
+from govtool.capture.spark.eventlog.application import Application, SqlExecution
 from govtool.capture.spark.eventlog.environment import host_of, software_of
 from govtool.capture.spark.eventlog.metrics import Figures, figures_of, summed
-from govtool.capture.spark.eventlog.scanned import columns_of, largest, registered_by
+from govtool.capture.spark.eventlog.scanned import largest, registered_by
 from govtool.capture.spark.executed import PLAN_TEXT, moment
+from govtool.capture.spark.execution import Columns, WrittenDataset
 from govtool.capture.spark.identity import column_path
+from govtool.capture.spark.interpreter import is_internal
 from govtool.capture.spark.plantext.read import PlanText
-from govtool.capture.spark.plantext.writes import PlanWrite
 from govtool.capture.spark.redact import clean_config
 from govtool.model.run import Run, RunInput, RunOutput
 from govtool.model.version import ContentIdentity
 
-_INTERNAL = re.compile(r"/_delta_log(?:/|\Z)|/_spark_metadata(?:/|\Z)|/metadata/[^/]*\.avro\Z")
-
-Columns = dict[str, dict[str, str | None]]
-"""Columns with their types, by dataset."""
-
 
 def run_of(
     application: Application,
-    root: Execution,
-    group: Iterable[Execution],
+    root: SqlExecution,
+    group: Iterable[SqlExecution],
     *,
     suffix: str = "",
     writes: bool = False,
@@ -57,7 +52,7 @@ def run_of(
     )
 
 
-def run_id(application: Application, root: Execution, suffix: str = "") -> str:
+def run_id(application: Application, root: SqlExecution, suffix: str = "") -> str:
     """The id of the run that an execution is."""
     return f"{application.id or application.log}/{root.id}{suffix}"
 
@@ -67,7 +62,9 @@ def moment_of(milliseconds: int | None) -> str | None:
     return moment(milliseconds / 1000) if milliseconds is not None else None
 
 
-def _status(application: Application, root: Execution, group: Iterable[Execution], *, writes: bool) -> tuple[str, str]:
+def _status(
+    application: Application, root: SqlExecution, group: Iterable[SqlExecution], *, writes: bool
+) -> tuple[str, str]:
     """How it ended, and why. Sparks before 3.4 tell only of jobs that failed; a write without a job was none."""
     failed = next((e for e in (root, *group) if e.failed), None)
     if failed is not None and (failed is root or root.failed or application.is_old):
@@ -80,79 +77,74 @@ def _status(application: Application, root: Execution, group: Iterable[Execution
     return "running", ""
 
 
-def is_internal(dataset: str) -> bool:
-    """Whether this is what a table format keeps beside its data."""
-    return _INTERNAL.search(dataset) is not None
-
-
-def scanned(
-    application: Application,
-    plans: Iterable[tuple[Execution, PlanText]],
-    *,
-    case_sensitive: bool,
-) -> tuple[dict[str, Figures], Columns]:
-    """What was scanned, and the columns that were seen of it, by dataset.
-
-    Args:
-        application: Which knows the figures.
-        plans: The executions of one action.
-        case_sensitive: Whether names of columns have a case.
-    """
+def _scanned(application: Application, plans: Iterable[tuple[SqlExecution, PlanText]]) -> dict[str, Figures]:
+    """What executions of one action scanned, by dataset."""
     figures: dict[str, list[Figures]] = {}
-    columns: Columns = {}
     for execution, plan in plans:
         found: dict[str, list[Figures]] = {}
         for operator, dataset in plan.scans:
             registered = registered_by(operator, execution.registered.scans)
             if registered is not None:
                 found.setdefault(dataset, []).append(figures_of(registered, application.values))
-            for name, type_ in columns_of(operator).items():
-                known = columns.setdefault(dataset, {})
-                path = column_path(name, case_sensitive=case_sensitive)
-                known[path] = type_ or known.get(path)
         for dataset, rows in found.items():
             figures.setdefault(dataset, []).append(summed(rows))
-    return {dataset: largest(each) for dataset, each in figures.items()}, columns
+    return {dataset: largest(each) for dataset, each in figures.items()}
 
 
 def inputs_of(
-    plan: PlanText, write: PlanWrite | None, figures: Mapping[str, Figures], columns: Columns
+    application: Application,
+    plan: PlanText,
+    written: WrittenDataset | None,
+    plans: Iterable[tuple[SqlExecution, PlanText]],
+    columns: Columns,
 ) -> tuple[RunInput, ...]:
-    """What was read, in order of its name."""
-    return tuple(sorted(_inputs(plan, write, figures, columns), key=lambda item: item.dataset))
+    """What was read, in order of its name.
 
-
-def _inputs(
-    plan: PlanText, write: PlanWrite | None, figures: Mapping[str, Figures], columns: Columns
-) -> Iterator[RunInput]:
+    Args:
+        application: Which knows the figures.
+        plan: Of what was computed.
+        written: What was written.
+        plans: All executions of the action with their plans.
+        columns: Columns that they saw of what they read.
+    """
+    figures = _scanned(application, plans)
     reads = list(plan.flow.reads)
-    if write is not None and write.kind in ("update", "delete", "merge"):
-        reads.append(write.place.id)  # rows that are changed are read, be it that nothing is set to what they have
-    for dataset in dict.fromkeys(reads):
-        if is_internal(dataset):
-            continue
+    if written is not None and written.kind in ("update", "delete", "merge"):
+        reads.append(written.place.id)  # rows that are changed are read, be it that nothing is set to what they have
+    found = []
+    for dataset in sorted({read for read in reads if not is_internal(read)}):
         read = figures.get(dataset, Figures())
-        source = plan.sources.get(dataset)
-        version = source.version if source is not None else None
-        if write is not None and write.place.id == dataset:
-            version = write.version if version is None else version
-        yield RunInput(
-            dataset,
-            read.rows,
-            read.bytes,
-            read.files,
-            ContentIdentity("delta", version, "", 0, 0) if version is not None else None,
-            tuple((path, type_ or "") for path, type_ in sorted(columns.get(dataset, {}).items())),
-        )
+        version = _version(plan, written, dataset)
+        identity = ContentIdentity("delta", version, "", 0, 0) if version is not None else None
+        fields = tuple((path, type_ or "") for path, type_ in sorted(columns.get(dataset, {}).items()))
+        found.append(RunInput(dataset, read.rows, read.bytes, read.files, identity, fields))
+    return tuple(found)
+
+
+def _version(plan: PlanText, written: WrittenDataset | None, dataset: str) -> int | None:
+    """The version of a Delta table that was read."""
+    source = plan.sources.get(dataset)
+    version = source.version if source is not None else None
+    if version is None and written is not None and written.place.id == dataset:
+        return written.version
+    return version
 
 
 def outputs_of(
-    application: Application, execution: Execution, plan: PlanText, write: PlanWrite | None
+    application: Application, execution: SqlExecution | None, plan: PlanText, written: WrittenDataset
 ) -> tuple[RunOutput, ...]:
-    """What an execution wrote."""
-    if write is None:
-        return ()
-    written = figures_of(execution.registered.writes, application.values)
-    paths = [column_path(name) for name in write.columns or [column.name for column in plan.flow.columns]]
+    """What was written.
+
+    Args:
+        application: Which knows the figures.
+        execution: That wrote; None: its figures are those of several writes.
+        plan: Its plan.
+        written: What was written.
+    """
+    registered = execution.registered.writes if execution is not None else {}
+    figures = figures_of(registered, application.values)
+    if registered and figures.files is None and written.save_mode == "ignore":
+        figures = Figures(0, 0, 0)  # a command that leaves alone what is there never counts
+    paths = [column_path(name) for name in written.columns or [column.name for column in plan.flow.columns]]
     fields = tuple((path, "") for path in dict.fromkeys(paths))
-    return (RunOutput(write.place.id, write.save_mode, written.rows, written.bytes, written.files, fields=fields),)
+    return (RunOutput(written.place.id, written.save_mode, figures.rows, figures.bytes, figures.files, fields=fields),)

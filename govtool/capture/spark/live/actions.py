@@ -1,4 +1,4 @@
-"""Which executions are one action."""
+"""Executions of one root, as a session's listener heard of them."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from govtool.capture.spark.analyzed.tree import nodes_of, tree_of
 from govtool.capture.spark.live.spool import Line
 
 
-def actions(executions: Iterable[Line]) -> list[list[Line]]:
+def grouped(executions: Iterable[Line]) -> list[list[Line]]:
     """Executions by root, in order of their end; an execution without a number stands alone, unless the next one
-    writes what it wrote. Each command of a multi-insert is an action.
+    writes what it wrote. Each command of a multi-insert is an execution of its own.
     """
     found: list[list[Line]] = []
     for group in _by_root(executions):

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from govtool.capture.spark.analyzed.place_names import place_of
 from govtool.capture.spark.analyzed.read import Analyzed
+from govtool.capture.spark.execution import WrittenDataset
 from govtool.capture.spark.identity import DatasetPlace
 
 SAVE_MODES = {
@@ -49,24 +49,11 @@ _V2_MODES = {
     "CreateIcebergView": ("overwrite", "replace"),
     "DeltaDynamicPartitionOverwriteCommand": ("overwrite", "append"),
 }
+_ALONE = frozenset({"InsertIntoHadoopFsRelationCommand", "InsertIntoHiveTable"})
+"""Commands that start no execution that writes."""
+_NESTED = frozenset({"SaveAsV1TableCommand", "CreateDataSourceTableAsSelectCommand", "CreateHiveTableAsSelectCommand"})
+"""Commands whose writing is an execution of its own."""
 _TEMPORARY = frozenset({"LocalTempView", "GlobalTempView"})
-
-
-@dataclass(frozen=True, slots=True)
-class WrittenDataset:
-    """A dataset that a command writes."""
-
-    place: DatasetPlace
-    kind: str
-    """As in `Statement`."""
-    save_mode: str
-    """As in `RunOutput`."""
-    mode: str
-    """As in `Derivation`."""
-    columns: tuple[str, ...] | None
-    """Names, by position; None: those of the query."""
-    parts: int = 0
-    """How many parts of the table's name the command says: one without a database means that of the session."""
 
 
 def written_by(record: Mapping[str, Any], plan: Analyzed) -> WrittenDataset | None:
@@ -81,7 +68,7 @@ def written_by(record: Mapping[str, Any], plan: Analyzed) -> WrittenDataset | No
     if plan.kind:
         place = plan.target or (place_of(facts) if isinstance(facts, Mapping) else None)
         mode = "delete" if plan.kind == "delete" else "update"
-        return WrittenDataset(place, plan.kind, plan.kind, mode, None) if place is not None else None
+        return WrittenDataset(place, plan.kind, plan.kind, mode) if place is not None else None
     kind = "insert" if isinstance(facts, Mapping) and facts.get("stream") else _KINDS.get(command)
     if kind is None or not isinstance(facts, Mapping) or facts.get("kind") in _TEMPORARY:
         return None
@@ -95,4 +82,6 @@ def written_by(record: Mapping[str, Any], plan: Analyzed) -> WrittenDataset | No
         mode = "append"  # some partitions of it
     names = facts.get("columns")
     columns = tuple(str(name) for name in names) if isinstance(names, list) and names else None
-    return WrittenDataset(place, kind, save, mode, columns, len(facts.get("table") or ()))
+    parts = len(facts.get("table") or ())
+    nested = command in _NESTED and record.get("execution") is not None
+    return WrittenDataset(place, kind, save, mode, columns, parts=parts, alone=command in _ALONE, nested=nested)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 
 from govtool.capture.spark.analyzed.place_names import place_of
-from govtool.capture.spark.identity import DatasetPlace
+from govtool.capture.spark.execution import Reading
 from govtool.capture.spark.live.spool import Line, Process
 from govtool.capture.spark.redact import clean_config, clean_value
 from govtool.model.listing import FileListing, listing_from
@@ -17,20 +16,16 @@ from govtool.model.run import Run, RunInput, RunOutput, Software
 _DRIVER_LEAVES = frozenset({"LocalRelation", "LogicalRDD"})
 
 
-def with_reproduction(run: Run, lines: Sequence[Line], places: Mapping[str, DatasetPlace], process: Process) -> Run:
-    """Return a run with the facts that a later run is compared by.
+def with_reproduction(run: Run, lines: Sequence[Line], process: Process) -> Run:
+    """Return a run with its code, effective settings, and the facts that a later run is compared by.
 
     Args:
-        run: As its plan has it.
+        run: As its first execution has it.
         lines: The executions of its action.
-        places: What its plans read, by id.
         process: The process that it ran in.
     """
-    reads = dict(_readings(lines, places))
     return replace(
         run,
-        inputs=tuple(_input(read, reads.get(read.dataset), run) for read in run.inputs),
-        outputs=tuple(_output(written, lines) for written in run.outputs),
         software=tuple(sorted({*run.software, *_modules(process)})),
         config=_settings(run, lines, process),
         reproduction=_reproduction(lines, process),
@@ -40,39 +35,59 @@ def with_reproduction(run: Run, lines: Sequence[Line], places: Mapping[str, Data
 # ---- inputs and outputs ---------------------------------------------------------------------------------------
 
 
-def _readings(lines: Iterable[Line], places: Mapping[str, DatasetPlace]) -> Iterator[tuple[str, Mapping[str, object]]]:
+def inputs_as_listed(
+    inputs: Sequence[RunInput], lead: Line, lines: Iterable[Line], readings: Iterable[Reading]
+) -> tuple[RunInput, ...]:
+    """Return inputs with the files that the plans listed, unless something shows that others were read.
+
+    Args:
+        inputs: As the plans have them.
+        lead: The execution that gives the action its times.
+        lines: The executions of the action.
+        readings: The meaning of their plans.
+    """
+    places = [place for reading in readings for place in reading.places.values()]
+    by_name = {name.id: place.id for place in places for name in (place.name, *place.aliases)}
+    facts = dict(_relations(lines, by_name))
+    return tuple(_input(read, facts[read.dataset], lead) if read.dataset in facts else read for read in inputs)
+
+
+def outputs_as_left(outputs: Iterable[RunOutput], lines: Sequence[Line]) -> tuple[RunOutput, ...]:
+    """Return outputs with their files as they were right after the write."""
+    found = [line for line in lines if isinstance(line.get("left"), Mapping)]
+    if not found:
+        return tuple(outputs)
+    left, written = _listing(found[-1]["left"]), _listing(found[-1].get("written"))
+    return tuple(replace(output, left=left, written=written) for output in outputs)
+
+
+def _relations(lines: Iterable[Line], by_name: Mapping[str, str]) -> Iterator[tuple[str, Mapping[str, object]]]:
     """The facts of each relation of files that was read, by the id of its dataset."""
-    by_name = {name.id: place.id for place in places.values() for name in (place.name, *place.aliases)}
     for line in lines:
         for leaf in (line.get("leaves") or {}).values():
-            if not isinstance(leaf, Mapping) or not isinstance(leaf.get("listing"), Mapping):
-                continue
-            place = place_of(leaf)
-            if place is not None:
-                yield by_name.get(place.id, place.id), leaf
+            if isinstance(leaf, Mapping) and isinstance(leaf.get("listing"), Mapping):
+                place = place_of(leaf)
+                if place is not None:
+                    yield by_name.get(place.id, place.id), leaf
 
 
-def _input(read: RunInput, facts: Mapping[str, object] | None, run: Run) -> RunInput:
-    """An input with the files that the plan listed, unless something says that others were read."""
-    if facts is None:
-        return read
+def _input(read: RunInput, facts: Mapping[str, object], lead: Line) -> RunInput:
     listed = facts["listing"]
     listing = _listing(listed)
     if listing is None or not isinstance(listed, Mapping):
         return read
     options = facts.get("options")
     named = {str(name): str(value) for name, value in options.items()} if isinstance(options, Mapping) else {}
-    kept = tuple(sorted((name, clean_value(name, value)) for name, value in named.items()))
-    problem = _unsettled(read, listing, listed.get("changed"), run)
+    read = replace(read, options=tuple(sorted((name, clean_value(name, value)) for name, value in named.items())))
+    problem = _unsettled(read, listing, listed.get("changed"), lead)
     if problem:
-        return replace(read, options=kept, unsettled=problem)
-    identity = read.identity if read.identity is not None else listing.identity
-    return replace(read, options=kept, listing=listing, identity=identity)
+        return replace(read, unsettled=problem)
+    return replace(read, listing=listing, identity=read.identity or listing.identity)
 
 
-def _unsettled(read: RunInput, listing: FileListing, changed: object, run: Run) -> str:
+def _unsettled(read: RunInput, listing: FileListing, changed: object, lead: Line) -> str:
     """Why the files that were read may not be those that were listed."""
-    started, ended = _milliseconds(run.started), _milliseconds(run.ended)
+    started, ended = _milliseconds(lead.get("started")), _milliseconds(lead.get("ended"))
     if started is not None and listing.modified > started:
         return "a file is younger than the run"
     # A file that became another after the run had ended was read as it was listed.
@@ -83,18 +98,8 @@ def _unsettled(read: RunInput, listing: FileListing, changed: object, run: Run) 
     return ""
 
 
-def _milliseconds(time: str | None) -> float | None:
-    if time is None:
-        return None
-    found = datetime.fromisoformat(time)
-    return (found if found.tzinfo is not None else found.replace(tzinfo=UTC)).timestamp() * 1000
-
-
-def _output(written: RunOutput, lines: Iterable[Line]) -> RunOutput:
-    for line in lines:
-        if isinstance(line.get("left"), Mapping):
-            written = replace(written, left=_listing(line["left"]), written=_listing(line.get("written")))
-    return written
+def _milliseconds(seconds: object) -> float | None:
+    return seconds * 1000 if isinstance(seconds, int | float) else None
 
 
 def _listing(value: object) -> FileListing | None:

@@ -8,14 +8,13 @@ from typing import Any
 
 from govtool.capture.spark.analyzed.place_names import common_path, place_of
 from govtool.capture.spark.dependencies import PlanDependencies
-from govtool.capture.spark.executed import PLAN, moment
+from govtool.capture.spark.executed import PLAN, PLAN_TEXT, moment
+from govtool.capture.spark.execution import Reading, WrittenDataset
 from govtool.capture.spark.flow import paths_of
-from govtool.capture.spark.identity import DatasetPlace, column_path, path_name, table_name
-from govtool.capture.spark.live.commands import WrittenDataset
+from govtool.capture.spark.identity import column_path, path_name, table_name
 from govtool.capture.spark.live.spool import Line, Process
 from govtool.capture.spark.redact import clean_config, first_line
-from govtool.model import Diagnostic
-from govtool.model.run import Run, RunInput, RunOutput, Software
+from govtool.model.run import Batches, Run, RunInput, RunOutput, Software
 from govtool.model.version import ContentIdentity
 
 _VERSIONED = ("delta", "iceberg")
@@ -36,40 +35,27 @@ class LiveRuns:
 
     def id_of(self, line: Line) -> str:
         """The id of an execution's run."""
-        number = line.get("root", line.get("execution"))
+        number = line.get("execution")
         if number is None:
-            number = line.get("query") or f"{self.process.name}-{line.get('n')}"
+            # A streaming query that is started again from its checkpoint keeps its id, and runs once more.
+            number = line.get("run") or line.get("query") or f"{self.process.name}-{line.get('n')}"
         return f"{line.get('application') or self.process.name}/{number}"
 
-    def run(
-        self,
-        line: Line,
-        run_id: str,
-        status: str,
-        *,
-        inputs: tuple[RunInput, ...] = (),
-        outputs: tuple[RunOutput, ...] = (),
-        plan: str = "",
-        breaks: tuple[Diagnostic, ...] = (),
-    ) -> Run:
+    def run(self, line: Line, *, batches: Batches | None = None, text: bool = False) -> Run:
         """A run: how it ended, and with what it ran.
 
         Args:
             line: The execution that it is named after.
-            run_id: As `id_of` says.
-            status: As in `Run`.
-            inputs: What it read.
-            outputs: What it wrote.
-            plan: What tells its plan from others.
-            breaks: Where lineage was lost.
+            batches: The batches of a streaming query that it processed.
+            text: Its plan is known as text only.
         """
         session = self._session(line)
         conf = session.get("conf")
         return Run(
-            id=run_id,
+            id=self.id_of(line),
             job="",
-            status=status,
-            how=PLAN,
+            status="complete" if line.get("ok") else "failed",
+            how=PLAN_TEXT if text else PLAN,
             application=str(line.get("application") or ""),
             user=self.user(line),
             started=moment(line.get("started")),
@@ -78,10 +64,7 @@ class LiveRuns:
             software=self._software(session),
             config=clean_config(conf) if isinstance(conf, Mapping) else {},
             host=str(self.process.facts.get("host") or ""),
-            inputs=inputs,
-            outputs=outputs,
-            plan=plan,
-            breaks=breaks,
+            batches=batches,
         )
 
     def _software(self, session: Line) -> tuple[Software, ...]:
@@ -113,21 +96,31 @@ def script_name(process: Process) -> str:
     return script.rsplit("/", 1)[-1] or name or "spark"
 
 
-def inputs_of(
-    flow: PlanDependencies,
-    lines: Sequence[Line],
-    columns: Mapping[str, Iterable[tuple[str, str]]],
-    places: Mapping[str, DatasetPlace],
-) -> tuple[RunInput, ...]:
+def inputs_of(flow: PlanDependencies, lines: Sequence[Line], readings: Sequence[Reading]) -> tuple[RunInput, ...]:
     """What an action read, in order of its name.
 
     Args:
-        flow: What its plan says.
+        flow: Of what it computes.
         lines: Its executions.
-        columns: The columns that its plans read, with their types, by dataset.
-        places: What its plans read, by id.
+        readings: The meaning of their plans.
     """
+    places = {identity: place for reading in readings for identity, place in reading.places.items()}
+    columns = {dataset: known for reading in readings for dataset, known in reading.columns.items()}
     by_name = {name.id: place.id for place in places.values() for name in (place.name, *place.aliases)}
+    figures = _figures(lines, by_name)
+    versions = {dataset: version for line in lines for dataset, version in _versions(line).items()}
+    behind = dict.fromkeys([*flow.reads, *(read for _, view in flow.views for read in view.reads)])
+    found = []
+    for dataset in sorted(behind):
+        total = max(figures.get(dataset, [{}]), key=lambda f: (f.get("rows", 0), f.get("bytes", 0)))
+        fields = tuple(sorted((path, type_ or "") for path, type_ in columns.get(dataset, {}).items()))
+        rows, bytes_, files = (total.get(key) for key in ("rows", "bytes", "files"))
+        found.append(RunInput(dataset, rows, bytes_, files, versions.get(dataset), fields))
+    return tuple(found)
+
+
+def _figures(lines: Sequence[Line], by_name: Mapping[str, str]) -> dict[str, list[dict[str, int]]]:
+    """Rows, bytes and files that were scanned of each dataset, an entry an execution."""
     figures: dict[str, list[dict[str, int]]] = {}
     for line in lines:
         summed: dict[str, dict[str, int]] = {}
@@ -140,30 +133,11 @@ def inputs_of(
                         total[key] = total.get(key, 0) + scan[key]
         for dataset, total in summed.items():
             figures.setdefault(dataset, []).append(total)
-    versions = {}
-    for line in lines:
-        versions.update(_versions(line))
-    behind = dict.fromkeys([*flow.reads, *(read for _, view in flow.views for read in view.reads)])
-    found = []
-    for dataset in sorted(behind):
-        total = max(figures.get(dataset, [{}]), key=lambda f: (f.get("rows", 0), f.get("bytes", 0)))
-        found.append(
-            RunInput(
-                dataset,
-                total.get("rows"),
-                total.get("bytes"),
-                total.get("files"),
-                versions.get(dataset),
-                tuple(sorted(columns.get(dataset, ()))),
-            )
-        )
-    return tuple(found)
+    return figures
 
 
-def outputs_of(written: WrittenDataset | None, flow: PlanDependencies, lines: Iterable[Line]) -> tuple[RunOutput, ...]:
+def outputs_of(written: WrittenDataset, flow: PlanDependencies, lines: Iterable[Line]) -> tuple[RunOutput, ...]:
     """What an action wrote."""
-    if written is None:
-        return ()
     total: dict[str, int] = {}
     for line in lines:
         total = (line.get("metrics") or {}).get("write") or total

@@ -11,6 +11,9 @@ from typing import Any
 MAX_LINE = 64 << 20
 """Bytes of one line that are read."""
 
+NUMBERED = ("execution", "root", "inference", "started", "batch")
+"""Facts of an execution that Spark's store may have only after it was written down."""
+
 Line = Mapping[str, Any]
 
 
@@ -27,6 +30,8 @@ class Process:
     """Writes over Spark Connect, by plan text."""
     streams: list[Line] = field(default_factory=list)
     """What Python patches noted: streams, batches, data of the driver."""
+    progress: list[Line] = field(default_factory=list)
+    """Batches of streaming queries: their numbers, offsets and rows."""
     numbers: dict[int, Line] = field(default_factory=dict)
     """Numbers of executions that were known only after they were written down, by ``n``."""
     troubles: list[str] = field(default_factory=list)
@@ -80,10 +85,12 @@ def _take(line: Line, process: Process) -> None:
             process.executions.append(line)
         case "connect":
             process.connected.append(line)
+        case "progress":
+            process.progress.append(line)
         case "end":
             process.end = line
         case "number" if isinstance(line.get("n"), int):
-            process.numbers[line["n"]] = {key: line[key] for key in ("execution", "root", "inference") if key in line}
+            process.numbers[line["n"]] = {key: line[key] for key in NUMBERED if key in line}
         case "trouble":
             process.troubles.append(str(line.get("what", "")))
         case _:

@@ -12,6 +12,9 @@ from govtool.capture.spark.plantext.reading import TRUNCATED, PlanReader, named_
 from govtool.capture.spark.plantext.tree import Operator
 from govtool.model import EdgeKind
 
+_BATCH = re.compile(r"\bSQLExecutionRDD\[\d+\] at start at ")
+"""The RDD that ``foreachBatch`` hands to its function: made where the query was started."""
+
 
 class Leaves(PlanReader):
     """Relations of leaves."""
@@ -34,6 +37,8 @@ class Leaves(PlanReader):
                 return self._scan(operator, datasets.pop(), outputs)
             return p.LineageBreak((), outputs, "break.source", f"what {name.split('(')[0].strip()} reads is not told")
         if found_.nothing:
+            if self.batch is not None and _is_of(operator, outputs, self.batch):
+                return p.Renamed(self.batch, outputs)
             if found_.reason:
                 return p.LineageBreak((), outputs, found_.reason, found_.message)
             return p.Values(outputs)
@@ -130,3 +135,10 @@ class Leaves(PlanReader):
                 value: p.Expression = p.Attribute(same[0].id) if len(same) == 1 else p.Attribute(output.id, output.name)
                 node = p.Extend(node, (p.Output(output.id, output.name, value),))
         return p.Project(node, tuple(p.Output(o.id, o.name, p.Attribute(o.id, o.name)) for o in outputs))
+
+
+def _is_of(operator: Operator, outputs: tuple[p.Named, ...], batch: p.Node) -> bool:
+    """Whether a scan of an RDD is that of a batch: by the RDD, and by the names of all columns in order."""
+    if not _BATCH.search(operator.fields.get("Arguments", "")):
+        return False
+    return [output.name for output in outputs] == [output.name for output in p.outputs_of(batch)]

@@ -96,6 +96,15 @@ class Builder(Leaves, Aggregates, Generators):
         children = [_uncast(self._nodes[child.id]) for child in self._inputs(operator)]
         return build.union(children, self._listed(operator, "Output")) if children else p.Values(())
 
+    def _objects(self, operator: Operator) -> p.Node:
+        """Rows that a function of the driver's gets, of ``foreachPartition`` or a connector, are what they were."""
+        if self.parents.get(operator.id) is not None:
+            return self._break(operator, plain_name(operator))
+        return self._child(operator)
+
+    def _view(self, operator: Operator) -> p.Node:
+        return _uncast(self._child(operator))
+
     def _join(self, operator: Operator) -> p.Node:
         left, right = self._child(operator), self._child(operator, 1)
         drawn = _JOIN_TYPE.search(operator.name)  # the details tell it since Spark 3.4
@@ -185,7 +194,9 @@ class Builder(Leaves, Aggregates, Generators):
 
 
 def _uncast(node: p.Node) -> p.Node:
-    """An arm of a union, without the casts by which analysis fits its types: those of columns that keep their name."""
+    """An arm of a union, or a view's query, without the casts by which analysis fits its types: those of columns that
+    keep their name.
+    """
     if not isinstance(node, p.Project):
         return node
     outputs = []
@@ -204,6 +215,8 @@ _METHODS: dict[str, Callable[[Builder, Operator], p.Node]] = {
     "Sort": Builder._sort,
     "TakeOrderedAndProject": Builder._take_ordered,
     "Union": Builder._union,
+    "View": Builder._view,
+    "DeserializeToObject": Builder._objects,
     "Generate": Builder._generate,
     "Expand": Builder._expand,
     "UnionLoop": Builder._loop,

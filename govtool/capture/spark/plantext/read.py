@@ -50,6 +50,8 @@ class PlanText:
     """Of the columns that the plan gives, by position."""
     source: p.Node | None = None
     """What a job of a MERGE joins to the target."""
+    root: p.Node | None = None
+    """What the plan computes."""
 
 
 def read_plan(
@@ -59,6 +61,7 @@ def read_plan(
     known: Mapping[int, tuple[str, str]] | None = None,
     metadata: Mapping[str, list[dict[str, str]]] | None = None,
     sources: Sequence[p.Node] = (),
+    batch: p.Node | None = None,
 ) -> PlanText:
     """Read plan text, as ``EXPLAIN FORMATTED`` prints it, or Spark 2's one-line operators.
 
@@ -68,6 +71,7 @@ def read_plan(
         known: Dataset and column of attributes that other plans of the application read.
         metadata: By name of an operator, what the execution's event says of it besides.
         sources: What jobs of the same action join to the target of a MERGE (`PlanText.source`).
+        batch: Of what ``foreachBatch`` runs, the plan of the batch (`PlanText.root`).
 
     Raises:
         PlanTextError: It is no plan text, or one beyond all measure.
@@ -76,9 +80,9 @@ def read_plan(
     tree = _tree(text)
     several = _writes(tree)
     if several:
-        first, *more = (_read(text, each, names, known, metadata, sources) for each in several)
+        first, *more = (_read(text, each, names, known, metadata, sources, batch) for each in several)
         return replace(first, others=tuple(more))
-    return _read(text, tree, names, known, metadata, sources)
+    return _read(text, tree, names, known, metadata, sources, batch)
 
 
 def _writes(tree: PlanTree) -> list[PlanTree]:
@@ -98,6 +102,7 @@ def _read(
     known: Mapping[int, tuple[str, str]] | None,
     metadata: Mapping[str, list[dict[str, str]]] | None,
     sources: Sequence[p.Node],
+    batch: p.Node | None,
 ) -> PlanText:
     left = {name: list(texts) for name, texts in (metadata or {}).items()}
     locations: dict[int, dict[str, str]] = {}
@@ -106,7 +111,7 @@ def _read(
         if waiting and not operator.children:
             locations[operator.id] = _matching(operator, waiting)
 
-    builder = Builder(tree, known or {}, lambda operator: source_of(operator, names, locations.get(operator.id)))
+    builder = Builder(tree, known or {}, lambda operator: source_of(operator, names, locations.get(operator.id)), batch)
     write = write_of(tree, names)
     unplaced = write is None and has_target(tree) and "TempView" not in text
     command = write is None and not unplaced and is_command(tree)
@@ -143,6 +148,7 @@ def _read(
         defined=defined_in(tree, names) if command else None,
         source=_joined(tree, builder) if write is None else None,
         ids=tuple(output.id for output in p.outputs_of(node)),
+        root=node if write is None and not command else None,
     )
 
 

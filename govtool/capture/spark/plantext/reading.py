@@ -53,14 +53,20 @@ class PlanReader(ABC):
         known: Dataset and column of attributes that other plans of the application read, by id: logical plans name
             attributes of a file and not the file.
         locate: What a leaf reads; None if its text does not tell.
+        batch: The plan behind the batch of a stream, where the plan is part of a function of ``foreachBatch``.
     """
 
     def __init__(
-        self, tree: PlanTree, known: Mapping[int, tuple[str, str]], locate: Callable[[Operator], ScannedSource | None]
+        self,
+        tree: PlanTree,
+        known: Mapping[int, tuple[str, str]],
+        locate: Callable[[Operator], ScannedSource | None],
+        batch: p.Node | None = None,
     ) -> None:
         self.tree = tree
         self.known = known
         self.locate = locate
+        self.batch = batch
         self.lineage = PlanLineage()
         self._nodes: dict[int, p.Node] = {}
         self._queries: dict[int, p.Node | None] = {}

@@ -37,8 +37,9 @@ class Names:
     namespace: str = DEFAULT_NAMESPACE
     """Of tables of the catalog."""
     case_sensitive: bool = False
-    streaming: bool = False
-    """The plan is of one batch of a stream: the files that it reads are the latest of a folder."""
+    streams: frozenset[str] | None = frozenset()
+    """Folders that the plan reads as streams, by id: the files that it reads there are the latest of many. None: it is
+    of one batch of a stream, and the folders are not known."""
     catalogs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Names of catalogs by their class, as the application's settings have them."""
 
@@ -108,7 +109,7 @@ def source_of(operator: Operator, names: Names, metadata: dict[str, str] | None 
     delta = _DELTA.search(arguments) or _DELTA.search(name)
     version = int(delta[1]) if delta is not None else None
     if location or location_text:
-        found = _files(location, location_text, table, words[1] if len(words) > 1 else "", streaming=names.streaming)
+        found = _files(location, location_text, table, words[1] if len(words) > 1 else "", names.streams)
         if found is not None:
             return found if version is None else _versioned(found, version)
     if delta is not None:
@@ -170,7 +171,7 @@ def _inline_location(arguments: str) -> str:
 
 
 def _files(
-    location: str, location_text: str, table: DatasetName | None, format_: str, *, streaming: bool = False
+    location: str, location_text: str, table: DatasetName | None, format_: str, streams: frozenset[str] | None
 ) -> ScannedSource | None:
     paths, hidden = _paths(location)
     if hidden:
@@ -179,10 +180,9 @@ def _files(
             paths, hidden = more, still
     if not paths:
         return ScannedSource(DatasetPlace(table, "table"), format=format_) if table is not None else None
-    found = list(dict.fromkeys(path_name(path) for path in paths))
-    if streaming:
-        found = list(dict.fromkeys(path_name(path.rstrip("/").rpartition("/")[0] or path) for path in paths))
-        hidden = 0 if len(found) == 1 else hidden
+    found = list(dict.fromkeys(_stream_of(path, streams) or path_name(path) for path in paths))
+    if len(found) == 1 and _stream_of(paths[0], streams) is not None:
+        hidden = 0
     if table is not None:
         kept = found[0] if len(found) == 1 else _common(found)
         return ScannedSource(DatasetPlace(table, "table", (kept,) if kept is not None else ()), format=format_)
@@ -195,6 +195,18 @@ def _files(
         message = f"{hidden} more paths are read that the plan text leaves out"
         return ScannedSource(places[0], places[1:], reason=PATHS, message=message, format=format_)
     return ScannedSource(places[0], places[1:], format=format_)
+
+
+def _stream_of(path: str, streams: frozenset[str] | None) -> DatasetName | None:
+    """The folder of a stream that a file belongs to; None if it is no stream's."""
+    if streams is None:
+        return path_name(path.rstrip("/").rpartition("/")[0] or path)
+    name = path_name(path)
+    while streams and name.name.strip("/"):
+        name = DatasetName(name.namespace, name.name.rstrip("/").rpartition("/")[0])
+        if name.id in streams:
+            return name
+    return None
 
 
 def _common(found: list[DatasetName]) -> DatasetName | None:

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from govtool.capture.openlineage.identity import DatasetName
-from govtool.capture.spark.identity import DatasetPlace, jdbc_name, path_name, topic_name
+from govtool.capture.spark.identity import DatasetPlace, jdbc_name, path_name, split_table, topic_name
 from govtool.capture.spark.plantext import lists
 from govtool.capture.spark.plantext.rewritten import rewriting
 from govtool.capture.spark.plantext.scans import Names
@@ -25,6 +25,8 @@ _OPTION = re.compile(r"\b(url|dbtable|path|topic|kafka\.bootstrap\.servers|query
 _STORAGE = re.compile(r"Location: ([^,)]+)")
 _VIEW_COLUMNS = re.compile(r"\A\s*\[(\(.*?\))\](?=, )", re.DOTALL)
 _DELTA_TABLE = re.compile(r"(?:Delta\[version=(\d+), ([^\]]+)\]|DeltaTableV2\(.*?,((?:\w+:)?/[^,]+),)")
+_JDBC_TABLE = re.compile(r"JDBCTable\(([^,]+),")
+_JDBC_CATALOG = "org.apache.spark.sql.execution.datasources.v2.jdbc.JDBCTableCatalog"
 _WRITE_OF = re.compile(r"\w+Write\(table=([\w.`$-]+)")
 _WRITER_OF = re.compile(r"\AMicroBatchWrite\[.*writer: \w+Write\(table=([\w.`$-]+)", re.DOTALL)
 _RELATION_OF = re.compile(r"RelationV2(\[.*?\]) ")
@@ -69,6 +71,10 @@ class PlanWrite:
     """Of the Delta table before it was changed."""
     command: Operator | None = None
     """UPDATE, DELETE or MERGE: the operator whose text says what is set to what."""
+    parts: int = 0
+    """How many parts of the table's name the text gives; 0: not known."""
+    alone: bool = False
+    """The command starts no execution that writes."""
 
 
 def write_of(tree: PlanTree, names: Names) -> PlanWrite | None:
@@ -125,7 +131,7 @@ def _files(operator: Operator, name: str, names: Names) -> PlanWrite | None:
         change = "append"  # only a partition of it
     return PlanWrite(
         DatasetPlace(table, "table", (path,)) if table is not None else DatasetPlace(path, "file"),
-        "insert", save, change, _query(operator), columns, hidden, format_, partitions, fixed,
+        "insert", save, change, _query(operator), columns, hidden, format_, partitions, fixed, alone=True,
     )  # fmt: skip
 
 
@@ -160,6 +166,7 @@ def _create_as(operator: Operator, name: str, names: Names) -> PlanWrite | None:
         columns,
         hidden,
         final=False,
+        parts=len(split_table(table)),
     )
 
 
@@ -176,7 +183,7 @@ def _hive(operator: Operator, name: str, names: Names) -> PlanWrite | None:
     change = "replace" if overwrite and "=Some(" not in text and "=None" not in text else "append"
     return PlanWrite(
         DatasetPlace(names.table(found[0]), "table"), "insert", "overwrite" if overwrite else "append", change,
-        _query(operator), columns, hidden, "hive", fixed=fixed,
+        _query(operator), columns, hidden, "hive", fixed=fixed, alone=True,
     )  # fmt: skip
 
 
@@ -340,6 +347,9 @@ def table_of(text: str, names: Names, *, create: bool = False) -> DatasetPlace |
     written = _WRITE_OF.search(text)
     if written is not None:
         return DatasetPlace(names.table(written[1]), "table")
+    behind = _JDBC_TABLE.match(text)
+    if behind is not None:
+        return DatasetPlace(names.in_catalog(_JDBC_CATALOG, behind[1].strip()), "table")
     if create and len(parts) > 1 and "@" in parts[0]:
         return DatasetPlace(names.in_catalog(parts[0].split("@", 1)[0].strip(), parts[1].strip()), "table")
     for part in parts:
