@@ -27,12 +27,15 @@ class Capture:
         self.spool = spool
         """The folder of its records."""
 
-    def commit(self, *, message: str | None = None, identify: int = IDENTIFIED) -> IngestResult | None:
+    def commit(
+        self, *, message: str | None = None, identify: int = IDENTIFIED, row_digests: bool | None = None
+    ) -> IngestResult | None:
         """Commit what the session executed until now; None if it was nothing.
 
         Args:
             message: What the log says.
-            identify: Bytes of a dataset up to which its content is read, so that it can be told again; 0: of none.
+            identify: Bytes of an output up to which its content is read, so that it can be told again; 0: of none.
+            row_digests: Record a digest of the rows of each output; by default as ``[spark] row_digests`` has it.
 
         Raises:
             GovtoolError: There is no store, or it could not be written.
@@ -45,7 +48,12 @@ class Capture:
             return None
         opened = open_store(self._store)
         return commit_captured(
-            opened, captured, identified=identify, message=message, branch=existing_branch(opened, None)
+            opened,
+            captured,
+            identified=identify,
+            row_digests=row_digests,
+            message=message,
+            branch=existing_branch(opened, None),
         )
 
 

@@ -6,13 +6,15 @@ has replaced is not identified.
 
 from __future__ import annotations
 
+import hashlib
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from govtool.app.row_digest import digest_rows
-from govtool.app.snapshot import hash_file, local_data_files, read_identity
+from govtool.app.snapshot import local_data_paths, read_identity
 from govtool.errors import GovtoolError
 from govtool.model.version import ContentIdentity, DataFile, content_identity, identify
 
@@ -23,6 +25,9 @@ if TYPE_CHECKING:
 
 SMALL_OUTPUT = 1 << 20
 """Bytes of an output up to which a digest of its rows is made unless the settings say otherwise."""
+_CHUNK = 1 << 20
+_PARQUET_END = 8
+"""Bytes of the footer's length and the magic number."""
 _REPLACES = frozenset({"overwrite", "create", "replace", "errorifexists", ""})
 
 
@@ -58,22 +63,78 @@ def _identified(
     try:
         if not root.exists() or _size_of(root) > limit:
             return output
-        hashes: dict[Path, DataFile] = {}
+        hashes: dict[Path, _Hashed] = {}
         if is_last and output.identity is None:
-            hashes = {root / file.path if root.is_dir() else root: file for file in local_data_files(root)}
-            output = replace(output, identity=identify(hashes.values()))
+            hashes = {path: _hashed(path, name) for name, path in local_data_paths(root).items()}
+            output = replace(output, identity=identify(found.whole for found in hashes.values()))
         files = _files_of(output, root, hashes)
         if files is None:
             return output
-        found = [hashes.get(path) or hash_file(path, path.relative_to(root).as_posix()) for path in files]
-        content = content_identity(found)
+        found = [hashes.get(path) or _hashed(path, path.relative_to(root).as_posix()) for path in files]
+        content = content_identity(each.content for each in found)
         wanted = rows if rows is not None else content.size <= SMALL_OUTPUT
         return replace(output, content=content, row_digest=(digest_rows(files, root) or "") if wanted else "")
     except (GovtoolError, OSError):
         return output
 
 
-def _files_of(output: RunOutput, root: Path, hashes: Mapping[Path, DataFile]) -> list[Path] | None:
+class _Hashed(NamedTuple):
+    """A file, read once."""
+
+    whole: DataFile
+    content: DataFile
+    """Of Parquet without the footer's own order: two writers of one program list the encodings of a column chunk
+    in another order, as it is that of a hash table."""
+
+
+def _hashed(path: Path, name: str) -> _Hashed:
+    body = _parquet_body(path) if path.suffix == ".parquet" else 0
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        _update(digest, file, body)
+        pages = digest.hexdigest()
+        _update(digest, file, None)
+        whole = DataFile(name, file.tell(), digest.hexdigest())
+    if not body:
+        return _Hashed(whole, whole)
+    content = hashlib.sha256(f"{pages} {_parquet_schema(path)}".encode()).hexdigest()
+    return _Hashed(whole, DataFile(name, body, content))
+
+
+def _update(digest: Any, file: BinaryIO, count: int | None) -> None:
+    """Take in so many bytes of a file; None: all that follow."""
+    while chunk := file.read(_CHUNK if count is None else min(_CHUNK, count)):
+        digest.update(chunk)
+        count = None if count is None else count - len(chunk)
+
+
+def _parquet_body(path: Path) -> int:
+    """The bytes before the footer; 0 if this is no plain Parquet file."""
+    with path.open("rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        if size < _PARQUET_END:
+            return 0
+        file.seek(size - _PARQUET_END)
+        end = file.read()
+    body = size - _PARQUET_END - int.from_bytes(end[:4], "little")
+    return body if end[4:] == b"PAR1" and 0 < body <= size else 0
+
+
+def _parquet_schema(path: Path) -> str:
+    """What the footer tells and pages do not: columns with their types, and the number of rows."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        footer = pq.read_metadata(path)
+    except (pa.ArrowException, ValueError):
+        return ""
+    columns = [footer.schema.column(number) for number in range(len(footer.schema))]
+    shown = [(c.path, c.physical_type, str(c.logical_type), c.max_definition_level) for c in columns]
+    return f"{footer.num_rows} {shown}"
+
+
+def _files_of(output: RunOutput, root: Path, hashes: Mapping[Path, _Hashed]) -> list[Path] | None:
     """The files that a write made, if they still are what it made; None if that is not known."""
     if output.written is not None:
         listed = output.written.listed or _listed_again(output, root)

@@ -26,6 +26,7 @@ from govtool.answers.ingest import IngestResult
 from govtool.app.identify import identify_outputs
 from govtool.app.ingest import IngestKey, IngestPayload, ingest_once
 from govtool.app.sql import SourceText
+from govtool.config import load_config
 from govtool.errors import UsageError
 from govtool.store import Fragment
 from govtool.store.names import DEFAULT_BRANCH
@@ -249,7 +250,8 @@ def commit_captured(
     gathered = captured.gathered
     source = gathered.source
     if identified:
-        gathered.runs = identify_outputs(gathered.runs, gathered.places, identified, rows=row_digests)
+        rows = load_config(Path.cwd()).row_digests if row_digests is None else row_digests
+        gathered.runs = identify_outputs(gathered.runs, gathered.places, identified, rows=rows)
     base = store.head(branch)
     for _ in range(_TRIES):
         if base is not None:

@@ -81,6 +81,8 @@ class DatasetVersion:
     identity: ContentIdentity
     run: str
     ancestors: tuple[Ancestor, ...]
+    rows: str = ""
+    """A digest of its rows, whatever their order and files; empty: nobody asked for it."""
 
 
 def identify(files: Iterable[DataFile]) -> ContentIdentity | None:
@@ -142,8 +144,11 @@ def encode_version(version: DatasetVersion) -> bytes:
         "size": identity.size,
         "ancestors": [{"dataset": a.dataset, "digest": a.digest, "commit": a.commit} for a in version.ancestors],
     }
+    table = pa.Table.from_pylist([row], schema())
+    if version.rows:  # a column that stores of before do not have
+        table = table.append_column("rows", pa.array([version.rows], pa.string()))
     sink = pa.BufferOutputStream()
-    pq.write_table(pa.Table.from_pylist([row], schema()), sink, compression="zstd", write_statistics=False)
+    pq.write_table(table, sink, compression="zstd", write_statistics=False)
     data: bytes = sink.getvalue().to_pybytes()
     return data
 
@@ -163,7 +168,7 @@ def decode_version(data: bytes) -> DatasetVersion:
         (body,) = table.to_pylist()
         identity = ContentIdentity(body["kind"], body["version"], body["digest"], body["files"], body["size"])
         ancestors = tuple(Ancestor(a["dataset"], a["digest"], a["commit"]) for a in body["ancestors"])
-        return DatasetVersion(body["dataset"], identity, body["run"], ancestors)
+        return DatasetVersion(body["dataset"], identity, body["run"], ancestors, body.get("rows") or "")
     except (pa.ArrowException, OSError, ValueError, KeyError, TypeError) as error:
         raise IntegrityError("a fragment is not a dataset version", code="store.corrupt-fragment") from error
 

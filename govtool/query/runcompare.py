@@ -22,7 +22,8 @@ ASPECTS = ("input", "code", "arguments", "config", "environment", "plan", "data"
 ROW_DIGESTS = "[spark] row_digests = true"
 """The setting that records what an answer lacked."""
 EQUAL, EQUAL_ROWS, DIFFERENT, UNKNOWN = "equal", "equal rows, files differ", "different", "unknown"
-_LITERAL = re.compile(r"‹[^›]*›")
+LITERAL = re.compile(r"‹[^›]*›")
+"""The digest of a literal in a signature."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,7 +291,7 @@ def _plans(first: Run, second: Run) -> Iterator[RunChange]:
         if first.plan and second.plan and first.plan != second.plan:
             yield RunChange("plan", first.job, "text", *_first_difference(first.plan, second.plan))
         return
-    plain = _LITERAL.sub("?", old), _LITERAL.sub("?", new)
+    plain = LITERAL.sub("?", old), LITERAL.sub("?", new)
     if plain[0] != plain[1]:
         yield RunChange("plan", first.job, "text", *_first_difference(*plain))
     elif old != new and _have_one_key(first, second):

@@ -18,6 +18,7 @@ from govtool.query.runcompare import (
     DIFFERENT,
     EQUAL,
     EQUAL_ROWS,
+    LITERAL,
     UNKNOWN,
     Cause,
     NotComparable,
@@ -149,7 +150,7 @@ def _listed(own: Sequence[RunChange]) -> str:
 def _words(change: RunChange) -> str:
     before, after = change.before or "absent", change.after or "absent"
     if change.what == "literal":
-        return f"a literal of the plan: {before}"
+        return f"a literal of the plan: {LITERAL.sub('?', before)}"
     if change.what == "text":
         return f"the plan of {change.name}: {before} → {after}"
     if change.aspect == "arguments":
