@@ -28,7 +28,7 @@ SMALL_OUTPUT = 1 << 20
 _CHUNK = 1 << 20
 _PARQUET_END = 8
 """Bytes of the footer's length and the magic number."""
-_REPLACES = frozenset({"overwrite", "create", "replace", "errorifexists", ""})
+_REPLACES = frozenset({"overwrite", "create", "replace", "errorifexists"})
 
 
 def identify_outputs(
@@ -142,8 +142,11 @@ def _files_of(output: RunOutput, root: Path, hashes: Mapping[Path, _Hashed]) -> 
         same = len(paths) == output.written.files and all(map(_is_unchanged, paths, listed))
         return paths if same and all(path.is_relative_to(root) for path in paths) else None
     table = output.identity is None or output.identity.kind != "listing"
-    if table or output.mode not in _REPLACES or (output.left is not None and not hashes):
+    if table or output.mode not in _REPLACES:
         return None
+    there = len(hashes), sum(found.whole.size for found in hashes.values())
+    if output.left is not None and there != (output.left.files, output.left.size):
+        return None  # somebody else wrote there since
     return sorted(hashes)
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 MAX_LISTED = 256
 """Files that are kept one by one; of more, the digests and counts."""
-MAX_FOUND = 200_000
+MAX_FOUND = 20_000
 """Files under a path that is written to; a larger dataset is not listed."""
 
 Listed = tuple[str, int, int]
