@@ -17,6 +17,9 @@
     [sql.variables]                     # values for templates
     target = "prod"
 
+    [spark]
+    row_digests = true                  # of every output of a run; default: of small ones
+
     [aliases]                           # names that are one dataset: what ingests say of the left goes to the right
     "spark_catalog.sales.*" = "sales.*"
 """
@@ -60,6 +63,8 @@ class Config:
     file: Path | None = None
     store: str | None = None
     sql: SqlDefaults = field(default_factory=SqlDefaults)
+    row_digests: bool | None = None
+    """``[spark] row_digests``: whether runs record a digest of the rows that they wrote; None: of small outputs."""
     aliases: tuple[tuple[str, str], ...] = ()
     """The ``[aliases]`` table: a pattern with ``*`` for any text, and the name with as many ``*`` to take instead."""
 
@@ -124,6 +129,7 @@ def settings(store: str | None, config: Config, environ: Mapping[str, str] = os.
         *sql,
         Setting("sql.schema", files, origin if files else "default"),
         *(Setting(f"sql.variables.{name}", value, origin) for name, value in config.sql.variables.items()),
+        Setting("spark.row_digests", config.row_digests, "default" if config.row_digests is None else origin),
         *(Setting(f"aliases.{pattern}", name, origin) for pattern, name in config.aliases),
     )
 
@@ -138,7 +144,9 @@ def _read(file: Path) -> Config:
     except OSError as error:
         raise UsageError(f"cannot read it: {error.strerror}", code="usage.config", location=str(file)) from error
     reader = _Table(table, file)
-    reader.only("store", "sql", "aliases")
+    reader.only("store", "sql", "spark", "aliases")
+    spark = reader.table("spark")
+    spark.only("row_digests")
     sql = reader.table("sql")
     sql.only("schema", "variables", *_SQL_TEXTS)
     store = reader.text("store")
@@ -153,6 +161,7 @@ def _read(file: Path) -> Config:
             schema=tuple(root / item for item in sql.texts("schema")),
             variables=sql.table("variables").values,
         ),
+        row_digests=spark.truth("row_digests"),
         aliases=tuple(aliases.alias(pattern) for pattern in aliases.values),
     )
 
@@ -181,6 +190,12 @@ class _Table:
         if value is None or isinstance(value, str):
             return value
         raise self._wrong(name, "a string")
+
+    def truth(self, name: str) -> bool | None:
+        value = self.values.get(name)
+        if value is None or isinstance(value, bool):
+            return value
+        raise self._wrong(name, "true or false")
 
     def texts(self, name: str) -> list[str]:
         value = self.values.get(name, [])

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from govtool.answers.answer import Cell, GraphAnswer
+from govtool.query.runcompare import ASPECTS
 
 if TYPE_CHECKING:
     from govtool.model.run import Run
@@ -35,7 +36,13 @@ class RunDiffAnswer(GraphAnswer):
             "to": _end(result.second),
             "reproduced": result.reproduced,
             "changes": [run_change_object(change) for change in result.changes],
-            "unknown": [{"aspect": u.aspect, "name": u.name, "which": u.which} for u in result.not_comparable],
+            "verdict": result.verdict,
+            "outputs": [{"dataset": o.dataset, "verdict": o.verdict, "by": o.by} for o in result.outputs],
+            "compared": {aspect: result.state(aspect) for aspect in ASPECTS},
+            "unknown": [
+                {"aspect": u.aspect, "name": u.name, "which": u.which, **({"why": u.why} if u.why else {})}
+                for u in result.not_comparable
+            ],
         }
 
     def rows(self) -> Iterator[tuple[Cell, ...]]:

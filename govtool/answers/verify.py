@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from govtool.model.version import ContentIdentity, DatasetVersion
 
 MATCH = "match"
+SAME_ROWS = "rows-match"
 CHANGED = "data-changed"
 MISSING = "data-missing"
 UNRECORDED = "no-provenance"
@@ -41,7 +42,7 @@ class VerifyAnswer(Answer):
     """The URI of the store."""
     dataset: str
     state: str
-    """``match``, ``data-changed``, ``data-missing`` or ``no-provenance``."""
+    """``match``, ``rows-match``, ``data-changed``, ``data-missing`` or ``no-provenance``."""
     found: ContentIdentity | None
     recorded: DatasetVersion | None
     files: TableFiles | None = None
@@ -50,7 +51,7 @@ class VerifyAnswer(Answer):
     @property
     def matches(self) -> bool:
         """Whether the data is what was recorded."""
-        return self.state == MATCH
+        return self.state in (MATCH, SAME_ROWS)
 
     def body(self) -> Mapping[str, object]:
         """The state, both contents, and what the data was made of."""

@@ -210,13 +210,14 @@ class HistoryQuestions(OpenedVersion):
         return answer.head(limit)
 
     def verify(
-        self, place: PathArgument, *, name: str | None = None, progress: FilesProgress | None = None
+        self, place: PathArgument, *, name: str | None = None, rows: bool = False, progress: FilesProgress | None = None
     ) -> VerifyAnswer:
         """Compare data with what was recorded of it.
 
         Args:
             place: A file, a folder, a Delta or Iceberg table, ``s3://…``, or a dataset of the graph.
             name: The dataset's name in the graph, where it is not that of its place.
+            rows: Where the files differ, compare digests of the rows, whatever their order and files.
             progress: Called with files read and files in all.
 
         Raises:
@@ -226,7 +227,7 @@ class HistoryQuestions(OpenedVersion):
         """
         from govtool.app.verify import verify_data
 
-        return verify_data(self._reader, self._commit, os.fspath(place), name, progress)
+        return verify_data(self._reader, self._commit, os.fspath(place), name, progress, rows=rows)
 
     def index(self) -> IndexResult:
         """Build the local index ahead of the first question, and return its sizes.

@@ -27,12 +27,15 @@ class Capture:
         self.spool = spool
         """The folder of its records."""
 
-    def commit(self, *, message: str | None = None, identify: int = IDENTIFIED) -> IngestResult | None:
+    def commit(
+        self, *, message: str | None = None, identify: int = IDENTIFIED, row_digests: bool | None = None
+    ) -> IngestResult | None:
         """Commit what the session executed until now; None if it was nothing.
 
         Args:
             message: What the log says.
-            identify: Bytes of a dataset up to which its content is read, so that it can be told again; 0: of none.
+            identify: Bytes of an output up to which its content is read, so that it can be told again; 0: of none.
+            row_digests: Record a digest of the rows of each output; by default as ``[spark] row_digests`` has it.
 
         Raises:
             GovtoolError: There is no store, or it could not be written.
@@ -45,7 +48,12 @@ class Capture:
             return None
         opened = open_store(self._store)
         return commit_captured(
-            opened, captured, identified=identify, message=message, branch=existing_branch(opened, None)
+            opened,
+            captured,
+            identified=identify,
+            row_digests=row_digests,
+            message=message,
+            branch=existing_branch(opened, None),
         )
 
 
@@ -59,9 +67,11 @@ def attach(spark: Any, *, source: str | None = None, store: str | None = None, s
         spool: A folder for its records; default: a new one.
     """
     from govtool.spark.live import hook
+    from govtool.spark.live.keys import ensure_key
 
     folder = Path(spool) if spool is not None else Path(tempfile.mkdtemp(prefix="govtool-attach-"))
     folder.mkdir(parents=True, exist_ok=True)
+    ensure_key()
     recorder = hook.recorder(str(folder))
     hook.install(recorder.spool.folder)
     if hasattr(spark, "_jsparkSession"):

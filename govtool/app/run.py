@@ -16,26 +16,26 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from govtool.answers.coverage import Coverage
 from govtool.answers.ingest import IngestResult
+from govtool.app.identify import identify_outputs
 from govtool.app.ingest import IngestKey, IngestPayload, ingest_once
 from govtool.app.sql import SourceText
-from govtool.errors import GovtoolError, UsageError
+from govtool.config import load_config
+from govtool.errors import UsageError
 from govtool.store import Fragment
 from govtool.store.names import DEFAULT_BRANCH
 
 if TYPE_CHECKING:
     from govtool.capture.spark.eventlog.gathered import EventLogFindings
-    from govtool.capture.spark.identity import DatasetPlace
     from govtool.capture.spark.live.spool import Process
     from govtool.model import Derivation
     from govtool.model.run import Run
-    from govtool.model.version import ContentIdentity
     from govtool.store import Commit, Reader, Store
 
 IDENTIFIED = 1 << 30
@@ -82,10 +82,13 @@ def command_of(words: Sequence[str]) -> list[str]:
 def environment(spool: Path) -> dict[str, str]:
     """The environment of a job whose sessions are to be recorded."""
     from govtool.spark.live.hook import SPOOL
+    from govtool.spark.live.keys import KEY_FILE, ensure_key, key_file
 
     site = Path(__file__).parents[1] / "spark" / "live" / "site"
     paths = [str(site), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(dict.fromkeys(paths)), SPOOL: str(spool)}
+    ensure_key()
+    ours = {SPOOL: str(spool), KEY_FILE: key_file()}
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(dict.fromkeys(paths)), **ours}
 
 
 def run_job(words: Sequence[str], spool: Path | None = None) -> Finished:
@@ -225,6 +228,7 @@ def commit_captured(
     captured: Captured,
     *,
     identified: int = IDENTIFIED,
+    row_digests: bool | None = None,
     message: str | None = None,
     author: str | None = None,
     branch: str = DEFAULT_BRANCH,
@@ -234,7 +238,8 @@ def commit_captured(
     Args:
         store: The store.
         captured: What its spool says.
-        identified: Bytes of a dataset up to which its content is read, so that it can be told again; 0: of none.
+        identified: Bytes of an output up to which its content is read, so that it can be told again; 0: of none.
+        row_digests: Make a digest of the rows of each output, too; None: as ``[spark] row_digests`` has it.
         message: What the log says.
         author: By default the user.
         branch: Where to commit.
@@ -245,7 +250,8 @@ def commit_captured(
     gathered = captured.gathered
     source = gathered.source
     if identified:
-        gathered.runs = _identified(gathered.runs, gathered.places, identified)
+        rows = load_config(Path.cwd()).row_digests if row_digests is None else row_digests
+        gathered.runs = identify_outputs(gathered.runs, gathered.places, identified, rows=rows)
     base = store.head(branch)
     for _ in range(_TRIES):
         if base is not None:
@@ -311,61 +317,6 @@ def _stored_findings(store: Reader, commit: Commit, source: str) -> tuple[list[D
         elif ref.source == source and ref.table == RUNS:
             runs += decode_runs(store.read(ref))
     return derivations, runs
-
-
-def _identified(runs: list[Run], places: dict[str, DatasetPlace], limit: int) -> list[Run]:
-    """The runs with what their outputs contain now, and their inputs if no later run of the job wrote them."""
-    written = {output.dataset: number for number, run in enumerate(runs) for output in run.outputs}
-    known: dict[str, ContentIdentity | None] = {}
-
-    def identity(dataset: str) -> ContentIdentity | None:
-        if dataset not in known:
-            known[dataset] = identify_place(places.get(dataset), limit)
-        return known[dataset]
-
-    made = []
-    for number, run in enumerate(runs):
-        inputs = tuple(
-            read
-            if read.identity is not None or written.get(read.dataset, -1) >= number
-            else replace(read, identity=identity(read.dataset))
-            for read in run.inputs
-        )
-        outputs = tuple(
-            replace(output, identity=identity(output.dataset)) if written[output.dataset] == number else output
-            for output in run.outputs
-        )
-        made.append(replace(run, inputs=inputs, outputs=outputs))
-    return made
-
-
-def identify_place(place: DatasetPlace | None, limit: int) -> ContentIdentity | None:
-    """What a dataset of files contains; None if it is none, is larger than ``limit`` bytes, or cannot be read."""
-    from govtool.app.snapshot import read_identity
-
-    names = [name for name in (place.name, *place.aliases) if name.is_path] if place is not None else []
-    for name in names:
-        try:
-            if name.namespace == "file":
-                path = Path(name.name)
-                if not path.exists() or _size_of(path) > limit:
-                    continue
-                found = read_identity(str(path))
-            elif name.namespace.startswith("s3://"):
-                found = read_identity(f"{name.namespace}/{name.name}")
-            else:
-                continue
-        except (GovtoolError, OSError):
-            continue
-        if found is not None:
-            return found
-    return None
-
-
-def _size_of(path: Path) -> int:
-    if path.is_file():
-        return path.stat().st_size
-    return sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
 
 
 def remove_spool(spool: Path) -> None:

@@ -42,6 +42,7 @@ def take_snapshot(
     run: str,
     name: str | None = None,
     made_of: Sequence[str] = (),
+    rows: bool = False,
     branch: str | None = None,
     message: str | None = None,
     author: str | None = None,
@@ -55,13 +56,15 @@ def take_snapshot(
         run: What made it.
         name: The dataset's name in the graph; by default that of its place.
         made_of: Places of data that it was made of. Data without a snapshot of its present content is kept as unknown.
+        rows: Also record a digest of its rows, whatever their order and files.
         branch: Where to commit.
         message: What the log says.
         author: By default the user.
         progress: Called with (files read, files).
 
     Raises:
-        UsageError: there is no data (``usage.no-data``), or a place has no name (``usage.place``).
+        UsageError: there is no data (``usage.no-data``), a place has no name (``usage.place``), or rows are of a format
+            that is not read (``usage.rows``).
     """
     from govtool.model.columnar import DERIVATIONS, encode
     from govtool.store import Changes, Fragment
@@ -76,7 +79,7 @@ def take_snapshot(
             f"there is no data in {place}", code="usage.no-data", hint="take the snapshot after the data was written"
         )
     ancestors = tuple(sorted((_ancestor(store, target, each) for each in made_of), key=lambda a: a.dataset))
-    version = DatasetVersion(dataset, identity, run, ancestors)
+    version = DatasetVersion(dataset, identity, run, ancestors, rows_of(place) if rows else "")
     live = _live_sources(store, target, dataset)
     source = live[0] if live else _sources(dataset)[0]
     statement = Statement(
@@ -177,7 +180,7 @@ def read_identity(place: str, progress: Progress | None = None) -> ContentIdenti
     from govtool.store.location import local_path
 
     path = local_path(place)
-    found = identify(_remote_files(place) if path is None else _local_files(path, progress))
+    found = identify(_remote_files(place) if path is None else local_data_files(path, progress))
     if found is None or found.kind != "iceberg":
         return found
     from govtool.app.table_files import iceberg_snapshot
@@ -186,33 +189,71 @@ def read_identity(place: str, progress: Progress | None = None) -> ContentIdenti
     return found if snapshot is None else replace(found, version=snapshot)
 
 
-def _local_files(root: Path, progress: Progress | None) -> Iterator[DataFile]:
+def rows_of(place: str) -> str:
+    """A digest of the rows of a dataset on this machine, whatever their order and files.
+
+    Raises:
+        UsageError: its rows cannot be read (``usage.rows``).
+    """
+    from govtool.app.row_digest import digest_rows
+    from govtool.store.location import local_path
+
+    path = local_path(place)
+    found = None
+    if path is not None:
+        paths = local_data_paths(path)
+        if not any(name.startswith(("_delta_log/", "metadata/")) for name in paths):  # there, not all files are live
+            found = digest_rows(paths.values(), path)
+    if found is None:
+        raise UsageError(
+            f"the rows of {place} cannot be read",
+            code="usage.rows",
+            hint="rows are read of local Parquet, ORC, CSV, JSON and text files, not of Delta and Iceberg tables",
+        )
+    return found
+
+
+def local_data_files(root: Path, progress: Progress | None = None) -> Iterator[DataFile]:
+    """The files of a local dataset whose content decides, each with the sha256 of its content.
+
+    Raises:
+        StoreError: one cannot be read.
+    """
+    from govtool.store.failures import translate
+
+    try:
+        paths = local_data_paths(root)
+        for done, (name, path) in enumerate(paths.items(), 1):
+            yield hash_file(path, name)
+            if progress:
+                progress(done, len(paths))
+    except OSError as error:
+        raise translate(error, "read the data", str(root)) from error
+
+
+def local_data_paths(root: Path) -> dict[str, Path]:
+    """The files of a local dataset whose content decides, by their path in it.
+
+    Raises:
+        OSError: a folder cannot be read.
+    """
     if root.is_file():
-        yield _hashed(root, root.name)
-        return
+        return {root.name: root}
 
     def fail(error: OSError) -> None:
         if not isinstance(error, FileNotFoundError):
             raise error
 
-    from govtool.store.failures import translate
-
-    try:
-        paths = {
-            Path(folder, name).relative_to(root).as_posix(): Path(folder, name)
-            for folder, _, names in os.walk(root, onerror=fail)
-            for name in names
-        }
-        wanted = needed(paths)
-        for done, name in enumerate(wanted, 1):
-            yield _hashed(paths[name], name)
-            if progress:
-                progress(done, len(wanted))
-    except OSError as error:
-        raise translate(error, "read the data", str(root)) from error
+    paths = {
+        Path(folder, name).relative_to(root).as_posix(): Path(folder, name)
+        for folder, _, names in os.walk(root, onerror=fail)
+        for name in names
+    }
+    return {name: paths[name] for name in needed(paths)}
 
 
-def _hashed(path: Path, name: str) -> DataFile:
+def hash_file(path: Path, name: str) -> DataFile:
+    """A file under a name, with its size and the sha256 of its content."""
     digest, size = hashlib.sha256(), 0
     with path.open("rb") as file:
         while chunk := file.read(_CHUNK):

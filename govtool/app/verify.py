@@ -11,8 +11,8 @@ import contextlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from govtool.answers.verify import CHANGED, MATCH, MISSING, UNRECORDED, VerifyAnswer
-from govtool.app.snapshot import Progress, dataset_name, find_version, read_identity
+from govtool.answers.verify import CHANGED, MATCH, MISSING, SAME_ROWS, UNRECORDED, VerifyAnswer
+from govtool.app.snapshot import Progress, dataset_name, find_version, read_identity, rows_of
 from govtool.app.table_files import check_table_files
 from govtool.errors import UsageError
 from govtool.model.version import CONTENT, Ancestor, DatasetVersion
@@ -22,7 +22,13 @@ if TYPE_CHECKING:
 
 
 def verify_data(
-    store: Reader, commit: Commit, place: str, name: str | None, progress: Progress | None = None
+    store: Reader,
+    commit: Commit,
+    place: str,
+    name: str | None,
+    progress: Progress | None = None,
+    *,
+    rows: bool = False,
 ) -> VerifyAnswer:
     """Compare what a path or dataset contains with what was recorded of it.
 
@@ -32,6 +38,7 @@ def verify_data(
         place: A file, a folder, ``s3://…``, or a dataset of the graph that has a place.
         name: The dataset's name in the graph, where it is not that of its place.
         progress: Called with (files read, files).
+        rows: Where the files differ, compare digests of the rows.
 
     Raises:
         UsageError: there is no data and nothing was recorded (``usage.no-data``), or a dataset has no place that is
@@ -61,10 +68,27 @@ def verify_data(
         return VerifyAnswer(store.uri, dataset, MISSING, None, known[0])
     same = next((version for version in known if version.identity.same_content(found)), None)
     if same is None:
-        return VerifyAnswer(store.uri, dataset, CHANGED, found, known[0])
+        same = _of_same_rows(path, known) if rows else None
+        return VerifyAnswer(store.uri, dataset, CHANGED if same is None else SAME_ROWS, found, same or known[0])
     files = check_table_files(path, found)
     state = MATCH if files is None else MISSING if files.missing else CHANGED if files.resized else MATCH
     return VerifyAnswer(store.uri, dataset, state, found, same, files)
+
+
+def _of_same_rows(path: str, known: list[DatasetVersion]) -> DatasetVersion | None:
+    """The recorded version with the rows that are there now.
+
+    Raises:
+        UsageError: no version has a digest of its rows (``usage.rows``), or they cannot be read.
+    """
+    if not any(version.rows for version in known):
+        raise UsageError(
+            "no digest of its rows was recorded",
+            code="usage.rows",
+            hint="govtool snapshot --rows, govtool run --row-digests",
+        )
+    found = rows_of(path)
+    return next((version for version in known if version.rows == found), None)
 
 
 def _names(place: str) -> list[str]:
@@ -93,7 +117,8 @@ def _recorded(store: Reader, commit: Commit, names: list[str]) -> list[DatasetVe
                     Ancestor(read.dataset, read.identity.digest if read.identity else None, None)
                     for read in writing.run.inputs
                 )
-                found.append(DatasetVersion(name, identity, writing.run.id, ancestors))
+                rows = writing.output.row_digest if writing.replaces else ""
+                found.append(DatasetVersion(name, identity, writing.run.id, ancestors, rows))
         version = find_version(store, commit, name)
         if version is not None:
             found.append(version)

@@ -23,6 +23,9 @@ def diff(
     strict: Annotated[
         bool, typer.Option("--strict", help="Of runs: exit with 3 if a run does not tell what is to be compared.")
     ] = False,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Of runs: also show what was compared, and what could not be and why.")
+    ] = False,
     exit_code: Annotated[bool, typer.Option("--exit-code", help="Exit with 1 if anything differs.")] = False,
     policy: PolicyOption = None,
     today: TodayOption = None,
@@ -41,8 +44,9 @@ def diff(
 
     Of versions: datasets, columns, edges, and the statements behind it; facts such as tags, owners and descriptions;
     runs and versions of datasets; with --policy also classes of columns and findings. Statements that only moved
-    within their file change nothing. Of runs (an id, or JOB and JOB~N): inputs, code, plan, settings, environment and
-    outputs, with the first upstream cause of each difference. Formats: table, plain, json, jsonl, csv, markdown.
+    within their file change nothing. Of runs (an id, or JOB and JOB~N): inputs, code, arguments, settings, environment,
+    plan and outputs, with the first upstream cause of each difference. Formats: table, plain, json, jsonl, csv,
+    markdown.
     """
     from govtool.answers.diff import DiffAnswer
     from govtool.api.opening import open as open_version
@@ -56,7 +60,7 @@ def diff(
         if isinstance(answer, DiffAnswer):
             ui.show(render(form, answer.head(bound(limit, all, form))), file)
         else:
-            ui.show(render_run_diff(form, answer), file)
+            ui.show(render_run_diff(form, answer, explain=explain), file)
     if strict and not isinstance(answer, DiffAnswer) and answer.result.not_comparable:
         return EXIT_EVIDENCE
     return EXIT_FINDINGS if exit_code and answer.differs else EXIT_OK

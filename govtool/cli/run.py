@@ -31,9 +31,16 @@ def run(
     identify: Annotated[
         int,
         typer.Option(
-            "--identify", metavar="BYTES", help="Read datasets of up to so many bytes to identify them. 0: none."
+            "--identify", metavar="BYTES", help="Read outputs of up to so many bytes to identify them. 0: none."
         ),
     ] = 1 << 30,
+    row_digests: Annotated[
+        bool | None,
+        typer.Option(
+            "--row-digests/--no-row-digests",
+            help="Record a digest of the rows of each output. Default: [spark] row_digests, else of small outputs.",
+        ),
+    ] = None,
     message: MessageOption = None,
     author: AuthorOption = None,
     branch: BranchOption = None,
@@ -51,11 +58,11 @@ def run(
     from govtool.app.run import Finished, command_of, exit_as, run_job
 
     if commit_only is not None:
-        _commit(ui, Finished(0, commit_only, ""), source, identify, message, author, branch, store)
+        _commit(ui, Finished(0, commit_only, ""), source, identify, row_digests, message, author, branch, store)
         return 0
     finished = run_job(command_of(command or ()), spool)
     try:
-        _commit(ui, finished, source, identify, message, author, branch, store)
+        _commit(ui, finished, source, identify, row_digests, message, author, branch, store)
     except Exception as error:  # a bug of ours is no failure of the job
         if ui.debug:
             raise
@@ -70,6 +77,7 @@ def _commit(
     finished: object,
     source: str | None,
     identify: int,
+    row_digests: bool | None,
     message: str | None,
     author: str | None,
     branch: str | None,
@@ -92,6 +100,7 @@ def _commit(
         opened,
         captured,
         identified=identify,
+        row_digests=row_digests,
         message=message,
         author=author,
         branch=existing_branch(opened, branch),

@@ -19,6 +19,9 @@ def snapshot(
         list[str] | None, typer.Option("--from", metavar="PATH", help="Data that it was made of. Repeatable.")
     ] = None,
     name: Annotated[str | None, typer.Option("--name", metavar="DATASET", help="Its name in the graph.")] = None,
+    rows: Annotated[
+        bool, typer.Option("--rows", help="Also record a digest of its rows, whatever their order and files.")
+    ] = False,
     message: MessageOption = None,
     author: AuthorOption = None,
     branch: BranchOption = None,
@@ -42,6 +45,7 @@ def snapshot(
             run=run,
             name=name,
             made_of=made_of or (),
+            rows=rows,
             branch=branch,
             message=message,
             author=author,

@@ -22,6 +22,9 @@ def verify(
         ),
     ],
     name: Annotated[str | None, typer.Option("--name", metavar="DATASET", help="Its name in the graph.")] = None,
+    rows: Annotated[
+        bool, typer.Option("--rows", help="Where files differ, compare the rows, whatever their order and files.")
+    ] = False,
     at: AtOption = None,
     branch: BranchOption = None,
     format: FormatOption = None,
@@ -33,15 +36,16 @@ def verify(
       govtool verify data/orders
       govtool verify s3://lake/orders --name sales.orders --format json
 
-    What was recorded is what govtool record tied to the data, and what runs say they left. States: match, data-changed
-    (without provenance), data-missing (provenance without data), no-provenance.
+    What was recorded is what govtool snapshot tied to the data, and what runs say they left. States: match, rows-match
+    (with --rows: other files, the same rows), data-changed (without provenance), data-missing (provenance without
+    data), no-provenance.
     """
     from govtool.api.opening import open as open_version
     from govtool.render.snapshot import FORMATS, render_verified
 
     outputs = chosen(format, output, FORMATS)
     with ui.progressing("reading data") as progress:
-        answer = open_version(store, ref=at, branch=branch).verify(place, name=name, progress=progress)
+        answer = open_version(store, ref=at, branch=branch).verify(place, name=name, rows=rows, progress=progress)
     for form, file in outputs:
         ui.show(render_verified(form, answer), file)
     return EXIT_OK if answer.matches else EXIT_FINDINGS

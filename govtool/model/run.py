@@ -8,14 +8,16 @@ Muniswamy-Reddy, Macko and Seltzer, "Making a Cloud Provenance-Aware" (TaPP 2009
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 from govtool.errors import IntegrityError
 from govtool.model.diagnostic import Diagnostic
+from govtool.model.listing import FileListing, listing_from, listing_value
 from govtool.model.parquet import of_format, read_parquet
+from govtool.model.reproduction import Reproduction, reproduction_from, reproduction_value
 from govtool.model.spread import buckets_for, number_of
 from govtool.model.version import ContentIdentity
 
@@ -49,6 +51,12 @@ class RunInput:
     """Which content was read; None: not known."""
     fields: tuple[tuple[str, str], ...] = ()
     """Column paths and their types, as the run saw them."""
+    listing: FileListing | None = None
+    """The files that the plan listed; None: it lists none, or they changed while the run read them."""
+    options: tuple[tuple[str, str], ...] = ()
+    """Options of the reader, sorted."""
+    unsettled: str = ""
+    """Why it is not known which content was read; empty where nothing speaks against the listing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +72,14 @@ class RunOutput:
     identity: ContentIdentity | None = None
     """Which content was left behind; None: not known."""
     fields: tuple[tuple[str, str], ...] = ()
+    written: FileListing | None = None
+    """The files that this write made; None: not known."""
+    left: FileListing | None = None
+    """All files of the dataset right after the write."""
+    content: ContentIdentity | None = None
+    """The files that this write made by partition folder and content, whatever they are called (kind ``content``)."""
+    row_digest: str = ""
+    """A digest of the rows that this write made, whatever their order and files; empty: nobody asked for it."""
 
 
 class Offsets(NamedTuple):
@@ -130,6 +146,8 @@ class Run:
     """The plan or statement, normalised: ids and literals removed, so that equal work reads equal."""
     breaks: tuple[Diagnostic, ...] = ()
     """Where lineage was lost: ``break.rdd``, ``break.foreach-batch`` …; never guessed over."""
+    reproduction: Reproduction | None = None
+    """Facts that a later run is compared by; None: whoever recorded the run does not know them."""
     batches: Batches | None = None
     """Which batches of a streaming query it processed; None: it is no part of one, or that is not known."""
 
@@ -228,30 +246,57 @@ def _body(run: Run) -> dict[str, Any]:
         "outputs": [_side(one) for one in run.outputs],
         "plan": run.plan,
         "breaks": [asdict(note) for note in run.breaks],
+        **({} if run.reproduction is None else {"reproduction": reproduction_value(run.reproduction)}),
     }
     if run.batches is not None:  # left out elsewhere: such runs read the same to versions that do not know it
         body["batches"] = {**asdict(run.batches), "offsets": [list(each) for each in run.batches.offsets]}
     return body
 
 
+_OPTIONAL = frozenset({"listing", "options", "unsettled", "written", "left", "content", "row_digest"})
+"""Fields of an input or output that are left out where they say nothing: stores of before have none of them."""
+
+
 def _side(one: RunInput | RunOutput) -> dict[str, Any]:
     values = {item.name: getattr(one, item.name) for item in fields(one)}
-    return {**values, "identity": None if one.identity is None else asdict(one.identity)}
+    values = {name: value for name, value in values.items() if value or name not in _OPTIONAL}
+    for name, value in values.items():
+        if isinstance(value, FileListing):
+            values[name] = listing_value(value)
+        elif isinstance(value, ContentIdentity):
+            values[name] = asdict(value)
+    return values
+
+
+def _pairs(value: Iterable[Iterable[str]]) -> tuple[tuple[str, str], ...]:
+    return tuple((name, text) for name, text in value)
+
+
+def _content(value: Mapping[str, Any] | None) -> ContentIdentity | None:
+    return None if value is None else ContentIdentity(**value)
+
+
+_READERS: Mapping[str, Callable[[Any], Any]] = {
+    "identity": _content,
+    "content": _content,
+    "fields": _pairs,
+    "options": _pairs,
+    "listing": listing_from,
+    "written": listing_from,
+    "left": listing_from,
+}
+"""How a field of an input or output is read from JSON; the others are as they stand."""
 
 
 def _run(row: Mapping[str, Any]) -> Run:
     body = json.loads(row["body"])
     for side, kind in (("inputs", RunInput), ("outputs", RunOutput)):
         body[side] = tuple(
-            kind(
-                **{
-                    **item,
-                    "identity": None if item["identity"] is None else ContentIdentity(**item["identity"]),
-                    "fields": tuple((name, type_) for name, type_ in item["fields"]),
-                }
-            )
+            kind(**{name: _READERS[name](value) if name in _READERS else value for name, value in item.items()})
             for item in body[side]
         )
+    if "reproduction" in body:
+        body["reproduction"] = reproduction_from(body["reproduction"])
     batches = body.get("batches")
     if batches is not None:
         offsets = tuple(Offsets(*each) for each in batches["offsets"])

@@ -45,7 +45,8 @@ class ContentIdentity:
     """The content of a dataset, without the content."""
 
     kind: str
-    """``listing``, ``delta`` or ``iceberg``; ``stated``: what a run says, whatever that is made of."""
+    """``listing``, ``delta`` or ``iceberg``; ``stated``: what a run says, whatever that is made of; ``files``: names,
+    sizes and times, as a plan listed them; ``content``: folders and content, whatever the names of the files."""
     version: int | None
     """Of a Delta table its version, of an Iceberg table its current snapshot, or its metadata file's number."""
     digest: str
@@ -90,6 +91,8 @@ class DatasetVersion:
     identity: ContentIdentity
     run: str
     ancestors: tuple[Ancestor, ...]
+    rows: str = ""
+    """A digest of its rows, whatever their order and files; empty: nobody asked for it."""
 
 
 def identify(files: Iterable[DataFile]) -> ContentIdentity | None:
@@ -108,6 +111,14 @@ def identify(files: Iterable[DataFile]) -> ContentIdentity | None:
         return _identity("iceberg", max(iceberg)[0], [max(iceberg)[1]])
     plain = [file for file in listed if not _is_hidden(file.path)]
     return _identity("listing", None, plain) if plain else None
+
+
+def content_identity(files: Iterable[DataFile]) -> ContentIdentity:
+    """The identity of some files by folder and content, whatever they are called.
+
+    Writers such as Spark put a random id into the name of each file; equal data under other names is equal here.
+    """
+    return _identity("content", None, sorted(DataFile(file.path.rpartition("/")[0], *file[1:]) for file in files))
 
 
 def needed(paths: Iterable[str]) -> list[str]:
@@ -143,8 +154,11 @@ def encode_version(version: DatasetVersion) -> bytes:
         "size": identity.size,
         "ancestors": [{"dataset": a.dataset, "digest": a.digest, "commit": a.commit} for a in version.ancestors],
     }
+    table = pa.Table.from_pylist([row], schema())
+    if version.rows:  # a column that stores of before do not have
+        table = table.append_column("rows", pa.array([version.rows], pa.string()))
     sink = pa.BufferOutputStream()
-    pq.write_table(pa.Table.from_pylist([row], schema()), sink, compression="zstd", write_statistics=False)
+    pq.write_table(table, sink, compression="zstd", write_statistics=False)
     data: bytes = sink.getvalue().to_pybytes()
     return data
 
@@ -164,7 +178,7 @@ def decode_version(data: bytes) -> DatasetVersion:
         (body,) = table.to_pylist()
         identity = ContentIdentity(body["kind"], body["version"], body["digest"], body["files"], body["size"])
         ancestors = tuple(Ancestor(a["dataset"], a["digest"], a["commit"]) for a in body["ancestors"])
-        return DatasetVersion(body["dataset"], identity, body["run"], ancestors)
+        return DatasetVersion(body["dataset"], identity, body["run"], ancestors, body.get("rows") or "")
     except (pa.ArrowException, OSError, ValueError, KeyError, TypeError) as error:
         raise IntegrityError("a fragment is not a dataset version", code="store.corrupt-fragment") from error
 

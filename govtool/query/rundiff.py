@@ -1,71 +1,47 @@
-"""Why two runs of a job differ: inputs, code, plan, settings, environment, outputs, and the first upstream cause.
+"""Why two runs of a job differ: inputs, code, arguments, settings, environment, plan, outputs, and the first cause.
 
 A difference of content is followed upstream, to the runs that wrote what each of the two runs read, as long as these
 were given different data themselves; where they were given the same and still wrote something else, what differs
 between *them* is the cause. Where no run is known to have written the data, that is the cause: it changed without
-provenance. What only one of two runs tells is ``unknown`` and never equal.
+provenance. What only one of two runs records is ``unknown`` and never equal.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import zip_longest
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
-from govtool.model.run import Run, RunInput, RunOutput
-from govtool.model.version import ContentIdentity
+from govtool.model.run import Run
+from govtool.query.runcompare import (
+    ASPECTS,
+    DIFFERENT,
+    EQUAL,
+    EQUAL_ROWS,
+    LITERAL,
+    UNKNOWN,
+    Cause,
+    NotComparable,
+    OutputVerdict,
+    RunChange,
+    compare_runs,
+    not_comparable,
+    output_verdict,
+)
 from govtool.query.runs import History, RunInputVersion, WrittenVersion
 
-ASPECTS = ("input", "code", "plan", "config", "environment", "output", "status")
-"""In the order in which one can cause the next."""
-_CAUSES = ("code", "plan", "config", "environment")
+_CAUSES = ("code", "arguments", "config", "environment", "plan", "data")
+_CONTENT = ("content", "rows", "schema")
 _CHANCE = re.compile(
     r"\b(rand|randn|random|uuid|gen_random_uuid|generate_uuid|shuffle|current_timestamp|current_date|now|getdate|sysdate"
     r"|localtimestamp|monotonically_increasing_id|spark_partition_id|input_file_name|any_value|first|first_value|sample"
     r"|tablesample)\s*\(",
     re.IGNORECASE,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Cause:
-    """Where a difference begins."""
-
-    kind: str
-    """An aspect; ``added`` and ``removed`` for a run that only one side read from, ``no-provenance`` for data that
-    changed without a run, ``chance`` for functions that may answer otherwise each time, ``unknown``."""
-    text: str
-    """What it is, in a few words."""
-    way: tuple[str, ...] = ()
-    """Datasets from the one that differs upstream to where it begins."""
-    runs: tuple[str | None, str | None] = (None, None)
-    """The runs that are the first to differ."""
-
-
-@dataclass(frozen=True, slots=True)
-class RunChange:
-    """One difference of two runs."""
-
-    aspect: str
-    """One of ``ASPECTS``."""
-    name: str
-    """The dataset, setting or software."""
-    what: str
-    """``added``, ``removed``, ``content``, ``rows``, ``schema``, ``mode``, ``value``, ``text``."""
-    before: str | None
-    after: str | None
-    cause: Cause | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class NotComparable:
-    """What cannot be compared, since a run does not tell."""
-
-    aspect: str
-    name: str
-    which: str
-    """``first``, ``second`` or ``both``: who does not tell."""
+_BLACK_BOX = re.compile(
+    r"\w*(?:udf|udaf|rdd|pandas|arrow|typed|scala_aggregator|map_elements|stream)\w*", re.IGNORECASE
+)
+"""Operators and expressions of a signature whose code is not in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,125 +53,49 @@ class RunDifference:
     changes: tuple[RunChange, ...]
     """In the order of ``ASPECTS``, then by name."""
     not_comparable: tuple[NotComparable, ...]
+    outputs: tuple[OutputVerdict, ...] = ()
+    """The outputs that both runs have."""
 
     @property
     def reproduced(self) -> bool:
-        """Whether the second run left the same content as the first, as far as content is told."""
+        """Whether the second run left the same content as the first, as far as content is recorded."""
         return not any(change.aspect in ("output", "status") for change in self.changes)
+
+    @property
+    def verdict(self) -> str:
+        """The outputs of the runs as a whole: ``equal``, ``equal rows, files differ``, ``different``, ``unknown``."""
+        found = {output.verdict for output in self.outputs}
+        if any(c.aspect in ("output", "status") and c.what != "files" for c in self.changes):
+            return DIFFERENT
+        return next((each for each in (DIFFERENT, UNKNOWN, EQUAL_ROWS) if each in found), EQUAL if found else UNKNOWN)
+
+    def state(self, aspect: str) -> str:
+        """``different``, ``equal``, ``in part`` or ``not compared``: what the comparison of an aspect came to."""
+        if any(change.aspect == aspect for change in self.changes):
+            return DIFFERENT
+        lacking = [each for each in self.not_comparable if each.aspect == aspect]
+        if not lacking:
+            old, new = self.first.reproduction, self.second.reproduction
+            facts = aspect in ("arguments", "data")
+            return "not compared" if facts and (old is None or new is None) else EQUAL
+        if aspect in ("input", "output"):
+            known = {one.dataset for one in (self.first.inputs if aspect == "input" else self.first.outputs)}
+            return "in part" if len(known) > len(lacking) else "not compared"
+        return "in part" if aspect == "plan" and self.first.plan and self.second.plan else "not compared"
 
 
 def diff_runs(history: History, first: Run, second: Run) -> RunDifference:
     """Compare two runs, usually of one job, and find the first cause of each difference."""
-    plain = _compare(first, second)
+    plain = compare_runs(history, first, second)
+    plain.sort(key=lambda change: ASPECTS.index(change.aspect))
+    after = {output.dataset: output for output in second.outputs}
     return RunDifference(
         first,
         second,
         tuple(_with_cause(history, change, plain, first, second) for change in plain),
-        _not_comparable(first, second),
+        not_comparable(first, second),
+        tuple(output_verdict(old, after[old.dataset]) for old in first.outputs if old.dataset in after),
     )
-
-
-# ---- what differs -----------------------------------------------------------------------------------
-
-
-def _compare(first: Run, second: Run) -> list[RunChange]:
-    found: list[RunChange] = []
-    found += _datasets("input", first.inputs, second.inputs)
-    code, other = _software(first), _software(second)
-    found += _values("code", code[0], other[0])
-    if first.plan and second.plan and first.plan != second.plan:
-        before, after = _first_difference(first.plan, second.plan)
-        found.append(RunChange("plan", first.job, "text", before, after))
-    found += _values("config", first.config, second.config)
-    found += _values("environment", code[1], other[1])
-    found += _datasets("output", first.outputs, second.outputs)
-    if first.status != second.status:
-        found.append(RunChange("status", first.job, "value", first.status, second.status))
-    return found
-
-
-def _software(run: Run) -> tuple[dict[str, str], dict[str, str]]:
-    """The job's own code, and what it ran on; several versions of one name are told together."""
-    code: dict[str, list[str]] = {}
-    rest: dict[str, list[str]] = {}
-    for item in run.software:
-        own = item.name.startswith(("script:", "git"))
-        (code if own else rest).setdefault(item.name, []).append(item.version)
-    if run.host:
-        rest["host"] = [run.host]
-    return {k: ", ".join(v) for k, v in code.items()}, {k: ", ".join(v) for k, v in rest.items()}
-
-
-def _values(aspect: str, before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[RunChange]:
-    if not before or not after:
-        return  # one of them does not tell at all: see _untold
-    for name in sorted(before.keys() | after.keys()):
-        old, new = before.get(name), after.get(name)
-        if old != new:
-            what = "added" if old is None else "removed" if new is None else "value"
-            yield RunChange(aspect, name, what, old, new)
-
-
-def _datasets(
-    aspect: str, before: Sequence[RunInput] | Sequence[RunOutput], after: Sequence[RunInput] | Sequence[RunOutput]
-) -> Iterator[RunChange]:
-    olds, news = {one.dataset: one for one in before}, {one.dataset: one for one in after}
-    for name in sorted(olds.keys() | news.keys()):
-        old, new = olds.get(name), news.get(name)
-        if old is None or new is None:
-            what = "added" if old is None else "removed"
-            before_, after_ = (None if one is None else _content(one.identity) for one in (old, new))
-            yield RunChange(aspect, name, what, before_, after_)
-            continue
-        if old.identity is not None and new.identity is not None and old.identity != new.identity:
-            yield RunChange(aspect, name, "content", _content(old.identity), _content(new.identity))
-        if old.rows is not None and new.rows is not None and old.rows != new.rows:
-            yield RunChange(aspect, name, "rows", f"{old.rows:,}", f"{new.rows:,}")
-        if old.fields and new.fields and old.fields != new.fields:
-            yield RunChange(aspect, name, "schema", *_fields(old.fields, new.fields))
-        if isinstance(old, RunOutput) and isinstance(new, RunOutput) and old.mode != new.mode and old.mode and new.mode:
-            yield RunChange(aspect, name, "mode", old.mode, new.mode)
-
-
-def _content(identity: ContentIdentity | None) -> str:
-    if identity is None:
-        return "?"
-    version = "" if identity.version is None else f" version {identity.version}"
-    return f"{identity.kind}{version} {identity.short}"
-
-
-def _fields(before: Iterable[tuple[str, str]], after: Iterable[tuple[str, str]]) -> tuple[str, str]:
-    """The columns that only one side has, or has otherwise; all of them if only their order differs."""
-    olds, news = [f"{n} {t}".strip() for n, t in before], [f"{n} {t}".strip() for n, t in after]
-    only = [one for one in olds if one not in news], [one for one in news if one not in olds]
-    return (", ".join(only[0]), ", ".join(only[1])) if only[0] or only[1] else (", ".join(olds), ", ".join(news))
-
-
-def _first_difference(before: str, after: str) -> tuple[str | None, str | None]:
-    for old, new in zip_longest(before.splitlines(), after.splitlines()):
-        if old != new:
-            return old, new
-    return before, after
-
-
-def _not_comparable(first: Run, second: Run) -> tuple[NotComparable, ...]:
-    found: list[NotComparable] = []
-
-    def look(aspect: str, name: str, old: object, new: object) -> None:
-        missing = (old is None or old == "" or old == {}, new is None or new == "" or new == {})
-        if any(missing):
-            found.append(NotComparable(aspect, name, "both" if all(missing) else "first" if missing[0] else "second"))
-
-    for aspect, sides in (("input", (first.inputs, second.inputs)), ("output", (first.outputs, second.outputs))):
-        olds, news = ({one.dataset: one for one in side} for side in sides)
-        for name in sorted(olds.keys() & news.keys()):
-            look(aspect, name, olds[name].identity, news[name].identity)
-    code, other = _software(first), _software(second)
-    look("code", first.job, code[0], other[0])
-    look("plan", first.job, first.plan, second.plan)
-    look("config", first.job, dict(first.config), dict(second.config))
-    look("environment", first.job, code[1], other[1])
-    return tuple(found)
 
 
 # ---- why --------------------------------------------------------------------------------------------
@@ -204,48 +104,90 @@ def _not_comparable(first: Run, second: Run) -> tuple[NotComparable, ...]:
 def _with_cause(
     history: History, change: RunChange, changes: Sequence[RunChange], first: Run, second: Run
 ) -> RunChange:
-    cause: Cause | None = None
-    if change.aspect == "input" and change.what in ("content", "rows", "schema"):
-        cause = _upstream(history, change.name, first, second)
-    elif change.aspect in ("output", "status"):
-        cause = _of_output(history, changes, first, second)
-    return change if cause is None else _replace(change, cause)
-
-
-def _replace(change: RunChange, cause: Cause) -> RunChange:
-    return RunChange(change.aspect, change.name, change.what, change.before, change.after, cause)
+    if change.aspect == "input" and change.what in _CONTENT:
+        return replace(change, cause=_upstream(history, change.name, first, second))
+    if change.aspect in ("output", "status"):
+        return replace(change, cause=_of_output(history, changes, first, second))
+    return change
 
 
 def _of_output(history: History, changes: Sequence[RunChange], first: Run, second: Run) -> Cause:
     """Why outputs differ: what was read first, then how it was worked on."""
-    runs = (first.id, second.id)
     for change in changes:
-        if change.aspect == "input" and change.what in ("content", "rows", "schema"):
+        if change.aspect == "input" and change.what in _CONTENT:
             return _upstream(history, change.name, first, second)
-        if change.aspect == "input":
-            return Cause("input", f"{change.name} {change.what}", (change.name,), runs)
     return _own(changes, first, second, ())
 
 
-def _own(changes: Iterable[RunChange], first: Run, second: Run, way: tuple[str, ...]) -> Cause:
+def _own(changes: Sequence[RunChange], first: Run, second: Run, way: tuple[str, ...]) -> Cause:
     """What two runs that read the same did otherwise."""
     runs = (first.id, second.id)
-    own = [change for change in changes if change.aspect in _CAUSES]
+    ruled_out = ("code", "arguments") if _is_same_work(changes, first, second) else ()
+    own = [change for change in changes if change.aspect in _CAUSES and change.aspect not in ruled_out]
     if own:
-        aspect = own[0].aspect
-        texts = [_words(change) for change in own if change.aspect == aspect]
-        more = f" (+{len(texts) - 3})" if len(texts) > 3 else ""
-        return Cause(aspect, "; ".join(texts[:3]) + more, way, runs)
-    chance = sorted({found[1].lower() for run in (first, second) for found in _CHANCE.finditer(run.plan)})
+        return Cause(own[0].aspect, _listed(own), way, runs)
+    for change in changes:  # what was read, or only when it was written, follows from nothing else
+        if change.aspect == "input":
+            what = "written again, with the same names and sizes" if change.what == "times" else change.what
+            return Cause("input", f"{change.name} {what}", (*way, change.name), runs)
+    chance = _chance(first, second)
     if chance:
-        return Cause("chance", ", ".join(f"{name}()" for name in chance), way, runs)
-    return Cause("unknown", "nothing that is told of the two runs differs", way, runs)
+        return Cause("chance", ", ".join(chance), way, runs)
+    return Cause("unknown", _nothing(first, second), way, runs)
+
+
+def _listed(own: Sequence[RunChange]) -> str:
+    """The changes of the first aspect in words, and what follows from them in the plan."""
+    aspect = own[0].aspect
+    texts = [_words(change) for change in own if change.aspect == aspect]
+    more = f" (+{len(texts) - 3})" if len(texts) > 3 else ""
+    others = [other for other in dict.fromkeys(change.aspect for change in own) if other not in (aspect, "plan")]
+    plan = [_words(change) for change in own if change.aspect == "plan" != aspect]
+    also = f"; also: {', '.join(others)}" if others else ""
+    return "; ".join(texts[:3]) + more + (f"; {plan[0]}" if plan else "") + also
 
 
 def _words(change: RunChange) -> str:
+    before, after = change.before or "absent", change.after or "absent"
+    if change.what == "literal":
+        return f"a literal of the plan: {LITERAL.sub('?', before)}"
     if change.what == "text":
-        return f"the plan of {change.name}"
-    return f"{change.name} {change.before or 'absent'} → {change.after or 'absent'}"
+        return f"the plan of {change.name}: {before} → {after}"
+    if change.aspect == "arguments":
+        return f"{change.name} {'differs' if change.what == 'value' else change.what}"
+    return f"{change.name} {before} → {after}"
+
+
+def _is_same_work(changes: Iterable[RunChange], first: Run, second: Run) -> bool:
+    """Whether both plans are known whole and equal: then other code and arguments made no difference."""
+    old, new = first.reproduction, second.reproduction
+    if old is None or new is None or not old.signature or old.signature != new.signature:
+        return False
+    if not old.key or old.key != new.key or "…" in old.signature or _BLACK_BOX.search(old.signature):
+        return False
+    return not any(change.aspect in ("plan", "data") for change in changes)
+
+
+def _chance(first: Run, second: Run) -> list[str]:
+    """Functions that may answer otherwise each time: those that were recorded, else those in the plans' text."""
+    recorded = [
+        name.partition("(")[0] + "()" if name.endswith(")") else name
+        for run in (first, second)
+        for name in (run.reproduction.functions if run.reproduction is not None else ())
+    ]
+    found = (match[1].lower() + "()" for run in (first, second) for match in _CHANCE.finditer(run.plan))
+    return list(dict.fromkeys(recorded)) or sorted(set(found))
+
+
+def _nothing(first: Run, second: Run) -> str:
+    """That no cause was found, and what could not be looked at."""
+    lacking = [each for each in not_comparable(first, second) if each.aspect != "output"]
+    names = list(dict.fromkeys(each.aspect for each in lacking))
+    names += [name for name in ("arguments", "literals") if first.reproduction is None or second.reproduction is None]
+    names = list(dict.fromkeys(names))
+    if names:
+        return f"nothing that was compared differs; not compared: {', '.join(names)}"
+    return "nothing that was compared differs"
 
 
 def _upstream(history: History, dataset: str, first: Run, second: Run) -> Cause:
@@ -265,14 +207,11 @@ def _upstream(history: History, dataset: str, first: Run, second: Run) -> Cause:
             return Cause(grown[0], grown[1], way, grown[2])
         makers = history.writing(old).run, history.writing(new).run
         pair = (id(makers[0]), id(makers[1]))
-        changes = _compare(*makers)
-        inputs = [c for c in changes if c.aspect == "input"]
-        if pair in seen or not inputs:
+        changes = compare_runs(history, *makers)
+        content = next((c for c in changes if c.aspect == "input" and c.what in _CONTENT), None)
+        if pair in seen or content is None:
             return _own(changes, *makers, way)
         seen.add(pair)
-        content = next((c for c in inputs if c.what in ("content", "rows", "schema")), None)
-        if content is None:
-            return Cause("input", f"{inputs[0].name} {inputs[0].what}", way, (makers[0].id, makers[1].id))
         dataset, (first, second) = content.name, makers
 
 

@@ -84,8 +84,10 @@ class History:
         found: dict[tuple[str, ContentIdentity | None], list[Writing]] = {}
         for writings in self._writings.values():
             for writing in writings:
-                if writing.output.identity is not None:
-                    found.setdefault((writing.version.dataset, writing.output.identity), []).append(writing)
+                output = writing.output
+                for identity in (output.identity, output.left.identity if output.left is not None else None):
+                    if identity is not None:
+                        found.setdefault((writing.version.dataset, identity), []).append(writing)
         return found
 
     @property

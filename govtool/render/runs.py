@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from govtool.answers.rundiff import cause_text, run_change_object
 from govtool.answers.runs import rows_written, run_object
+from govtool.query.runcompare import ASPECTS, ROW_DIGESTS
 from govtool.render.envelope import compact, json_lines
 from govtool.render.table import Table, TableColumn, markdown, plain, to_csv
 from govtool.render.text import count, when
@@ -218,8 +219,8 @@ def _some(lost: Sequence[tuple[str, str]]) -> str:
 # ---- two runs ---------------------------------------------------------------------------------------
 
 
-def render_run_diff(form: str, answer: RunDiffAnswer) -> Table | Iterable[str]:
-    """Two runs compared, in one of ``FORMATS``."""
+def render_run_diff(form: str, answer: RunDiffAnswer, *, explain: bool = False) -> Table | Iterable[str]:
+    """Two runs compared, in one of ``FORMATS``; ``explain`` adds to tables what each aspect's comparison came to."""
     result = answer.result
     if form == "json":
         return json_lines(answer.to_dict())
@@ -238,6 +239,8 @@ def render_run_diff(form: str, answer: RunDiffAnswer) -> Table | Iterable[str]:
     ]
     if form == "csv":
         return to_csv(answer.fields, rows)
+    if explain:
+        rows += _compared(result)
     table = Table(
         columns=tuple(TableColumn(title, style="bold" if title == "name" else "") for title in answer.fields),
         rows=rows,
@@ -247,11 +250,27 @@ def render_run_diff(form: str, answer: RunDiffAnswer) -> Table | Iterable[str]:
     return table if form == "table" else (plain if form == "plain" else markdown)(table)
 
 
+def _compared(result: RunDifference) -> list[tuple[str, str, str, str, str, str]]:
+    """What was compared, and what could not be and why."""
+    found = [("output", o.dataset, f"= {o.verdict}", "", "", f"by the {o.by}") for o in result.outputs]
+    for aspect in ASPECTS:
+        if aspect not in ("output", "status") and result.state(aspect) != "different":
+            found.append((aspect, "", f"= {result.state(aspect)}", "", "", ""))
+    for lack in result.not_comparable:
+        runs = "both runs" if lack.which == "both" else f"the {lack.which} run"
+        why = f": {lack.why}" if lack.why else ""
+        found.append((lack.aspect, lack.name, "? not compared", "", "", f"not recorded by {runs}{why}"))
+    return found
+
+
 def _difference_sentence(result: RunDifference) -> str:
-    parts = [count(len(result.changes), "difference") if result.changes else "no difference"]
+    parts = [f"outputs {result.verdict}"] if result.outputs else []
+    parts.append(count(len(result.changes), "difference") if result.changes else "no difference")
     if result.first.job != result.second.job:
         parts.append("the runs are of different jobs")
     if result.not_comparable:
         aspects = list(dict.fromkeys(u.aspect for u in result.not_comparable))
-        parts.append(f"cannot be compared: {', '.join(aspects)} (not told by a run)")
+        remedy = any(lack.why == ROW_DIGESTS for lack in result.not_comparable)
+        hint = f"; recorded with {ROW_DIGESTS}" if remedy else ""
+        parts.append(f"cannot be compared: {', '.join(aspects)} (not recorded by a run{hint})")
     return " · ".join(parts)

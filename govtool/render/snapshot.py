@@ -20,6 +20,7 @@ _NAMED = 5
 """Files that are named."""
 _SENTENCES = {
     "match": "the data is what was recorded",
+    "rows-match": "the rows are those that were recorded, in other files or another order",
     "data-changed": "the data has changed without provenance",
     "data-missing": "there is provenance, but the data is gone",
     "no-provenance": "there is data, but nothing was recorded of it",

@@ -194,3 +194,23 @@ def test_the_former_name_of_the_command_still_works(govtool, data):
 def test_the_same_data_under_both_names_is_no_commit(govtool, data):
     govtool("snapshot", "data/raw", "--run", "load-1")
     assert "recorded already" in govtool("record", "data/raw", "--run", "load-1").out
+
+
+def test_rows_in_other_files_are_the_same_rows(govtool, data):
+    (data / "part-0.csv").write_text("1,a\n2,b\n3,c\n")
+    assert govtool("snapshot", "data/raw", "--run", "load-1", "--rows").code == 0
+    (data / "part-0.csv").write_text("3,c\n1,a\n")
+    (data / "part-1.csv").write_text("2,b\n")
+    assert state(govtool, "data/raw") == "data-changed"
+    done = govtool("verify", "data/raw", "--rows", "-f", "json")
+    assert (done.code, check(done.out, "verify-1")["state"]) == (0, "rows-match")
+    (data / "part-1.csv").write_text("2,x\n")
+    assert govtool("verify", "data/raw", "--rows").code == 1
+
+
+def test_rows_need_a_digest_and_a_format(govtool, data):
+    govtool("snapshot", "data/raw", "--run", "load-1")
+    (data / "part-0.csv").write_text("other\n")
+    assert "no digest of its rows was recorded" in govtool("verify", "data/raw", "--rows").err
+    (data / "part-0.avro").write_bytes(b"Obj")
+    assert "cannot be read" in govtool("snapshot", "data/raw", "--run", "load-2", "--rows").err

@@ -187,7 +187,7 @@ def test_the_first_cause_is_found_upstream():
 
 def test_nothing_told_differs():
     assert causes(chain())["input", "content"] == (
-        "unknown", "nothing that is told of the two runs differs", ("clean",),
+        "unknown", "nothing that was compared differs; not compared: plan, config, arguments, literals", ("clean",),
     )  # fmt: skip
 
 
@@ -225,9 +225,9 @@ def test_schema_mode_plan_config_and_status():
     result = diff_runs(History([one, two]), one, replace(two, status="failed"))
     assert [(c.aspect, c.name, c.what, c.before, c.after) for c in result.changes] == [
         ("input", "raw", "schema", "a int", "a bigint"),
-        ("plan", "j", "text", "q", "r"),
         ("config", "a", "value", "1", "2"),
         ("config", "b", "added", None, "3"),
+        ("plan", "j", "text", "q", "r"),
         ("output", "x", "mode", "overwrite", "append"),
         ("status", "j", "value", "complete", "failed"),
     ]

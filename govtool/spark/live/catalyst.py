@@ -13,8 +13,10 @@ from typing import Any
 
 from govtool.spark.live.commands import command_facts
 from govtool.spark.live.definitions import definition_facts
+from govtool.spark.live.keys import Digests
 from govtool.spark.live.relations import LEAVES, leaf_facts
 from govtool.spark.live.scala import called, safely, sequence
+from govtool.spark.live.signature import signature, unstable_functions
 from govtool.spark.live.trimmed import trimmed
 
 MAX_JSON = 64 << 20
@@ -27,8 +29,14 @@ _PLANS = ("query", "plan", "child", "source", "target")
 Json = Any
 
 
-def captured(plan: Any) -> dict[str, Json]:
+def captured(plan: Any, digests: Digests | None = None) -> dict[str, Json]:
     """Return ``{"plan": nodes, "leaves": facts, "command": facts}`` of a Catalyst plan behind py4j.
+
+    Beside it stand facts that runs are compared by: ``signature``, ``unstable`` and ``local``.
+
+    Args:
+        plan: The analyzed plan.
+        digests: Makes digests of its literals; without it, all literals are one.
 
     Raises:
         ValueError: The plan is too large.
@@ -38,6 +46,7 @@ def captured(plan: Any) -> dict[str, Json]:
         raise ValueError("plan-too-large")
     nodes = json.loads(text)
     found: dict[str, Json] = {"plan": trimmed(nodes), "leaves": {}}
+    found.update(safely(partial(_compared_by, plan, nodes, digests or Digests(b""))) or {})
     _supplement(plan, found["plan"], found["leaves"], [MAX_LEAVES])
     command = command_facts(plan) or definition_facts(plan)
     if command:
@@ -47,6 +56,22 @@ def captured(plan: Any) -> dict[str, Json]:
         if all(commands):
             found["commands"] = commands
     return found
+
+
+def _compared_by(plan: Any, nodes: Json, digests: Digests) -> dict[str, Json]:
+    """Facts that runs are compared by."""
+    facts: dict[str, Json] = {"signature": signature(nodes, digests.of)}
+    facts["unstable"] = unstable_functions(nodes, digests.of)
+    if any(str(node["class"]).endswith(".LocalRelation") for node in nodes):
+        facts["local"] = [digests.of(f"{rows.size()} {rows.hashCode()}") for rows in _local_rows(plan)]
+    return facts
+
+
+def _local_rows(plan: Any) -> Iterator[Any]:
+    """The rows that a plan holds itself, relation by relation."""
+    for leaf in sequence(plan.collectLeaves()):
+        if leaf.getClass().getSimpleName() == "LocalRelation":
+            yield leaf.data()
 
 
 # ---- what the JSON leaves out ---------------------------------------------------------------------------------

@@ -72,7 +72,42 @@ def session_facts(session: Any) -> dict[str, Any]:
         "java": jvm.java.lang.System.getProperty("java.version"),
         "scala": jvm.scala.util.Properties.versionNumberString(),
         "conf": {key: "***" if _is_secret(key) else value for key, value in sorted(conf.items())},
+        "effective": _effective(session._jsparkSession),
     }
+
+
+_EFFECTIVE = (
+    "spark.sql.ansi.enabled", "spark.sql.session.timeZone", "spark.sql.caseSensitive", "spark.sql.shuffle.partitions",
+    "spark.sql.storeAssignmentPolicy", "spark.sql.legacy.timeParserPolicy", "spark.sql.mapKeyDedupPolicy",
+    "spark.sql.parquet.outputTimestampType", "spark.sql.sources.partitionOverwriteMode",
+    "spark.sql.parquet.compression.codec", "spark.sql.decimalOperations.allowPrecisionLoss",
+    "spark.sql.files.maxPartitionBytes", "spark.sql.adaptive.enabled", "spark.sql.timestampType",
+    "spark.sql.crossJoin.enabled",
+)  # fmt: skip
+"""Settings that count whether or not anybody set them."""
+
+
+def _effective(session: Any) -> dict[str, str]:
+    """The values that settings have, by default too."""
+    found = {}
+    for key in _EFFECTIVE:
+        try:
+            found[key] = session.conf().get(key)
+        except Exception:  # a setting of another version
+            continue
+    return found
+
+
+def changed_settings(execution: Any, known: dict[str, str]) -> dict[str, Any]:
+    """The settings of an execution's session that are others than those of the first, as ``settings``."""
+    text = execution.sparkSession().sessionState().conf().getAllConfs().mkString("\x01")
+    pairs = [part.partition(" -> ") for part in text.split("\x01") if part]
+    changed = {
+        key: value
+        for key, _, value in pairs
+        if key.startswith("spark.sql.") and not _is_secret(key) and known.get(key) != value
+    }
+    return {"settings": changed} if changed else {}
 
 
 def _is_secret(key: str) -> bool:

@@ -13,7 +13,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from govtool.spark.live import catalyst, facts, physical, streams
+from govtool.spark.live import catalyst, code, facts, files, physical, streams
+from govtool.spark.live.keys import Digests, read_key
 from govtool.spark.live.numbers import Mark, Numbers
 from govtool.spark.live.spool import Spool
 
@@ -30,11 +31,13 @@ class Recorder:
 
     def __init__(self, spool: Spool) -> None:
         self.spool = spool
+        self.digests = Digests(read_key())
         self.lost = 0
         self.sessions: dict[str, Any] = {}
         self.queries: list[tuple[Any, float, str]] = []
         """Streaming queries that were started, when, and how."""
         self._applications: set[str] = set()
+        self._settings: dict[str, str] = {}
         self._number = 0
         self._known: dict[int, None] = {}
         self._numbers: dict[str, Numbers] = {}
@@ -113,8 +116,17 @@ class Recorder:
         """Write a line, after what is to be said of the process."""
         if not self._started:
             self._started = True
-            self.spool.write(facts.process_facts())
+            self.spool.write({**facts.process_facts(), **self._code()})
         self.spool.write(line)
+
+    def _code(self) -> dict[str, Any]:
+        """Arguments of the script, and modules of its own that are imported by now."""
+        try:
+            found = {"key": self.digests.id, "arguments": code.arguments(self.digests)}
+            return {**found, "modules": code.own_modules()}
+        except Exception:
+            self.lost += 1
+            return {}
 
     def next_number(self) -> int:
         """The number of the next execution, in the order in which they are written down."""
@@ -123,6 +135,7 @@ class Recorder:
 
     def _session(self, session: Any) -> None:
         line = facts.session_facts(session)
+        self._settings = self._settings or {**line["effective"], **line["conf"]}
         if line["application"] in self._applications:  # a further session of the application: the rest is the same
             line = {key: line[key] for key in ("e", "time", "session", "application")}
         self._applications.add(line["application"])
@@ -160,7 +173,7 @@ class Recorder:
             self.write(line)
             return
         try:
-            line.update(catalyst.captured(execution.analyzed()))
+            line.update(catalyst.captured(execution.analyzed(), self.digests))
         except Exception as failure:
             line["break"] = "plan-too-large" if "plan-too-large" in str(failure) else "plan-unreadable"
             self._as_text(execution, line)
@@ -169,6 +182,12 @@ class Recorder:
                 line["metrics"] = physical.measured(execution.executedPlan())
         except Exception:
             line["unmeasured"] = True
+        try:
+            line.update(facts.changed_settings(execution, self._settings))
+            if not error:
+                line.update(_left(line))
+        except Exception:
+            line["unlisted"] = True
         self.write(line)
 
     def _is_known(self, execution: Any) -> bool:
@@ -248,6 +267,7 @@ class Recorder:
         except Exception:
             self.lost += 1
         line = {"e": "end", "time": time.time(), "packages": packages, "lost": self.lost + self.spool.lost}
+        line["modules"] = self._code().get("modules") or {}
         if not drained:
             line["undrained"] = True
         return line
@@ -262,6 +282,15 @@ class Recorder:
         self.put(self._settle_all)
         self.drain(timeout)
         self.spool.write(self._end(drained))
+
+
+def _left(line: dict[str, Any]) -> dict[str, Any]:
+    """The files that are under the place of a write after it."""
+    command = line.get("command") or {}
+    path, ended = command.get("path"), line["ended"]
+    if not isinstance(path, str) or "write" not in line.get("metrics", {}):
+        return {}
+    return files.left_files(path, line.get("started"), ended, line["metrics"]["write"])
 
 
 def _is_unanalyzed(error: str) -> bool:

@@ -6,6 +6,7 @@ import re
 from functools import partial
 from typing import Any
 
+from govtool.spark.live.files import read_files, read_options
 from govtool.spark.live.scala import called, safely, sequence, table_parts
 
 Json = Any
@@ -83,6 +84,7 @@ def relation_facts(relation: Any) -> dict[str, Json]:
         return {
             "paths": [path.toString() for path in sequence(paths)],
             "format": relation.fileFormat().toString(),
+            **_listed(relation),
         }
     if name == "JDBCRelation":
         options = relation.jdbcOptions()
@@ -96,6 +98,12 @@ def relation_facts(relation: Any) -> dict[str, Json]:
         if isinstance(version, int):
             facts["version"] = str(version)
     return facts
+
+
+def _listed(relation: Any) -> dict[str, Json]:
+    """The files that a relation is to read, as its index listed them, and the options of their reader."""
+    facts = {"listing": safely(partial(read_files, relation)), "options": safely(partial(read_options, relation))}
+    return {name: value for name, value in facts.items() if value}
 
 
 def _catalogued(relation: Any) -> dict[str, Json]:

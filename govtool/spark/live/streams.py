@@ -51,10 +51,29 @@ def _patch_create(session_class: Any, recorder: Any) -> None:
     def create(self: Any, data: Any, *args: Any, **kwargs: Any) -> Any:
         made = original(self, data, *args, **kwargs)
         if not hasattr(data, "toDF") or not hasattr(data, "mapPartitions"):  # not an RDD
-            recorder.put(lambda: recorder.write({"e": "local", "ids": _ids(made)}))
+            rows = _rows_digest(data, recorder)
+            recorder.put(lambda: recorder.write({"e": "local", "ids": _ids(made), "data": rows}))
         return made
 
     session_class.createDataFrame = create
+
+
+MAX_ROWS = 10_000
+"""Rows of the driver that are digested; of more, nothing but their number counts."""
+
+
+def _rows_digest(data: Any, recorder: Any) -> str:
+    """A digest of rows that the driver made; empty where they are of a kind that cannot be read twice."""
+    try:
+        if isinstance(data, (list, tuple)):
+            shown = repr(data) if len(data) <= MAX_ROWS else f"{len(data)} rows"
+        elif hasattr(data, "to_csv") and hasattr(data, "dtypes"):  # a frame of pandas
+            shown = f"{dict(data.dtypes)} {data.to_csv()}" if len(data) <= MAX_ROWS else f"{len(data)} rows"
+        else:
+            return ""
+        return "" if " at 0x" in shown else str(recorder.digests.of(shown))  # of an object: its place in memory
+    except Exception:
+        return ""
 
 
 def _patch_sql(session_class: Any, recorder: Any) -> None:

@@ -17,6 +17,7 @@ from govtool.capture.spark.live.actions import grouped
 from govtool.capture.spark.live.batches import Streams
 from govtool.capture.spark.live.commands import SAVE_MODES, written_by
 from govtool.capture.spark.live.definitions import defined_by
+from govtool.capture.spark.live.reproduction import inputs_as_listed, outputs_as_left, with_reproduction
 from govtool.capture.spark.live.runs import LiveRuns, inputs_of, outputs_of, script_name
 from govtool.capture.spark.live.spool import Line, Process
 from govtool.capture.spark.plantext.read import PlanText
@@ -65,7 +66,8 @@ class LiveSource:
     def run(self, action: Action[LiveExecution]) -> Run:
         """The run of an action."""
         line = action.lead.line
-        return self.runs.run(line, batches=self.streams.batches_of(line), text=action.lead.connected)
+        run = self.runs.run(line, batches=self.streams.batches_of(line), text=action.lead.connected)
+        return with_reproduction(run, [member.line for member in action.members], self.runs.process)
 
     def inputs(self, action: Action[LiveExecution]) -> tuple[RunInput, ...]:
         """What it read."""
@@ -75,7 +77,8 @@ class LiveSource:
         if action.lead.connected:
             return tuple(RunInput(read) for read in sorted(reading.flow.reads))
         lines = [self.streams.measured(member.line) for member in action.members]
-        return inputs_of(reading.flow, lines, [m.reading for m in action.members if m.reading is not None])
+        readings = [member.reading for member in action.members if member.reading is not None]
+        return inputs_as_listed(inputs_of(reading.flow, lines, readings), action.lead.line, lines, readings)
 
     def outputs(self, action: Action[LiveExecution]) -> tuple[RunOutput, ...]:
         """What it wrote."""
@@ -83,7 +86,7 @@ class LiveSource:
         if action.written is None or reading is None:
             return ()
         writers = [m.line for m in action.members if m.reading is not None and m.reading.written is not None]
-        return outputs_of(action.written, reading.flow, writers)
+        return outputs_as_left(outputs_of(action.written, reading.flow, writers), writers)
 
     def evidence(self, action: Action[LiveExecution]) -> str:
         """The plan as drawn, below what is done with it."""

@@ -1,0 +1,55 @@
+"""Facts of a run that a later run is compared by, and that its lineage does not need."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Reproduction:
+    """Arguments, the exact plan and what in it may answer otherwise each time.
+
+    Values are never here: a literal or an argument is a digest under a secret key, so that two can be compared by
+    whoever holds neither.
+    """
+
+    key: str = ""
+    """The id of the key; digests under different keys are not comparable. Empty: there are no digests."""
+    arguments: tuple[str, ...] | None = None
+    """A digest for each argument of the script; None: not recorded."""
+    signature: str = ""
+    """The analyzed plan, an operator a line, with operators by name and a digest for each literal."""
+    functions: tuple[str, ...] = ()
+    """Functions of the plan that may answer otherwise each time, the random ones first."""
+    driver_data: tuple[str, ...] | None = None
+    """A digest for each data frame that the plan reads and the driver made; None: not recorded."""
+
+
+def reproduction_from(value: Mapping[str, Any]) -> Reproduction:
+    """Return what `reproduction_value` wrote."""
+    arguments, data = value.get("arguments"), value.get("driver_data")
+    return Reproduction(
+        str(value.get("key", "")),
+        None if arguments is None else tuple(arguments),
+        str(value.get("signature", "")),
+        tuple(value.get("functions") or ()),
+        None if data is None else tuple(data),
+    )
+
+
+def reproduction_value(facts: Reproduction) -> dict[str, Any]:
+    """The JSON value of the facts, without those that are not known."""
+    value = {
+        "key": facts.key,
+        "arguments": None if facts.arguments is None else list(facts.arguments),
+        "signature": facts.signature,
+        "functions": list(facts.functions),
+        "driver_data": None if facts.driver_data is None else list(facts.driver_data),
+    }
+    return (
+        {name: each for name, each in value.items() if each not in (None, "", [])}
+        | ({"arguments": []} if facts.arguments == () else {})
+        | ({"driver_data": []} if facts.driver_data == () else {})
+    )
