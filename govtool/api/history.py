@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from govtool.api.arguments import Day, Ref, checked
 from govtool.api.opened import OpenedVersion
 
 if TYPE_CHECKING:
@@ -19,12 +20,14 @@ if TYPE_CHECKING:
     from govtool.answers.rundiff import RunDiffAnswer
     from govtool.answers.runs import ProvenanceAnswer, RunAnswer, RunsAnswer
     from govtool.answers.verify import VerifyAnswer
+    from govtool.api.arguments import Paths
     from govtool.app.requests import PathArgument
     from govtool.app.snapshot import Progress as FilesProgress
 
 _Result = TypeVar("_Result")
 
 
+@checked
 def log(store: PathArgument | None = None, *, branch: str | None = None, limit: int | None = None) -> LogAnswer:
     """Return the commits of a branch, newest first; none for a store without commits.
 
@@ -47,6 +50,7 @@ def log(store: PathArgument | None = None, *, branch: str | None = None, limit: 
 class HistoryQuestions(OpenedVersion):
     """The part of ``Graph`` that asks for commits, runs and coverage."""
 
+    @checked
     def log(self, *, limit: int | None = None) -> LogAnswer:
         """The commits up to this version, newest first.
 
@@ -60,7 +64,8 @@ class HistoryQuestions(OpenedVersion):
 
         return log_answer(self._reader, self._commit, limit)
 
-    def show(self, ref: str | None = None) -> CommitAnswer | RunAnswer | ProvenanceAnswer:
+    @checked
+    def show(self, ref: Ref | None = None) -> CommitAnswer | RunAnswer | ProvenanceAnswer:
         """One commit, one run, or everything that a version of a dataset was made of.
 
         Args:
@@ -74,8 +79,9 @@ class HistoryQuestions(OpenedVersion):
         """
         from govtool.app.history import show_answer
 
-        return show_answer(self._reader, ref, self._commit, self._branch)
+        return show_answer(self._reader, _name(ref), self._commit, self._branch)
 
+    @checked
     def run(self, id: str) -> RunAnswer:
         """One run: what it read and wrote, with which software and settings.
 
@@ -90,6 +96,7 @@ class HistoryQuestions(OpenedVersion):
 
         return run_answer(self._reader, id, self._commit)
 
+    @checked
     def runs(
         self,
         job: str | None = None,
@@ -97,7 +104,7 @@ class HistoryQuestions(OpenedVersion):
         status: str | None = None,
         dataset: str | None = None,
         software: str | None = None,
-        since: str | None = None,
+        since: Day | None = None,
         limit: int | None = None,
     ) -> RunsAnswer:
         """The runs of this version, the newest first.
@@ -116,10 +123,11 @@ class HistoryQuestions(OpenedVersion):
         from govtool.app.history import runs_answer
         from govtool.app.runs import RunFilter
 
-        return runs_answer(self._reader, RunFilter(job, status, dataset, software, since), self._commit, limit)
+        return runs_answer(self._reader, RunFilter(job, status, dataset, software, _name(since)), self._commit, limit)
 
+    @checked
     def diff(
-        self, old: str | None = None, new: str | None = None, *, limit: int | None = None
+        self, old: Ref | None = None, new: Ref | None = None, *, limit: int | None = None
     ) -> DiffAnswer | RunDiffAnswer:
         """What changed between two versions of the graph, or why two runs of a job differ.
 
@@ -135,9 +143,10 @@ class HistoryQuestions(OpenedVersion):
         from govtool.answers.diff import DiffAnswer
         from govtool.app.history import diff_answer
 
-        answer = _retried(lambda: diff_answer(self._reader, old, new, self._commit, self._branch))
+        answer = _retried(lambda: diff_answer(self._reader, _name(old), _name(new), self._commit, self._branch))
         return answer.head(limit) if isinstance(answer, DiffAnswer) else answer
 
+    @checked
     def coverage(self, *, details: bool = True) -> CoverageAnswer:
         """How much was understood, by source; what was not, and the reasons that cost most.
 
@@ -151,6 +160,7 @@ class HistoryQuestions(OpenedVersion):
 
         return coverage_answer(self._reader, self._commit, details=details)
 
+    @checked
     def compare_static(self) -> ComparisonAnswer:
         """What only the text says (dead SQL), and what only ran (dynamic code).
 
@@ -161,9 +171,10 @@ class HistoryQuestions(OpenedVersion):
 
         return _retried(lambda: comparison_answer(self._reader, self._commit, self._progress))
 
+    @checked
     def compare_oracle(
         self,
-        files: PathArgument | Iterable[PathArgument],
+        files: Paths,
         *,
         oracle: str = "auto",
         differences: bool = False,
@@ -190,6 +201,7 @@ class HistoryQuestions(OpenedVersion):
         )
         return answer.head(limit)
 
+    @checked
     def verify(
         self, place: PathArgument, *, name: str | None = None, progress: FilesProgress | None = None
     ) -> VerifyAnswer:
@@ -209,6 +221,7 @@ class HistoryQuestions(OpenedVersion):
 
         return verify_data(self._reader, self._commit, os.fspath(place), name, progress)
 
+    @checked
     def index(self) -> IndexResult:
         """Build the local index ahead of the first question, and return its sizes.
 
@@ -221,6 +234,11 @@ class HistoryQuestions(OpenedVersion):
         index.resident()
         datasets = index.dataset_count
         return IndexResult(self._commit, datasets, index.node_count - datasets, index.edge_count)
+
+
+def _name(given: Ref | None) -> str | None:
+    """A commit, a run or a day as a text."""
+    return None if given is None else str(given)
 
 
 def _retried(question: Callable[[], _Result]) -> _Result:
