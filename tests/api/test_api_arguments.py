@@ -145,7 +145,7 @@ def test_days_and_paths_are_texts_or_objects(project: Path) -> None:
         graph.check(policy="pack:gdpr", today="2026-11-21", base=1).to_dict()
     )
     rules = project / "rules.yml"
-    rules.write_text("version: 1\nclasses: {key: {}}\nclassify: [{class: key, columns: [a.id]}]\n")
+    rules.write_text("version: 1\nname: keys\nclasses: {key: {}}\nclassify: [{class: key, columns: [a.id]}]\n")
     assert graph.classes(policy=rules).to_dict() == graph.classes(policy=[str(rules)]).to_dict()
 
 
@@ -186,3 +186,8 @@ def test_repr_of_an_answer_is_one_line(project: Path) -> None:
 def test_names_that_are_no_unicode_are_escaped_in_arrow(project: Path) -> None:
     answer = govtool.open().verify("a.sql", name="\udcff")
     assert "\\udcff" in answer.to_arrow().to_pylist()[0].values()
+
+
+def test_the_package_says_that_it_is_typed() -> None:
+    """PEP 561: without the marker, mypy takes every answer for ``Any``."""
+    assert (Path(govtool.__file__).parent / "py.typed").is_file()
