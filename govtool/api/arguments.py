@@ -125,8 +125,8 @@ def _path(name: str, value: object) -> str:
     if not isinstance(value, (str, os.PathLike)) or not isinstance(os.fspath(value), str):
         raise _wrong(name, value, "a path")
     path = str(os.fspath(value))
-    try:
-        unusable = b"\0" in os.fsencode(path)
+    try:  # an empty text is a variable without a value, and not the working directory
+        unusable = not path or b"\0" in os.fsencode(path)
     except UnicodeEncodeError:
         unusable = True
     if unusable:
@@ -140,6 +140,14 @@ def _paths(name: str, value: object) -> list[str]:
     if isinstance(value, (bytes, bytearray)) or not isinstance(value, Iterable):
         raise _wrong(name, value, "a path or several")
     return [_path(name, one) for one in value]
+
+
+def _tables(name: str, value: object) -> object:
+    return value if isinstance(value, Mapping) else _paths(name, value)
+
+
+def _pairs(name: str, value: object) -> object:
+    return value if isinstance(value, Mapping) else _texts(name, value)
 
 
 def _day(name: str, value: object) -> date | str:
@@ -179,6 +187,9 @@ CONVERTERS: Mapping[str, _Converter] = {
     "PathArgument | None": _or_none(_path),
     "Paths": _paths,
     "Paths | None": _or_none(_paths),
+    "SchemaArgument | None": _or_none(_tables),
+    "Mapping[str, object] | Iterable[str] | None": _or_none(_pairs),
+    "Mapping[str, str] | Iterable[str] | None": _or_none(_pairs),
     "Day | None": _or_none(_day),
     "Ref": _ref,
     "Ref | None": _or_none(_ref),

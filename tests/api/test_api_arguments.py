@@ -16,8 +16,8 @@ import govtool
 from govtool.api.arguments import CONVERTERS, checked
 from govtool.errors import GovtoolError, UsageError
 
-UNCHECKED = {"return", "self", "map", "progress", "schema", "stdin", "var"}
-"""Parameters that are functions, streams or mappings; what is wrong with them is found where they are read."""
+UNCHECKED = {"return", "self", "progress", "stdin"}
+"""Parameters that are functions or streams."""
 
 HOSTILE: tuple[object, ...] = (
     *("", " ", "\0", "\ud800", "a\nb", "**", "class:", ",", "1+", "@", "pack:", "rename:", "HEAD~-1", "/", "~nobody"),
@@ -112,9 +112,15 @@ def test_every_parameter_is_checked() -> None:
         (lambda g: g.erase_plan([]), "no subject is given"),
         (lambda g: g.at(1.5), "ref is not a version: a number, an id, a tag, a branch, or a date: 1.5"),
         (lambda g: g.verify("a\0b"), "place is not a path: 'a\\x00b'"),
+        (lambda g: g.verify(""), "place is not a path: ''"),
+        (lambda g: govtool.ingest_sql(""), "paths is not a path: ''"),
+        (lambda g: govtool.ingest_log("q.csv", map=5), "map is not a text or several: int"),
+        (lambda g: govtool.lineage("select 1", schema=5), "schema is not a path or several: 5"),
+        (lambda g: govtool.lineage("select 1", schema=[None]), "schema is not a path: None"),
+        (lambda g: govtool.lineage("select 1", var=5), "var is not a text or several: int"),
         (lambda g: g.whatif("drop", "a.email", to="b"), "drop has no new name or type: b"),
         (lambda g: g.whatif("remove", "a.email"), "no action remove"),
-        (lambda g: g.classes(policy=""), "no such file or folder"),
+        (lambda g: g.classes(policy=""), "policy is not a path: ''"),
         (lambda g: g.classes(policy="x" * 5000), "no such file or folder"),
     ],
 )
