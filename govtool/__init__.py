@@ -10,8 +10,8 @@ Names are imported when they are first used, so that ``import govtool`` costs no
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING
 
+TYPE_CHECKING = False  # type checkers take it for true; importing typing for it would double the cost of this module
 if TYPE_CHECKING:
     from govtool import errors
     from govtool.api.graph import Graph

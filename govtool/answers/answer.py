@@ -36,6 +36,15 @@ class Answer(ABC):
     types: ClassVar[Mapping[str, str]] = {}
     """The type of each column that is not text: ``integer``, ``number``, ``boolean`` or ``texts`` (a list)."""
 
+    def __init_subclass__(cls) -> None:
+        """Keep the short ``repr``: a notebook shows it, and that of the parts of a long answer fills pages."""
+        cls.__repr__ = Answer.__repr__  # type: ignore[method-assign]
+
+    def __repr__(self) -> str:
+        """``<govtool.ImpactAnswer 80 × verdict, column, dataset …>``."""
+        names = ", ".join(self.fields[:3]) + (" …" if len(self.fields) > 3 else "")
+        return f"<govtool.{type(self).__name__} {sum(1 for _ in self.rows())} × {names}>"
+
     def header(self) -> Mapping[str, object]:
         """The keys that come first in the JSON object. An answer about a version of the graph names it here."""
         return {}
@@ -65,7 +74,7 @@ class Answer(ABC):
         }
         schema = pa.schema([(name, kinds[self.types.get(name, "text")]) for name in self.fields])
         columns: Sequence[Sequence[Any]] = list(zip(*self.rows(), strict=True)) or [()] * len(self.fields)
-        arrays = [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)]
+        arrays = [_array(column, field.type) for column, field in zip(columns, schema, strict=True)]
         return pa.Table.from_arrays(arrays, schema=schema)
 
     def to_pandas(self) -> Any:
@@ -81,6 +90,22 @@ class Answer(ABC):
             raise UsageError(
                 "pandas is not installed", code="usage.missing-library", hint="pip install pandas, or use to_arrow()"
             ) from error
+
+
+def _array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
+    """A column. Names of files need not be Unicode, as Arrow's texts must: what is none is escaped."""
+    import pyarrow as pa
+
+    try:
+        return pa.array(values, kind)
+    except UnicodeEncodeError:
+        return pa.array([_unicode(value) for value in values], kind)
+
+
+def _unicode(value: Any) -> Any:
+    if isinstance(value, (tuple, list)):
+        return [_unicode(one) for one in value]
+    return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,8 @@ from govtool.query.runcompare import ASPECTS
 
 if TYPE_CHECKING:
     from govtool.model.run import Run
-    from govtool.query.rundiff import RunChange, RunDifference
+    from govtool.query.runcompare import RunChange
+    from govtool.query.rundiff import RunDifference
 
 
 @dataclass(frozen=True, slots=True)

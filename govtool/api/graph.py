@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from govtool.api.history import Day, HistoryQuestions
-from govtool.api.opened import Texts, texts
+from govtool.api.arguments import Day, Ref, Texts, checked, paths, texts
+from govtool.api.history import HistoryQuestions
 
 if TYPE_CHECKING:
-    from os import PathLike
-
     from govtool.answers.check import CheckAnswer
     from govtool.answers.classes import ClassesAnswer
     from govtool.answers.erase import ErasePlanAnswer
@@ -18,7 +16,9 @@ if TYPE_CHECKING:
     from govtool.answers.listing import ListAnswer
     from govtool.answers.path import PathAnswer
     from govtool.answers.whatif import WhatIfAnswer
+    from govtool.api.arguments import Paths
     from govtool.app.questions import PolicyChoice
+    from govtool.app.requests import PathArgument
 
 
 class Graph(HistoryQuestions):
@@ -29,8 +29,13 @@ class Graph(HistoryQuestions):
     ``govtool.errors``; they neither print nor exit. Record-level questions and workflows will be methods, too.
     """
 
-    def at(self, ref: str, branch: str | None = None) -> Graph:
+    @checked
+    def at(self, ref: Ref, branch: str | None = None) -> Graph:
         """Another version of the same store.
+
+        Args:
+            ref: A commit's number or id, ``HEAD~1``, a tag, a branch, or a date.
+            branch: Where numbers and dates are looked up; by default the branch that was opened.
 
         Raises:
             UnknownNameError: There is no such commit or branch.
@@ -38,8 +43,9 @@ class Graph(HistoryQuestions):
         from govtool.app.project import commit_at
 
         chosen = branch or self._branch
-        return Graph(self._reader, commit_at(self._reader, ref, chosen), chosen, self._progress)
+        return Graph(self._reader, commit_at(self._reader, str(ref), chosen), chosen, self._progress)
 
+    @checked
     def impact(
         self,
         column: str,
@@ -47,13 +53,13 @@ class Graph(HistoryQuestions):
         change: str | None = None,
         upstream: bool = False,
         depth: int | None = None,
-        kind: Texts = None,
+        kind: Texts | None = None,
         semantics: str = "precise",
-        exclude: Texts = None,
-        policy: Texts = None,
-        today: Day = None,
+        exclude: Texts | None = None,
+        policy: Paths | None = None,
+        today: Day | None = None,
         limit: int | None = None,
-        evidence: Texts = None,
+        evidence: Texts | None = None,
     ) -> ImpactAnswer:
         """What depends on a column or dataset, and what a change would break.
 
@@ -93,17 +99,18 @@ class Graph(HistoryQuestions):
             evidence,
         )
 
+    @checked
     def path(
         self,
         start: str,
         end: str,
         *,
-        kind: Texts = None,
+        kind: Texts | None = None,
         semantics: str = "precise",
-        policy: Texts = None,
-        today: Day = None,
+        policy: Paths | None = None,
+        today: Day | None = None,
         limit: int | None = None,
-        evidence: Texts = None,
+        evidence: Texts | None = None,
     ) -> PathAnswer:
         """How one column reaches another: the shortest ways, hop by hop.
 
@@ -129,15 +136,16 @@ class Graph(HistoryQuestions):
             evidence,
         )
 
+    @checked
     def explain(
         self,
         column: str,
         *,
-        exclude: Texts = None,
-        policy: Texts = None,
-        today: Day = None,
+        exclude: Texts | None = None,
+        policy: Paths | None = None,
+        today: Day | None = None,
         limit: int | None = None,
-        evidence: Texts = None,
+        evidence: Texts | None = None,
     ) -> ExplainAnswer:
         """Where a column or dataset comes from, who reads it, and what is not known about it.
 
@@ -160,13 +168,14 @@ class Graph(HistoryQuestions):
             lambda snapshot: explain_answer(snapshot, column, rules, exclude=texts(exclude), limit=limit), evidence
         )
 
+    @checked
     def ls(
         self,
         *selector: str,
-        exclude: Texts = None,
+        exclude: Texts | None = None,
         columns: bool = False,
-        policy: Texts = None,
-        today: Day = None,
+        policy: Paths | None = None,
+        today: Day | None = None,
         limit: int | None = None,
     ) -> ListAnswer:
         """Datasets and columns that selectors select; without a selector, all datasets.
@@ -190,13 +199,14 @@ class Graph(HistoryQuestions):
             lambda snapshot: list_answer(snapshot, selector, rules, exclude=texts(exclude), columns=columns)
         ).head(limit)
 
+    @checked
     def classes(
         self,
         *selector: str,
-        exclude: Texts = None,
+        exclude: Texts | None = None,
         direct: bool = False,
-        policy: Texts = None,
-        today: Day = None,
+        policy: Paths | None = None,
+        today: Day | None = None,
         limit: int | None = None,
     ) -> ClassesAnswer:
         """The classes of columns, and by which way they came.
@@ -219,13 +229,14 @@ class Graph(HistoryQuestions):
             lambda snapshot: classes_answer(snapshot, selector, rules, exclude=texts(exclude), direct=direct)
         ).head(limit)
 
+    @checked
     def check(
         self,
         *,
-        policy: Texts = None,
-        base: str | None = None,
-        baseline: str | PathLike[str] | None = None,
-        today: Day = None,
+        policy: Paths | None = None,
+        base: Ref | None = None,
+        baseline: PathArgument | None = None,
+        today: Day | None = None,
         strict: bool = False,
     ) -> CheckAnswer:
         """The findings of policies.
@@ -257,14 +268,15 @@ class Graph(HistoryQuestions):
             )
         )
 
+    @checked
     def whatif(
         self,
         action: str,
         *selector: str,
         to: str | None = None,
-        exclude: Texts = None,
-        policy: Texts = None,
-        today: Day = None,
+        exclude: Texts | None = None,
+        policy: Paths | None = None,
+        today: Day | None = None,
         limit: int | None = None,
     ) -> WhatIfAnswer:
         """What would happen if columns or datasets were changed, several at once.
@@ -289,15 +301,16 @@ class Graph(HistoryQuestions):
             lambda snapshot: whatif_answer(snapshot, action, selector, rules, to=to, exclude=texts(exclude))
         ).head(limit)
 
+    @checked
     def erase_plan(
         self,
         subject: Texts,
         *,
-        key: Texts = None,
+        key: Texts | None = None,
         within: str = "30d",
         show_values: bool = False,
-        policy: Texts = None,
-        today: Day = None,
+        policy: Paths | None = None,
+        today: Day | None = None,
     ) -> ErasePlanAnswer:
         """Every dataset with a data subject's data, in the order to work through.
 
@@ -311,7 +324,7 @@ class Graph(HistoryQuestions):
             today: As for ``impact``.
 
         Raises:
-            UsageError: A subject is a dataset or is none, ``within`` is no duration, or a policy is mistaken.
+            UsageError: There is no subject, or it is a dataset; ``within`` is no duration, or a policy is mistaken.
             UnknownNameError: There is no such column.
         """
         from govtool.app.erase import erase_answer
@@ -324,8 +337,8 @@ class Graph(HistoryQuestions):
         )
 
 
-def _rules(policy: Texts, today: Day) -> PolicyChoice:
+def _rules(policy: Paths | None, today: Day | None) -> PolicyChoice:
     from govtool.app.governance import day_of
     from govtool.app.questions import PolicyChoice
 
-    return PolicyChoice(texts(policy) or None, day_of(today))
+    return PolicyChoice(paths(policy) or None, day_of(today))

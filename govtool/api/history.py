@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
-from datetime import date
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from govtool.api.opened import OpenedVersion, Texts, texts
+from govtool.api.arguments import Day, Ref, checked, paths
+from govtool.api.opened import OpenedVersion
 
 if TYPE_CHECKING:
     from govtool.answers.commits import CommitAnswer, LogAnswer
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     from govtool.answers.rundiff import RunDiffAnswer
     from govtool.answers.runs import ProvenanceAnswer, RunAnswer, RunsAnswer
     from govtool.answers.verify import VerifyAnswer
+    from govtool.api.arguments import Paths
     from govtool.app.questions import PolicyChoice
     from govtool.app.requests import PathArgument
     from govtool.app.snapshot import Progress as FilesProgress
 
 _Result = TypeVar("_Result")
-Day = date | str | None
-"""A day, or its text in ISO 8601; None is today."""
 
 
+@checked
 def log(store: PathArgument | None = None, *, branch: str | None = None, limit: int | None = None) -> LogAnswer:
     """Return the commits of a branch, newest first; none for a store without commits.
 
@@ -51,6 +51,7 @@ def log(store: PathArgument | None = None, *, branch: str | None = None, limit: 
 class HistoryQuestions(OpenedVersion):
     """The part of ``Graph`` that asks for commits, runs and coverage."""
 
+    @checked
     def log(self, *, limit: int | None = None) -> LogAnswer:
         """The commits up to this version, newest first.
 
@@ -64,7 +65,8 @@ class HistoryQuestions(OpenedVersion):
 
         return log_answer(self._reader, self._commit, limit)
 
-    def show(self, ref: str | None = None) -> CommitAnswer | RunAnswer | ProvenanceAnswer:
+    @checked
+    def show(self, ref: Ref | None = None) -> CommitAnswer | RunAnswer | ProvenanceAnswer:
         """One commit, one run, or everything that a version of a dataset was made of.
 
         Args:
@@ -78,8 +80,9 @@ class HistoryQuestions(OpenedVersion):
         """
         from govtool.app.history import show_answer
 
-        return show_answer(self._reader, ref, self._commit, self._branch)
+        return show_answer(self._reader, _name(ref), self._commit, self._branch)
 
+    @checked
     def run(self, id: str) -> RunAnswer:
         """One run: what it read and wrote, with which software and settings.
 
@@ -94,6 +97,7 @@ class HistoryQuestions(OpenedVersion):
 
         return run_answer(self._reader, id, self._commit)
 
+    @checked
     def runs(
         self,
         job: str | None = None,
@@ -101,7 +105,7 @@ class HistoryQuestions(OpenedVersion):
         status: str | None = None,
         dataset: str | None = None,
         software: str | None = None,
-        since: str | None = None,
+        since: Day | None = None,
         limit: int | None = None,
     ) -> RunsAnswer:
         """The runs of this version, the newest first.
@@ -120,15 +124,16 @@ class HistoryQuestions(OpenedVersion):
         from govtool.app.history import runs_answer
         from govtool.app.runs import RunFilter
 
-        return runs_answer(self._reader, RunFilter(job, status, dataset, software, since), self._commit, limit)
+        return runs_answer(self._reader, RunFilter(job, status, dataset, software, _name(since)), self._commit, limit)
 
+    @checked
     def diff(
         self,
-        old: str | None = None,
-        new: str | None = None,
+        old: Ref | None = None,
+        new: Ref | None = None,
         *,
-        policy: Texts = None,
-        today: Day = None,
+        policy: Paths | None = None,
+        today: Day | None = None,
         limit: int | None = None,
     ) -> DiffAnswer | RunDiffAnswer:
         """What changed between two versions of the graph, or why two runs of a job differ.
@@ -152,11 +157,18 @@ class HistoryQuestions(OpenedVersion):
         rules = _rules(policy, today)
         answer = _retried(
             lambda: diff_answer(
-                self._reader, old, new, self._commit, self._branch, rules=rules, progress=self._progress
+                self._reader,
+                _name(old),
+                _name(new),
+                self._commit,
+                self._branch,
+                rules=rules,
+                progress=self._progress,
             )
         )
         return answer.head(limit) if isinstance(answer, DiffAnswer) else answer
 
+    @checked
     def coverage(self, *, details: bool = True) -> CoverageAnswer:
         """How much was understood, by source; what was not, and the reasons that cost most.
 
@@ -170,6 +182,7 @@ class HistoryQuestions(OpenedVersion):
 
         return coverage_answer(self._reader, self._commit, details=details)
 
+    @checked
     def compare_static(self) -> ComparisonAnswer:
         """What only the text says (dead SQL), and what only ran (dynamic code).
 
@@ -180,9 +193,10 @@ class HistoryQuestions(OpenedVersion):
 
         return _retried(lambda: comparison_answer(self._reader, self._commit, self._progress))
 
+    @checked
     def compare_oracle(
         self,
-        files: PathArgument | Iterable[PathArgument],
+        files: Paths,
         *,
         oracle: str = "auto",
         differences: bool = False,
@@ -209,6 +223,7 @@ class HistoryQuestions(OpenedVersion):
         )
         return answer.head(limit)
 
+    @checked
     def verify(
         self, place: PathArgument, *, name: str | None = None, rows: bool = False, progress: FilesProgress | None = None
     ) -> VerifyAnswer:
@@ -229,6 +244,7 @@ class HistoryQuestions(OpenedVersion):
 
         return verify_data(self._reader, self._commit, os.fspath(place), name, progress, rows=rows)
 
+    @checked
     def index(self) -> IndexResult:
         """Build the local index ahead of the first question, and return its sizes.
 
@@ -243,12 +259,17 @@ class HistoryQuestions(OpenedVersion):
         return IndexResult(self._commit, datasets, index.node_count - datasets, index.edge_count)
 
 
-def _rules(policy: Texts, today: Day) -> PolicyChoice | None:
+def _rules(policy: Paths | None, today: Day | None) -> PolicyChoice | None:
     """The policies that are given, if any."""
     from govtool.app.governance import day_of
     from govtool.app.questions import PolicyChoice
 
-    return PolicyChoice(texts(policy), day_of(today)) if policy else None
+    return PolicyChoice(paths(policy), day_of(today)) if policy else None
+
+
+def _name(given: Ref | None) -> str | None:
+    """A commit, a run or a day as a text."""
+    return None if given is None else str(given)
 
 
 def _retried(question: Callable[[], _Result]) -> _Result:

@@ -10,17 +10,18 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from typing import IO, TYPE_CHECKING
 
+from govtool.api.arguments import checked
+
 if TYPE_CHECKING:
     from govtool.answers.ingest import IngestResult
+    from govtool.api.arguments import Paths, Texts
     from govtool.app.logs.request import Status
     from govtool.app.requests import PathArgument, SchemaArgument
     from govtool.app.sql import Progress
     from govtool.store import Store
 
-    Paths = PathArgument | Iterable[PathArgument]
-    Texts = str | Iterable[str]
 
-
+@checked
 def ingest_sql(
     paths: Paths,
     *,
@@ -108,6 +109,7 @@ def ingest_sql(
     )
 
 
+@checked
 def ingest_log(
     paths: Paths,
     *,
@@ -196,6 +198,7 @@ def ingest_log(
     )
 
 
+@checked
 def ingest_dbt(
     target: PathArgument,
     *,
@@ -245,6 +248,7 @@ def ingest_dbt(
     )
 
 
+@checked
 def ingest_catalog(
     url: str,
     *,
@@ -308,6 +312,7 @@ def ingest_catalog(
     )
 
 
+@checked
 def ingest_openlineage(
     paths: Paths,
     *,
@@ -355,6 +360,7 @@ def ingest_openlineage(
     )
 
 
+@checked
 def ingest_prov(
     paths: Paths,
     *,
@@ -398,6 +404,7 @@ def ingest_prov(
     )
 
 
+@checked
 def ingest_spark(
     logs: Paths,
     *,

@@ -6,16 +6,20 @@ import io
 from collections.abc import Iterable, Mapping
 from typing import IO, TYPE_CHECKING
 
+from govtool.api.arguments import checked
+
 if TYPE_CHECKING:
     from govtool.answers.lineage import LineageAnswer
-    from govtool.app.requests import PathArgument, SchemaArgument
+    from govtool.api.arguments import Paths
+    from govtool.app.requests import SchemaArgument
     from govtool.app.sql import Progress
 
 
+@checked
 def lineage(
     sql: str | None = None,
     *,
-    paths: PathArgument | Iterable[PathArgument] | None = None,
+    paths: Paths | None = None,
     dialect: str | None = None,
     schema: SchemaArgument | None = None,
     catalog: str | None = None,

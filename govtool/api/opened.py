@@ -3,28 +3,17 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
+
+from govtool.api.arguments import Texts, texts
 
 if TYPE_CHECKING:
     from govtool.app.index import Progress
     from govtool.app.opening import Snapshot
     from govtool.store import Commit, Reader
 
-Texts = str | Iterable[str] | None
-"""One text where a command takes one option, several where it may be repeated."""
 _Result = TypeVar("_Result")
-
-
-def texts(value: Texts) -> list[str]:
-    """A single text or several as a list; None is none.
-
-    >>> texts("crm.users"), texts(("a", "b")), texts(None)
-    (['crm.users'], ['a', 'b'], [])
-    """
-    if value is None:
-        return []
-    return [value] if isinstance(value, str) else list(value)
 
 
 class OpenedVersion:
@@ -59,7 +48,7 @@ class OpenedVersion:
         """The commit: its number, id, time and author."""
         return self._commit
 
-    def snapshot(self, evidence: Texts = None) -> Snapshot:
+    def snapshot(self, evidence: Texts | None = None) -> Snapshot:
         """The index and the version that answers are computed from; for code inside of govtool.
 
         Raises:
@@ -75,20 +64,21 @@ class OpenedVersion:
                 found = self._snapshots[key] = open_snapshot(self._reader, self._commit, key, self._progress)
             return found
 
-    def _fetch(self, question: Callable[[Snapshot], _Result], evidence: Texts = None) -> _Result:
+    def _fetch(self, question: Callable[[Snapshot], _Result], evidence: Texts | None = None) -> _Result:
         """Put a question; once more if it failed on an index of the cache that turns out to be damaged."""
-        snapshot = self.snapshot(evidence)
+        ways = texts(evidence)  # once: it may be an iterator
+        snapshot = self.snapshot(ways)
         try:
             with snapshot.guard:
                 return question(snapshot)
         except Exception:
-            if not self._reopened(snapshot, evidence):
+            if not self._reopened(snapshot, ways):
                 raise
-        snapshot = self.snapshot(evidence)
+        snapshot = self.snapshot(ways)
         with snapshot.guard:
             return question(snapshot)
 
-    def _reopened(self, used: Snapshot, evidence: Texts) -> bool:
+    def _reopened(self, used: Snapshot, evidence: Texts | None) -> bool:
         """Whether another index takes the place of the one that was used: that was damaged, and is discarded."""
         from govtool.app.index import discard_damaged
 

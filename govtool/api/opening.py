@@ -5,18 +5,19 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from govtool.api.arguments import Ref, checked
 from govtool.api.graph import Graph
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from govtool.app.index import Progress
+    from govtool.app.requests import PathArgument
 
 
+@checked
 def open(
-    store: str | Path | None = None,
+    store: PathArgument | None = None,
     *,
-    ref: str | None = None,
+    ref: Ref | None = None,
     branch: str | None = None,
     progress: Progress | None = None,
 ) -> Graph:
@@ -36,10 +37,11 @@ def open(
     from govtool.app.project import commit_at, read_store
 
     reader = read_store(None if store is None else os.fspath(store))
-    return Graph(reader, commit_at(reader, ref, branch), branch, progress)
+    return Graph(reader, commit_at(reader, None if ref is None else str(ref), branch), branch, progress)
 
 
-def init(store: str | Path | None = None) -> str:
+@checked
+def init(store: PathArgument | None = None) -> str:
     """Create a store and return its URI.
 
     Args:

@@ -103,12 +103,14 @@ def erase_answer(
         show_values: Whether the answer repeats the values, which are personal data.
 
     Raises:
-        UsageError: A subject is a dataset or is none, ``within`` is no duration, or policies are mistaken.
+        UsageError: There is no subject, or it is a dataset; ``within`` is no duration, or policies are mistaken.
         UnknownNameError: There is no such column.
     """
     from govtool.answers.erase import ErasePlanAnswer
     from govtool.app.questions import selector
 
     named = [parse_subject(text) for text in subject]
+    if not named:  # a plan for nobody would read as if there were nothing to erase
+        raise UsageError("no subject is given", code="usage.subject", hint="--subject crm.users.id")
     found = plan(selector(snapshot, rules), named, key, within, rules.day)
     return ErasePlanAnswer(snapshot.version, found, tuple(one.value for one in named) if show_values else None)

@@ -62,7 +62,7 @@ def policy_files(wanted: Sequence[str] | None) -> list[tuple[Path, str]]:
             found[(pack_folder() / f"{name}.yml").resolve()] = item
             continue
         path = Path(item)
-        if path.exists():
+        if item and _exists(path):  # an empty text is a variable without a value, and not the working directory
             for file in files_below(path):
                 found.setdefault(file.resolve(), file.as_posix())
         elif wanted:
@@ -74,6 +74,14 @@ def policy_files(wanted: Sequence[str] | None) -> list[tuple[Path, str]]:
             hint="--policy FILE, --policy pack:starter, or write policies/privacy.yml",
         )
     return list(found.items())
+
+
+def _exists(path: Path) -> bool:
+    """Whether there is something; not where the name is none that the file system can have."""
+    try:
+        return path.exists()
+    except OSError:
+        return False
 
 
 def load_policies(wanted: Sequence[str] | None) -> PolicySet:

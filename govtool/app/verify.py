@@ -49,7 +49,7 @@ def verify_data(
 
     names = [name] if name else _names(place)
     path = place
-    if name is None and "://" not in place and not Path(place).expanduser().exists():
+    if name is None and "://" not in place and not _is_here(place):
         found_place = place_of(store, commit, place)
         if found_place is not None:
             names, path = [*found_place.names], found_place.path
@@ -89,6 +89,18 @@ def _of_same_rows(path: str, known: list[DatasetVersion]) -> DatasetVersion | No
         )
     found = rows_of(path)
     return next((version for version in known if version.rows == found), None)
+
+
+def _is_here(place: str) -> bool:
+    """Whether a path exists.
+
+    Raises:
+        UsageError: The file system can have no such path (``usage.place``).
+    """
+    try:
+        return Path(place).expanduser().exists()
+    except (OSError, RuntimeError, ValueError) as error:  # too long, of an unknown user, or with a NUL
+        raise UsageError(f"{place[:80]!r} is no path", code="usage.place", hint="govtool verify PATH") from error
 
 
 def _names(place: str) -> list[str]:

@@ -174,10 +174,17 @@ def first_of(problems: Sequence[UsageError]) -> UsageError:
 
 
 def files_below(path: Path) -> list[Path]:
-    """A file itself, or the policy files of a folder and the folders in it, sorted; hidden ones left out."""
+    """A file itself, or the policy files of a folder and the folders in it, sorted; hidden ones left out.
+
+    Raises:
+        UsageError: A folder cannot be read (``policy.unreadable``).
+    """
     if not path.is_dir():
         return [path]
-    found = [p for p in path.rglob("*") if p.suffix.lower() in SUFFIXES and p.is_file()]
+    try:
+        found = [p for p in path.rglob("*") if p.suffix.lower() in SUFFIXES and p.is_file()]
+    except OSError as error:
+        raise UsageError(str(error.strerror), code="policy.unreadable", location=path.as_posix()) from error
     return sorted(p for p in found if not any(part.startswith(".") for part in p.relative_to(path).parts))
 
 

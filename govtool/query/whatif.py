@@ -9,11 +9,12 @@ delete                  the data goes: what loses its last source is ``lost`` (`
 
 from __future__ import annotations
 
+import difflib
 from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 
-from govtool.errors import UsageError
+from govtool.errors import UnknownNameError, UsageError
 from govtool.graph.index import Index
 from govtool.model.derivation import HIDDEN, ROWS, ColumnRef
 from govtool.model.kinds import EdgeKind
@@ -96,14 +97,14 @@ def whatif(index: Index, action: str, selection: Selection, to: str | None = Non
         to: The new name or type.
 
     Raises:
-        UsageError: Nothing is selected; a dataset is to be retyped; a new name or type is missing.
+        UnknownNameError: There is no such action (``usage.unknown-action``).
+        UsageError: Nothing is selected; a dataset is to be retyped; a new name or type is missing, or has no use.
     """
+    _check_action(action, to)
     subjects = [Subject(d, None, index.dataset_name(d)) for d in selection.datasets]
     subjects += [Subject(index.node_dataset[n], n, index.name(n)) for n in selection.columns]
     if not subjects:
         raise UsageError("nothing is selected", code="usage.nothing-selected", hint="govtool ls SELECTOR shows what is")
-    if action in ("rename", "retype") and not to:
-        raise UsageError(f"{action} to what?", code="usage.arguments", hint=f"govtool whatif {action} COLUMN --to NEW")
     if action == "rename" and len(subjects) > 1:
         raise UsageError(
             "one name for several columns or datasets", code="usage.arguments", hint="rename one at a time"
@@ -127,6 +128,21 @@ def whatif(index: Index, action: str, selection: Selection, to: str | None = Non
         unused=tuple(sorted(index.name(n) for n in unused(index, gone))),
         unchanged=unchanged,
     )
+
+
+def _check_action(action: str, to: str | None) -> None:
+    if action not in ACTIONS:
+        raise UnknownNameError(
+            f"no action {action[:40]}",
+            code="usage.unknown-action",
+            nearest=tuple(difflib.get_close_matches(action[:40], ACTIONS)),
+            hint=f"one of {', '.join(ACTIONS)}",
+        )
+    replaces = action in ("rename", "retype")
+    if replaces and not to:
+        raise UsageError(f"{action} to what?", code="usage.arguments", hint=f"govtool whatif {action} COLUMN --to NEW")
+    if to is not None and not replaces:
+        raise UsageError(f"{action} has no new name or type: {to[:40]}", code="usage.arguments", hint="leave out to")
 
 
 def _nodes(index: Index, subject: Subject) -> Iterable[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
@@ -83,7 +84,7 @@ class Reader:
         """
         if limit is not None and limit < 0:
             raise UsageError(f"the limit is negative: {limit}", code="usage.limit")
-        return islice(log.walk(self.objects, commit), limit)
+        return islice(log.walk(self.objects, commit), None if limit is None else min(limit, sys.maxsize))
 
     def fragments(self, commit: Commit) -> tuple[FragmentRef, ...]:
         """The fragments that are live at a commit, sorted."""

@@ -1,0 +1,197 @@
+"""Arguments of the Python interface, checked and converted by their annotations before they are used.
+
+The command line refuses a limit of -1 or a date that is none before a command runs. Here a caller may pass anything; a
+wrong value must raise an error that names the argument, and never reach a slice or a comparison far below.
+"""
+
+from __future__ import annotations
+
+import operator
+import os
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, date, datetime
+from functools import wraps
+from inspect import Parameter, signature
+from typing import TYPE_CHECKING, ParamSpec, SupportsIndex, TypeVar, cast
+
+from govtool.errors import UsageError
+
+if TYPE_CHECKING:
+    from govtool.app.requests import PathArgument
+
+    Paths = PathArgument | Iterable[PathArgument]
+    """One path where a command takes one, several where it may be repeated."""
+
+Texts = str | Iterable[str]
+"""One text where a command takes one option, several where it may be repeated."""
+Day = date | str
+"""A day, or its text in ISO 8601."""
+Ref = str | int | date
+"""A version: a commit's number or id, ``HEAD~1``, a tag, a branch, or a date (as text or not)."""
+
+_Parameters = ParamSpec("_Parameters")
+_Result = TypeVar("_Result")
+_Converter = Callable[[str, object], object]
+
+
+def checked(function: Callable[_Parameters, _Result]) -> Callable[_Parameters, _Result]:
+    """Let a function check its arguments by its annotations, which are those of ``CONVERTERS``.
+
+    Raises:
+        UsageError: An argument is not what its annotation says (``usage.arguments``).
+    """
+    declared = signature(function)
+    converters = {name: one for name, one in _converters(declared.parameters) if one is not None}
+
+    @wraps(function)
+    def call(*args: _Parameters.args, **kwargs: _Parameters.kwargs) -> _Result:
+        try:
+            bound = declared.bind(*args, **kwargs)
+        except TypeError:
+            return function(*args, **kwargs)  # Python's own message about missing and unknown arguments
+        for name, value in bound.arguments.items():
+            if name in converters:
+                bound.arguments[name] = converters[name](name, value)
+        return cast("Callable[..., _Result]", function)(*bound.args, **bound.kwargs)
+
+    return call
+
+
+def texts(value: Texts | None) -> list[str]:
+    """A single text or several as a list; None is none.
+
+    >>> texts("crm.users"), texts(("a", "b")), texts(None)
+    (['crm.users'], ['a', 'b'], [])
+    """
+    if value is None:
+        return []
+    return [value] if isinstance(value, str) else list(value)
+
+
+def paths(value: Paths | None) -> list[str]:
+    """A single path or several as a list of texts; None is none."""
+    if value is None:
+        return []
+    return [os.fspath(one) for one in ([value] if isinstance(value, (str, os.PathLike)) else value)]
+
+
+def _converters(parameters: Mapping[str, Parameter]) -> Iterable[tuple[str, _Converter | None]]:
+    for name, parameter in parameters.items():
+        one = CONVERTERS.get(str(parameter.annotation))
+        several = one is not None and parameter.kind is Parameter.VAR_POSITIONAL
+        yield name, _each(one) if several and one is not None else one
+
+
+def _each(one: _Converter) -> _Converter:
+    return lambda name, value: tuple(one(name, item) for item in cast("tuple[object, ...]", value))
+
+
+def _or_none(one: _Converter) -> _Converter:
+    return lambda name, value: None if value is None else one(name, value)
+
+
+def _text(name: str, value: object) -> str:
+    if not isinstance(value, str):
+        raise _wrong(name, type(value), "a text")
+    return str(value)  # of an enumeration or numpy: as a text and nothing else
+
+
+def _texts(name: str, value: object) -> list[str]:
+    if isinstance(value, str):
+        return [value]
+    if isinstance(value, (bytes, bytearray)) or not isinstance(value, Iterable):
+        raise _wrong(name, type(value), "a text or several")
+    return [_text(name, one) for one in value]
+
+
+def _flag(name: str, value: object) -> bool:
+    if not isinstance(value, bool):  # "no" and "false" are true
+        raise _wrong(name, value, "True or False")
+    return value
+
+
+def _count(name: str, value: object) -> int:
+    """A whole number that is not negative, also of numpy."""
+    try:
+        number = -1 if isinstance(value, bool) else operator.index(cast("SupportsIndex", value))
+    except TypeError:
+        number = -1
+    if number < 0:
+        raise _wrong(name, value, "a whole number, 0 or more")
+    return number
+
+
+def _path(name: str, value: object) -> str:
+    if not isinstance(value, (str, os.PathLike)) or not isinstance(os.fspath(value), str):
+        raise _wrong(name, value, "a path")
+    path = str(os.fspath(value))
+    try:  # an empty text is a variable without a value, and not the working directory
+        unusable = not path or b"\0" in os.fsencode(path)
+    except UnicodeEncodeError:
+        unusable = True
+    if unusable:
+        raise _wrong(name, value, "a path")
+    return path
+
+
+def _paths(name: str, value: object) -> list[str]:
+    if isinstance(value, (str, os.PathLike)):
+        return [_path(name, value)]
+    if isinstance(value, (bytes, bytearray)) or not isinstance(value, Iterable):
+        raise _wrong(name, value, "a path or several")
+    return [_path(name, one) for one in value]
+
+
+def _tables(name: str, value: object) -> object:
+    return value if isinstance(value, Mapping) else _paths(name, value)
+
+
+def _pairs(name: str, value: object) -> object:
+    return value if isinstance(value, Mapping) else _texts(name, value)
+
+
+def _day(name: str, value: object) -> date | str:
+    """A day; of a moment, its day in UTC, where no zone is given that of the moment as it is."""
+    if isinstance(value, datetime):
+        return (value if value.tzinfo is None else value.astimezone(UTC)).date()
+    if isinstance(value, (date, str)):
+        return value
+    raise _wrong(name, value, "a date")
+
+
+def _ref(name: str, value: object) -> str:
+    if isinstance(value, (date, datetime)):
+        return value.isoformat()
+    if isinstance(value, str):
+        return value
+    try:
+        return str(_count(name, value))
+    except UsageError:
+        raise _wrong(name, value, "a version: a number, an id, a tag, a branch, or a date") from None
+
+
+def _wrong(name: str, value: object, wanted: str) -> UsageError:
+    """The error. Of texts only the type is shown: they may hold what identifies a person."""
+    shown = value.__name__ if isinstance(value, type) else f"{value!a:.60}"
+    return UsageError(f"{name} is not {wanted}: {shown}", code="usage.arguments", location=name)
+
+
+CONVERTERS: Mapping[str, _Converter] = {
+    "str": _text,
+    "str | None": _or_none(_text),
+    "Texts": _texts,
+    "Texts | None": _or_none(_texts),
+    "bool": _flag,
+    "int | None": _or_none(_count),
+    "PathArgument": _path,
+    "PathArgument | None": _or_none(_path),
+    "Paths": _paths,
+    "Paths | None": _or_none(_paths),
+    "SchemaArgument | None": _or_none(_tables),
+    "Mapping[str, object] | Iterable[str] | None": _or_none(_pairs),
+    "Mapping[str, str] | Iterable[str] | None": _or_none(_pairs),
+    "Day | None": _or_none(_day),
+    "Ref": _ref,
+    "Ref | None": _or_none(_ref),
+}
+"""What makes an argument of what a caller passes, by the annotation of the parameter."""
