@@ -206,6 +206,8 @@ def ingest_dbt(
     source: str | None = None,
     namespace: str | None = None,
     keep_literals: bool = False,
+    strict: bool = False,
+    min_coverage: float | None = None,
     message: str | None = None,
     author: str | None = None,
     branch: str | None = None,
@@ -220,6 +222,8 @@ def ingest_dbt(
         source: The name of what this ingest replaces; by default the project's name.
         namespace: The namespace of datasets, to tell two databases apart.
         keep_literals: Store literals as they are.
+        strict: Commit only if everything was understood.
+        min_coverage: Commit only if this share of the statements was understood, in percent.
         message: The commit's message.
         author: The commit's author; by default the user's name.
         branch: The branch to commit to; by default ``main``.
@@ -227,9 +231,11 @@ def ingest_dbt(
         progress: Called as ``progress(done, total)``.
 
     Raises:
+        RefusedIngestError: nothing was understood, or less than demanded; nothing was committed.
         UsageError: there are no artifacts, or they cannot be read; an unknown dialect or branch.
         StoreError: there is no store, or the commit could not be written; then the store is as it was.
     """
+    from govtool.answers.ingest import CoverageDemand
     from govtool.app import ingest_dbt as dbt
     from govtool.app.project import existing_branch
     from govtool.app.requests import default_namespace
@@ -245,6 +251,7 @@ def ingest_dbt(
         author=author,
         branch=existing_branch(opened, branch),
         progress=progress,
+        demand=CoverageDemand(strict, min_coverage, errors=False),
     )
 
 
@@ -259,6 +266,8 @@ def ingest_catalog(
     source: str | None = None,
     namespace: str | None = None,
     keep_literals: bool = False,
+    strict: bool = False,
+    min_coverage: float | None = None,
     message: str | None = None,
     author: str | None = None,
     branch: str | None = None,
@@ -276,6 +285,8 @@ def ingest_catalog(
         source: The name of what this ingest replaces; by default the database's name.
         namespace: The namespace of datasets; by default the server's, as OpenLineage names it.
         keep_literals: Store literals as they are.
+        strict: Commit only if everything was understood.
+        min_coverage: Commit only if this share of the statements was understood, in percent.
         message: The commit's message.
         author: The commit's author; by default the user's name.
         branch: The branch to commit to; by default ``main``.
@@ -283,10 +294,12 @@ def ingest_catalog(
         progress: Called as ``progress(done, total)``.
 
     Raises:
+        RefusedIngestError: nothing was understood, or less than demanded; nothing was committed.
         UsageError: the address is none, an unknown dialect or branch.
         SourceError: the database cannot be reached or read.
         StoreError: there is no store, or the commit could not be written; then the store is as it was.
     """
+    from govtool.answers.ingest import CoverageDemand
     from govtool.app import ingest_catalog as catalogs
     from govtool.app.project import existing_branch
     from govtool.app.requests import default_namespace, texts
@@ -309,6 +322,7 @@ def ingest_catalog(
         author=author,
         branch=existing_branch(opened, branch),
         progress=progress,
+        demand=CoverageDemand(strict, min_coverage, errors=False),
     )
 
 
@@ -319,6 +333,8 @@ def ingest_openlineage(
     source: str | None = None,
     append: bool = False,
     dialect: str | None = None,
+    strict: bool = False,
+    min_coverage: float | None = None,
     message: str | None = None,
     author: str | None = None,
     branch: str | None = None,
@@ -333,6 +349,8 @@ def ingest_openlineage(
         source: The name of what this ingest replaces; by default the name of the files or the folder.
         append: Merge with what the source had put into the graph before, instead of replacing it.
         dialect: The dialect of SQL whose event names none.
+        strict: Commit only if everything was understood.
+        min_coverage: Commit only if this share of the statements was understood, in percent.
         message: The commit's message.
         author: The commit's author; by default the user's name.
         branch: The branch to commit to; by default ``main``.
@@ -341,9 +359,11 @@ def ingest_openlineage(
         progress: Called as ``progress(done, total)``.
 
     Raises:
+        RefusedIngestError: nothing was understood, or less than demanded; nothing was committed.
         UsageError: nothing to read, an unknown dialect or branch.
         StoreError: there is no store, or the commit could not be written; then the store is as it was.
     """
+    from govtool.answers.ingest import CoverageDemand
     from govtool.app import openlineage
     from govtool.app.project import existing_branch
     from govtool.app.requests import texts
@@ -357,6 +377,7 @@ def ingest_openlineage(
         branch=existing_branch(opened, branch),
         stdin=stdin,
         progress=progress,
+        demand=CoverageDemand(strict, min_coverage),
     )
 
 
@@ -365,6 +386,8 @@ def ingest_prov(
     paths: Paths,
     *,
     source: str | None = None,
+    strict: bool = False,
+    min_coverage: float | None = None,
     message: str | None = None,
     author: str | None = None,
     branch: str | None = None,
@@ -377,6 +400,8 @@ def ingest_prov(
     Args:
         paths: Files and folders of PROV-JSON, PROV-N or PROV-JSONLD; ``-`` reads ``stdin``.
         source: The name of what this ingest replaces; by default the name of the files or the folder.
+        strict: Commit only if everything was understood.
+        min_coverage: Commit only if this share of the statements was understood, in percent.
         message: The commit's message.
         author: The commit's author; by default the user's name.
         branch: The branch to commit to; by default ``main``.
@@ -385,9 +410,11 @@ def ingest_prov(
         progress: Called as ``progress(done, total)``.
 
     Raises:
+        RefusedIngestError: nothing was understood, or less than demanded; nothing was committed.
         UsageError: nothing to read, an unknown branch.
         StoreError: there is no store, or the commit could not be written; then the store is as it was.
     """
+    from govtool.answers.ingest import CoverageDemand
     from govtool.app import ingest_prov as prov
     from govtool.app.project import existing_branch
     from govtool.app.requests import texts
@@ -401,6 +428,7 @@ def ingest_prov(
         branch=existing_branch(opened, branch),
         stdin=stdin,
         progress=progress,
+        demand=CoverageDemand(strict, min_coverage),
     )
 
 
@@ -411,6 +439,8 @@ def ingest_spark(
     source: str | None = None,
     default_schema: str = "default",
     namespace: str = "default",
+    strict: bool = False,
+    min_coverage: float | None = None,
     message: str | None = None,
     author: str | None = None,
     branch: str | None = None,
@@ -424,6 +454,8 @@ def ingest_spark(
         source: The name of what this ingest replaces; by default the name of the files or the folder.
         default_schema: The database of tables that are named without one.
         namespace: The namespace of tables, to tell two metastores apart.
+        strict: Commit only if everything was understood.
+        min_coverage: Commit only if this share of the statements was understood, in percent.
         message: The commit's message.
         author: The commit's author; by default the user's name.
         branch: The branch to commit to; by default ``main``.
@@ -431,9 +463,11 @@ def ingest_spark(
         progress: Called as ``progress(done, total)``.
 
     Raises:
+        RefusedIngestError: nothing was understood, or less than demanded; nothing was committed.
         UsageError: nothing to read, an unknown branch.
         StoreError: there is no store, or the commit could not be written; then the store is as it was.
     """
+    from govtool.answers.ingest import CoverageDemand
     from govtool.app import ingest_spark as spark
     from govtool.app.project import existing_branch
     from govtool.app.requests import texts
@@ -446,6 +480,7 @@ def ingest_spark(
         author=author,
         branch=existing_branch(opened, branch),
         progress=progress,
+        demand=CoverageDemand(strict, min_coverage),
     )
 
 

@@ -21,6 +21,7 @@ from govtool.store import Fragment
 from govtool.store.names import DEFAULT_BRANCH
 
 if TYPE_CHECKING:
+    from govtool.answers.ingest import CoverageDemand
     from govtool.capture.catalog.model import Catalog, CatalogRelation
     from govtool.capture.sql.extract import Extraction, Options
     from govtool.capture.sql.files import Script
@@ -60,11 +61,13 @@ def ingest_catalog(
     message: str | None = None,
     author: str | None = None,
     branch: str = DEFAULT_BRANCH,
+    demand: CoverageDemand | None = None,
     progress: Progress | None = None,
 ) -> IngestResult:
     """Read a catalog, and commit what it says to the store.
 
     Raises:
+        RefusedIngestError: less was understood than ``demand`` asks for; nothing was committed.
         UsageError: the address is none, or an unknown dialect.
         SourceError: the database cannot be reached or read.
         StoreError: the commit could not be written; the store is as it was.
@@ -107,7 +110,7 @@ def ingest_catalog(
         )
 
     key = IngestKey("ingest catalog", source, batch, files, SourceText(root))
-    return ingest_once(store, key, extract, message=message, author=author, branch=branch)
+    return ingest_once(store, key, extract, message=message, author=author, branch=branch, demand=demand)
 
 
 def _options(catalog: Catalog, request: CatalogRequest, source: str) -> Options:

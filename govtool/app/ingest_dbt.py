@@ -21,6 +21,7 @@ from govtool.store import Fragment
 from govtool.store.names import DEFAULT_BRANCH
 
 if TYPE_CHECKING:
+    from govtool.answers.ingest import CoverageDemand
     from govtool.capture.dbt.artifacts import DbtArtifacts, DbtNode
     from govtool.capture.sql.extract import Extraction, Options, Shortfall
     from govtool.capture.sql.logged import LoggedScript
@@ -61,11 +62,13 @@ def ingest_dbt(
     message: str | None = None,
     author: str | None = None,
     branch: str = DEFAULT_BRANCH,
+    demand: CoverageDemand | None = None,
     progress: Progress | None = None,
 ) -> IngestResult:
     """Read dbt's artifacts, and commit what they say to the store.
 
     Raises:
+        RefusedIngestError: less was understood than ``demand`` asks for; nothing was committed.
         UsageError: there is no manifest, or an unknown dialect.
         StoreError: the commit could not be written; the store is as it was.
     """
@@ -97,7 +100,7 @@ def ingest_dbt(
         )
 
     key = IngestKey("ingest dbt", source, _batch(project, settings), files, text)
-    return ingest_once(store, key, extract, message=message, author=author, branch=branch)
+    return ingest_once(store, key, extract, message=message, author=author, branch=branch, demand=demand)
 
 
 def _options(project: DbtArtifacts, request: DbtRequest, source: str) -> Options:

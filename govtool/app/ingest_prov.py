@@ -20,6 +20,7 @@ from govtool.store import Fragment
 from govtool.store.names import DEFAULT_BRANCH
 
 if TYPE_CHECKING:
+    from govtool.answers.ingest import CoverageDemand
     from govtool.capture.prov.derive import ProvFindings
     from govtool.store import Store
 
@@ -40,6 +41,7 @@ def ingest_prov(
     message: str | None = None,
     author: str | None = None,
     branch: str = DEFAULT_BRANCH,
+    demand: CoverageDemand | None = None,
     stdin: IO[bytes] | None = None,
     progress: Progress | None = None,
 ) -> IngestResult:
@@ -48,6 +50,7 @@ def ingest_prov(
     What is no PROV document is reported in the result and counted as opaque; the rest is ingested.
 
     Raises:
+        RefusedIngestError: less was understood than ``demand`` asks for; nothing was committed.
         UsageError: nothing to read.
         StoreError: the commit could not be written; the store is as it was.
     """
@@ -91,7 +94,7 @@ def ingest_prov(
         )
 
     key = IngestKey("ingest prov", source, f"prov:{digest.hexdigest()}", files, SourceText(root))
-    return ingest_once(store, key, extract, message=message, author=author, branch=branch)
+    return ingest_once(store, key, extract, message=message, author=author, branch=branch, demand=demand)
 
 
 def _texts(

@@ -28,6 +28,7 @@ from govtool.store.failures import translate
 from govtool.store.names import DEFAULT_BRANCH
 
 if TYPE_CHECKING:
+    from govtool.answers.ingest import CoverageDemand
     from govtool.capture.spark.eventlog.files import EventLog
     from govtool.model import Derivation
     from govtool.store import Store
@@ -58,6 +59,7 @@ def ingest_spark(
     message: str | None = None,
     author: str | None = None,
     branch: str = DEFAULT_BRANCH,
+    demand: CoverageDemand | None = None,
     progress: Progress | None = None,
 ) -> IngestResult:
     """Read Spark event logs, and commit what they say to the store.
@@ -65,6 +67,7 @@ def ingest_spark(
     What cannot be read or understood is reported in the result and counted in the commit; the rest is ingested.
 
     Raises:
+        RefusedIngestError: less was understood than ``demand`` asks for; nothing was committed.
         UsageError: nothing to read.
         StoreError: the commit could not be written; the store is as it was.
     """
@@ -81,7 +84,7 @@ def ingest_spark(
             spilled = stack.enter_context(_spilled_findings())  # until all of it is committed
             return _payload(read(logs, EventLogFindings(source, spilled=spilled), request, progress), spilled, files)
 
-        return ingest_once(store, key, extract, message=message, author=author, branch=branch)
+        return ingest_once(store, key, extract, message=message, author=author, branch=branch, demand=demand)
 
 
 @contextmanager

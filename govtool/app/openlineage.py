@@ -28,6 +28,7 @@ from govtool.store import Fragment
 from govtool.store.names import DEFAULT_BRANCH
 
 if TYPE_CHECKING:
+    from govtool.answers.ingest import CoverageDemand
     from govtool.capture.openlineage.derive import OpenLineageFindings
     from govtool.capture.openlineage.events import Event
     from govtool.capture.openlineage.export import Exported
@@ -98,6 +99,7 @@ def ingest_openlineage(
     message: str | None = None,
     author: str | None = None,
     branch: str = DEFAULT_BRANCH,
+    demand: CoverageDemand | None = None,
     stdin: IO[bytes] | None = None,
     progress: Progress | None = None,
 ) -> IngestResult:
@@ -106,6 +108,7 @@ def ingest_openlineage(
     What is no event is reported in the result and counted in the commit; the rest is ingested.
 
     Raises:
+        RefusedIngestError: less was understood than ``demand`` asks for; nothing was committed.
         UsageError: nothing to read, an unknown dialect.
         StoreError: the commit could not be written; the store is as it was.
     """
@@ -116,7 +119,15 @@ def ingest_openlineage(
     source = request.source or source_name(request.paths)
     text = SourceText(root_of(request.paths))
     return commit_events(
-        store, read, source, append=request.append, message=message, author=author, branch=branch, text=text
+        store,
+        read,
+        source,
+        append=request.append,
+        message=message,
+        author=author,
+        branch=branch,
+        text=text,
+        demand=demand,
     )
 
 
@@ -192,6 +203,7 @@ def commit_events(
     author: str | None = None,
     branch: str = DEFAULT_BRANCH,
     text: SourceText | None = None,
+    demand: CoverageDemand | None = None,
 ) -> IngestResult:
     """Commit merged events as what a source says; with ``append``, merged with what it said before.
 
@@ -212,7 +224,7 @@ def commit_events(
             read.state.update(read_state(store, base, source))
             previous += _derivations(store, base, source)
         ingest_key = IngestKey("ingest openlineage", source, _batch(source, read.state), read.files, text)
-        result = ingest_once(store, ingest_key, extract, message=message, author=author, branch=branch)
+        result = ingest_once(store, ingest_key, extract, message=message, author=author, branch=branch, demand=demand)
         if not append or result.commit.parent == (base.id if base else None) or not result.created:
             break
         # Others committed meanwhile; if it was to this source, their events must not be lost.

@@ -17,7 +17,7 @@ from govtool.cli.options import (
     StoreOption,
     StrictOption,
 )
-from govtool.cli.sqlargs import show_diagnostics, show_ingest
+from govtool.cli.sqlargs import refusal_shown, show_diagnostics, show_ingest
 from govtool.cli.ui import Ui
 
 
@@ -70,7 +70,7 @@ def ingest_catalog(
     from govtool.api.ingest import ingest_catalog as ingest
 
     ui.mark("start")
-    with ui.progressing("reading the catalog") as progress:
+    with refusal_shown(ui), ui.progressing("reading the catalog") as progress:
         result = ingest(
             url,
             sql=sql,
@@ -80,6 +80,8 @@ def ingest_catalog(
             source=source,
             namespace=namespace,
             keep_literals=keep_literals,
+            strict=strict,
+            min_coverage=min_coverage,
             message=message,
             author=author,
             branch=branch,

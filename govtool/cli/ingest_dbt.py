@@ -18,7 +18,7 @@ from govtool.cli.options import (
     StoreOption,
     StrictOption,
 )
-from govtool.cli.sqlargs import show_diagnostics, show_ingest
+from govtool.cli.sqlargs import refusal_shown, show_diagnostics, show_ingest
 from govtool.cli.ui import Ui
 
 
@@ -51,13 +51,15 @@ def ingest_dbt(
     from govtool.api.ingest import ingest_dbt as ingest
 
     ui.mark("start")
-    with ui.progressing("reading the project") as progress:
+    with refusal_shown(ui), ui.progressing("reading the project") as progress:
         result = ingest(
             target,
             dialect=dialect,
             source=source,
             namespace=namespace,
             keep_literals=keep_literals,
+            strict=strict,
+            min_coverage=min_coverage,
             message=message,
             author=author,
             branch=branch,

@@ -18,7 +18,7 @@ from govtool.cli.options import (
     StoreOption,
     StrictOption,
 )
-from govtool.cli.sqlargs import show_diagnostics
+from govtool.cli.sqlargs import refusal_shown, show_diagnostics
 from govtool.cli.ui import Ui
 from govtool.render.table import Table
 
@@ -50,12 +50,14 @@ def ingest_openlineage(
     from govtool.render.commits import ingest_summary
 
     ui.mark("start")
-    with ui.progressing("reading events") as progress:
+    with refusal_shown(ui), ui.progressing("reading events") as progress:
         result = ingest(
             paths,
             source=source,
             append=append,
             dialect=dialect,
+            strict=strict,
+            min_coverage=min_coverage,
             message=message,
             author=author,
             branch=branch,

@@ -14,7 +14,7 @@ from govtool.cli.options import (
     StoreOption,
     StrictOption,
 )
-from govtool.cli.sqlargs import show_diagnostics
+from govtool.cli.sqlargs import refusal_shown, show_diagnostics
 from govtool.cli.ui import Ui
 from govtool.render.table import Table
 
@@ -43,10 +43,12 @@ def ingest_prov(
     from govtool.render.commits import ingest_summary
 
     ui.mark("start")
-    with ui.progressing("reading documents") as progress:
+    with refusal_shown(ui), ui.progressing("reading documents") as progress:
         result = ingest(
             paths,
             source=source,
+            strict=strict,
+            min_coverage=min_coverage,
             message=message,
             author=author,
             branch=branch,

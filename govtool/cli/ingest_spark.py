@@ -15,7 +15,7 @@ from govtool.cli.options import (
     StoreOption,
     StrictOption,
 )
-from govtool.cli.sqlargs import show_diagnostics
+from govtool.cli.sqlargs import refusal_shown, show_diagnostics
 from govtool.cli.ui import Ui
 from govtool.render.table import Table
 
@@ -50,12 +50,14 @@ def ingest_spark(
     from govtool.render.spark import spark_summary
 
     ui.mark("start")
-    with ui.progressing("reading event logs") as progress:
+    with refusal_shown(ui), ui.progressing("reading event logs") as progress:
         result = ingest(
             logs,
             source=source,
             default_schema=database,
             namespace=namespace,
+            strict=strict,
+            min_coverage=min_coverage,
             message=message,
             author=author,
             branch=branch,

@@ -44,6 +44,14 @@ def differences(expected: object, found: object, at: str = "") -> list[str]:
     return [] if expected == found else [f"{at}: {expected!r} became {found!r}"]
 
 
+def _as_lineage_only(answer: dict) -> None:
+    """Leave out what 28effe3 did not compare: facts, runs and versions of datasets. They come last."""
+    answer["changes"] = [c for c in answer["changes"] if c["what"] in ("dataset", "column", "edge")]
+    if "truncated" in answer:
+        more = ("facts", "runs", "versions")
+        answer["truncated"] -= sum(sum(answer["summary"][what].values()) for what in more)
+
+
 @pytest.mark.parametrize(("name", "question"), questions(OLD))
 def test_the_answers_are_those_of_then(govtool, old, name, question):
     expected = json.loads((OLD / "answers" / f"{name}.json").read_text())
@@ -54,6 +62,8 @@ def test_the_answers_are_those_of_then(govtool, old, name, question):
             column.pop("classes", None)
             column.pop("owner", None)
         expected.pop("diagnostics")
+    if answer["schema"] == "diff/1":
+        _as_lineage_only(answer)
     assert differences(expected, answer) == []
 
 
