@@ -6,13 +6,14 @@ wrong value must raise an error that names the argument, and never reach a slice
 
 from __future__ import annotations
 
+import math
 import operator
 import os
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, date, datetime
 from functools import wraps
 from inspect import Parameter, signature
-from typing import TYPE_CHECKING, ParamSpec, SupportsIndex, TypeVar, cast
+from typing import TYPE_CHECKING, ParamSpec, SupportsFloat, SupportsIndex, TypeVar, cast
 
 from govtool.errors import UsageError
 
@@ -121,6 +122,17 @@ def _count(name: str, value: object) -> int:
     return number
 
 
+def _percent(name: str, value: object) -> float:
+    """A share from 0 to 100, also of numpy; never a number that is none (NaN)."""
+    try:
+        number = math.nan if isinstance(value, bool) else float(cast("SupportsFloat", value))
+    except (TypeError, ValueError):
+        number = math.nan
+    if isinstance(value, str) or not 0 <= number <= 100:
+        raise _wrong(name, value, "a percentage from 0 to 100")
+    return number
+
+
 def _path(name: str, value: object) -> str:
     if not isinstance(value, (str, os.PathLike)) or not isinstance(os.fspath(value), str):
         raise _wrong(name, value, "a path")
@@ -183,6 +195,7 @@ CONVERTERS: Mapping[str, _Converter] = {
     "Texts | None": _or_none(_texts),
     "bool": _flag,
     "int | None": _or_none(_count),
+    "float | None": _or_none(_percent),
     "PathArgument": _path,
     "PathArgument | None": _or_none(_path),
     "Paths": _paths,

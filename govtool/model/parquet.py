@@ -16,7 +16,7 @@ def read_parquet(data: bytes, *, dictionary: Sequence[str] = (), columns: Sequen
 
     Args:
         data: The file.
-        dictionary: Columns to leave as dictionary arrays, by their paths in the file.
+        dictionary: Columns to leave as dictionary arrays, by their paths in the file; those that it lacks do not count.
         columns: Those to read, by their paths; by default all.
 
     Raises:
@@ -25,7 +25,12 @@ def read_parquet(data: bytes, *, dictionary: Sequence[str] = (), columns: Sequen
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    with pq.ParquetFile(pa.BufferReader(data), read_dictionary=list(dictionary) or None, pre_buffer=False) as file:
+    footer = pq.read_metadata(pa.BufferReader(data))
+    there = {footer.schema.column(number).path for number in range(footer.num_columns)}
+    encoded = [path for path in dictionary if path in there]  # an older version wrote fewer columns
+    with pq.ParquetFile(
+        pa.BufferReader(data), metadata=footer, read_dictionary=encoded or None, pre_buffer=False
+    ) as file:
         return file.read(columns=None if columns is None else list(columns), use_threads=False)
 
 
