@@ -39,7 +39,7 @@ _CHANCE = re.compile(
     re.IGNORECASE,
 )
 _BLACK_BOX = re.compile(
-    r"\w*(?:udf|udaf|rdd|pandas|arrow|typed|scala_aggregator|map_elements|stream)\w*", re.IGNORECASE
+    r"\w*(?:udf|udaf|rdd|pandas|arrow|typed|scala_aggregator|map_elements|stream|variable)\w*", re.IGNORECASE
 )
 """Operators and expressions of a signature whose code is not in it."""
 
@@ -165,6 +165,8 @@ def _is_same_work(changes: Iterable[RunChange], first: Run, second: Run) -> bool
         return False
     if not old.key or old.key != new.key or "…" in old.signature or _BLACK_BOX.search(old.signature):
         return False
+    if any(read.listing is None for run in (first, second) for read in run.inputs):
+        return False  # of what is no list of files, the query that reads it is not in the plan
     return not any(change.aspect in ("plan", "data") for change in changes)
 
 

@@ -7,6 +7,7 @@ Two runs with one signature did the same work on their inputs. Unlike the plan t
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -35,7 +36,10 @@ _PLACED = {
     "CollectList": "collect_list", "CollectSet": "collect_set", "Sample": "sample", "ListAgg": "listagg",
 }  # fmt: skip
 _NAMES = ("name", "udfName", "joinType", "colName", "functionName")
-_NUMBERS = ("lowerBound", "upperBound", "numPartitions", "withReplacement", "isDistinct", "global", "byName", "left")
+_NUMBERS = ("lowerBound", "upperBound", "numPartitions", "withReplacement", "isDistinct", "global", "byName", "left",
+            "outer", "isAll", "start", "end", "step", "isDefault")  # fmt: skip
+_PARAMETERS = ("options", "schema", "format", "unit", "interval", "pattern")
+_UNSTABLE = ("nullable", "isStreaming", "hideSeed", "udfDeterministic", "resolved", "deterministic")
 _SUMS = frozenset({"Sum", "Average", "StddevSamp", "StddevPop", "VarianceSamp", "VariancePop", "Corr", "CovPopulation"})
 _LONG_NUMBER = re.compile(r"-?\d{9,}")
 
@@ -155,7 +159,8 @@ def _every(root: Node) -> Iterator[Node]:
 
 
 def _described(node: Node, digest: Callable[[str], str]) -> str:
-    parts = [_scalar(name, node.fields[name]) for name in (*_NAMES, *_NUMBERS) if node.fields.get(name) is not None]
+    parts = [_scalar(name, node.fields[name]) for name in _NAMES if node.fields.get(name) is not None]
+    parts += [_number(name, node.fields[name], digest) for name in _NUMBERS if node.fields.get(name) is not None]
     if node.name == "LocalRelation" or not node.children:
         parts.append(f"[{', '.join(_name(tree) for tree in _trees(node.fields.get('output')))}]")
     for key, value in node.fields.items():
@@ -173,6 +178,22 @@ def _scalar(name: str, value: Json) -> str:
     if isinstance(value, str):
         return _LONG_NUMBER.sub("?", value)
     return f"{name}={value}" if isinstance(value, bool | int | float) else ""
+
+
+def _number(name: str, value: Json, digest: Callable[[str], str]) -> str:
+    """A flag as it stands; a number, which may be data, by its digest."""
+    if isinstance(value, bool):
+        return f"{name}={value}"
+    return f"{name}=‹{digest(str(value))}›" if isinstance(value, int | float | str) else ""
+
+
+def _parameters(node: Node, digest: Callable[[str], str]) -> Iterator[str]:
+    """Flags of an expression, and a digest for what stands beside its arguments: schemas, options, units."""
+    for key, value in sorted(node.fields.items()):
+        if value is True and key not in _UNSTABLE:
+            yield key
+        elif key in _PARAMETERS and value:
+            yield f"{key}=‹{digest(json.dumps(value, sort_keys=True))}›"
 
 
 def _name(tree: Node) -> str:
@@ -205,6 +226,7 @@ def _expression(node: Node, digest: Callable[[str], str]) -> str:
         return f"{distinct}{children[0]}" + (f" filter {children[1]}" if len(children) > 1 else "")
     inner = ["; ".join(_drawn(tree, digest)) for tree in _trees(node.fields.get("plan"))]
     words = [_scalar(key, node.fields.get(key)) for key in ("name", "udfName", "frameType") if node.fields.get(key)]
+    words += _parameters(node, digest)
     return f"{' '.join((_snake(name), *words))}({', '.join((*children, *inner))})"
 
 

@@ -81,3 +81,12 @@ def test_a_limit_on_a_sort_is_stable():
 def test_sums_of_whole_numbers_are_stable():
     plan = [node("Aggregate", 1, aggregateExpressions=[[node("Sum", 1), attribute("x", 1)]]), node("LogicalRelation")]
     assert unstable_functions(plan, KEYED) == []
+
+
+def test_parameters_beside_expressions_count():
+    ranges = [[node("Range", start=0, end=end, step=1, output=[[attribute("id", 1)]])] for end in (50, 60)]
+    assert signature(ranges[0], KEYED) != signature(ranges[1], KEYED)
+    lags = [projected(node("Lag", 1, ignoreNulls=flag), attribute("x", 1)) for flag in (True, False)]
+    assert signature(lags[0], KEYED) != signature(lags[1], KEYED)
+    options = [projected(node("JsonToStructs", 1, options={"mode": mode}), attribute("x", 1)) for mode in "ab"]
+    assert signature(options[0], KEYED) != signature(options[1], KEYED)
