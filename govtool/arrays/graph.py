@@ -110,10 +110,32 @@ def graph_of(
 
     Returns:
         The graph, and for each of its edges the place that it had, to bring other arrays of edges into their order.
+
+    Raises:
+        IndexError: An edge is of a node that there is not.
     """
+    check_nodes(source, count)
+    check_nodes(target, count)
     if isinstance(source, list) and isinstance(target, list) and len(source) <= small:
         return _graph_of_lists(source, target, count)
     return _graph_of_arrays(source, target, count)
+
+
+def check_nodes(nodes: Any, count: int) -> None:
+    """Refuse numbers of nodes that there are not; a negative one would count from the end.
+
+    Args:
+        nodes: Numbers, as a collection or a numpy array.
+        count: The number of nodes.
+
+    Raises:
+        IndexError: A number is negative or too large.
+    """
+    if not len(nodes):
+        return
+    least, most = (nodes.min(), nodes.max()) if hasattr(nodes, "min") else (min(nodes), max(nodes))
+    if least < 0 or most >= count:
+        raise IndexError(f"there is no node {least if least < 0 else most} among {count}")
 
 
 def _graph_of_lists(source: list[int], target: list[int], count: int) -> tuple[ArrayGraph, list[int]]:

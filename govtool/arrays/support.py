@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
-from govtool.arrays.graph import SMALL, ArrayGraph
+from govtool.arrays.graph import SMALL, ArrayGraph, check_nodes
 from govtool.arrays.results import Loss
 
 UNSUPPORTED = -1
@@ -69,8 +69,12 @@ def losses(
         idle: Per edge, whether it supports nothing.
         within: Per node, whether it can be lost; all others keep their support. Without it, all can.
         small: Edges up to which plain Python does it.
+
+    Raises:
+        IndexError: A node is to be deleted that there is not.
     """
     gone = set(deleted)
+    check_nodes(gone, graph.nodes)
     if graph.edges <= small:
         return _losses_small(graph.in_python(), needs, gone, idle, within)
     from govtool.arrays.support_large import Support

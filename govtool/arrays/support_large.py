@@ -25,7 +25,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np  # noqa: TID253 - imported only where graphs are large, or by what has numpy already
 
-from govtool.arrays.graph import ArrayGraph
+from govtool.arrays.graph import ArrayGraph, check_nodes
 from govtool.arrays.neighbours import entering, in_degree, leaving
 from govtool.arrays.results import Loss
 from govtool.arrays.sets import Array, distinct
@@ -110,8 +110,12 @@ class Support:
         Args:
             nodes: Nodes; those without support are left out of the outcome.
             within: Per node, whether it can be lost; all others keep their support. Without it, all can.
+
+        Raises:
+            IndexError: There is no such node.
         """
         gone = nodes if isinstance(nodes, np.ndarray) else np.fromiter(nodes, np.int64)
+        check_nodes(gone, self.graph.nodes)
         region = None if within is None else np.asarray(within, bool)
         return _Deletion(self, region).run(distinct(gone.astype(np.int64)))
 

@@ -220,3 +220,16 @@ def test_a_deletion_may_be_given_back_through_a_circle():
     assert made.has_later
     assert set(made.delete([number["s"]]).nodes) == {number["s"]}
     assert set(made.delete([number["s"], number["t"]]).nodes) == set(number.values())
+
+
+@pytest.mark.parametrize("node", [-1, 3, 10**12])
+def test_a_node_that_there_is_not_is_refused_alike(small, node):
+    """A negative number would count from the end of a numpy array, and delete another node."""
+    graph, _ = graph_of([0, 1], [1, 2], 3, small)
+    with pytest.raises(IndexError, match="there is no node"):
+        losses(graph, [0, 1, 1], [node], small=small)
+    for edge in (([0, node], [1, 1]), ([0, 1], [1, node])):
+        with pytest.raises(IndexError, match="there is no node"):
+            graph_of(*edge, 3, small)
+    empty, _ = graph_of([], [], 0, small)
+    assert list(losses(empty, [], [], small=small).nodes) == []
