@@ -5,6 +5,7 @@
     python -m bench warehouses --bigquery-etl PATH --warehouse NAME=FOLDER:DIALECT      extraction of real warehouses
     python -m bench spark-listener --listener JAR       beside OpenLineage's listener for Spark (docs/spark.md)
     python -m bench accuracy                            docs/accuracy.md: against PostgreSQL and DuckDB
+    python -m bench changes --warehouses 2000           verdicts of changes against what fails in DuckDB; no page
 
 Peers and texts are downloaded into ``bench/.peers`` and ``bench/data`` once.
 """
@@ -39,6 +40,7 @@ def main() -> None:
     parser.add_argument("--nodes", type=int, action="append", help="sizes of the graphs of arrays (default: 1M)")
     parser.add_argument("--records", type=int, default=1_000_000, help="size of the query log (default: 1M)")
     parser.add_argument("--queries", type=int, default=5000, help="accuracy: how many are generated (default: 5000)")
+    parser.add_argument("--warehouses", type=int, default=2000, help="changes: how many are drawn (default: 2000)")
     parser.add_argument("--print", action="store_true", help="print the sections too")
     arguments = parser.parse_args()
     if "accuracy" in arguments.sections:  # a page of its own
@@ -46,6 +48,13 @@ def main() -> None:
 
         write(arguments.queries)
         arguments.sections.remove("accuracy")
+        if not arguments.sections:
+            return
+    if "changes" in arguments.sections:
+        from bench.oracles.changes import section
+
+        print(section(arguments.warehouses))
+        arguments.sections.remove("changes")
         if not arguments.sections:
             return
     unknown = [name for name in arguments.sections if name not in SECTIONS]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from govtool.answers.envelope import envelope
 from govtool.errors import EvidenceError, UnknownNameError, UsageError
+from govtool.wording import count
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -118,6 +119,23 @@ class GraphAnswer(Answer):
         """The keys that name store and commit."""
         return self.version.header()
 
+    def is_unclear(self) -> bool:
+        """Whether anything that was not understood, or is unknown, could matter to the answer: see ``--strict``."""
+        return self.version.coverage.unclear > 0
+
+    def check_strict(self) -> None:
+        """Refuse an answer to which something could matter that was not understood, or is unknown.
+
+        Raises:
+            EvidenceError: There is such a thing (``evidence.unclear``).
+        """
+        if self.is_unclear():
+            raise EvidenceError(
+                f"not everything that could matter is known: {_unclear(self.version.coverage)}",
+                code="evidence.unclear",
+                hint="govtool coverage --details",
+            )
+
     def check_coverage(self, *, strict: bool = False, min_coverage: float | None = None) -> None:
         """Refuse the answer where too little of the evidence was understood.
 
@@ -129,6 +147,12 @@ class GraphAnswer(Answer):
             EvidenceError: Less was, or nothing at all (``evidence.coverage``).
         """
         require_coverage(self.version.coverage, strict=strict, min_coverage=min_coverage)
+
+
+def _unclear(coverage: Coverage) -> str:
+    if not coverage.unclear:
+        return "a verdict is unknown"
+    return f"{count(coverage.unclear, 'statement')} not understood"
 
 
 def require_coverage(

@@ -49,6 +49,11 @@ class CheckAnswer(GraphAnswer):
         verdicts = ("violated", "unknown") if self.strict else ("violated",)
         return any(f.verdict.label in verdicts and f.severity in counted and not f.accepted for f in self.findings)
 
+    def is_unclear(self) -> bool:
+        """Whether a finding is unknown, or a statement was not understood that could break a rule."""
+        unknown = any(f.verdict.label == "unknown" and not f.accepted for f in self.findings)
+        return unknown or self.version.coverage.unclear > 0
+
     def baseline(self) -> dict[str, object]:
         """The JSON value of a baseline that accepts these findings; see docs/policies.md."""
         from govtool.policy.baseline import baseline_object
@@ -93,7 +98,13 @@ class CheckAnswer(GraphAnswer):
         found = dict.fromkeys((*SEVERITIES, "unknown", "waived", "accepted"), 0)
         for finding in self.findings:
             found[level(finding, strict=self.strict)] += 1
-        return {**found, "held": len(self.result.held()), "skipped": len(self.result.skipped)}
+        result = self.result
+        return {
+            **found,
+            "held": len(result.held()),
+            "skipped": len(result.skipped),
+            "not_applicable": len(result.not_applicable),
+        }
 
 
 def level(finding: Finding, *, strict: bool) -> str:
@@ -106,9 +117,11 @@ def level(finding: Finding, *, strict: bool) -> str:
 
 
 def _worst(result: CheckResult, rule: str) -> str:
-    """The verdict of a rule: its worst finding's; ``skipped`` if it was not judged."""
+    """The verdict of a rule: its worst finding's; ``skipped`` or ``not_applicable`` if it judged nothing."""
     if rule in result.skipped:
         return "skipped"
+    if rule in result.not_applicable:
+        return "not_applicable"
     found = [f.verdict for f in result.findings if f.rule == rule]
     return min(found).label if found else "held"
 

@@ -51,6 +51,11 @@ class Coverage:
         return self.understood + self.partial + self.opaque
 
     @property
+    def unclear(self) -> int:
+        """Statements and files of which nothing is known: whatever they read or write is in no answer."""
+        return self.opaque + self.unread
+
+    @property
     def runs(self) -> int:
         """Runs of the relevant statements."""
         return self.runs_understood + self.runs_partial + self.runs_opaque

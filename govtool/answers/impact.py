@@ -83,6 +83,21 @@ class ImpactAnswer(GraphAnswer):
         found = {verdict.label for verdict, number in self.result.summary.verdicts if number}
         return not found.isdisjoint(at_least(fail_on, VERDICTS, "verdict"))
 
+    def is_unclear(self) -> bool:
+        """Whether a verdict is ``unknown``, or a statement was not understood that could read what is asked about."""
+        unknown = any(verdict.label == "unknown" and number for verdict, number in self.result.summary.verdicts)
+        return unknown or self.version.coverage.unclear > 0
+
+    @property
+    def is_filtered(self) -> bool:
+        """Whether ``depth`` or ``kind`` left out what is reached."""
+        return self.result.depth is not None or bool(self.result.kinds)
+
+    @property
+    def unaffected(self) -> int | None:
+        """Columns that are known not to be affected; None where statements were not understood that could read it."""
+        return None if self.version.coverage.unclear else self.result.summary.no_path
+
     def body(self) -> Mapping[str, object]:
         """The keys after the header, as docs/schemas/impact-1.json has them."""
         result, summary = self.result, self.result.summary
@@ -100,8 +115,12 @@ class ImpactAnswer(GraphAnswer):
                 **{verdict.label: number for verdict, number in summary.verdicts},
                 "columns": summary.columns,
                 "datasets": summary.datasets,
-                "unaffected": summary.unaffected,
+                "no_path": summary.no_path,
+                **({} if self.unaffected is None else {"unaffected": self.unaffected}),
+                **({"hidden": summary.hidden} if self.is_filtered else {}),
+                "not_understood": self.version.coverage.unclear,
             },
+            **({"filter": {"depth": result.depth, "kinds": list(result.kinds)}} if self.is_filtered else {}),
             "coverage": self.version.coverage.counts(),
             "diagnostics": [diagnostic_object(one) for one in self.diagnostics],
         }

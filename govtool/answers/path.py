@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from govtool.answers.answer import Cell, GraphAnswer
 from govtool.answers.evidence import evidence_object, step_object
+from govtool.model.kinds import EdgeKind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,6 +33,14 @@ class PathAnswer(GraphAnswer):
     def ways(self) -> tuple[Way, ...]:
         """The ways."""
         return self.result.ways
+
+    def is_unclear(self) -> bool:
+        """Whether an opaque step is on every way, or there is none and a statement was not understood."""
+        if self.result.ways:
+            return all(
+                any(step.kind is EdgeKind.OPAQUE for hop in way.hops for step in hop.steps) for way in self.result.ways
+            )
+        return self.result.more or self.version.coverage.unclear > 0
 
     def body(self) -> Mapping[str, object]:
         """The keys after the header, as docs/schemas/path-1.json has them."""

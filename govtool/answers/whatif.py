@@ -72,6 +72,10 @@ class WhatIfAnswer(GraphAnswer):
         counted = at_least(fail_on, VERDICTS, "verdict")
         return any(entry.verdict in counted for entry in self.result.affected)
 
+    def is_unclear(self) -> bool:
+        """Whether a verdict is ``unknown``, or a statement was not understood that could read what is changed."""
+        return any(entry.verdict == "unknown" for entry in self.result.affected) or self.version.coverage.unclear > 0
+
     def body(self) -> Mapping[str, object]:
         """The keys after the header, as docs/schemas/whatif-1.json has them."""
         result = self.result
@@ -87,7 +91,7 @@ class WhatIfAnswer(GraphAnswer):
             "unused": list(result.unused),
             **({"unchanged": list(result.unchanged)} if result.unchanged else {}),
             "policies": self.effect and self.effect.to_dict(),
-            "summary": result.counts,
+            "summary": {**result.counts, "not_understood": self.version.coverage.unclear},
             "coverage": self.version.coverage.counts(),
         }
 

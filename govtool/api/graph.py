@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from govtool.api.arguments import Day, Ref, Texts, checked, paths, texts
 from govtool.api.history import HistoryQuestions
 
 if TYPE_CHECKING:
+    from govtool.answers.answer import GraphAnswer
     from govtool.answers.check import CheckAnswer
     from govtool.answers.classes import ClassesAnswer
     from govtool.answers.erase import ErasePlanAnswer
@@ -60,6 +61,7 @@ class Graph(HistoryQuestions):
         today: Day | None = None,
         limit: int | None = None,
         evidence: Texts | None = None,
+        strict: bool = False,
     ) -> ImpactAnswer:
         """What depends on a column or dataset, and what a change would break.
 
@@ -75,8 +77,10 @@ class Graph(HistoryQuestions):
             today: The day on which expiry dates are judged; by default today (UTC).
             limit: Entries to return at most; by default all.
             evidence: Only what is known in these ways: ``sql``, ``plan`` …, ``static`` or ``runtime``.
+            strict: Refuse an answer to which something could matter that is unknown or was not understood.
 
         Raises:
+            EvidenceError: With ``strict``, there is such a thing (``evidence.unclear``).
             UnknownNameError: There is no such column, dataset, class, kind …
             AmbiguousNameError: Several columns or datasets have the name.
             UsageError: Policies cannot be read or are mistaken, or arguments make no sense together.
@@ -84,7 +88,7 @@ class Graph(HistoryQuestions):
         from govtool.app.questions import edge_kinds, impact_answer, parse_change
 
         chosen, kinds, rules = parse_change(change, upstream=upstream), edge_kinds(texts(kind)), _rules(policy, today)
-        return self._fetch(
+        answer = self._fetch(
             lambda snapshot: impact_answer(
                 snapshot,
                 column,
@@ -98,6 +102,7 @@ class Graph(HistoryQuestions):
             ),
             evidence,
         )
+        return _accepted(answer, strict=strict)
 
     @checked
     def path(
@@ -111,6 +116,7 @@ class Graph(HistoryQuestions):
         today: Day | None = None,
         limit: int | None = None,
         evidence: Texts | None = None,
+        strict: bool = False,
     ) -> PathAnswer:
         """How one column reaches another: the shortest ways, hop by hop.
 
@@ -123,18 +129,21 @@ class Graph(HistoryQuestions):
             today: As for ``impact``.
             limit: Ways to return at most; by default 5.
             evidence: As for ``impact``.
+            strict: Refuse an answer to which something could matter that is unknown or was not understood.
 
         Raises:
+            EvidenceError: With ``strict``, there is such a thing (``evidence.unclear``).
             UnknownNameError: There is no such column, dataset, kind …
             UsageError: Nothing is selected, or a policy or selector is mistaken.
         """
         from govtool.app.questions import edge_kinds, path_answer
 
         kinds, rules = edge_kinds(texts(kind)), _rules(policy, today)
-        return self._fetch(
+        answer = self._fetch(
             lambda snapshot: path_answer(snapshot, start, end, rules, kinds=kinds, semantics=semantics, limit=limit),
             evidence,
         )
+        return _accepted(answer, strict=strict)
 
     @checked
     def explain(
@@ -246,7 +255,8 @@ class Graph(HistoryQuestions):
             base: Judge only what has come since this version: a branch, a tag, ``HEAD~1``, a date.
             baseline: A file of findings that are accepted; ``CheckAnswer.baseline`` makes one.
             today: The day on which waivers and approvals are judged; by default today (UTC).
-            strict: What could not be decided counts as violated.
+            strict: What could not be decided counts as violated. ``check_strict`` of the answer also refuses one to
+                which a statement could matter that was not understood.
 
         Raises:
             UsageError: There are no policies (``policy.none``), they or the baseline are mistaken, or a zone matches
@@ -278,6 +288,7 @@ class Graph(HistoryQuestions):
         policy: Paths | None = None,
         today: Day | None = None,
         limit: int | None = None,
+        strict: bool = False,
     ) -> WhatIfAnswer:
         """What would happen if columns or datasets were changed, several at once.
 
@@ -289,17 +300,20 @@ class Graph(HistoryQuestions):
             policy: As for ``impact``: the answer has the findings that the change would end.
             today: As for ``impact``.
             limit: Entries to return at most; by default all.
+            strict: As for ``impact``.
 
         Raises:
+            EvidenceError: As for ``impact``.
             UsageError: Nothing is selected, the change makes no sense, or a policy is mistaken.
             UnknownNameError: A selector names something that does not exist.
         """
         from govtool.app.whatif import whatif_answer
 
         rules = _rules(policy, today)
-        return self._fetch(
+        answer = self._fetch(
             lambda snapshot: whatif_answer(snapshot, action, selector, rules, to=to, exclude=texts(exclude))
         ).head(limit)
+        return _accepted(answer, strict=strict)
 
     @checked
     def erase_plan(
@@ -311,6 +325,7 @@ class Graph(HistoryQuestions):
         show_values: bool = False,
         policy: Paths | None = None,
         today: Day | None = None,
+        strict: bool = False,
     ) -> ErasePlanAnswer:
         """Every dataset with a data subject's data, in the order to work through.
 
@@ -322,19 +337,32 @@ class Graph(HistoryQuestions):
             show_values: Whether the answer repeats the values.
             policy: As for ``impact``: the plan knows classes, declassifiers and retention.
             today: As for ``impact``.
+            strict: As for ``impact``.
 
         Raises:
+            EvidenceError: As for ``impact``.
             UsageError: There is no subject, or it is a dataset; ``within`` is no duration, or a policy is mistaken.
             UnknownNameError: There is no such column.
         """
         from govtool.app.erase import erase_answer
 
         rules = _rules(policy, today)
-        return self._fetch(
+        answer = self._fetch(
             lambda snapshot: erase_answer(
                 snapshot, texts(subject), rules, key=texts(key), within=within, show_values=show_values
             )
         )
+        return _accepted(answer, strict=strict)
+
+
+_GraphAnswer = TypeVar("_GraphAnswer", bound="GraphAnswer")
+
+
+def _accepted(answer: _GraphAnswer, *, strict: bool) -> _GraphAnswer:
+    """The answer; see ``GraphAnswer.check_strict``."""
+    if strict:
+        answer.check_strict()
+    return answer
 
 
 def _rules(policy: Paths | None, today: Day | None) -> PolicyChoice:

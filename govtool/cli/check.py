@@ -52,7 +52,13 @@ def check(
         str,
         typer.Option("--fail-on", metavar="SEVERITY", help="Exit with 1 at error, warning or note; none: never."),
     ] = "error",
-    strict: Annotated[bool, typer.Option("--strict", help="What could not be told counts as violated.")] = False,
+    strict: Annotated[
+        bool,
+        typer.Option(
+            "--strict",
+            help="What could not be decided counts as violated; exit with 3 if a statement was not understood.",
+        ),
+    ] = False,
     today: TodayOption = None,
     sql: Annotated[
         list[str] | None,
@@ -115,7 +121,11 @@ def check(
             if form == "github":
                 _step_summary(answer)
         answer.check_coverage(min_coverage=min_coverage)
-        return EXIT_FINDINGS if answer.fails(fail_on) else EXIT_OK
+        if answer.fails(fail_on):
+            return EXIT_FINDINGS
+        if strict:
+            answer.check_strict()
+        return EXIT_OK
 
 
 @contextmanager

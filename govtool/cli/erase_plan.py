@@ -9,10 +9,17 @@ import typer
 from govtool.cli.complete import complete_name, complete_selector
 from govtool.cli.formats import chosen
 from govtool.cli.graph import opened_graph
-from govtool.cli.options import AtOption, BranchOption, FormatOption, MinCoverageOption, OutputOption, StoreOption
+from govtool.cli.options import (
+    AtOption,
+    BranchOption,
+    FormatOption,
+    MinCoverageOption,
+    OutputOption,
+    StoreOption,
+    StrictAnswerOption,
+)
 from govtool.cli.policyargs import PolicyOption, TodayOption
 from govtool.cli.ui import Ui
-from govtool.errors import EXIT_EVIDENCE, EXIT_OK
 
 
 def erase_plan(
@@ -41,7 +48,7 @@ def erase_plan(
     show_values: Annotated[
         bool, typer.Option("--show-values", help="Show the values of --subject instead of an ellipsis.")
     ] = False,
-    strict: Annotated[bool, typer.Option("--strict", help="Exit with 3 if anything is unknown.")] = False,
+    strict: StrictAnswerOption = False,
     policy: PolicyOption = None,
     today: TodayOption = None,
     min_coverage: MinCoverageOption = None,
@@ -50,7 +57,7 @@ def erase_plan(
     at: AtOption = None,
     branch: BranchOption = None,
     store: StoreOption = None,
-) -> int:
+) -> None:
     """Every dataset with a data subject's data, in the order to work through.
 
       govtool erase plan --subject crm.users.id
@@ -68,4 +75,5 @@ def erase_plan(
     for form, file in outputs:
         ui.show(render(form, answer), file)
     answer.check_coverage(min_coverage=min_coverage)
-    return EXIT_EVIDENCE if strict and answer.plan.count("unknown") else EXIT_OK
+    if strict:
+        answer.check_strict()

@@ -27,6 +27,7 @@ from govtool.cli.options import (
     MinCoverageOption,
     OutputOption,
     StoreOption,
+    StrictAnswerOption,
 )
 from govtool.cli.policyargs import PolicyOption, TodayOption
 from govtool.cli.selecting import ExcludeOption
@@ -53,6 +54,7 @@ def impact(
     fail_on: Annotated[
         str, typer.Option("--fail-on", metavar="VERDICT", help="Exit with 1 if anything is this bad or worse.")
     ] = "none",
+    strict: StrictAnswerOption = False,
     min_coverage: MinCoverageOption = None,
     exclude: ExcludeOption = None,
     policy: PolicyOption = None,
@@ -102,4 +104,8 @@ def impact(
     for (form, file), most in zip(outputs, bounds, strict=True):
         ui.show(render(form, answer.head(most)), file)
     answer.check_coverage(min_coverage=min_coverage)
-    return EXIT_FINDINGS if answer.fails(fail_on) else EXIT_OK
+    if answer.fails(fail_on):
+        return EXIT_FINDINGS
+    if strict:
+        answer.check_strict()
+    return EXIT_OK

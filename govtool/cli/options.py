@@ -62,6 +62,12 @@ KeepLiteralsOption = Annotated[
     bool, typer.Option("--keep-literals", help="Store statements with their literals, which are often about people.")
 ]
 StrictOption = Annotated[bool, typer.Option("--strict", help="Exit with 3 unless everything was understood.")]
+StrictAnswerOption = Annotated[
+    bool,
+    typer.Option(
+        "--strict", help="Exit with 3 if something is unknown or was not understood that could matter to the answer."
+    ),
+]
 MinCoverageOption = Annotated[
     float | None,
     typer.Option(

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from govtool.cli.formats import chosen
 from govtool.cli.graph import ColumnArgument, EvidenceOption, KindOption, SemanticsOption, opened_graph
-from govtool.cli.options import AtOption, BranchOption, FormatOption, LimitOption, OutputOption, StoreOption
+from govtool.cli.options import (
+    AtOption,
+    BranchOption,
+    FormatOption,
+    LimitOption,
+    OutputOption,
+    StoreOption,
+    StrictAnswerOption,
+)
 from govtool.cli.policyargs import PolicyOption, TodayOption
 from govtool.cli.ui import Ui
 
@@ -17,6 +25,7 @@ def path(
     semantics: SemanticsOption = "precise",
     policy: PolicyOption = None,
     today: TodayOption = None,
+    strict: StrictAnswerOption = False,
     limit: LimitOption = None,
     format: FormatOption = None,
     output: OutputOption = None,
@@ -43,3 +52,5 @@ def path(
     ui.mark("path")
     for form, file in outputs:
         ui.show(render(form, answer), file)
+    if strict:
+        answer.check_strict()

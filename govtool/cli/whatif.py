@@ -36,6 +36,7 @@ class WhatIfOptions(NamedTuple):
     policy: list[str] | None
     today: str | None
     fail_on: str
+    strict: bool
     limit: int | None
     all: bool
     format: list[str] | None
@@ -65,4 +66,8 @@ def answer(ui: Ui, action: str, options: WhatIfOptions) -> int:
     ui.mark("whatif")
     for form, file in outputs:
         ui.show(render(form, found.head(bound(options.limit, options.all, form))), file)
-    return EXIT_FINDINGS if found.fails(options.fail_on) else EXIT_OK
+    if found.fails(options.fail_on):
+        return EXIT_FINDINGS
+    if options.strict:
+        found.check_strict()
+    return EXIT_OK

@@ -10,6 +10,7 @@ from govtool.cli.options import (
     LimitOption,
     OutputOption,
     StoreOption,
+    StrictAnswerOption,
 )
 from govtool.cli.policyargs import PolicyOption, TodayOption
 from govtool.cli.selecting import ExcludeOption
@@ -24,6 +25,7 @@ def whatif_drop(
     policy: PolicyOption = None,
     today: TodayOption = None,
     fail_on: FailOnOption = "none",
+    strict: StrictAnswerOption = False,
     limit: LimitOption = None,
     all: AllOption = False,
     format: FormatOption = None,
@@ -41,6 +43,6 @@ def whatif_drop(
     Formats: table, plain, json, jsonl, csv, markdown.
     """
     request = WhatIfOptions(
-        selector, exclude, None, policy, today, fail_on, limit, all, format, output, at, branch, store
+        selector, exclude, None, policy, today, fail_on, strict, limit, all, format, output, at, branch, store
     )
     return answer(ui, "drop", request)

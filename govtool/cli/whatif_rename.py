@@ -10,6 +10,7 @@ from govtool.cli.options import (
     LimitOption,
     OutputOption,
     StoreOption,
+    StrictAnswerOption,
 )
 from govtool.cli.policyargs import PolicyOption, TodayOption
 from govtool.cli.selecting import ExcludeOption
@@ -25,6 +26,7 @@ def whatif_rename(
     policy: PolicyOption = None,
     today: TodayOption = None,
     fail_on: FailOnOption = "none",
+    strict: StrictAnswerOption = False,
     limit: LimitOption = None,
     all: AllOption = False,
     format: FormatOption = None,
@@ -42,6 +44,6 @@ def whatif_rename(
     Formats: table, plain, json, jsonl, csv, markdown.
     """
     request = WhatIfOptions(
-        selector, exclude, to, policy, today, fail_on, limit, all, format, output, at, branch, store
+        selector, exclude, to, policy, today, fail_on, strict, limit, all, format, output, at, branch, store
     )
     return answer(ui, "rename", request)

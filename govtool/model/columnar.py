@@ -221,7 +221,7 @@ def read_table(data: bytes, *, dictionary: bool = True, columns: Sequence[str] |
     import pyarrow as pa
 
     try:
-        table = read_parquet(data, dictionary=_DICTIONARY if dictionary else (), columns=columns)
+        table = _read(data, _DICTIONARY if dictionary else (), columns)
     except (pa.ArrowException, OSError) as error:
         raise IntegrityError(
             f"A derivations fragment cannot be read: {error}", code="store.corrupt-fragment"
@@ -238,6 +238,15 @@ def read_table(data: bytes, *, dictionary: bool = True, columns: Sequence[str] |
             hint="Upgrade govtool",
         )
     return table
+
+
+def _read(data: bytes, dictionary: Sequence[str], columns: Sequence[str] | None) -> Any:
+    """Read Parquet; of an earlier layout once more: Arrow takes no dictionary columns that a file lacks."""
+    try:
+        return read_parquet(data, dictionary=dictionary, columns=columns)
+    except KeyError:
+        known = [name for name in dictionary if not name.startswith(f"{_REFERENCES}.")]
+        return read_parquet(data, dictionary=known, columns=columns)
 
 
 def _with_later_columns(table: Any, version: bytes | None) -> Any:

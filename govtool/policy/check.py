@@ -63,6 +63,8 @@ class CheckResult:
     """Columns with a class."""
     skipped: tuple[str, ...] = field(default=())
     """Rules that need a base and had none."""
+    not_applicable: tuple[str, ...] = field(default=())
+    """Rules that judged nothing: no dataset is in their zone, or no column in their class."""
 
     def counts(self) -> Counter[str]:
         """Findings by severity for what is violated, by verdict for the rest; ``held`` counts rules."""
@@ -78,8 +80,8 @@ class CheckResult:
         return found
 
     def held(self) -> tuple[str, ...]:
-        """Ids of the rules without any finding."""
-        named = {f.rule for f in self.findings} | set(self.skipped)
+        """Ids of the rules that judged something and have no finding."""
+        named = {f.rule for f in self.findings} | set(self.skipped) | set(self.not_applicable)
         return tuple(r.value.id for r in self.rules if r.value.id not in named)
 
 
@@ -187,7 +189,30 @@ def check(governed: Governed, today: date, base: Governed | None = None) -> Chec
     remarks = (*remarks, *zone_notes(policies))
     spread = governed.spread
     columns = len({int(n) for m in (Mode.VALUE,) for n in spread.having(m, spread.tokens)})
-    return CheckResult(policies.rules, tuple(sorted(waived_findings, key=_order)), remarks, known, columns, skipped)
+    found = {f.rule for f in findings} | set(skipped)
+    idle = tuple(r.value.id for r in policies.rules if r.value.id not in found and _judges_nothing(governed, r))
+    return CheckResult(
+        policies.rules, tuple(sorted(waived_findings, key=_order)), remarks, known, columns, skipped, idle
+    )
+
+
+def _judges_nothing(governed: Governed, rule: PlacedPart[Rule]) -> bool:
+    """Whether a rule has nothing to speak of: no column of its class, or no dataset at its place."""
+    form, body = rule.value.form, rule.value.body
+    if form in ("python", "change"):  # they say themselves what they look at
+        return False
+    if form == "join":
+        return not all(_occurs(governed, rule, (name,), (0,)) for name in body.classes)
+    if form in ("purpose", "metadata"):
+        return not _occurs(governed, rule, body.class_, (0,))
+    return not governed.places.where(body.to) or not _occurs(governed, rule, body.class_, governed.groups(body.from_))
+
+
+def _occurs(governed: Governed, rule: PlacedPart[Rule], classes: Iterable[str], groups: Iterable[int]) -> bool:
+    """Whether any column is of one of the classes, or may be."""
+    spread = governed.spread
+    tokens = tokens_of(spread, rule.value, classes, groups)
+    return any(len(spread.having(mode, tokens)) for mode in (Mode.VALUE, Mode.UNKNOWN))
 
 
 _SEVERITY = ("error", "warning", "note")

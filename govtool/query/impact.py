@@ -71,10 +71,12 @@ class Summary:
     columns: int
     """Columns reached."""
     datasets: int
-    unaffected: int
-    """Top-level columns of the graph that are not reached, subjects left out."""
+    no_path: int
+    """Top-level columns of the graph to which no path was found, subjects left out."""
     entries: int
     """Entries there are in all; the answer has fewer if ``ImpactResult.truncated``."""
+    hidden: int = 0
+    """Columns that are reached, but not within ``depth``, or not by edges of the ``kinds`` that were asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +96,10 @@ class ImpactResult:
     """Each of what was asked about."""
     unchanged: tuple[str, ...] = ()
     """Those of them that are declared to be of the type that they are to have: nothing happens to these."""
+    depth: int | None = None
+    """Hops that were gone at most; None: all."""
+    kinds: tuple[str, ...] = ()
+    """Kinds of edges that were followed, sorted; empty: all."""
 
 
 def impact(
@@ -138,7 +144,7 @@ def impact(
     wanted = None if kinds is None else frozenset(kinds)
     idle: list[Subject] = []
     if direction == "up":
-        walk_rules = upstream_rules(kinds=wanted, semantics=semantics)
+        followed_rules = partial(upstream_rules, semantics=semantics)
         chosen = None
         seeds = [seed for one in about for seed in _upstream_seeds(index, one)]
     else:
@@ -148,11 +154,17 @@ def impact(
             raise UsageError(
                 f"{whole.text} is a dataset; a column is retyped", code="usage.change", hint=f"{whole.text}.COLUMN"
             )
-        walk_rules = rules(chosen, kinds=wanted, semantics=semantics, check=_check(index, chosen))
+        followed_rules = partial(rules, chosen, semantics=semantics, check=_check(index, chosen))
         idle = [one for one in about if _is_already(index, one, chosen)]
         seeds = [seed for one in about if one not in idle for seed in _seeds(index, one, chosen)]
-    reach = walk(index, seeds, walk_rules, backward=direction == "up", depth=depth, small=small)
-    ranking = reach.ranking([node for one in about for node in _subjects(index, one, direction)], limit)
+    backward, own = direction == "up", [node for one in about for node in _subjects(index, one, direction)]
+    walk_rules = followed_rules(kinds=wanted)
+    reach = walk(index, seeds, walk_rules, backward=backward, depth=depth, small=small)
+    ranking = reach.ranking(own, limit)
+    affected = ranking.affected
+    if depth is not None or wanted is not None:
+        everything = walk(index, seeds, followed_rules(kinds=None), backward=backward, small=small)
+        affected = everything.ranking(own, 0).affected
     writer = _EntryWriter(index, reach, walk_rules, direction, followed(wanted, semantics), about)
     columns = tuple(writer.entry_of(found) for found in ranking.shown)
     verdicts = tuple((v, ranking.columns[v]) for v in ChangeVerdict) if chosen else ()
@@ -161,14 +173,18 @@ def impact(
         verdicts=verdicts,
         columns=sum(ranking.columns),
         datasets=ranking.datasets,
-        unaffected=max(0, index.meta["columns"] - visible - ranking.affected),
+        no_path=max(0, index.meta["columns"] - visible - affected),
         entries=ranking.total,
+        hidden=max(0, affected - ranking.affected),
     )
     kind = "selection" if len(about) > 1 else "dataset" if about[0].is_dataset else "column"
     names = tuple(one.text for one in about)
     truncated = ranking.total - len(columns)
     unchanged = tuple(one.text for one in idle)
-    return ImpactResult(few(names), kind, direction, chosen, columns, summary, truncated, names, unchanged)
+    labels = tuple(sorted(one.label for one in wanted or ()))
+    return ImpactResult(
+        few(names), kind, direction, chosen, columns, summary, truncated, names, unchanged, depth, labels
+    )
 
 
 def _is_already(index: Index, subject: Subject, change: Change) -> bool:

@@ -7,9 +7,10 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from govtool.answers.coverage import sentence
-from govtool.render.text import short, when
+from govtool.render.text import count, short, when
 
 if TYPE_CHECKING:
+    from govtool.answers.coverage import Coverage
     from govtool.answers.version import GraphVersion
     from govtool.query.evidence import Evidence
 
@@ -22,6 +23,13 @@ def heading(version: GraphVersion, subject: str, *more: str) -> str:
 def closing(version: GraphVersion, *parts: str) -> str:
     """The parts and the coverage as one sentence."""
     return " · ".join([part for part in parts if part] + [sentence(version.coverage)])
+
+
+def unclear(coverage: Coverage) -> str:
+    """How many statements could matter that were not understood: ``3 statements not understood could read it: …``."""
+    if not coverage.unclear:
+        return ""
+    return f"{count(coverage.unclear, 'statement')} not understood could read it: govtool coverage --details"
 
 
 def places(evidence: Iterable[Evidence]) -> str:

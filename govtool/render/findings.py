@@ -71,6 +71,8 @@ def summary(result: CheckResult, *, strict: bool) -> str:
     if result.skipped:
         parts.append(f"{count(len(result.skipped), 'rule')} skipped (no --base)")
     parts.append(f"{count(len(result.held()), 'rule')} held")
+    if result.not_applicable:
+        parts.append(f"{len(result.not_applicable):,} not applicable")
     return ", ".join(parts)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from govtool.answers.impact import verdict_of
 from govtool.query.select import few
-from govtool.render.answer import already, closing, heading, places, tally, way
+from govtool.render.answer import already, closing, heading, places, tally, unclear, way
 from govtool.render.envelope import compact, json_lines
 from govtool.render.table import Table, TableColumn, markdown, plain, to_csv
 from govtool.render.text import count
@@ -64,7 +64,7 @@ def table(answer: ImpactAnswer) -> Table:
         columns=tuple(title for title, _ in columns),
         rows=list(zip(*(cells for _, cells in columns), strict=True)),
         heading=_heading(answer),
-        summary=closing(answer.version, _summary(result), _left_off(result)),
+        summary=closing(answer.version, _summary(answer), _left_off(result)),
         row_styles=() if up else [_STYLES.get(verdict_of(entry) or "", "") for entry in entries],
     )
 
@@ -77,14 +77,24 @@ def _heading(answer: ImpactAnswer) -> str:
     return heading(answer.version, subject, what)
 
 
-def _summary(result: ImpactResult) -> str:
-    summary = result.summary
+def _summary(answer: ImpactAnswer) -> str:
+    result, summary = answer.result, answer.result.summary
+    beyond = f" + {summary.hidden:,} {_filter(result)}" if summary.hidden else ""
     if result.direction == "up":
-        return f"{count(summary.columns, 'column')} of {count(summary.datasets, 'dataset')}"
+        return f"{count(summary.columns, 'column')} of {count(summary.datasets, 'dataset')}{beyond}"
     counts = {_NOUNS[verdict.label]: number for verdict, number in summary.verdicts}
-    text = ", ".join(part for part in (tally(counts), f"{summary.unaffected:,} unaffected") if part)
+    known = answer.unaffected is not None
+    others = f"{summary.no_path:,} {'unaffected' if known else 'with no path found'}"
+    text = ", ".join(part for part in (f"{tally(counts)}{beyond}".lstrip(), others) if part)
     idle = already(result.unchanged, result.change.to or "") if result.change else ""
-    return " · ".join(part for part in (idle, text) if part)
+    return " · ".join(part for part in (idle, text, unclear(answer.version.coverage)) if part)
+
+
+def _filter(result: ImpactResult) -> str:
+    """Which filter hid what is reached: ``beyond depth 1``, ``by other kinds than join``."""
+    depth = f"beyond depth {result.depth}" if result.depth is not None else ""
+    kinds = f"by other kinds than {', '.join(result.kinds)}" if result.kinds else ""
+    return " or ".join(part for part in (depth, kinds) if part)
 
 
 def _left_off(result: ImpactResult) -> str:

@@ -45,6 +45,8 @@ def _case(result: CheckResult, rule: str, title: str, place: str, strict: bool) 
         yield f"    <skipped message={_attribute(message)}/>"
     elif rule in result.skipped:
         yield '    <skipped message="needs --base"/>'
+    elif rule in result.not_applicable:
+        yield '    <skipped message="not applicable: no dataset in its zone, or no column in its class"/>'
     yield "  </testcase>"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from govtool.render.answer import already, closing, heading, places, tally, way
+from govtool.render.answer import already, closing, heading, places, tally, unclear, way
 from govtool.render.envelope import compact, json_lines
 from govtool.render.table import Table, TableColumn, markdown, plain, to_csv
 from govtool.render.text import count
@@ -90,7 +90,10 @@ def _table(answer: WhatIfAnswer) -> Table:
     action = result.action + (f" to {result.to}" if result.to else "")
     text = tally({_NOUNS[verdict]: number for verdict, number in result.counts.items()}) or "nothing is affected"
     idle = already(result.unchanged, result.to or "")
-    parts = [idle, text, f"{count(len(result.datasets), 'dataset')}, {count(len(result.jobs), 'file')}"]
+    known = unclear(version.coverage)
+    if known and not result.affected:
+        text = "no path found"
+    parts = [idle, text, known, f"{count(len(result.datasets), 'dataset')}, {count(len(result.jobs), 'file')}"]
     if left:
         parts.append(f"{count(left, 'more entry', 'more entries')} (--all)")
     sentences = [closing(version, *parts)]

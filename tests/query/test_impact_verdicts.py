@@ -56,7 +56,7 @@ def test_the_example_of_the_paper() -> None:
     assert every >= {f"webact.{c}" for c in ("wcid", "wdate", "wpage", "wreg")}
     assert every >= {f"info.{c}" for c in ("name", "age", "oid", "wcid", "wdate", "wpage", "wreg")}
     assert answer.summary.columns == 3 + 3 + 6
-    assert answer.summary.unaffected == 24 - 1 - 12
+    assert answer.summary.no_path == 24 - 1 - 12
 
 
 def test_the_answer_carries_the_way_and_its_evidence() -> None:

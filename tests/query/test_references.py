@@ -107,6 +107,7 @@ def test_a_subquery_in_limit_and_a_window_that_nothing_uses():
 def test_a_field_of_a_struct():
     text = (
         "create table t (id int, s struct<a: int, b: int>);\ncreate view v as select id from (select id, s.a from t) x;"
+        "create view w as select s.b from t;"
     )
     index = index_of(extract([Script("a.sql", text)], Options(dialect="spark")).derivations)
     for subject in ("t.s.a", "t.s"):

@@ -45,6 +45,10 @@ _EDGE: Final = Edge
 _COLUMN: Final = OutputColumn
 _REF: Final = ColumnRef
 _ROWS: Final = ROWS
+HOLES: Final = frozenset({"template", "dropped", "parse-error", "nesting"})
+"""What leaves a statement without a part of its text."""
+_MAY_MAKE_VALUES: Final = HOLES - {"dropped"}
+"""Those of them whose part may have made columns or conditions; most clauses that are left out are options."""
 _new: Final[Callable[..., Any]] = tuple.__new__
 """Makes a named tuple in a third of the time of its constructor; for what there is much of."""
 
@@ -107,6 +111,11 @@ class Emitter:
             self._read(name, arms, edges)
         for name in write.dataset_reads:
             self._read(name, EVERYWHERE, edges)
+        hole = next((note.code for note in draft.statement.diagnostics if note.code in _MAY_MAKE_VALUES), "")
+        if hole:  # something was there that is not: it may have made anything of what is read
+            sources = dict.fromkeys((*write.reads, *write.dataset_reads))
+            for name in sources:
+                edges.append(Edge(ColumnRef(self.dataset(name), ROWS), ROWS, EdgeKind.OPAQUE, reason=hole))
         if unclear or write.output.open or len(set(names)) < len(names):
             edges = list(dict.fromkeys(edges))
         if draft.bound:

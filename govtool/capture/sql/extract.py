@@ -20,7 +20,7 @@ from typing import Any, Final, NamedTuple
 from govtool.capture.sql.batch import Batch
 from govtool.capture.sql.collector import Uncollected, deep_recursion
 from govtool.capture.sql.deferred import Deferred, described_tables, known_tables
-from govtool.capture.sql.emit import Emitter
+from govtool.capture.sql.emit import HOLES, Emitter
 from govtool.capture.sql.files import Script
 from govtool.capture.sql.fingerprint import fingerprint, redact
 from govtool.capture.sql.fold import fold_script
@@ -407,9 +407,17 @@ def _outcome(statement: StatementState, status: str | None) -> str:
         return "ignored"
     if any(note.severity == "error" for note in statement.diagnostics):
         return "opaque"
+    if status == "partial" and _reads_are_lost(statement):
+        return "opaque"
     if status is None:
         return "partial" if any(n.severity == "warning" for n in statement.diagnostics) else "understood"
     return status
+
+
+def _reads_are_lost(statement: StatementState) -> bool:
+    """Whether a part of the text is missing, and nothing that is read is left: it may read anything."""
+    holes = any(note.code in HOLES for note in statement.diagnostics)
+    return holes and not any(write.reads or write.dataset_reads for write in statement.writes)
 
 
 def _evidence(statement: StatementState, write: Write, options: Options) -> Statement:

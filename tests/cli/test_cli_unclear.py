@@ -1,0 +1,142 @@
+"""What is not understood is never called unaffected; ``--strict`` means the same in every command that answers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+import govtool as package
+from govtool.errors import EvidenceError
+
+SCHEMAS = Path(__file__).parents[2] / "docs" / "schemas"
+TABLES = "create table s (c int, k int);\ncreate table d (x int, y int);\n"
+READS = TABLES + "insert into d (x) select k from s;\n"
+HOLE = TABLES + "insert into d (x) select {{ my_macro('c') }} from s;\n"
+LOST = TABLES + "INSERT INTO d SELECT c FRM s WHER;\n"
+ENCRYPTED = (
+    "create table crm.users (email text);\ncreate table share.p (id int);\n"
+    "create table share.t as select encrypt(email) as w from crm.users;\n"
+)
+COMMANDS = {
+    "impact": ("impact", "s.c", "--change", "drop"),
+    "whatif": ("whatif", "drop", "s.c"),
+    "path": ("path", "s.c", "d.x"),
+    "check": ("check", "--policy", "pack:hipaa"),
+    "erase plan": ("erase", "plan", "--subject", "s.c"),
+}
+
+
+@pytest.fixture
+def ingested(govtool, project):
+    """Make a store of one file; the command line."""
+
+    def make(text: str):
+        (project / "a.sql").write_text(text)
+        assert govtool("init").code == 0
+        govtool("ingest", "sql", "a.sql", "--dialect", "postgres")
+        return govtool
+
+    return make
+
+
+@pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
+def test_strict_refuses_where_a_statement_was_not_understood(ingested, command):
+    govtool = ingested(LOST)
+    assert govtool(*command).code == 0
+    strict = govtool(*command, "--strict")
+    assert strict.code == 3
+    assert "1 statement not understood" in strict.err
+    assert strict.out == govtool(*command).out  # the answer is shown all the same
+
+
+@pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
+def test_strict_takes_an_answer_where_everything_was_understood(ingested, command):
+    assert ingested(READS)(*command, "--strict").code == 0
+
+
+def test_findings_go_before_what_is_unclear(ingested):
+    govtool = ingested(READS + LOST)
+    assert govtool("impact", "s.k", "--change", "drop", "--fail-on", "breaks", "--strict").code == 1
+
+
+def test_unaffected_is_said_only_where_it_is_known(ingested):
+    govtool = ingested(LOST)
+    lines = govtool("impact", "s.c", "--change", "drop").out.splitlines()
+    assert lines[-1].startswith(
+        "3 with no path found · 1 statement not understood could read it: govtool coverage --details · coverage 66.7%"
+    )
+    answer = json.loads(govtool("impact", "s.c", "-f", "json").out)
+    jsonschema.validate(answer, json.loads((SCHEMAS / "impact-1.json").read_text()))
+    summary = answer["summary"]
+    assert (summary["no_path"], summary["not_understood"]) == (3, 1)
+    assert "unaffected" not in summary
+    assert "no path found" in govtool("whatif", "drop", "s.c").out
+    graph = package.open()
+    assert graph.impact("s.c").unaffected is None
+    with pytest.raises(EvidenceError) as refused:
+        graph.impact("s.c", strict=True)
+    assert refused.value.code == "evidence.unclear"
+
+
+def test_a_hole_in_a_statement_is_an_opaque_edge_from_all_that_it_reads(ingested):
+    govtool = ingested(HOLE)
+    answer = json.loads(govtool("impact", "s.c", "--change", "drop", "-f", "json").out)
+    found = {entry["column"]: (entry["verdict"], entry["via"]) for entry in answer["columns"]}
+    assert found["d.x"] == ("unknown", ["template"])
+    assert govtool("impact", "s.c", "--change", "drop", "--strict").code == 3
+
+
+def test_a_check_with_strict_does_not_pass_over_what_was_not_parsed(ingested):
+    """PostgreSQL's encrypt wants more arguments: the statement does not parse, and may have leaked anything."""
+    govtool = ingested(ENCRYPTED)
+    assert govtool("check", "--policy", "pack:starter").code == 0
+    assert govtool("check", "--policy", "pack:starter", "--strict").code == 3
+    assert package.open().check(policy="pack:starter").is_unclear()
+
+
+@pytest.mark.parametrize(
+    ("options", "told", "filter_"),
+    [
+        (("--depth", "1"), "1 break + 1 beyond depth 1, 1 unaffected", {"depth": 1, "kinds": []}),
+        (("--kind", "join"), "+ 2 by other kinds than join, 1 unaffected", {"depth": None, "kinds": ["join"]}),
+    ],
+)
+def test_what_a_filter_hides_is_not_called_unaffected(ingested, options, told, filter_):
+    govtool = ingested(
+        "create table t (a int, b int);\ncreate view v as select a from t;\ncreate view w as select a from v;\n"
+    )
+    question = ("impact", "t.a", "--change", "drop", *options)
+    assert govtool(*question).out.splitlines()[-1].startswith(told)
+    answer = json.loads(govtool(*question, "-f", "json").out)
+    jsonschema.validate(answer, json.loads((SCHEMAS / "impact-1.json").read_text()))
+    assert answer["filter"] == filter_
+    assert answer["summary"]["hidden"] == int(told.split("+ ")[1][0])
+    assert answer["summary"]["no_path"] == 1
+    assert "filter" not in json.loads(govtool("impact", "t.a", "-f", "json").out)
+
+
+def test_rules_that_judged_nothing_are_not_held(ingested):
+    govtool = ingested(READS)
+    done = govtool("check", "--policy", "pack:hipaa")
+    assert "0 rules held, 4 not applicable" in done.out
+    answer = json.loads(govtool("check", "--policy", "pack:hipaa", "-f", "json").out)
+    assert {rule["verdict"] for rule in answer["rules"]} == {"not_applicable"}
+    assert answer["summary"]["not_applicable"] == 4
+
+
+@pytest.mark.parametrize(
+    ("text", "pack", "rule"),
+    [
+        ("create table prod.share.t as select email as w from prod.crm.users", "starter", "START001"),
+        ("create table prod.share.t as select email as w from prod.crm.users", "gdpr", "GDPR-ART5-SHARE"),
+        ("create table prod.research.cohort as select mrn as who from prod.ehr.patients", "hipaa", "HIPAA-SAFE-HARBOR"),
+        ("create table prod.mart.t as select card_number as w from prod.cde.cards", "pci", "PCI-3-5"),
+        ("copy (select email as w from crm.users) to 's3://share/x'", "starter", "START001"),
+    ],
+)
+def test_zones_of_packs_match_names_of_any_depth_and_exports(ingested, text, pack, rule):
+    done = ingested(text + ";\n")("check", "--policy", f"pack:{pack}", "-f", "json")
+    assert rule in {f["rule"] for f in json.loads(done.out)["findings"] if f["verdict"] == "violated"}
