@@ -137,8 +137,8 @@ def _path(name: str, value: object) -> str:
     if not isinstance(value, (str, os.PathLike)) or not isinstance(os.fspath(value), str):
         raise _wrong(name, value, "a path")
     path = str(os.fspath(value))
-    try:  # an empty text is a variable without a value, and not the working directory
-        unusable = not path or b"\0" in os.fsencode(path)
+    try:  # an empty text is a variable without a value, and not the working directory; open() says so of a store
+        unusable = not (path or name == "store") or b"\0" in os.fsencode(path)
     except UnicodeEncodeError:
         unusable = True
     if unusable:
