@@ -25,6 +25,7 @@ LAYERS = {
     "store": 3,
     "query": 4,
     "policy": 4,
+    "records": 4,
     "app": 5,
     "render": 6,
     "cli": 7,
