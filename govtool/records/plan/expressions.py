@@ -51,9 +51,13 @@ class Attribute(Term):
 
 @dataclass(frozen=True, slots=True)
 class Outer(Term):
-    """A column of the query around a correlated subquery."""
+    """A column of the query around a correlated subquery. It is a leaf: its attribute is none of the inputs' here."""
 
     attribute: Attribute
+
+    def terms(self) -> tuple[Term, ...]:
+        """Nothing: a walk over an operator's expressions meets only columns of its own inputs."""
+        return ()
 
     @property
     def type(self) -> Type:

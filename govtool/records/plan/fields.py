@@ -33,7 +33,7 @@ def check(hint: Any) -> Check:
         return lambda value: isinstance(value, str) and value in allowed
     if origin is tuple:
         return _tuple(get_args(hint))
-    if isinstance(hint, ForwardRef) and hint.__forward_arg__ == "Value":
+    if hint == "Value" or (isinstance(hint, ForwardRef) and hint.__forward_arg__ == "Value"):
         return lambda value: _value_check()(value)
     if hint is None or hint is type(None):
         return lambda value: value is None

@@ -84,9 +84,17 @@ def fold(root: Term, combine: Callable[[Term, tuple[T, ...]], T]) -> T:
     return _fold(root, lambda term: term.terms(), combine)
 
 
-def fold_nodes(root: Node, combine: Callable[[Node, tuple[T, ...]], T]) -> T:
-    """Combine a plan bottom-up: ``combine(node, results of its inputs)``. Plans of subqueries are not entered."""
-    return _fold(root, lambda node: node.nodes(), combine)
+def fold_nodes(
+    root: Node, combine: Callable[[Node, tuple[T, ...]], T], inputs: Callable[[Node], tuple[Node, ...]] | None = None
+) -> T:
+    """Combine a plan bottom-up: ``combine(node, results of its inputs)``. Plans of subqueries are not entered.
+
+    Args:
+        root: The plan.
+        combine: Called with each operator, after its inputs.
+        inputs: Which inputs to enter, if not all.
+    """
+    return _fold(root, inputs or (lambda node: node.nodes()), combine)
 
 
 def _fold(root: Any, parts_of: Callable[[Any], tuple[Any, ...]], combine: Callable[[Any, tuple[T, ...]], T]) -> T:
