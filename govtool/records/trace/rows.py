@@ -241,13 +241,25 @@ def generate(carrier: Carrier, node: Generate, needed: Needed) -> Segment:
 
 def expand(carrier: Carrier, node: Expand, needed: Needed) -> Segment:
     """That of the row, once a projection."""
-    wanted = [line[at] for line in node.projections for at, column in enumerate(node.columns) if column.id in needed]
-    child = carrier.segment(node.child, reads(wanted))
+    wanted = [
+        [value for value, column in zip(line, node.columns, strict=True) if column.id in needed]
+        for line in node.projections
+    ]
+    steering = [reads(values) & computed(node.child) for values in wanted]
+    child = carrier.segment(node.child, frozenset().union(*steering))
     own = {column.id for column in node.columns}
     child = _copied(carrier, child, [column for column in child.carried() if column.id in own])
+    doubt = carrier.ids.attribute("doubt", BOOLEAN)
+    every = frozenset().union(*steering)
+    doubts = [
+        Literal(each != every, BOOLEAN) for each in steering
+    ]  # a projection without the cell that counts in others
     extra = child.carried()
-    lines = tuple((*line, *extra) for line in node.projections)
-    return Segment(Expand(child.node, lines, (*node.columns, *extra)), node.columns, child.sources)
+    lines = tuple((*line, *extra, mark) for line, mark in zip(node.projections, doubts, strict=True))
+    sources = child.sources
+    if any(mark.value for mark in doubts):
+        sources = tuple(doubted(each, doubt, GUARDED.why) for each in sources)
+    return Segment(Expand(child.node, lines, (*node.columns, *extra, doubt)), node.columns, sources)
 
 
 def _copied(carrier: Carrier, segment: Segment, columns: Sequence[Attribute]) -> Segment:

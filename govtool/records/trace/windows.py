@@ -25,6 +25,7 @@ from govtool.records.plan.tree import Node
 from govtool.records.plan.types import BOOLEAN, INTEGER, LONG
 from govtool.records.trace.carrier import TRUE, Carrier, Linked, Needed
 from govtool.records.trace.segment import (
+    Grade,
     Link,
     Segment,
     Source,
@@ -163,7 +164,18 @@ def limit(carrier: Carrier, node: Limit, needed: Needed) -> Segment:
     kept = Filter(Window(child.node, columns), both(inside) or TRUE)
     why = "rows tie across a limit" if order else "a limit without an order keeps any rows"
     sources: tuple[Source, ...] = tuple(doubted(each, doubt.attribute, why) for each in child.sources)
-    return Segment(Project(kept, (*everything(child.node), doubt)), outputs(node), sources)
+    segment = Segment(Project(kept, (*everything(child.node), doubt)), outputs(node), sources)
+    return carrier.linked(segment, [_peers(carrier, node.child, order, doubt.attribute, why)])
+
+
+def _peers(carrier: Carrier, child: Node, order: tuple[SortKey, ...], where: Attribute, why: str) -> Linked:
+    """The rows that tie with a row across a limit: any of them may have been in its place."""
+    source = child.child if isinstance(child, Sort) else child
+    values = [key.value for key in order]
+    parameters = [carrier.ids.attribute("order", value.type) for value in values]
+    same = both(alike(value, parameter) for value, parameter in zip(values, parameters, strict=True))
+    link = Link("limit", carrier.below(source), same, Grade("superset", why), free_columns(source))
+    return Linked(link, tuple(zip(parameters, values, strict=True)), where=where)
 
 
 def _cut(rank: Expression, peers: Attribute, bound: int) -> Expression:
