@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 EPOCH = datetime.date(1970, 1, 1)
 _COMPARED = {"EQ": "=", "GT": ">", "GTE": ">=", "LT": "<", "LTE": "<=", "NullSafeEQ": "<=>"}
 _ARITHMETIC = {"Add": "+", "Sub": "-", "Mul": "*", "Div": "/", "IntDiv": "div", "Mod": "%"}
+_ARGUMENTS = {"this", "expression", "expressions", "start", "length"}
 _AGGREGATES = {
     "Sum": "sum", "Avg": "avg", "Min": "min", "Max": "max", "Count": "count", "ArrayAgg": "collect_list",
     "CountIf": "count_if", "First": "first", "Last": "last", "FirstValue": "first", "LastValue": "last",
@@ -341,10 +342,18 @@ class Terms:
 
     def _function(self, at: exp.Expr, name: str) -> Expression:
         known = FUNCTIONS[name]
-        texts = [value for value in at.args.values() if isinstance(value, exp.Expr)]
-        texts += [item for value in at.args.values() if isinstance(value, list) for item in value]
-        if len(texts) < known.least:
-            raise self._context.wrong(f"{known.name} with {len(texts)} arguments", at)
+        texts: list[exp.Expr] = []
+        for key, value in at.args.items():
+            parts = [
+                part for part in (value if isinstance(value, list) else [value]) if isinstance(part, (exp.Expr, str))
+            ]
+            if parts and key not in _ARGUMENTS:
+                raise self._context.refused(f"{known.name} with {key.upper()}", at=at)
+            texts += [part for part in parts if isinstance(part, exp.Expr)]
+        if not known.least <= len(texts) <= known.most:
+            raise self._context.refused(f"{known.name} with {len(texts)} arguments", at=at)
+        if name == "TsOrDsToDate":
+            return self._cast(self.bound(texts[0]), DATE, at)
         arguments = []
         for number, text in enumerate(texts):
             value, wanted = self.bound(text), known.parameters[min(number, len(known.parameters) - 1)]

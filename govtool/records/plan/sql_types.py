@@ -149,12 +149,14 @@ class Function:
         parameters: What arguments are cast to; None leaves one as it is. The last holds for all that follow.
         result: The type of the result, by the arguments' types after the casts.
         least: The fewest arguments.
+        most: The most.
     """
 
     name: str
     parameters: tuple[Type | None, ...]
     result: Callable[[list[Type]], Type]
     least: int = 1
+    most: int = 1
 
 
 def _always(kind: Type) -> Callable[[list[Type]], Type]:
@@ -170,17 +172,18 @@ FUNCTIONS: dict[str, Function] = {
     "Lower": Function("lower", (STRING,), _always(STRING)),
     "Length": Function("length", (STRING,), _always(INTEGER)),
     "Trim": Function("trim", (STRING,), _always(STRING)),
-    "Concat": Function("concat", (STRING,), _always(STRING)),
-    "DPipe": Function("concat", (STRING,), _always(STRING), 2),
-    "Substring": Function("substring", (STRING, INTEGER), _always(STRING), 2),
+    "Concat": Function("concat", (STRING,), _always(STRING), most=255),
+    "DPipe": Function("concat", (STRING,), _always(STRING), 2, 2),
+    "Substring": Function("substring", (STRING, INTEGER), _always(STRING), 2, 3),
     "Abs": Function("abs", (None,), _first),
     "Year": Function("year", (DATE,), _always(INTEGER)),
     "Month": Function("month", (DATE,), _always(INTEGER)),
     "Day": Function("dayofmonth", (DATE,), _always(INTEGER)),
     "DayOfMonth": Function("dayofmonth", (DATE,), _always(INTEGER)),
+    "TsOrDsToDate": Function("to_date", (DATE,), _always(DATE)),
     "ArraySize": Function("size", (None,), _always(INTEGER)),
-    "StartsWith": Function("startswith", (STRING,), _always(BOOLEAN), 2),
-    "EndsWith": Function("endswith", (STRING,), _always(BOOLEAN), 2),
-    "Contains": Function("contains", (STRING,), _always(BOOLEAN), 2),
+    "StartsWith": Function("startswith", (STRING,), _always(BOOLEAN), 2, 2),
+    "EndsWith": Function("endswith", (STRING,), _always(BOOLEAN), 2, 2),
+    "Contains": Function("contains", (STRING,), _always(BOOLEAN), 2, 2),
 }
 """Row functions by sqlglot's class."""
