@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from govtool.records.plan.expressions import AggregateCall, Attribute, Call, Expression, Literal, Named, passed
-from govtool.records.plan.nodes import Aggregate, Distinct, Filter, Join, LateralJoin, Limit, Project, Relation, outputs
+from govtool.records.plan.nodes import Aggregate, Distinct, Filter, LateralJoin, Limit, Project, Relation, outputs
 from govtool.records.plan.tree import Node
 from govtool.records.plan.types import BOOLEAN, INTEGER, LONG
+from govtool.records.trace.push import semijoined
 from govtool.records.trace.segment import (
     EXACT,
     Grade,
@@ -155,7 +156,7 @@ def matching(link: Link, values: Relation) -> Node:
     child = link.child.node
     if link.free:
         return LateralJoin(values, child, "inner", link.condition, link.free)
-    return Join(child, values, "left_semi", link.condition)
+    return semijoined(child, values, link.condition)
 
 
 def count_rows(executor: Executor, node: Node) -> int:

@@ -10,6 +10,7 @@ from govtool.records.plan.tree import Node, Term, rewrite
 from govtool.records.plan.types import BOOLEAN
 from govtool.records.trace.back import Executor, Position, Stage, link_values
 from govtool.records.trace.normal import Ids
+from govtool.records.trace.push import semijoined
 from govtool.records.trace.segment import (
     EXACT,
     Grade,
@@ -132,6 +133,9 @@ class Forward:
 
     def _flagged(self, stage: Stage, flags: list[tuple[Node, Expression]], grade: Grade) -> Position:
         node = self.every_row(stage)
+        if len(flags) == 1:
+            rows, condition = flags[0]
+            return Position(stage, semijoined(node, self._executor.keep(rows), condition), grade)
         marks = []
         for rows, condition in flags:
             mark = self._ids.attribute("hit", BOOLEAN)
