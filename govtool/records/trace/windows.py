@@ -13,6 +13,7 @@ from govtool.records.plan.expressions import (
     AggregateCall,
     Attribute,
     Call,
+    Cast,
     Expression,
     Frame,
     Literal,
@@ -180,12 +181,11 @@ def _peers(carrier: Carrier, child: Node, order: tuple[SortKey, ...], where: Att
 
 def _cut(rank: Expression, peers: Attribute, bound: int) -> Expression:
     """Whether a bound falls between a row and one of its peers."""
-    before = Call("-", (rank, Literal(1, INTEGER)), INTEGER, "ansi")
-    if isinstance(rank, Literal):
-        before = Call("-", (Literal(1, INTEGER), Literal(1, INTEGER)), INTEGER, "ansi")
+    number = Literal(1, LONG) if isinstance(rank, Literal) else Cast(rank, LONG)
+    before = Call("-", (number, Literal(1, LONG)), LONG, "ansi")
     reach = Call("+", (before, peers), LONG, "ansi")
     return Call(
         "and",
-        (Call("<", (before, Literal(bound, INTEGER)), BOOLEAN), Call(">", (reach, Literal(bound, LONG)), BOOLEAN)),
+        (Call("<", (before, Literal(bound, LONG)), BOOLEAN), Call(">", (reach, Literal(bound, LONG)), BOOLEAN)),
         BOOLEAN,
     )
