@@ -1,0 +1,474 @@
+"""Sets of records that are traced back and forward: the Python interface to record-level provenance.
+
+    lineage = Lineage.of(plan, executor)
+    bad = lineage.where("error_code = 4")
+    bad.go_back()           one boundary         bad.go_back_all()      to the inputs
+    rows.go_next()          one boundary         rows.go_next_all()     to the output
+    bad.go_back_all().df()  raw data             bad.go_back_all().answer().to_dict()
+
+Source: the record-level capture design, "The interface".
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from govtool.errors import UnknownNameError, UsageError
+from govtool.model.token import FILE_BITS, ROW_BITS, KeyToken, PositionToken, Token
+from govtool.records.plan.expressions import Attribute, Call, Expression, Named, SortKey, passed
+from govtool.records.plan.nodes import (
+    Distinct,
+    Filter,
+    Join,
+    Limit,
+    LocalRows,
+    Project,
+    Range,
+    Relation,
+    Sort,
+    Union,
+    outputs,
+)
+from govtool.records.plan.tree import Node
+from govtool.records.plan.types import BOOLEAN, LONG
+from govtool.records.trace.answer import InputAnswer, RefusedFile, StepAnswer, TraceAnswer, json_value, row_key
+from govtool.records.trace.back import Executor, Position, Reached, Stage, Step, count_rows, step_back
+from govtool.records.trace.carrier import Carrier
+from govtool.records.trace.forward import Forward, input_key
+from govtool.records.trace.normal import Ids
+from govtool.records.trace.rules import RULES, traceable
+from govtool.records.trace.segment import (
+    EXACT,
+    Grade,
+    Leaf,
+    LeafSource,
+    LinkSource,
+    alike,
+    both,
+    projected,
+    unique,
+)
+
+DUPLICATES = Grade("superset", "duplicates: other rows of the output have the same values")
+SHOWN = 1000
+"""Rows of an input in an answer, unless another limit is given."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lineage:
+    """A plan that can be traced.
+
+    Attributes:
+        stage: The outermost segment.
+        executor: Evaluates plans.
+        ids: New columns' ids.
+        run: The run whose plan it is; empty for a query that was not run.
+        output: The dataset that it wrote, or a title.
+        keys: Columns of declared keys, by dataset.
+        refused: Files whose rows cannot be read.
+    """
+
+    stage: Stage
+    executor: Executor
+    ids: Ids
+    run: str = ""
+    output: str = ""
+    keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    refused: tuple[RefusedFile, ...] = ()
+
+    @staticmethod
+    def of(plan: Node, executor: Executor, **more: Any) -> Lineage:
+        """The lineage of a plan; further arguments are the attributes of the class.
+
+        Raises:
+            UsageError: The plan cannot be traced.
+        """
+        segment, ids = traceable(plan)
+        return Lineage(Stage(segment), executor, ids, **more)
+
+    def all(self) -> RecordSet:
+        """Every row of the output."""
+        return RecordSet(self, (Position(self.stage, self.stage.segment.node),))
+
+    def where(self, condition: str | Expression) -> RecordSet:
+        """The output rows that meet a condition, a Spark SQL boolean expression.
+
+        Raises:
+            UsageError: It does not parse, or names what is not there.
+        """
+        return self.all().where(condition)
+
+    def recorded(self, rows: Node) -> RecordSet:
+        """The rows of the output that have the values of given rows: by position, NULL being one value.
+
+        Where the output has more rows with these values than are given, nothing tells them apart: a superset.
+
+        Args:
+            rows: A plan of rows as the run wrote them.
+        """
+        kept = self.executor.keep(rows)
+        names = {column.id: self.ids.named(column.name, column) for column in unique(outputs(kept))}
+        given = Project(kept, tuple(names.values()))
+        pairs = zip(self.stage.segment.visible, outputs(rows), strict=True)
+        same = both(alike(column, names[other.id].attribute) for column, other in pairs)
+        found = Join(self.stage.segment.node, given, "left_semi", same)
+        more = count_rows(self.executor, found) > count_rows(self.executor, kept)
+        return RecordSet(self, (Position(self.stage, found, DUPLICATES if more else EXACT),))
+
+    def input(self, dataset: str, condition: str | Expression | None = None) -> RecordSet:
+        """Rows of an input, to be traced forward.
+
+        Raises:
+            UnknownNameError: The plan reads no such dataset.
+            UsageError: The condition does not parse, or names what is not there.
+        """
+        leaves = {input_key(leaf): leaf for leaf in self.leaves() if leaf_name(leaf) == dataset}
+        if not leaves:
+            known = sorted({leaf_name(leaf) for leaf in self.leaves()})
+            near = tuple(difflib.get_close_matches(dataset, known)) or tuple(known[:3])
+            raise UnknownNameError(f"'{dataset}' is no input", code="usage.unknown-dataset", nearest=near)
+        parts = []
+        for leaf in leaves.values():
+            node, record = self.read(leaf)
+            if condition is not None:
+                node = Filter(node, bound_condition(condition, outputs(leaf)))
+            parts.append(Reached(leaf, Distinct(projected(node, (record,)))))
+        return RecordSet(self, tuple(parts))
+
+    def leaves(self) -> list[Leaf]:
+        """The inputs that traces can come to."""
+        return [
+            source.leaf for stage in self.stages() for source in stage.segment.sources if isinstance(source, LeafSource)
+        ]
+
+    def stages(self) -> list[Stage]:
+        """Every segment, those above before those below."""
+        found = [self.stage]
+        for stage in found:
+            links = [n for n, source in enumerate(stage.segment.sources) if isinstance(source, LinkSource)]
+            found.extend(stage.below(number) for number in links)
+        return found
+
+    def read(self, leaf: Leaf) -> tuple[Node, Attribute]:
+        """A plan that reads an input with its rows' ids, and the column that holds them."""
+        segment = Carrier(self.ids, RULES).segment(leaf, frozenset())
+        (source,) = segment.sources
+        assert isinstance(source, LeafSource)
+        return segment.node, source.record
+
+
+Part = Position | Reached
+
+
+@dataclass(frozen=True, slots=True)
+class RecordSet:
+    """Rows at one place or at several: of the output, between two boundaries, or of inputs.
+
+    Attributes:
+        lineage: The plan.
+        parts: The rows.
+        steps: The steps that led here.
+    """
+
+    lineage: Lineage
+    parts: tuple[Part, ...]
+    steps: tuple[Step, ...] = ()
+
+    def where(self, condition: str | Expression, dataset: str | None = None) -> RecordSet:
+        """The rows that meet a condition, a Spark SQL boolean expression.
+
+        Args:
+            condition: Over the columns of the rows.
+            dataset: The input that it is about, where there are several; others are left out.
+
+        Raises:
+            UsageError: It does not parse, names what is not there, or the rows have several forms.
+        """
+        part = self._one(dataset)
+        if isinstance(part, Position):
+            meets = bound_condition(condition, part.stage.segment.visible)
+            return replace(self, parts=(replace(part, rows=Filter(part.rows, meets)),))
+        node, record = self._raw(part)
+        meets = bound_condition(condition, outputs(part.leaf))
+        rows = Distinct(projected(Filter(node, meets), (record,)))
+        return replace(self, parts=(replace(part, rows=rows),))
+
+    def rows(self, ids: Iterable[tuple[int, int]], dataset: str | None = None) -> RecordSet:
+        """The input rows with given ids: file ordinal and row index.
+
+        Raises:
+            UsageError: The rows are not those of an input.
+        """
+        part = self._one(dataset)
+        if not isinstance(part, Reached):
+            raise UsageError("rows of an input are chosen by id; those of an output by where()", code="usage.rows")
+        wanted = self.lineage.ids.attribute("record", LONG)
+        packed = tuple((file << ROW_BITS | row,) for file, row in ids)
+        (column,) = outputs(part.rows)
+        same = Call("=", (column, wanted), BOOLEAN)
+        return replace(
+            self, parts=(replace(part, rows=Join(part.rows, LocalRows(0, (wanted,), packed), "left_semi", same)),)
+        )
+
+    def go_back(self) -> RecordSet:
+        """The rows one boundary below; rows of inputs stay where they are."""
+        steps = [step_back(self.lineage.executor, part) for part in self.parts if isinstance(part, Position)]
+        found = [part for step in steps for part in step.found]
+        stay = [part for part in self.parts if isinstance(part, Reached)]
+        return RecordSet(self.lineage, self._merged([*stay, *found]), (*self.steps, *steps))
+
+    def go_back_all(self) -> RecordSet:
+        """The input rows."""
+        current = self
+        while any(isinstance(part, Position) for part in current.parts):
+            current = current.go_back()
+        return current
+
+    def go_next(self) -> RecordSet:
+        """The rows one boundary above: of the segments that read the inputs, or of those above a segment."""
+        forward = Forward(self.lineage.executor, self.lineage.ids)
+        found: list[Part] = []
+        for part in self.parts:
+            if isinstance(part, Position):
+                found.append(part if part.stage.above is None else forward.from_below(part))
+        chosen = self._chosen()
+        for stage in self.lineage.stages() if chosen else ():
+            position = forward.from_inputs(stage, chosen, deep=False)
+            if position is not None:
+                found.append(position)
+        return RecordSet(self.lineage, self._merged(found), self.steps)
+
+    def go_next_all(self) -> RecordSet:
+        """The output rows whose trace has one of these rows."""
+        forward = Forward(self.lineage.executor, self.lineage.ids)
+        chosen = self._chosen()
+        found: list[Part] = []
+        if chosen:
+            position = forward.from_inputs(self.lineage.stage, chosen)
+            found += [] if position is None else [position]
+        for part in self.parts:
+            while isinstance(part, Position) and part.stage.above is not None:
+                part = forward.from_below(part)
+            found += [part] if isinstance(part, Position) else []
+        return RecordSet(self.lineage, self._merged(found), self.steps)
+
+    def count(self) -> int:
+        """How many rows there are, those that stand against others aside."""
+        return sum(count_rows(self.lineage.executor, part.rows) for part in self.parts if not part.against)
+
+    def arrow(self, dataset: str | None = None) -> Any:
+        """The rows as a pyarrow table.
+
+        Raises:
+            UsageError: The rows have several forms, and no dataset is given.
+        """
+        part = self._one(dataset)
+        table = self.lineage.executor.arrow(self._visible(part))
+        return table.rename_columns([column.name for column in self._columns(part)])
+
+    def df(self, dataset: str | None = None) -> Any:
+        """The rows as a data frame: the executor's own (a Spark DataFrame on Spark), else one of pandas.
+
+        Raises:
+            UsageError: The rows have several forms, and no dataset is given.
+        """
+        make = getattr(self.lineage.executor, "frame", None)
+        if make is None:
+            return self.arrow(dataset).to_pandas()
+        part = self._one(dataset)
+        return make(self._visible(part), [column.name for column in self._columns(part)])
+
+    def ids(self, dataset: str | None = None) -> tuple[Token, ...]:
+        """The tokens of input rows, sorted.
+
+        Raises:
+            UsageError: Some rows are not those of inputs.
+        """
+        found: list[Token] = []
+        for part in self._inputs(dataset):
+            found += [token for token, _, _, _ in self._records(part, None)]
+        return tuple(sorted(found, key=str))
+
+    def explain(self) -> str:
+        """The steps in words, one a line."""
+        lines = []
+        for step in (*self._step_answers(), *self._reached_lines()):
+            why = f" ({step.why})" if step.why else ""
+            lines.append(f"{step.operator}: {step.rows:,} rows, {step.exactness}{why}")
+        return "\n".join(lines)
+
+    def answer(self, limit: int = SHOWN) -> TraceAnswer:
+        """The answer in the form of ``trace/1``.
+
+        Args:
+            limit: The most rows of an input that are shown; counts are whole.
+        """
+        first = next((step.rows for step in self.steps), None)
+        inputs = [part for part in self.parts if isinstance(part, Reached)]
+        return TraceAnswer(
+            run=self.lineage.run,
+            output=self.lineage.output,
+            selected=self.count() if first is None else first,
+            steps=tuple(self._step_answers()),
+            inputs=tuple(self._input_answer(part, limit) for part in inputs if not part.against),
+            against=tuple(self._input_answer(part, limit) for part in inputs if part.against),
+            refused=self.lineage.refused,
+        )
+
+    # Parts
+
+    def _one(self, dataset: str | None) -> Part:
+        parts = [part for part in self.parts if not part.against]
+        if dataset is not None:
+            parts = [part for part in parts if isinstance(part, Reached) and leaf_name(part.leaf) == dataset]
+        if len(parts) == 1:
+            return parts[0]
+        names = tuple(dict.fromkeys(part_name(part) for part in self.parts))
+        if not parts:
+            raise UnknownNameError(f"no rows of '{dataset or 'any dataset'}'", code="usage.no-rows", nearest=names)
+        raise UsageError(
+            f"these rows are of several places: {', '.join(names)}", code="usage.several-datasets", nearest=names
+        )
+
+    def _inputs(self, dataset: str | None) -> list[Reached]:
+        parts = [part for part in self.parts if not part.against]
+        found = [part for part in parts if isinstance(part, Reached) and dataset in (None, leaf_name(part.leaf))]
+        if len(found) < len(parts) and dataset is None:
+            raise UsageError(
+                "rows between boundaries have no ids; go_back_all() comes to the inputs", code="usage.rows"
+            )
+        return found
+
+    def _merged(self, parts: Sequence[Part]) -> tuple[Part, ...]:
+        """Parts with one for the rows of an input; rows of the trace are left out of what stands against it."""
+        positions = [part for part in parts if isinstance(part, Position)]
+        groups: dict[tuple[Any, ...], list[Reached]] = {}
+        for part in parts:
+            if isinstance(part, Reached):
+                groups.setdefault((part.against, input_key(part.leaf)), []).append(part)
+        merged = {key: self._united(group) for key, group in groups.items()}
+        for (against, key), part in list(merged.items()):
+            own = merged.get((False, key))
+            if against and own is not None and not positions:
+                merged[against, key] = replace(part, rows=self._without(part.rows, own.rows))
+        return (*positions, *(merged[key] for key in sorted(merged, key=lambda key: key[0])))
+
+    def _united(self, group: list[Reached]) -> Reached:
+        first = group[0]
+        grade = first.grade
+        for part in group[1:]:
+            grade = grade.worst(part.grade)
+        if len(group) == 1:
+            return first
+        record = self.lineage.ids.attribute("record", LONG)
+        rows = Distinct(Union(tuple(part.rows for part in group), (record,)))
+        return replace(first, rows=self.lineage.executor.keep(rows), grade=grade)
+
+    def _without(self, rows: Node, others: Node) -> Node:
+        (column,), (other,) = outputs(rows), outputs(others)
+        copy = self.lineage.ids.named("record", other)
+        return Join(rows, Project(others, (copy,)), "left_anti", Call("=", (column, copy.attribute), BOOLEAN))
+
+    def _chosen(self) -> dict[tuple[object, ...], Relation]:
+        keep = self.lineage.executor.keep
+        inputs = [part for part in self.parts if isinstance(part, Reached) and not part.against]
+        return {input_key(part.leaf): keep(part.rows) for part in inputs}
+
+    # Rows
+
+    def _raw(self, part: Reached) -> tuple[Node, Attribute]:
+        node, record = self.lineage.read(part.leaf)
+        (column,) = outputs(part.rows)
+        copy = self.lineage.ids.named("record", column)
+        rows = Project(part.rows, (copy,))
+        return Join(node, rows, "left_semi", Call("=", (record, copy.attribute), BOOLEAN)), record
+
+    def _columns(self, part: Part) -> tuple[Attribute, ...]:
+        return outputs(part.leaf) if isinstance(part, Reached) else part.stage.segment.visible
+
+    def _visible(self, part: Part) -> Node:
+        columns = tuple(Named(c, c.id, c.name) for c in self._columns(part))
+        if isinstance(part, Position):
+            return Project(part.rows, columns)
+        node, _ = self._raw(part)
+        return Project(node, columns)
+
+    def _records(self, part: Reached, limit: int | None) -> list[tuple[Token, int, int, dict[str, Any]]]:
+        """Token, file ordinal, row and values of input rows, in their order."""
+        node, record = self._raw(part)
+        columns = outputs(part.leaf)
+        ordered: Node = Sort(Project(node, (passed(record), *map(passed, columns))), (SortKey(record),))
+        found = []
+        for packed, *values in self.lineage.executor.fetch(ordered if limit is None else Limit(ordered, limit)):
+            file, row = packed >> ROW_BITS & (1 << FILE_BITS) - 1, packed & (1 << ROW_BITS) - 1
+            named = {column.name: value for column, value in zip(columns, values, strict=True)}
+            found.append((self._token(part.leaf, file, row, named), file, row, named))
+        return found
+
+    def _token(self, leaf: Leaf, file: int, row: int, values: Mapping[str, Any]) -> Token:
+        name = leaf_name(leaf)
+        key = self.lineage.keys.get(name)
+        if key:
+            return KeyToken(name, tuple((column, _key_text(values[column])) for column in key))
+        version = leaf.version if isinstance(leaf, Relation) else ""
+        return PositionToken(name, version or "current", file, row)
+
+    def _input_answer(self, part: Reached, limit: int) -> InputAnswer:
+        count = count_rows(self.lineage.executor, part.rows)
+        files = {each.ordinal: each.uri for each in part.leaf.files} if isinstance(part.leaf, Relation) else {}
+        rows = []
+        for token, file, row, values in self._records(part, limit):
+            shown = {row_key(name): json_value(value) for name, value in values.items()}
+            rows.append({"_id": str(token), "_file": files.get(file, file), "_row": row, **shown})
+        version = part.leaf.version if isinstance(part.leaf, Relation) else ""
+        grade = part.grade
+        return InputAnswer(
+            leaf_name(part.leaf), version, grade.exactness, grade.why, count, count > len(rows), tuple(rows)
+        )
+
+    def _step_answers(self) -> list[StepAnswer]:
+        return [
+            StepAnswer(step.position.stage.operator, step.position.grade.exactness, step.position.grade.why, step.rows)
+            for step in self.steps
+        ]
+
+    def _reached_lines(self) -> list[StepAnswer]:
+        lines = []
+        for part in self.parts:
+            name = part_name(part) + (" (against)" if part.against else "")
+            rows = count_rows(self.lineage.executor, part.rows)
+            lines.append(StepAnswer(name, part.grade.exactness, part.grade.why, rows))
+        return lines
+
+
+def leaf_name(leaf: Leaf) -> str:
+    """The dataset of a leaf; rows of the driver's and ranges are named by their kind and number."""
+    if isinstance(leaf, Relation):
+        return leaf.dataset
+    return f"{'range' if isinstance(leaf, Range) else 'rows'}-{leaf.leaf}"
+
+
+def part_name(part: Part) -> str:
+    """Where rows are, for people."""
+    return leaf_name(part.leaf) if isinstance(part, Reached) else part.stage.operator
+
+
+def bound_condition(condition: str | Expression, columns: Sequence[Attribute]) -> Expression:
+    """A condition over columns: as it is, or read from Spark SQL.
+
+    Raises:
+        UsageError: It does not parse, or names what is not there.
+    """
+    if not isinstance(condition, str):
+        return condition
+    from govtool.records.plan.from_sql import condition_from_sql  # sqlglot is heavy
+
+    return condition_from_sql(condition, columns)
+
+
+def _key_text(value: Any) -> str:
+    shown = json_value(value)
+    return ("true" if shown else "false") if isinstance(shown, bool) else str(shown)
