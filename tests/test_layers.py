@@ -26,7 +26,7 @@ LAYERS = {
     "store": 3,
     "query": 4,
     "policy": 4,
-<<<<<<< HEAD
+    "records": 4,
     "answers": 5,
     "app": 6,
     "api": 7,
@@ -34,14 +34,6 @@ LAYERS = {
     "cli": 8,
     "spark": 8,
     "__main__": 9,
-=======
-    "records": 4,
-    "app": 5,
-    "render": 6,
-    "cli": 7,
-    "spark": 7,
-    "__main__": 8,
->>>>>>> records
     "spark.live": 0,  # runs inside of jobs, beside nothing of govtool but itself
 }
 NEVER = {
