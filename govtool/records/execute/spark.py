@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 from govtool.errors import UsageError
+from govtool.model.token import ROW_BITS
 from govtool.records.plan import types as t
+from govtool.records.plan.expressions import Literal
 from govtool.records.plan.nodes import Plan, Relation, Session
 from govtool.records.sql.dialect import NotExact
-from govtool.records.sql.spark import SparkDialect, udf_name
+from govtool.records.sql.spark import SparkDialect, string, udf_name
 from govtool.records.sql.statement import Statement, write
 
 if TYPE_CHECKING:
@@ -17,8 +21,9 @@ if TYPE_CHECKING:
 
     from govtool.records.plan.expressions import Udf
 
-FILE, ROW = "_govtool_file", "_govtool_row"
-"""Columns of a leaf's view that hold a record's file ordinal and row index, where they are wanted."""
+RECORD = "_record"
+"""The column of a relation that holds a record's id: file ordinal and row, packed."""
+_ORDINAL = "_govtool_ordinal"
 _FORMATS = ("parquet", "csv", "json", "text", "orc")
 _IGNORED = frozenset({"inferschema", "mergeschema", "basepath", "path", "pathglobfilter", "recursivefilelookup"})
 """Options that say which files or which schema: both are recorded."""
@@ -34,20 +39,19 @@ _OWN = {
 """Settings that the statement is written for, whatever the recorded session had."""
 
 
-def run(plan: Plan, spark: SparkSession, udfs: Callable[[Udf], Any] | None = None, ids: bool = False) -> DataFrame:
+def run(plan: Plan, spark: SparkSession, udfs: Callable[[Udf], Any] | None = None) -> DataFrame:
     """Rebuild a plan as a DataFrame; nothing runs before an action on it.
 
     Args:
         plan: The recorded plan.
         spark: A session; a new one beside it is used, and it is not changed.
         udfs: Gives the user's function for a call, found in the user's own files by digest.
-        ids: Leaves have the columns ``FILE`` and ``ROW``, for statements that carry them.
 
     Raises:
         NotExact: Spark cannot evaluate the plan exactly from what is recorded.
     """
     statement = write(plan, SparkDialect(plan.session))
-    return execute(statement, plan.session, spark, udfs, ids)
+    return execute(statement, plan.session, spark, udfs)
 
 
 def execute(
@@ -59,8 +63,8 @@ def execute(
 ) -> DataFrame:
     """Run a statement over its leaves; its columns get their names back."""
     own = prepared(spark, session)
-    for leaf in statement.relations:
-        view(leaf, own, ids).createOrReplaceTempView(f"leaf_{leaf.leaf}")
+    for name, leaf in statement.relations:
+        view(leaf, own).createOrReplaceTempView(name)
     for call in statement.udfs:
         _register(call, own, udfs)
     found = own.sql(statement.text)
@@ -90,7 +94,7 @@ def prepared(spark: SparkSession, session: Session) -> SparkSession:
     return own
 
 
-def view(leaf: Relation, spark: SparkSession, ids: bool = False) -> DataFrame:
+def view(leaf: Relation, spark: SparkSession) -> DataFrame:
     """The rows of a leaf's recorded files, under its columns' ids.
 
     Raises:
@@ -100,23 +104,27 @@ def view(leaf: Relation, spark: SparkSession, ids: bool = False) -> DataFrame:
 
     if leaf.format not in _FORMATS:
         raise NotExact(f"files of format {leaf.format}")
-    if leaf.metadata:
-        raise NotExact(f"the column {leaf.metadata[0][1]}, which is no data")
+    records = {number for number, name in leaf.metadata if name == RECORD}
+    if len(records) < len(leaf.metadata):
+        raise NotExact("a column of a relation that is no data")
     names = [each.name for each in leaf.schema.fields]
     if len({name.lower() for name in names}) < len(names):
         raise NotExact("files with two columns whose names differ in case only")
     if not leaf.files:
-        return _empty(leaf, spark, ids)
+        return _empty(leaf, spark)
     files = _read(leaf, spark)
     partitions = {name: f"_partition_{i}" for i, name in enumerate(leaf.partitioned)}
-    if partitions or ids:
+    if partitions or records:
         files = _with_ordinals(leaf, files, spark, list(partitions.values()))
-    columns = [
-        F.col(partitions[each.name]) if each.name in partitions else F.col(_quoted(each.name)) for each in leaf.columns
-    ]
-    if ids:
-        columns += [F.col(FILE), F.col("_metadata.row_index").alias(ROW)]
-    return files.select(*columns).toDF(*(f"c{each.id}" for each in leaf.columns), *([FILE, ROW] if ids else []))
+    columns = []
+    for each in leaf.columns:
+        if each.id in records:
+            row = F.col("_metadata.row_index")
+            column = F.col(_ORDINAL).cast("long") * F.lit(1 << ROW_BITS) + row
+        else:
+            column = F.col(partitions.get(each.name) or _quoted(each.name))
+        columns.append(column.alias(f"c{each.id}"))
+    return files.select(*columns)
 
 
 def _read(leaf: Relation, spark: SparkSession) -> DataFrame:
@@ -127,7 +135,12 @@ def _read(leaf: Relation, spark: SparkSession) -> DataFrame:
     for name, value in leaf.options:
         if name.lower() not in _IGNORED:
             reader = reader.option(name, value)
-    return reader.load([each.uri for each in leaf.files])
+    return reader.load([_path(each.uri) for each in leaf.files])
+
+
+def _path(uri: str) -> str:
+    """A URI as Hadoop's paths are written, which Spark takes for patterns: not encoded, special characters escaped."""
+    return re.sub(r"([{}\[\]*?\\])", r"\\\1", unquote(uri))
 
 
 def _with_ordinals(leaf: Relation, files: DataFrame, spark: SparkSession, partitions: list[str]) -> DataFrame:
@@ -136,21 +149,26 @@ def _with_ordinals(leaf: Relation, files: DataFrame, spark: SparkSession, partit
 
     dialect = SparkDialect(Session("", True, "UTC"))
     kinds = {each.name: each.type for each in leaf.columns}
-    from govtool.records.plan.expressions import Literal
-    from govtool.records.sql.spark import string
-
     rows = []
     for file in leaf.files:
         values = zip(leaf.partitioned, file.partition, strict=True)
         literals = [dialect.literal(Literal(value, kinds.get(name, t.STRING))) for name, value in values]
-        rows.append(f"({', '.join([string(file.uri), str(file.ordinal), *literals])})")
-    names = ", ".join(["_path", FILE, *partitions])
+        rows.append(f"({', '.join([string(_plain(file.uri)), str(file.ordinal), *literals])})")
+    names = ", ".join(["_path", _ORDINAL, *partitions])
     listing = spark.sql(f"SELECT * FROM VALUES {', '.join(rows)} AS files ({names})")
-    return files.join(F.broadcast(listing), F.col("_metadata.file_path") == F.col("_path"))
+    path = F.regexp_replace(F.col("_metadata.file_path"), "^file:/+", "file:/")
+    joined = files.join(F.broadcast(listing), path == F.col("_path"), "left")
+    lost = F.raise_error(F.concat(F.lit("govtool: a file that was not recorded: "), F.col("_metadata.file_path")))
+    return joined.filter(F.coalesce(F.col(_ORDINAL) >= 0, lost.cast("boolean")))
 
 
-def _empty(leaf: Relation, spark: SparkSession, ids: bool) -> DataFrame:
-    from pyspark.sql.types import LongType, StructField, StructType
+def _plain(uri: str) -> str:
+    """A URI as Spark's metadata columns write it: ``file:/a`` and ``file:///a`` are one."""
+    return re.sub("^file:/+", "file:/", uri)
+
+
+def _empty(leaf: Relation, spark: SparkSession) -> DataFrame:
+    from pyspark.sql.types import StructField, StructType
 
     fields = [
         StructField(
@@ -159,8 +177,6 @@ def _empty(leaf: Relation, spark: SparkSession, ids: bool) -> DataFrame:
         )
         for each in leaf.columns
     ]
-    if ids:
-        fields += [StructField(FILE, LongType()), StructField(ROW, LongType())]
     return spark.createDataFrame([], StructType(fields))
 
 

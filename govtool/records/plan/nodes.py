@@ -317,7 +317,7 @@ class Plan:
 
 def outputs(node: Node) -> tuple[Attribute, ...]:
     """The columns of a node, in order. Nothing is cached: ask once for a plan with :func:`all_outputs`."""
-    return fold_nodes(node, lambda each, inputs: _outputs(each, inputs))
+    return fold_nodes(node, _outputs, lambda each: () if isinstance(each, _OWN_COLUMNS) else each.nodes())
 
 
 def all_outputs(root: Node) -> dict[int, tuple[Attribute, ...]]:
@@ -330,6 +330,10 @@ def all_outputs(root: Node) -> dict[int, tuple[Attribute, ...]]:
 
     fold_nodes(root, note)
     return found
+
+
+_OWN_COLUMNS = (Relation, LocalRows, Range, Union, SetOperation, Expand, Reference, Break, Project, Aggregate)
+"""Operators whose columns do not depend on those of their inputs: nothing below them need be looked at."""
 
 
 def _outputs(node: Node, inputs: tuple[tuple[Attribute, ...], ...]) -> tuple[Attribute, ...]:

@@ -86,6 +86,14 @@ class Dialect(ABC):
         """
         return
 
+    def membership(self, steers: bool) -> None:
+        """Refuse IN (subquery) outside of a filter.
+
+        Raises:
+            NotExact: Where Spark gives FALSE for the NULL of the standard.
+        """
+        return
+
     def over(self, call: WindowCall, function: str, partition: list[str], order: list[str], frame: str) -> str:
         """A window function."""
         clauses = []

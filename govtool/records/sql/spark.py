@@ -22,10 +22,11 @@ _TRY = {
     "url_decode": "try_url_decode", "to_binary": "try_to_binary", "parse_url": "try_parse_url",
     "to_timestamp_ntz": "try_to_timestamp_ntz", "to_timestamp_ltz": "try_to_timestamp",
     "make_interval": "try_make_interval",
-    "make_timestamp_ltz": "try_make_timestamp_ltz", "make_timestamp_ntz": "try_make_timestamp_ntz", 
+    "make_timestamp_ltz": "try_make_timestamp_ltz", "make_timestamp_ntz": "try_make_timestamp_ntz",
     "parse_json": "try_parse_json", "sum": "try_sum", "avg": "try_avg",
 }  # fmt: skip
 """Functions that give NULL instead of an error, by the name of those that do not."""
+_DAY = 86_400_000_000
 _ALWAYS_NULL = frozenset({"unhex", "negative", "unbase64"})
 """Functions that ordinary SQL calls with a lax mode, whatever the session's."""
 _SYMBOLS = {"<<": "shiftleft", ">>": "shiftright", ">>>": "shiftrightunsigned"}
@@ -110,7 +111,9 @@ class SparkDialect(Dialect):
             whole = f"INTERVAL {sign}'{months // 12}-{months % 12}' YEAR TO MONTH"
             return whole if kind.name.endswith("to month") else f"CAST({whole} AS {kind.name.upper()})"
         if kind.name.startswith("interval "):
-            whole = f"make_dt_interval(0, 0, 0, CAST({_seconds(value)} AS DECIMAL(18, 6)))"
+            if kind.name == "interval day" and value % _DAY == 0:
+                return f"INTERVAL '{value // _DAY}' DAY"
+            whole = _day_time(value)
             return whole if kind.name == "interval day to second" else f"CAST({whole} AS {kind.name.upper()})"
         raise NotExact(f"a constant of type {kind.name}")
 
@@ -249,9 +252,12 @@ class SparkDialect(Dialect):
         """CAST, or TRY_CAST."""
         if cast.zone and cast.zone != self.session.zone:
             raise NotExact(f"a cast in the time zone {cast.zone}")
-        if cast.mode not in (self.mode, "try"):
+        mode = cast.mode
+        if mode == "legacy" and cast.value.type == t.STRING and cast.type in (t.DATE, t.TIMESTAMP, t.TIMESTAMP_NTZ):
+            mode = "try"  # the two give NULL for the same texts
+        if mode not in (self.mode, "try"):
             raise NotExact(f"a cast in {cast.mode} mode in a session of {self.mode} mode")
-        return f"{'TRY_CAST' if cast.mode == 'try' else 'CAST'}({part} AS {self.type(cast.type)})"
+        return f"{'TRY_CAST' if mode == 'try' else 'CAST'}({part} AS {self.type(cast.type)})"
 
     def parameter(self, term: Lambda, parts: list[str]) -> str:
         """A lambda."""
@@ -330,6 +336,14 @@ def _seconds(micros: Value) -> str:
     if not isinstance(micros, int):
         raise NotExact("an interval that is none")
     return f"'{decimal.Decimal(micros).scaleb(-6)}'"
+
+
+def _day_time(micros: int) -> str:
+    minutes, rest = divmod(abs(micros), 60_000_000)
+    hours, minutes = divmod(minutes, 60)
+    days, hours = divmod(hours, 24)
+    text = f"{days} {hours:02d}:{minutes:02d}:{decimal.Decimal(rest).scaleb(-6):09.6f}"
+    return f"INTERVAL {'-' if micros < 0 else ''}'{text}' DAY TO SECOND"
 
 
 def _ntz(micros: int) -> str:

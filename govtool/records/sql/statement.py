@@ -63,6 +63,8 @@ from govtool.records.plan.tree import Node, Term, fold, fold_nodes
 from govtool.records.sql.dialect import Dialect, NotExact
 
 _JOINS = {"inner": "JOIN", "cross": "CROSS JOIN", "left": "LEFT JOIN", "right": "RIGHT JOIN", "full": "FULL JOIN"}
+KEPT = "kept"
+"""The format of a relation that is a table of the executor's own."""
 NOTHING = "nothing"
 """The column of an operator that has none."""
 
@@ -71,13 +73,14 @@ NOTHING = "nothing"
 class Statement:
     """A plan in SQL.
 
-    The leaves are tables ``leaf_0``, ``leaf_1`` …, whose columns are named by their ids; they have to be there.
+    The leaves are tables, whose columns are named by their ids; the executor makes them.
     """
 
     text: str
     columns: tuple[Attribute, ...]
     """What comes out, by position: columns ``o0``, ``o1`` …"""
-    relations: tuple[Relation, ...]
+    relations: tuple[tuple[str, Relation], ...]
+    """The tables that the text reads, under their names there (``leaf_0`` …); what an executor kept has its own."""
     udfs: tuple[Udf, ...]
     undetermined: tuple[str, ...]
     """Why another run may give other rows without being wrong."""
@@ -124,13 +127,15 @@ class _Writer:
     def __init__(self, dialect: Dialect) -> None:
         self.dialect = dialect
         self.entries: list[tuple[str, str]] = []
-        self.relations: dict[int, Relation] = {}
+        self.relations: dict[str, Relation] = {}
         self.udfs: dict[str, Udf] = {}
         self.undetermined: dict[str, None] = {}
         self._known: dict[int, Source] = {}
         self._keep: list[Node] = []
         self._definitions: dict[int, Source] = {}
         self._count = 0
+        self._steering: frozenset[int] = frozenset()
+        """Memberships of the filter at hand for which NULL and FALSE are the same."""
         self._operators: dict[type[Node], Callable[..., Source]] = {
             Relation: self._relation, LocalRows: self._local, Range: self._range, Project: self._project,
             Filter: self._filter, Join: self._join, LateralJoin: self._lateral, Aggregate: self._aggregate,
@@ -147,8 +152,9 @@ class _Writer:
         entries = ",\n".join(f"{name} AS (\n  {text}\n)" for name, text in self.entries)
         body = f"SELECT {columns or '1 AS nothing'} FROM {root.table}"
         text = f"WITH {entries}\n{body}" if entries else body
-        relations = tuple(self.relations[leaf] for leaf in sorted(self.relations))
-        return Statement(text, root.columns, relations, tuple(self.udfs.values()), tuple(self.undetermined))
+        return Statement(
+            text, root.columns, tuple(self.relations.items()), tuple(self.udfs.values()), tuple(self.undetermined)
+        )
 
     # ---- plans ----------------------------------------------------------------------------------------------------
 
@@ -214,8 +220,12 @@ class _Writer:
     # ---- leaves ---------------------------------------------------------------------------------------------------
 
     def _relation(self, node: Relation, inputs: tuple[Source, ...], around: Scope | None) -> Source:
-        self.relations[node.leaf] = node
-        return Source(f"leaf_{node.leaf}", node.columns)
+        if node.format == KEPT:
+            return Source(node.dataset, node.columns)
+        name = f"leaf_{node.leaf}" if f"leaf_{node.leaf}" not in self.relations else f"leaf_{node.leaf}_{self._count}"
+        self._count += 1
+        self.relations[name] = node
+        return Source(name, node.columns)
 
     def _local(self, node: LocalRows, inputs: tuple[Source, ...], around: Scope | None) -> Source:
         if not node.rows:
@@ -253,6 +263,7 @@ class _Writer:
     def _filter(self, node: Filter, inputs: tuple[Source, ...], around: Scope | None) -> Source:
         source = inputs[0]
         scope = self.scope(around, source)
+        self._steering = _steering(node.condition)
         text = f"SELECT {source.alias}.* FROM {source.table} WHERE {self.expression(node.condition, scope)}"
         return self._new(text, source.columns, inputs, scope, source.position)
 
@@ -548,12 +559,15 @@ class _Writer:
         return self.dialect.over(call, function, partition, order, rest[0] if rest else "")
 
     def _subquery(self, term: ScalarSubquery | Exists | InSubquery, parts: list[str], scope: Scope) -> str:
+        if isinstance(term, InSubquery):
+            self.dialect.membership(id(term) in self._steering)
         source = self.plan(term.plan, scope)
         if isinstance(term, Exists):
             return f"EXISTS (SELECT 1 FROM {source.table})"
         columns = ", ".join(f"{source.alias}.{self.column(each)}" for each in source.columns)
         if isinstance(term, InSubquery):
-            value = parts[0] if len(parts) == 1 else f"({', '.join(parts)})"
+            values = parts[: len(term.values)]  # behind them are the columns that a correlated subquery reads
+            value = values[0] if len(values) == 1 else f"({', '.join(values)})"
             return f"({value} IN (SELECT {columns} FROM {source.table}))"
         return f"(SELECT {columns} FROM {source.table})"
 
@@ -569,6 +583,21 @@ _RUN_DEPENDENT = frozenset(
 
 def _unique(columns: tuple[Attribute, ...]) -> tuple[Attribute, ...]:
     return tuple({each.id: each for each in columns}.values())
+
+
+def _steering(condition: Expression) -> frozenset[int]:
+    """The IN (subquery) of a filter, by ``id()``, that stand below AND, OR and at most one NOT of their own."""
+    found: list[int] = []
+    waiting: list[Term] = [condition]
+    while waiting:
+        term = waiting.pop()
+        if isinstance(term, Call) and term.name == "not" and isinstance(term.arguments[0], InSubquery):
+            term = term.arguments[0]
+        if isinstance(term, InSubquery):
+            found.append(id(term))
+        elif isinstance(term, Call) and term.name in ("and", "or"):
+            waiting.extend(term.arguments)
+    return frozenset(found)
 
 
 def _entered(node: Node) -> tuple[Node, ...]:

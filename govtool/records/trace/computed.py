@@ -33,10 +33,29 @@ def computed(node: Node) -> Columns:
     Keys of groups and columns of DISTINCT and of set operations have none: rows that were put together by a computed
     value are guarded by it, so that its terms are in the row's annotation.
     """
-    return fold_nodes(node, _computed)
+    known = _KNOWN.get(id(node))
+    if known is not None:
+        return known[1]
+    if len(_KNOWN) > _REMEMBERED:
+        _KNOWN.clear()
+    return fold_nodes(node, _computed, lambda each: () if id(each) in _KNOWN else each.nodes())
+
+
+_KNOWN: dict[int, tuple[Node, Columns]] = {}
+"""Results by identity. A node is kept with its result, so that its identity is not given to another one."""
+_REMEMBERED = 20_000
 
 
 def _computed(node: Node, inputs: tuple[Columns, ...]) -> Columns:
+    known = _KNOWN.get(id(node))
+    if known is None:
+        if len(inputs) < len(node.nodes()):  # forgotten since, by another thread
+            inputs = tuple(computed(child) for child in node.nodes())
+        known = _KNOWN[id(node)] = (node, _columns(node, inputs))
+    return known[1]
+
+
+def _columns(node: Node, inputs: tuple[Columns, ...]) -> Columns:
     below = frozenset().union(*inputs)
     if isinstance(node, Project):
         return frozenset(c.id for c in node.columns if reads([c.value]) & below or subqueries([c.value]))

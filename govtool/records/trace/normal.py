@@ -26,7 +26,7 @@ from govtool.records.plan.tree import Node, Term, rewrite, rewrite_nodes, walk, 
 from govtool.records.plan.types import Type
 from govtool.records.trace.segment import everything, subqueries
 
-MAX_NODES = 100_000
+MAX_NODES = 20_000
 """The most operators of a plan whose definitions are inlined."""
 
 
@@ -76,28 +76,39 @@ def _everywhere(node: Node, change: Callable[[Node], Node]) -> Node:
 
 def _inlined(node: Node, ids: Ids) -> Node:
     definitions: dict[int, Node] = {}
-    budget = [MAX_NODES]
+    sizes: dict[int, int] = {}
 
     def change(one: Node) -> Node:
-        if isinstance(one, Reference):
-            copy = refreshed(definitions[one.id], ids)
-            budget[0] -= sum(1 for _ in walk_nodes(copy))
-            if budget[0] < 0:
-                raise UsageError(
-                    f"a plan of more than {MAX_NODES:,} operators cannot be traced", code="usage.trace-size"
-                )
-            pairs = zip(outputs(copy), one.columns, strict=True)
-            return Project(copy, tuple(Named(old, new.id, new.name) for old, new in pairs))
-        return one
+        if not isinstance(one, Reference):
+            return one
+        copy = refreshed(definitions[one.id], ids)
+        pairs = zip(outputs(copy), one.columns, strict=True)
+        return Project(copy, tuple(Named(old, new.id, new.name) for old, new in pairs))
 
     def opened(one: Node) -> Node:
         if not isinstance(one, With):
+            _size(one, sizes)
             return _everywhere(one, change)
+        for definition in one.definitions:
+            sizes[definition.id] = _size(definition.child, sizes)
+        _size(one.child, sizes)
         for definition in one.definitions:
             definitions[definition.id] = opened(definition.child)
         return opened(one.child)
 
     return _without_with(node, opened)
+
+
+def _size(node: Node, sizes: dict[int, int]) -> int:
+    """How many operators a plan has when the definitions that it refers to are written out.
+
+    Raises:
+        UsageError: More than can be traced.
+    """
+    size = sum(sizes.get(each.id, 1) if isinstance(each, Reference) else 1 for each in walk_nodes(node))
+    if size > MAX_NODES:
+        raise UsageError(f"a plan of more than {MAX_NODES:,} operators cannot be traced", code="usage.trace-size")
+    return size
 
 
 def _without_with(node: Node, opened: Callable[[Node], Node]) -> Node:

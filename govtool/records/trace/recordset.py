@@ -118,6 +118,19 @@ class Lineage:
         more = count_rows(self.executor, found) > count_rows(self.executor, kept)
         return RecordSet(self, (Position(self.stage, found, DUPLICATES if more else EXACT),))
 
+    def rows(self, output: Relation, ids: Iterable[tuple[int, int]]) -> RecordSet:
+        """The output rows that a run wrote at given places.
+
+        Args:
+            output: The written files.
+            ids: File ordinal and row index of each.
+        """
+        node, record = self.read(output)
+        wanted = self.ids.attribute("record", LONG)
+        places = LocalRows(0, (wanted,), tuple((file << ROW_BITS | row,) for file, row in ids))
+        chosen = Join(node, places, "left_semi", Call("=", (record, wanted), BOOLEAN))
+        return self.recorded(projected(chosen, output.columns))
+
     def input(self, dataset: str, condition: str | Expression | None = None) -> RecordSet:
         """Rows of an input, to be traced forward.
 
