@@ -163,7 +163,7 @@ class Case:
         self.plan = Plans(rng).plan(rng.randint(1, 4)).plan
         self.sql = Sql().text(self.plan)
         self.seed = seed
-        self.segment, self.ids = traceable(from_sql(self.sql, self.tables.catalog))
+        self.segment, self.ids, _ = traceable(from_sql(self.sql, self.tables.catalog))
         self.stage = Stage(self.segment)
 
     def run(self, report: Report) -> None:
