@@ -79,7 +79,7 @@ def condition_from_sql(text: str, columns: Sequence[Attribute], dialect: str = "
 
 
 class Context:
-    """What the reading of one text shares: ids, leaves, definitions, and the text itself for errors."""
+    """The state of the reading of one text: ids, leaves, definitions, and the text itself for errors."""
 
     def __init__(self, text: str, relations: Mapping[str, Relation], dialect: str) -> None:
         self.text = text

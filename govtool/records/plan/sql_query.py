@@ -161,7 +161,7 @@ def _select(context: Context, at: exp.Select, scope: Scope) -> Node:
 
 
 def _aggregated(at: exp.Select) -> bool:
-    """Whether a query aggregates without GROUP BY: an aggregate of its own that is no window function."""
+    """Return True if a query aggregates without GROUP BY: it has an aggregate of its own that is no window function."""
     for clause in [*at.expressions, at.args.get("having"), at.args.get("order")]:
         waiting = [clause] if clause is not None else []
         while waiting:

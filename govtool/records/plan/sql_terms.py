@@ -76,7 +76,7 @@ class Scope:
     """Columns of queries around this one that it reads."""
 
     def columns(self) -> tuple[Attribute, ...]:
-        """What ``*`` stands for."""
+        """The columns that ``*`` stands for."""
         merged = tuple(self.merged.values())
         rest = tuple(c for _, columns in self.tables for c in columns if c.name.lower() not in self.merged)
         return merged + rest

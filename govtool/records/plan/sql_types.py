@@ -96,7 +96,7 @@ def _wider(left: Type, right: Type) -> Type:
 
 
 def arithmetic(name: str, left: Type, right: Type) -> tuple[Type, Type] | None:
-    """What both operands of ``+ - * / div %`` are cast to, and the result's type; None where they do not fit."""
+    """The type that both operands of ``+ - * / div %`` are cast to, and the result's; None where they do not fit."""
     if not (_number(left) and _number(right)):
         return None
     if name == "/" and not (isinstance(left, Decimal) or isinstance(right, Decimal)):

@@ -135,7 +135,7 @@ def _doubt(executor: Executor, kept: Relation, source: LeafSource | LinkSource) 
 
 
 def exists(executor: Executor, node: Node) -> bool:
-    """Whether a plan has rows."""
+    """Return True if a plan has rows."""
     one = Named(Literal(True, BOOLEAN), 0, "one")
     return bool(executor.fetch(Limit(Project(node, (one,)), 1)))
 
@@ -160,7 +160,7 @@ def matching(link: Link, values: Relation) -> Node:
 
 
 def count_rows(executor: Executor, node: Node) -> int:
-    """How many rows a plan has."""
+    """Return the number of rows of a plan."""
     calls = Named(AggregateCall("count", (Literal(1, INTEGER),), LONG), 0, "rows")
     return int(executor.fetch(Aggregate(node, (), (calls,)))[0][0])
 

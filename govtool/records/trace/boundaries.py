@@ -20,7 +20,7 @@ from govtool.records.trace.subqueries import against
 
 
 def evaluated(carrier: Carrier, node: Node) -> Node:
-    """What a boundary reads: its inputs as they are, or with their candidates."""
+    """Return a boundary over its inputs as they are, or with their candidates."""
     if not carrier.candidates:
         return node
     return node.replaced(nodes=tuple(relaxed(child, carrier.ids) for child in node.nodes()))
@@ -42,7 +42,7 @@ def aggregate(carrier: Carrier, node: Aggregate, needed: Needed) -> Segment:
 
 
 def _terms(measure: Named) -> Any:
-    """What decides the terms of a measure: two that agree need one link."""
+    """Return a key of the terms of a measure: measures with the same key need one link."""
     return tuple(_conditions(measure.value)), reads([measure.value])
 
 

@@ -41,7 +41,7 @@ def kept_condition(node: Filter | Join, ids: Ids) -> Expression | None:
 def relaxed(node: Node, ids: Ids) -> Node:
     """The rows of a plan with its candidates.
 
-    Windows and limits are left as they are: how candidates would shift frames and ranks, only a replay says.
+    Windows and limits are left as they are: only a replay shows how candidates would shift frames and ranks.
     """
     if isinstance(node, (Window, Limit)):
         return node

@@ -77,7 +77,7 @@ def _columns(node: Node, inputs: tuple[Columns, ...]) -> Columns:
 
 
 def guards(node: Node) -> bool:
-    """Whether an operator takes rows off by more than a plain condition, so that they stay candidates."""
+    """Return True if an operator takes rows off by more than a plain condition, so that they stay candidates."""
     if isinstance(node, Join):
         padded = node.kind in ("left_anti", "left", "right", "full")
         return padded or (node.condition is not None and _guarded(node, node.condition))
@@ -91,7 +91,7 @@ def _guarded(node: Node, condition: Term) -> bool:
 
 
 def is_plain(condition: Term, computed_columns: Columns) -> bool:
-    """Whether rows that fail a condition are gone for good: it reads a row's own cells only.
+    """Return True if rows that fail a condition are gone for good: it reads a row's own cells only.
 
     So does EXISTS or IN over rows that are there for good.
     """
@@ -103,10 +103,10 @@ def is_plain(condition: Term, computed_columns: Columns) -> bool:
 
 
 def is_semijoin(condition: Term) -> TypeGuard[Exists | InSubquery]:
-    """Whether a condition is EXISTS, or IN over values that are not computed: of rows it keeps those with a match."""
+    """Return True for EXISTS, and for IN over values that are not computed: conditions that keep rows with a match."""
     return isinstance(condition, Exists) or (isinstance(condition, InSubquery) and not computed(condition.plan))
 
 
 def has_candidates(node: Node) -> bool:
-    """Whether rows of a plan may be candidates: there only if others were not."""
+    """Return True if rows of a plan may be candidates: there only if others were not."""
     return any(guards(each) for each in walk_nodes(node))

@@ -30,7 +30,7 @@ Chosen = Mapping[tuple[object, ...], Relation]
 
 
 def input_key(leaf: Leaf) -> tuple[object, ...]:
-    """What makes two leaves the same input: they read the same version of the same files."""
+    """Return a key of an input: leaves with the same key read the same version of the same files."""
     if isinstance(leaf, Relation):
         return (leaf.dataset, leaf.format, leaf.version, leaf.files)
     return (leaf.leaf,)

@@ -100,7 +100,7 @@ def _inlined(node: Node, ids: Ids) -> Node:
 
 
 def _size(node: Node, sizes: dict[int, int]) -> int:
-    """How many operators a plan has when the definitions that it refers to are written out.
+    """Return the number of operators that a plan has when the definitions that it refers to are written out.
 
     Raises:
         UsageError: More than can be traced.

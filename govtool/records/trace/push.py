@@ -120,7 +120,7 @@ _PRESERVED = {
     "inner": (True, True), "cross": (True, True), "left": (True, False), "right": (False, True), "full": (False, False),
     "left_semi": (True, False), "left_anti": (True, False), "existence": (True, False),
 }  # fmt: skip
-"""Whether a side's rows can be left out early without padding others: an outer join's own side can."""
+"""For each kind of join: can rows of the left and of the right side be left out early without padding others?"""
 
 
 def _of_join(node: Join, pairs: Pairs) -> list[Pairs]:

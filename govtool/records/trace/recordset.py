@@ -49,6 +49,7 @@ from govtool.records.trace.segment import (
     alike,
     both,
     projected,
+    reads,
     unique,
 )
 
@@ -69,6 +70,7 @@ class Lineage:
         output: The dataset that it wrote, or a title.
         keys: Columns of declared keys, by dataset.
         refused: Files whose rows cannot be read.
+        blank: Ids of columns that cannot be evaluated again and are NULL.
     """
 
     stage: Stage
@@ -78,6 +80,7 @@ class Lineage:
     output: str = ""
     keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     refused: tuple[RefusedFile, ...] = ()
+    blank: frozenset[int] = frozenset()
 
     @staticmethod
     def of(plan: Node, executor: Executor, **more: Any) -> Lineage:
@@ -86,8 +89,8 @@ class Lineage:
         Raises:
             UsageError: The plan cannot be traced.
         """
-        segment, ids = traceable(plan)
-        return Lineage(Stage(segment), executor, ids, **more)
+        segment, ids, blank = traceable(plan)
+        return Lineage(Stage(segment), executor, ids, blank=blank, **more)
 
     def all(self) -> RecordSet:
         """Every row of the output."""
@@ -104,7 +107,7 @@ class Lineage:
     def recorded(self, rows: Node) -> RecordSet:
         """The rows of the output that have the values of given rows: by position, NULL being one value.
 
-        Where the output has more rows with these values than are given, nothing tells them apart: a superset.
+        Where the output has more rows with these values than are given, nothing distinguishes them: a superset.
 
         Args:
             rows: A plan of rows as the run wrote them.
@@ -113,7 +116,7 @@ class Lineage:
         names = {column.id: self.ids.named(column.name, column) for column in unique(outputs(kept))}
         given = Project(kept, tuple(names.values()))
         pairs = zip(self.stage.segment.visible, outputs(rows), strict=True)
-        same = both(alike(column, names[other.id].attribute) for column, other in pairs)
+        same = both(alike(column, names[other.id].attribute) for column, other in pairs if column.id not in self.blank)
         found = Join(self.stage.segment.node, given, "left_semi", same)
         more = count_rows(self.executor, found) > count_rows(self.executor, kept)
         return RecordSet(self, (Position(self.stage, found, DUPLICATES if more else EXACT),))
@@ -203,6 +206,9 @@ class RecordSet:
         part = self._one(dataset)
         if isinstance(part, Position):
             meets = bound_condition(condition, part.stage.segment.visible)
+            blank = [c.name for c in part.stage.segment.visible if c.id in reads([meets]) & self.lineage.blank]
+            if blank:
+                raise UsageError(f"column '{blank[0]}' cannot be evaluated again", code="usage.opaque-column")
             return replace(self, parts=(replace(part, rows=Filter(part.rows, meets)),))
         node, record = self._raw(part)
         meets = bound_condition(condition, outputs(part.leaf))
@@ -269,7 +275,7 @@ class RecordSet:
         return RecordSet(self.lineage, self._merged(found), self.steps)
 
     def count(self) -> int:
-        """How many rows there are, those that stand against others aside."""
+        """Return the number of rows, without those that stand against others."""
         return sum(count_rows(self.lineage.executor, part.rows) for part in self.parts if not part.against)
 
     def arrow(self, dataset: str | None = None) -> Any:
@@ -295,15 +301,15 @@ class RecordSet:
         return make(self._visible(part), [column.name for column in self._columns(part)])
 
     def ids(self, dataset: str | None = None) -> tuple[Token, ...]:
-        """The tokens of input rows, sorted.
+        """The tokens of input rows, by dataset and in the order of its rows.
 
         Raises:
             UsageError: Some rows are not those of inputs.
         """
         found: list[Token] = []
-        for part in self._inputs(dataset):
+        for part in sorted(self._inputs(dataset), key=part_name):
             found += [token for token, _, _, _ in self._records(part, None)]
-        return tuple(sorted(found, key=str))
+        return tuple(found)
 
     def explain(self) -> str:
         """The steps in words, one a line."""
@@ -465,7 +471,7 @@ def leaf_name(leaf: Leaf) -> str:
 
 
 def part_name(part: Part) -> str:
-    """Where rows are, for people."""
+    """Return the place of rows, for people."""
     return leaf_name(part.leaf) if isinstance(part, Reached) else part.stage.operator
 
 

@@ -33,7 +33,7 @@ from govtool.records.plan.nodes import (
     Union,
     outputs,
 )
-from govtool.records.plan.tree import Node
+from govtool.records.plan.tree import Node, walk
 from govtool.records.plan.types import BOOLEAN, LONG
 from govtool.records.trace.candidates import kept_condition, outer_parts, relaxed
 from govtool.records.trace.carrier import RECORD, TRUE, Carrier, Linked, Needed, coarse, relocated
@@ -98,6 +98,8 @@ def project(carrier: Carrier, node: Project, needed: Needed) -> Segment:
 
 def filtered(carrier: Carrier, node: Filter, needed: Needed) -> Segment:
     """Unchanged; a condition on computed values is a guard, a subquery a semijoin or an antijoin."""
+    if not all(getattr(term, "deterministic", True) for term in walk(node.condition)):
+        return coarse(carrier, node, needed, "a condition that is not deterministic")
     parts = list(conjuncts(node.condition))
     standing = reads(part for part in parts if negated(part) is None)
     child = carrier.segment(node.child, needed | standing)
@@ -113,7 +115,7 @@ def filtered(carrier: Carrier, node: Filter, needed: Needed) -> Segment:
 
 
 def _steered(found: Sequence[ScalarSubquery | Exists | InSubquery], child: Node) -> bool:
-    """Whether subqueries read computed columns of the row: which of their rows count is then computed, too."""
+    """Return True if subqueries read computed columns of the row: then the choice of their rows is computed, too."""
     return bool({column.id for each in found for column in each.outer} & computed(child))
 
 
@@ -232,10 +234,12 @@ def side_by_side(carrier: Carrier, segments: Sequence[Segment], columns: tuple[A
 
 def generate(carrier: Carrier, node: Generate, needed: Needed) -> Segment:
     """That of the row, once an element."""
+    collected = reads([node.generator]) & computed(node.child)
     if needed & {column.id for column in node.columns}:
-        needed = needed | reads([node.generator])
+        needed = needed | collected
     child = carrier.segment(node.child, needed)
-    # The added columns go behind those of the child, the carried ones included.
+    if collected & needed:  # the elements of a collected list are one value: each brings the rows of all
+        child = _doubted(carrier, child, TRUE)
     return Segment(replace(node, child=child.node), outputs(node), child.sources)
 
 
@@ -251,9 +255,8 @@ def expand(carrier: Carrier, node: Expand, needed: Needed) -> Segment:
     child = _copied(carrier, child, [column for column in child.carried() if column.id in own])
     doubt = carrier.ids.attribute("doubt", BOOLEAN)
     every = frozenset().union(*steering)
-    doubts = [
-        Literal(each != every, BOOLEAN) for each in steering
-    ]  # a projection without the cell that counts in others
+    # A projection without the cell that counts in others has its sources all the same.
+    doubts = [Literal(each != every, BOOLEAN) for each in steering]
     extra = child.carried()
     lines = tuple((*line, *extra, mark) for line, mark in zip(node.projections, doubts, strict=True))
     sources = child.sources

@@ -26,6 +26,7 @@ from govtool.records.plan.tree import Node
 from govtool.records.trace import boundaries, rows, windows
 from govtool.records.trace.carrier import Carrier, Rule
 from govtool.records.trace.normal import Ids, normalized, spare_ids
+from govtool.records.trace.opaque import blanked
 from govtool.records.trace.segment import Segment
 
 RULES: dict[type, Rule] = {
@@ -50,13 +51,15 @@ RULES: dict[type, Rule] = {
 """All others are black boxes: their inputs are traced whole."""
 
 
-def traceable(node: Node) -> tuple[Segment, Ids]:
+def traceable(node: Node) -> tuple[Segment, Ids, frozenset[int]]:
     """The outermost segment of a plan, every cell of its rows counting, and ids for what a trace adds to it.
+
+    The last are the ids of columns that are NULL as they cannot be evaluated again.
 
     Raises:
         UsageError: The plan has more operators than can be traced.
     """
     ids = spare_ids(node)
-    plan = normalized(node, ids)
+    plan, blank = blanked(normalized(node, ids))
     carrier = Carrier(ids, RULES)
-    return carrier.segment(plan, frozenset(column.id for column in outputs(plan))), ids
+    return carrier.segment(plan, frozenset(column.id for column in outputs(plan))), ids, blank

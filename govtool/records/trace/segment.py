@@ -1,4 +1,4 @@
-"""Segments, sources and links: a plan rewritten so that each row says where it comes from."""
+"""Segments, sources and links: a plan rewritten so that each row carries where it comes from."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Leaf = Relation | LocalRows | Range
 
 @dataclass(frozen=True, slots=True)
 class Grade:
-    """How close a step keeps to the trace as defined, and why it is not exact."""
+    """The exactness of a step, and why it is not exact."""
 
     exactness: Exactness = "exact"
     why: str = ""

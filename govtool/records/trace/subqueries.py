@@ -114,5 +114,5 @@ def semijoin_links(carrier: Carrier, node: Join, counts: bool) -> list[Linked]:
 
 
 def guards_pairs(node: Join) -> bool:
-    """Whether a join's condition reads computed values, so that pairs that fail it are candidates."""
+    """Return True if a join's condition reads computed values, so that pairs that fail it are candidates."""
     return not all(is_plain(part, computed(node.left) | computed(node.right)) for part in conjuncts(node.condition))

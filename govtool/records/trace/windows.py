@@ -1,8 +1,8 @@
 """Rules of window functions and of limits.
 
 An aggregate over a frame has the frame's rows as its terms: rows are numbered in the window's order, and a link matches
-the numbers from the frame's first to its last. Where rows tie in a frame that counts rows, the order does not say which
-are in it: then the whole partition is given, as a superset. Ranks, LAG and their like are black boxes over it.
+the numbers from the frame's first to its last. Where rows tie in a frame that counts rows, the order does not decide
+which are in it: then the whole partition is given, as a superset. Ranks, LAG and their like are black boxes over it.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ def _term_conditions(call: WindowCall) -> list[Expression]:
 
 
 def limit(carrier: Carrier, node: Limit, needed: Needed) -> Segment:
-    """That of the row. Where rows tie across the limit, the order does not say which are in: a superset."""
+    """That of the row. Where rows tie across the limit, the order does not decide which are in: a superset."""
     carrier = carrier.present()
     order = node.child.order if isinstance(node.child, Sort) else ()
     child = carrier.segment(node.child, needed)
@@ -180,7 +180,7 @@ def _peers(carrier: Carrier, child: Node, order: tuple[SortKey, ...], where: Att
 
 
 def _cut(rank: Expression, peers: Attribute, bound: int) -> Expression:
-    """Whether a bound falls between a row and one of its peers."""
+    """Return the condition that a bound falls between a row and one of its peers."""
     number = Literal(1, LONG) if isinstance(rank, Literal) else Cast(rank, LONG)
     before = Call("-", (number, Literal(1, LONG)), LONG, "ansi")
     reach = Call("+", (before, peers), LONG, "ansi")

@@ -115,11 +115,13 @@ class Tables:
 class Files:
     """Data as Parquet files, two a relation, read by the product's executor."""
 
-    def __init__(self, data: Data, folder: Path) -> None:
+    def __init__(self, data: Data, folder: Path, spark: Any = None) -> None:
         from govtool.records.execute.duckdb import DuckExecutor
+        from govtool.records.execute.spark_executor import SparkExecutor
 
         self.data = data
-        self.executor: Any = DuckExecutor(Session("4.0", ansi=True, zone="UTC"), threads=1)
+        session = Session("4.0", ansi=True, zone="UTC")
+        self.executor: Any = SparkExecutor(session, spark) if spark is not None else DuckExecutor(session, threads=1)
         self.split = {name: (len(rows) + 1) // 2 for name, rows in data.items()}
         self.catalog = {name: self._written(name, relation, folder) for name, relation in catalog().items()}
 
@@ -143,22 +145,25 @@ class Files:
         return pack(0, 0, position) if position < split else pack(0, 1, position - split)
 
     def close(self) -> None:
-        self.executor.connection.close()
+        if hasattr(self.executor, "connection"):
+            self.executor.connection.close()
+        else:
+            self.executor.close()
 
 
 class Case:
     """A plan over data, in the reference and in the product."""
 
-    def __init__(self, seed: int, folder: Path | None = None) -> None:
+    def __init__(self, seed: int, folder: Path | None = None, spark: Any = None) -> None:
         rng = Random(seed)
         self.rng = rng
         self.data = random_data(rng)
-        self.tables = Tables(self.data) if folder is None else Files(self.data, folder)
+        self.tables = Tables(self.data) if folder is None else Files(self.data, folder, spark)
         self.duck = self.tables.executor
         self.plan = Plans(rng).plan(rng.randint(1, 4)).plan
         self.sql = Sql().text(self.plan)
         self.seed = seed
-        self.segment, self.ids = traceable(from_sql(self.sql, self.tables.catalog))
+        self.segment, self.ids, _ = traceable(from_sql(self.sql, self.tables.catalog))
         self.stage = Stage(self.segment)
 
     def run(self, report: Report) -> None:
@@ -253,11 +258,11 @@ class Case:
             report.wrong.append(f"{self.seed} forward {token}: {found} instead of {expected}: {self.sql}")
 
 
-def run(seeds: range, folder: Path | None = None) -> Report:
-    """Compare the cases of some seeds; over Parquet files where a folder is given."""
+def run(seeds: range, folder: Path | None = None, spark: Any = None) -> Report:
+    """Compare the cases of some seeds; over Parquet files where a folder is given, in Spark where a session is."""
     report = Report()
     for seed in seeds:
-        case = Case(seed, folder)
+        case = Case(seed, folder, spark)
         try:
             case.run(report)
         finally:
@@ -266,14 +271,22 @@ def run(seeds: range, folder: Path | None = None) -> Report:
 
 
 def main(arguments: list[str]) -> int:
-    """Run many cases, over Parquet files with ``--files``; print what is wrong and the totals."""
+    """Run many cases, over Parquet files with ``--files`` or ``--spark``; print what is wrong and the totals."""
+    spark = None
+    if "--spark" in arguments:
+        from pyspark.sql import SparkSession
+
+        builder = SparkSession.builder.master("local[2]").config("spark.sql.shuffle.partitions", "1")
+        spark = builder.config("spark.ui.enabled", "false").getOrCreate()
+        spark.sparkContext.setLogLevel("OFF")
+    files = "--files" in arguments or spark is not None
     numbers = [int(text) for text in arguments if not text.startswith("-")]
     start = numbers[1] if len(numbers) > 1 else 0
     total = Report()
     with tempfile.TemporaryDirectory() as folder:
         for number in range(start, start + numbers[0]):
             try:
-                one = run(range(number, number + 1), Path(folder) if "--files" in arguments else None)
+                one = run(range(number, number + 1), Path(folder) if files else None, spark)
             except Exception as error:
                 one = Report(wrong=[f"{number}: {type(error).__name__}: {error}"])
             total.cases += one.cases

@@ -5,10 +5,12 @@ from __future__ import annotations
 import pytest
 from duck import Duck
 
+from govtool.errors import UsageError
 from govtool.records.plan import types as t
-from govtool.records.plan.expressions import Attribute, Call, Literal, passed
+from govtool.records.plan.expressions import Attribute, Call, Literal, Named, Opaque, passed
 from govtool.records.plan.from_sql import from_sql, table
-from govtool.records.plan.nodes import Filter, Join, LocalRows, Project, Range, Repartition, Write, outputs
+from govtool.records.plan.nodes import Distinct, Filter, Join, LocalRows, Project, Range, Repartition, Write, outputs
+from govtool.records.trace.opaque import blanked
 from govtool.records.trace.recordset import Lineage
 
 # Titian, section 2: a log of error codes and their descriptions; two codes share one, and one has none.
@@ -170,8 +172,6 @@ def test_long_chains_and_many_definitions_are_traced(duck):
 
 
 def test_definitions_that_double_without_end_are_refused(duck):
-    from govtool.errors import UsageError
-
     steps = ["WITH d0 AS (SELECT code FROM log)"]
     steps += [f"d{n} AS (SELECT a.code FROM d{n - 1} a JOIN d{n - 1} b ON a.code = b.code)" for n in range(1, 40)]
     with pytest.raises(UsageError, match="cannot be traced"):
@@ -181,3 +181,43 @@ def test_definitions_that_double_without_end_are_refused(duck):
 def test_a_literal_condition_may_be_built_by_hand(duck):
     lineage = Lineage.of(from_sql("SELECT host FROM log", RELATIONS), duck)
     assert lineage.where(Literal(True, t.BOOLEAN)).count() == len(LOG)
+
+
+def test_a_cell_that_cannot_be_evaluated_leaves_the_rows_exact(duck):
+    plan = from_sql("SELECT host, code FROM log WHERE code = '410'", RELATIONS)
+    host, code = outputs(plan)
+    opaque = Opaque("a Java function", (code,), t.STRING)
+    shown = Project(plan, (passed(host), Named(opaque, 80, "secret")))
+    lineage = Lineage.of(shown, duck)
+    assert [token.row for token in lineage.where("host = 'h2'").go_back_all().ids()] == [3]
+    with pytest.raises(UsageError, match="column 'secret' cannot be evaluated again"):
+        lineage.where("secret = 'x'")
+    written = LocalRows(0, (Attribute(90, "h", t.STRING), Attribute(91, "s", t.STRING)), (("h2", "as it was"),))
+    assert [token.row for token in lineage.recorded(written).go_back_all().ids()] == [3]
+
+
+def test_a_cell_that_cannot_be_evaluated_and_steers_rows_is_never_blank():
+    plan = from_sql("SELECT host, code FROM log", RELATIONS)
+    host, code = outputs(plan)
+    secret = Named(Opaque("a Java function", (code,), t.STRING), 80, "secret")
+    made = Project(plan, (passed(host), secret))
+    copied = Project(made, (Named(secret.attribute, 81, "copy"), passed(host)))
+    condition = Call("=", (Attribute(81, "copy", t.STRING), Literal("x", t.STRING)), t.BOOLEAN)
+    for steered in (Filter(copied, condition), Distinct(copied)):
+        kept, blank = blanked(steered)
+        assert (kept, blank) == (steered, frozenset())
+    assert blanked(copied)[1] == {80, 81}
+
+
+def test_elements_of_a_collected_list_bring_the_rows_of_all(duck):
+    sql = "SELECT e FROM (SELECT collect_list(host) AS l FROM log WHERE code = '404') LATERAL VIEW explode(l) v AS e"
+    found = Lineage.of(from_sql(sql, RELATIONS), duck).where("e = 'h2'").go_back_all()
+    assert [token.row for token in found.ids()] == [1, 2, 5]
+    assert found.answer().inputs[0].exactness == "superset"
+
+
+def test_conditions_that_are_not_deterministic_give_whole_inputs(duck):
+    plan = from_sql("SELECT host FROM log", RELATIONS)
+    chance = Call("<=", (Call("random", (), t.DOUBLE, deterministic=False), Literal(2.0, t.DOUBLE)), t.BOOLEAN)
+    found = Lineage.of(Filter(plan, chance), duck).where("host = 'h3'").go_back_all()
+    assert (found.count(), found.answer().inputs[0].exactness) == (len(LOG), "coarse")

@@ -12,3 +12,17 @@ def test_traces_are_those_of_the_reference(first):
     assert report.wrong == []
     assert report.cases == 40
     assert report.traces > report.supersets
+
+
+@pytest.mark.parametrize("first", [1000, 1040])
+def test_traces_over_files_are_those_of_the_reference(first, tmp_path):
+    report = run(range(first, first + 40), tmp_path)
+    assert report.wrong == []
+    assert report.cases == 40
+    assert report.skipped < 4, report.reasons
+
+
+def test_traces_in_spark_are_those_of_the_reference(spark, tmp_path):
+    report = run(range(3), tmp_path, spark)
+    assert report.wrong == []
+    assert report.traces
