@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from govtool.api.history import HistoryQuestions
 from govtool.api.opened import Texts, texts
+from govtool.api.records import RecordQuestions
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -25,12 +26,12 @@ Day = date | str | None
 """A day, or its text in ISO 8601; None is today."""
 
 
-class Graph(HistoryQuestions):
+class Graph(HistoryQuestions, RecordQuestions):
     """One version of the lineage graph; ``govtool.open()`` makes it.
 
     A graph never changes: what is committed later needs another ``open`` or ``at``. It may be used by several threads
     at once. Methods take the options of the command of the same name and return an answer, or raise an error of
-    ``govtool.errors``; they neither print nor exit. Record-level questions and workflows will be methods, too.
+    ``govtool.errors``; they neither print nor exit. Workflows will be methods, too.
     """
 
     def at(self, ref: str, branch: str | None = None) -> Graph:

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 from govtool.answers.coverage import Coverage
 from govtool.answers.ingest import IngestResult
 from govtool.app.ingest import IngestKey, IngestPayload, ingest_once
+from govtool.app.record_tables import RecordTables, read_tables
 from govtool.app.sql import SourceText
 from govtool.errors import GovtoolError, UsageError
 from govtool.store import Fragment
@@ -64,6 +65,8 @@ class Captured:
     gathered: EventLogFindings
     processes: int
     warnings: list[str] = field(default_factory=list)
+    records: RecordTables = field(default_factory=RecordTables)
+    """Exact plans of its writes, where records were asked for."""
 
 
 def command_of(words: Sequence[str]) -> list[str]:
@@ -250,7 +253,8 @@ def commit_captured(
     for _ in range(_TRIES):
         if base is not None:
             gathered.resume(*_stored_findings(store, base, source))
-        ids = json.dumps([source, sorted(run.id for run in gathered.runs)])
+            captured.records = captured.records.resumed(read_tables(store, base, source))
+        ids = json.dumps([source, sorted(run.id for run in gathered.runs), *sorted(captured.records.runs)])
         batch = f"run:{hashlib.sha256(ids.encode()).hexdigest()}"
         key = IngestKey("run", source, batch, captured.processes, SourceText(Path.cwd()))
         result = ingest_once(store, key, lambda: _payload(captured), message=message, author=author, branch=branch)
@@ -279,6 +283,7 @@ def _payload(captured: Captured) -> IngestPayload:
         runs_partial=partial,
         runs_opaque=opaque,
     )
+    runs = [Fragment(gathered.source, RUNS, encode_runs(gathered.runs), len(gathered.runs))] if gathered.runs else []
     return IngestPayload(
         gathered.source,
         "spark",
@@ -292,9 +297,7 @@ def _payload(captured: Captured) -> IngestPayload:
             "runs": dict(sorted(gathered.statuses.items())),
             "breaks": dict(sorted(gathered.breaks.items())),
         },
-        more=(Fragment(gathered.source, RUNS, encode_runs(gathered.runs), len(gathered.runs)),)
-        if gathered.runs
-        else (),
+        more=(*runs, *captured.records.fragments(gathered.source)),
     )
 
 
