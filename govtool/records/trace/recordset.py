@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from govtool.errors import UnknownNameError, UsageError
+from govtool.errors import EvidenceError, UnknownNameError, UsageError
 from govtool.model.token import FILE_BITS, ROW_BITS, KeyToken, PositionToken, Token
 from govtool.records.plan.expressions import Attribute, Call, Expression, Named, SortKey, passed
 from govtool.records.plan.nodes import (
@@ -28,6 +28,7 @@ from govtool.records.plan.nodes import (
     Project,
     Range,
     Relation,
+    SetOperation,
     Sort,
     Union,
     outputs,
@@ -35,7 +36,7 @@ from govtool.records.plan.nodes import (
 from govtool.records.plan.tree import Node
 from govtool.records.plan.types import BOOLEAN, LONG
 from govtool.records.trace.answer import InputAnswer, RefusedFile, StepAnswer, TraceAnswer, json_value, row_key
-from govtool.records.trace.back import Executor, Position, Reached, Stage, Step, count_rows, step_back
+from govtool.records.trace.back import Executor, Position, Reached, Stage, Step, count_rows, exists, step_back
 from govtool.records.trace.carrier import Carrier
 from govtool.records.trace.forward import Forward, input_key
 from govtool.records.trace.normal import Ids
@@ -50,7 +51,6 @@ from govtool.records.trace.segment import (
     both,
     projected,
     reads,
-    unique,
 )
 
 DUPLICATES = Grade("superset", "duplicates: other rows of the output have the same values")
@@ -111,15 +111,33 @@ class Lineage:
 
         Args:
             rows: A plan of rows as the run wrote them.
+
+        Raises:
+            EvidenceError: The plan does not give these rows again.
         """
         kept = self.executor.keep(rows)
-        names = {column.id: self.ids.named(column.name, column) for column in unique(outputs(kept))}
-        given = Project(kept, tuple(names.values()))
-        pairs = zip(self.stage.segment.visible, outputs(rows), strict=True)
-        same = both(alike(column, names[other.id].attribute) for column, other in pairs if column.id not in self.blank)
+        pairs = [
+            (column, self.ids.named(column.name, other))
+            for column, other in zip(self.stage.segment.visible, outputs(rows), strict=True)
+            if column.id not in self.blank
+        ]
+        given = Project(kept, tuple(named for _, named in pairs))
+        same = both(alike(column, named.attribute) for column, named in pairs)
         found = Join(self.stage.segment.node, given, "left_semi", same)
-        more = count_rows(self.executor, found) > count_rows(self.executor, kept)
-        return RecordSet(self, (Position(self.stage, found, DUPLICATES if more else EXACT),))
+        again = self.executor.keep(Project(found, tuple(self.ids.named(column.name, column) for column, _ in pairs)))
+        if self._exceeds(given, again):
+            raise EvidenceError(
+                "the recorded plan does not give these rows again",
+                code="evidence.not-reproduced",
+                hint="a function, a clock or an order that was not recorded decided them, or an input changed",
+            )
+        grade = DUPLICATES if self._exceeds(again, given) else EXACT
+        return RecordSet(self, (Position(self.stage, found, grade),))
+
+    def _exceeds(self, rows: Node, others: Node) -> bool:
+        """Return True if a value is more often among some rows than among others."""
+        columns = tuple(self.ids.attribute(column.name, column.type) for column in outputs(rows))
+        return exists(self.executor, SetOperation(rows, others, "except", True, columns))
 
     def rows(self, output: Relation, ids: Iterable[tuple[int, int]]) -> RecordSet:
         """The output rows that a run wrote at given places.
