@@ -10,8 +10,11 @@ from govtool.app.run import IDENTIFIED, commit_captured, read_captured, reposito
 
 if TYPE_CHECKING:
     from govtool.answers.ingest import IngestResult
+    from govtool.records.captured import Captured
 
 _WAIT = 60.0
+PRIVATE = "private"
+"""The folder, within a spool, of what holds data."""
 
 
 class Capture:
@@ -26,6 +29,17 @@ class Capture:
         self._store = store
         self.spool = spool
         """The folder of its records."""
+
+    def plans(self) -> list[Captured]:
+        """Return the exact plans of what the session executed until now, which ``attach(records=True)`` asks for.
+
+        They hold literals and rows of the driver: they stay in ``private`` within the spool, and in no commit.
+        """
+        from govtool.records.captured import read_spool
+
+        self._recorder.checkpoint(_WAIT)
+        replay = self._recorder.replay
+        return list(read_spool(Path(replay.spool.folder))) if replay is not None else []
 
     def commit(self, *, message: str | None = None, identify: int = IDENTIFIED) -> IngestResult | None:
         """Commit what the session executed until now; None if it was nothing.
@@ -49,7 +63,9 @@ class Capture:
         )
 
 
-def attach(spark: Any, *, source: str | None = None, store: str | None = None, spool: str | None = None) -> Capture:
+def attach(
+    spark: Any, *, source: str | None = None, store: str | None = None, spool: str | None = None, records: bool = False
+) -> Capture:
     """Record what a session executes from now on.
 
     Args:
@@ -57,12 +73,18 @@ def attach(spark: Any, *, source: str | None = None, store: str | None = None, s
         source: The name of the source in the graph; default: ``run:`` and the name of the script.
         store: The store; default: as on the command line.
         spool: A folder for its records; default: a new one.
+        records: Keep the exact plans, too, for record-level provenance. They hold literals and rows of the driver.
     """
     from govtool.spark.live import hook
 
     folder = Path(spool) if spool is not None else Path(tempfile.mkdtemp(prefix="govtool-attach-"))
     folder.mkdir(parents=True, exist_ok=True)
     recorder = hook.recorder(str(folder))
+    if records and recorder.replay is None:
+        from govtool.spark.live.exact import Replay
+        from govtool.spark.live.spool import Spool
+
+        recorder.replay = Replay(Spool(str(folder / PRIVATE)))
     hook.install(recorder.spool.folder)
     if hasattr(spark, "_jsparkSession"):
         recorder.attach(spark)

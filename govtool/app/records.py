@@ -19,7 +19,8 @@ from govtool.records.trace.answer import RefusedFile
 from govtool.records.trace.back import Executor, Position, Reached, count_rows
 from govtool.records.trace.computed import computed
 from govtool.records.trace.normal import spare_ids
-from govtool.records.trace.recordset import DUPLICATES, Lineage, RecordSet, bound_condition
+from govtool.records.trace.lineage import DUPLICATES, Lineage
+from govtool.records.trace.recordset import RecordSet, bound_condition
 from govtool.records.trace.segment import EXACT, Grade, alike, both, projected, unique
 
 if TYPE_CHECKING:

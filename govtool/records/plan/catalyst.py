@@ -51,6 +51,7 @@ from govtool.records.plan.nodes import (
     Union,
     Window,
     With,
+    Write,
     outputs,
 )
 from govtool.records.plan.terms import PIECES, Query, TermReader, Unread
@@ -107,6 +108,8 @@ class _Reader:
             "RebalancePartitions": self._repartition, "CoalescePartitions": self._repartition,
             "SubqueryAlias": lambda f: self.node(f["child"]), "View": lambda f: self.node(f["child"]),
             "ResolvedHint": lambda f: self.node(f["child"]), "CollectMetrics": lambda f: self.node(f["child"]),
+            "InsertIntoHadoopFsRelationCommand": self._insert, "SaveIntoDataSourceCommand": self._save,
+            "CreateDataSourceTableAsSelectCommand": self._create_table,
             "PipeOperator": lambda f: self.node(f["child"]), "SQLFunctionNode": lambda f: self.node(f["child"]),
             "OneRowRelation": lambda f: LocalRows(self.leaf(), (), ((),)), "LocalRelation": self._local,
             "Range": self._range, "LogicalRelation": self._relation, "LogicalRDD": self._driver,
@@ -334,8 +337,40 @@ class _Reader:
             raise Unread("a definition that cannot be read")
         return With(cast(tuple[Definition, ...], found), self.node(fields["plan"]))
 
+    # ---- writes ---------------------------------------------------------------------------------------------------
+
+    def _insert(self, fields: Json) -> Node:
+        child, table = self.node(fields["query"]), fields["catalogTable"]
+        dataset = leaves.table_name(table) if table is not None else str(fields["outputPath"])
+        if fields["staticPartitions"]["$map"]:
+            raise Unread("partitions that the statement names")
+        partitioned = tuple(each.name for each in self.attributes(fields["partitionColumns"]))
+        kind = str(fields["fileFormat"].get("$format", "")).lower()
+        return Write(child, dataset, kind, _mode(fields["mode"]), _names(fields, child), partitioned)
+
+    def _create_table(self, fields: Json) -> Node:
+        child, table = self.node(fields["query"]), fields["table"]
+        partitioned = tuple(str(each) for each in table["f"]["partitionColumnNames"])
+        kind = str(table["f"].get("provider") or "")
+        return Write(child, leaves.table_name(table), kind, _mode(fields["mode"]), _names(fields, child), partitioned)
+
+    def _save(self, fields: Json) -> Node:
+        child = self.node(fields["query"])
+        options = {str(key).lower(): str(value) for key, value in (fields["options"] or {"$map": []})["$map"]}
+        dataset = options.get("path") or options.get("dbtable") or ""
+        return Write(child, dataset, "", _mode(fields["mode"]), _names(fields, child))
+
     def _repartition(self, fields: Json) -> Node:
         return Repartition(self.node(fields["child"]))
+
+
+def _names(fields: Json, child: Node) -> tuple[str, ...]:
+    given = fields.get("outputColumnNames")
+    return tuple(str(each) for each in given) if given else tuple(each.name for each in outputs(child))
+
+
+def _mode(value: Json) -> str:
+    return {"ErrorIfExists": "error"}.get(value["$enum"], str(value["$enum"]).lower())
 
 
 def _settled(node: Node) -> Node:

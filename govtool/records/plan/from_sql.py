@@ -54,7 +54,8 @@ def condition_from_sql(text: str, columns: Sequence[Attribute], dialect: str = "
     Raises:
         UsageError: See ``from_sql``; positions are those in ``text``.
     """
-    from govtool.records.plan.sql_terms import Scope, Terms
+    from govtool.records.plan.sql_scope import Scope
+    from govtool.records.plan.sql_terms import Terms
 
     context = Context(text, {}, dialect)
     query = Context(f"SELECT *\nFROM t WHERE\n{text}", {}, dialect)

@@ -57,9 +57,14 @@ def relation(fields: Json, columns: tuple[Attribute, ...], leaf: int, terms: Ter
 def _dataset(fields: Json, found: Json) -> str:
     table = fields.get("catalogTable")
     if isinstance(table, dict) and "f" in table:
-        name = table["f"]["identifier"]["f"]
-        return ".".join(part for part in (name.get("catalog"), name.get("database"), name["table"]) if part)
+        return table_name(table)
     return ",".join(found["roots"])
+
+
+def table_name(table: Json) -> str:
+    """The name of a ``CatalogTable``."""
+    name = table["f"]["identifier"]["f"]
+    return ".".join(part for part in (name.get("catalog"), name.get("database"), name["table"]) if part)
 
 
 def _files(found: Json, partitions: t.Struct) -> tuple[File, ...]:

@@ -29,7 +29,8 @@ from govtool.records.plan.nodes import (
     Reference,
     outputs,
 )
-from govtool.records.plan.sql_terms import Scope, Terms
+from govtool.records.plan.sql_scope import Scope
+from govtool.records.plan.sql_terms import Terms
 from govtool.records.plan.sql_types import common
 from govtool.records.plan.tree import Node, walk
 from govtool.records.plan.types import BOOLEAN, INTEGER, LONG, Array, Type

@@ -24,7 +24,8 @@ from govtool.records.plan.nodes import (
     Window,
     outputs,
 )
-from govtool.records.plan.sql_terms import Calls, Scope, Terms
+from govtool.records.plan.sql_scope import Calls, Scope
+from govtool.records.plan.sql_terms import Terms
 from govtool.records.plan.sql_types import common
 from govtool.records.plan.tree import Node, Term, walk
 from govtool.records.plan.types import INTEGER, Type

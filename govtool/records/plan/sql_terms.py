@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 import decimal
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
@@ -22,13 +21,13 @@ from govtool.records.plan.expressions import (
     Frame,
     InSubquery,
     Literal,
-    Named,
     Outer,
     ScalarSubquery,
     SortKey,
     WindowCall,
 )
-from govtool.records.plan.nodes import Definition, Project, outputs
+from govtool.records.plan.nodes import Project, outputs
+from govtool.records.plan.sql_scope import Calls, Scope
 from govtool.records.plan.sql_types import FUNCTIONS, NAMED, arithmetic, averaged, common, is_numeric, summed
 from govtool.records.plan.tree import Node
 from govtool.records.plan.types import (
@@ -50,7 +49,21 @@ if TYPE_CHECKING:
 EPOCH = datetime.date(1970, 1, 1)
 _COMPARED = {"EQ": "=", "GT": ">", "GTE": ">=", "LT": "<", "LTE": "<=", "NullSafeEQ": "<=>"}
 _ARITHMETIC = {"Add": "+", "Sub": "-", "Mul": "*", "Div": "/", "IntDiv": "div", "Mod": "%"}
-_ARGUMENTS = {"this", "expression", "expressions", "start", "length"}
+_READ = {"this", "expression", "expressions", "safe", "typed", "big_int", "nulls_excluded", "is_string", "coalesce"}
+_READ_OF: dict[str, frozenset[str]] = {
+    "Column": frozenset({"table", "db", "catalog"}),
+    "Case": frozenset({"ifs", "default"}),
+    "If": frozenset({"true", "false"}),
+    "In": frozenset({"query"}),
+    "Between": frozenset({"low", "high"}),
+    "Cast": frozenset({"to"}),
+    "TryCast": frozenset({"to"}),
+    "Window": frozenset({"partition_by", "order", "spec", "over", "alias", "first"}),
+    "Lag": frozenset({"offset", "default"}),
+    "Lead": frozenset({"offset", "default"}),
+    "Substring": frozenset({"start", "length"}),
+}
+"""Arguments of sqlglot's classes that are read, beside the usual ones; others are refused."""
 _AGGREGATES = {
     "Sum": "sum", "Avg": "avg", "Min": "min", "Max": "max", "Count": "count", "ArrayAgg": "collect_list",
     "CountIf": "count_if", "First": "first", "Last": "last", "FirstValue": "first", "LastValue": "last",
@@ -60,51 +73,6 @@ _RANKS = {
     "RowNumber": "row_number", "Rank": "rank", "DenseRank": "dense_rank", "PercentRank": "percent_rank",
     "CumeDist": "cume_dist",
 }  # fmt: skip
-
-
-@dataclass
-class Scope:
-    """Names that a query's expressions may use."""
-
-    parent: Scope | None
-    tables: list[tuple[str, tuple[Attribute, ...]]] = field(default_factory=list)
-    merged: dict[str, Attribute] = field(default_factory=dict)
-    """Columns that USING and NATURAL merged, by name."""
-    views: dict[str, Definition] = field(default_factory=dict)
-    """Common table expressions that are seen from here, by name."""
-    outer: dict[int, Attribute] = field(default_factory=dict)
-    """Columns of queries around this one that it reads."""
-
-    def columns(self) -> tuple[Attribute, ...]:
-        """The columns that ``*`` stands for."""
-        merged = tuple(self.merged.values())
-        rest = tuple(c for _, columns in self.tables for c in columns if c.name.lower() not in self.merged)
-        return merged + rest
-
-    def found(self, name: str, qualifier: str) -> list[Attribute]:
-        """The columns of a name here, without the queries around."""
-        if not qualifier and name in self.merged:
-            return [self.merged[name]]
-        return [
-            column
-            for alias, columns in self.tables
-            if qualifier in ("", alias)
-            for column in columns
-            if column.name.lower() == name
-        ]
-
-
-@dataclass
-class Calls:
-    """Aggregates or window functions that were found in expressions, each once."""
-
-    named: dict[Expression, Named] = field(default_factory=dict)
-
-    def column(self, context: Context, call: Expression, name: str) -> Attribute:
-        """The column that holds a call's value."""
-        if call not in self.named:
-            self.named[call] = Named(call, context.next_id(), name)
-        return self.named[call].attribute
 
 
 class Terms:
@@ -132,6 +100,8 @@ class Terms:
             UsageError: It names what is not there, or is not covered.
         """
         name = type(at).__name__
+        if not isinstance(at, exp.Query):
+            self._only_known(at, name)
         if name in _COMPARED or name == "NEQ":
             return self._comparison(at, name)
         if name in _ARITHMETIC:
@@ -144,6 +114,12 @@ class Terms:
         if reader is None:
             raise self._context.refused(f"the function {at.name.upper()}" if name == "Anonymous" else _words(at), at=at)
         return reader(self, at)
+
+    def _only_known(self, at: exp.Expr, name: str) -> None:
+        """Refuse what a function or an operator has beside the arguments that are read."""
+        for key, value in at.args.items():
+            if value and key not in _READ and key not in _READ_OF.get(name, ()):
+                raise self._context.refused(f"{_words(at)} with {key.upper().replace('_', ' ')}", at=at)
 
     def condition(self, at: exp.Expr) -> Expression:
         """Read a boolean expression."""
@@ -342,14 +318,8 @@ class Terms:
 
     def _function(self, at: exp.Expr, name: str) -> Expression:
         known = FUNCTIONS[name]
-        texts: list[exp.Expr] = []
-        for key, value in at.args.items():
-            parts = [
-                part for part in (value if isinstance(value, list) else [value]) if isinstance(part, (exp.Expr, str))
-            ]
-            if parts and key not in _ARGUMENTS:
-                raise self._context.refused(f"{known.name} with {key.upper()}", at=at)
-            texts += [part for part in parts if isinstance(part, exp.Expr)]
+        listed = [value if isinstance(value, list) else [value] for value in at.args.values()]
+        texts = [part for parts in listed for part in parts if isinstance(part, exp.Expr)]
         if not known.least <= len(texts) <= known.most:
             raise self._context.refused(f"{known.name} with {len(texts)} arguments", at=at)
         if name == "TsOrDsToDate":
@@ -377,6 +347,8 @@ class Terms:
         return ScalarSubquery(plan, columns[0].type, outer)
 
     def _exists(self, at: exp.Expr) -> Expression:
+        if not isinstance(at.this, exp.Query):
+            raise self._context.refused("the function EXISTS", at=at)
         return Exists(*self._subquery(at.this))
 
     # Aggregates and windows
@@ -400,6 +372,7 @@ class Terms:
             call = self.call(at.this)
             ignoring = (("ignore nulls", True),)
             return AggregateCall(call.name, call.arguments, call.type, options=ignoring, deterministic=False)
+        self._only_known(at, type(at).__name__)
         name = _AGGREGATES.get(type(at).__name__)
         if name is None:
             raise self._context.refused(f"the aggregate {_words(at)}", at=at)
@@ -448,8 +421,11 @@ class Terms:
 
     def windowed(self, at: exp.Expr) -> tuple[AggregateCall | Call, bool]:
         """Read the function of a window, and whether a frame applies to it."""
+        self._only_known(at, type(at).__name__)
         rank = _RANKS.get(type(at).__name__)
         if rank is not None:
+            if at.this is not None or at.expressions:
+                raise self._context.refused(f"{rank} with arguments", at=at)
             return Call(rank, (), DOUBLE if rank in ("percent_rank", "cume_dist") else INTEGER), False
         if isinstance(at, (exp.Lag, exp.Lead)):
             value = self.bound(at.this)

@@ -11,10 +11,9 @@ Source: the record-level capture design, "The interface".
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from govtool.errors import UnknownNameError, UsageError
 from govtool.model.token import FILE_BITS, ROW_BITS, KeyToken, PositionToken, Token
@@ -34,146 +33,20 @@ from govtool.records.plan.nodes import (
 )
 from govtool.records.plan.tree import Node
 from govtool.records.plan.types import BOOLEAN, LONG
-from govtool.records.trace.answer import InputAnswer, RefusedFile, StepAnswer, TraceAnswer, json_value, row_key
-from govtool.records.trace.back import Executor, Position, Reached, Stage, Step, count_rows, step_back
-from govtool.records.trace.carrier import Carrier
+from govtool.records.trace.answer import InputAnswer, StepAnswer, TraceAnswer, json_value, row_key
+from govtool.records.trace.back import Position, Reached, Step, count_rows, step_back
 from govtool.records.trace.forward import Forward, input_key
-from govtool.records.trace.normal import Ids
-from govtool.records.trace.rules import RULES, traceable
 from govtool.records.trace.segment import (
-    EXACT,
-    Grade,
     Leaf,
-    LeafSource,
-    LinkSource,
-    alike,
-    both,
     projected,
     reads,
-    unique,
 )
 
-DUPLICATES = Grade("superset", "duplicates: other rows of the output have the same values")
+if TYPE_CHECKING:
+    from govtool.records.trace.lineage import Lineage
+
 SHOWN = 1000
 """Rows of an input in an answer, unless another limit is given."""
-
-
-@dataclass(frozen=True, slots=True)
-class Lineage:
-    """A plan that can be traced.
-
-    Attributes:
-        stage: The outermost segment.
-        executor: Evaluates plans.
-        ids: New columns' ids.
-        run: The run whose plan it is; empty for a query that was not run.
-        output: The dataset that it wrote, or a title.
-        keys: Columns of declared keys, by dataset.
-        refused: Files whose rows cannot be read.
-        blank: Ids of columns that cannot be evaluated again and are NULL.
-    """
-
-    stage: Stage
-    executor: Executor
-    ids: Ids
-    run: str = ""
-    output: str = ""
-    keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    refused: tuple[RefusedFile, ...] = ()
-    blank: frozenset[int] = frozenset()
-
-    @staticmethod
-    def of(plan: Node, executor: Executor, **more: Any) -> Lineage:
-        """The lineage of a plan; further arguments are the attributes of the class.
-
-        Raises:
-            UsageError: The plan cannot be traced.
-        """
-        segment, ids, blank = traceable(plan)
-        return Lineage(Stage(segment), executor, ids, blank=blank, **more)
-
-    def all(self) -> RecordSet:
-        """Every row of the output."""
-        return RecordSet(self, (Position(self.stage, self.stage.segment.node),))
-
-    def where(self, condition: str | Expression) -> RecordSet:
-        """The output rows that meet a condition, a Spark SQL boolean expression.
-
-        Raises:
-            UsageError: It does not parse, or names what is not there.
-        """
-        return self.all().where(condition)
-
-    def recorded(self, rows: Node) -> RecordSet:
-        """The rows of the output that have the values of given rows: by position, NULL being one value.
-
-        Where the output has more rows with these values than are given, nothing distinguishes them: a superset.
-
-        Args:
-            rows: A plan of rows as the run wrote them.
-        """
-        kept = self.executor.keep(rows)
-        names = {column.id: self.ids.named(column.name, column) for column in unique(outputs(kept))}
-        given = Project(kept, tuple(names.values()))
-        pairs = zip(self.stage.segment.visible, outputs(rows), strict=True)
-        same = both(alike(column, names[other.id].attribute) for column, other in pairs if column.id not in self.blank)
-        found = Join(self.stage.segment.node, given, "left_semi", same)
-        more = count_rows(self.executor, found) > count_rows(self.executor, kept)
-        return RecordSet(self, (Position(self.stage, found, DUPLICATES if more else EXACT),))
-
-    def rows(self, output: Relation, ids: Iterable[tuple[int, int]]) -> RecordSet:
-        """The output rows that a run wrote at given places.
-
-        Args:
-            output: The written files.
-            ids: File ordinal and row index of each.
-        """
-        node, record = self.read(output)
-        wanted = self.ids.attribute("record", LONG)
-        places = LocalRows(0, (wanted,), tuple((file << ROW_BITS | row,) for file, row in ids))
-        chosen = Join(node, places, "left_semi", Call("=", (record, wanted), BOOLEAN))
-        return self.recorded(projected(chosen, output.columns))
-
-    def input(self, dataset: str, condition: str | Expression | None = None) -> RecordSet:
-        """Rows of an input, to be traced forward.
-
-        Raises:
-            UnknownNameError: The plan reads no such dataset.
-            UsageError: The condition does not parse, or names what is not there.
-        """
-        leaves = {input_key(leaf): leaf for leaf in self.leaves() if leaf_name(leaf) == dataset}
-        if not leaves:
-            known = sorted({leaf_name(leaf) for leaf in self.leaves()})
-            near = tuple(difflib.get_close_matches(dataset, known)) or tuple(known[:3])
-            raise UnknownNameError(f"'{dataset}' is no input", code="usage.unknown-dataset", nearest=near)
-        parts = []
-        for leaf in leaves.values():
-            node, record = self.read(leaf)
-            if condition is not None:
-                node = Filter(node, bound_condition(condition, outputs(leaf)))
-            parts.append(Reached(leaf, Distinct(projected(node, (record,)))))
-        return RecordSet(self, tuple(parts))
-
-    def leaves(self) -> list[Leaf]:
-        """The inputs that traces can come to."""
-        return [
-            source.leaf for stage in self.stages() for source in stage.segment.sources if isinstance(source, LeafSource)
-        ]
-
-    def stages(self) -> list[Stage]:
-        """Every segment, those above before those below."""
-        found = [self.stage]
-        for stage in found:
-            links = [n for n, source in enumerate(stage.segment.sources) if isinstance(source, LinkSource)]
-            found.extend(stage.below(number) for number in links)
-        return found
-
-    def read(self, leaf: Leaf) -> tuple[Node, Attribute]:
-        """A plan that reads an input with its rows' ids, and the column that holds them."""
-        segment = Carrier(self.ids, RULES).segment(leaf, frozenset())
-        (source,) = segment.sources
-        assert isinstance(source, LeafSource)
-        return segment.node, source.record
 
 
 Part = Position | Reached
@@ -342,7 +215,7 @@ class RecordSet:
     def _one(self, dataset: str | None) -> Part:
         parts = [part for part in self.parts if not part.against]
         if dataset is not None:
-            parts = [part for part in parts if isinstance(part, Reached) and leaf_name(part.leaf) == dataset]
+            parts = [part for part in parts if isinstance(part, Reached) and is_called(part.leaf, dataset)]
         if len(parts) == 1:
             return parts[0]
         names = tuple(dict.fromkeys(part_name(part) for part in self.parts))
@@ -354,7 +227,8 @@ class RecordSet:
 
     def _inputs(self, dataset: str | None) -> list[Reached]:
         parts = [part for part in self.parts if not part.against]
-        found = [part for part in parts if isinstance(part, Reached) and dataset in (None, leaf_name(part.leaf))]
+        reached = [part for part in parts if isinstance(part, Reached)]
+        found = [part for part in reached if dataset is None or is_called(part.leaf, dataset)]
         if len(found) < len(parts) and dataset is None:
             raise UsageError(
                 "rows between boundaries have no ids; go_back_all() comes to the inputs", code="usage.rows"
@@ -468,6 +342,12 @@ def leaf_name(leaf: Leaf) -> str:
     if isinstance(leaf, Relation):
         return leaf.dataset
     return f"{'range' if isinstance(leaf, Range) else 'rows'}-{leaf.leaf}"
+
+
+def is_called(leaf: Leaf, dataset: str) -> bool:
+    """Whether a leaf is meant by its dataset's name or the end of it."""
+    name = leaf_name(leaf)
+    return name == dataset or name.endswith((f"/{dataset}", f".{dataset}"))
 
 
 def part_name(part: Part) -> str:

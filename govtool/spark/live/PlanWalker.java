@@ -243,6 +243,16 @@ public class PlanWalker implements java.util.function.Function {
       out.append("{\"$enum\":");
       text(out, value.toString());
       out.append("}");
+    } else if (value instanceof Enum) {
+      out.append("{\"$enum\":");
+      text(out, value.toString());
+      out.append("}");
+    } else if (value instanceof org.apache.hadoop.fs.Path || value instanceof java.net.URI) {
+      text(out, value.toString());
+    } else if (name.endsWith("FileFormat")) {
+      out.append("{\"$format\":");
+      text(out, value.toString());
+      out.append("}");
     } else if (name.endsWith(".HadoopFsRelation")) {
       files(out, (org.apache.spark.sql.execution.datasources.HadoopFsRelation) value);
     } else if (name.endsWith(".SimplePythonFunction")) {

@@ -10,8 +10,8 @@ from govtool.records.plan import types as t
 from govtool.records.plan.expressions import Attribute, Call, Literal, Named, Opaque, passed
 from govtool.records.plan.from_sql import from_sql, table
 from govtool.records.plan.nodes import Distinct, Filter, Join, LocalRows, Project, Range, Repartition, Write, outputs
+from govtool.records.trace.lineage import Lineage
 from govtool.records.trace.opaque import blanked
-from govtool.records.trace.recordset import Lineage
 
 # Titian, section 2: a log of error codes and their descriptions; two codes share one, and one has none.
 LOG = [("400", "h1"), ("404", "h1"), ("404", "h2"), ("410", "h2"), ("500", "h3"), ("404", "h1"), (None, "h9")]

@@ -7,14 +7,14 @@ import json
 import pytest
 from duck import Duck
 
-from govtool.errors import UnknownNameError, UsageError
+from govtool.errors import EvidenceError, UnknownNameError, UsageError
 from govtool.model.token import KeyToken, PositionToken
 from govtool.records.plan import types as t
 from govtool.records.plan.expressions import Attribute
 from govtool.records.plan.from_sql import from_sql, table
 from govtool.records.plan.nodes import LocalRows
 from govtool.records.trace.answer import json_value, row_key
-from govtool.records.trace.recordset import Lineage
+from govtool.records.trace.lineage import Lineage
 
 VIEWS = [("ann", 1, 10), ("ann", 2, 20), ("bob", 1, 30), ("bob", 1, 30), (None, 3, None), ("eve", 9, 5)]
 USERS = [("ann", "fr"), ("bob", "de"), ("zoe", "fr"), (None, "uk")]
@@ -132,6 +132,10 @@ def test_recorded_rows_are_matched_by_all_their_values(duck):
     assert "duplicates" in twice.answer().inputs[0].why
     both = lin.recorded(LocalRows(0, columns, (("bob", 1), ("bob", 1)))).go_back_all()
     assert both.answer().inputs[0].exactness == "exact"
+    mixed = lin.recorded(LocalRows(0, columns, (("bob", 1), ("eve", 9), ("ann", 1))))
+    assert mixed.go_back_all().answer().inputs[0].exactness == "superset"
+    with pytest.raises(EvidenceError, match="does not give these rows again"):
+        lin.recorded(LocalRows(0, columns, (("bob", 1), ("eve", 9), ("eve", 9))))
     null = lin.recorded(LocalRows(0, columns, ((None, 3),))).go_back_all()
     assert records(null) == [4]
 
