@@ -6,6 +6,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from govtool.app.recorded_writes import PRIVATE
 from govtool.app.run import IDENTIFIED, commit_captured, read_captured, repository_state
 
 if TYPE_CHECKING:
@@ -13,8 +14,6 @@ if TYPE_CHECKING:
     from govtool.records.captured import Captured
 
 _WAIT = 60.0
-PRIVATE = "private"
-"""The folder, within a spool, of what holds data."""
 
 
 class Capture:
@@ -33,7 +32,7 @@ class Capture:
     def plans(self) -> list[Captured]:
         """Return the exact plans of what the session executed until now, which ``attach(records=True)`` asks for.
 
-        They hold literals and rows of the driver: they stay in ``private`` within the spool, and in no commit.
+        They hold literals and rows of the driver, which lie in tables of their own in the store.
         """
         from govtool.records.captured import read_spool
 
@@ -84,7 +83,7 @@ def attach(
         from govtool.spark.live.exact import Replay
         from govtool.spark.live.spool import Spool
 
-        recorder.replay = Replay(Spool(str(folder / PRIVATE)))
+        recorder.replay = Replay(Spool(str(Path(recorder.spool.folder) / PRIVATE)))
     hook.install(recorder.spool.folder)
     if hasattr(spark, "_jsparkSession"):
         recorder.attach(spark)

@@ -46,6 +46,8 @@ def find_writer(store: Reader, commit: Commit, output: str | None, run: str | No
 def find_readers(store: Reader, commit: Commit, dataset: str, run: str | None) -> list[RecordRun]:
     """The writes that read an input: those of a run, else those that read the files which are there now.
 
+    Queries whose rows went to the driver count where there are no others.
+
     Raises:
         UsageError: The store has no records (``usage.no-records``), or no write read the files (``usage.no-run``).
         UnknownNameError: There is no such input or run.
@@ -53,7 +55,10 @@ def find_readers(store: Reader, commit: Commit, dataset: str, run: str | None) -
     known = recorded(store, commit)
     writes = known if run is None else of_run(store, commit, known, run)
     found = _of_dataset(store, commit, writes, dataset, inputs_of, "no records of a run that read")
-    return found if run is not None else _read_as_is(found, dataset)
+    if run is not None:
+        return found
+    there = _read_as_is(found, dataset)
+    return [each for each in there if each.output] or there  # rows that went to the driver left nothing to point at
 
 
 def recorded(store: Reader, commit: Commit) -> list[RecordRun]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from govtool.app.record_tables import read_plan
 from govtool.errors import EngineError, UsageError
-from govtool.records.execute.chain import PlanEngine, ExecutorChain
+from govtool.records.execute.chain import ExecutorChain, PlanEngine
 from govtool.records.execute.inputs import changed, relations
 from govtool.records.leaves import with_files
 from govtool.records.plan.expressions import Attribute, Named
@@ -18,8 +18,8 @@ from govtool.records.stored import relation_of
 from govtool.records.trace.answer import RefusedFile
 from govtool.records.trace.back import Executor, Position, Reached, count_rows
 from govtool.records.trace.computed import computed
-from govtool.records.trace.normal import spare_ids
 from govtool.records.trace.lineage import DUPLICATES, Lineage
+from govtool.records.trace.normal import spare_ids
 from govtool.records.trace.recordset import RecordSet, bound_condition
 from govtool.records.trace.segment import EXACT, Grade, alike, both, projected, unique
 

@@ -82,17 +82,25 @@ def command_of(words: Sequence[str]) -> list[str]:
     return list(words)
 
 
-def environment(spool: Path) -> dict[str, str]:
-    """The environment of a job whose sessions are to be recorded."""
+def environment(spool: Path, records: bool = False) -> dict[str, str]:
+    """The environment of a job whose sessions are to be recorded; with their exact plans where records are wanted."""
+    from govtool.app.recorded_writes import PRIVATE
+    from govtool.spark.live.exact import RECORDS
     from govtool.spark.live.hook import SPOOL
 
     site = Path(__file__).parents[1] / "spark" / "live" / "site"
     paths = [str(site), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(dict.fromkeys(paths)), SPOOL: str(spool)}
+    more = {RECORDS: str(spool / PRIVATE)} if records else {}
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(dict.fromkeys(paths)), SPOOL: str(spool), **more}
 
 
-def run_job(words: Sequence[str], spool: Path | None = None) -> Finished:
+def run_job(words: Sequence[str], spool: Path | None = None, *, records: bool = False) -> Finished:
     """Run a job to its end.
+
+    Args:
+        words: The command line.
+        spool: Where it writes down what it does; by default a new folder.
+        records: Whether it writes down exact plans, too, which hold literals and rows of the driver.
 
     Raises:
         UsageError: There is no such command (``usage.command``).
@@ -103,7 +111,7 @@ def run_job(words: Sequence[str], spool: Path | None = None) -> Finished:
         folder.mkdir(parents=True, exist_ok=True)
     state = repository_state(_folder_of(command))
     try:
-        job = subprocess.Popen(command, env=environment(folder))
+        job = subprocess.Popen(command, env=environment(folder, records))
     except OSError as error:
         raise UsageError(
             f"cannot run {command[0]}: {error.strerror or error}", code="usage.command", hint="govtool run -- script.py"
@@ -192,6 +200,7 @@ def read_captured(spool: Path, source: str | None = None, commit: str = "") -> C
         source: The name of the source; default: ``run:`` and the script's name.
         commit: The state of the script's repository.
     """
+    from govtool.app.recorded_writes import PRIVATE, process_actions, recorded_writes
     from govtool.capture.spark.eventlog.gathered import EventLogFindings
     from govtool.capture.spark.executed import PLAN
     from govtool.capture.spark.live.executions import LiveInterpreter
@@ -201,13 +210,19 @@ def read_captured(spool: Path, source: str | None = None, commit: str = "") -> C
     processes = [process for process in read_spool(spool) if process.sessions or process.executions]
     name = source or f"run:{script_name(processes[0]) if processes else 'spark'}"
     gathered = EventLogFindings(name, how=PLAN)
-    warnings = []
+    warnings, actions = [], []
+    records = (spool / PRIVATE).is_dir()
     for process in processes:
         gathered.applications += len({s.get("application") for s in process.sessions})
-        for executed in LiveInterpreter(process, name, commit=commit).actions():
-            gathered.take(executed)
+        interpreter = LiveInterpreter(process, name, commit=commit)
+        executed = list(interpreter.actions()) if records else interpreter.actions()
+        for action in executed:
+            gathered.take(action)
+        if records:
+            actions.append(process_actions(interpreter, list(executed)))
         warnings += _warnings(process)
-    return Captured(gathered, len(processes), warnings)
+    writes, problems = recorded_writes(spool, actions)
+    return Captured(gathered, len(processes), [*warnings, *problems], RecordTables.of(writes))
 
 
 def _warnings(process: Process) -> list[str]:
@@ -373,7 +388,10 @@ def _size_of(path: Path) -> int:
 
 def remove_spool(spool: Path) -> None:
     """Remove what was committed, and the folder if nothing else is in it."""
-    with contextlib.suppress(OSError):
-        for file in spool.glob("*.jsonl"):
-            file.unlink()
-        spool.rmdir()
+    from govtool.app.recorded_writes import PRIVATE
+
+    for folder in (spool / PRIVATE, spool):
+        with contextlib.suppress(OSError):
+            for file in folder.glob("*.jsonl"):
+                file.unlink()
+            folder.rmdir()
