@@ -36,6 +36,8 @@ _OWN = {
     "spark.sql.parser.doubleQuotedIdentifiers": "false",
     "spark.sql.legacy.setopsPrecedence.enabled": "false",
     "spark.sql.sources.ignoreCorruptFiles": "false",
+    "spark.sql.analyzer.maxIterations": "10000",
+    "spark.sql.optimizer.maxIterations": "10000",
 }
 """Settings that the statement is written for, whatever the recorded session had."""
 
