@@ -15,6 +15,7 @@ from govtool.records.plan.nodes import Plan, Relation, Session
 from govtool.records.sql.dialect import NotExact
 from govtool.records.sql.spark import SparkDialect, string, udf_name
 from govtool.records.sql.statement import Statement, write
+from govtool.spark.live.exact import SETTINGS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -35,6 +36,8 @@ _OWN = {
     "spark.sql.parser.doubleQuotedIdentifiers": "false",
     "spark.sql.legacy.setopsPrecedence.enabled": "false",
     "spark.sql.sources.ignoreCorruptFiles": "false",
+    "spark.sql.analyzer.maxIterations": "10000",
+    "spark.sql.optimizer.maxIterations": "10000",
 }
 """Settings that the statement is written for, whatever the recorded session had."""
 
@@ -84,8 +87,8 @@ def prepared(spark: SparkSession, session: Session) -> SparkSession:
         }
     )
     for name, value in settings.items():
-        if not name.startswith("spark.sql."):
-            continue
+        if name not in SETTINGS and name not in _OWN:
+            continue  # a record could name a setting that loads a class
         try:
             own.conf.set(name, value)
         except Exception as error:  # static, or not of this version

@@ -247,11 +247,7 @@ def _lateral_view(context: Context, node: Node, at: exp.Lateral, scope: Scope) -
 
 def _pivoted(context: Context, at: exp.Pivot, node: Node) -> Node:
     """PIVOT with values: groups by all other columns, one measure a value and aggregate."""
-    if at.args.get("unpivot") or len(at.args.get("fields") or ()) != 1:
-        raise context.refused("UNPIVOT" if at.args.get("unpivot") else "PIVOT by several columns", at=at)
-    chosen = at.args["fields"][0]
-    if not isinstance(chosen, exp.In) or not isinstance(chosen.this, exp.Column):
-        raise context.refused("PIVOT without values", at=at)
+    chosen = _pivot_values(context, at)
     columns = outputs(node)
     terms = Terms(context, Scope(None, [("", columns)]))
     by = terms.column(chosen.this)
@@ -274,6 +270,16 @@ def _pivoted(context: Context, at: exp.Pivot, node: Node) -> Node:
             measures.append(found)
             items.append(item)
     return Project(Aggregate(node, tuple(keys), tuple(measures)), (*keys, *items))
+
+
+def _pivot_values(context: Context, at: exp.Pivot) -> exp.In:
+    """The column and the values that a PIVOT goes by."""
+    if at.args.get("unpivot"):
+        raise context.refused("UNPIVOT", at=at)
+    fields = at.args.get("fields") or [None]
+    if len(fields) != 1 or not isinstance(fields[0], exp.In) or not isinstance(fields[0].this, exp.Column):
+        raise context.refused("PIVOT without values, or by several columns", at=at)
+    return fields[0]
 
 
 def _pivot_cell(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import decimal
 import math
+import re
 
 from govtool.records.plan import functions
 from govtool.records.plan import types as t
@@ -294,6 +295,10 @@ class SparkDialect(Dialect):
         """A user's function, which the executor registers under a name of its digest."""
         if not call.reference.digest:
             raise NotExact(f"the function {call.reference.qualname}: {call.reference.reason}")
+        if not re.fullmatch(r"[0-9a-f]{64}", call.reference.digest) or not re.fullmatch(
+            r"[a-z-]+", call.reference.kind
+        ):
+            raise NotExact(f"the function {call.reference.qualname}: its identity is none")
         return f"{udf_name(call)}({', '.join(parts)})"
 
 

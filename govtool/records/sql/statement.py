@@ -7,6 +7,7 @@ names.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -221,6 +222,8 @@ class _Writer:
 
     def _relation(self, node: Relation, inputs: tuple[Source, ...], around: Scope | None) -> Source:
         if node.format == KEPT:
+            if not re.fullmatch(r"kept_[0-9a-z_]+", node.dataset):
+                raise NotExact("a kept relation under a name that no executor gives")
             return Source(node.dataset, node.columns)
         name = f"leaf_{node.leaf}" if f"leaf_{node.leaf}" not in self.relations else f"leaf_{node.leaf}_{self._count}"
         self._count += 1

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TypeGuard
+from collections.abc import Callable
+from typing import Any, TypeGuard
 
 from govtool.records.plan.expressions import Exists, InSubquery
 from govtool.records.plan.nodes import (
@@ -56,24 +57,58 @@ def _computed(node: Node, inputs: tuple[Columns, ...]) -> Columns:
 
 
 def _columns(node: Node, inputs: tuple[Columns, ...]) -> Columns:
-    below = frozenset().union(*inputs)
-    if isinstance(node, Project):
-        return frozenset(c.id for c in node.columns if reads([c.value]) & below or subqueries([c.value]))
-    if isinstance(node, Aggregate):
-        return frozenset(named.id for named in node.measures)
-    if isinstance(node, Window):
-        return below | {named.id for named in node.columns}
-    if isinstance(node, Generate):
-        return below | ({c.id for c in node.columns} if reads([node.generator]) & below else _NONE)
-    if isinstance(node, Expand):
-        lines = [zip(line, node.columns, strict=True) for line in node.projections]
-        return frozenset(column.id for line in lines for value, column in line if reads([value]) & below)
-    if isinstance(node, Union):
-        sides = [zip(outputs(child), node.columns, strict=True) for child in node.children]
-        return frozenset(new.id for side in sides for old, new in side if old.id in below)
-    if isinstance(node, Join) and node.exists is not None:
-        return below | {node.exists.id}
-    return below if isinstance(node, (Filter, Join, LateralJoin, Sort, Limit)) else _NONE
+    rule = _RULES.get(type(node))
+    return _NONE if rule is None else rule(node, _NONE.union(*inputs))
+
+
+def _of_project(node: Project, below: Columns) -> Columns:
+    return frozenset(c.id for c in node.columns if reads([c.value]) & below or subqueries([c.value]))
+
+
+def _of_aggregate(node: Aggregate, below: Columns) -> Columns:
+    return frozenset(named.id for named in node.measures)
+
+
+def _of_window(node: Window, below: Columns) -> Columns:
+    return below | {named.id for named in node.columns}
+
+
+def _of_generate(node: Generate, below: Columns) -> Columns:
+    return below | {c.id for c in node.columns} if reads([node.generator]) & below else below
+
+
+def _of_expand(node: Expand, below: Columns) -> Columns:
+    pairs = [pair for line in node.projections for pair in zip(line, node.columns, strict=True)]
+    return frozenset(column.id for value, column in pairs if reads([value]) & below)
+
+
+def _of_union(node: Union, below: Columns) -> Columns:
+    pairs = [pair for child in node.children for pair in zip(outputs(child), node.columns, strict=True)]
+    return frozenset(new.id for old, new in pairs if old.id in below)
+
+
+def _of_join(node: Join, below: Columns) -> Columns:
+    return below if node.exists is None else below | {node.exists.id}
+
+
+def _as_below(node: Node, below: Columns) -> Columns:
+    return below
+
+
+_RULES: dict[type, Callable[[Any, Columns], Columns]] = {
+    Project: _of_project,
+    Aggregate: _of_aggregate,
+    Window: _of_window,
+    Generate: _of_generate,
+    Expand: _of_expand,
+    Union: _of_union,
+    Join: _of_join,
+    Filter: _as_below,
+    LateralJoin: _as_below,
+    Sort: _as_below,
+    Limit: _as_below,
+}
+"""Operators that may have such columns, with those that their inputs have; all others have none."""
 
 
 def guards(node: Node) -> bool:

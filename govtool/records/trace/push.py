@@ -70,22 +70,28 @@ def _met(node: Node, values: Relation, pairs: Pairs) -> Node:
 
 def _below(node: Node, pairs: Pairs) -> list[Pairs] | None:
     """For each input of an operator the pairs that its rows have to meet, too; None where an operator is an end."""
-    if isinstance(node, Project):
-        return [_through({named.id: named.value for named in node.columns}, pairs)]
     if isinstance(node, (Filter, Sort, Distinct, Generate)):
         return [_kept(node.child, pairs)]
-    if isinstance(node, Aggregate) and node.keys:
-        return [_through({named.id: named.value for named in node.keys}, pairs)]
-    if isinstance(node, Window):
-        return [_of_partitions(node, pairs)]
-    if isinstance(node, Expand):
-        lines = [
-            _through(dict(zip((c.id for c in node.columns), line, strict=True)), pairs) for line in node.projections
-        ]
-        return [lines[0]] if lines and all(line == lines[0] for line in lines) else [{}]
     if isinstance(node, (Union, SetOperation)):
         return [_through(_by_position(node.columns, child), pairs) for child in node.nodes()]
-    return _of_join(node, pairs) if isinstance(node, Join) else None
+    if isinstance(node, Window):
+        return [_of_partitions(node, pairs)]
+    if isinstance(node, Join):
+        return _of_join(node, pairs)
+    copies = _copies(node)
+    return None if copies is None else [_through(copies, pairs)]
+
+
+def _copies(node: Node) -> dict[int, Expression] | None:
+    """For the columns of an operator that may be copies of its input's: what they are computed from."""
+    if isinstance(node, Project):
+        return {named.id: named.value for named in node.columns}
+    if isinstance(node, Aggregate) and node.keys:
+        return {named.id: named.value for named in node.keys}
+    if isinstance(node, Expand):  # a copy is one in every projection
+        lines = [dict(zip((c.id for c in node.columns), line, strict=True)) for line in node.projections]
+        return {number: value for number, value in lines[0].items() if all(line[number] == value for line in lines)}
+    return None
 
 
 def _through(values: dict[int, Expression], pairs: Pairs) -> Pairs:

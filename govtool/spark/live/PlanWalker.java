@@ -39,6 +39,7 @@ public class PlanWalker implements java.util.function.Function {
   private final StringBuilder types = new StringBuilder();
   private final Map known = new IdentityHashMap();
   private final Map typeNumbers = new HashMap();
+  private final Map knownTypes = new IdentityHashMap();
   private int count;
   private long values;
   private long left;
@@ -109,8 +110,13 @@ public class PlanWalker implements java.util.function.Function {
   }
 
   private void dataType(StringBuilder out, DataType type) {
+    Object number = knownTypes.get(type);
+    if (number != null) {
+      out.append(number);
+      return;
+    }
     String json = type.json();
-    Object number = typeNumbers.get(json);
+    number = typeNumbers.get(json);
     if (number == null) {
       number = new Integer(typeNumbers.size());
       if (!typeNumbers.isEmpty()) {
@@ -119,6 +125,7 @@ public class PlanWalker implements java.util.function.Function {
       types.append(json);
       typeNumbers.put(json, number);
     }
+    knownTypes.put(type, number);
     out.append(number);
   }
 

@@ -30,14 +30,14 @@ RECORDS = "GOVTOOL_SPARK_RECORDS"
 MAX_UDFS = 10_000
 MAX_ROWS = 100_000
 """Values of the driver's rows that are kept of one DataFrame."""
-_SETTINGS = (
+SETTINGS = (
     "spark.sql.ansi.enabled", "spark.sql.session.timeZone", "spark.sql.caseSensitive", "spark.sql.mapKeyDedupPolicy",
     "spark.sql.decimalOperations.allowPrecisionLoss", "spark.sql.legacy.timeParserPolicy",
     "spark.sql.legacy.sizeOfNull", "spark.sql.storeAssignmentPolicy", "spark.sql.parquet.binaryAsString",
     "spark.sql.parquet.int96AsTimestamp", "spark.sql.parquet.inferTimestampNTZ.enabled",
     "spark.sql.parquet.datetimeRebaseModeInRead", "spark.sql.parquet.int96RebaseModeInRead",
     "spark.sql.csv.parser.columnPruning.enabled", "spark.sql.legacy.charVarcharAsString",
-    "spark.sql.timestampType", "spark.sql.json.enablePartialResults", "spark.sql.defaultCatalog",
+    "spark.sql.timestampType", "spark.sql.json.enablePartialResults",
     "spark.sql.sources.ignoreCorruptFiles", "spark.sql.files.ignoreCorruptFiles", "spark.sql.files.ignoreMissingFiles",
 )  # fmt: skip
 """Settings that change what a plan's expressions and readers give."""
@@ -121,7 +121,7 @@ def _compiled(gateway: Any) -> Any:
 def settings(session: Any) -> dict[str, str]:
     """The effective values of the settings that matter, defaults included."""
     conf = session._jsparkSession.sessionState().conf()
-    found = {name: safely(lambda name=name: conf.getConfString(name)) for name in _SETTINGS}  # type: ignore[misc]
+    found = {name: safely(lambda name=name: conf.getConfString(name)) for name in SETTINGS}  # type: ignore[misc]
     return {name: str(value) for name, value in found.items() if value is not None}
 
 

@@ -22,7 +22,8 @@ def test_traces_over_files_are_those_of_the_reference(first, tmp_path):
     assert report.skipped < 4, report.reasons
 
 
+@pytest.mark.slow
 def test_traces_in_spark_are_those_of_the_reference(spark, tmp_path):
-    report = run(range(3), tmp_path, spark)
+    report = run(range(2), tmp_path, spark)
     assert report.wrong == []
     assert report.traces
