@@ -118,9 +118,9 @@ def listing(files: list[Path]) -> tuple[File, ...]:
     )
 
 
-def shop(folder: Path) -> Warehouse:
+def shop(folder: Path, store: Store | None = None) -> Warehouse:
     """Views of pages in two files, users, and the recorded write of a report over both."""
-    warehouse = Warehouse(folder, Store.init(str(folder / ".govtool")))
+    warehouse = Warehouse(folder, store or Store.init(str(folder / ".govtool")))
     columns = {"user": pa.string(), "page": pa.int64(), "spent": pa.int64()}
     warehouse.table("views", columns, VIEWS[:3], VIEWS[3:])
     warehouse.table("users", {"name": pa.string(), "land": pa.string()}, USERS)
