@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from govtool.app.record_tables import read_plan
@@ -27,6 +29,9 @@ if TYPE_CHECKING:
     from govtool.model.records import RecordRun
     from govtool.store import Commit, Reader
 
+MAX_FILES = 2000
+"""The most files in which the functions of a plan are looked for."""
+_LIBRARIES = frozenset({"node_modules", "site-packages", "__pycache__"})
 PARTIAL = Grade("superset", "input files are missing: rows were matched by the columns that are not computed")
 
 
@@ -198,8 +203,25 @@ def _spark(session: Session) -> Executor:
         raise EngineError(
             "Spark would, and pyspark is not installed", code="engine.spark", hint="pip install 'govtool[spark]'"
         ) from error
+    from govtool.records.execute.functions import registry
+
     active = SparkSession.getActiveSession()
-    return SparkExecutor(session, active if active is not None else _local_spark())
+    spark = active if active is not None else _local_spark()
+    return SparkExecutor(session, spark, registry(own_files(Path.cwd())))
+
+
+def own_files(folder: Path) -> list[Path]:
+    """The user's Python files in a folder and below, where functions of a plan are looked for; libraries aside."""
+    found = []
+    for place, folders, files in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in _LIBRARIES)
+        if "pyvenv.cfg" in files:
+            folders.clear()
+            continue
+        found += [Path(place, name) for name in sorted(files) if name.endswith(".py")]
+        if len(found) >= MAX_FILES:
+            break
+    return found[:MAX_FILES]
 
 
 def _local_spark() -> Any:

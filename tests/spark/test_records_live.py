@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import json
+import sys
 
 import pyarrow.parquet as pq
 import pytest
@@ -17,6 +19,10 @@ pytest.importorskip("duckdb", reason="duckdb is not installed: pip install govto
 
 VIEWS = [("ann", 1, 10), ("ann", 2, 20), ("bob", 1, 30), ("bob", 1, 30), ("eve", 9, 5)]
 USERS = [("ann", "fr"), ("bob", "de"), ("zoe", "fr")]
+FUNCTIONS = """
+def initial(name):
+    return name[0] if name else None
+"""
 
 
 @pytest.fixture(scope="module")
@@ -28,11 +34,14 @@ def job(spark, tmp_path_factory):
 
     folder = tmp_path_factory.mktemp("records")
     data = folder / "data"
+    (folder / "records_functions.py").write_text(FUNCTIONS, encoding="utf-8")
+    spark.sparkContext.addPyFile(str(folder / "records_functions.py"))
     assert main(["init", "--store", str(folder / "store")]) == 0
     before = hook.recorder(str(folder / "spool")).replay
     capture = govtool.spark.attach(
         spark, source="run:job", store=str(folder / "store"), spool=str(folder / "spool"), records=True
     )
+    sys.path.insert(0, str(folder))
     try:
         views = spark.createDataFrame(VIEWS, "user string, page int, spent int")
         views.repartition(2).write.parquet(str(data / "views"))
@@ -42,9 +51,12 @@ def job(spark, tmp_path_factory):
         report = joined.groupBy("land").agg(F.sum("spent").alias("total"), F.count("*").alias("n"))
         report.where("total > 20").write.parquet(str(data / "report"))
         report.select("land", F.upper("land").alias("big")).write.partitionBy("land").parquet(str(data / "lands"))
+        initial = F.udf(importlib.import_module("records_functions").initial, "string")
+        users.select(initial("name").alias("letter"), "land").write.parquet(str(data / "letters"))
         assert capture.commit(identify=0) is not None
         yield folder
     finally:
+        sys.path.remove(str(folder))
         hook.recorder("").replay = before
 
 
@@ -89,6 +101,14 @@ def test_rows_reach_the_written_files(job, capsys):
     (row,) = group["rows"]
     there = pq.read_table(row["_file"].removeprefix("file://")).to_pylist()[row["_row"]]
     assert there == {"land": "de", "total": 60, "n": 2}
+
+
+def test_functions_of_the_user_are_evaluated_in_spark(job, capsys, monkeypatch):
+    monkeypatch.chdir(job)
+    answer = back(capsys, job, str(job / "data" / "letters"), "--where", "letter = 'b'", "--verify")
+    assert answer["engine"] == "Spark"
+    assert answer["verified"] is True
+    assert [row["name"] for row in rows(answer, "users")] == ["bob"]
 
 
 def test_records_lie_in_their_own_tables(job):
