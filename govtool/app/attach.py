@@ -11,7 +11,7 @@ from govtool.app.run import IDENTIFIED, commit_captured, read_captured, reposito
 
 if TYPE_CHECKING:
     from govtool.answers.ingest import IngestResult
-    from govtool.records.captured import Captured
+    from govtool.records.captured import Planned
 
 _WAIT = 60.0
 
@@ -29,7 +29,7 @@ class Capture:
         self.spool = spool
         """The folder of its records."""
 
-    def plans(self) -> list[Captured]:
+    def plans(self) -> list[Planned]:
         """Return the exact plans of what the session executed until now, which ``attach(records=True)`` asks for.
 
         They hold literals and rows of the driver, which lie in tables of their own in the store.
@@ -80,10 +80,10 @@ def attach(
     folder.mkdir(parents=True, exist_ok=True)
     recorder = hook.recorder(str(folder))
     if records and recorder.replay is None:
-        from govtool.spark.live.exact import Replay
+        from govtool.spark.live.exact import PlanRecorder
         from govtool.spark.live.spool import Spool
 
-        recorder.replay = Replay(Spool(str(Path(recorder.spool.folder) / PRIVATE)))
+        recorder.replay = PlanRecorder(Spool(str(Path(recorder.spool.folder) / PRIVATE)))
     hook.install(recorder.spool.folder)
     if hasattr(spark, "_jsparkSession"):
         recorder.attach(spark)

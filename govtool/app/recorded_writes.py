@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from govtool.capture.spark.identity import DatasetPlace
     from govtool.capture.spark.live.executions import LiveInterpreter
     from govtool.model.run import Run
-    from govtool.records.captured import Captured
+    from govtool.records.captured import Planned
     from govtool.records.plan.nodes import File, Plan, Relation
     from govtool.records.plan.types import Type
 
 PRIVATE = "private"
 """The folder, within a spool, of what holds data."""
-_SLACK = timedelta(seconds=2)
-"""How far the clock of a file system may be off."""
+_SLACK = timedelta(milliseconds=5)
+"""Times of runs are whole milliseconds. More would take the files of a write just before for those of this one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ def recorded_writes(spool: Path, processes: Iterable[ProcessActions]) -> tuple[l
     """The writes and queries of a job whose rows can be traced, and why those of others cannot."""
     from govtool.records.captured import read_spool
 
-    by_process: dict[str, list[Captured]] = {}
+    by_process: dict[str, list[Planned]] = {}
     for captured in read_spool(spool / PRIVATE):
         by_process.setdefault(_pid(captured.process), []).append(captured)
     writes, problems = [], []
@@ -65,21 +65,21 @@ def _pid(name: str) -> str:
     return name.partition("-")[0]
 
 
-def _plans(found: Iterable[Captured], runs: Mapping[int, tuple[str, ...]]) -> tuple[dict[str, Plan], list[str]]:
+def _plans(found: Iterable[Planned], runs: Mapping[int, tuple[str, ...]]) -> tuple[dict[str, Plan], list[str]]:
     """The plan of each run: the one that writes, where several executions make one action."""
     from govtool.records.plan.nodes import Write
 
     plans: dict[str, Plan] = {}
-    problems = []
+    problems: dict[str, str] = {}
     for captured in found:
         names = runs.get(captured.number, ())
         if captured.plan is None or len(names) > 1:
-            problems += [f"rows of {name} cannot be traced: {captured.reason or 'several inserts'}" for name in names]
+            problems.update(dict.fromkeys(names, captured.reason or "several inserts are one plan"))
             continue
         for name in names:
             if name not in plans or isinstance(captured.plan.root, Write):
                 plans[name] = captured.plan
-    return plans, [problem for problem in problems if problem.split(" ")[2] not in plans]
+    return plans, [f"rows of {name} cannot be traced: {why}" for name, why in problems.items() if name not in plans]
 
 
 def _writes(executed: Iterable[Executed], plans: Mapping[str, Plan]) -> Iterator[RecordedWrite]:

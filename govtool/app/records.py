@@ -18,7 +18,7 @@ from govtool.records.plan.nodes import Distinct, Filter, Join, Plan, Project, Re
 from govtool.records.plan.tree import Node
 from govtool.records.stored import relation_of
 from govtool.records.trace.answer import RefusedFile
-from govtool.records.trace.back import Executor, Position, Reached, count_rows
+from govtool.records.trace.back import Executor, ReachedRows, StagePosition, count_rows
 from govtool.records.trace.computed import computed
 from govtool.records.trace.lineage import DUPLICATES, Lineage
 from govtool.records.trace.normal import spare_ids
@@ -81,9 +81,9 @@ class OpenedWrite:
         plain = [(column, other) for column, other in pairs if column.id not in own]
         same = both(alike(column, copies[other.id].attribute) for column, other in plain)
         found = Join(stage.segment.node, Project(kept, tuple(copies.values())), "left_semi", same)
-        return RecordSet(lineage, (Position(stage, found, EXACT if len(plain) == len(pairs) else PARTIAL),))
+        return RecordSet(lineage, (StagePosition(stage, found, EXACT if len(plain) == len(pairs) else PARTIAL),))
 
-    def in_output(self, position: Position) -> RecordSet | None:
+    def in_output(self, position: StagePosition) -> RecordSet | None:
         """Output rows as records of the written files; None where they are not found there, value by value."""
         if self.output is None:
             return None
@@ -100,7 +100,7 @@ class OpenedWrite:
         if there < wanted:
             return None
         grade = position.grade.worst(DUPLICATES if there > wanted else EXACT)
-        return RecordSet(self.lineage, (Reached(self.output, rows, grade),))
+        return RecordSet(self.lineage, (ReachedRows(self.output, rows, grade),))
 
     def verified(self) -> bool:
         """Evaluate the plan again; return whether its rows are the written ones, each as often.

@@ -31,6 +31,7 @@ from govtool.store import Fragment
 from govtool.store.names import DEFAULT_BRANCH
 
 if TYPE_CHECKING:
+    from govtool.app.recorded_writes import ProcessActions
     from govtool.capture.spark.eventlog.gathered import EventLogFindings
     from govtool.capture.spark.identity import DatasetPlace
     from govtool.capture.spark.live.spool import Process
@@ -200,7 +201,7 @@ def read_captured(spool: Path, source: str | None = None, commit: str = "") -> C
         source: The name of the source; default: ``run:`` and the script's name.
         commit: The state of the script's repository.
     """
-    from govtool.app.recorded_writes import PRIVATE, process_actions, recorded_writes
+    from govtool.app.recorded_writes import PRIVATE, process_actions
     from govtool.capture.spark.eventlog.gathered import EventLogFindings
     from govtool.capture.spark.executed import PLAN
     from govtool.capture.spark.live.executions import LiveInterpreter
@@ -221,8 +222,25 @@ def read_captured(spool: Path, source: str | None = None, commit: str = "") -> C
         if records:
             actions.append(process_actions(interpreter, list(executed)))
         warnings += _warnings(process)
-    writes, problems = recorded_writes(spool, actions)
-    return Captured(gathered, len(processes), [*warnings, *problems], RecordTables.of(writes))
+    tables, problems = _record_tables(spool, actions)
+    return Captured(gathered, len(processes), [*warnings, *problems], tables)
+
+
+def _record_tables(spool: Path, actions: Sequence[ProcessActions]) -> tuple[RecordTables, list[str]]:
+    """What can be traced of a job's writes, and why the rest cannot. Nothing here costs the job's lineage."""
+    from govtool.app.recorded_writes import recorded_writes
+
+    tables = RecordTables()
+    try:
+        writes, problems = recorded_writes(spool, actions)
+    except Exception as error:  # a bug of ours
+        return tables, [f"no rows can be traced: {type(error).__name__}: {error}"]
+    for write in writes:
+        try:
+            tables.add(write)
+        except Exception as error:
+            problems.append(f"rows of {write.run_id} cannot be traced: {type(error).__name__}: {error}")
+    return tables, problems
 
 
 def _warnings(process: Process) -> list[str]:

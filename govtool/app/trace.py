@@ -14,7 +14,7 @@ from govtool.errors import UsageError
 from govtool.records.plan.expressions import Named
 from govtool.records.plan.nodes import Limit, Project
 from govtool.records.trace.answer import InputAnswer, json_value, row_key
-from govtool.records.trace.back import Position, count_rows
+from govtool.records.trace.back import StagePosition, count_rows
 from govtool.records.trace.recordset import SHOWN, RecordSet, part_name
 from govtool.records.trace.segment import Grade
 
@@ -110,8 +110,9 @@ def trace_forward(
 
 
 def _some(chosen: RecordSet, where: str, place: str) -> int:
+    """How many rows are chosen: at least one, unless they may be in files that were refused."""
     count = chosen.count()
-    if not count:
+    if not count and not chosen.lineage.refused:
         raise UsageError(
             f"no row of {place} meets {where!r}",
             code="usage.no-rows",
@@ -133,7 +134,7 @@ def _report(
     trace = found.answer(limit)
     if selected is not None:
         trace = replace(trace, output=selected[0], selected=selected[1])
-    places = [part for part in found.parts if isinstance(part, Position)]
+    places = [part for part in found.parts if isinstance(part, StagePosition)]
     at_output = [part for part in places if direction == FORWARD and part.stage.above is None]
     return TraceReport(
         version=version_of(*at),
@@ -149,7 +150,7 @@ def _report(
     )
 
 
-def _output_rows(opened: OpenedWrite, found: RecordSet, part: Position, limit: int) -> InputAnswer:
+def _output_rows(opened: OpenedWrite, found: RecordSet, part: StagePosition, limit: int) -> InputAnswer:
     written = opened.in_output(part)
     if written is not None:
         (rows,) = written.answer(limit).inputs
@@ -158,7 +159,7 @@ def _output_rows(opened: OpenedWrite, found: RecordSet, part: Position, limit: i
 
 
 def _position_rows(
-    found: RecordSet, part: Position, limit: int, name: str = "", grade: Grade | None = None
+    found: RecordSet, part: StagePosition, limit: int, name: str = "", grade: Grade | None = None
 ) -> InputAnswer:
     """Rows between two boundaries, which have no ids."""
     executor = found.lineage.executor

@@ -16,7 +16,7 @@ _PLAIN = frozenset({"spark.sql.ansi.enabled", "spark.sql.session.timeZone", "spa
 
 
 @dataclass(frozen=True, slots=True)
-class Captured:
+class Planned:
     """The exact plan of one action, or the reason why there is none."""
 
     process: str
@@ -28,7 +28,7 @@ class Captured:
     reason: str = ""
 
 
-def read_spool(folder: Path) -> Iterator[Captured]:
+def read_spool(folder: Path) -> Iterator[Planned]:
     """The plans of a spool, in order. A line that was cut off is left out.
 
     Functions and rows of the driver are written with the first action after they were made, so that a process is read
@@ -38,7 +38,7 @@ def read_spool(folder: Path) -> Iterator[Captured]:
         udfs: dict[str, UdfReference] = {}
         rows: dict[int, Any] = {}
         for line in _lines(file):
-            _learn(line, udfs, rows)
+            _remember(line, udfs, rows)
             yield _captured(file.stem, line, udfs, rows)
 
 
@@ -53,7 +53,7 @@ def _lines(file: Path) -> Iterator[dict[str, Any]]:
                 yield line
 
 
-def _learn(line: dict[str, Any], udfs: dict[str, UdfReference], rows: dict[int, Any]) -> None:
+def _remember(line: dict[str, Any], udfs: dict[str, UdfReference], rows: dict[int, Any]) -> None:
     for digest, each in (line.get("functions") or {}).items():
         reason = str(each.get("reason", ""))
         udfs[digest] = UdfReference(each["module"], each["qualname"], each["digest"], "python", reason)
@@ -62,15 +62,15 @@ def _learn(line: dict[str, Any], udfs: dict[str, UdfReference], rows: dict[int, 
             rows[each["ids"][0]] = (each["ids"], each["rows"])
 
 
-def _captured(process: str, line: dict[str, Any], udfs: dict[str, UdfReference], rows: dict[int, Any]) -> Captured:
+def _captured(process: str, line: dict[str, Any], udfs: dict[str, UdfReference], rows: dict[int, Any]) -> Planned:
     application, number = str(line.get("application", "")), int(line.get("n", 0))
     if "exact" not in line:
-        return Captured(process, application, number, None, str(line.get("break", "the plan is missing")))
+        return Planned(process, application, number, None, str(line.get("break", "the plan is missing")))
     try:
         plan = catalyst.read(line["exact"], session_of(line["spark"], line["settings"]), udfs, rows)
     except (ValueError, KeyError, TypeError, IndexError) as error:
-        return Captured(process, application, number, None, f"the plan cannot be read: {type(error).__name__}: {error}")
-    return Captured(process, application, number, plan)
+        return Planned(process, application, number, None, f"the plan cannot be read: {type(error).__name__}: {error}")
+    return Planned(process, application, number, plan)
 
 
 def session_of(version: str, settings: dict[str, str]) -> Session:

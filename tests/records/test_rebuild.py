@@ -56,7 +56,7 @@ def captured(spark, tmp_path_factory):
     tables(session, folder)
     (folder / "spool").mkdir()
     recorder = Recorder(Spool(str(folder / "spool")))
-    recorder.replay = exact.Replay(Spool(str(folder / "private")))
+    recorder.replay = exact.PlanRecorder(Spool(str(folder / "private")))
     recorder.attach(session)
     programs = {}
     for title in chosen(hostile.SQL):

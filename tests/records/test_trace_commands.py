@@ -278,6 +278,16 @@ def test_a_file_that_is_gone_is_refused_and_the_others_are_shown(run, shop):
     assert "1 input file refused" in out
 
 
+def test_an_input_that_is_gone_altogether_is_refused_file_by_file(run, shop):
+    for file in (shop.folder / "users").iterdir():
+        file.unlink()
+    code, answer = back(run, "report", "--where", "land = 'de'")
+    assert code == 3
+    assert len(answer["refused"]) == 1
+    code, answer = forward(run, "users", "--where", "name = 'bob'", "--run", "app-1/0")
+    assert (code, answer["selected"]) == (3, 0)
+
+
 def test_a_file_that_changed_is_refused_on_the_way_forward(run, shop):
     shop.table("users", {"name": pa.string(), "land": pa.string()}, [*USERS, ("eve", "fr")])
     code, answer = forward(run, "views", "--where", "page = 1", "--run", "app-1/0")

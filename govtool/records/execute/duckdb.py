@@ -13,7 +13,7 @@ from govtool.records.plan.nodes import Plan, Relation, Session, outputs
 from govtool.records.plan.tree import Node
 from govtool.records.sql.dialect import NotExact
 from govtool.records.sql.duckdb import DuckDialect, quoted_name
-from govtool.records.sql.statement import KEPT, Statement, write
+from govtool.records.sql.statement import KEPT, SqlStatement, write
 
 if TYPE_CHECKING:
     import duckdb
@@ -43,7 +43,7 @@ class DuckExecutor:
         self._numbers = count(1)
         self._views: set[tuple[str, Relation]] = set()
 
-    def statement(self, node: Node) -> Statement:
+    def statement(self, node: Node) -> SqlStatement:
         """A plan in SQL, its leaves there as views.
 
         Raises:

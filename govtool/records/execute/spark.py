@@ -14,7 +14,7 @@ from govtool.records.plan.expressions import Literal
 from govtool.records.plan.nodes import Plan, Relation, Session
 from govtool.records.sql.dialect import NotExact
 from govtool.records.sql.spark import SparkDialect, string, udf_name
-from govtool.records.sql.statement import Statement, write
+from govtool.records.sql.statement import SqlStatement, write
 from govtool.spark.live.exact import SETTINGS
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def run(plan: Plan, spark: SparkSession, udfs: Callable[[Udf], Any] | None = Non
 
 
 def execute(
-    statement: Statement,
+    statement: SqlStatement,
     session: Session,
     spark: SparkSession,
     udfs: Callable[[Udf], Any] | None = None,

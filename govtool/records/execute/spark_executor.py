@@ -12,7 +12,7 @@ from govtool.records.plan.nodes import Plan, Relation, Session
 from govtool.records.plan.tree import Node
 from govtool.records.sql.dialect import NotExact
 from govtool.records.sql.spark import SparkDialect, udf_name
-from govtool.records.sql.statement import KEPT, Statement, write
+from govtool.records.sql.statement import KEPT, SqlStatement, write
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -76,7 +76,7 @@ class SparkExecutor:
             kept.unpersist()
         self._kept.clear()
 
-    def _statement(self, node: Node) -> Statement:
+    def _statement(self, node: Node) -> SqlStatement:
         found = write(Plan(node, self.session), SparkDialect(self.session))
         for name, leaf in found.relations:
             view(leaf, self.spark).createOrReplaceTempView(name)

@@ -71,7 +71,7 @@ NOTHING = "nothing"
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
+class SqlStatement:
     """A plan in SQL.
 
     The leaves are tables, whose columns are named by their ids; the executor makes them.
@@ -88,7 +88,7 @@ class Statement:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class Operand:
     """An operator as a FROM clause names it."""
 
     alias: str
@@ -105,15 +105,15 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class Visible:
     """The columns that an expression sees, and those of the query around it."""
 
     names: dict[int, str]
-    around: Scope | None = None
+    around: Visible | None = None
     used_outer: list[int] = field(default_factory=list)
 
 
-def write(plan: Plan, dialect: Dialect) -> Statement:
+def write(plan: Plan, dialect: Dialect) -> SqlStatement:
     """Write a plan.
 
     Raises:
@@ -131,13 +131,13 @@ class _Writer:
         self.relations: dict[str, Relation] = {}
         self.udfs: dict[str, Udf] = {}
         self.undetermined: dict[str, None] = {}
-        self._known: dict[int, Source] = {}
+        self._known: dict[int, Operand] = {}
         self._keep: list[Node] = []
-        self._definitions: dict[int, Source] = {}
+        self._definitions: dict[int, Operand] = {}
         self._count = 0
         self._steering: frozenset[int] = frozenset()
         """Memberships of the filter at hand for which NULL and FALSE are the same."""
-        self._operators: dict[type[Node], Callable[..., Source]] = {
+        self._operators: dict[type[Node], Callable[..., Operand]] = {
             Relation: self._relation, LocalRows: self._local, Range: self._range, Project: self._project,
             Filter: self._filter, Join: self._join, LateralJoin: self._lateral, Aggregate: self._aggregate,
             Distinct: self._distinct,
@@ -147,23 +147,23 @@ class _Writer:
             Repartition: self._same, Write: self._same,
         }  # fmt: skip
 
-    def statement(self, root: Source) -> Statement:
+    def statement(self, root: Operand) -> SqlStatement:
         """The whole statement."""
         columns = ", ".join(f"{root.alias}.{self.column(each)} AS o{i}" for i, each in enumerate(root.columns))
         entries = ",\n".join(f"{name} AS (\n  {text}\n)" for name, text in self.entries)
         body = f"SELECT {columns or '1 AS nothing'} FROM {root.table}"
         text = f"WITH {entries}\n{body}" if entries else body
-        return Statement(
+        return SqlStatement(
             text, root.columns, tuple(self.relations.items()), tuple(self.udfs.values()), tuple(self.undetermined)
         )
 
     # ---- plans ----------------------------------------------------------------------------------------------------
 
-    def plan(self, root: Node, around: Scope | None) -> Source:
+    def plan(self, root: Node, around: Visible | None) -> Operand:
         """Write a plan, and return its root as a source."""
         return fold_nodes(root, lambda node, inputs: self._node(node, inputs, around), _entered)
 
-    def _node(self, node: Node, inputs: tuple[Source, ...], around: Scope | None) -> Source:
+    def _node(self, node: Node, inputs: tuple[Operand, ...], around: Visible | None) -> Operand:
         known = self._known.get(id(node))
         if known is not None:
             return known
@@ -184,20 +184,20 @@ class _Writer:
         self,
         text: str,
         columns: tuple[Attribute, ...],
-        inputs: tuple[Source, ...],
-        scope: Scope | None = None,
+        inputs: tuple[Operand, ...],
+        scope: Visible | None = None,
         position: str = "",
-    ) -> Source:
+    ) -> Operand:
         """A new entry of the WITH list, or an inline source if it reads a query around it."""
         alias = f"n{self._count}"
         self._count += 1
         is_open = any(each.inline for each in inputs) or bool(scope is not None and scope.used_outer)
         if is_open:
-            return Source(alias, columns, text, position)
+            return Operand(alias, columns, text, position)
         self.entries.append((alias, text))
-        return Source(alias, columns, "", position)
+        return Operand(alias, columns, "", position)
 
-    def scope(self, around: Scope | None, *sources: Source) -> Scope:
+    def scope(self, around: Visible | None, *sources: Operand) -> Visible:
         """What an expression over some sources sees."""
         names: dict[int, str] = {}
         for source in sources:
@@ -205,13 +205,13 @@ class _Writer:
                 if each.id in names:
                     raise NotExact(f"column {each.name} on both sides of a join under one id")
                 names[each.id] = f"{source.alias}.{self.column(each)}"
-        return Scope(names, around)
+        return Visible(names, around)
 
     def column(self, attribute: Attribute) -> str:
         """A column's name."""
         return self.dialect.column(attribute)
 
-    def select(self, columns: list[tuple[str, str]], source: Source | None = None, position: bool = False) -> str:
+    def select(self, columns: list[tuple[str, str]], source: Operand | None = None, position: bool = False) -> str:
         """A SELECT list of values under names."""
         items = [f"{value} AS {name}" for value, name in columns]
         if position and source is not None and source.position:
@@ -220,17 +220,17 @@ class _Writer:
 
     # ---- leaves ---------------------------------------------------------------------------------------------------
 
-    def _relation(self, node: Relation, inputs: tuple[Source, ...], around: Scope | None) -> Source:
+    def _relation(self, node: Relation, inputs: tuple[Operand, ...], around: Visible | None) -> Operand:
         if node.format == KEPT:
             if not re.fullmatch(r"kept_[0-9a-z_]+", node.dataset):
                 raise NotExact("a kept relation under a name that no executor gives")
-            return Source(node.dataset, node.columns)
+            return Operand(node.dataset, node.columns)
         name = f"leaf_{node.leaf}" if f"leaf_{node.leaf}" not in self.relations else f"leaf_{node.leaf}_{self._count}"
         self._count += 1
         self.relations[name] = node
-        return Source(name, node.columns)
+        return Operand(name, node.columns)
 
-    def _local(self, node: LocalRows, inputs: tuple[Source, ...], around: Scope | None) -> Source:
+    def _local(self, node: LocalRows, inputs: tuple[Operand, ...], around: Visible | None) -> Operand:
         if not node.rows:
             items = [
                 (self.dialect.literal(Literal(None, each.type)), self.column(each)) for each in _unique(node.columns)
@@ -246,14 +246,14 @@ class _Writer:
         names = [self.column(each) for each in node.columns]
         return self._new(f"SELECT * FROM {self.dialect.local_table(rows, names)}", node.columns, ())
 
-    def _range(self, node: Range, inputs: tuple[Source, ...], around: Scope | None) -> Source:
+    def _range(self, node: Range, inputs: tuple[Operand, ...], around: Visible | None) -> Operand:
         table = f"range({node.start}, {node.end}, {node.step})"
         text = f"SELECT * FROM {table} AS r ({self.column(node.column)})"
         return self._new(text, (node.column,), ())
 
     # ---- rows one by one ------------------------------------------------------------------------------------------
 
-    def _project(self, node: Project, inputs: tuple[Source, ...], around: Scope | None) -> Source:
+    def _project(self, node: Project, inputs: tuple[Operand, ...], around: Visible | None) -> Operand:
         source = inputs[0]
         scope = self.scope(around, source)
         seen: dict[int, tuple[str, str]] = {}
@@ -263,17 +263,17 @@ class _Writer:
         text = f"{self.select(list(seen.values()), source, True)} FROM {source.table}"
         return self._new(text, tuple(each.attribute for each in node.columns), inputs, scope, source.position)
 
-    def _filter(self, node: Filter, inputs: tuple[Source, ...], around: Scope | None) -> Source:
+    def _filter(self, node: Filter, inputs: tuple[Operand, ...], around: Visible | None) -> Operand:
         source = inputs[0]
         scope = self.scope(around, source)
         self._steering = _steering(node.condition)
         text = f"SELECT {source.alias}.* FROM {source.table} WHERE {self.expression(node.condition, scope)}"
         return self._new(text, source.columns, inputs, scope, source.position)
 
-    def _same(self, node: Node, inputs: tuple[Source, ...], around: Scope | None) -> Source:
-        return Source(inputs[0].alias, inputs[0].columns, inputs[0].inline)
+    def _same(self, node: Node, inputs: tuple[Operand, ...], around: Visible | None) -> Operand:
+        return Operand(inputs[0].alias, inputs[0].columns, inputs[0].inline)
 
-    def _generate(self, node: Generate, inputs: tuple[Source, ...], around: Scope | None) -> Source:
+    def _generate(self, node: Generate, inputs: tuple[Operand, ...], around: Visible | None) -> Operand:
         source = inputs[0]
         scope = self.scope(around, source)
         generator = self.expression(node.generator, scope)
@@ -283,7 +283,7 @@ class _Writer:
         text = f"{self.select(columns)} FROM {self.dialect.generate(node, generator, source.table, alias)}"
         return self._new(text, source.columns + node.columns, inputs, scope)
 
-    def _expand(self, node: Expand, inputs: tuple[Source, ...], around: Scope | None) -> Source:
+    def _expand(self, node: Expand, inputs: tuple[Operand, ...], around: Visible | None) -> Operand:
         source = inputs[0]
         scope = self.scope(around, source)
         branches = []
@@ -293,12 +293,12 @@ class _Writer:
             branches.append(f"{self.select(columns)} FROM {source.table}")
         return self._new("\n  UNION ALL ".join(branches), node.columns, inputs, scope)
 
-    def _typed(self, value: Expression, column: Attribute, scope: Scope) -> str:
+    def _typed(self, value: Expression, column: Attribute, scope: Visible) -> str:
         return self.expression(value, scope)
 
     # ---- joins ----------------------------------------------------------------------------------------------------
 
-    def _join(self, node: Join, inputs: tuple[Source, ...], around: Scope | None) -> Source:
+    def _join(self, node: Join, inputs: tuple[Operand, ...], around: Visible | None) -> Operand:
         left, right = inputs
         if node.kind in ("left_semi", "left_anti", "existence"):
             return self._half_join(node, inputs, around)
@@ -312,7 +312,7 @@ class _Writer:
         text = f"{self.select(columns)} FROM {left.table} {keyword} {right.table}{on}"
         return self._new(text, left.columns + right.columns, inputs, scope)
 
-    def _half_join(self, node: Join, inputs: tuple[Source, ...], around: Scope | None) -> Source:
+    def _half_join(self, node: Join, inputs: tuple[Operand, ...], around: Visible | None) -> Operand:
         left, right = inputs
         scope = self.scope(around, left, right)
         condition = "TRUE" if node.condition is None else self.expression(node.condition, scope)
@@ -326,14 +326,14 @@ class _Writer:
         text = f"SELECT {left.alias}.* FROM {left.table} WHERE {negated}{exists}"
         return self._new(text, left.columns, inputs, scope)
 
-    def _lateral(self, node: LateralJoin, inputs: tuple[Source, ...], around: Scope | None) -> Source:
+    def _lateral(self, node: LateralJoin, inputs: tuple[Operand, ...], around: Visible | None) -> Operand:
         left = inputs[0]
         if node.kind not in ("inner", "cross", "left"):
             raise NotExact(f"a lateral join of kind {node.kind}")
         right = self.plan(node.right, self.scope(around, left))
         alias = f"l{self._count}"
         table = f"LATERAL (SELECT {right.alias}.* FROM {right.table}) AS {alias}"
-        scope = self.scope(around, left, Source(alias, right.columns))
+        scope = self.scope(around, left, Operand(alias, right.columns))
         condition = "TRUE" if node.condition is None else self.expression(node.condition, scope)
         columns = [(scope.names[each.id], self.column(each)) for each in _unique(left.columns + right.columns)]
         keyword = "LEFT JOIN" if node.kind == "left" else "JOIN"
@@ -342,7 +342,7 @@ class _Writer:
 
     # ---- groups ---------------------------------------------------------------------------------------------------
 
-    def _aggregate(self, node: Aggregate, inputs: tuple[Source, ...], around: Scope | None) -> Source:
+    def _aggregate(self, node: Aggregate, inputs: tuple[Operand, ...], around: Visible | None) -> Operand:
         source = inputs[0]
         for each in node.keys:
             self.dialect.keys_comparable(each.type)
@@ -358,7 +358,7 @@ class _Writer:
         text = f"{self.select(columns)} FROM {source.table}{group}"
         return self._new(text, tuple(each.attribute for each in node.keys + node.measures), (source,), scope)
 
-    def _keyed(self, keys: tuple[Named, ...], source: Source, around: Scope | None) -> Source:
+    def _keyed(self, keys: tuple[Named, ...], source: Operand, around: Visible | None) -> Operand:
         """A source with the keys computed: a constant in GROUP BY is a position, not a key."""
         scope = self.scope(around, source)
         computed = [each for each in keys if not isinstance(each.value, Attribute)]
@@ -371,7 +371,7 @@ class _Writer:
         made = tuple(each.attribute for each in computed)
         return self._new(text, _unique(source.columns) + made, (source,), scope)
 
-    def _distinct(self, node: Distinct, inputs: tuple[Source, ...], around: Scope | None) -> Source:
+    def _distinct(self, node: Distinct, inputs: tuple[Operand, ...], around: Visible | None) -> Operand:
         source = inputs[0]
         for each in source.columns:
             self.dialect.keys_comparable(each.type)
@@ -379,7 +379,7 @@ class _Writer:
         text = f"{self.select(columns).replace('SELECT', 'SELECT DISTINCT', 1)} FROM {source.table}"
         return self._new(text, source.columns, inputs)
 
-    def _deduplicate(self, node: Deduplicate, inputs: tuple[Source, ...], around: Scope | None) -> Source:
+    def _deduplicate(self, node: Deduplicate, inputs: tuple[Operand, ...], around: Visible | None) -> Operand:
         if self.dialect.name != "spark":
             raise NotExact("dropDuplicates by some columns")
         self.undetermined["dropDuplicates by some columns keeps a row that is not determined"] = None
@@ -391,7 +391,7 @@ class _Writer:
         group = ", ".join(f"{source.alias}.{self.column(each)}" for each in node.keys)
         return self._new(f"{self.select(columns)} FROM {source.table} GROUP BY {group}", source.columns, inputs)
 
-    def _window(self, node: Window, inputs: tuple[Source, ...], around: Scope | None) -> Source:
+    def _window(self, node: Window, inputs: tuple[Operand, ...], around: Visible | None) -> Operand:
         source = inputs[0]
         scope = self.scope(around, source)
         columns = [(scope.names[each.id], self.column(each)) for each in _unique(source.columns)]
@@ -401,18 +401,18 @@ class _Writer:
 
     # ---- several inputs by position -------------------------------------------------------------------------------
 
-    def _union(self, node: Union, inputs: tuple[Source, ...], around: Scope | None) -> Source:
+    def _union(self, node: Union, inputs: tuple[Operand, ...], around: Visible | None) -> Operand:
         branches = [self._positional(each, node.columns) for each in inputs]
         return self._new("\n  UNION ALL ".join(branches), node.columns, inputs)
 
-    def _set(self, node: SetOperation, inputs: tuple[Source, ...], around: Scope | None) -> Source:
+    def _set(self, node: SetOperation, inputs: tuple[Operand, ...], around: Visible | None) -> Operand:
         for each in node.columns:
             self.dialect.keys_comparable(each.type)
         left, right = (self._positional(each, node.columns) for each in inputs)
         operator = f"{node.kind.upper()}{' ALL' if node.all else ''}"
         return self._new(f"{left}\n  {operator} {right}", node.columns, inputs)
 
-    def _positional(self, source: Source, columns: tuple[Attribute, ...]) -> str:
+    def _positional(self, source: Operand, columns: tuple[Attribute, ...]) -> str:
         """A SELECT of a source's columns under other names; an id that is there twice is the same value twice."""
         seen: dict[int, tuple[str, str]] = {}
         for own, each in zip(source.columns, columns, strict=True):
@@ -424,7 +424,7 @@ class _Writer:
 
     # ---- order ----------------------------------------------------------------------------------------------------
 
-    def _sort(self, node: Sort, inputs: tuple[Source, ...], around: Scope | None) -> Source:
+    def _sort(self, node: Sort, inputs: tuple[Operand, ...], around: Visible | None) -> Operand:
         source = inputs[0]
         if not node.total:
             return self._same(node, inputs, around)
@@ -435,7 +435,7 @@ class _Writer:
         columns.append((f"row_number() OVER (ORDER BY {keys})", position))
         return self._new(f"{self.select(columns)} FROM {source.table}", source.columns, inputs, scope, position)
 
-    def _limit(self, node: Limit, inputs: tuple[Source, ...], around: Scope | None) -> Source:
+    def _limit(self, node: Limit, inputs: tuple[Operand, ...], around: Visible | None) -> Operand:
         source = inputs[0]
         if source.position:
             self.undetermined["rows that tie at a limit"] = None
@@ -447,7 +447,7 @@ class _Writer:
         text = f"SELECT {source.alias}.* FROM {source.table}{order}{limit}{offset}"
         return self._new(text, source.columns, inputs, None, source.position)
 
-    def _tail(self, node: Tail, inputs: tuple[Source, ...], around: Scope | None) -> Source:
+    def _tail(self, node: Tail, inputs: tuple[Operand, ...], around: Visible | None) -> Operand:
         source = inputs[0]
         if not source.position:
             raise NotExact("the last rows of what has no order")
@@ -458,16 +458,16 @@ class _Writer:
 
     # ---- definitions ----------------------------------------------------------------------------------------------
 
-    def _definition(self, node: Definition, inputs: tuple[Source, ...], around: Scope | None) -> Source:
+    def _definition(self, node: Definition, inputs: tuple[Operand, ...], around: Visible | None) -> Operand:
         if inputs[0].inline:
             raise NotExact("a definition that reads the query around it")
         self._definitions[node.id] = inputs[0]
-        return Source(inputs[0].alias, inputs[0].columns)
+        return Operand(inputs[0].alias, inputs[0].columns)
 
-    def _with(self, node: With, inputs: tuple[Source, ...], around: Scope | None) -> Source:
+    def _with(self, node: With, inputs: tuple[Operand, ...], around: Visible | None) -> Operand:
         return inputs[-1]
 
-    def _reference(self, node: Reference, inputs: tuple[Source, ...], around: Scope | None) -> Source:
+    def _reference(self, node: Reference, inputs: tuple[Operand, ...], around: Visible | None) -> Operand:
         source = self._definitions.get(node.id)
         if source is None:
             raise NotExact("a reference to a definition that is not there")
@@ -475,15 +475,15 @@ class _Writer:
 
     # ---- expressions ----------------------------------------------------------------------------------------------
 
-    def expression(self, value: Expression, scope: Scope) -> str:
+    def expression(self, value: Expression, scope: Visible) -> str:
         """An expression over the columns of a scope."""
         return self.expression_of(value, scope)
 
-    def expression_of(self, value: Term, scope: Scope) -> str:
+    def expression_of(self, value: Term, scope: Visible) -> str:
         """An expression, or a piece of one."""
         return fold(value, lambda term, parts: self._term(term, list(parts), scope))
 
-    def _term(self, term: Term, parts: list[str], scope: Scope) -> str:
+    def _term(self, term: Term, parts: list[str], scope: Visible) -> str:
         dialect = self.dialect
         if isinstance(term, Attribute):
             return self._attribute(term, scope)
@@ -507,7 +507,7 @@ class _Writer:
             return dialect.frame(term, parts)
         return self._larger(term, parts, scope)
 
-    def _larger(self, term: Term, parts: list[str], scope: Scope) -> str:
+    def _larger(self, term: Term, parts: list[str], scope: Visible) -> str:
         if isinstance(term, AggregateCall):
             return self._aggregate_call(term, parts)
         if isinstance(term, WindowCall):
@@ -521,13 +521,13 @@ class _Writer:
             raise NotExact(term.reason)
         raise NotExact(f"the expression {type(term).__name__}")
 
-    def _attribute(self, attribute: Attribute, scope: Scope) -> str:
+    def _attribute(self, attribute: Attribute, scope: Visible) -> str:
         name = scope.names.get(attribute.id)
         if name is None:
             raise NotExact(f"column {attribute.name} is not in the input")
         return name
 
-    def _outer(self, term: Outer, scope: Scope) -> str:
+    def _outer(self, term: Outer, scope: Visible) -> str:
         around = scope.around
         if around is None or term.attribute.id not in around.names:
             raise NotExact(f"column {term.attribute.name} of a query further out")
@@ -561,7 +561,7 @@ class _Writer:
             self.undetermined[f"rows that tie in the order of a window ({name or 'a function'})"] = None
         return self.dialect.over(call, function, partition, order, rest[0] if rest else "")
 
-    def _subquery(self, term: ScalarSubquery | Exists | InSubquery, parts: list[str], scope: Scope) -> str:
+    def _subquery(self, term: ScalarSubquery | Exists | InSubquery, parts: list[str], scope: Visible) -> str:
         if isinstance(term, InSubquery):
             self.dialect.membership(id(term) in self._steering)
         source = self.plan(term.plan, scope)

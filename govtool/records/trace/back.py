@@ -61,7 +61,7 @@ class Stage:
 
 
 @dataclass(frozen=True, slots=True)
-class Position:
+class StagePosition:
     """Chosen rows of a stage.
 
     Attributes:
@@ -79,7 +79,7 @@ class Position:
 
 
 @dataclass(frozen=True, slots=True)
-class Reached:
+class ReachedRows:
     """Rows of an input: ``rows`` is a plan of one column, their ids."""
 
     leaf: Leaf
@@ -92,34 +92,34 @@ class Reached:
 class Step:
     """One step back: how many rows it started from, and where it came to."""
 
-    position: Position
+    position: StagePosition
     rows: int
-    found: tuple[Position | Reached, ...]
+    found: tuple[StagePosition | ReachedRows, ...]
 
 
-def step_back(executor: Executor, position: Position) -> Step:
+def step_back(executor: Executor, position: StagePosition) -> Step:
     """The rows one boundary below, and the input rows in the segment itself."""
     segment = position.stage.segment
     if not segment.sources:
         return Step(position, count_rows(executor, position.rows), ())
     kept = executor.keep(projected(position.rows, (*segment.carried(), *_context(position))))
-    found: list[Position | Reached] = []
+    found: list[StagePosition | ReachedRows] = []
     for number, source in enumerate(segment.sources):
         grade = position.grade.worst(_doubt(executor, kept, source))
         against = position.against or source.against
         if isinstance(source, LeafSource):
             there = Filter(kept, Call("is not null", (source.record,), BOOLEAN))
-            found.append(Reached(source.leaf, Distinct(projected(there, (source.record,))), grade, against))
+            found.append(ReachedRows(source.leaf, Distinct(projected(there, (source.record,))), grade, against))
         else:
             values = executor.keep(link_values(source, kept))
             if exists(executor, values):
                 below = position.stage.below(number)
                 rows = matching(source.link, values)
-                found.append(Position(below, rows, grade.worst(source.link.grade), against))
+                found.append(StagePosition(below, rows, grade.worst(source.link.grade), against))
     return Step(position, count_rows(executor, kept), tuple(found))
 
 
-def _context(position: Position) -> tuple[Attribute, ...]:
+def _context(position: StagePosition) -> tuple[Attribute, ...]:
     """The columns of enclosing queries that links of the segment go on to read."""
     sources = position.stage.segment.sources
     free = {each.id for source in sources if isinstance(source, LinkSource) for each in source.link.free}
@@ -165,20 +165,20 @@ def count_rows(executor: Executor, node: Node) -> int:
     return int(executor.fetch(Aggregate(node, (), (calls,)))[0][0])
 
 
-def trace_back(executor: Executor, positions: Iterable[Position]) -> tuple[list[Step], list[Reached]]:
+def trace_back(executor: Executor, positions: Iterable[StagePosition]) -> tuple[list[Step], list[ReachedRows]]:
     """Follow every link down to the inputs; the steps on the way come with them."""
     waiting = list(positions)
     steps: list[Step] = []
-    reached: list[Reached] = []
+    reached: list[ReachedRows] = []
     while waiting:
         step = step_back(executor, waiting.pop(0))
         steps.append(step)
-        waiting += [each for each in step.found if isinstance(each, Position)]
-        reached += [each for each in step.found if isinstance(each, Reached)]
+        waiting += [each for each in step.found if isinstance(each, StagePosition)]
+        reached += [each for each in step.found if isinstance(each, ReachedRows)]
     return steps, reached
 
 
-def chosen(stage: Stage, condition: Expression | None) -> Position:
+def chosen(stage: Stage, condition: Expression | None) -> StagePosition:
     """The rows of the output that meet a condition."""
     node = stage.segment.node
-    return Position(stage, node if condition is None else Filter(node, condition))
+    return StagePosition(stage, node if condition is None else Filter(node, condition))

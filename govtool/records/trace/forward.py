@@ -8,7 +8,7 @@ from govtool.records.plan.expressions import Attribute, Call, Expression, Named
 from govtool.records.plan.nodes import Distinct, Filter, Join, LateralJoin, Project, Relation, outputs
 from govtool.records.plan.tree import Node, Term, rewrite
 from govtool.records.plan.types import BOOLEAN
-from govtool.records.trace.back import Executor, Position, Stage, link_values
+from govtool.records.trace.back import Executor, Stage, StagePosition, link_values
 from govtool.records.trace.normal import Ids
 from govtool.records.trace.push import semijoined
 from govtool.records.trace.segment import (
@@ -49,7 +49,7 @@ class Forward:
         self._ids = ids
         self._domains: dict[Stage, Relation] = {}
 
-    def from_inputs(self, stage: Stage, chosen: Chosen, deep: bool = True) -> Position | None:
+    def from_inputs(self, stage: Stage, chosen: Chosen, deep: bool = True) -> StagePosition | None:
         """The rows of a stage whose trace has a chosen input row; None where the stage cannot have any.
 
         Args:
@@ -74,7 +74,7 @@ class Forward:
                 grade = grade.worst(Grade("superset", source.doubts[0][1]))
         return self._flagged(stage, flags, grade) if flags else None
 
-    def from_below(self, position: Position) -> Position:
+    def from_below(self, position: StagePosition) -> StagePosition:
         """The rows of the stage above whose trace goes through rows of a stage.
 
         Raises:
@@ -101,7 +101,7 @@ class Forward:
         copy = self._ids.named("record", column)
         return Project(rows, (copy,)), Call("=", (source.record, copy.attribute), BOOLEAN)
 
-    def _matched(self, source: LinkSource, below: Position) -> tuple[Node, Expression]:
+    def _matched(self, source: LinkSource, below: StagePosition) -> tuple[Node, Expression]:
         """Rows below a link, under new ids, and the condition that a row above matches one of them."""
         link = source.link
         rows = Filter(below.rows, link.condition) if link.free and link.condition is not None else below.rows
@@ -131,17 +131,17 @@ class Forward:
 
         return self._ids.named("there", TRUE)
 
-    def _flagged(self, stage: Stage, flags: list[tuple[Node, Expression]], grade: Grade) -> Position:
+    def _flagged(self, stage: Stage, flags: list[tuple[Node, Expression]], grade: Grade) -> StagePosition:
         node = self.every_row(stage)
         if len(flags) == 1:
             rows, condition = flags[0]
-            return Position(stage, semijoined(node, self._executor.keep(rows), condition), grade)
+            return StagePosition(stage, semijoined(node, self._executor.keep(rows), condition), grade)
         marks = []
         for rows, condition in flags:
             mark = self._ids.attribute("hit", BOOLEAN)
             node = Join(node, rows, "existence", condition, mark)
             marks.append(mark)
-        return Position(stage, Filter(node, either(marks)), grade)
+        return StagePosition(stage, Filter(node, either(marks)), grade)
 
 
 def _paired(source: LinkSource, column: Attribute) -> bool:

@@ -23,7 +23,7 @@ from govtool.records.plan.nodes import (
 from govtool.records.plan.tree import Node
 from govtool.records.plan.types import BOOLEAN, LONG
 from govtool.records.trace.answer import RefusedFile
-from govtool.records.trace.back import Executor, Position, Reached, Stage, exists
+from govtool.records.trace.back import Executor, ReachedRows, Stage, StagePosition, exists
 from govtool.records.trace.carrier import Carrier
 from govtool.records.trace.forward import input_key
 from govtool.records.trace.normal import Ids
@@ -79,7 +79,7 @@ class Lineage:
 
     def all(self) -> RecordSet:
         """Every row of the output."""
-        return RecordSet(self, (Position(self.stage, self.stage.segment.node),))
+        return RecordSet(self, (StagePosition(self.stage, self.stage.segment.node),))
 
     def where(self, condition: str | Expression) -> RecordSet:
         """The output rows that meet a condition, a Spark SQL boolean expression.
@@ -117,7 +117,7 @@ class Lineage:
                 hint="a function, a clock or an order that was not recorded decided them, or an input changed",
             )
         grade = DUPLICATES if self._exceeds(again, given) else EXACT
-        return RecordSet(self, (Position(self.stage, found, grade),))
+        return RecordSet(self, (StagePosition(self.stage, found, grade),))
 
     def _exceeds(self, rows: Node, others: Node) -> bool:
         """Return True if a value is more often among some rows than among others."""
@@ -154,7 +154,7 @@ class Lineage:
             node, record = self.read(leaf)
             if condition is not None:
                 node = Filter(node, bound_condition(condition, outputs(leaf)))
-            parts.append(Reached(leaf, Distinct(projected(node, (record,)))))
+            parts.append(ReachedRows(leaf, Distinct(projected(node, (record,)))))
         return RecordSet(self, tuple(parts))
 
     def leaves(self) -> list[Leaf]:

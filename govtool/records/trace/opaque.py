@@ -57,7 +57,7 @@ def _cell(named: Named, steering: Columns, blank: set[int]) -> Named:
 
 def _steering(root: Node) -> Columns:
     """The columns that decide which rows there are, and those that these are computed from."""
-    found = {number for node in walk_nodes(root) for number in _steered_by(node)}
+    found = {number for node in walk_nodes(root) for number in _deciding(node)}
     sources: dict[int, set[int]] = {}
     for node in walk_nodes(root):
         for target, used in _computed_from(node):
@@ -70,7 +70,7 @@ def _steering(root: Node) -> Columns:
     return frozenset(found)
 
 
-def _steered_by(node: Node) -> Columns:
+def _deciding(node: Node) -> Columns:
     if isinstance(node, Project):
         inner = subqueries(node.columns)
         outer = {column.id for each in inner for column in free_columns(each.plan)}

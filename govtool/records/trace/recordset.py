@@ -34,7 +34,7 @@ from govtool.records.plan.nodes import (
 from govtool.records.plan.tree import Node
 from govtool.records.plan.types import BOOLEAN, LONG
 from govtool.records.trace.answer import InputAnswer, StepAnswer, TraceAnswer, json_value, row_key
-from govtool.records.trace.back import Position, Reached, Step, count_rows, step_back
+from govtool.records.trace.back import ReachedRows, StagePosition, Step, count_rows, step_back
 from govtool.records.trace.forward import Forward, input_key
 from govtool.records.trace.segment import (
     Leaf,
@@ -49,7 +49,7 @@ SHOWN = 1000
 """Rows of an input in an answer, unless another limit is given."""
 
 
-Part = Position | Reached
+Part = StagePosition | ReachedRows
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class RecordSet:
             UsageError: It does not parse, names what is not there, or the rows have several forms.
         """
         part = self._one(dataset)
-        if isinstance(part, Position):
+        if isinstance(part, StagePosition):
             meets = bound_condition(condition, part.stage.segment.visible)
             blank = [c.name for c in part.stage.segment.visible if c.id in reads([meets]) & self.lineage.blank]
             if blank:
@@ -95,7 +95,7 @@ class RecordSet:
             UsageError: The rows are not those of an input.
         """
         part = self._one(dataset)
-        if not isinstance(part, Reached):
+        if not isinstance(part, ReachedRows):
             raise UsageError("rows of an input are chosen by id; those of an output by where()", code="usage.rows")
         wanted = self.lineage.ids.attribute("record", LONG)
         packed = tuple((file << ROW_BITS | row,) for file, row in ids)
@@ -107,15 +107,15 @@ class RecordSet:
 
     def go_back(self) -> RecordSet:
         """The rows one boundary below; rows of inputs stay where they are."""
-        steps = [step_back(self.lineage.executor, part) for part in self.parts if isinstance(part, Position)]
+        steps = [step_back(self.lineage.executor, part) for part in self.parts if isinstance(part, StagePosition)]
         found = [part for step in steps for part in step.found]
-        stay = [part for part in self.parts if isinstance(part, Reached)]
+        stay = [part for part in self.parts if isinstance(part, ReachedRows)]
         return RecordSet(self.lineage, self._merged([*stay, *found]), (*self.steps, *steps))
 
     def go_back_all(self) -> RecordSet:
         """The input rows."""
         current = self
-        while any(isinstance(part, Position) for part in current.parts):
+        while any(isinstance(part, StagePosition) for part in current.parts):
             current = current.go_back()
         return current
 
@@ -124,7 +124,7 @@ class RecordSet:
         forward = Forward(self.lineage.executor, self.lineage.ids)
         found: list[Part] = []
         for part in self.parts:
-            if isinstance(part, Position):
+            if isinstance(part, StagePosition):
                 found.append(part if part.stage.above is None else forward.from_below(part))
         chosen = self._chosen()
         for stage in self.lineage.stages() if chosen else ():
@@ -142,9 +142,9 @@ class RecordSet:
             position = forward.from_inputs(self.lineage.stage, chosen)
             found += [] if position is None else [position]
         for part in self.parts:
-            while isinstance(part, Position) and part.stage.above is not None:
+            while isinstance(part, StagePosition) and part.stage.above is not None:
                 part = forward.from_below(part)
-            found += [part] if isinstance(part, Position) else []
+            found += [part] if isinstance(part, StagePosition) else []
         return RecordSet(self.lineage, self._merged(found), self.steps)
 
     def count(self) -> int:
@@ -199,7 +199,7 @@ class RecordSet:
             limit: The most rows of an input that are shown; counts are whole.
         """
         first = next((step.rows for step in self.steps), None)
-        inputs = [part for part in self.parts if isinstance(part, Reached)]
+        inputs = [part for part in self.parts if isinstance(part, ReachedRows)]
         return TraceAnswer(
             run=self.lineage.run,
             output=self.lineage.output,
@@ -215,7 +215,7 @@ class RecordSet:
     def _one(self, dataset: str | None) -> Part:
         parts = [part for part in self.parts if not part.against]
         if dataset is not None:
-            parts = [part for part in parts if isinstance(part, Reached) and is_called(part.leaf, dataset)]
+            parts = [part for part in parts if isinstance(part, ReachedRows) and is_called(part.leaf, dataset)]
         if len(parts) == 1:
             return parts[0]
         names = tuple(dict.fromkeys(part_name(part) for part in self.parts))
@@ -225,9 +225,9 @@ class RecordSet:
             f"these rows are of several places: {', '.join(names)}", code="usage.several-datasets", nearest=names
         )
 
-    def _inputs(self, dataset: str | None) -> list[Reached]:
+    def _inputs(self, dataset: str | None) -> list[ReachedRows]:
         parts = [part for part in self.parts if not part.against]
-        reached = [part for part in parts if isinstance(part, Reached)]
+        reached = [part for part in parts if isinstance(part, ReachedRows)]
         found = [part for part in reached if dataset is None or is_called(part.leaf, dataset)]
         if len(found) < len(parts) and dataset is None:
             raise UsageError(
@@ -237,10 +237,10 @@ class RecordSet:
 
     def _merged(self, parts: Sequence[Part]) -> tuple[Part, ...]:
         """Parts with one for the rows of an input; rows of the trace are left out of what stands against it."""
-        positions = [part for part in parts if isinstance(part, Position)]
-        groups: dict[tuple[Any, ...], list[Reached]] = {}
+        positions = [part for part in parts if isinstance(part, StagePosition)]
+        groups: dict[tuple[Any, ...], list[ReachedRows]] = {}
         for part in parts:
-            if isinstance(part, Reached):
+            if isinstance(part, ReachedRows):
                 groups.setdefault((part.against, input_key(part.leaf)), []).append(part)
         merged = {key: self._united(group) for key, group in groups.items()}
         for (against, key), part in list(merged.items()):
@@ -249,7 +249,7 @@ class RecordSet:
                 merged[against, key] = replace(part, rows=self._without(part.rows, own.rows))
         return (*positions, *(merged[key] for key in sorted(merged, key=lambda key: key[0])))
 
-    def _united(self, group: list[Reached]) -> Reached:
+    def _united(self, group: list[ReachedRows]) -> ReachedRows:
         first = group[0]
         grade = first.grade
         for part in group[1:]:
@@ -267,12 +267,12 @@ class RecordSet:
 
     def _chosen(self) -> dict[tuple[object, ...], Relation]:
         keep = self.lineage.executor.keep
-        inputs = [part for part in self.parts if isinstance(part, Reached) and not part.against]
+        inputs = [part for part in self.parts if isinstance(part, ReachedRows) and not part.against]
         return {input_key(part.leaf): keep(part.rows) for part in inputs}
 
     # Rows
 
-    def _raw(self, part: Reached) -> tuple[Node, Attribute]:
+    def _raw(self, part: ReachedRows) -> tuple[Node, Attribute]:
         node, record = self.lineage.read(part.leaf)
         (column,) = outputs(part.rows)
         copy = self.lineage.ids.named("record", column)
@@ -280,16 +280,16 @@ class RecordSet:
         return Join(node, rows, "left_semi", Call("=", (record, copy.attribute), BOOLEAN)), record
 
     def _columns(self, part: Part) -> tuple[Attribute, ...]:
-        return outputs(part.leaf) if isinstance(part, Reached) else part.stage.segment.visible
+        return outputs(part.leaf) if isinstance(part, ReachedRows) else part.stage.segment.visible
 
     def _visible(self, part: Part) -> Node:
         columns = tuple(Named(c, c.id, c.name) for c in self._columns(part))
-        if isinstance(part, Position):
+        if isinstance(part, StagePosition):
             return Project(part.rows, columns)
         node, _ = self._raw(part)
         return Project(node, columns)
 
-    def _records(self, part: Reached, limit: int | None) -> list[tuple[Token, int, int, dict[str, Any]]]:
+    def _records(self, part: ReachedRows, limit: int | None) -> list[tuple[Token, int, int, dict[str, Any]]]:
         """Token, file ordinal, row and values of input rows, in their order."""
         node, record = self._raw(part)
         columns = outputs(part.leaf)
@@ -309,7 +309,7 @@ class RecordSet:
         version = leaf.version if isinstance(leaf, Relation) else ""
         return PositionToken(name, version or "current", file, row)
 
-    def _input_answer(self, part: Reached, limit: int) -> InputAnswer:
+    def _input_answer(self, part: ReachedRows, limit: int) -> InputAnswer:
         count = count_rows(self.lineage.executor, part.rows)
         files = {each.ordinal: each.uri for each in part.leaf.files} if isinstance(part.leaf, Relation) else {}
         rows = []
@@ -352,7 +352,7 @@ def is_called(leaf: Leaf, dataset: str) -> bool:
 
 def part_name(part: Part) -> str:
     """Return the place of rows, for people."""
-    return leaf_name(part.leaf) if isinstance(part, Reached) else part.stage.operator
+    return leaf_name(part.leaf) if isinstance(part, ReachedRows) else part.stage.operator
 
 
 def bound_condition(condition: str | Expression, columns: Sequence[Attribute]) -> Expression:

@@ -89,7 +89,7 @@ def project(carrier: Carrier, node: Project, needed: Needed) -> Segment:
     wanted = [named.value for named in node.columns if named.id in needed]
     child = carrier.segment(node.child, reads(wanted))
     child = carrier.linked(child, [cell_link(carrier, each) for each in subqueries(wanted)])
-    if _steered(subqueries(wanted), node.child):
+    if _decides_rows(subqueries(wanted), node.child):
         child = _doubted(carrier, child, TRUE)
     columns = {named.id: named for named in node.columns}
     columns.update((column.id, passed(column)) for column in child.carried() if column.id not in columns)
@@ -106,7 +106,7 @@ def filtered(carrier: Carrier, node: Filter, needed: Needed) -> Segment:
     child = carrier.linked(child, [link for part in parts for link in condition_links(carrier, part)])
     loose = [part for part in parts if not isinstance(part, (Exists, InSubquery))]
     if not carrier.candidates and (
-        reads(parts) & computed(node.child) - standing or _steered(subqueries(loose), node.child)
+        reads(parts) & computed(node.child) - standing or _decides_rows(subqueries(loose), node.child)
     ):
         child = _doubted(carrier, child, TRUE)
     condition = kept_condition(node, carrier.ids) if carrier.candidates else node.condition
@@ -114,7 +114,7 @@ def filtered(carrier: Carrier, node: Filter, needed: Needed) -> Segment:
     return Segment(made, outputs(node), child.sources)
 
 
-def _steered(found: Sequence[ScalarSubquery | Exists | InSubquery], child: Node) -> bool:
+def _decides_rows(found: Sequence[ScalarSubquery | Exists | InSubquery], child: Node) -> bool:
     """Return True if subqueries read computed columns of the row: then the choice of their rows is computed, too."""
     return bool({column.id for each in found for column in each.outer} & computed(child))
 

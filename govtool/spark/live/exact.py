@@ -43,13 +43,13 @@ SETTINGS = (
 """Settings that change what a plan's expressions and readers give."""
 
 
-def from_environment() -> Replay | None:
+def from_environment() -> PlanRecorder | None:
     """What records the exact plans of this process; None where nobody asked for records."""
     folder = os.environ.get(RECORDS)
-    return Replay(Spool(folder)) if folder else None
+    return PlanRecorder(Spool(folder)) if folder else None
 
 
-class Replay:
+class PlanRecorder:
     """Writes exact plans into a spool of their own; called on the recorder's thread, but for the patches."""
 
     def __init__(self, spool: Spool) -> None:

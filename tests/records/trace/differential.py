@@ -31,7 +31,7 @@ from govtool.records.plan.expressions import Attribute, Expression, Literal, pas
 from govtool.records.plan.from_sql import from_sql, table
 from govtool.records.plan.nodes import File, LocalRows, Project, Relation, Session
 from govtool.records.sql.dialect import NotExact
-from govtool.records.trace.back import Reached, Stage, chosen, trace_back
+from govtool.records.trace.back import ReachedRows, Stage, chosen, trace_back
 from govtool.records.trace.forward import Forward, input_key
 from govtool.records.trace.rules import traceable
 from govtool.records.trace.segment import alike, both
@@ -228,7 +228,7 @@ class Case:
         if replayed[value] < times:
             report.wrong.append(f"{where}replay gives it {replayed[value]} times, not {times}: {self.sql}")
 
-    def tokens(self, reached: list[Reached], against: bool) -> frozenset[str]:
+    def tokens(self, reached: list[ReachedRows], against: bool) -> frozenset[str]:
         found = set()
         for each in reached:
             if each.against == against:
