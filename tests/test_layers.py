@@ -26,6 +26,7 @@ LAYERS = {
     "store": 3,
     "query": 4,
     "policy": 4,
+    "records": 4,
     "answers": 5,
     "app": 6,
     "api": 7,

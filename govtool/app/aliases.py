@@ -15,6 +15,7 @@ from pathlib import Path
 from govtool.config import CONFIG_FILE, load_config
 from govtool.model import ColumnRef, Derivation
 from govtool.model.fact import FACTS, Fact, decode_facts, encode_facts
+from govtool.model.records import RECORD_RUNS, RecordRun, decode_record_runs, encode_record_runs
 from govtool.model.run import RUNS, Run, decode_runs, encode_runs
 from govtool.store import Fragment
 
@@ -74,12 +75,20 @@ class Aliases:
             outputs=tuple(replace(one, dataset=self.dataset(one.dataset)) for one in run.outputs),
         )
 
+    def record_run(self, run: RecordRun) -> RecordRun:
+        """A write's records under the names that stand."""
+        inputs = tuple((leaf, self.dataset(name)) for leaf, name in run.inputs)
+        return replace(run, output=self.dataset(run.output), inputs=inputs)
+
     def fragment(self, fragment: Fragment) -> Fragment:
-        """Derivations or runs under the names that stand."""
+        """Derivations, runs or records under the names that stand."""
         from govtool.model.columnar import DERIVATIONS, decode, encode
 
         if fragment.table == RUNS:
             return fragment._replace(data=encode_runs(self.run(run) for run in decode_runs(fragment.data)))
+        if fragment.table == RECORD_RUNS:
+            records = map(self.record_run, decode_record_runs(fragment.data))
+            return fragment._replace(data=encode_record_runs(records))
         if fragment.table == DERIVATIONS:
             return fragment._replace(data=encode(self.derivation(item) for item in decode(fragment.data)))
         return fragment

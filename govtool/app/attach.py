@@ -6,10 +6,12 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from govtool.app.recorded_writes import PRIVATE
 from govtool.app.run import IDENTIFIED, commit_captured, read_captured, repository_state
 
 if TYPE_CHECKING:
     from govtool.answers.ingest import IngestResult
+    from govtool.records.captured import Planned
 
 _WAIT = 60.0
 
@@ -26,6 +28,17 @@ class Capture:
         self._store = store
         self.spool = spool
         """The folder of its records."""
+
+    def plans(self) -> list[Planned]:
+        """Return the exact plans of what the session executed until now, which ``attach(records=True)`` asks for.
+
+        They hold literals and rows of the driver, which lie in tables of their own in the store.
+        """
+        from govtool.records.captured import read_spool
+
+        self._recorder.checkpoint(_WAIT)
+        replay = self._recorder.replay
+        return list(read_spool(Path(replay.spool.folder))) if replay is not None else []
 
     def commit(
         self, *, message: str | None = None, identify: int = IDENTIFIED, row_digests: bool | None = None
@@ -57,7 +70,9 @@ class Capture:
         )
 
 
-def attach(spark: Any, *, source: str | None = None, store: str | None = None, spool: str | None = None) -> Capture:
+def attach(
+    spark: Any, *, source: str | None = None, store: str | None = None, spool: str | None = None, records: bool = False
+) -> Capture:
     """Record what a session executes from now on.
 
     Args:
@@ -65,6 +80,7 @@ def attach(spark: Any, *, source: str | None = None, store: str | None = None, s
         source: The name of the source in the graph; default: ``run:`` and the name of the script.
         store: The store; default: as on the command line.
         spool: A folder for its records; default: a new one.
+        records: Keep the exact plans, too, for record-level provenance. They hold literals and rows of the driver.
     """
     from govtool.spark.live import hook
     from govtool.spark.live.keys import ensure_key
@@ -73,6 +89,11 @@ def attach(spark: Any, *, source: str | None = None, store: str | None = None, s
     folder.mkdir(parents=True, exist_ok=True)
     ensure_key()
     recorder = hook.recorder(str(folder))
+    if records and recorder.replay is None:
+        from govtool.spark.live.exact import PlanRecorder
+        from govtool.spark.live.spool import Spool
+
+        recorder.replay = PlanRecorder(Spool(str(Path(recorder.spool.folder) / PRIVATE)))
     hook.install(recorder.spool.folder)
     if hasattr(spark, "_jsparkSession"):
         recorder.attach(spark)

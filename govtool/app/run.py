@@ -25,6 +25,7 @@ from govtool.answers.coverage import Coverage
 from govtool.answers.ingest import IngestResult
 from govtool.app.identify import identify_outputs
 from govtool.app.ingest import IngestKey, IngestPayload, ingest_once
+from govtool.app.record_tables import RecordTables, read_tables
 from govtool.app.sql import SourceText
 from govtool.config import load_config
 from govtool.errors import UsageError
@@ -32,6 +33,7 @@ from govtool.store import Fragment
 from govtool.store.names import DEFAULT_BRANCH
 
 if TYPE_CHECKING:
+    from govtool.app.recorded_writes import ProcessActions
     from govtool.capture.spark.eventlog.gathered import EventLogFindings
     from govtool.capture.spark.live.spool import Process
     from govtool.model import Derivation
@@ -64,6 +66,8 @@ class Captured:
     gathered: EventLogFindings
     processes: int
     warnings: list[str] = field(default_factory=list)
+    records: RecordTables = field(default_factory=RecordTables)
+    """Exact plans of its writes, where records were asked for."""
 
 
 def command_of(words: Sequence[str]) -> list[str]:
@@ -79,8 +83,10 @@ def command_of(words: Sequence[str]) -> list[str]:
     return list(words)
 
 
-def environment(spool: Path) -> dict[str, str]:
-    """The environment of a job whose sessions are to be recorded."""
+def environment(spool: Path, records: bool = False) -> dict[str, str]:
+    """The environment of a job whose sessions are to be recorded; with their exact plans where records are wanted."""
+    from govtool.app.recorded_writes import PRIVATE
+    from govtool.spark.live.exact import RECORDS
     from govtool.spark.live.hook import SPOOL
     from govtool.spark.live.keys import KEY_FILE, ensure_key, key_file
 
@@ -88,11 +94,18 @@ def environment(spool: Path) -> dict[str, str]:
     paths = [str(site), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
     ensure_key()
     ours = {SPOOL: str(spool), KEY_FILE: key_file()}
+    if records:
+        ours[RECORDS] = str(spool / PRIVATE)
     return {**os.environ, "PYTHONPATH": os.pathsep.join(dict.fromkeys(paths)), **ours}
 
 
-def run_job(words: Sequence[str], spool: Path | None = None) -> Finished:
+def run_job(words: Sequence[str], spool: Path | None = None, *, records: bool = False) -> Finished:
     """Run a job to its end.
+
+    Args:
+        words: The command line.
+        spool: Where it writes down what it does; by default a new folder.
+        records: Whether it writes down exact plans, too, which hold literals and rows of the driver.
 
     Raises:
         UsageError: There is no such command (``usage.command``).
@@ -103,7 +116,7 @@ def run_job(words: Sequence[str], spool: Path | None = None) -> Finished:
         folder.mkdir(parents=True, exist_ok=True)
     state = repository_state(_folder_of(command))
     try:
-        job = subprocess.Popen(command, env=environment(folder))
+        job = subprocess.Popen(command, env=environment(folder, records))
     except OSError as error:
         raise UsageError(
             f"cannot run {command[0]}: {error.strerror or error}", code="usage.command", hint="govtool run -- script.py"
@@ -192,6 +205,7 @@ def read_captured(spool: Path, source: str | None = None, commit: str = "") -> C
         source: The name of the source; default: ``run:`` and the script's name.
         commit: The state of the script's repository.
     """
+    from govtool.app.recorded_writes import PRIVATE, process_actions
     from govtool.capture.spark.eventlog.gathered import EventLogFindings
     from govtool.capture.spark.executed import PLAN
     from govtool.capture.spark.live.executions import LiveInterpreter
@@ -201,13 +215,36 @@ def read_captured(spool: Path, source: str | None = None, commit: str = "") -> C
     processes = [process for process in read_spool(spool) if process.sessions or process.executions]
     name = source or f"run:{script_name(processes[0]) if processes else 'spark'}"
     gathered = EventLogFindings(name, how=PLAN)
-    warnings = []
+    warnings, actions = [], []
+    records = (spool / PRIVATE).is_dir()
     for process in processes:
         gathered.applications += len({s.get("application") for s in process.sessions})
-        for executed in LiveInterpreter(process, name, commit=commit).actions():
-            gathered.take(executed)
+        interpreter = LiveInterpreter(process, name, commit=commit)
+        executed = list(interpreter.actions()) if records else interpreter.actions()
+        for action in executed:
+            gathered.take(action)
+        if records:
+            actions.append(process_actions(interpreter, list(executed)))
         warnings += _warnings(process)
-    return Captured(gathered, len(processes), warnings)
+    tables, problems = _record_tables(spool, actions)
+    return Captured(gathered, len(processes), [*warnings, *problems], tables)
+
+
+def _record_tables(spool: Path, actions: Sequence[ProcessActions]) -> tuple[RecordTables, list[str]]:
+    """What can be traced of a job's writes, and why the rest cannot. Nothing here costs the job's lineage."""
+    from govtool.app.recorded_writes import recorded_writes
+
+    tables = RecordTables()
+    try:
+        writes, problems = recorded_writes(spool, actions)
+    except Exception as error:  # a bug of ours
+        return tables, [f"no rows can be traced: {type(error).__name__}: {error}"]
+    for write in writes:
+        try:
+            tables.add(write)
+        except Exception as error:
+            problems.append(f"rows of {write.run_id} cannot be traced: {type(error).__name__}: {error}")
+    return tables, problems
 
 
 def _warnings(process: Process) -> list[str]:
@@ -256,7 +293,8 @@ def commit_captured(
     for _ in range(_TRIES):
         if base is not None:
             gathered.resume(*_stored_findings(store, base, source))
-        ids = json.dumps([source, sorted(run.id for run in gathered.runs)])
+            captured.records = captured.records.resumed(read_tables(store, base, source))
+        ids = json.dumps([source, sorted(run.id for run in gathered.runs), *sorted(captured.records.runs)])
         batch = f"run:{hashlib.sha256(ids.encode()).hexdigest()}"
         key = IngestKey("run", source, batch, captured.processes, SourceText(Path.cwd()))
         result = ingest_once(store, key, lambda: _payload(captured), message=message, author=author, branch=branch)
@@ -285,6 +323,7 @@ def _payload(captured: Captured) -> IngestPayload:
         runs_partial=partial,
         runs_opaque=opaque,
     )
+    runs = [Fragment(gathered.source, RUNS, encode_runs(gathered.runs), len(gathered.runs))] if gathered.runs else []
     return IngestPayload(
         gathered.source,
         "spark",
@@ -298,9 +337,7 @@ def _payload(captured: Captured) -> IngestPayload:
             "runs": dict(sorted(gathered.statuses.items())),
             "breaks": dict(sorted(gathered.breaks.items())),
         },
-        more=(Fragment(gathered.source, RUNS, encode_runs(gathered.runs), len(gathered.runs)),)
-        if gathered.runs
-        else (),
+        more=(*runs, *captured.records.fragments(gathered.source)),
     )
 
 
@@ -321,7 +358,10 @@ def _stored_findings(store: Reader, commit: Commit, source: str) -> tuple[list[D
 
 def remove_spool(spool: Path) -> None:
     """Remove what was committed, and the folder if nothing else is in it."""
-    with contextlib.suppress(OSError):
-        for file in spool.glob("*.jsonl"):
-            file.unlink()
-        spool.rmdir()
+    from govtool.app.recorded_writes import PRIVATE
+
+    for folder in (spool / PRIVATE, spool):
+        with contextlib.suppress(OSError):
+            for file in folder.glob("*.jsonl"):
+                file.unlink()
+            folder.rmdir()

@@ -70,7 +70,7 @@ class RunFilter:
             for run in runs
             if (self.job is None or fnmatchcase(run.job, self.job))
             and (self.status is None or run.status == self.status)
-            and (self.dataset is None or any(_named(name, self.dataset) for name in datasets_of(run)))
+            and (self.dataset is None or any(is_named(name, self.dataset) for name in datasets_of(run)))
             and (spec is None or spec.used_by(run))
             and (self.since is None or (run.started or run.ended or "") >= self.since)
         ]
@@ -225,7 +225,7 @@ def written_dataset(history: History, text: str) -> str:
     """
     if history.versions(text):
         return text
-    found = sorted(name for name in history.datasets if _named(name, text))
+    found = sorted(name for name in history.datasets if is_named(name, text))
     if len(found) == 1:
         return found[0]
     if found:
@@ -255,7 +255,7 @@ def _is_digest(digest: str, text: str) -> bool:
     return digest.startswith(text) or digest.endswith((f"#{text}", f"/{text}"))
 
 
-def _named(name: str, wanted: str) -> bool:
+def is_named(name: str, wanted: str) -> bool:
     """Whether a dataset is meant by its name, the end of it, or a glob."""
     return name == wanted or name.endswith((f".{wanted}", f"/{wanted}")) or fnmatchcase(name, wanted)
 

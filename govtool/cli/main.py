@@ -94,6 +94,10 @@ COMMANDS: Mapping[str, _Entry | dict[str, _Entry]] = {
         "explain": _Entry("policy_explain", "Rules in words."),
         "schema": _Entry("policy_schema", "The JSON Schema of policy files."),
     },
+    "trace": {
+        "back": _Entry("trace_back", "The input rows behind rows of an output."),
+        "forward": _Entry("trace_forward", "The output rows that rows of an input reached."),
+    },
     "runs": _Entry("runs", "What ran, how it ended, what it read and wrote.", _QUESTIONS),
     "diff": _Entry("diff", "What changed between two versions, or why two runs differ.", _QUESTIONS),
     "snapshot": _Entry("snapshot", "Record a version of a dataset with its provenance.", _FEED),
@@ -131,6 +135,7 @@ _GROUPS = {
     "compare": _Entry("", "One kind of evidence against another.", _QUESTIONS),
     "whatif": _Entry("", "What a change would do, to many columns at once.", _QUESTIONS),
     "erase": _Entry("", "What to do with a data subject's data.", _QUESTIONS),
+    "trace": _Entry("", "Rows behind a result, and results that rows reached.", _QUESTIONS),
     "policy": _Entry("", "Policies: their mistakes, tests and meaning.", _KEEP),
     "branch": _Entry("", "Branches: lines of versions beside main.", _KEEP),
     "tag": _Entry("", "Names for commits.", _KEEP),

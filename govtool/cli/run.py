@@ -41,6 +41,12 @@ def run(
             help="Record a digest of the rows of each output. Default: [spark] row_digests, else of small outputs.",
         ),
     ] = None,
+    records: Annotated[
+        bool,
+        typer.Option(
+            "--records", help="Record exact plans, so that rows can be traced. They hold literals of the job."
+        ),
+    ] = False,
     message: MessageOption = None,
     author: AuthorOption = None,
     branch: BranchOption = None,
@@ -50,6 +56,7 @@ def run(
 
       govtool run -- etl.py --day 2026-11-20
       govtool run -- spark-submit --master yarn etl.py
+      govtool run --records -- etl.py
 
     The job keeps its streams, signals and exit code, which is also ours. No jar and no change of its code: its sessions
     write down what they execute, and it is read and committed when the job is over. What fails on our side is a
@@ -60,7 +67,7 @@ def run(
     if commit_only is not None:
         _commit(ui, Finished(0, commit_only, ""), source, identify, row_digests, message, author, branch, store)
         return 0
-    finished = run_job(command_of(command or ()), spool)
+    finished = run_job(command_of(command or ()), spool, records=records)
     try:
         _commit(ui, finished, source, identify, row_digests, message, author, branch, store)
     except Exception as error:  # a bug of ours is no failure of the job

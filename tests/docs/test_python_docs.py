@@ -21,12 +21,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from records.recorded import shop as shop_with_records
 
 import govtool
 from govtool.api.graph import Graph
 from govtool.cli.command import as_command
 from govtool.cli.main import main
 from govtool.errors import GovtoolError
+from govtool.store import Store
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(page.relative_to(ROOT).as_posix() for page in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")))
@@ -54,13 +56,28 @@ COMMANDS: Mapping[tuple[str, ...], str] = {
     ("coverage",): "coverage",
     ("log",): "log",
     ("verify",): "verify",
+    ("trace", "back"): "trace_back",
+    ("trace", "forward"): "trace_forward",
     ("compare", "static"): "compare_static",
     ("compare", "oracle"): "compare_oracle",
 }
 """Commands that ask, and the method of the same question."""
 
 PRESENTATION = frozenset(
-    {"format", "output", "all", "fail_on", "exit_code", "min_coverage", "details", "root", "show_values", "batch"}
+    {
+        "format",
+        "output",
+        "all",
+        "fail_on",
+        "exit_code",
+        "min_coverage",
+        "details",
+        "root",
+        "show_values",
+        "batch",
+        "show",
+        "ids",
+    }
     | {"quiet", "verbose", "progress", "color", "timings", "debug", "other"}
 )
 """Options that say how an answer is shown or what becomes of it."""
@@ -79,10 +96,14 @@ MOST_THAT_CANNOT_RUN = 4
 FEWEST: Mapping[str, tuple[int, int]] = {
     "README.md": (2, 1),
     "docs/policies.md": (3, 0),
-    "docs/python.md": (0, 29),
+    "docs/python.md": (0, 31),
+    "docs/records.md": (5, 0),
     "docs/runs.md": (4, 0),
 }
 """Questions that are found, at the least: in console blocks, and in Python blocks."""
+
+RECORDED = frozenset({"docs/python.md", "docs/records.md"})
+"""Pages that trace rows: their projects have a recorded run besides."""
 
 _BLOCK = re.compile(r"^```(python|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
@@ -228,7 +249,7 @@ def ask_in_python(question: Question) -> dict[str, object]:
 
 
 @pytest.fixture
-def project(tmp_path, monkeypatch, capsys):
+def project(tmp_path, monkeypatch, capsys, request):
     """A working directory with the shop, policies and a store."""
     for name in ("GOVTOOL_STORE", "NO_COLOR", "FORCE_COLOR", "GITHUB_ACTIONS", "COLUMNS"):
         monkeypatch.delenv(name, raising=False)
@@ -245,6 +266,9 @@ def project(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(folder)
     for words in SETUP:
         assert main(list(words)) == 0
+    if request.node.callspec.params.get("page") in RECORDED:
+        pytest.importorskip("duckdb", reason="duckdb is not installed: pip install govtool[records]")
+        shop_with_records(folder, Store.open(str(folder / ".govtool")))
     capsys.readouterr()
     return folder
 

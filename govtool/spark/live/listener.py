@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from govtool.spark.live import catalyst, code, facts, files, physical, streams
+from govtool.spark.live import catalyst, code, exact, facts, files, physical, streams
 from govtool.spark.live.keys import Digests, read_key
 from govtool.spark.live.numbers import Mark, Numbers
 from govtool.spark.live.spool import Spool
@@ -45,6 +45,7 @@ class Recorder:
         self._queue: queue.Queue[Callable[[], None]] = queue.Queue(MAX_WAITING)
         self._thread: threading.Thread | None = None
         self._started = False
+        self.replay = exact.from_environment()
 
     # ---- from any thread --------------------------------------------------------------------------------------
 
@@ -73,6 +74,8 @@ class Recorder:
         self.put(lambda: self._session(session))
         streams.follow(session, self)
         streams.patch(self)
+        if self.replay is not None:
+            self.replay.attach(session)
 
     def note(self, line: dict[str, Any]) -> None:
         """Write a line that is ready."""
@@ -189,6 +192,8 @@ class Recorder:
         except Exception:
             line["unlisted"] = True
         self.write(line)
+        if self.replay is not None and not error:
+            self.replay.executed(session, execution, number, application)
 
     def _is_known(self, execution: Any) -> bool:
         """Sessions that Spark clones for its streams have our listener too: they hear what we hear."""

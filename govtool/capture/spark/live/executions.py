@@ -20,6 +20,7 @@ from govtool.capture.spark.live.definitions import defined_by
 from govtool.capture.spark.live.reproduction import inputs_as_listed, outputs_as_left, with_reproduction
 from govtool.capture.spark.live.runs import LiveRuns, inputs_of, outputs_of, script_name
 from govtool.capture.spark.live.spool import Line, Process
+from govtool.capture.spark.nesting import actions_of
 from govtool.capture.spark.plantext.read import PlanText
 from govtool.capture.spark.plantext.read import read_plan as read_plan_text
 from govtool.capture.spark.plantext.scans import Names
@@ -121,6 +122,17 @@ class LiveInterpreter:
         for line in self.process.connected:
             for executed in interpret([_connected(line)], self._live):
                 yield named(executed, script, self.source)
+
+    def numbered_runs(self) -> dict[int, tuple[str, ...]]:
+        """The ids of runs by the numbers of their executions in the spool; a multi-insert has several."""
+        found: dict[int, tuple[str, ...]] = {}
+        for lines in grouped(self.process.executions):
+            for action in actions_of(self._executions(lines)):
+                name = self._live.runs.id_of(action.lead.line)
+                for member in action.members:
+                    number = int(member.line.get("n", -1))
+                    found[number] = tuple(dict.fromkeys((*found.get(number, ()), name)))
+        return found
 
     def _executions(self, lines: Sequence[Line]) -> Iterator[LiveExecution]:
         """Executions of one root. Spark counts them as they begin, and the listener hears of them as they end."""

@@ -1,0 +1,199 @@
+"""Tables of record-level provenance: written with the runs of a job, carried along, and read.
+
+A commit replaces all that its source holds. What earlier runs of the job recorded is read back and written again; the
+fragments are named by their content, so that nothing is stored twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from govtool.errors import IntegrityError, UsageError
+from govtool.model.records import (
+    PLANS,
+    PRIVATE_VALUES,
+    RECORD_RUNS,
+    RECORD_TABLES,
+    PrivateValues,
+    RecordRun,
+    StoredPlan,
+    decode_plans,
+    decode_private,
+    decode_record_runs,
+    encode_plan,
+    encode_private,
+    encode_record_runs,
+)
+from govtool.store import Fragment
+
+if TYPE_CHECKING:
+    from govtool.records.capture import RecordedWrite
+    from govtool.records.plan.nodes import Plan
+    from govtool.store import Commit, FragmentRef, Reader
+
+
+@dataclass(slots=True)
+class RecordTables:
+    """What a source holds for record-level provenance. What is added later takes the place of an earlier write."""
+
+    plans: dict[str, StoredPlan] = field(default_factory=dict)
+    """By digest."""
+    runs: dict[str, RecordRun] = field(default_factory=dict)
+    """By run id."""
+    private: dict[str, PrivateValues] = field(default_factory=dict)
+    """By run id."""
+
+    @staticmethod
+    def of(writes: Iterable[RecordedWrite]) -> RecordTables:
+        """What a job's writes leave."""
+        found = RecordTables()
+        for write in writes:
+            found.add(write)
+        return found
+
+    def __bool__(self) -> bool:
+        """Whether there is anything."""
+        return bool(self.runs)
+
+    def add(self, write: RecordedWrite) -> None:
+        """Take in a write."""
+        from govtool.records.execute.inputs import relations
+        from govtool.records.stored import relation_text, taken_apart
+
+        parts = taken_apart(write.plan)
+        boundaries, why = _boundaries(write.plan)
+        files = write.output_files
+        run = RecordRun(
+            run=write.run_id,
+            plan=parts.digest,
+            output=write.output or "",
+            inputs=tuple((leaf.leaf, dataset_id(leaf.dataset)) for leaf in relations(write.plan.root)),
+            listings=parts.listings,
+            written=relation_text(files, write.plan.session) if files is not None else "",
+            boundaries=boundaries,
+            breaks=tuple(dict.fromkeys((*write.breaks, *why))),
+        )
+        self.plans[parts.digest] = StoredPlan(parts.digest, parts.body)
+        self.runs[run.run] = run
+        self.private[run.run] = PrivateValues(run.run, parts.values)
+
+    def resumed(self, earlier: RecordTables) -> RecordTables:
+        """These tables with what an earlier commit of the source held."""
+        runs = {**earlier.runs, **self.runs}
+        private = {run: each for run, each in {**earlier.private, **self.private}.items() if run in runs}
+        plans = {**earlier.plans, **self.plans}
+        used = {run.plan for run in runs.values()}
+        return RecordTables({digest: plans[digest] for digest in plans if digest in used}, runs, private)
+
+    def fragments(self, source: str) -> tuple[Fragment, ...]:
+        """The tables as fragments: one a plan, one an application."""
+        plans = [Fragment(source, PLANS, encode_plan(plan), 1) for _, plan in sorted(self.plans.items())]
+        applications = _by_application(self.runs.values())
+        runs = [Fragment(source, RECORD_RUNS, encode_record_runs(part), len(part)) for part in applications.values()]
+        private = []
+        for part in applications.values():
+            values = [self.private[run.run] for run in part if run.run in self.private]
+            if values:
+                private.append(Fragment(source, PRIVATE_VALUES, encode_private(values), len(values)))
+        return (*plans, *runs, *private)
+
+
+def _by_application(runs: Iterable[RecordRun]) -> dict[str, list[RecordRun]]:
+    split: dict[str, list[RecordRun]] = {}
+    for run in runs:
+        split.setdefault(run.application, []).append(run)
+    return dict(sorted(split.items()))
+
+
+def _boundaries(plan: Plan) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Operators at which a trace may stop; or why there is no trace."""
+    from govtool.records.trace.back import Stage
+    from govtool.records.trace.rules import traceable
+
+    try:
+        segment, *_ = traceable(plan.root)
+        stages = [Stage(segment)]
+        for stage in stages:
+            links = [n for n, each in enumerate(stage.segment.sources) if hasattr(each, "link")]
+            stages.extend(stage.below(number) for number in links)
+    except UsageError as error:
+        return (), (error.message,)
+    return tuple(stage.operator for stage in stages[1:]), ()
+
+
+def dataset_id(name: str) -> str:
+    """The graph's id of what a leaf reads: a path, several paths with commas between them, or a table."""
+    from govtool.capture.spark.identity import path_name, table_name
+
+    if "/" not in name:
+        return table_name(name).id
+    parts = name.split(",")
+    if not all("/" in part for part in parts):  # a comma within a path
+        return path_name(name).id
+    return ",".join(path_name(part).id for part in parts)
+
+
+def read_tables(store: Reader, commit: Commit, source: str | None = None) -> RecordTables:
+    """What a commit holds: of one source, or of all.
+
+    Raises:
+        StoreError: a fragment cannot be read.
+        IntegrityError: a fragment is not what was written.
+    """
+    refs = [ref for ref in store.fragments(commit) if ref.table in RECORD_TABLES and source in (None, ref.source)]
+    plans = [plan for data in _read(store, refs, PLANS) for plan in decode_plans(data)]
+    private = [each for data in _read(store, refs, PRIVATE_VALUES) for each in decode_private(data)]
+    return RecordTables(
+        {plan.digest: plan for plan in plans},
+        {run.run: run for run in _runs(store, refs)},
+        {each.run: each for each in private},
+    )
+
+
+def read_record_runs(store: Reader, commit: Commit) -> list[RecordRun]:
+    """The writes whose rows can be traced, of all sources, by the ids of their runs.
+
+    Raises:
+        StoreError: a fragment cannot be read.
+        IntegrityError: a fragment is not what was written.
+    """
+    found = _runs(store, [ref for ref in store.fragments(commit) if ref.table == RECORD_RUNS])
+    return sorted(found, key=lambda run: run.run)
+
+
+def read_plan(store: Reader, commit: Commit, run: RecordRun) -> Plan:
+    """The exact plan of a write.
+
+    Raises:
+        UsageError: its private values were removed from the store (``usage.forgotten``).
+        IntegrityError: its plan is not in the store.
+        FormatError: its plan cannot be read.
+    """
+    from govtool.records.stored import put_together
+
+    refs = [ref for ref in store.fragments(commit) if ref.table in (PLANS, PRIVATE_VALUES)]
+    body = _first(store, refs, PLANS, lambda data: [p.body for p in decode_plans(data) if p.digest == run.plan])
+    if body is None:
+        raise IntegrityError(f"the plan of {run.run} is not in the store", code="store.corrupt-fragment")
+    values = _first(
+        store, refs, PRIVATE_VALUES, lambda data: [p.values for p in decode_private(data) if p.run == run.run]
+    )
+    return put_together(body, run.listings, values, dict(run.inputs))
+
+
+def _runs(store: Reader, refs: Sequence[FragmentRef]) -> list[RecordRun]:
+    return [run for data in _read(store, refs, RECORD_RUNS) for run in decode_record_runs(data)]
+
+
+def _read(store: Reader, refs: Sequence[FragmentRef], table: str) -> Iterable[bytes]:
+    return store.read_many([ref for ref in refs if ref.table == table])
+
+
+def _first(store: Reader, refs: Sequence[FragmentRef], table: str, pick: Callable[[bytes], list[str]]) -> str | None:
+    for data in _read(store, refs, table):
+        found = pick(data)
+        if found:
+            return found[0]
+    return None

@@ -1,0 +1,203 @@
+"""The exact plans of a job's spool, each tied to its run and to the files that the run wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+from govtool.records.capture import RecordedWrite
+
+if TYPE_CHECKING:
+    from govtool.capture.spark.executed import Executed
+    from govtool.capture.spark.identity import DatasetPlace
+    from govtool.capture.spark.live.executions import LiveInterpreter
+    from govtool.model.run import Run
+    from govtool.records.captured import Planned
+    from govtool.records.plan.nodes import File, Plan, Relation
+    from govtool.records.plan.types import Type
+
+PRIVATE = "private"
+"""The folder, within a spool, of what holds data."""
+_SLACK = timedelta(milliseconds=5)
+"""Times of runs are whole milliseconds. More would take the files of a write just before for those of this one."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessActions:
+    """What one process of a job did.
+
+    Attributes:
+        process: The name of its file in the spool.
+        runs: Ids of runs by the number of an execution.
+        executed: Its actions.
+    """
+
+    process: str
+    runs: Mapping[int, tuple[str, ...]]
+    executed: Sequence[Executed]
+
+
+def process_actions(interpreter: LiveInterpreter, executed: Sequence[Executed]) -> ProcessActions:
+    """The actions of a process with the numbers of their executions."""
+    return ProcessActions(interpreter.process.name, interpreter.numbered_runs(), executed)
+
+
+def recorded_writes(spool: Path, processes: Iterable[ProcessActions]) -> tuple[list[RecordedWrite], list[str]]:
+    """The writes and queries of a job whose rows can be traced, and why those of others cannot."""
+    from govtool.records.captured import read_spool
+
+    by_process: dict[str, list[Planned]] = {}
+    for captured in read_spool(spool / PRIVATE):
+        by_process.setdefault(_pid(captured.process), []).append(captured)
+    writes, problems = [], []
+    for process in processes:
+        plans, lost = _plans(by_process.get(_pid(process.process), ()), process.runs)
+        problems += lost
+        writes += list(_writes(process.executed, plans))
+    return writes, list(dict.fromkeys(problems))
+
+
+def _pid(name: str) -> str:
+    return name.partition("-")[0]
+
+
+def _plans(found: Iterable[Planned], runs: Mapping[int, tuple[str, ...]]) -> tuple[dict[str, Plan], list[str]]:
+    """The plan of each run: the one that writes, where several executions make one action."""
+    from govtool.records.plan.nodes import Write
+
+    plans: dict[str, Plan] = {}
+    problems: dict[str, str] = {}
+    for captured in found:
+        names = runs.get(captured.number, ())
+        if captured.plan is None or len(names) > 1:
+            problems.update(dict.fromkeys(names, captured.reason or "several inserts are one plan"))
+            continue
+        for name in names:
+            if name not in plans or isinstance(captured.plan.root, Write):
+                plans[name] = captured.plan
+    return plans, [f"rows of {name} cannot be traced: {why}" for name, why in problems.items() if name not in plans]
+
+
+def _writes(executed: Iterable[Executed], plans: Mapping[str, Plan]) -> Iterator[RecordedWrite]:
+    for action in executed:
+        plan = plans.get(action.run.id)
+        if plan is None or action.run.status != "complete" or action.outcome == "ignored":
+            continue
+        output = action.target if action.run.outputs else None
+        files = None
+        if output is not None:
+            files = written_files(plan, output, action.places.get(output), action.run)
+        yield RecordedWrite(action.run.id, plan, output, files, breaks_of(plan))
+
+
+def breaks_of(plan: Plan) -> tuple[str, ...]:
+    """Why parts of a plan cannot be evaluated again."""
+    from govtool.records.plan.expressions import Opaque
+    from govtool.records.plan.nodes import Break
+    from govtool.records.plan.tree import walk, walk_nodes
+
+    found: dict[str, None] = {}
+    for node in walk_nodes(plan.root):
+        if isinstance(node, Break):
+            found[node.reason] = None
+        for term in walk(node):
+            if isinstance(term, Opaque):
+                found[term.reason] = None
+    return tuple(found)
+
+
+# ---- written files ------------------------------------------------------------------------------------------------
+
+
+def written_files(plan: Plan, output: str, place: DatasetPlace | None, run: Run) -> Relation | None:
+    """The files that a write left and that are there now; None where that is not known.
+
+    They are the data files in the target's folder that were made while the write ran: what a later write of the job
+    replaced is not among them, nor what was appended before.
+    """
+    from govtool.records.plan.expressions import Attribute
+    from govtool.records.plan.nodes import Relation, Write, outputs
+    from govtool.records.plan.types import Field, Struct
+
+    root = plan.root
+    folder = _folder(place)
+    if not isinstance(root, Write) or folder is None or len(root.columns) != len(outputs(root.child)):
+        return None
+    types = {name: column.type for name, column in zip(root.columns, outputs(root.child), strict=True)}
+    if len(types) < len(root.columns):
+        return None
+    files = _files(folder, run, root.partitioned, types)
+    if files is None:
+        return None
+    names = [*(name for name in types if name not in root.partitioned), *root.partitioned]
+    columns = tuple(Attribute(number, name, types[name]) for number, name in enumerate(names))
+    schema = Struct(tuple(Field(name, types[name]) for name in names if name not in root.partitioned))
+    kind = root.format or _format(files)
+    return Relation(0, output, kind, files, columns, schema, root.partitioned)
+
+
+def _folder(place: DatasetPlace | None) -> Path | None:
+    names = (place.name, *place.aliases) if place is not None else ()
+    paths = [Path(name.name) for name in names if name.is_path and name.namespace == "file"]
+    return next((path for path in paths if path.exists()), None)
+
+
+def _files(folder: Path, run: Run, partitioned: Sequence[str], types: Mapping[str, Type]) -> tuple[File, ...] | None:
+    from govtool.records.plan.nodes import File
+
+    begin, end = _moment(run.started), _moment(run.ended)
+    if begin is None or end is None:
+        return None
+    found = []
+    for path in sorted(folder.rglob("*")) if folder.is_dir() else [folder]:
+        inner = path.relative_to(folder).parts
+        if not path.is_file() or any(part.startswith(("_", ".")) for part in inner):
+            continue
+        facts = path.stat()
+        written = datetime.fromtimestamp(facts.st_mtime, begin.tzinfo)
+        if not begin - _SLACK <= written <= end + _SLACK:
+            continue
+        values = _partition(inner[:-1], partitioned, types)
+        if values is None:
+            return None
+        found.append((path.as_uri(), facts.st_size, facts.st_mtime_ns // 1_000_000, values))
+    return tuple(File(number, *each) for number, each in enumerate(sorted(found)))
+
+
+def _partition(
+    folders: Sequence[str], names: Sequence[str], types: Mapping[str, Type]
+) -> tuple[str | int | None, ...] | None:
+    """The partition values of a file, from its folders; None where they cannot be read."""
+    from govtool.records.plan import types as t
+
+    parts = dict(part.partition("=")[::2] for part in folders)
+    if set(parts) != set(names):
+        return None
+    values: list[str | int | None] = []
+    for name in names:
+        text = unquote(parts[name])
+        if text == "__HIVE_DEFAULT_PARTITION__":
+            values.append(None)
+        elif types[name] == t.STRING:
+            values.append(text)
+        elif types[name] in (t.INTEGER, t.LONG):
+            values.append(int(text))
+        else:
+            return None
+    return tuple(values)
+
+
+def _format(files: Sequence[File]) -> str:
+    suffixes = {each.uri.rpartition(".")[2] for each in files}
+    return suffixes.pop() if len(suffixes) == 1 else ""
+
+
+def _moment(text: str | None) -> datetime | None:
+    try:
+        return datetime.fromisoformat(text) if text else None
+    except ValueError:
+        return None

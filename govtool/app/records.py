@@ -1,0 +1,241 @@
+"""A recorded write, opened: its plan over the files that still are what was read, ready to be traced."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from govtool.app.record_tables import read_plan
+from govtool.errors import EngineError, UsageError
+from govtool.records.execute.chain import ExecutorChain, PlanEngine
+from govtool.records.execute.inputs import changed, relations
+from govtool.records.leaves import with_files
+from govtool.records.plan.expressions import Attribute, Named
+from govtool.records.plan.nodes import Distinct, Filter, Join, Plan, Project, Relation, Session, Write, outputs
+from govtool.records.plan.tree import Node
+from govtool.records.stored import relation_of
+from govtool.records.trace.answer import RefusedFile
+from govtool.records.trace.back import Executor, ReachedRows, StagePosition, count_rows
+from govtool.records.trace.computed import computed
+from govtool.records.trace.lineage import DUPLICATES, Lineage
+from govtool.records.trace.normal import spare_ids
+from govtool.records.trace.recordset import RecordSet, bound_condition
+from govtool.records.trace.segment import EXACT, Grade, alike, both, projected, unique
+
+if TYPE_CHECKING:
+    from govtool.model.records import RecordRun
+    from govtool.store import Commit, Reader
+
+MAX_FILES = 2000
+"""The most files in which the functions of a plan are looked for."""
+_LIBRARIES = frozenset({"node_modules", "site-packages", "__pycache__"})
+PARTIAL = Grade("superset", "input files are missing: rows were matched by the columns that are not computed")
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedWrite:
+    """A recorded write that can be traced.
+
+    Attributes:
+        run: What the store holds of it.
+        plan: Its rows, columns named as in the output, over the files that are still what was read.
+        lineage: The plan, cut at its boundaries.
+        executor: Evaluates it.
+        output: The files that it wrote, if they are still what was written.
+    """
+
+    run: RecordRun
+    plan: Plan
+    lineage: Lineage
+    executor: ExecutorChain
+    output: Relation | None
+
+    def rows(self, condition: str | None = None) -> RecordSet:
+        """The output rows that meet a condition.
+
+        The condition is evaluated over the plan's own rows. Where input files are missing, or cells cannot be
+        evaluated again, it is evaluated over the recorded output, and the rows are matched by the columns that are
+        the same in both.
+
+        Raises:
+            UsageError: The condition does not parse, or names what is not there.
+        """
+        if self.output is None or not (self.lineage.refused or self.lineage.blank):
+            return self.lineage.all() if condition is None else self.lineage.where(condition)
+        node: Node = self.output
+        if condition is not None:
+            node = Filter(node, bound_condition(condition, outputs(self.output)))
+        return self._matched(node) if self.lineage.refused else self.lineage.recorded(node)
+
+    def _matched(self, chosen: Node) -> RecordSet:
+        """The plan's rows with the values of rows of the output, in the columns that are not computed."""
+        lineage, stage = self.lineage, self.lineage.stage
+        kept = self.executor.keep(chosen)
+        copies = {column.id: lineage.ids.named(column.name, column) for column in unique(outputs(kept))}
+        own = computed(self.plan.root) | lineage.blank
+        assert self.output is not None
+        pairs = list(zip(stage.segment.visible, self.output.columns, strict=True))
+        plain = [(column, other) for column, other in pairs if column.id not in own]
+        same = both(alike(column, copies[other.id].attribute) for column, other in plain)
+        found = Join(stage.segment.node, Project(kept, tuple(copies.values())), "left_semi", same)
+        return RecordSet(lineage, (StagePosition(stage, found, EXACT if len(plain) == len(pairs) else PARTIAL),))
+
+    def in_output(self, position: StagePosition) -> RecordSet | None:
+        """Output rows as records of the written files; None where they are not found there, value by value."""
+        if self.output is None:
+            return None
+        visible = position.stage.segment.visible
+        kept = self.executor.keep(Project(position.rows, tuple(map(_renamed, unique(visible)))))
+        copies = {column.id: self.lineage.ids.named(column.name, column) for column in outputs(kept)}
+        node, record = self.lineage.read(self.output)
+        pairs = zip(self.output.columns, visible, strict=True)
+        blank = self.lineage.blank
+        same = both(alike(column, copies[other.id].attribute) for column, other in pairs if other.id not in blank)
+        found = Join(node, Project(kept, tuple(copies.values())), "left_semi", same)
+        rows = Distinct(projected(found, (record,)))
+        there, wanted = count_rows(self.executor, rows), count_rows(self.executor, kept)
+        if there < wanted:
+            return None
+        grade = position.grade.worst(DUPLICATES if there > wanted else EXACT)
+        return RecordSet(self.lineage, (ReachedRows(self.output, rows, grade),))
+
+    def verified(self) -> bool:
+        """Evaluate the plan again; return whether its rows are the written ones, each as often.
+
+        Cells that cannot be evaluated again are left out.
+
+        Raises:
+            UsageError: The written files are not known or not there any more (``usage.verify``).
+        """
+        from govtool.records.execute.compare import multiset
+
+        if self.output is None:
+            raise UsageError(
+                f"the files that {self.run.run} wrote are gone or have changed: there is nothing to compare with",
+                code="usage.verify",
+            )
+        visible = self.lineage.stage.segment.visible
+        places = [i for i, column in enumerate(visible) if column.id not in self.lineage.blank]
+        again = self.executor.arrow(Project(self.lineage.stage.segment.node, tuple(map(_renamed, visible))))
+        written = self.executor.arrow(self.output)
+        return multiset(again.select(places)) == multiset(written.select(places))
+
+
+def open_write(store: Reader, commit: Commit, run: RecordRun) -> OpenedWrite:
+    """Read a write's plan, check its files, and cut it at its boundaries.
+
+    Raises:
+        UsageError: The plan cannot be traced, or its private values were removed.
+        StoreError: A fragment cannot be read.
+    """
+    plan = read_plan(store, commit, run)
+    leaves = relations(plan.root)
+    lost = changed(leaves)
+    refused = tuple(RefusedFile(each.dataset, each.uri, each.reason) for each in lost)
+    gone = {(each.dataset, each.uri) for each in lost}
+    files = {leaf.leaf: [file for file in leaf.files if (leaf.dataset, file.uri) not in gone] for leaf in leaves}
+    root = titled(with_files(plan.root, files) if gone else plan.root)
+    executor = ExecutorChain(engines(plan.session))
+    lineage = Lineage.of(root, executor, run=run.run, output=run.output or run.run, refused=refused)
+    return OpenedWrite(run, Plan(root, plan.session), lineage, executor, _output(run, root, lineage))
+
+
+def titled(root: Node) -> Node:
+    """The rows of a plan under the names that its output has."""
+    if not isinstance(root, Write) or len(root.columns) != len(outputs(root.child)):
+        return root.child if isinstance(root, Write) else root
+    ids, used, columns = spare_ids(root), set(), []
+    for column, name in zip(outputs(root.child), root.columns, strict=True):
+        again = column.id in used  # SELECT a, a AS b
+        columns.append(ids.named(name, column) if again else Named(column, column.id, name))
+        used.add(column.id)
+    return Project(root.child, tuple(columns))
+
+
+def _renamed(column: Attribute) -> Named:
+    return Named(column, column.id, column.name)
+
+
+def _output(run: RecordRun, root: Node, lineage: Lineage) -> Relation | None:
+    """The written files, with columns in the plan's order; None where they are unknown, or are not what was written."""
+    left = relation_of(run.written, run.output)
+    if left is None or changed([left]):
+        return None
+    order = _in_order(left.columns, [column.name for column in outputs(root)])
+    if order is None:
+        return None
+    own = tuple(lineage.ids.attribute(column.name, column.type) for column in order)
+    return replace(left, leaf=len(relations(root)), columns=own)
+
+
+def _in_order(columns: Sequence[Attribute], names: Sequence[str]) -> list[Attribute] | None:
+    by_name = {column.name: column for column in columns}
+    if len(by_name) == len(columns) and set(by_name) == set(names):
+        return [by_name[name] for name in names]
+    return list(columns) if len(columns) == len(names) else None
+
+
+def engines(session: Session) -> tuple[PlanEngine, ...]:
+    """DuckDB, then Spark."""
+    return (PlanEngine("DuckDB", lambda: _duckdb(session)), PlanEngine("Spark", lambda: _spark(session)))
+
+
+def _duckdb(session: Session) -> Executor:
+    from govtool.records.sql.dialect import NotExact
+
+    try:
+        from govtool.records.execute.duckdb import DuckExecutor
+
+        return DuckExecutor(session)
+    except ImportError as error:
+        raise NotExact("it is not installed (pip install 'govtool[records]')") from error
+
+
+def _spark(session: Session) -> Executor:
+    try:
+        from pyspark.sql import SparkSession
+
+        from govtool.records.execute.spark_executor import SparkExecutor
+    except ImportError as error:
+        raise EngineError(
+            "Spark would, and pyspark is not installed", code="engine.spark", hint="pip install 'govtool[spark]'"
+        ) from error
+    from govtool.records.execute.functions import registry
+
+    active = SparkSession.getActiveSession()
+    spark = active if active is not None else _local_spark()
+    return SparkExecutor(session, spark, registry(own_files(Path.cwd())))
+
+
+def own_files(folder: Path) -> list[Path]:
+    """The user's Python files in a folder and below, where functions of a plan are looked for; libraries aside."""
+    found = []
+    for place, folders, files in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in _LIBRARIES)
+        if "pyvenv.cfg" in files:
+            folders.clear()
+            continue
+        found += [Path(place, name) for name in sorted(files) if name.endswith(".py")]
+        if len(found) >= MAX_FILES:
+            break
+    return found[:MAX_FILES]
+
+
+def _local_spark() -> Any:
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.master("local[*]").appName("govtool trace")
+    quiet = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.log.level": "ERROR"}
+    for name, value in quiet.items():
+        builder = builder.config(name, value)
+    try:
+        return builder.getOrCreate()
+    except Exception as error:  # no Java, or one that is too old
+        raise EngineError(
+            f"Spark would, and does not start: {str(error).splitlines()[0][:200]}",
+            code="engine.spark",
+            hint="Spark needs Java 17 or newer: set JAVA_HOME",
+        ) from error

@@ -1,0 +1,161 @@
+"""What record-level provenance keeps in a store: plans, the writes that ran them, and private values.
+
+A plan is kept apart from what differs between its runs: the files that it read lie with the write, its literals and
+the driver's rows in a table of their own. So a plan that runs every day is stored once, and private values can be
+removed without touching anything else. Plans are text in the form of ``govtool.records.plan.codec``; no code is stored.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, TypeVar
+
+from govtool.errors import IntegrityError
+from govtool.model.parquet import of_format, read_parquet
+
+PLANS = "plans"
+"""The store table of plans, without file listings and private values; one fragment a plan."""
+RECORD_RUNS = "record_runs"
+"""The store table of writes whose rows can be traced; one fragment an application."""
+PRIVATE = "private_"
+"""The prefix of tables that hold private values."""
+PRIVATE_VALUES = f"{PRIVATE}values"
+"""The store table of literals and of rows that the driver held; one fragment an application."""
+RECORD_TABLES = (PLANS, RECORD_RUNS, PRIVATE_VALUES)
+"""All tables of record-level provenance."""
+FORMAT = 1
+"""Version of the layout, in the Parquet metadata."""
+_FORMAT_KEY = b"govtool.records"
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class StoredPlan:
+    """A plan as text."""
+
+    digest: str
+    """SHA-256 of ``body``."""
+    body: str
+
+
+@dataclass(frozen=True, slots=True)
+class RecordRun:
+    """One write whose rows can be traced to its inputs."""
+
+    run: str
+    """The id of its run."""
+    plan: str
+    """The digest of its plan."""
+    output: str
+    """The dataset that it wrote; empty for rows that went to the driver."""
+    inputs: tuple[tuple[int, str], ...]
+    """Leaves of the plan that read files, with the datasets that they read."""
+    listings: str
+    """The files of each leaf with their ordinals, and the session, as a plan."""
+    written: str = ""
+    """The written files with their ordinals and schema, as a plan; empty: not known."""
+    boundaries: tuple[str, ...] = ()
+    """Operators at which a trace may stop."""
+    breaks: tuple[str, ...] = ()
+    """Why parts of the plan cannot be evaluated again."""
+
+    @property
+    def application(self) -> str:
+        """The application that the run is a part of."""
+        return self.run.rpartition("/")[0] or self.run
+
+
+@dataclass(frozen=True, slots=True)
+class PrivateValues:
+    """Literals of a write's plan, and rows that its driver held."""
+
+    run: str
+    values: str
+    """A JSON list, in the order of the places in the plan."""
+
+
+def encode_plan(plan: StoredPlan) -> bytes:
+    """A plan as Parquet; equal plans give equal bytes."""
+    return _encoded([asdict(plan)], ("digest", "body"))
+
+
+def decode_plans(data: bytes) -> list[StoredPlan]:
+    """Read what `encode_plan` wrote.
+
+    Raises:
+        IntegrityError: It is something else, or of a newer format.
+    """
+    return _decoded(data, lambda row: StoredPlan(row["digest"], row["body"]))
+
+
+def encode_record_runs(runs: Iterable[RecordRun]) -> bytes:
+    """Writes as Parquet, sorted; equal writes give equal bytes."""
+    rows = [{"run": one.run, "output": one.output, "plan": one.plan, "body": _body(one)} for one in runs]
+    return _encoded(rows, ("run", "output", "plan", "body"))
+
+
+def decode_record_runs(data: bytes) -> list[RecordRun]:
+    """Read what `encode_record_runs` wrote.
+
+    Raises:
+        IntegrityError: It is something else, or of a newer format.
+    """
+    return _decoded(data, _record_run)
+
+
+def encode_private(values: Iterable[PrivateValues]) -> bytes:
+    """Private values as Parquet, sorted."""
+    return _encoded([asdict(one) for one in values], ("run", "values"))
+
+
+def decode_private(data: bytes) -> list[PrivateValues]:
+    """Read what `encode_private` wrote.
+
+    Raises:
+        IntegrityError: It is something else, or of a newer format.
+    """
+    return _decoded(data, lambda row: PrivateValues(row["run"], row["values"]))
+
+
+def _body(one: RecordRun) -> str:
+    body = {name: value for name, value in asdict(one).items() if name not in ("run", "output", "plan")}
+    return json.dumps(body, sort_keys=True, separators=(",", ":"))
+
+
+def _record_run(row: dict[str, Any]) -> RecordRun:
+    body = json.loads(row["body"])
+    return RecordRun(
+        run=row["run"],
+        plan=row["plan"],
+        output=row["output"],
+        inputs=tuple((int(leaf), str(dataset)) for leaf, dataset in body["inputs"]),
+        listings=str(body["listings"]),
+        written=str(body["written"]),
+        boundaries=tuple(map(str, body["boundaries"])),
+        breaks=tuple(map(str, body["breaks"])),
+    )
+
+
+def _encoded(rows: Sequence[dict[str, str]], columns: Sequence[str]) -> bytes:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    schema = pa.schema([(name, pa.string()) for name in columns], metadata={_FORMAT_KEY: str(FORMAT).encode()})
+    ordered = sorted(rows, key=lambda row: [row[name] for name in columns])
+    safe = [{name: row[name].encode("utf-8", "replace").decode() for name in columns} for row in ordered]
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.Table.from_pylist(safe, schema), sink, compression="zstd", write_statistics=False)
+    data: bytes = sink.getvalue().to_pybytes()
+    return data
+
+
+def _decoded(data: bytes, make: Callable[[dict[str, Any]], _T]) -> list[_T]:
+    import pyarrow as pa
+
+    try:
+        table = of_format(read_parquet(data), _FORMAT_KEY, FORMAT, "records have")
+        return [make(row) for row in table.to_pylist()]
+    except (pa.ArrowException, OSError, ValueError, KeyError, TypeError) as error:
+        raise IntegrityError("a fragment holds no records", code="store.corrupt-fragment") from error

@@ -1,0 +1,84 @@
+"""What a job's spool of records holds, as exact plans."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from govtool.records.plan import catalyst
+from govtool.records.plan.expressions import UdfReference
+from govtool.records.plan.nodes import Plan, Session
+
+_PLAIN = frozenset({"spark.sql.ansi.enabled", "spark.sql.session.timeZone", "spark.sql.caseSensitive"})
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """The exact plan of one action, or the reason why there is none."""
+
+    process: str
+    """The file of the spool that it is from."""
+    application: str
+    number: int
+    """That of the execution in the job's own spool."""
+    plan: Plan | None
+    reason: str = ""
+
+
+def read_spool(folder: Path) -> Iterator[Planned]:
+    """The plans of a spool, in order. A line that was cut off is left out.
+
+    Functions and rows of the driver are written with the first action after they were made, so that a process is read
+    from its start.
+    """
+    for file in sorted(folder.glob("*.jsonl")):
+        udfs: dict[str, UdfReference] = {}
+        rows: dict[int, Any] = {}
+        for line in _lines(file):
+            _remember(line, udfs, rows)
+            yield _captured(file.stem, line, udfs, rows)
+
+
+def _lines(file: Path) -> Iterator[dict[str, Any]]:
+    with file.open(encoding="utf-8", errors="replace") as lines:
+        for text in lines:
+            try:
+                line = json.loads(text)
+            except (ValueError, RecursionError):
+                continue
+            if isinstance(line, dict) and (line.get("e") == "replay" or "break" in line):
+                yield line
+
+
+def _remember(line: dict[str, Any], udfs: dict[str, UdfReference], rows: dict[int, Any]) -> None:
+    for digest, each in (line.get("functions") or {}).items():
+        reason = str(each.get("reason", ""))
+        udfs[digest] = UdfReference(each["module"], each["qualname"], each["digest"], "python", reason)
+    for each in line.get("rows") or ():
+        if each["ids"]:
+            rows[each["ids"][0]] = (each["ids"], each["rows"])
+
+
+def _captured(process: str, line: dict[str, Any], udfs: dict[str, UdfReference], rows: dict[int, Any]) -> Planned:
+    application, number = str(line.get("application", "")), int(line.get("n", 0))
+    if "exact" not in line:
+        return Planned(process, application, number, None, str(line.get("break", "the plan is missing")))
+    try:
+        plan = catalyst.read(line["exact"], session_of(line["spark"], line["settings"]), udfs, rows)
+    except (ValueError, KeyError, TypeError, IndexError) as error:
+        return Planned(process, application, number, None, f"the plan cannot be read: {type(error).__name__}: {error}")
+    return Planned(process, application, number, plan)
+
+
+def session_of(version: str, settings: dict[str, str]) -> Session:
+    """The session of an event."""
+    return Session(
+        version,
+        settings.get("spark.sql.ansi.enabled", "true") == "true",
+        settings.get("spark.sql.session.timeZone", "UTC"),
+        settings.get("spark.sql.caseSensitive", "false") == "true",
+        tuple(sorted((name, value) for name, value in settings.items() if name not in _PLAIN)),
+    )

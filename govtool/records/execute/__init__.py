@@ -1,0 +1,1 @@
+"""Rebuilt plans, run: leaves are views over exactly the recorded files."""

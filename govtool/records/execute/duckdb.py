@@ -1,0 +1,164 @@
+"""Rebuilt plans in DuckDB: no JVM, over Parquet files that are reachable from here."""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+from govtool.model.token import ROW_BITS
+from govtool.records.execute.inputs import local_path
+from govtool.records.plan import types as t
+from govtool.records.plan.expressions import Attribute, Literal
+from govtool.records.plan.nodes import Plan, Relation, Session, outputs
+from govtool.records.plan.tree import Node
+from govtool.records.sql.dialect import NotExact
+from govtool.records.sql.duckdb import DuckDialect, quoted_name
+from govtool.records.sql.statement import KEPT, SqlStatement, write
+
+if TYPE_CHECKING:
+    import duckdb
+    import pyarrow
+
+RECORD = "_record"
+"""The metadata column of a relation that holds a record's id: file ordinal and row, packed."""
+
+
+class DuckExecutor:
+    """Evaluates plans of one recorded session.
+
+    Args:
+        session: What the plans ran in.
+        threads: At most so many threads.
+    """
+
+    def __init__(self, session: Session, threads: int | None = None) -> None:
+        import duckdb
+
+        self.session = session
+        self.connection: duckdb.DuckDBPyConnection = duckdb.connect()
+        self.connection.execute("SET TimeZone = 'UTC'")
+        self.connection.execute("SET preserve_insertion_order = false")
+        if threads is not None:
+            self.connection.execute(f"SET threads = {int(threads)}")
+        self._numbers = count(1)
+        self._views: set[tuple[str, Relation]] = set()
+
+    def statement(self, node: Node) -> SqlStatement:
+        """A plan in SQL, its leaves there as views.
+
+        Raises:
+            NotExact: DuckDB does not give what Spark gives.
+        """
+        found = write(Plan(node, self.session), DuckDialect(self.session))
+        for name, leaf in found.relations:
+            if (name, leaf) not in self._views:
+                self.connection.execute(f"CREATE OR REPLACE TEMP VIEW {name} AS {self.view(leaf)}")
+                self._views = {known for known in self._views if known[0] != name} | {(name, leaf)}
+        return found
+
+    def arrow(self, node: Node) -> pyarrow.Table:
+        """The rows of a plan; columns in its order, under their names, which may repeat.
+
+        Raises:
+            NotExact: DuckDB does not give what Spark gives, or a guard found a value for which it does not.
+        """
+        found = self.statement(node)
+        table = self._run(found.text).to_arrow_table()
+        return table.rename_columns([each.name for each in found.columns]) if found.columns else table.select([])
+
+    def fetch(self, node: Node) -> list[tuple[Any, ...]]:
+        """The rows of a plan as Python values."""
+        rows = self._run(self.statement(node).text).fetchall()
+        return [tuple(row) for row in rows] if outputs(node) else [() for _ in rows]
+
+    def keep(self, node: Node) -> Relation:
+        """Evaluate a plan once, and return the leaf that reads what came out."""
+        name = f"kept_{next(self._numbers)}"
+        found = self.statement(node)
+        columns = {each.id: (i, each) for i, each in enumerate(found.columns)}
+        names = ", ".join(f"o{i} AS {column_name(each)}" for i, each in columns.values()) or "1 AS nothing"
+        self._run(f"CREATE TEMP TABLE {name} AS SELECT {names} FROM ({found.text})")
+        own = tuple(each for _, each in columns.values())
+        return Relation(0, name, KEPT, (), own, t.Struct(()))
+
+    def _run(self, text: str) -> Any:
+        import duckdb
+
+        try:
+            return self.connection.execute(text)
+        except duckdb.Error as error:
+            raise NotExact(f"DuckDB: {str(error).splitlines()[0]}") from error
+
+    # ---- leaves ---------------------------------------------------------------------------------------------------
+
+    def view(self, leaf: Relation) -> str:
+        """The rows of a leaf's recorded files, under its columns' ids.
+
+        Raises:
+            NotExact: Files of a format, or in a place, that DuckDB is not given.
+        """
+        if leaf.format != "parquet":
+            raise NotExact(f"files of format {leaf.format}")
+        dialect = DuckDialect(self.session)
+        if not leaf.files:
+            empty = [f"{dialect.literal(Literal(None, each.type))} AS {column_name(each)}" for each in leaf.columns]
+            return f"SELECT {', '.join(empty) or '1 AS nothing'} WHERE FALSE"
+        paths = [self._path(each.uri) for each in leaf.files]
+        listing = ", ".join(_text(path) for path in paths)
+        options = "union_by_name = true, filename = '_file', file_row_number = true, hive_partitioning = false"
+        source = f"read_parquet([{listing}], {options})"
+        actual = {name: kind for name, kind, *_ in self._run(f"DESCRIBE SELECT * FROM {source}").fetchall()}
+        values = [f"{self._column(each, leaf, actual, dialect)} AS {column_name(each)}" for each in leaf.columns]
+        files = ", ".join(self._file(leaf, i, path, dialect) for i, path in enumerate(paths))
+        names = ", ".join(["_path", "_ordinal", *(f"_partition_{i}" for i in range(len(leaf.partitioned)))])
+        join = f" JOIN (VALUES {files}) AS files ({names}) ON data._file = files._path"
+        return f"SELECT {', '.join(values) or '1 AS nothing'} FROM {source} AS data{join}"
+
+    def _path(self, uri: str) -> str:
+        path = local_path(uri)
+        if path is None:
+            raise NotExact("files that are not on this machine")
+        return str(path)
+
+    def _file(self, leaf: Relation, number: int, path: str, dialect: DuckDialect) -> str:
+        kinds = {each.name: each.type for each in leaf.columns}
+        file = leaf.files[number]
+        values = [
+            dialect.literal(Literal(value, kinds.get(name, t.STRING)))
+            for name, value in zip(leaf.partitioned, file.partition, strict=True)
+        ]
+        return f"({', '.join([_text(path), str(file.ordinal), *values])})"
+
+    def _column(self, column: Attribute, leaf: Relation, actual: dict[str, str], dialect: DuckDialect) -> str:
+        marks = dict(leaf.metadata)
+        if column.id in marks:
+            if marks[column.id] != RECORD:
+                raise NotExact("a column of a relation that is no data")
+            return f"(files._ordinal::BIGINT << {ROW_BITS}) + data.file_row_number"
+        if column.name in leaf.partitioned:
+            return f"files._partition_{leaf.partitioned.index(column.name)}"
+        kind = dialect.type(column.type)
+        if column.name not in actual:
+            if column.name.lower() in {name.lower() for name in actual}:
+                raise NotExact(f"column {column.name} in another case in the files")
+            return f"CAST(NULL AS {kind})"
+        own = f"data.{quoted_name(column.name)}"
+        return own if actual[column.name] == kind else f"CAST({own} AS {kind})"
+
+
+def run(plan: Plan, threads: int | None = None) -> pyarrow.Table:
+    """Rebuild a plan and run it.
+
+    Raises:
+        NotExact: DuckDB does not give what Spark gives.
+    """
+    return DuckExecutor(plan.session, threads).arrow(plan.root)
+
+
+def column_name(column: Attribute) -> str:
+    """A column's name in a statement."""
+    return f"c{column.id}" if column.id >= 0 else f"c_{-column.id}"
+
+
+def _text(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"

@@ -1,0 +1,58 @@
+"""The recorded files of a plan's leaves: are they still what was read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import unquote, urlparse
+
+from govtool.records.plan.nodes import File, Relation
+from govtool.records.plan.tree import Node, walk_nodes
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """A file that is not what was read."""
+
+    dataset: str
+    uri: str
+    reason: str
+
+
+def relations(root: Node) -> list[Relation]:
+    """The leaves of a plan that read files, each once, by number."""
+    found = {node.leaf: node for node in walk_nodes(root) if isinstance(node, Relation)}
+    return [found[leaf] for leaf in sorted(found)]
+
+
+def local_path(uri: str) -> Path | None:
+    """The path of a file on this machine; None for any other."""
+    parts = urlparse(uri)
+    return Path(unquote(parts.path)) if parts.scheme in ("", "file") else None
+
+
+def changed(leaves: Iterable[Relation]) -> list[Changed]:
+    """Local files that are gone, or of another size or time than recorded. Files elsewhere are not looked at."""
+    found: list[Changed] = []
+    for leaf in leaves:
+        for file in leaf.files:
+            reason = _difference(file)
+            if reason:
+                found.append(Changed(leaf.dataset, file.uri, reason))
+    return found
+
+
+def _difference(file: File) -> str:
+    path = local_path(file.uri)
+    if path is None:
+        return ""
+    try:
+        now = path.stat()
+    except OSError:
+        return "is gone"
+    if now.st_size != file.size:
+        return f"has {now.st_size:,} bytes instead of {file.size:,}"
+    if now.st_mtime_ns // 1_000_000 != file.modified:
+        return "was written again"
+    return ""

@@ -1,0 +1,194 @@
+"""Rebuilt plans in Spark: a session of their own with the recorded settings, one view a leaf."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+from govtool.errors import UsageError
+from govtool.model.token import ROW_BITS
+from govtool.records.plan import types as t
+from govtool.records.plan.expressions import Literal
+from govtool.records.plan.nodes import Plan, Relation, Session
+from govtool.records.sql.dialect import NotExact
+from govtool.records.sql.spark import SparkDialect, string, udf_name
+from govtool.records.sql.statement import SqlStatement, write
+from govtool.spark.live.exact import SETTINGS
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from govtool.records.plan.expressions import Udf
+
+RECORD = "_record"
+"""The column of a relation that holds a record's id: file ordinal and row, packed."""
+_ORDINAL = "_govtool_ordinal"
+_FORMATS = ("parquet", "csv", "json", "text", "orc")
+_IGNORED = frozenset({"inferschema", "mergeschema", "basepath", "path", "pathglobfilter", "recursivefilelookup"})
+"""Options that say which files or which schema: both are recorded."""
+_OWN = {
+    "spark.sql.variable.substitute": "false",
+    "spark.sql.groupByOrdinal": "false",
+    "spark.sql.orderByOrdinal": "false",
+    "spark.sql.parser.escapedStringLiterals": "false",
+    "spark.sql.parser.doubleQuotedIdentifiers": "false",
+    "spark.sql.legacy.setopsPrecedence.enabled": "false",
+    "spark.sql.sources.ignoreCorruptFiles": "false",
+    "spark.sql.analyzer.maxIterations": "10000",
+    "spark.sql.optimizer.maxIterations": "10000",
+}
+"""Settings that the statement is written for, whatever the recorded session had."""
+
+
+def run(plan: Plan, spark: SparkSession, udfs: Callable[[Udf], Any] | None = None) -> DataFrame:
+    """Rebuild a plan as a DataFrame; nothing runs before an action on it.
+
+    Args:
+        plan: The recorded plan.
+        spark: A session; a new one beside it is used, and it is not changed.
+        udfs: Gives the user's function for a call, found in the user's own files by digest.
+
+    Raises:
+        NotExact: Spark cannot evaluate the plan exactly from what is recorded.
+    """
+    statement = write(plan, SparkDialect(plan.session))
+    return execute(statement, plan.session, spark, udfs)
+
+
+def execute(
+    statement: SqlStatement,
+    session: Session,
+    spark: SparkSession,
+    udfs: Callable[[Udf], Any] | None = None,
+    ids: bool = False,
+) -> DataFrame:
+    """Run a statement over its leaves; its columns get their names back."""
+    own = prepared(spark, session)
+    for name, leaf in statement.relations:
+        view(leaf, own).createOrReplaceTempView(name)
+    for call in statement.udfs:
+        _register(call, own, udfs)
+    found = own.sql(statement.text)
+    return found.toDF(*(each.name for each in statement.columns)) if statement.columns else found.select()
+
+
+def prepared(spark: SparkSession, session: Session) -> SparkSession:
+    """A new session with the recorded settings."""
+    own = spark.newSession()
+    settings = dict(session.settings)
+    settings.update(
+        {
+            "spark.sql.ansi.enabled": str(session.ansi).lower(),
+            "spark.sql.session.timeZone": session.zone,
+            "spark.sql.caseSensitive": "false",
+            **_OWN,
+        }
+    )
+    for name, value in settings.items():
+        if name not in SETTINGS and name not in _OWN:
+            continue  # a record could name a setting that loads a class
+        try:
+            own.conf.set(name, value)
+        except Exception as error:  # static, or not of this version
+            if name in _OWN or name in ("spark.sql.ansi.enabled", "spark.sql.session.timeZone"):
+                raise UsageError(f"Spark does not take the recorded setting {name}={value}") from error
+    return own
+
+
+def view(leaf: Relation, spark: SparkSession) -> DataFrame:
+    """The rows of a leaf's recorded files, under its columns' ids.
+
+    Raises:
+        NotExact: Files of a format, or columns, that cannot be read as they were.
+    """
+    from pyspark.sql import functions as F
+
+    if leaf.format not in _FORMATS:
+        raise NotExact(f"files of format {leaf.format}")
+    records = {number for number, name in leaf.metadata if name == RECORD}
+    if len(records) < len(leaf.metadata):
+        raise NotExact("a column of a relation that is no data")
+    names = [each.name for each in leaf.schema.fields]
+    if len({name.lower() for name in names}) < len(names):
+        raise NotExact("files with two columns whose names differ in case only")
+    if not leaf.files:
+        return _empty(leaf, spark)
+    files = _read(leaf, spark)
+    partitions = {name: f"_partition_{i}" for i, name in enumerate(leaf.partitioned)}
+    if partitions or records:
+        files = _with_ordinals(leaf, files, spark, list(partitions.values()))
+    columns = []
+    for each in leaf.columns:
+        if each.id in records:
+            row = F.col("_metadata.row_index")
+            column = F.col(_ORDINAL).cast("long") * F.lit(1 << ROW_BITS) + row
+        else:
+            column = F.col(partitions.get(each.name) or _quoted(each.name))
+        columns.append(column.alias(f"c{each.id}"))
+    return files.select(*columns)
+
+
+def _read(leaf: Relation, spark: SparkSession) -> DataFrame:
+    from pyspark.sql.types import StructType
+
+    schema = StructType.fromJson(t.to_json(t.bare(leaf.schema)))
+    reader = spark.read.format(leaf.format).schema(schema)
+    for name, value in leaf.options:
+        if name.lower() not in _IGNORED:
+            reader = reader.option(name, value)
+    return reader.load([_path(each.uri) for each in leaf.files])
+
+
+def _path(uri: str) -> str:
+    """A URI as Hadoop's paths are written, which Spark takes for patterns: not encoded, special characters escaped."""
+    return re.sub(r"([{}\[\]*?\\])", r"\\\1", unquote(uri))
+
+
+def _with_ordinals(leaf: Relation, files: DataFrame, spark: SparkSession, partitions: list[str]) -> DataFrame:
+    """Join each row with its file's ordinal and partition values."""
+    from pyspark.sql import functions as F
+
+    dialect = SparkDialect(Session("", True, "UTC"))
+    kinds = {each.name: each.type for each in leaf.columns}
+    rows = []
+    for file in leaf.files:
+        values = zip(leaf.partitioned, file.partition, strict=True)
+        literals = [dialect.literal(Literal(value, kinds.get(name, t.STRING))) for name, value in values]
+        rows.append(f"({', '.join([string(_plain(file.uri)), str(file.ordinal), *literals])})")
+    names = ", ".join(["_path", _ORDINAL, *partitions])
+    listing = spark.sql(f"SELECT * FROM VALUES {', '.join(rows)} AS files ({names})")
+    path = F.regexp_replace(F.col("_metadata.file_path"), "^file:/+", "file:/")
+    joined = files.join(F.broadcast(listing), path == F.col("_path"), "left")
+    lost = F.raise_error(F.concat(F.lit("govtool: a file that was not recorded: "), F.col("_metadata.file_path")))
+    return joined.filter(F.coalesce(F.col(_ORDINAL) >= 0, lost.cast("boolean")))
+
+
+def _plain(uri: str) -> str:
+    """A URI as Spark's metadata columns write it: ``file:/a`` and ``file:///a`` are one."""
+    return re.sub("^file:/+", "file:/", uri)
+
+
+def _empty(leaf: Relation, spark: SparkSession) -> DataFrame:
+    from pyspark.sql.types import StructField, StructType
+
+    fields = [
+        StructField(
+            f"c{each.id}",
+            StructType.fromJson(t.to_json(t.Struct((t.Field("x", t.bare(each.type)),)))).fields[0].dataType,
+        )
+        for each in leaf.columns
+    ]
+    return spark.createDataFrame([], StructType(fields))
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _register(call: Udf, spark: SparkSession, udfs: Callable[[Udf], Any] | None) -> None:
+    function = udfs(call) if udfs is not None else None
+    if function is None:
+        raise NotExact(f"the function {call.reference.qualname}, which was not found again")
+    spark.udf.register(udf_name(call), function)

@@ -1,0 +1,88 @@
+"""Plans evaluated in Spark, one after the other in one session; what is kept stays on the cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+from govtool.records.execute.spark import prepared, view
+from govtool.records.plan import types as t
+from govtool.records.plan.nodes import Plan, Relation, Session
+from govtool.records.plan.tree import Node
+from govtool.records.sql.dialect import NotExact
+from govtool.records.sql.spark import SparkDialect, udf_name
+from govtool.records.sql.statement import KEPT, SqlStatement, write
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from govtool.records.plan.expressions import Udf
+
+
+class SparkExecutor:
+    """Evaluates plans of one recorded session.
+
+    Args:
+        session: What the plans ran in.
+        spark: A session; a new one beside it is used, and it is not changed.
+        udfs: Gives the user's function for a call, found in the user's own files by digest.
+    """
+
+    def __init__(self, session: Session, spark: SparkSession, udfs: Callable[[Udf], Any] | None = None) -> None:
+        self.session = session
+        self.spark = prepared(spark, session)
+        self._udfs = udfs
+        self._numbers = count(1)
+        self._kept: list[DataFrame] = []
+
+    def frame(self, node: Node, names: Sequence[str] | None = None) -> DataFrame:
+        """The rows of a plan as a DataFrame; nothing runs before an action on it.
+
+        Args:
+            node: The plan.
+            names: Names for its columns; those of the plan if not given.
+
+        Raises:
+            NotExact: Spark cannot evaluate the plan exactly from what is recorded.
+        """
+        found = self._statement(node)
+        frame = self.spark.sql(found.text)
+        if not found.columns:
+            return frame.select()
+        return frame.toDF(*(names if names is not None else [each.name for each in found.columns]))
+
+    def fetch(self, node: Node) -> list[tuple[Any, ...]]:
+        """The rows of a plan as Python values."""
+        return [tuple(row) for row in self.frame(node).collect()]
+
+    def arrow(self, node: Node) -> Any:
+        """The rows of a plan as a pyarrow table, columns by position."""
+        return self.frame(node).toArrow()
+
+    def keep(self, node: Node) -> Relation:
+        """Evaluate a plan at most once, and return the leaf that reads what came out."""
+        found = self._statement(node)
+        columns = {each.id: (i, each) for i, each in enumerate(found.columns)}
+        name = f"kept_{next(self._numbers)}"
+        kept = self.spark.sql(found.text).selectExpr(*(f"o{i} AS c{number}" for number, (i, _) in columns.items()))
+        kept.persist().createOrReplaceTempView(name)
+        self._kept.append(kept)
+        return Relation(0, name, KEPT, (), tuple(each for _, each in columns.values()), t.Struct(()))
+
+    def close(self) -> None:
+        """Free what is kept."""
+        for kept in self._kept:
+            kept.unpersist()
+        self._kept.clear()
+
+    def _statement(self, node: Node) -> SqlStatement:
+        found = write(Plan(node, self.session), SparkDialect(self.session))
+        for name, leaf in found.relations:
+            view(leaf, self.spark).createOrReplaceTempView(name)
+        for call in found.udfs:
+            function = self._udfs(call) if self._udfs is not None else None
+            if function is None:
+                raise NotExact(f"the function {call.reference.qualname}, which was not found again")
+            self.spark.udf.register(udf_name(call), function)
+        return found

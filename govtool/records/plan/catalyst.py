@@ -1,0 +1,409 @@
+"""Catalyst's operators as nodes: reads the JSON of ``PlanWalker`` into a plan.
+
+For each class: the fields that are encoded, those that cannot change a row (hints, names of views, counts of
+partitions), and nothing else. An operator of another class, or with another value in a field, becomes a Break with the
+reason, and what is below it is still described.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, cast
+
+from govtool.records.plan import leaves
+from govtool.records.plan.expressions import (
+    Attribute,
+    Cast,
+    Expression,
+    Literal,
+    Named,
+    Opaque,
+    Outer,
+    SortKey,
+    Udf,
+    UdfReference,
+    WindowCall,
+    passed,
+)
+from govtool.records.plan.grouping import aggregate
+from govtool.records.plan.nodes import (
+    Break,
+    Deduplicate,
+    Definition,
+    Distinct,
+    Expand,
+    Filter,
+    Generate,
+    Join,
+    LateralJoin,
+    Limit,
+    LocalRows,
+    Plan,
+    Project,
+    Range,
+    Reference,
+    Repartition,
+    Sample,
+    Session,
+    SetOperation,
+    Sort,
+    Tail,
+    Union,
+    Window,
+    With,
+    Write,
+    outputs,
+)
+from govtool.records.plan.terms import PIECES, Query, TermReader, Unread
+from govtool.records.plan.tree import Node, Term, walk, walk_nodes
+
+Json = Any
+_JOINS = {
+    "Inner$": "inner", "Cross$": "cross", "LeftOuter$": "left", "RightOuter$": "right", "FullOuter$": "full",
+    "LeftSemi$": "left_semi", "LeftAnti$": "left_anti", "LeftSingle$": "left_single",
+}  # fmt: skip
+
+
+def read(
+    captured: Json, session: Session, udfs: dict[str, UdfReference] | None = None, local: dict[int, Json] | None = None
+) -> Plan:
+    """Read a captured plan.
+
+    Args:
+        captured: The JSON of ``PlanWalker``: ``types``, ``nodes``, ``root``.
+        session: What the plan ran in.
+        udfs: Python functions by the digest of their command.
+        local: Rows of driver data by the id of the first column of its leaf.
+
+    Raises:
+        ValueError: The JSON is none of a plan.
+    """
+    reader = _Reader(captured, session, udfs or {}, local or {})
+    return Plan(reader.plan(captured), session)
+
+
+class _Reader:
+    def __init__(self, captured: Json, session: Session, udfs: dict[str, UdfReference], local: dict[int, Json]) -> None:
+        self.made: list[Any] = []
+        self.terms = TermReader(captured["types"], self.made, session.zone, udfs)
+        self.local = local
+        self._next = 0
+        self._leaves = 0
+        self._definitions: dict[int, tuple[Attribute, ...]] = {}
+        for raw in captured["nodes"]:
+            for name in ("id", "exprId"):
+                value = raw["f"].get(name)
+                number = value.get("$id", 0) if isinstance(value, dict) else value
+                if isinstance(number, int):
+                    self._next = max(self._next, number)
+        self._operators: dict[str, Callable[[Json], Node]] = {
+            "Project": self._project, "Filter": self._filter, "Join": self._join, "LateralJoin": self._lateral,
+            "Aggregate": self._aggregate, "Distinct": lambda f: Distinct(self.node(f["child"])),
+            "Deduplicate": self._deduplicate, "Union": self._union, "Intersect": self._intersect,
+            "Except": self._except, "Window": self._window, "Sort": self._sort, "GlobalLimit": self._limit,
+            "LocalLimit": self._limit, "Offset": self._offset, "Tail": self._tail, "Sample": self._sample,
+            "Generate": self._generate, "Expand": self._expand, "WithCTE": self._with,
+            "CTERelationDef": self._definition, "CTERelationRef": self._reference,
+            "Repartition": self._repartition, "RepartitionByExpression": self._repartition,
+            "RebalancePartitions": self._repartition, "CoalescePartitions": self._repartition,
+            "SubqueryAlias": lambda f: self.node(f["child"]), "View": lambda f: self.node(f["child"]),
+            "ResolvedHint": lambda f: self.node(f["child"]), "CollectMetrics": lambda f: self.node(f["child"]),
+            "InsertIntoHadoopFsRelationCommand": self._insert, "SaveIntoDataSourceCommand": self._save,
+            "CreateDataSourceTableAsSelectCommand": self._create_table,
+            "PipeOperator": lambda f: self.node(f["child"]), "SQLFunctionNode": lambda f: self.node(f["child"]),
+            "OneRowRelation": lambda f: LocalRows(self.leaf(), (), ((),)), "LocalRelation": self._local,
+            "Range": self._range, "LogicalRelation": self._relation, "LogicalRDD": self._driver,
+        }  # fmt: skip
+
+    def plan(self, captured: Json) -> Node:
+        """Read all nodes in order; the last is the root."""
+        for raw in captured["nodes"]:
+            self.made.append(self._operator(raw) if raw.get("p") else self.terms.read(raw))
+        return cast(Node, self.made[captured["root"]])
+
+    # ---- helpers --------------------------------------------------------------------------------------------------
+
+    def leaf(self) -> int:
+        """The number of the next leaf."""
+        self._leaves += 1
+        return self._leaves - 1
+
+    def fresh(self) -> int:
+        """An id that no column of the plan has."""
+        self._next += 1
+        return self._next
+
+    def node(self, value: Json) -> Node:
+        """The operator that a field refers to."""
+        found = self.made[value["$"]]
+        if not isinstance(found, Node):
+            raise Unread("an input that is no operator")
+        return found
+
+    def attributes(self, value: Json) -> tuple[Attribute, ...]:
+        """The columns that a field names."""
+        found = tuple(self.terms.term(each) for each in value)
+        if not all(isinstance(each, Attribute) for each in found):
+            raise Unread("a column that is no attribute")
+        return cast(tuple[Attribute, ...], found)
+
+    def named(self, value: Json) -> tuple[Named, ...]:
+        """The output columns that a field holds."""
+        found = []
+        for each in value:
+            term = self.terms.term(each)
+            if isinstance(term, Named):
+                found.append(term)
+            elif isinstance(term, Attribute):
+                found.append(passed(term))
+            elif isinstance(term, Outer):  # a column of the query around, as it is
+                found.append(Named(term, term.attribute.id, term.attribute.name))
+            else:
+                raise Unread("an output column without a name")
+        return tuple(found)
+
+    def _operator(self, raw: Json) -> Node:
+        kind = raw["c"].rsplit(".", 1)[-1]
+        read = self._operators.get(kind)
+        try:
+            if read is None:
+                raise Unread("not on the list of operators")
+            return _settled(read(raw["f"]))
+        except (Unread, ValueError) as why:
+            return self._broken(kind, raw, str(why))
+
+    def _broken(self, kind: str, raw: Json, why: str) -> Break:
+        children = [each for each in self._inputs(raw["f"]) if isinstance(each, Node)]
+        columns = self._columns(raw, children)
+        functions = [each for each in self._inputs(raw["f"]) if isinstance(each, Udf)]
+        reference = functions[0].reference if functions else None
+        return Break(f"{kind}: {why}", tuple(children), columns, reference)
+
+    def _inputs(self, fields: Json) -> list[Any]:
+        found = []
+        for value in fields.values():
+            for each in value if isinstance(value, list) else [value]:
+                if isinstance(each, dict) and "$" in each:
+                    found.append(self.made[each["$"]])
+        return found
+
+    def _columns(self, raw: Json, children: list[Node]) -> tuple[Attribute, ...]:
+        for value in (raw.get("o"), raw["f"].get("output")):
+            if value is not None:
+                found = [self.made[each["$"]] for each in value]
+                return tuple(each for each in found if isinstance(each, Attribute))
+        for name in ("projectList", "aggregateExpressions"):
+            if name in raw["f"]:
+                return tuple(each.attribute for each in self.named(raw["f"][name]))
+        return outputs(children[0]) if children else ()
+
+    # ---- leaves ---------------------------------------------------------------------------------------------------
+
+    def _local(self, fields: Json) -> Node:
+        columns = self.attributes(fields["output"])
+        if fields["$rows"] is None:
+            raise Unread("more rows of the driver than are kept")
+        return LocalRows(self.leaf(), columns, leaves.rows(fields["$rows"], columns))
+
+    def _driver(self, fields: Json) -> Node:
+        columns = self.attributes(fields["output"])
+        known = self.local.get(columns[0].id) if columns else None
+        if known is None or len(known[0]) != len(columns):
+            raise Unread("rows of an RDD, or of the driver, that were not kept")
+        return LocalRows(self.leaf(), columns, leaves.rows(known[1], columns))
+
+    def _range(self, fields: Json) -> Node:
+        (column,) = self.attributes(fields["output"])
+        return Range(self.leaf(), int(fields["start"]), int(fields["end"]), int(fields["step"]), column)
+
+    def _relation(self, fields: Json) -> Node:
+        columns = self.attributes(fields["output"])
+        if fields.get("isStreaming"):
+            raise Unread("a stream")
+        return leaves.relation(fields, columns, self.leaf(), self.terms)
+
+    # ---- operators ------------------------------------------------------------------------------------------------
+
+    def _project(self, fields: Json) -> Node:
+        return Project(self.node(fields["child"]), self.named(fields["projectList"]))
+
+    def _filter(self, fields: Json) -> Node:
+        return Filter(self.node(fields["child"]), self.terms.value(fields["condition"]))
+
+    def _join(self, fields: Json) -> Node:
+        kind, exists = self._kind(fields["joinType"])
+        condition = None if fields["condition"] is None else self.terms.value(fields["condition"])
+        return Join(self.node(fields["left"]), self.node(fields["right"]), kind, condition, exists)
+
+    def _kind(self, value: Json) -> tuple[Any, Attribute | None]:
+        name = value["$product"].rsplit(".", 1)[-1]
+        if name == "ExistenceJoin":
+            (exists,) = self.attributes([value["f"]["exists"]])
+            return "existence", exists
+        if name not in _JOINS:
+            raise Unread(f"a join of type {name}")
+        return _JOINS[name], None
+
+    def _lateral(self, fields: Json) -> Node:
+        query = self.terms.term(fields["right"])
+        kind, _ = self._kind(fields["joinType"])
+        if not isinstance(query, Query):
+            raise Unread("a lateral join without a query")
+        condition = None if fields["condition"] is None else self.terms.value(fields["condition"])
+        return LateralJoin(self.node(fields["left"]), query.plan, kind, condition, query.outer)
+
+    def _aggregate(self, fields: Json) -> Node:
+        grouping = self.terms.values(fields["groupingExpressions"])
+        results = self.named(fields["aggregateExpressions"])
+        return aggregate(self.node(fields["child"]), grouping, results, self.fresh)
+
+    def _deduplicate(self, fields: Json) -> Node:
+        child, keys = self.node(fields["child"]), self.attributes(fields["keys"])
+        if {each.id for each in keys} == {each.id for each in outputs(child)}:
+            return Distinct(child)
+        return Deduplicate(child, keys)
+
+    def _union(self, fields: Json) -> Node:
+        children = tuple(self.node(each) for each in fields["children"])
+        if fields.get("byName") or fields.get("allowMissingCol"):
+            raise Unread("a union by name that is not resolved")
+        return Union(children, _merged([outputs(each) for each in children]))
+
+    def _intersect(self, fields: Json) -> Node:
+        return self._set(fields, "intersect")
+
+    def _except(self, fields: Json) -> Node:
+        return self._set(fields, "except")
+
+    def _set(self, fields: Json, kind: Any) -> Node:
+        left, right = self.node(fields["left"]), self.node(fields["right"])
+        return SetOperation(left, right, kind, bool(fields["isAll"]), outputs(left))
+
+    def _window(self, fields: Json) -> Node:
+        columns = self.named(fields["windowExpressions"])
+        if not all(isinstance(each.value, (WindowCall, Opaque)) for each in columns):
+            raise Unread("a window column that is no window function")
+        return Window(self.node(fields["child"]), columns)
+
+    def _sort(self, fields: Json) -> Node:
+        order = tuple(self.terms.term(each) for each in fields["order"])
+        if not all(isinstance(each, SortKey) for each in order):
+            raise Unread("an order that is none")
+        return Sort(self.node(fields["child"]), cast(tuple[SortKey, ...], order), bool(fields["global"]))
+
+    def _limit(self, fields: Json) -> Node:
+        child, count = self.node(fields["child"]), _count(self.terms.value(fields["limitExpr"]))
+        if isinstance(child, Limit) and child.count is not None:  # GlobalLimit above LocalLimit, or a smaller one
+            return Limit(child.child, min(count, child.count), child.offset)
+        if isinstance(child, Limit):
+            return Limit(child.child, count, child.offset)
+        return Limit(child, count)
+
+    def _offset(self, fields: Json) -> Node:
+        return Limit(self.node(fields["child"]), None, _count(self.terms.value(fields["offsetExpr"])))
+
+    def _tail(self, fields: Json) -> Node:
+        return Tail(self.node(fields["child"]), _count(self.terms.value(fields["limitExpr"])))
+
+    def _sample(self, fields: Json) -> Node:
+        lower, upper = (float(fields[name]["$f"]) for name in ("lowerBound", "upperBound"))
+        child, seed = self.node(fields["child"]), fields.get("seed")
+        return Sample(child, lower, upper, bool(fields["withReplacement"]), int(seed) if seed is not None else 0)
+
+    def _generate(self, fields: Json) -> Node:
+        if fields["unrequiredChildIndex"]:
+            raise Unread("columns of the input are left out")
+        generator = self.terms.value(fields["generator"])
+        columns = self.attributes(fields["generatorOutput"])
+        return Generate(self.node(fields["child"]), generator, bool(fields["outer"]), columns)
+
+    def _expand(self, fields: Json) -> Node:
+        projections = tuple(self.terms.values(row) for row in fields["projections"])
+        return Expand(self.node(fields["child"]), projections, self.attributes(fields["output"]))
+
+    def _definition(self, fields: Json) -> Node:
+        if fields.get("maxDepth") is not None or _is_recursive(self.node(fields["child"])):
+            raise Unread("a recursive query")
+        return Definition(self.node(fields["child"]), int(fields["id"]))
+
+    def _reference(self, fields: Json) -> Node:
+        if fields.get("recursive"):
+            raise Unread("a recursive query")
+        return Reference(int(fields["cteId"]), self.attributes(fields["output"]))
+
+    def _with(self, fields: Json) -> Node:
+        found = tuple(self.node(each) for each in fields["cteDefs"])
+        if not all(isinstance(each, Definition) for each in found):
+            raise Unread("a definition that cannot be read")
+        return With(cast(tuple[Definition, ...], found), self.node(fields["plan"]))
+
+    # ---- writes ---------------------------------------------------------------------------------------------------
+
+    def _insert(self, fields: Json) -> Node:
+        child, table = self.node(fields["query"]), fields["catalogTable"]
+        dataset = leaves.table_name(table) if table is not None else str(fields["outputPath"])
+        if fields["staticPartitions"]["$map"]:
+            raise Unread("partitions that the statement names")
+        partitioned = tuple(each.name for each in self.attributes(fields["partitionColumns"]))
+        kind = str(fields["fileFormat"].get("$format", "")).lower()
+        return Write(child, dataset, kind, _mode(fields["mode"]), _names(fields, child), partitioned)
+
+    def _create_table(self, fields: Json) -> Node:
+        child, table = self.node(fields["query"]), fields["table"]
+        partitioned = tuple(str(each) for each in table["f"]["partitionColumnNames"])
+        kind = str(table["f"].get("provider") or "")
+        return Write(child, leaves.table_name(table), kind, _mode(fields["mode"]), _names(fields, child), partitioned)
+
+    def _save(self, fields: Json) -> Node:
+        child = self.node(fields["query"])
+        options = {str(key).lower(): str(value) for key, value in (fields["options"] or {"$map": []})["$map"]}
+        dataset = options.get("path") or options.get("dbtable") or ""
+        return Write(child, dataset, "", _mode(fields["mode"]), _names(fields, child))
+
+    def _repartition(self, fields: Json) -> Node:
+        return Repartition(self.node(fields["child"]))
+
+
+def _names(fields: Json, child: Node) -> tuple[str, ...]:
+    given = fields.get("outputColumnNames")
+    return tuple(str(each) for each in given) if given else tuple(each.name for each in outputs(child))
+
+
+def _mode(value: Json) -> str:
+    return {"ErrorIfExists": "error"}.get(value["$enum"], str(value["$enum"]).lower())
+
+
+def _settled(node: Node) -> Node:
+    """Refuse an operator with a piece of an expression that nothing has taken up."""
+    for term in walk(node):
+        if isinstance(term, PIECES):
+            raise Unread(f"{type(term).__name__} where a value is expected")
+    return node
+
+
+def _is_recursive(node: Node) -> bool:
+    return any(isinstance(each, Break) and each.reason.startswith("UnionLoop") for each in walk_nodes(node))
+
+
+def _count(value: Expression) -> int:
+    while isinstance(value, Cast):
+        value = value.value
+    if isinstance(value, Literal) and isinstance(value.value, int):
+        return value.value
+    raise Unread("a count of rows that is no number")
+
+
+def _merged(columns: list[tuple[Attribute, ...]]) -> tuple[Attribute, ...]:
+    """The columns of a union: those of its first input, nullable where any is."""
+    return tuple(
+        Attribute(each[0].id, each[0].name, each[0].type, any(one.nullable for one in each))
+        for each in zip(*columns, strict=True)
+    )
+
+
+def opaque_terms(plan: Plan) -> list[tuple[Node, Term]]:
+    """Every opaque cell of a plan, with the operator that it is in."""
+    found: list[tuple[Node, Term]] = []
+    for node in walk_nodes(plan.root):
+        found.extend((node, term) for term in walk(node) if isinstance(term, Opaque))
+    return found

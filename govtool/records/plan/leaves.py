@@ -1,0 +1,96 @@
+"""Leaves of a captured plan: files with their ordinals, and rows that the driver held."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from govtool.records.plan import types as t
+from govtool.records.plan.expressions import Attribute, Value
+from govtool.records.plan.nodes import File, Relation
+from govtool.records.plan.terms import TermReader, Unread, read_value
+
+Json = Any
+FORMATS = {
+    "ParquetFileFormat": "parquet", "CSVFileFormat": "csv", "JsonFileFormat": "json", "TextFileFormat": "text",
+    "OrcFileFormat": "orc",
+}  # fmt: skip
+"""Formats by the class that reads them."""
+_SECRET = ("password", "secret", "token", "accesskey", "access.key", "credential")
+
+
+def rows(found: Json, columns: tuple[Attribute, ...]) -> tuple[tuple[Value, ...], ...]:
+    """Read rows of internal values."""
+    return tuple(tuple(read_value(value, each.type) for value, each in zip(row, columns, strict=True)) for row in found)
+
+
+def relation(fields: Json, columns: tuple[Attribute, ...], leaf: int, terms: TermReader) -> Relation:
+    """Read a relation of files.
+
+    Raises:
+        Unread: It reads something else, or where its files are is not known.
+    """
+    found = (fields["relation"] or {}).get("$files") if isinstance(fields["relation"], dict) else None
+    if found is None:
+        name = (fields["relation"] or {}).get("$object") or (fields["relation"] or {}).get("$product") or "nothing"
+        raise Unread(f"a source that is no files: {name.rsplit('.', 1)[-1]}")
+    kind = FORMATS.get(found["formatClass"].rsplit(".", 1)[-1])
+    if kind is None:
+        raise Unread(f"files of format {found['format']}")
+    if found["files"] is None:
+        raise Unread("its files could not be listed")
+    schema, partitions = terms.types[found["schema"]], terms.types[found["partitions"]]
+    if not isinstance(schema, t.Struct) or not isinstance(partitions, t.Struct):
+        raise Unread("a schema that is none")
+    return Relation(
+        leaf,
+        _dataset(fields, found),
+        kind,
+        _files(found["files"], partitions),
+        columns,
+        _own(schema, partitions),
+        tuple(each.name for each in partitions.fields),
+        _options(found["options"]),
+        metadata=_metadata(columns, schema, partitions),
+    )
+
+
+def _dataset(fields: Json, found: Json) -> str:
+    table = fields.get("catalogTable")
+    if isinstance(table, dict) and "f" in table:
+        return table_name(table)
+    return ",".join(found["roots"])
+
+
+def table_name(table: Json) -> str:
+    """The name of a ``CatalogTable``."""
+    name = table["f"]["identifier"]["f"]
+    return ".".join(part for part in (name.get("catalog"), name.get("database"), name["table"]) if part)
+
+
+def _files(found: Json, partitions: t.Struct) -> tuple[File, ...]:
+    kinds = [each.type for each in partitions.fields]
+    listed = sorted(found, key=lambda each: str(each[0]))
+    return tuple(
+        File(i, uri, size, modified, tuple(read_value(value, kind) for value, kind in zip(values, kinds, strict=True)))
+        for i, (uri, size, modified, values) in enumerate(listed)
+    )
+
+
+def _own(schema: t.Struct, partitions: t.Struct) -> t.Struct:
+    """The columns that are in the files; a partition column may be there, too, and is then the folder's."""
+    names = {each.name for each in partitions.fields}
+    return t.Struct(tuple(each for each in schema.fields if each.name not in names))
+
+
+def _metadata(columns: tuple[Attribute, ...], schema: t.Struct, partitions: t.Struct) -> tuple[tuple[int, str], ...]:
+    names = {each.name for each in schema.fields + partitions.fields}
+    return tuple((each.id, each.name) for each in columns if each.name not in names)
+
+
+def _options(found: Json) -> tuple[tuple[str, str], ...]:
+    """Options of the reader but its paths; secrets stay out of every record."""
+    pairs = [(str(key), str(value)) for key, value in found["$map"]]
+    kept = [
+        (key, value) for key, value in pairs if key.lower() not in ("path", "paths", "basepath", "serialization.format")
+    ]
+    return tuple(sorted(pair for pair in kept if not any(word in pair[0].lower() for word in _SECRET)))

@@ -1,0 +1,150 @@
+"""Traversal of terms and nodes without recursion, so that plans of thousands of levels are ordinary.
+
+Two families share a plan: a :class:`Node` is an operator, a :class:`Term` is an expression or a piece of one (a sort
+key, a frame, a named column). Their direct parts are found from the dataclass fields, in the order of the fields.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator
+from typing import Any, Self, TypeVar
+
+T = TypeVar("T")
+
+
+class Tree:
+    """Base of everything in a plan."""
+
+    __slots__ = ()
+
+    def _values(self) -> Iterator[Any]:
+        for name in field_names(type(self)):
+            yield from _flat(getattr(self, name))
+
+    def terms(self) -> tuple[Term, ...]:
+        """The terms directly in this one, in the order of the fields."""
+        return tuple(value for value in self._values() if isinstance(value, Term))
+
+    def nodes(self) -> tuple[Node, ...]:
+        """The nodes directly in this one: an operator's inputs, or the plan of a subquery."""
+        return tuple(value for value in self._values() if isinstance(value, Node))
+
+    def replaced(self, terms: tuple[Term, ...] | None = None, nodes: tuple[Node, ...] | None = None) -> Self:
+        """Return a copy with other direct terms or nodes, given in the order of :meth:`terms` and :meth:`nodes`."""
+        next_term = iter(terms if terms is not None else self.terms())
+        next_node = iter(nodes if nodes is not None else self.nodes())
+
+        def change(value: Any) -> Any:
+            if isinstance(value, Term):
+                return next(next_term)
+            if isinstance(value, Node):
+                return next(next_node)
+            return tuple(change(item) for item in value) if isinstance(value, tuple) else value
+
+        own = self.terms() + self.nodes()
+        new = (terms if terms is not None else self.terms()) + (nodes if nodes is not None else self.nodes())
+        if len(own) == len(new) and all(a is b for a, b in zip(own, new, strict=True)):
+            return self
+        return type(self)(**{name: change(getattr(self, name)) for name in field_names(type(self))})
+
+
+class Term(Tree):
+    """An expression, or a piece of one."""
+
+    __slots__ = ()
+
+
+class Node(Tree):
+    """An operator."""
+
+    __slots__ = ()
+
+
+_FIELDS: dict[type, tuple[str, ...]] = {}
+
+
+def field_names(kind: type) -> tuple[str, ...]:
+    """The fields of a dataclass, in order."""
+    if kind not in _FIELDS:
+        _FIELDS[kind] = tuple(field.name for field in dataclasses.fields(kind))
+    return _FIELDS[kind]
+
+
+def _flat(value: Any) -> Iterator[Any]:
+    if isinstance(value, Tree):
+        yield value
+    elif isinstance(value, tuple):
+        for item in value:
+            yield from _flat(item)
+
+
+def fold(root: Term, combine: Callable[[Term, tuple[T, ...]], T]) -> T:
+    """Combine a term bottom-up: ``combine(term, results of its direct terms)``. Plans of subqueries are not entered."""
+    return _fold(root, lambda term: term.terms(), combine)
+
+
+def fold_nodes(
+    root: Node, combine: Callable[[Node, tuple[T, ...]], T], inputs: Callable[[Node], tuple[Node, ...]] | None = None
+) -> T:
+    """Combine a plan bottom-up: ``combine(node, results of its inputs)``. Plans of subqueries are not entered.
+
+    Args:
+        root: The plan.
+        combine: Called with each operator, after its inputs.
+        inputs: Which inputs to enter, if not all.
+    """
+    return _fold(root, inputs or (lambda node: node.nodes()), combine)
+
+
+def _fold(root: Any, parts_of: Callable[[Any], tuple[Any, ...]], combine: Callable[[Any, tuple[T, ...]], T]) -> T:
+    waiting: list[tuple[Any, tuple[Any, ...] | None]] = [(root, None)]
+    results: list[T] = []
+    while waiting:
+        tree, parts = waiting.pop()
+        if parts is None:
+            parts = parts_of(tree)
+            waiting.append((tree, parts))
+            waiting.extend((part, None) for part in reversed(parts))
+        else:
+            split = len(results) - len(parts)
+            own = tuple(results[split:])
+            del results[split:]
+            results.append(combine(tree, own))
+    return results[0]
+
+
+def rewrite(root: Term, change: Callable[[Term], Term]) -> Term:
+    """Apply a change to every term bottom-up; each sees its parts already changed."""
+    return fold(root, lambda term, parts: change(term.replaced(terms=parts)))
+
+
+def rewrite_nodes(root: Node, change: Callable[[Node], Node]) -> Node:
+    """Apply a change to every operator bottom-up; each sees its inputs already changed."""
+    return fold_nodes(root, lambda node, parts: change(node.replaced(nodes=parts)))
+
+
+def walk(root: Tree) -> Iterator[Term]:
+    """The terms at and under a term, or in a node's own expressions, parents first. Subquery plans are not entered."""
+    waiting: list[Term] = [root] if isinstance(root, Term) else list(reversed(root.terms()))
+    while waiting:
+        term = waiting.pop()
+        yield term
+        waiting.extend(reversed(term.terms()))
+
+
+def walk_nodes(root: Node, subqueries: bool = True) -> Iterator[Node]:
+    """The operators of a plan, parents first; an operator's subqueries follow it, before its inputs.
+
+    Args:
+        root: Where to start.
+        subqueries: Enter the plans of subqueries in expressions.
+    """
+    waiting: list[Node] = [root]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        waiting.extend(reversed(node.nodes()))
+        if subqueries:
+            inner = [plan for term in walk(node) for plan in term.nodes()]
+            waiting.extend(reversed(inner))

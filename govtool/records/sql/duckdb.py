@@ -1,0 +1,509 @@
+"""Expressions in DuckDB's SQL, as far as they give what Spark gives.
+
+A function stands here only with the types for which the two agree. Where they agree for most values only (upper of
+ASCII text, casts of plain digits), the rest raises an error in the query: then Spark has to answer, and no wrong row
+was given. A timestamp is DuckDB's TIMESTAMP in UTC.
+"""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import math
+from collections.abc import Callable
+
+from govtool.records.plan import functions
+from govtool.records.plan import types as t
+from govtool.records.plan.expressions import AggregateCall, Call, Cast, Expression, Lambda, Literal, Udf, Value
+from govtool.records.plan.nodes import Generate, Session
+from govtool.records.sql.dialect import Dialect, NotExact
+
+_TYPES = {
+    "boolean": "BOOLEAN", "byte": "TINYINT", "short": "SMALLINT", "integer": "INTEGER", "long": "BIGINT",
+    "float": "FLOAT", "double": "DOUBLE", "string": "VARCHAR", "binary": "BLOB", "date": "DATE",
+    "timestamp": "TIMESTAMP", "timestamp_ntz": "TIMESTAMP", "void": "INTEGER",
+}  # fmt: skip
+_COMPARISONS = {"=": "=", "<=>": "IS NOT DISTINCT FROM", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
+_FLOATS = (t.FLOAT, t.DOUBLE)
+_UTC = frozenset({"UTC", "Etc/UTC", "Z", "+00:00", "GMT"})
+GUARD = "govtool: not exact in DuckDB"
+"""How the message of an error begins that a guard raised."""
+
+
+class DuckDialect(Dialect):
+    """DuckDB's SQL.
+
+    Args:
+        session: What the plan ran in.
+    """
+
+    name = "duckdb"
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+
+    # ---- types and values -----------------------------------------------------------------------------------------
+
+    def type(self, kind: t.Type) -> str:
+        """A type's name."""
+        if isinstance(kind, t.Scalar) and kind.name in _TYPES:
+            return _TYPES[kind.name]
+        if isinstance(kind, t.Decimal) and 0 <= kind.scale <= kind.precision:
+            return f"DECIMAL({kind.precision}, {kind.scale})"
+        if isinstance(kind, t.Array):
+            return f"{self.type(kind.element)}[]"
+        if isinstance(kind, t.Map):
+            return f"MAP({self.type(kind.key)}, {self.type(kind.value)})"
+        if isinstance(kind, t.Struct):
+            names = [each.name.lower() for each in kind.fields]
+            if len(set(names)) == len(names) and names:
+                return (
+                    f"STRUCT({', '.join(f'{quoted_name(each.name)} {self.type(each.type)}' for each in kind.fields)})"
+                )
+        raise NotExact(f"values of type {t.to_json(kind)}")
+
+    def literal(self, literal: Literal) -> str:
+        """A constant of exactly its type."""
+        kind = self.type(literal.type)
+        return f"CAST({self._value(literal.value, literal.type)} AS {kind})"
+
+    def _value(self, value: Value, kind: t.Type) -> str:
+        if value is None:
+            return "NULL"
+        if isinstance(value, bool):
+            return "TRUE" if value else "FALSE"
+        if isinstance(value, str):
+            if "\x00" in value:
+                raise NotExact("a text with the character NUL")
+            return "'" + value.replace("'", "''") + "'"
+        if isinstance(value, bytes):
+            return f"from_hex('{value.hex()}')"
+        if isinstance(value, decimal.Decimal):
+            return f"'{value:f}'"
+        if isinstance(value, float):
+            return f"'{_float(value)}'"
+        if isinstance(value, int):
+            return self._integer(value, kind)
+        return self._nested(value, kind)
+
+    def _integer(self, value: int, kind: t.Type) -> str:
+        if kind == t.DATE:
+            return f"'{_date(value)}'"
+        if kind in (t.TIMESTAMP, t.TIMESTAMP_NTZ):
+            return f"make_timestamp({value})"
+        return f"'{value}'"
+
+    def _nested(self, value: tuple[Value, ...], kind: t.Type) -> str:
+        if isinstance(kind, t.Array):
+            return f"[{', '.join(self._value(item, kind.element) for item in value)}]"
+        if isinstance(kind, t.Struct):
+            fields = zip(value, kind.fields, strict=True)
+            return f"{{{', '.join(f'{_text(each.name)}: {self._value(item, each.type)}' for item, each in fields)}}}"
+        if isinstance(kind, t.Map):
+            pairs = [pair for pair in value if isinstance(pair, tuple)]
+            keys = ", ".join(self.literal(Literal(key, kind.key)) for key, _ in pairs)
+            items = ", ".join(self.literal(Literal(item, kind.value)) for _, item in pairs)
+            return f"MAP([{keys}], [{items}])"
+        raise NotExact(f"a constant of type {t.to_json(kind)}")
+
+    def local_table(self, rows: list[list[str]], names: list[str]) -> str:
+        """VALUES."""
+        values = ", ".join(f"({', '.join(row)})" for row in rows)
+        return f"(VALUES {values}) AS rows ({', '.join(names)})"
+
+    def keys_comparable(self, kind: t.Type) -> None:
+        """Refuse maps."""
+        if isinstance(kind, t.Map):
+            raise NotExact("maps as keys")
+        self.type(kind)
+
+    def membership(self, steers: bool) -> None:
+        """Refuse IN (subquery) as a value: there Spark gives FALSE for the NULL of the standard."""
+        if not steers:
+            raise NotExact("IN (subquery) as a value")
+
+    # ---- functions ------------------------------------------------------------------------------------------------
+
+    def call(self, call: Call, parts: list[str]) -> str:
+        """A function or operator."""
+        if call.mode == "try" or call.name not in functions.NAMES:
+            raise NotExact(f"{call.name} in {call.mode or 'no'} mode")
+        kinds = [each.type for each in call.arguments]
+        if call.name in _COMPARISONS:
+            return self._comparison(call.name, parts, kinds)
+        if call.name in ("and", "or"):
+            return f"({parts[0]} {call.name.upper()} {parts[1]})"
+        write = _CALLS.get(call.name)
+        if write is None:
+            raise NotExact(f"the function {call.name}")
+        self.type(call.type)
+        return write(self, call, parts, kinds)
+
+    def _comparison(self, name: str, parts: list[str], kinds: list[t.Type]) -> str:
+        if not t.same(kinds[0], kinds[1]) and t.VOID not in kinds:
+            raise NotExact(f"a comparison of {t.to_json(kinds[0])} with {t.to_json(kinds[1])}")
+        if isinstance(kinds[0], (t.Map, t.Array, t.Struct, t.Text)):
+            raise NotExact("a comparison of nested or collated values")
+        self.type(kinds[0])
+        return f"({parts[0]} {_COMPARISONS[name]} {parts[1]})"
+
+    def cast(self, cast: Cast, part: str) -> str:
+        """A cast whose result is Spark's, or an error."""
+        source, target = cast.value.type, cast.type
+        if t.same(source, target):
+            return part
+        kind = self.type(target)
+        if source == t.VOID:
+            return f"CAST({part} AS {kind})"
+        if cast.mode == "try":
+            raise NotExact("TRY_CAST")
+        write = _cast(source, target, cast.mode, self.session.zone in _UTC)
+        if write is None:
+            raise NotExact(f"a cast of {t.to_json(source)} to {t.to_json(target)}")
+        return write.format(part=part, kind=kind, guard=GUARD)
+
+    def parameter(self, term: Lambda, parts: list[str]) -> str:
+        """A lambda."""
+        raise NotExact("functions with lambdas")
+
+    def udf(self, call: Udf, parts: list[str]) -> str:
+        """None."""
+        raise NotExact(f"the function {call.reference.qualname}")
+
+    # ---- groups, windows, generators ------------------------------------------------------------------------------
+
+    def aggregate(self, call: AggregateCall, arguments: list[str], condition: str, order: list[str]) -> str:
+        """An aggregate function."""
+        if call.mode == "try" or order or set(dict(call.options)) - {"ignore nulls"}:
+            raise NotExact(f"{call.name} with options")
+        ignoring = bool(dict(call.options).get("ignore nulls"))
+        kinds = [each.type for each in call.arguments]
+        own = self.type(call.type)
+        distinct = "DISTINCT " if call.distinct else ""
+        conditions = [condition] if condition else []
+        if call.name == "count":
+            text = _count(call, arguments, distinct)
+        elif call.name in ("collect_list", "collect_set"):
+            conditions.append(f"{arguments[0]} IS NOT NULL")
+            distinct = "DISTINCT " if call.name == "collect_set" else distinct
+            text = f"list({distinct}{arguments[0]})"
+        else:
+            text = self._plain_aggregate(call, arguments, kinds, distinct)
+            if ignoring:
+                conditions.append(f"{arguments[0]} IS NOT NULL")
+        filtered = f" FILTER (WHERE {' AND '.join(conditions)})" if conditions else ""
+        if call.name in ("collect_list", "collect_set"):
+            return f"coalesce({text}{filtered}, CAST([] AS {own}))"
+        if call.name in ("sum", "count_if"):
+            return f"CAST({text}{filtered} AS {own})"
+        return f"{text}{filtered}"
+
+    def _plain_aggregate(self, call: AggregateCall, arguments: list[str], kinds: list[t.Type], distinct: str) -> str:
+        name = _AGGREGATES.get(call.name)
+        if name is None or len(arguments) != 1 or isinstance(kinds[0], (t.Map, t.Text)):
+            raise NotExact(f"the aggregate {call.name}")
+        if call.name == "avg" and isinstance(kinds[0], t.Decimal):
+            raise NotExact("the average of decimals")
+        if call.name in ("min", "max") and isinstance(kinds[0], (t.Array, t.Struct)):
+            raise NotExact(f"{call.name} of nested values")
+        if isinstance(kinds[0], t.Scalar) and kinds[0].name.startswith("interval"):
+            raise NotExact(f"{call.name} of intervals")
+        return f"{name}({distinct}{arguments[0]})"
+
+    def over(self, call: object, function: str, partition: list[str], order: list[str], frame: str) -> str:
+        """A window function; a cast around an aggregate goes around the whole."""
+        if function.startswith("coalesce("):
+            raise NotExact("lists over a window")
+        if function.startswith("CAST(") and " AS " in function:
+            inner, _, kind = function[5:-1].rpartition(" AS ")
+            return f"CAST({super().over(call, inner, partition, order, frame)} AS {kind})"  # type: ignore[arg-type]
+        return super().over(call, function, partition, order, frame)  # type: ignore[arg-type]
+
+    def rank(self, call: Call, parts: list[str]) -> str:
+        """A function over a window that is no aggregate."""
+        ignoring = " IGNORE NULLS" if dict(call.options).get("ignore nulls") else ""
+        if call.name in ("lag", "lead", "nth_value"):
+            return f"{call.name}({', '.join(parts)}{ignoring})"
+        if call.name in ("rank", "dense_rank", "percent_rank", "cume_dist", "row_number"):
+            parts = []
+        return f"CAST({call.name}({', '.join(parts)}) AS {self.type(call.type)})"
+
+    def generate(self, node: Generate, generator: str, source: str, alias: str) -> str:
+        """A lateral subquery."""
+        call = node.generator
+        name = call.name if isinstance(call, Call) else ""
+        names = [self.column(each) for each in node.columns]
+        kind = call.arguments[0].type if isinstance(call, Call) and call.arguments else t.VOID
+        if isinstance(kind, t.Map) and name in ("explode", "posexplode"):
+            position = f"generate_subscripts(map_keys({generator}), 1) - 1 AS p, " if name == "posexplode" else ""
+            inner = f"SELECT {position}unnest(map_entries({generator})) AS u"
+            values = (["CAST(p AS INTEGER)"] if position else []) + ["u.key", "u.value"]
+        elif isinstance(kind, t.Array) and name in ("explode", "posexplode"):
+            position = f"generate_subscripts({generator}, 1) - 1 AS p, " if name == "posexplode" else ""
+            inner = f"SELECT {position}unnest({generator}) AS u"
+            values = (["CAST(p AS INTEGER)"] if position else []) + ["u"]
+        elif isinstance(kind, t.Array) and isinstance(kind.element, t.Struct) and name == "inline":
+            inner = f"SELECT unnest({generator}) AS u"
+            values = [f"struct_extract(u, {_text(each.name)})" for each in kind.element.fields]
+        else:
+            raise NotExact(f"the generator {name or 'of a function of the user'}")
+        columns = ", ".join(f"{value} AS {each}" for value, each in zip(values, names, strict=True))
+        join = "LEFT JOIN" if node.outer else "JOIN"
+        return f"{source} {join} LATERAL (SELECT {columns} FROM ({inner})) AS {alias} ON TRUE"
+
+
+# ---- functions by name ----------------------------------------------------------------------------------------------
+
+_Write = Callable[[DuckDialect, Call, list[str], list[t.Type]], str]
+_AGGREGATES = {
+    "sum": "sum", "min": "min", "max": "max", "avg": "avg", "bool_and": "bool_and", "bool_or": "bool_or",
+    "any_value": "first", "first": "first", "last": "last", "count_if": "count_if", "bit_and": "bit_and",
+    "bit_or": "bit_or", "bit_xor": "bit_xor",
+}  # fmt: skip
+
+
+def _count(call: AggregateCall, arguments: list[str], distinct: str) -> str:
+    if len(arguments) == 1 and isinstance(call.arguments[0], Literal) and call.arguments[0].value is not None:
+        if not call.distinct:
+            return "count(*)"
+    elif len(arguments) > 1:  # a row with a NULL is not counted
+        there = " AND ".join(f"{each} IS NOT NULL" for each in arguments)
+        return f"count({distinct}CASE WHEN {there} THEN row({', '.join(arguments)}) END)"
+    return f"count({distinct}{arguments[0]})"
+
+
+def _arithmetic(self: DuckDialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:
+    text = f"({parts[0]} {call.name} {parts[1]})"
+    if call.type in t.INTEGRAL and kinds == [call.type, call.type]:
+        return f"CAST({text} AS {self.type(call.type)})"
+    if call.type in _FLOATS and kinds == [call.type, call.type]:
+        return text
+    if isinstance(call.type, t.Decimal) and all(isinstance(each, t.Decimal) for each in kinds):
+        left, right = (each for each in kinds if isinstance(each, t.Decimal))
+        if call.name == "*":
+            scale, precision = left.scale + right.scale, left.precision + right.precision
+        else:
+            scale = max(left.scale, right.scale)
+            precision = max(left.precision - left.scale, right.precision - right.scale) + scale + 1
+        if precision <= 38 and scale == call.type.scale:
+            return f"CAST({text} AS {self.type(call.type)})"
+    raise NotExact(f"{call.name} of {t.to_json(kinds[0])} and {t.to_json(kinds[-1])}")
+
+
+def _divide(self: DuckDialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:
+    if call.type != t.DOUBLE or kinds != [t.DOUBLE, t.DOUBLE]:
+        raise NotExact("the division of decimals or intervals")
+    return f"({parts[0]} / nullif({parts[1]}, 0))"
+
+
+def _remainder(self: DuckDialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:
+    if call.type not in t.INTEGRAL or kinds != [call.type, call.type]:
+        raise NotExact("the remainder of decimals or floats")
+    return f"({parts[0]} % nullif({parts[1]}, 0))"
+
+
+def _integral_divide(self: DuckDialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:
+    if any(each not in t.INTEGRAL for each in kinds):
+        raise NotExact("div of decimals or intervals")
+    return f"CAST(({parts[0]} // nullif({parts[1]}, 0)) AS BIGINT)"
+
+
+def _like(self: DuckDialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:
+    pattern, escape = call.arguments[1], str(dict(call.options).get("escape", "\\"))
+    if not isinstance(pattern, Literal) or not isinstance(pattern.value, str) or kinds[0] != t.STRING:
+        raise NotExact("LIKE with a pattern that is no constant")
+    suffix = f" ESCAPE {_text(escape)}" if escape in pattern.value else ""
+    return f"({parts[0]} LIKE {parts[1]}{suffix})"
+
+
+def _ascii(function: str) -> _Write:
+    def write(self: DuckDialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:
+        if kinds != [t.STRING]:
+            raise NotExact(f"{call.name} of what is no text")
+        wide = f"strlen({parts[0]}) <> length({parts[0]})"
+        return f"(CASE WHEN {wide} THEN error('{GUARD}: {function}') ELSE {function}({parts[0]}) END)"
+
+    return write
+
+
+def _concat(self: DuckDialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:
+    if any(each != t.STRING for each in kinds) or not parts:
+        raise NotExact("concat of what is no text")
+    return f"({' || '.join(parts)})"
+
+
+def _substring(self: DuckDialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:
+    start, size = (_number(each) for each in (call.arguments[1], call.arguments[-1]))
+    if kinds[0] != t.STRING or len(parts) != 3 or start is None or size is None or start < 1 or size < 0:
+        raise NotExact("substring at a place that is computed, or from the end")
+    return f"substring({parts[0]}, {start}, {size})"
+
+
+def _number(expression: Expression) -> int | None:
+    value = expression.value if isinstance(expression, Literal) else None
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _typed(template: str, *allowed: tuple[t.Type, ...]) -> _Write:
+    """A template for arguments of exactly these types."""
+
+    def write(self: DuckDialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:
+        if tuple(kinds) not in allowed:
+            raise NotExact(f"{call.name} of {', '.join(str(t.to_json(each)) for each in kinds)}")
+        return template.format(*parts, kind=self.type(call.type))
+
+    return write
+
+
+def _same_types(function: str) -> _Write:
+    def write(self: DuckDialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:
+        if any(not t.same(each, call.type) and each != t.VOID for each in kinds):
+            raise NotExact(f"{call.name} of several types")
+        if function != "coalesce" and (call.type in _FLOATS or not isinstance(call.type, (t.Scalar, t.Decimal))):
+            raise NotExact(f"{call.name} of floats or nested values")
+        return f"{function}({', '.join(parts)})"
+
+    return write
+
+
+def _in(self: DuckDialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:
+    if any(not t.same(each, kinds[0]) and each != t.VOID for each in kinds) or not isinstance(
+        kinds[0], (t.Scalar, t.Decimal)
+    ):
+        raise NotExact("IN over several types or nested values")
+    return f"({parts[0]} IN ({', '.join(parts[1:])}))"
+
+
+def _field(self: DuckDialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:
+    self.type(kinds[0])
+    return f"struct_extract({parts[0]}, {_text(str(dict(call.options)['field']))})"
+
+
+def _item(self: DuckDialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:
+    return f"(CASE WHEN {parts[1]} >= 0 THEN list_extract({parts[0]}, {parts[1]} + 1) END)"
+
+
+def _map_value(self: DuckDialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:
+    return f"list_extract(map_extract({parts[0]}, {parts[1]}), 1)"
+
+
+def _array(self: DuckDialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:
+    return f"CAST([{', '.join(parts)}] AS {self.type(call.type)})"
+
+
+def _struct(self: DuckDialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:
+    if not isinstance(call.type, t.Struct):
+        raise NotExact("a struct of an unknown type")
+    fields = zip(call.type.fields, parts[1::2], strict=True)
+    return f"struct_pack({', '.join(f'{quoted_name(each.name)} := {part}' for each, part in fields)})"
+
+
+def _size(self: DuckDialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:
+    if call.mode == "legacy":
+        raise NotExact("size, which is -1 of NULL")
+    return f"CAST({'cardinality' if isinstance(kinds[0], t.Map) else 'len'}({parts[0]}) AS INTEGER)"
+
+
+def _whole(function: str) -> _Write:
+    def write(self: DuckDialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:
+        if kinds == [t.DOUBLE] and call.type == t.LONG:
+            return f"CAST({function}({parts[0]}) AS BIGINT)"
+        raise NotExact(f"{function} of {t.to_json(kinds[0])}")
+
+    return write
+
+
+_INTEGER_PAIRS = tuple((kind, kind) for kind in t.INTEGRAL)
+_CALLS: dict[str, _Write] = {
+    "+": _arithmetic, "-": _arithmetic, "*": _arithmetic, "/": _divide, "%": _remainder, "div": _integral_divide,
+    "not": lambda self, call, parts, kinds: f"(NOT {parts[0]})",
+    "is null": lambda self, call, parts, kinds: f"({parts[0]} IS NULL)",
+    "is not null": lambda self, call, parts, kinds: f"({parts[0]} IS NOT NULL)",
+    "negative": _typed("(- {0})", *((kind,) for kind in (*t.INTEGRAL, *_FLOATS))),
+    "abs": _typed("abs({0})", *((kind,) for kind in (*t.INTEGRAL, *_FLOATS))),
+    "&": _typed("({0} & {1})", *_INTEGER_PAIRS), "|": _typed("({0} | {1})", *_INTEGER_PAIRS),
+    "^": _typed("xor({0}, {1})", *_INTEGER_PAIRS),
+    ">>": _typed("(CASE WHEN {0} < 0 THEN error('" + GUARD + ": >>') ELSE {0} >> {1} END)", (t.LONG, t.INTEGER)),
+    "unix_micros": _typed("epoch_us({0})", (t.TIMESTAMP,)),
+    "timestamp_micros": _typed("make_timestamp({0})", (t.LONG,)),
+    "isnan": _typed("coalesce(isnan({0}), FALSE)", (t.FLOAT,), (t.DOUBLE,)),
+    "in": _in, "like": _like, "coalesce": _same_types("coalesce"), "greatest": _same_types("greatest"),
+    "least": _same_types("least"), "upper": _ascii("upper"), "lower": _ascii("lower"), "concat": _concat,
+    "length": _typed("CAST(length({0}) AS INTEGER)", (t.STRING,)), "substring": _substring,
+    "trim": _typed("trim({0}, ' ')", (t.STRING,)), "ltrim": _typed("ltrim({0}, ' ')", (t.STRING,)),
+    "rtrim": _typed("rtrim({0}, ' ')", (t.STRING,)),
+    "startswith": _typed("starts_with({0}, {1})", (t.STRING, t.STRING)),
+    "endswith": _typed("ends_with({0}, {1})", (t.STRING, t.STRING)),
+    "contains": _typed("contains({0}, {1})", (t.STRING, t.STRING)),
+    "year": _typed("CAST(year({0}) AS INTEGER)", (t.DATE,)), "month": _typed("CAST(month({0}) AS INTEGER)", (t.DATE,)),
+    "dayofmonth": _typed("CAST(day({0}) AS INTEGER)", (t.DATE,)),
+    "quarter": _typed("CAST(quarter({0}) AS INTEGER)", (t.DATE,)),
+    "date_add": _typed("CAST({0} + {1} AS DATE)", (t.DATE, t.INTEGER)),
+    "date_sub": _typed("CAST({0} - {1} AS DATE)", (t.DATE, t.INTEGER)),
+    "datediff": _typed("CAST({0} - {1} AS INTEGER)", (t.DATE, t.DATE)),
+    "last_day": _typed("last_day({0})", (t.DATE,)),
+    "sqrt": _typed("(CASE WHEN {0} < 0 THEN CAST('NaN' AS DOUBLE) ELSE sqrt({0}) END)", (t.DOUBLE,)),
+    "floor": _whole("floor"), "ceil": _whole("ceil"),
+    "get field": _field, "get item": _item, "get value": _map_value, "array": _array, "named_struct": _struct,
+    "size": _size,
+    "explode": lambda self, call, parts, kinds: parts[0], "posexplode": lambda self, call, parts, kinds: parts[0],
+    "inline": lambda self, call, parts, kinds: parts[0],
+}  # fmt: skip
+
+
+def _cast(source: t.Type, target: t.Type, mode: str, utc: bool) -> str | None:
+    """A template of a cast, or None where Spark's result is another."""
+    plain = "CAST({part} AS {kind})"
+    if source == t.BOOLEAN and target in (t.INTEGER, t.LONG):
+        return plain
+    if source in t.INTEGRAL:
+        return plain if target in (*t.INTEGRAL, *_FLOATS, t.STRING) or isinstance(target, t.Decimal) else None
+    if isinstance(source, t.Decimal):
+        return _from_decimal(source, target)
+    if source in _FLOATS:
+        if target in _FLOATS:
+            return plain
+        return "CAST(trunc({part}) AS {kind})" if target in (t.INTEGER, t.LONG) and mode == "ansi" else None
+    if source == t.STRING and target in (t.INTEGER, t.LONG):
+        digits = 9 if target == t.INTEGER else 18
+        test = "NOT regexp_full_match({part}, '[+-]?[0-9]{{1," + str(digits) + "}}')"
+        return f"(CASE WHEN {test} THEN error('{{guard}}: a cast of text') ELSE {plain} END)"
+    if source == t.DATE and target == t.STRING:
+        return "strftime({part}, '%Y-%m-%d')"
+    if {source, target} == {t.DATE, t.TIMESTAMP} and utc:
+        return plain
+    return None
+
+
+def _from_decimal(source: t.Decimal, target: t.Type) -> str | None:
+    if isinstance(target, t.Decimal):
+        return "CAST({part} AS {kind})"
+    if target == t.DOUBLE and source.precision <= 15:
+        return "CAST({part} AS {kind})"
+    if target in (t.INTEGER, t.LONG):
+        return "CAST(trunc({part}) AS {kind})"
+    return None
+
+
+def quoted_name(name: str) -> str:
+    """A quoted name."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _text(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"
+
+
+def _float(value: float) -> str:
+    if math.isnan(value):
+        return "nan"
+    if math.isinf(value):
+        return "inf" if value > 0 else "-inf"
+    return repr(value)
+
+
+def _date(days: int) -> str:
+    try:
+        return str(datetime.date(1970, 1, 1) + datetime.timedelta(days=days))
+    except OverflowError as error:
+        raise NotExact("a date outside of the years 1 to 9999") from error

@@ -1,0 +1,154 @@
+"""Plans taken apart for a store, and put together again.
+
+Three parts: the plan itself, which is equal for every run of a job; the listings of files and the session, which are
+a run's own; and private values (literals, rows that the driver held), which a store may be told to forget.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from govtool.errors import FormatError, UsageError
+from govtool.records.execute.inputs import relations
+from govtool.records.leaves import with_files, with_relations
+from govtool.records.plan import codec
+from govtool.records.plan.nodes import LocalRows, Plan, Relation, Session, Union
+from govtool.records.plan.tree import field_names
+from govtool.records.plan.types import Struct
+
+_NO_SESSION = Session("", True, "UTC")
+_HOLE = "p"
+_PRIVATE_FIELDS = {"Literal": "value", LocalRows.__name__: "rows"}
+"""Fields that hold private values, by class."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlanParts:
+    """A plan in three parts, each as text.
+
+    Attributes:
+        digest: SHA-256 of ``body``.
+        body: The plan, with holes for private values and without files and session.
+        listings: The files of its leaves, and the session.
+        values: The private values, by hole.
+    """
+
+    digest: str
+    body: str
+    listings: str
+    values: str
+
+
+def taken_apart(plan: Plan) -> PlanParts:
+    """Separate a plan from its files, its session and its private values."""
+    leaves = relations(plan.root)
+    listed = tuple(
+        Relation(leaf.leaf, leaf.dataset, leaf.format, leaf.files, (), Struct(()), version=leaf.version)
+        for leaf in leaves
+    )
+    listings = codec.dumps(Plan(Union(listed, ()), plan.session))
+    bare = with_relations(with_files(plan.root, {}), _unversioned)
+    encoded = codec.encode(Plan(bare, _NO_SESSION))
+    values: list[Any] = []
+    for row, place in _private_places(encoded["objects"]):
+        if row[place] is not None and not isinstance(row[place], bool):
+            values.append(row[place])
+            row[place] = [_HOLE, len(values) - 1]
+    body = _text(encoded)
+    return PlanParts(_digest(body), body, listings, _text(values))
+
+
+def put_together(body: str, listings: str, values: str | None, names: dict[int, str]) -> Plan:
+    """The plan of a write.
+
+    Args:
+        body: As ``PlanParts`` has it.
+        listings: As ``PlanParts`` has it.
+        values: As ``PlanParts`` has it; None if they were removed from the store.
+        names: Datasets by leaf, as the graph calls them.
+
+    Raises:
+        UsageError: The plan has private values, and they were removed (``usage.forgotten``).
+        FormatError: A part is not what was written.
+    """
+    around = codec.loads(listings)
+    listed = {leaf.leaf: leaf for leaf in relations(around.root)}
+    try:
+        encoded = json.loads(body)
+        known = None if values is None else json.loads(values)
+        _fill(encoded["objects"], known)
+    except (ValueError, KeyError, TypeError, IndexError, RecursionError) as error:
+        raise FormatError("a stored plan cannot be read: a part of it is missing", code="store.format-plan") from error
+    bare = codec.decode(encoded)
+
+    def placed(leaf: Relation) -> Relation:
+        own = listed.get(leaf.leaf)
+        files, version = ((), "") if own is None else (own.files, own.version)
+        return _with(leaf, files, version or listing_version(files), names.get(leaf.leaf, leaf.dataset))
+
+    return Plan(with_relations(bare.root, placed), around.session)
+
+
+def listing_version(files: Any) -> str:
+    """A version of plain files: equal where URIs, sizes and times are equal."""
+    text = json.dumps([(each.uri, each.size, each.modified, each.etag) for each in files])
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]
+
+
+def relation_text(leaf: Relation, session: Session) -> str:
+    """A leaf with its files as text."""
+    return codec.dumps(Plan(leaf, session))
+
+
+def relation_of(text: str, dataset: str) -> Relation | None:
+    """Read what ``relation_text`` wrote; None of an empty text.
+
+    Raises:
+        FormatError: It is something else.
+    """
+    if not text:
+        return None
+    root = codec.loads(text).root
+    if not isinstance(root, Relation):
+        raise FormatError("a stored listing cannot be read: it is none of files", code="store.format-plan")
+    return _with(root, root.files, root.version or listing_version(root.files), dataset)
+
+
+def _with(leaf: Relation, files: Any, version: str, dataset: str) -> Relation:
+    return replace(leaf, files=tuple(files), version=version, dataset=dataset)
+
+
+def _unversioned(leaf: Relation) -> Relation:
+    return _with(leaf, (), "", leaf.dataset)
+
+
+def _private_places(objects: list[list[Any]]) -> Iterator[tuple[list[Any], int]]:
+    for row in objects:
+        name = _PRIVATE_FIELDS.get(row[0])
+        if name is not None:
+            yield row, field_names(codec.CLASSES[row[0]]).index(name) + 1
+
+
+def _fill(objects: list[list[Any]], values: list[Any] | None) -> None:
+    for row, place in _private_places(objects):
+        hole = row[place]
+        if not (isinstance(hole, list) and hole and hole[0] == _HOLE):
+            continue
+        if values is None:
+            raise UsageError(
+                "the private values of this write were removed from the store: its rows cannot be traced",
+                code="usage.forgotten",
+            )
+        row[place] = values[hole[1]]
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,373 @@
+"""Sets of records that are traced back and forward: the Python interface to record-level provenance.
+
+    lineage = Lineage.of(plan, executor)
+    bad = lineage.where("error_code = 4")
+    bad.go_back()           one boundary         bad.go_back_all()      to the inputs
+    rows.go_next()          one boundary         rows.go_next_all()     to the output
+    bad.go_back_all().df()  raw data             bad.go_back_all().answer().to_dict()
+
+Source: the record-level capture design, "The interface".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from govtool.errors import UnknownNameError, UsageError
+from govtool.model.token import FILE_BITS, ROW_BITS, KeyToken, PositionToken, Token
+from govtool.records.plan.expressions import Attribute, Call, Expression, Named, SortKey, passed
+from govtool.records.plan.nodes import (
+    Distinct,
+    Filter,
+    Join,
+    Limit,
+    LocalRows,
+    Project,
+    Range,
+    Relation,
+    Sort,
+    Union,
+    outputs,
+)
+from govtool.records.plan.tree import Node
+from govtool.records.plan.types import BOOLEAN, LONG
+from govtool.records.trace.answer import InputAnswer, StepAnswer, TraceAnswer, json_value, row_key
+from govtool.records.trace.back import ReachedRows, StagePosition, Step, count_rows, step_back
+from govtool.records.trace.forward import Forward, input_key
+from govtool.records.trace.segment import (
+    Leaf,
+    projected,
+    reads,
+)
+
+if TYPE_CHECKING:
+    from govtool.records.trace.lineage import Lineage
+
+SHOWN = 1000
+"""Rows of an input in an answer, unless another limit is given."""
+
+
+Part = StagePosition | ReachedRows
+
+
+@dataclass(frozen=True, slots=True)
+class RecordSet:
+    """Rows at one place or at several: of the output, between two boundaries, or of inputs.
+
+    Attributes:
+        lineage: The plan.
+        parts: The rows.
+        steps: The steps that led here.
+    """
+
+    lineage: Lineage
+    parts: tuple[Part, ...]
+    steps: tuple[Step, ...] = ()
+
+    def where(self, condition: str | Expression, dataset: str | None = None) -> RecordSet:
+        """The rows that meet a condition, a Spark SQL boolean expression.
+
+        Args:
+            condition: Over the columns of the rows.
+            dataset: The input that it is about, where there are several; others are left out.
+
+        Raises:
+            UsageError: It does not parse, names what is not there, or the rows have several forms.
+        """
+        part = self._one(dataset)
+        if isinstance(part, StagePosition):
+            meets = bound_condition(condition, part.stage.segment.visible)
+            blank = [c.name for c in part.stage.segment.visible if c.id in reads([meets]) & self.lineage.blank]
+            if blank:
+                raise UsageError(f"column '{blank[0]}' cannot be evaluated again", code="usage.opaque-column")
+            return replace(self, parts=(replace(part, rows=Filter(part.rows, meets)),))
+        node, record = self._raw(part)
+        meets = bound_condition(condition, outputs(part.leaf))
+        rows = Distinct(projected(Filter(node, meets), (record,)))
+        return replace(self, parts=(replace(part, rows=rows),))
+
+    def rows(self, ids: Iterable[tuple[int, int]], dataset: str | None = None) -> RecordSet:
+        """The input rows with given ids: file ordinal and row index.
+
+        Raises:
+            UsageError: The rows are not those of an input.
+        """
+        part = self._one(dataset)
+        if not isinstance(part, ReachedRows):
+            raise UsageError("rows of an input are chosen by id; those of an output by where()", code="usage.rows")
+        wanted = self.lineage.ids.attribute("record", LONG)
+        packed = tuple((file << ROW_BITS | row,) for file, row in ids)
+        (column,) = outputs(part.rows)
+        same = Call("=", (column, wanted), BOOLEAN)
+        return replace(
+            self, parts=(replace(part, rows=Join(part.rows, LocalRows(0, (wanted,), packed), "left_semi", same)),)
+        )
+
+    def go_back(self) -> RecordSet:
+        """The rows one boundary below; rows of inputs stay where they are."""
+        steps = [step_back(self.lineage.executor, part) for part in self.parts if isinstance(part, StagePosition)]
+        found = [part for step in steps for part in step.found]
+        stay = [part for part in self.parts if isinstance(part, ReachedRows)]
+        return RecordSet(self.lineage, self._merged([*stay, *found]), (*self.steps, *steps))
+
+    def go_back_all(self) -> RecordSet:
+        """The input rows."""
+        current = self
+        while any(isinstance(part, StagePosition) for part in current.parts):
+            current = current.go_back()
+        return current
+
+    def go_next(self) -> RecordSet:
+        """The rows one boundary above: of the segments that read the inputs, or of those above a segment."""
+        forward = Forward(self.lineage.executor, self.lineage.ids)
+        found: list[Part] = []
+        for part in self.parts:
+            if isinstance(part, StagePosition):
+                found.append(part if part.stage.above is None else forward.from_below(part))
+        chosen = self._chosen()
+        for stage in self.lineage.stages() if chosen else ():
+            position = forward.from_inputs(stage, chosen, deep=False)
+            if position is not None:
+                found.append(position)
+        return RecordSet(self.lineage, self._merged(found), self.steps)
+
+    def go_next_all(self) -> RecordSet:
+        """The output rows whose trace has one of these rows."""
+        forward = Forward(self.lineage.executor, self.lineage.ids)
+        chosen = self._chosen()
+        found: list[Part] = []
+        if chosen:
+            position = forward.from_inputs(self.lineage.stage, chosen)
+            found += [] if position is None else [position]
+        for part in self.parts:
+            while isinstance(part, StagePosition) and part.stage.above is not None:
+                part = forward.from_below(part)
+            found += [part] if isinstance(part, StagePosition) else []
+        return RecordSet(self.lineage, self._merged(found), self.steps)
+
+    def count(self) -> int:
+        """Return the number of rows, without those that stand against others."""
+        return sum(count_rows(self.lineage.executor, part.rows) for part in self.parts if not part.against)
+
+    def arrow(self, dataset: str | None = None) -> Any:
+        """The rows as a pyarrow table.
+
+        Raises:
+            UsageError: The rows have several forms, and no dataset is given.
+        """
+        part = self._one(dataset)
+        table = self.lineage.executor.arrow(self._visible(part))
+        return table.rename_columns([column.name for column in self._columns(part)])
+
+    def df(self, dataset: str | None = None) -> Any:
+        """The rows as a data frame: the executor's own (a Spark DataFrame on Spark), else one of pandas.
+
+        Raises:
+            UsageError: The rows have several forms, and no dataset is given.
+        """
+        make = getattr(self.lineage.executor, "frame", None)
+        if make is None:
+            return self.arrow(dataset).to_pandas()
+        part = self._one(dataset)
+        return make(self._visible(part), [column.name for column in self._columns(part)])
+
+    def ids(self, dataset: str | None = None) -> tuple[Token, ...]:
+        """The tokens of input rows, by dataset and in the order of its rows.
+
+        Raises:
+            UsageError: Some rows are not those of inputs.
+        """
+        found: list[Token] = []
+        for part in sorted(self._inputs(dataset), key=part_name):
+            found += [token for token, _, _, _ in self._records(part, None)]
+        return tuple(found)
+
+    def explain(self) -> str:
+        """The steps in words, one a line."""
+        lines = []
+        for step in (*self._step_answers(), *self._reached_lines()):
+            why = f" ({step.why})" if step.why else ""
+            lines.append(f"{step.operator}: {step.rows:,} rows, {step.exactness}{why}")
+        return "\n".join(lines)
+
+    def answer(self, limit: int = SHOWN) -> TraceAnswer:
+        """The answer in the form of ``trace/1``.
+
+        Args:
+            limit: The most rows of an input that are shown; counts are whole.
+        """
+        first = next((step.rows for step in self.steps), None)
+        inputs = [part for part in self.parts if isinstance(part, ReachedRows)]
+        return TraceAnswer(
+            run=self.lineage.run,
+            output=self.lineage.output,
+            selected=self.count() if first is None else first,
+            steps=tuple(self._step_answers()),
+            inputs=tuple(self._input_answer(part, limit) for part in inputs if not part.against),
+            against=tuple(self._input_answer(part, limit) for part in inputs if part.against),
+            refused=self.lineage.refused,
+        )
+
+    # Parts
+
+    def _one(self, dataset: str | None) -> Part:
+        parts = [part for part in self.parts if not part.against]
+        if dataset is not None:
+            parts = [part for part in parts if isinstance(part, ReachedRows) and is_called(part.leaf, dataset)]
+        if len(parts) == 1:
+            return parts[0]
+        names = tuple(dict.fromkeys(part_name(part) for part in self.parts))
+        if not parts:
+            raise UnknownNameError(f"no rows of '{dataset or 'any dataset'}'", code="usage.no-rows", nearest=names)
+        raise UsageError(
+            f"these rows are of several places: {', '.join(names)}", code="usage.several-datasets", nearest=names
+        )
+
+    def _inputs(self, dataset: str | None) -> list[ReachedRows]:
+        parts = [part for part in self.parts if not part.against]
+        reached = [part for part in parts if isinstance(part, ReachedRows)]
+        found = [part for part in reached if dataset is None or is_called(part.leaf, dataset)]
+        if len(found) < len(parts) and dataset is None:
+            raise UsageError(
+                "rows between boundaries have no ids; go_back_all() comes to the inputs", code="usage.rows"
+            )
+        return found
+
+    def _merged(self, parts: Sequence[Part]) -> tuple[Part, ...]:
+        """Parts with one for the rows of an input; rows of the trace are left out of what stands against it."""
+        positions = [part for part in parts if isinstance(part, StagePosition)]
+        groups: dict[tuple[Any, ...], list[ReachedRows]] = {}
+        for part in parts:
+            if isinstance(part, ReachedRows):
+                groups.setdefault((part.against, input_key(part.leaf)), []).append(part)
+        merged = {key: self._united(group) for key, group in groups.items()}
+        for (against, key), part in list(merged.items()):
+            own = merged.get((False, key))
+            if against and own is not None and not positions:
+                merged[against, key] = replace(part, rows=self._without(part.rows, own.rows))
+        return (*positions, *(merged[key] for key in sorted(merged, key=lambda key: key[0])))
+
+    def _united(self, group: list[ReachedRows]) -> ReachedRows:
+        first = group[0]
+        grade = first.grade
+        for part in group[1:]:
+            grade = grade.worst(part.grade)
+        if len(group) == 1:
+            return first
+        record = self.lineage.ids.attribute("record", LONG)
+        rows = Distinct(Union(tuple(part.rows for part in group), (record,)))
+        return replace(first, rows=self.lineage.executor.keep(rows), grade=grade)
+
+    def _without(self, rows: Node, others: Node) -> Node:
+        (column,), (other,) = outputs(rows), outputs(others)
+        copy = self.lineage.ids.named("record", other)
+        return Join(rows, Project(others, (copy,)), "left_anti", Call("=", (column, copy.attribute), BOOLEAN))
+
+    def _chosen(self) -> dict[tuple[object, ...], Relation]:
+        keep = self.lineage.executor.keep
+        inputs = [part for part in self.parts if isinstance(part, ReachedRows) and not part.against]
+        return {input_key(part.leaf): keep(part.rows) for part in inputs}
+
+    # Rows
+
+    def _raw(self, part: ReachedRows) -> tuple[Node, Attribute]:
+        node, record = self.lineage.read(part.leaf)
+        (column,) = outputs(part.rows)
+        copy = self.lineage.ids.named("record", column)
+        rows = Project(part.rows, (copy,))
+        return Join(node, rows, "left_semi", Call("=", (record, copy.attribute), BOOLEAN)), record
+
+    def _columns(self, part: Part) -> tuple[Attribute, ...]:
+        return outputs(part.leaf) if isinstance(part, ReachedRows) else part.stage.segment.visible
+
+    def _visible(self, part: Part) -> Node:
+        columns = tuple(Named(c, c.id, c.name) for c in self._columns(part))
+        if isinstance(part, StagePosition):
+            return Project(part.rows, columns)
+        node, _ = self._raw(part)
+        return Project(node, columns)
+
+    def _records(self, part: ReachedRows, limit: int | None) -> list[tuple[Token, int, int, dict[str, Any]]]:
+        """Token, file ordinal, row and values of input rows, in their order."""
+        node, record = self._raw(part)
+        columns = outputs(part.leaf)
+        ordered: Node = Sort(Project(node, (passed(record), *map(passed, columns))), (SortKey(record),))
+        found = []
+        for packed, *values in self.lineage.executor.fetch(ordered if limit is None else Limit(ordered, limit)):
+            file, row = packed >> ROW_BITS & (1 << FILE_BITS) - 1, packed & (1 << ROW_BITS) - 1
+            named = {column.name: value for column, value in zip(columns, values, strict=True)}
+            found.append((self._token(part.leaf, file, row, named), file, row, named))
+        return found
+
+    def _token(self, leaf: Leaf, file: int, row: int, values: Mapping[str, Any]) -> Token:
+        name = leaf_name(leaf)
+        key = self.lineage.keys.get(name)
+        if key:
+            return KeyToken(name, tuple((column, _key_text(values[column])) for column in key))
+        version = leaf.version if isinstance(leaf, Relation) else ""
+        return PositionToken(name, version or "current", file, row)
+
+    def _input_answer(self, part: ReachedRows, limit: int) -> InputAnswer:
+        count = count_rows(self.lineage.executor, part.rows)
+        files = {each.ordinal: each.uri for each in part.leaf.files} if isinstance(part.leaf, Relation) else {}
+        rows = []
+        for token, file, row, values in self._records(part, limit):
+            shown = {row_key(name): json_value(value) for name, value in values.items()}
+            rows.append({"_id": str(token), "_file": files.get(file, file), "_row": row, **shown})
+        version = part.leaf.version if isinstance(part.leaf, Relation) else ""
+        grade = part.grade
+        return InputAnswer(
+            leaf_name(part.leaf), version, grade.exactness, grade.why, count, count > len(rows), tuple(rows)
+        )
+
+    def _step_answers(self) -> list[StepAnswer]:
+        return [
+            StepAnswer(step.position.stage.operator, step.position.grade.exactness, step.position.grade.why, step.rows)
+            for step in self.steps
+        ]
+
+    def _reached_lines(self) -> list[StepAnswer]:
+        lines = []
+        for part in self.parts:
+            name = part_name(part) + (" (against)" if part.against else "")
+            rows = count_rows(self.lineage.executor, part.rows)
+            lines.append(StepAnswer(name, part.grade.exactness, part.grade.why, rows))
+        return lines
+
+
+def leaf_name(leaf: Leaf) -> str:
+    """The dataset of a leaf; rows of the driver's and ranges are named by their kind and number."""
+    if isinstance(leaf, Relation):
+        return leaf.dataset
+    return f"{'range' if isinstance(leaf, Range) else 'rows'}-{leaf.leaf}"
+
+
+def is_called(leaf: Leaf, dataset: str) -> bool:
+    """Whether a leaf is meant by its dataset's name or the end of it."""
+    name = leaf_name(leaf)
+    return name == dataset or name.endswith((f"/{dataset}", f".{dataset}"))
+
+
+def part_name(part: Part) -> str:
+    """Return the place of rows, for people."""
+    return leaf_name(part.leaf) if isinstance(part, ReachedRows) else part.stage.operator
+
+
+def bound_condition(condition: str | Expression, columns: Sequence[Attribute]) -> Expression:
+    """A condition over columns: as it is, or read from Spark SQL.
+
+    Raises:
+        UsageError: It does not parse, or names what is not there.
+    """
+    if not isinstance(condition, str):
+        return condition
+    from govtool.records.plan.from_sql import condition_from_sql  # sqlglot is heavy
+
+    return condition_from_sql(condition, columns)
+
+
+def _key_text(value: Any) -> str:
+    shown = json_value(value)
+    return ("true" if shown else "false") if isinstance(shown, bool) else str(shown)

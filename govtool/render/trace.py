@@ -1,0 +1,159 @@
+"""Traces as text: the steps with how exact they are, then the rows of each dataset."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from govtool.render.envelope import compact, json_lines
+from govtool.render.table import Table, TableColumn, markdown, plain, to_csv
+from govtool.render.text import count, printable, width
+
+if TYPE_CHECKING:
+    from govtool.answers.trace import TraceReport
+    from govtool.records.trace.answer import InputAnswer
+
+FORMATS = ("table", "plain", "json", "jsonl", "csv", "markdown")
+_STYLES = {"exact": "green", "superset": "yellow", "coarse": "red"}
+_WIDEST = 32
+"""Cells that a column is taken to need when it is decided how many fit."""
+_GAP = 2
+
+
+def render_trace(form: str, report: TraceReport, show: int, room: int | None = None) -> list[Table] | Iterable[str]:
+    """A trace in one of ``FORMATS``; for ``table`` one table after the other.
+
+    Args:
+        form: The format.
+        report: The trace.
+        show: Rows of each dataset in ``table``, ``plain`` and ``markdown``.
+        room: Cells of a line; columns that do not fit are left off and counted. None: all are shown.
+    """
+    if form == "json":
+        return json_lines(report.to_dict())
+    if form == "jsonl":
+        return (compact({"part": part, "dataset": g.dataset, **row}) for part, g in report.parts for row in g.rows)
+    if form == "csv":
+        header, rows = report.flat()
+        return to_csv(header, (["" if cell is None else cell for cell in row] for row in rows))
+    tables = list(_tables(report, show, room))
+    if form == "table":
+        return tables
+    return spaced(tables, plain if form == "plain" else markdown)
+
+
+def spaced(tables: Iterable[Table], lines: Any = plain) -> Iterator[str]:
+    """Tables as lines, with an empty line between them."""
+    for number, table in enumerate(tables):
+        if number:
+            yield ""
+        yield from lines(table)
+
+
+def _tables(report: TraceReport, show: int, room: int | None) -> Iterator[Table]:
+    yield _steps(report)
+    for part, group in report.parts:
+        yield _rows(part, group, show, room)
+    if report.trace.refused:
+        yield _refused(report)
+
+
+def _steps(report: TraceReport) -> Table:
+    trace = report.trace
+    verb = "back from" if report.direction == "back" else "forward from"
+    rows = [(step.operator, f"{step.rows:,}", step.exactness, step.why) for step in trace.steps]
+    columns = [
+        TableColumn("step", style="bold"),
+        TableColumn("rows", justify="right"),
+        TableColumn("trace"),
+        TableColumn("why"),
+    ]
+    return Table(
+        columns=tuple(columns if any(step.why for step in trace.steps) else columns[:3]),
+        rows=[row if any(step.why for step in trace.steps) else row[:3] for row in rows],
+        heading=f"{verb} {trace.output} where {report.where}",
+        summary=_summary(report),
+    )
+
+
+def _summary(report: TraceReport) -> str:
+    trace = report.trace
+    total = sum(group.count for part, group in report.parts if part != "against")
+    places = sum(part != "against" for part, _ in report.parts)
+    parts = [
+        f"{count(trace.selected, 'row')} selected → {count(total, 'row')} in {count(places, 'place')}",
+        f"run {trace.run}",
+        *([report.engine] if report.engine else []),
+    ]
+    lines = [" · ".join(parts)]
+    lines += [f"{name} was left: {why}" for name, why in report.refusals]
+    if report.verified is not None:
+        lines.append(
+            "verified: the plan gives the written rows once more"
+            if report.verified
+            else "NOT VERIFIED: the plan gives other rows than those that were written"
+        )
+    return "\n".join(lines)
+
+
+def _rows(part: str, group: InputAnswer, show: int, room: int | None) -> Table:
+    shown = group.rows[:show]
+    names = list(dict.fromkeys(name for row in shown for name in row if name not in ("_id", "_file", "_row")))
+    titles = (["record"] if any("_id" in row for row in shown) else []) + names
+    cells = [[_cell(row, title) for title in titles] for row in shown]
+    kept = _fitting(titles, cells, room)
+    rest = [f"{group.count - len(shown):,} more rows (--show N)"] if group.count > len(shown) else []
+    rest += [f"{len(titles) - kept} more columns (--format json)"] if kept < len(titles) else []
+    numbers = [all(_is_number(row.get(title)) for row in shown) for title in titles]
+    columns = [
+        TableColumn(title, "right" if number else "left", "yellow" if title == "record" else "")
+        for title, number in zip(titles[:kept], numbers, strict=False)
+    ]
+    return Table(
+        columns=tuple(columns),
+        rows=[row[:kept] for row in cells],
+        heading=_heading(part, group),
+        summary=" · ".join(rest),
+    )
+
+
+def _heading(part: str, group: InputAnswer) -> str:
+    lead = {"against": "against: ", "between": "at "}.get(part, "")
+    name = f"{group.dataset}@{group.version}" if group.version else group.dataset
+    why = f": {group.why}" if group.why else ""
+    return f"{lead}{name} · {count(group.count, 'row')} · {group.exactness}{why}"
+
+
+def _cell(row: dict[str, Any], title: str) -> str:
+    if title == "record":
+        return str(row.get("_id", "")).rpartition(":")[2]
+    value = row.get(title)
+    if value is None:
+        return "NULL" if title in row else ""
+    return value if isinstance(value, str) else compact(value)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _fitting(titles: Sequence[str], cells: Sequence[Sequence[str]], room: int | None) -> int:
+    """How many columns fit on a line; two at least."""
+    if room is None:
+        return len(titles)
+    used = 1
+    for i, title in enumerate(titles):
+        widest = max([width(title), *(width(printable(row[i])) for row in cells)])
+        used += min(widest, _WIDEST) + (_GAP if i else 0)
+        if used > room and i >= 2:
+            return i
+    return len(titles)
+
+
+def _refused(report: TraceReport) -> Table:
+    return Table(
+        columns=(TableColumn("refused", style="red"), TableColumn("because it")),
+        rows=[(file.file, file.reason) for file in report.trace.refused],
+        heading=f"{count(len(report.trace.refused), 'input file')} refused",
+        summary="The rows of these files are not shown, nor others that reach the output with them only.",
+    )

@@ -1,0 +1,502 @@
+import java.lang.reflect.Method;
+import java.lang.reflect.Modifier;
+import java.math.BigInteger;
+import java.security.MessageDigest;
+import java.util.HashMap;
+import java.util.IdentityHashMap;
+import java.util.Map;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.AttributeReference;
+import org.apache.spark.sql.catalyst.expressions.ExprId;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.NamedExpression;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.util.ArrayData;
+import org.apache.spark.sql.catalyst.util.MapData;
+import org.apache.spark.sql.types.ArrayType;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.MapType;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.unsafe.types.CalendarInterval;
+import org.apache.spark.unsafe.types.UTF8String;
+
+/**
+ * Writes an analyzed plan as one JSON text, with every field of every node.
+ *
+ * toJSON() leaves out evaluation modes, escape characters, ids of common expressions, values of literals that are not
+ * text, rows of local relations and where files are. This reads the same nodes through scala.Product, which all of them
+ * are, and calls nothing that computes. It is compiled inside the session by Janino, the compiler that Spark carries
+ * for its own generated code; it keeps to Java 1.4 (no generics, no lambdas), which is what Janino compiles everywhere.
+ *
+ * {"types": [JSON of a type, ...], "nodes": [{"c": class, "p": is an operator, "t": type, "f": {field: value}}, ...],
+ * "root": n}: nodes come after what they refer to, and are referred to as {"$": n}.
+ */
+public class PlanWalker implements java.util.function.Function {
+  private static final int MAX_NODES = 200000;
+
+  private final StringBuilder nodes = new StringBuilder();
+  private final StringBuilder types = new StringBuilder();
+  private final Map known = new IdentityHashMap();
+  private final Map typeNumbers = new HashMap();
+  private final Map knownTypes = new IdentityHashMap();
+  private int count;
+  private long values;
+  private long left;
+
+  public Object apply(Object plan) {
+    return new PlanWalker().write((LogicalPlan) plan, 200000L);
+  }
+
+  private String write(LogicalPlan plan, long budget) {
+    left = budget;
+    int root;
+    try {
+      root = node(plan);
+    } catch (StackOverflowError error) {
+      throw new IllegalStateException("plan-too-large");
+    }
+    return "{\"types\":[" + types + "],\"nodes\":[" + nodes + "],\"root\":" + root + "}";
+  }
+
+  // ---- nodes ---------------------------------------------------------------------------------------------------
+
+  private int node(Object tree) {
+    Object number = known.get(tree);
+    if (number != null) {
+      return ((Integer) number).intValue();
+    }
+    if (count > MAX_NODES) {
+      throw new IllegalStateException("plan-too-large");
+    }
+    StringBuilder out = new StringBuilder();
+    out.append("{\"c\":");
+    text(out, tree.getClass().getName());
+    if (tree instanceof LogicalPlan) {
+      out.append(",\"p\":true");
+      if (!(((scala.collection.Seq) ((LogicalPlan) tree).children()).nonEmpty())) {
+        out.append(",\"o\":");
+        outputs(out, (LogicalPlan) tree);
+      }
+    } else {
+      out.append(",\"t\":");
+      type(out, tree);
+    }
+    out.append(",\"f\":{");
+    fields(out, tree);
+    out.append("}}");
+    if (count > 0) {
+      nodes.append(",");
+    }
+    nodes.append(out);
+    known.put(tree, new Integer(count));
+    return count++;
+  }
+
+  private void outputs(StringBuilder out, LogicalPlan plan) {
+    try {
+      value(out, plan.output());
+    } catch (Exception error) {
+      out.append("null");
+    }
+  }
+
+  private void type(StringBuilder out, Object tree) {
+    try {
+      dataType(out, ((Expression) tree).dataType());
+    } catch (Exception error) {
+      out.append("null");
+    }
+  }
+
+  private void dataType(StringBuilder out, DataType type) {
+    Object number = knownTypes.get(type);
+    if (number != null) {
+      out.append(number);
+      return;
+    }
+    String json = type.json();
+    number = typeNumbers.get(json);
+    if (number == null) {
+      number = new Integer(typeNumbers.size());
+      if (!typeNumbers.isEmpty()) {
+        types.append(",");
+      }
+      types.append(json);
+      typeNumbers.put(json, number);
+    }
+    knownTypes.put(type, number);
+    out.append(number);
+  }
+
+  private void fields(StringBuilder out, Object tree) {
+    if (tree instanceof AttributeReference) {
+      AttributeReference attribute = (AttributeReference) tree;
+      out.append("\"id\":").append(attribute.exprId().id()).append(",\"name\":");
+      text(out, attribute.name());
+      out.append(",\"nullable\":").append(attribute.nullable());
+      metadata(out, attribute, true);
+      return;
+    }
+    String kind = tree.getClass().getSimpleName();
+    if (kind.equals("Literal")) {
+      org.apache.spark.sql.catalyst.expressions.Literal literal =
+          (org.apache.spark.sql.catalyst.expressions.Literal) tree;
+      out.append("\"value\":");
+      internal(out, literal.value(), literal.dataType());
+      return;
+    }
+    boolean started = product(out, tree);
+    if (tree instanceof NamedExpression) {
+      started = name(out, "id", started);
+      out.append(((NamedExpression) tree).exprId().id());
+      metadata(out, (NamedExpression) tree, started);
+    }
+    if (tree instanceof Expression) {
+      if (!((Expression) tree).deterministic()) {
+        started = name(out, "$random", started);
+        out.append("true");
+      }
+      if (tree instanceof org.apache.spark.sql.catalyst.expressions.RuntimeReplaceable) {
+        started = name(out, "replacement", started);
+        try {
+          value(out, ((org.apache.spark.sql.catalyst.expressions.RuntimeReplaceable) tree).replacement());
+        } catch (Exception error) {
+          out.append("null");
+        }
+      }
+    }
+    if (kind.equals("LocalRelation")) {
+      name(out, "$rows", started);
+      rows(out, (org.apache.spark.sql.catalyst.plans.logical.LocalRelation) tree);
+    }
+  }
+
+  private void metadata(StringBuilder out, NamedExpression tree, boolean started) {
+    String json = "{}";
+    try {
+      json = tree.metadata().json();
+    } catch (Exception error) {
+      return; // not resolved
+    }
+    if (!json.equals("{}")) {
+      name(out, "$metadata", started);
+      text(out, json);
+    }
+  }
+
+  private boolean name(StringBuilder out, String name, boolean started) {
+    if (started) {
+      out.append(",");
+    }
+    text(out, name);
+    out.append(":");
+    return true;
+  }
+
+  private boolean product(StringBuilder out, Object tree) {
+    boolean started = false;
+    if (tree instanceof scala.Product) {
+      scala.Product product = (scala.Product) tree;
+      for (int i = 0; i < product.productArity(); i++) {
+        if (product.productElementName(i).equals("data") && tree.getClass().getSimpleName().equals("LocalRelation")) {
+          continue;
+        }
+        started = name(out, product.productElementName(i), started);
+        value(out, product.productElement(i));
+      }
+    }
+    return started;
+  }
+
+  // ---- values of fields ----------------------------------------------------------------------------------------
+
+  private void value(StringBuilder out, Object value) {
+    if (value == null || value instanceof scala.None$) {
+      out.append("null");
+    } else if (value instanceof scala.Some) {
+      value(out, ((scala.Some) value).value());
+    } else if (value instanceof Expression || value instanceof LogicalPlan) {
+      out.append("{\"$\":").append(node(value)).append("}");
+    } else if (value instanceof Boolean || value instanceof Integer || value instanceof Long
+        || value instanceof Short || value instanceof Byte) {
+      out.append(value);
+    } else if (value instanceof Double || value instanceof Float) {
+      number(out, ((Number) value).doubleValue());
+    } else if (value instanceof String || value instanceof Character || value instanceof UTF8String) {
+      text(out, value.toString());
+    } else if (value instanceof DataType) {
+      out.append("{\"$type\":");
+      dataType(out, (DataType) value);
+      out.append("}");
+    } else if (value instanceof ExprId) {
+      out.append("{\"$id\":").append(((ExprId) value).id()).append("}");
+    } else {
+      structure(out, value);
+    }
+  }
+
+  private void structure(StringBuilder out, Object value) {
+    String name = value.getClass().getName();
+    if (value instanceof scala.collection.Map) {
+      out.append("{\"$map\":");
+      sequence(out, ((scala.collection.Map) value).iterator());
+      out.append("}");
+    } else if (value instanceof scala.collection.Iterable) {
+      sequence(out, ((scala.collection.Iterable) value).iterator());
+    } else if (name.startsWith("scala.Tuple")) {
+      sequence(out, ((scala.Product) value).productIterator());
+    } else if (name.startsWith("scala.Enumeration")) {
+      out.append("{\"$enum\":");
+      text(out, value.toString());
+      out.append("}");
+    } else if (value instanceof Enum) {
+      out.append("{\"$enum\":");
+      text(out, value.toString());
+      out.append("}");
+    } else if (value instanceof org.apache.hadoop.fs.Path || value instanceof java.net.URI) {
+      text(out, value.toString());
+    } else if (name.endsWith("FileFormat")) {
+      out.append("{\"$format\":");
+      text(out, value.toString());
+      out.append("}");
+    } else if (name.endsWith(".HadoopFsRelation")) {
+      files(out, (org.apache.spark.sql.execution.datasources.HadoopFsRelation) value);
+    } else if (name.endsWith(".SimplePythonFunction")) {
+      python(out, value);
+    } else if (value instanceof scala.Product && name.startsWith("org.apache.spark.sql.catalyst.")) {
+      out.append("{\"$product\":");
+      text(out, name);
+      out.append(",\"f\":{");
+      product(out, value);
+      out.append("}}");
+    } else {
+      out.append("{\"$object\":");
+      text(out, name);
+      out.append("}");
+    }
+  }
+
+  private void sequence(StringBuilder out, scala.collection.Iterator items) {
+    out.append("[");
+    boolean started = false;
+    while (items.hasNext()) {
+      if (started) {
+        out.append(",");
+      }
+      started = true;
+      value(out, items.next());
+    }
+    out.append("]");
+  }
+
+  private void python(StringBuilder out, Object function) {
+    out.append("{\"$python\":");
+    try {
+      scala.collection.Seq command = (scala.collection.Seq) call(function, "command");
+      byte[] bytes = new byte[command.size()];
+      for (int i = 0; i < bytes.length; i++) {
+        bytes[i] = ((Number) command.apply(i)).byteValue();
+      }
+      text(out, hex(MessageDigest.getInstance("SHA-256").digest(bytes)));
+    } catch (Exception error) {
+      out.append("null");
+    }
+    out.append("}");
+  }
+
+  private static Object call(Object target, String name) throws Exception {
+    Method method = target.getClass().getMethod(name, new Class[0]);
+    method.setAccessible(true);
+    return method.invoke(target, new Object[0]);
+  }
+
+  // ---- files ---------------------------------------------------------------------------------------------------
+
+  private void files(StringBuilder out, org.apache.spark.sql.execution.datasources.HadoopFsRelation relation) {
+    out.append("{\"$files\":{\"index\":");
+    text(out, relation.location().getClass().getName());
+    out.append(",\"format\":");
+    text(out, relation.fileFormat().toString());
+    out.append(",\"formatClass\":");
+    text(out, relation.fileFormat().getClass().getName());
+    out.append(",\"schema\":");
+    dataType(out, relation.dataSchema());
+    out.append(",\"partitions\":");
+    dataType(out, relation.partitionSchema());
+    out.append(",\"options\":");
+    value(out, relation.options());
+    out.append(",\"roots\":[");
+    scala.collection.Iterator roots = ((scala.collection.Iterable) relation.location().rootPaths()).iterator();
+    for (boolean started = false; roots.hasNext(); started = true) {
+      out.append(started ? "," : "");
+      text(out, roots.next().toString());
+    }
+    out.append("],\"files\":");
+    StringBuilder listed = new StringBuilder();
+    try {
+      listing(listed, relation);
+      out.append(listed);
+    } catch (Exception error) {
+      out.append("null");
+    }
+    out.append("}}");
+  }
+
+  /** [[path, size, modified, [partition values]], ...] as the relation's own index lists them. */
+  private void listing(StringBuilder out, org.apache.spark.sql.execution.datasources.HadoopFsRelation relation)
+      throws Exception {
+    scala.collection.immutable.Seq none = scala.collection.immutable.Nil$.MODULE$;
+    StructType partitions = relation.partitionSchema();
+    scala.collection.Iterator directories =
+        ((scala.collection.Iterable) relation.location().listFiles(none, none)).iterator();
+    out.append("[");
+    boolean started = false;
+    while (directories.hasNext()) {
+      Object directory = directories.next();
+      InternalRow values = (InternalRow) call(directory, "values");
+      scala.collection.Iterator found = ((scala.collection.Iterable) call(directory, "files")).iterator();
+      while (found.hasNext()) {
+        Object file = found.next();
+        out.append(started ? ",[" : "[");
+        started = true;
+        text(out, ((org.apache.hadoop.fs.Path) call(file, "getPath")).toUri().toString());
+        out.append(",").append(call(file, "getLen")).append(",").append(call(file, "getModificationTime")).append(",");
+        row(out, values, partitions);
+        out.append("]");
+        left--;
+        if (left < 0) {
+          throw new IllegalStateException("too many files");
+        }
+      }
+    }
+    out.append("]");
+  }
+
+  // ---- data ----------------------------------------------------------------------------------------------------
+
+  private void rows(StringBuilder out, org.apache.spark.sql.catalyst.plans.logical.LocalRelation relation) {
+    scala.collection.Seq data = relation.data();
+    StructType schema = relation.schema();
+    if ((long) data.size() * Math.max(1, schema.length()) > left) {
+      out.append("null");
+      return;
+    }
+    left -= (long) data.size() * Math.max(1, schema.length());
+    out.append("[");
+    scala.collection.Iterator items = data.iterator();
+    for (boolean started = false; items.hasNext(); started = true) {
+      out.append(started ? "," : "");
+      row(out, (InternalRow) items.next(), schema);
+    }
+    out.append("]");
+  }
+
+  private void row(StringBuilder out, InternalRow row, StructType schema) {
+    out.append("[");
+    for (int i = 0; i < schema.length(); i++) {
+      DataType type = ((org.apache.spark.sql.types.StructField) schema.apply(i)).dataType();
+      out.append(i > 0 ? "," : "");
+      internal(out, row.isNullAt(i) ? null : row.get(i, type), type);
+    }
+    out.append("]");
+  }
+
+  /** A value in Catalyst's own form: what is no JSON scalar is an object with one key that says what it is. */
+  private void internal(StringBuilder out, Object value, DataType type) {
+    values++;
+    if (value == null) {
+      out.append("null");
+    } else if (value instanceof Boolean || value instanceof Integer || value instanceof Long
+        || value instanceof Short || value instanceof Byte) {
+      out.append(value);
+    } else if (value instanceof Double || value instanceof Float) {
+      number(out, ((Number) value).doubleValue());
+    } else if (value instanceof UTF8String) {
+      string(out, (UTF8String) value);
+    } else if (value instanceof org.apache.spark.sql.types.Decimal) {
+      out.append("{\"$d\":");
+      text(out, ((org.apache.spark.sql.types.Decimal) value).toJavaBigDecimal().toString());
+      out.append("}");
+    } else if (value instanceof byte[]) {
+      out.append("{\"$b\":");
+      text(out, hex((byte[]) value));
+      out.append("}");
+    } else {
+      nested(out, value, type);
+    }
+  }
+
+  private void nested(StringBuilder out, Object value, DataType type) {
+    if (value instanceof CalendarInterval) {
+      CalendarInterval interval = (CalendarInterval) value;
+      out.append("{\"$v\":[").append(interval.months).append(",").append(interval.days).append(",");
+      out.append(interval.microseconds).append("]}");
+    } else if (value instanceof ArrayData && type instanceof ArrayType) {
+      out.append("{\"$v\":");
+      array(out, (ArrayData) value, ((ArrayType) type).elementType());
+      out.append("}");
+    } else if (value instanceof MapData && type instanceof MapType) {
+      MapData map = (MapData) value;
+      out.append("{\"$m\":[");
+      array(out, map.keyArray(), ((MapType) type).keyType());
+      out.append(",");
+      array(out, map.valueArray(), ((MapType) type).valueType());
+      out.append("]}");
+    } else if (value instanceof InternalRow && type instanceof StructType) {
+      out.append("{\"$v\":");
+      row(out, (InternalRow) value, (StructType) type);
+      out.append("}");
+    } else {
+      out.append("{\"$object\":");
+      text(out, value.getClass().getName());
+      out.append("}");
+    }
+  }
+
+  private void array(StringBuilder out, ArrayData items, DataType type) {
+    out.append("[");
+    for (int i = 0; i < items.numElements(); i++) {
+      out.append(i > 0 ? "," : "");
+      internal(out, items.isNullAt(i) ? null : items.get(i, type), type);
+    }
+    out.append("]");
+  }
+
+  private void number(StringBuilder out, double value) {
+    out.append("{\"$f\":\"").append(value).append("\"}");
+  }
+
+  private void string(StringBuilder out, UTF8String value) {
+    String decoded = value.toString();
+    if (UTF8String.fromString(decoded).equals(value)) {
+      text(out, decoded);
+    } else {
+      out.append("{\"$object\":\"text that is no UTF-8\"}");
+    }
+  }
+
+  private static String hex(byte[] bytes) {
+    StringBuilder out = new StringBuilder();
+    for (int i = 0; i < bytes.length; i++) {
+      out.append(Character.forDigit((bytes[i] >> 4) & 15, 16)).append(Character.forDigit(bytes[i] & 15, 16));
+    }
+    return out.toString();
+  }
+
+  private static void text(StringBuilder out, String value) {
+    out.append('"');
+    for (int i = 0; i < value.length(); i++) {
+      char c = value.charAt(i);
+      if (c == '"' || c == '\\') {
+        out.append('\\').append(c);
+      } else if (c < 32 || c > 126) {
+        String digits = Integer.toHexString(c);
+        out.append("\\u").append("0000".substring(digits.length())).append(digits);
+      } else {
+        out.append(c);
+      }
+    }
+    out.append('"');
+  }
+}

@@ -1,0 +1,354 @@
+"""The exact plan of an action, for record-level provenance: everything that its meaning depends on, in one event.
+
+Nothing here runs unless records were asked for (``RECORDS``): an event holds literals and rows of the driver, which the
+lineage record never has. It goes into a spool of its own.
+
+``PlanWalker.java`` reads the plan inside the JVM, in one call. It is compiled there, once a process, by the compiler
+that Spark carries for its generated code. Where that is not to be had, the event names the reason instead of a plan.
+"""
+
+from __future__ import annotations
+
+import ast
+import decimal
+import hashlib
+import inspect
+import json
+import os
+import struct
+import textwrap
+import threading
+import types
+from functools import partial, wraps
+from typing import Any
+
+from govtool.spark.live.scala import safely, sequence
+from govtool.spark.live.spool import Spool
+
+RECORDS = "GOVTOOL_SPARK_RECORDS"
+"""The environment variable that asks for records: the folder of their spool."""
+MAX_UDFS = 10_000
+MAX_ROWS = 100_000
+"""Values of the driver's rows that are kept of one DataFrame."""
+SETTINGS = (
+    "spark.sql.ansi.enabled", "spark.sql.session.timeZone", "spark.sql.caseSensitive", "spark.sql.mapKeyDedupPolicy",
+    "spark.sql.decimalOperations.allowPrecisionLoss", "spark.sql.legacy.timeParserPolicy",
+    "spark.sql.legacy.sizeOfNull", "spark.sql.storeAssignmentPolicy", "spark.sql.parquet.binaryAsString",
+    "spark.sql.parquet.int96AsTimestamp", "spark.sql.parquet.inferTimestampNTZ.enabled",
+    "spark.sql.parquet.datetimeRebaseModeInRead", "spark.sql.parquet.int96RebaseModeInRead",
+    "spark.sql.csv.parser.columnPruning.enabled", "spark.sql.legacy.charVarcharAsString",
+    "spark.sql.timestampType", "spark.sql.json.enablePartialResults",
+    "spark.sql.sources.ignoreCorruptFiles", "spark.sql.files.ignoreCorruptFiles", "spark.sql.files.ignoreMissingFiles",
+)  # fmt: skip
+"""Settings that change what a plan's expressions and readers give."""
+
+
+def from_environment() -> PlanRecorder | None:
+    """What records the exact plans of this process; None where nobody asked for records."""
+    folder = os.environ.get(RECORDS)
+    return PlanRecorder(Spool(folder)) if folder else None
+
+
+class PlanRecorder:
+    """Writes exact plans into a spool of their own; called on the recorder's thread, but for the patches."""
+
+    def __init__(self, spool: Spool) -> None:
+        self.spool = spool
+        self.functions = Functions()
+        self.rows = DriverRows()
+        self._walkers: dict[int, Walker] = {}
+        self._patched = False
+
+    def attach(self, session: Any) -> None:
+        """Get ready for a classic session: hear of functions and rows that its driver makes."""
+        os.makedirs(self.spool.folder, mode=0o700, exist_ok=True)
+        if not self._patched:
+            self._patched = True
+            safely(self.functions.patch)
+            safely(partial(self.rows.patch, type(session)))
+
+    def executed(self, session: Any, execution: Any, number: int, application: str) -> None:
+        """Write down the exact plan of an execution that succeeded; never raises."""
+        line: dict[str, Any] = {"e": "replay", "n": number, "application": application}
+        try:
+            gateway = session.sparkContext._gateway
+            walker = self._walkers.setdefault(id(gateway), Walker(gateway))
+            line.update(spark=str(session.version), settings=settings(session), **walker.read(execution.analyzed()))
+            line["functions"] = self.functions.fresh()
+            line["rows"] = self.rows.fresh()
+        except Exception as error:
+            line["break"] = f"the plan could not be read: {type(error).__name__}"
+        self.spool.write(line)
+
+
+class Walker:
+    """Reads plans of one JVM; compiled when first used."""
+
+    def __init__(self, gateway: Any) -> None:
+        self._gateway = gateway
+        self._walk: Any = None
+        self._reason = ""
+
+    def read(self, plan: Any) -> dict[str, Any]:
+        """Return ``{"exact": plan}``, or ``{"break": reason}``."""
+        if self._walk is None and not self._reason:
+            try:
+                self._walk = _compiled(self._gateway)
+            except Exception as error:
+                self._reason = f"the plan reader cannot be compiled in this JVM: {type(error).__name__}"
+        if self._walk is None:
+            return {"break": self._reason}
+        try:
+            return {"exact": json.loads(self._walk.apply(plan))}
+        except Exception as error:
+            reason = "plan-too-large" if "plan-too-large" in str(error) else "plan-unreadable"
+            return {"break": reason}
+
+
+def _compiled(gateway: Any) -> Any:
+    """An instance of ``PlanWalker`` within the JVM."""
+    jvm = gateway.jvm
+    with open(os.path.join(os.path.dirname(__file__), "PlanWalker.java"), encoding="utf-8") as file:
+        source = file.read()
+    compiler = jvm.org.codehaus.janino.SimpleCompiler()
+    compiler.setParentClassLoader(jvm.org.apache.spark.util.Utils.getContextOrSparkClassLoader())
+    compiler.cook(source)
+    kind = compiler.getClassLoader().loadClass("PlanWalker")
+    no_types, nothing = gateway.new_array(jvm.java.lang.Class, 0), gateway.new_array(jvm.java.lang.Object, 0)
+    return kind.getDeclaredConstructor(no_types).newInstance(nothing)
+
+
+def settings(session: Any) -> dict[str, str]:
+    """The effective values of the settings that matter, defaults included."""
+    conf = session._jsparkSession.sessionState().conf()
+    found = {name: safely(lambda name=name: conf.getConfString(name)) for name in SETTINGS}  # type: ignore[misc]
+    return {name: str(value) for name, value in found.items() if value is not None}
+
+
+# ---- functions of the user ------------------------------------------------------------------------------------------
+
+
+class Functions:
+    """Identities of Python functions by the digest of what is sent to Spark's workers."""
+
+    def __init__(self) -> None:
+        self.known: dict[str, dict[str, str]] = {}
+        self._written: set[str] = set()
+
+    def note(self, command: bytes, function: Any) -> None:
+        """Remember the function behind a pickled command."""
+        if len(self.known) < MAX_UDFS:
+            self.known.setdefault(hashlib.sha256(command).hexdigest(), identity(function))
+
+    def fresh(self) -> dict[str, dict[str, str]]:
+        """What was not handed out before."""
+        new = {key: value for key, value in self.known.items() if key not in self._written}
+        self._written.update(new)
+        return new
+
+    def patch(self) -> None:
+        """Hear of functions when they are made into UDFs."""
+        try:
+            import pyspark.core.rdd as made
+        except ImportError:  # before Spark 4
+            import pyspark.rdd as made  # type: ignore[no-redef]
+
+        original = made._prepare_for_python_RDD
+
+        def prepared(context: Any, command: Any) -> Any:
+            result = original(context, command)
+            try:
+                if isinstance(command, tuple) and len(command) == 2:  # of a UDF; an RDD's has four parts
+                    self.note(bytes(result[0]), command[0])
+            except Exception:
+                return result
+            return result
+
+        made._prepare_for_python_RDD = prepared  # type: ignore[assignment]
+
+
+def identity(function: Any) -> dict[str, str]:
+    """Module, qualified name, and digest of a function's source and of what it refers to, or the reason for none."""
+    function = inspect.unwrap(function) if callable(function) else function
+    found = {
+        "module": str(getattr(function, "__module__", "") or ""),
+        "qualname": str(getattr(function, "__qualname__", "") or type(function).__name__),
+        "digest": "",
+    }
+    try:
+        found["digest"] = source_digest(function)
+    except Exception as error:
+        found["reason"] = str(error) if isinstance(error, ValueError) else f"no source: {type(error).__name__}"
+    return found
+
+
+def source_digest(function: Any, depth: int = 0) -> str:
+    """SHA-256 of a function's source, whatever its layout, and of the plain data and functions that it refers to.
+
+    Raises:
+        ValueError: It refers to something else, which cannot be told apart by its source.
+    """
+    if not isinstance(function, types.FunctionType):
+        raise ValueError(f"{type(function).__name__} is no plain function")
+    if depth > 20:
+        raise ValueError("functions that refer to each other without end")
+    digest = hashlib.sha256(ast.dump(_definition(function)).encode())
+    names = inspect.getclosurevars(function)
+    for name, value in sorted({**names.globals, **names.nonlocals}.items()):
+        digest.update(f"{name}={_reference(name, value, function, depth)}".encode())
+    return digest.hexdigest()
+
+
+def _definition(function: types.FunctionType) -> ast.AST:
+    """The syntax tree of a function; of a lambda within its line, the one with the same code."""
+    source = textwrap.dedent(inspect.getsource(function))
+    try:
+        tree = ast.parse(source)
+    except SyntaxError as error:
+        raise ValueError("a function in the middle of a statement") from error
+    kind: Any = ast.Lambda if function.__name__ == "<lambda>" else (ast.FunctionDef, ast.AsyncFunctionDef)
+    found = [node for node in ast.walk(tree) if isinstance(node, kind)]
+    if function.__name__ != "<lambda>":
+        found = [node for node in found if node.name == function.__name__][:1]
+        for node in found:
+            node.decorator_list = []
+    if len(found) != 1:
+        raise ValueError("several functions in one statement")
+    made: ast.AST = found[0]
+    return made
+
+
+def _reference(name: str, value: Any, function: types.FunctionType, depth: int) -> str:
+    if value is function:
+        return "itself"
+    if isinstance(value, types.ModuleType):
+        return f"module {value.__name__}"
+    if isinstance(value, types.FunctionType):
+        if value.__module__ != function.__module__:
+            return f"{value.__module__}.{value.__qualname__}"
+        return source_digest(value, depth + 1)
+    if isinstance(value, type) and value.__module__ != function.__module__:
+        return f"{value.__module__}.{value.__qualname__}"
+    if _is_plain(value):
+        return repr(value)
+    raise ValueError(f"it refers to {name}, which is no plain data")
+
+
+def _is_plain(value: Any, depth: int = 0) -> bool:
+    if value is None or isinstance(value, (bool, int, float, str, bytes)):
+        return len(str(value)) < 100_000
+    if depth > 5:
+        return False
+    if isinstance(value, (list, tuple)):
+        return len(value) < 10_000 and all(_is_plain(item, depth + 1) for item in value)
+    if isinstance(value, dict):
+        return len(value) < 10_000 and all(_is_plain(each, depth + 1) for pair in value.items() for each in pair)
+    return False
+
+
+# ---- rows of the driver ---------------------------------------------------------------------------------------------
+
+
+class DriverRows:
+    """Rows that the driver turned into DataFrames: a plan has no rows of them."""
+
+    def __init__(self) -> None:
+        self._here = threading.local()
+        self._fresh: list[dict[str, Any]] = []
+        self._lock = threading.Lock()
+
+    def fresh(self) -> list[dict[str, Any]]:
+        """What was not handed out before: ids of columns, with rows of Catalyst's values."""
+        with self._lock:
+            found, self._fresh = self._fresh, []
+        return found
+
+    def patch(self, session_class: Any) -> None:
+        """Hear of rows when they are made into DataFrames."""
+        local, create = session_class._createFromLocal, session_class.createDataFrame
+
+        @wraps(local)
+        def created_from(own: Any, data: Any, schema: Any) -> Any:
+            data = data if isinstance(data, list) else list(data)
+            made = local(own, data, schema)
+            try:
+                self._here.rows = rows_of(data, made[1])
+            except Exception:
+                self._here.rows = None
+            return made
+
+        @wraps(create)
+        def created(own: Any, *args: Any, **kwargs: Any) -> Any:
+            self._here.rows = None
+            made = create(own, *args, **kwargs)
+            rows = getattr(self._here, "rows", None)
+            self._here.rows = None
+            if rows is not None:
+                self._note(made, rows)
+            return made
+
+        session_class._createFromLocal = created_from
+        session_class.createDataFrame = created
+
+    def _note(self, frame: Any, rows: list[Any]) -> None:
+        try:
+            ids = [each.exprId().id() for each in sequence(frame._jdf.queryExecution().analyzed().output())]
+        except Exception:
+            return
+        with self._lock:
+            self._fresh.append({"ids": ids, "rows": rows})
+
+
+def rows_of(data: list[Any], schema: Any) -> list[Any] | None:
+    """Rows as Catalyst's values, in the form of ``PlanWalker``; None if there are too many.
+
+    Raises:
+        TypeError: A value is not of its column's type: what Spark makes of it is not known here.
+    """
+    from pyspark.sql.types import _create_converter
+
+    if len(data) * max(1, len(schema.fields)) > MAX_ROWS:
+        return None
+    convert = _create_converter(schema)
+    rows = [schema.toInternal(convert(row)) for row in data]
+    return [[value_of(value, each.dataType) for value, each in zip(row, schema.fields)] for row in rows]
+
+
+_PLAIN = {
+    "boolean": bool, "byte": int, "short": int, "integer": int, "long": int, "date": int, "timestamp": int,
+    "timestamp_ntz": int, "string": str,
+}  # fmt: skip
+
+
+def value_of(value: Any, kind: Any) -> Any:
+    """A value of the driver, as ``PlanWalker`` writes those of Catalyst.
+
+    Raises:
+        TypeError: It is not of its type.
+    """
+    name = kind.typeName()
+    if value is None:
+        return None
+    if name in _PLAIN and type(value) is _PLAIN[name]:
+        return value
+    if name in ("double", "float") and type(value) is float:
+        if name == "float":
+            value = struct.unpack("f", struct.pack("f", value))[0]
+        return {"$f": repr(value).replace("inf", "Infinity").replace("nan", "NaN")}
+    if name == "decimal" and isinstance(value, decimal.Decimal):
+        scaled = value.quantize(decimal.Decimal(1).scaleb(-kind.scale), rounding=decimal.ROUND_HALF_UP)
+        return {"$d": f"{scaled:f}"}
+    if name == "binary" and isinstance(value, (bytes, bytearray)):
+        return {"$b": bytes(value).hex()}
+    return _nested_value(value, kind, name)
+
+
+def _nested_value(value: Any, kind: Any, name: str) -> Any:
+    if name == "array" and isinstance(value, (list, tuple)):
+        return {"$v": [value_of(item, kind.elementType) for item in value]}
+    if name == "map" and isinstance(value, dict):
+        keys = [value_of(key, kind.keyType) for key in value]
+        return {"$m": [keys, [value_of(item, kind.valueType) for item in value.values()]]}
+    if name == "struct" and isinstance(value, (list, tuple)) and len(value) == len(kind.fields):
+        return {"$v": [value_of(item, each.dataType) for item, each in zip(value, kind.fields)]}
+    raise TypeError(f"{type(value).__name__} in a column of {name}")

@@ -1,0 +1,93 @@
+"""Executors in order: the next one where the one before is not exact; what was kept is evaluated again."""
+
+from __future__ import annotations
+
+import pytest
+
+from govtool.app import records
+from govtool.app.trace import trace_back
+from govtool.errors import EngineError
+from govtool.records.execute.chain import ExecutorChain, PlanEngine
+from govtool.records.execute.duckdb import DuckExecutor
+from govtool.records.plan.expressions import Attribute
+from govtool.records.plan.nodes import LocalRows, Project, Session
+from govtool.records.plan.types import INTEGER
+from govtool.records.sql.dialect import NotExact
+
+SESSION = Session("4.0.1", True, "UTC")
+A = Attribute(1, "a", INTEGER)
+ROWS = LocalRows(0, (A,), ((1,), (2,)))
+
+
+class Fails:
+    """Evaluates a few plans, then refuses."""
+
+    def __init__(self, good: int) -> None:
+        self.good = good
+        self.duck = DuckExecutor(SESSION)
+
+    def _refuse(self):
+        self.good -= 1
+        if self.good < 0:
+            raise NotExact("it was told so")
+
+    def keep(self, node):
+        self._refuse()
+        return self.duck.keep(node)
+
+    def fetch(self, node):
+        self._refuse()
+        return self.duck.fetch(node)
+
+    def arrow(self, node):
+        self._refuse()
+        return self.duck.arrow(node)
+
+
+def chain(good, *more):
+    return ExecutorChain((PlanEngine("first", lambda: Fails(good)), *more))
+
+
+def second():
+    return PlanEngine("second", lambda: DuckExecutor(SESSION))
+
+
+def test_the_first_executor_is_used_while_it_is_exact():
+    executors = chain(9, second())
+    kept = executors.keep(ROWS)
+    assert sorted(executors.fetch(Project(kept, ()))) == [(), ()]
+    assert (executors.engine, executors.refusals) == ("first", [])
+
+
+@pytest.mark.parametrize("good", [0, 1, 2])
+def test_what_was_kept_before_a_refusal_is_there_after_it(good):
+    executors = chain(good, second())
+    kept = executors.keep(ROWS)
+    again = executors.keep(kept)
+    assert sorted(executors.fetch(again)) == [(1,), (2,)]
+    assert executors.engine == "second"
+    assert executors.refusals == [("first", "it was told so")]
+
+
+def test_when_none_is_exact_the_reasons_are_named():
+    executors = chain(0, PlanEngine("last", lambda: Fails(0)))
+    with pytest.raises(EngineError) as error:
+        executors.fetch(ROWS)
+    assert "first" in error.value.message
+    assert "last" in error.value.message
+    assert error.value.code == "engine.not-exact"
+
+
+def test_an_executor_that_cannot_be_started_says_what_to_install(shop, monkeypatch):
+    def missing(session):
+        raise EngineError("pyspark is not installed", code="engine.spark", hint="pip install 'govtool[spark]'")
+
+    def refuses(session):
+        raise NotExact("files of format csv")
+
+    monkeypatch.setattr(records, "_duckdb", refuses)
+    monkeypatch.setattr(records, "_spark", missing)
+    with pytest.raises(EngineError) as error:
+        trace_back(shop.store, shop.store.head("main"), "report", "n = 2")
+    assert "files of format csv" in error.value.message
+    assert error.value.hint == "pip install 'govtool[spark]'"

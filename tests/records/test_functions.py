@@ -1,0 +1,129 @@
+"""Functions of the user: identities that follow the source and what it refers to, and functions found again by them."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+
+import pytest
+
+from govtool.records.execute.functions import find
+from govtool.records.plan.expressions import UdfReference
+from govtool.spark.live.exact import identity, source_digest
+
+SCRIPT = """
+import os
+import math as m
+
+RATE = 1.5
+RATES = {"a": [1, 2]}
+print("the body of the script ran")
+os.environ["GOVTOOL_TEST_BODY_RAN"] = "1"
+
+
+def helper(x):
+    return x * RATE
+
+
+def priced(x):
+    # a comment
+    return helper(x) + m.floor(RATES["a"][0])
+
+
+def other(x):
+    return x
+"""
+
+
+def module_of(path, name="job"):
+    spec = importlib.util.spec_from_file_location(name, path)
+    made = importlib.util.module_from_spec(spec)
+    sys.modules[name] = made
+    spec.loader.exec_module(made)
+    return made
+
+
+def reference(function):
+    found = identity(function)
+    return UdfReference(found["module"], found["qualname"], found["digest"], "python", found.get("reason", ""))
+
+
+@pytest.fixture
+def script(tmp_path):
+    path = tmp_path / "job.py"
+    path.write_text(SCRIPT, encoding="utf-8")
+    yield path
+    sys.modules.pop("job", None)
+
+
+def test_a_function_is_found_again_and_the_script_does_not_run(script, monkeypatch, capsys):
+    wanted = reference(module_of(script).priced)
+    capsys.readouterr()
+    monkeypatch.delenv("GOVTOOL_TEST_BODY_RAN", raising=False)
+    found = find(wanted, [script])
+    assert found is not None
+    assert found(2) == 4.0
+    assert capsys.readouterr().out == ""
+    assert "GOVTOOL_TEST_BODY_RAN" not in __import__("os").environ
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "same"),
+    [
+        ("    # a comment\n", "\n\n", True),
+        ("import os\n", "import os\nimport sys\n\n\n", True),
+        ("def other(x):\n    return x", "def other(x):\n    return -x", True),
+        ("helper(x) + m", "helper(x) - m", False),
+        ("x * RATE", "x + RATE", False),
+        ("RATE = 1.5", "RATE = 1.6", False),
+        ('{"a": [1, 2]}', '{"a": [3, 2]}', False),
+        ("def priced", "def prized", False),
+    ],
+)
+def test_only_what_the_function_does_counts(script, old, new, same):
+    wanted = reference(module_of(script).priced)
+    assert old in SCRIPT
+    script.write_text(SCRIPT.replace(old, new), encoding="utf-8")
+    __import__("linecache").clearcache()
+    assert (find(wanted, [script]) is not None) == same
+
+
+def test_no_digest_without_plain_data():
+    connection = object()
+
+    def reads(x):
+        return (connection, x)
+
+    assert identity(reads)["digest"] == ""
+    assert identity(reads)["reason"] == "it refers to connection, which is no plain data"
+    assert identity(len)["digest"] == ""
+    assert identity(print)["reason"]
+
+
+def test_closures_count():
+    def made(n):
+        return lambda x: x + n
+
+    one, two = made(1), made(2)
+    assert source_digest(one) != source_digest(two)
+    assert source_digest(one) == source_digest(made(1))
+
+
+def test_two_lambdas_of_one_line_have_no_digest():
+    pair = (lambda x: x + 1, lambda x: x + 2)
+    with pytest.raises(ValueError, match="several functions"):
+        source_digest(pair[0])
+
+
+def test_a_function_that_calls_itself():
+    def down(x):
+        return 0 if x == 0 else down(x - 1)
+
+    assert len(source_digest(down)) == 64
+
+
+def test_a_path_or_a_name_from_elsewhere_finds_nothing(script):
+    wanted = reference(module_of(script).priced)
+    assert find(UdfReference("__main__", "os.system", wanted.digest, "python"), [script]) is None
+    assert find(UdfReference("os", "system", wanted.digest, "python"), [script]) is None
+    assert find(UdfReference("job", "priced", "", "python"), [script]) is None

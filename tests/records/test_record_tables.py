@@ -1,0 +1,168 @@
+"""Plans and writes in a store: equal plans once, private values apart, what earlier runs recorded kept."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+from recorded import BY_LAND
+
+import govtool
+from govtool.app.record_tables import RecordTables, dataset_id, read_plan, read_record_runs, read_tables
+from govtool.cli.main import main
+from govtool.errors import FormatError, IntegrityError, UsageError
+from govtool.model.records import (
+    PLANS,
+    PRIVATE,
+    PRIVATE_VALUES,
+    RECORD_RUNS,
+    RECORD_TABLES,
+    RecordRun,
+    StoredPlan,
+    decode_plans,
+    decode_record_runs,
+    encode_plan,
+    encode_record_runs,
+)
+from govtool.records.execute.inputs import relations
+from govtool.records.plan import codec
+from govtool.records.stored import put_together, taken_apart
+from govtool.store import Changes, Store
+
+SECRET = "SELECT user, 'Eve Miller' AS who FROM views WHERE user = 'ann' AND spent > 4711"
+
+
+def refs(store, table):
+    return [ref for ref in store.fragments(store.head("main")) if ref.table == table]
+
+
+def content(store):
+    return {(ref.source, ref.table, ref.sha256) for ref in store.fragments(store.head("main"))}
+
+
+def test_a_plan_comes_back_from_its_parts(shop):
+    plan = shop.plan(SECRET, "views")
+    parts = taken_apart(plan)
+    again = put_together(parts.body, parts.listings, parts.values, {})
+    versions = {leaf.leaf: leaf.version for leaf in relations(again.root)}
+    assert versions[0]
+    assert codec.dumps(again).replace(versions[0], "") == codec.dumps(plan)
+
+
+def test_literals_lie_in_the_private_table_alone(shop):
+    shop.commit(shop.run(SECRET, "named", "views", run="app-1/1"))
+    for ref in shop.store.fragments(shop.store.head("main")):
+        text = repr([plan.body for plan in decode_plans(shop.store.read(ref))]) if ref.table == PLANS else ""
+        text += repr(decode_record_runs(shop.store.read(ref))) if ref.table == RECORD_RUNS else ""
+        assert "Eve Miller" not in text
+        assert "4711" not in text
+    assert "Eve Miller" in read_tables(shop.store, shop.store.head("main")).private["app-1/1"].values
+    assert PRIVATE_VALUES.startswith(PRIVATE)
+
+
+def test_without_its_private_values_a_plan_is_refused_and_no_other(shop):
+    shop.commit(shop.run(SECRET, "named", "views", run="app-1/1"))
+    store, head = shop.store, shop.store.head("main")
+    kept = [ref for ref in store.fragments(head) if ref.table != PRIVATE_VALUES]
+    store.commit(
+        Changes(retract=(shop.source,), uploaded=tuple(kept)),
+        message="forget",
+        author="test",
+        batch="forget",
+        summary={},
+    )
+    runs = {run.run: run for run in read_record_runs(store, store.head("main"))}
+    with pytest.raises(UsageError, match="removed from the store") as error:
+        read_plan(store, store.head("main"), runs["app-1/1"])
+    assert error.value.code == "usage.forgotten"
+    assert runs["app-1/1"].output.endswith("/named")
+
+
+def test_a_plan_that_runs_again_over_other_files_is_stored_once(shop):
+    assert len(refs(shop.store, PLANS)) == 1
+    shop.table("views", {"user": pa.string(), "page": pa.int64(), "spent": pa.int64()}, [("ann", 5, 50)])
+    shop.commit(shop.run(BY_LAND, "report", "views", "users", run="app-2/0", part="next"))
+    assert len(refs(shop.store, PLANS)) == 1
+    assert len(refs(shop.store, RECORD_RUNS)) == len(refs(shop.store, PRIVATE_VALUES)) == 2
+    assert [run.run for run in read_record_runs(shop.store, shop.store.head("main"))] == ["app-1/0", "app-2/0"]
+
+
+def test_what_a_run_recorded_outlives_later_runs_of_its_job(shop):
+    before = {run.run: run for run in read_record_runs(shop.store, shop.store.head("main"))}
+    shop.commit(shop.run("SELECT DISTINCT land FROM users", "lands", "users", run="app-2/0"))
+    shop.commit()
+    after = {run.run: run for run in read_record_runs(shop.store, shop.store.head("main"))}
+    assert after["app-1/0"] == before["app-1/0"]
+    answer = govtool.open().trace_back("report", "land = 'de'")
+    assert [group.count for group in answer.trace.inputs] == [2, 1]
+
+
+def test_the_same_write_again_takes_its_own_place(shop):
+    shop.commit(shop.run(BY_LAND, "report", "views", "users"))
+    assert len(read_record_runs(shop.store, shop.store.head("main"))) == 1
+
+
+def test_upkeep_leaves_records_as_they_are(shop, tmp_path, capsys):
+    shop.commit(shop.run("SELECT DISTINCT land FROM users", "lands", "users", run="app-2/0"))
+    before = content(shop.store)
+    for words in (["store", "compact"], ["store", "gc"], ["store", "fsck"]):
+        assert main(words) == 0, capsys.readouterr()
+    assert content(Store.open(shop.store.uri)) == before
+    assert main(["store", "copy", str(tmp_path / "copy")]) == 0
+    assert content(Store.open(str(tmp_path / "copy"))) == before
+    answer = govtool.open(str(tmp_path / "copy")).trace_back("report", "land = 'de'")
+    assert [group.count for group in answer.trace.inputs] == [2, 1]
+
+
+def test_a_branch_brings_its_records_along(shop, capsys):
+    assert main(["branch", "create", "dev"]) == 0
+    write = shop.run("SELECT DISTINCT land FROM users", "lands", "users", run="app-9/0")
+    tables = RecordTables.of([write])
+    shop.store.commit(
+        Changes(retract=("run:other.py",), add=tables.fragments("run:other.py")),
+        message="run",
+        author="test",
+        batch="other",
+        summary={},
+        branch="dev",
+    )
+    assert main(["branch", "merge", "dev"]) == 0, capsys.readouterr()
+    assert [run.run for run in read_record_runs(shop.store, shop.store.head("main"))] == ["app-1/0", "app-9/0"]
+    assert govtool.open().trace_back("lands", "land = 'fr'").trace.inputs[0].count == 2
+
+
+def test_writes_survive_encoding_and_other_data_is_refused():
+    run = RecordRun(
+        "a/1", "d" * 64, "file//out", ((0, "file//in"), (3, "default.t")), "{}", "", ("aggregate",), ("why",)
+    )
+    assert decode_record_runs(encode_record_runs([run])) == [run]
+    assert encode_record_runs([run]) == encode_record_runs([run])
+    for data in (b"", b"PAR1", encode_plan(StoredPlan("d", "{}"))):
+        with pytest.raises(IntegrityError):
+            decode_record_runs(data)
+
+
+def test_a_part_that_is_missing_is_refused(shop):
+    parts = taken_apart(shop.plan(SECRET, "views"))
+    with pytest.raises(FormatError):
+        put_together(parts.body, parts.listings, "[]", {})
+    with pytest.raises(FormatError):
+        put_together("{}", parts.listings, parts.values, {})
+
+
+@pytest.mark.parametrize(
+    ("read", "name"),
+    [
+        ("file:///data/in", "file//data/in"),
+        ("file:/data/in", "file//data/in"),
+        ("file:/data/a,file:/data/b", "file//data/a,file//data/b"),
+        ("file:/data/a,b", "file//data/a,b"),
+        ("spark_catalog.default.orders", "default.orders"),
+        ("s3a://lake/orders", "s3://lake/orders"),
+    ],
+)
+def test_leaves_are_called_as_the_graph_calls_their_datasets(read, name):
+    assert dataset_id(read) == name
+
+
+def test_all_tables_of_records_are_known():
+    assert set(RECORD_TABLES) == {PLANS, RECORD_RUNS, PRIVATE_VALUES}

@@ -1,0 +1,344 @@
+"""``govtool trace back|forward`` and the methods of the same questions, over a store with records."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import jsonschema
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from recorded import BY_LAND, USERS
+
+import govtool
+from govtool.cli.main import main
+from govtool.errors import AmbiguousNameError, UnknownNameError, UsageError
+
+SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "schemas" / "trace-1.json").read_text(encoding="utf-8"))
+VIEW_COLUMNS = {"user": pa.string(), "page": pa.int64(), "spent": pa.int64()}
+
+
+@pytest.fixture
+def run(shop, capsys):
+    """Run a command in the shop: exit code, stdout, stderr."""
+
+    def command(*words):
+        capsys.readouterr()
+        code = main([str(word) for word in words])
+        shown = capsys.readouterr()
+        return code, shown.out, shown.err
+
+    return command
+
+
+def back(run, *words):
+    code, out, err = run("trace", "back", *words, "--format", "json")
+    assert code in (0, 3), err
+    answer = json.loads(out)
+    jsonschema.validate(answer, SCHEMA)
+    return code, answer
+
+
+def forward(run, *words):
+    code, out, err = run("trace", "forward", *words, "--format", "json")
+    assert code in (0, 3), err
+    answer = json.loads(out)
+    jsonschema.validate(answer, SCHEMA)
+    return code, answer
+
+
+def counts(groups):
+    return {group["dataset"].rpartition("/")[2]: group["count"] for group in groups}
+
+
+def test_back_to_the_rows_of_both_inputs(run):
+    code, answer = back(run, "report", "--where", "land = 'de'")
+    assert code == 0
+    assert (answer["selected"], answer["run"]) == (1, "app-1/0")
+    assert counts(answer["inputs"]) == {"views": 2, "users": 1}
+    views = answer["inputs"][0]
+    assert [(Path(row["_file"]).name, row["_row"]) for row in views["rows"]] == [
+        ("part-0.parquet", 2),
+        ("part-1.parquet", 0),
+    ]
+    assert {step["exactness"] for step in answer["steps"]} == {"exact"}
+
+
+@pytest.mark.parametrize("place", ["report", "./report", "{folder}/report", "file/{folder}/report"])
+def test_an_output_is_named_by_its_end_its_path_or_its_id(run, shop, place):
+    _, answer = back(run, place.format(folder=shop.folder), "--where", "land = 'de'")
+    assert counts(answer["inputs"]) == {"views": 2, "users": 1}
+
+
+def test_a_computed_column_chooses_rows(run):
+    _, answer = back(run, "report", "--where", "total >= 60 AND n = 2")
+    assert counts(answer["inputs"]) == {"views": 2, "users": 1}
+
+
+def test_forward_to_rows_of_the_written_files(run):
+    code, answer = forward(run, "views", "--where", "page = 1")
+    assert code == 0
+    assert answer["selected"] == 3
+    assert answer["output"].endswith("/views")
+    (group,) = answer["outputs"]
+    assert group["dataset"].endswith("/report")
+    assert sorted(row["land"] for row in group["rows"]) == ["de", "fr"]
+    written = pq.read_table("report").to_pylist()
+    assert [written[row["_row"]]["land"] for row in group["rows"]] == [row["land"] for row in group["rows"]]
+
+
+def test_forward_from_what_no_result_has(run):
+    code, answer = forward(run, "views", "--where", "user = 'eve'")
+    assert code == 0
+    assert answer["outputs"] == [] or answer["outputs"][0]["count"] == 0
+
+
+def test_one_step_stops_at_the_group(run):
+    _, answer = back(run, "report", "--where", "land = 'de'", "--step")
+    assert [(group["dataset"], group["count"]) for group in answer["between"]] == [("aggregate", 2)]
+    assert answer["inputs"] == []
+    _, answer = forward(run, "views", "--where", "page = 1", "--step")
+    assert [(group["dataset"], group["count"]) for group in answer["between"]] == [("aggregate", 3)]
+
+
+def test_counts_are_whole_where_rows_are_cut(run):
+    _, answer = back(run, "report", "--where", "true", "--limit", "1")
+    assert [(group["count"], len(group["rows"]), group["truncated"]) for group in answer["inputs"]] == [
+        (4, 1, True),
+        (2, 1, True),
+    ]
+    code, out, _ = run("trace", "back", "report", "--where", "true", "--show", "1")
+    assert code == 0
+    assert "3 more rows (--show N)" in out
+
+
+def test_the_plan_is_verified_against_the_written_rows(run):
+    code, answer = back(run, "report", "--where", "land = 'de'", "--verify")
+    assert (code, answer["verified"]) == (0, True)
+
+
+def test_a_plan_that_gives_other_rows_is_not_verified(run, shop):
+    write = shop.run("SELECT user, page FROM views", "pages", "views", run="app-2/0")
+    other = shop.plan("SELECT user, page + 1 AS page FROM views", "views")
+    from dataclasses import replace
+
+    shop.commit(replace(write, plan=other))
+    code, out, _ = run("trace", "back", "pages", "--where", "user = 'ann'", "--verify")
+    assert code == 3
+    assert "NOT VERIFIED" in out
+
+
+def test_ids_are_tokens_one_a_line(run, shop):
+    code, out, _ = run("trace", "back", "report", "--where", "land = 'de'", "--ids")
+    assert code == 0
+    tokens = [govtool.model.token.parse_token(line) for line in out.splitlines()]
+    assert sorted((token.dataset.rpartition("/")[2], token.file, token.row) for token in tokens) == [
+        ("users", 0, 1),
+        ("views", 0, 2),
+        ("views", 1, 0),
+    ]
+    code, out, _ = run("trace", "forward", "views", "--where", "page = 1", "--ids")
+    assert len(out.splitlines()) == 2
+
+
+def test_rows_as_csv_jsonl_and_parquet(run, tmp_path):
+    code, out, _ = run("trace", "back", "report", "--where", "land = 'de'", "--format", "csv")
+    rows = list(csv.DictReader(io.StringIO(out)))
+    assert code == 0
+    assert [(row["user"], row["spent"], row["land"]) for row in rows] == [("bob", "30", "")] * 2 + [("", "", "de")]
+    code, out, _ = run("trace", "back", "report", "--where", "land = 'de'", "--format", "jsonl")
+    assert [json.loads(line)["part"] for line in out.splitlines()] == ["input"] * 3
+    file = tmp_path / "rows.parquet"
+    assert run("trace", "back", "report", "--where", "land = 'de'", "-o", file)[:2] == (0, "")
+    table = pq.read_table(file)
+    assert table.num_rows == 3
+    assert table.schema.field("spent").type == pa.int64()
+
+
+def test_a_table_at_eighty_columns_names_steps_and_rows(run):
+    code, out, err = run("trace", "back", "report", "--where", "land = 'de'")
+    assert (code, err) == (0, "")
+    lines = out.splitlines()
+    assert lines[2].split() == ["step", "rows", "trace"]
+    assert [line.split() for line in lines[3:5]] == [["output", "1", "exact"], ["aggregate", "2", "exact"]]
+    assert "1 row selected → 3 rows in 2 places · run app-1/0 · DuckDB" in lines
+    assert " 0/2     bob      1     30" in lines
+
+
+# ---- which run ----------------------------------------------------------------------------------------
+
+
+def test_the_run_is_found_by_the_files_that_are_there_not_by_time(run, shop):
+    kept = {file.name: file.read_bytes() for file in (shop.folder / "report").iterdir()}
+    times = {file.name: file.stat() for file in (shop.folder / "report").iterdir()}
+    import os
+
+    (shop.folder / "report" / "out.parquet").unlink()
+    shop.commit(shop.run("SELECT land, 1 AS total, 2 AS n FROM users", "report", "users", run="app-2/0", part="new"))
+    assert back(run, "report", "--where", "land = 'de'")[1]["run"] == "app-2/0"
+    (shop.folder / "report" / "new.parquet").unlink()
+    for name, data in kept.items():
+        file = shop.folder / "report" / name
+        file.write_bytes(data)
+        os.utime(file, ns=(times[name].st_atime_ns, times[name].st_mtime_ns))
+    assert back(run, "report", "--where", "land = 'de'")[1]["run"] == "app-1/0"
+
+
+def test_several_writes_that_fit_are_listed(run, shop):
+    shop.commit(shop.run("SELECT land, 1 AS total, 2 AS n FROM users", "report", "users", run="app-2/0", part="more"))
+    code, _, err = run("trace", "back", "report", "--where", "land = 'de'")
+    assert code == 2
+    assert "usage.ambiguous-run" in err
+    assert "app-1/0" in err
+    assert "app-2/0" in err
+    assert back(run, "report", "--where", "land = 'de'", "--run", "app-1")[1]["run"] == "app-1/0"
+    assert back(run, "report", "--where", "land = 'de'", "--run", "job.py → out~1")[1]["run"] == "app-1/0"
+
+
+def test_an_application_with_several_writes_is_narrowed_by_the_output(run, shop):
+    shop.commit(shop.run("SELECT DISTINCT land FROM users", "lands", "users", run="app-1/1"))
+    with pytest.raises(AmbiguousNameError) as error:
+        govtool.open().records(run="app-1")
+    assert [name.partition(" ")[0] for name in error.value.nearest] == ["app-1/0", "app-1/1"]
+    assert back(run, "lands", "--where", "land = 'fr'", "--run", "app-1")[1]["run"] == "app-1/1"
+
+
+def test_data_that_no_recorded_write_left(run, shop):
+    pq.write_table(pa.table({"land": ["xx"]}), shop.folder / "report" / "out.parquet")
+    code, _, err = run("trace", "back", "report", "--where", "land = 'de'")
+    assert code == 2
+    assert "usage.no-run" in err
+    assert "--run app-1/0" in err
+    assert counts(back(run, "report", "--where", "land = 'de'", "--run", "app-1/0")[1]["inputs"])["views"] == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "near"),
+    [
+        (("reprt",), "usage.unknown-dataset", "report"),
+        (("report", "--run", "app-7"), "usage.unknown-run", "app-1/0"),
+    ],
+)
+def test_unknown_names_come_with_near_ones(run, words, code, near):
+    exit_code, _, err = run("trace", "back", *words, "--where", "land = 'de'")
+    assert exit_code == 2
+    assert code in err
+    assert near in err
+
+
+def test_a_store_without_records_names_the_command_that_records(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("GOVTOOL_STORE", raising=False)
+    (tmp_path / "v.sql").write_text("create view v as select 1 as a", encoding="utf-8")
+    assert main(["init"]) == 0
+    assert main(["ingest", "sql", "v.sql", "--dialect", "postgres"]) == 0
+    assert main(["trace", "back", "v", "--where", "a = 1"]) == 2
+    err = capsys.readouterr().err
+    assert "usage.no-records" in err
+    assert "govtool run --records -- job.py" in err
+
+
+# ---- bad input ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("where", "code", "caret"),
+    [
+        ("land =", "usage.sql-syntax", 6),
+        ("lnd = 'de'", "usage.unknown-column", 1),
+        ("land = 'de' and totl > 3", "usage.unknown-column", 17),
+    ],
+)
+def test_mistakes_in_the_expression_have_a_caret(run, where, code, caret):
+    exit_code, out, err = run("trace", "back", "report", "--where", where)
+    assert (exit_code, out) == (2, "")
+    lines = err.splitlines()
+    assert f"error[{code}]" in lines[0]
+    assert lines[3] == f" 1 | {where}"
+    assert lines[4].index("^") == 5 + caret - 1
+
+
+def test_a_selection_that_matches_nothing(run):
+    code, _, err = run("trace", "back", "report", "--where", "land = 'xx'")
+    assert code == 2
+    assert "usage.no-rows" in err
+
+
+def test_a_file_that_is_gone_is_refused_and_the_others_are_shown(run, shop):
+    (shop.folder / "views" / "part-1.parquet").unlink()
+    code, answer = back(run, "report", "--where", "total = 60")
+    assert code == 3
+    assert [(Path(each["file"]).name, each["reason"]) for each in answer["refused"]] == [("part-1.parquet", "is gone")]
+    assert counts(answer["inputs"]) == {"views": 1, "users": 1}
+    code, out, _ = run("trace", "back", "report", "--where", "total = 60")
+    assert code == 3
+    assert "1 input file refused" in out
+
+
+def test_an_input_that_is_gone_altogether_is_refused_file_by_file(run, shop):
+    for file in (shop.folder / "users").iterdir():
+        file.unlink()
+    code, answer = back(run, "report", "--where", "land = 'de'")
+    assert code == 3
+    assert len(answer["refused"]) == 1
+    code, answer = forward(run, "users", "--where", "name = 'bob'", "--run", "app-1/0")
+    assert (code, answer["selected"]) == (3, 0)
+
+
+def test_a_file_that_changed_is_refused_on_the_way_forward(run, shop):
+    shop.table("users", {"name": pa.string(), "land": pa.string()}, [*USERS, ("eve", "fr")])
+    code, answer = forward(run, "views", "--where", "page = 1", "--run", "app-1/0")
+    assert code == 3
+    assert [Path(each["file"]).parent.name for each in answer["refused"]] == ["users"]
+
+
+# ---- Python -------------------------------------------------------------------------------------------
+
+
+def test_rows_are_followed_in_python(shop):
+    graph = govtool.open()
+    chosen = graph.records("report").where("land = 'de'")
+    rows = chosen.go_back_all()
+    assert rows.df("views").to_dict("list") == {"user": ["bob"] * 2, "page": [1] * 2, "spent": [30] * 2}
+    assert rows.go_next_all().arrow().to_pylist() == [{"land": "de", "total": 60, "n": 2}]
+    assert graph.records("report", run="app-1/0").count() == 2
+    with pytest.raises(UnknownNameError):
+        graph.records("reprt")
+    with pytest.raises(UsageError):
+        graph.records("report").where("nothing = 1")
+
+
+def test_an_answer_is_the_json_of_the_command(run, shop):
+    graph = govtool.open()
+    for step in (False, True):
+        words = ["--step"] if step else []
+        answer = graph.trace_back("report", "land = 'de'", step=step).to_dict()
+        assert json.loads(json.dumps(answer)) == back(run, "report", "--where", "land = 'de'", *words)[1]
+        answer = graph.trace_forward(shop.folder / "views", "page = 1", step=step).to_dict()
+        assert json.loads(json.dumps(answer)) == forward(run, "views", "--where", "page = 1", *words)[1]
+    table = graph.trace_back("report", "land = 'de'").to_arrow()
+    assert table.column("row").to_pylist() == [2, 0, 1]
+
+
+def test_columns_that_are_called_as_ours_get_an_underscore(shop):
+    shop.table("odd", {"_id": pa.int64(), "_row": pa.string()}, [(1, "a"), (2, "b")])
+    shop.commit(shop.run("SELECT _id AS k, count(*) AS n FROM odd GROUP BY _id", "odds", "odd", run="app-3/0"))
+    (group,) = govtool.open().trace_back("odds", "k = 2").trace.inputs
+    assert [(row["__id"], row["__row"], row["_row"]) for row in group.rows] == [(2, "b", 1)]
+
+
+def test_rows_that_nothing_distinguishes_are_a_superset_forward(shop):
+    shop.commit(shop.run("SELECT page FROM views", "pages", "views", run="app-4/0"))
+    report = govtool.open().trace_forward("views", "user = 'bob'", run="app-4/0")
+    (group,) = report.outputs
+    assert (group.count, group.exactness) == (3, "superset")
+    assert "duplicates" in group.why
+
+
+def test_two_reports_of_the_same_trace_are_equal(shop):
+    graph = govtool.open()
+    assert graph.trace_back("report", "land = 'de'") == graph.trace_back("report", "land = 'de'")
+    assert BY_LAND

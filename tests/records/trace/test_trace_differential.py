@@ -1,0 +1,29 @@
+"""Traces of random plans are those of the reference: back, against and forward."""
+
+from __future__ import annotations
+
+import pytest
+from differential import run
+
+
+@pytest.mark.parametrize("first", range(0, 320, 40))
+def test_traces_are_those_of_the_reference(first):
+    report = run(range(first, first + 40))
+    assert report.wrong == []
+    assert report.cases == 40
+    assert report.traces > report.supersets
+
+
+@pytest.mark.parametrize("first", [1000, 1040])
+def test_traces_over_files_are_those_of_the_reference(first, tmp_path):
+    report = run(range(first, first + 40), tmp_path)
+    assert report.wrong == []
+    assert report.cases == 40
+    assert report.skipped < 4, report.reasons
+
+
+@pytest.mark.slow
+def test_traces_in_spark_are_those_of_the_reference(spark, tmp_path):
+    report = run(range(2), tmp_path, spark)
+    assert report.wrong == []
+    assert report.traces

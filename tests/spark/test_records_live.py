@@ -1,0 +1,123 @@
+"""Rows of a real job, recorded as it ran and traced by command afterwards."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+
+import pyarrow.parquet as pq
+import pytest
+
+import govtool.spark
+from govtool.app.record_tables import read_record_runs
+from govtool.cli.main import main
+from govtool.model.records import PRIVATE_VALUES, RECORD_TABLES
+from govtool.store import Store
+
+pytest.importorskip("duckdb", reason="duckdb is not installed: pip install govtool[records]")
+
+VIEWS = [("ann", 1, 10), ("ann", 2, 20), ("bob", 1, 30), ("bob", 1, 30), ("eve", 9, 5)]
+USERS = [("ann", "fr"), ("bob", "de"), ("zoe", "fr")]
+FUNCTIONS = """
+def initial(name):
+    return name[0] if name else None
+"""
+
+
+@pytest.fixture(scope="module")
+def job(spark, tmp_path_factory):
+    """A folder with a job's data and the store that it was committed to, with records; the number of its plans."""
+    from pyspark.sql import functions as F
+
+    from govtool.spark.live import hook
+
+    folder = tmp_path_factory.mktemp("records")
+    data = folder / "data"
+    (folder / "records_functions.py").write_text(FUNCTIONS, encoding="utf-8")
+    spark.sparkContext.addPyFile(str(folder / "records_functions.py"))
+    assert main(["init", "--store", str(folder / "store")]) == 0
+    before = hook.recorder(str(folder / "spool")).replay
+    capture = govtool.spark.attach(
+        spark, source="run:job", store=str(folder / "store"), spool=str(folder / "spool"), records=True
+    )
+    sys.path.insert(0, str(folder))
+    try:
+        views = spark.createDataFrame(VIEWS, "user string, page int, spent int")
+        views.repartition(2).write.parquet(str(data / "views"))
+        spark.createDataFrame(USERS, "name string, land string").write.parquet(str(data / "users"))
+        views, users = spark.read.parquet(str(data / "views")), spark.read.parquet(str(data / "users"))
+        joined = views.join(users, views.user == users.name)
+        report = joined.groupBy("land").agg(F.sum("spent").alias("total"), F.count("*").alias("n"))
+        report.where("total > 20").write.parquet(str(data / "report"))
+        report.select("land", F.upper("land").alias("big")).write.partitionBy("land").parquet(str(data / "lands"))
+        initial = F.udf(importlib.import_module("records_functions").initial, "string")
+        users.select(initial("name").alias("letter"), "land").write.parquet(str(data / "letters"))
+        assert capture.commit(identify=0) is not None
+        yield folder
+    finally:
+        sys.path.remove(str(folder))
+        hook.recorder("").replay = before
+
+
+def back(capsys, folder, *words):
+    capsys.readouterr()
+    code = main(["trace", "back", *words, "--store", str(folder / "store"), "--format", "json"])
+    shown = capsys.readouterr()
+    assert code == 0, shown.err
+    return json.loads(shown.out)
+
+
+def rows(answer, name):
+    (group,) = (group for group in answer["inputs"] if group["dataset"].endswith(f"/{name}"))
+    return group["rows"]
+
+
+def test_a_result_is_traced_to_its_rows_and_verified(job, capsys):
+    answer = back(capsys, job, str(job / "data" / "report"), "--where", "total = 60", "--verify")
+    assert answer["verified"] is True
+    assert answer["engine"] == "DuckDB"
+    assert [(row["user"], row["spent"]) for row in rows(answer, "views")] == [("bob", 30)] * 2
+    assert [(row["name"], row["land"]) for row in rows(answer, "users")] == [("bob", "de")]
+    for row in rows(answer, "views"):
+        there = pq.read_table(row["_file"].removeprefix("file://")).to_pylist()[row["_row"]]
+        assert there["user"] == "bob"
+
+
+def test_a_partitioned_output_is_verified(job, capsys):
+    answer = back(capsys, job, str(job / "data" / "lands"), "--where", "big = 'FR'", "--verify")
+    assert answer["verified"] is True
+    assert len(rows(answer, "views")) == 2
+
+
+def test_rows_reach_the_written_files(job, capsys):
+    capsys.readouterr()
+    words = ["trace", "forward", str(job / "data" / "users"), "--where", "name = 'bob'", "--run"]
+    runs = {run.output.rpartition("/")[2]: run.run for run in read_record_runs(*opened(job))}
+    code = main([*words, runs["report"], "--store", str(job / "store"), "--format", "json"])
+    answer = json.loads(capsys.readouterr().out)
+    assert code == 0
+    (group,) = answer["outputs"]
+    (row,) = group["rows"]
+    there = pq.read_table(row["_file"].removeprefix("file://")).to_pylist()[row["_row"]]
+    assert there == {"land": "de", "total": 60, "n": 2}
+
+
+def test_functions_of_the_user_are_evaluated_in_spark(job, capsys, monkeypatch):
+    monkeypatch.chdir(job)
+    answer = back(capsys, job, str(job / "data" / "letters"), "--where", "letter = 'b'", "--verify")
+    assert answer["engine"] == "Spark"
+    assert answer["verified"] is True
+    assert [row["name"] for row in rows(answer, "users")] == ["bob"]
+
+
+def test_records_lie_in_their_own_tables(job):
+    store, commit = opened(job)
+    tables = {ref.table for ref in store.fragments(commit)}
+    assert tables >= set(RECORD_TABLES)
+    assert PRIVATE_VALUES in tables
+
+
+def opened(folder):
+    store = Store.open(str(folder / "store"))
+    return store, store.head("main")
