@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from importlib import import_module
 
+from govtool.release import __version__
+
 TYPE_CHECKING = False  # type checkers take it for true; importing typing for it would double the cost of this module
 if TYPE_CHECKING:
     from govtool import errors
@@ -26,8 +28,6 @@ if TYPE_CHECKING:
     )
     from govtool.api.lineage import lineage
     from govtool.api.opening import init, open
-
-__version__ = "0.1.0"
 
 __all__ = [
     "Graph",

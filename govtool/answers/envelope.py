@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from govtool import __version__
+from govtool.release import __version__
 
 
 def envelope(schema: str, body: Mapping[str, object]) -> dict[str, object]:

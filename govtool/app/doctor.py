@@ -13,8 +13,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from govtool import __version__
 from govtool.errors import GovtoolError
+from govtool.release import __version__
 
 if TYPE_CHECKING:
     from govtool.query.likeness import Proposal

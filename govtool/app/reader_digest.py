@@ -13,7 +13,7 @@ from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from govtool import __version__
+from govtool.release import __version__
 
 PACKAGE = Path(__file__).parents[1]
 """The folder of govtool's modules."""

@@ -16,7 +16,6 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.exceptions import Abort, TyperException
 
-from govtool import __version__
 from govtool.cli.command import ReaderLeftError, as_command, current
 from govtool.cli.interrupts import interruptible
 from govtool.cli.ui import Ui, silence
@@ -31,6 +30,7 @@ from govtool.errors import (
     UnknownNameError,
     UsageError,
 )
+from govtool.release import __version__
 from govtool.render.errors import error_lines, unexpected_lines
 from govtool.render.table import Span
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from govtool import __version__
+from govtool.release import __version__
 from govtool.render.findings import level, sentence, way
 
 if TYPE_CHECKING:

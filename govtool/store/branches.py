@@ -13,8 +13,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
-from govtool import __version__
 from govtool.errors import ConflictError, UnknownNameError, UsageError
+from govtool.release import __version__
 from govtool.store import log, refs
 from govtool.store.commit import Commit, CommitResult, Origin
 from govtool.store.manifest import Entry

@@ -5,8 +5,8 @@ from __future__ import annotations
 import uuid
 from typing import TYPE_CHECKING
 
-from govtool import __version__
 from govtool.errors import GovtoolError
+from govtool.release import __version__
 from govtool.store import log
 from govtool.store.branches import again, existing
 from govtool.store.commit import Commit, CommitResult

@@ -17,8 +17,9 @@ import contextlib
 import uuid
 from collections.abc import Mapping
 
-from govtool import __version__, clock
+from govtool import clock
 from govtool.errors import StoreError
+from govtool.release import __version__
 from govtool.store import log
 from govtool.store.codec import FORMAT, JsonValue, seal
 from govtool.store.commit import Changes, Commit, CommitResult, Fragment, FragmentRef

@@ -17,8 +17,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from govtool import __version__, clock
+from govtool import clock
 from govtool.errors import ConflictError, StoreError, UnknownNameError, UsageError
+from govtool.release import __version__
 from govtool.store import log
 from govtool.store.codec import JsonValue, canonical, digest
 from govtool.store.commit import (

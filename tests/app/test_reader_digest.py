@@ -20,6 +20,7 @@ AFTER = {
     "config.py": "settings reach a reader as options, which are part of the key",
     "clock.py": "the time of a commit",
     "arrays/threads.py": "how many processes read",
+    "release.py": "the version, which is part of the key",
     "store": "keeps what was read",
     "wording.py": "words of the report",
 }

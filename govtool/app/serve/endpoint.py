@@ -12,8 +12,8 @@ from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from govtool import __version__
 from govtool.app.serve.event_spool import EventSpool
+from govtool.release import __version__
 
 PATH = "/api/v1/lineage"
 """Where events are sent, as the OpenLineage clients know it."""

@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from govtool import __version__
 from govtool.capture.openlineage.derive import ALIAS
 from govtool.capture.openlineage.edges import EXTRA
 from govtool.capture.openlineage.events import stamp
@@ -22,6 +21,7 @@ from govtool.capture.openlineage.facets import SPEC, Kept, facet
 from govtool.capture.openlineage.identity import JOBS, DatasetName, field_name, parse_id
 from govtool.model import HIDDEN, ROWS, VALUE_FLOW, Derivation, Edge, EdgeKind
 from govtool.names import quote, split_name, unquote
+from govtool.release import __version__
 
 PRODUCER = f"urn:govtool:{__version__}"
 
