@@ -8,13 +8,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import hostile
 import pytest
+from rebuild import outcome
 
 from govtool.records.captured import read_spool
 from govtool.records.execute import duckdb
 from govtool.records.plan import codec
-from tests.records import hostile
-from tests.records.rebuild import outcome
 
 BREAKS = {
     "a sample": "a random sample",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from test_record_functions import SCRIPT, module_of
 
 from govtool.records.captured import session_of
 from govtool.records.execute import spark as executor
@@ -12,7 +13,6 @@ from govtool.records.execute.functions import registry
 from govtool.records.plan import catalyst, codec
 from govtool.records.plan.expressions import UdfReference
 from govtool.records.sql.dialect import NotExact
-from tests.records.test_functions import SCRIPT, module_of
 
 
 def test_a_python_udf_is_rebuilt_from_the_file_that_has_it(spark, tmp_path):
