@@ -94,6 +94,10 @@ def compared(ran: Ran) -> tuple[int, list[str], list[str]]:
 
 def _of_stream(made: Derivation, batches: list[tuple[Run, list[Derivation]]]) -> tuple[Run | None, list[Derivation]]:
     """The batch that a log has of a stream, which is one run to a session."""
+    table = made.target.rpartition(".")[2]
+    for run, derivations in batches:
+        if derivations and derivations[0].target.rpartition("/")[2] == table:  # a log has the folder of the table
+            return run, derivations
     for run, derivations in batches:
         sunk = any(note.code == "break.streaming-sink" for note in run.breaks)
         if derivations and (derivations[0].target == made.target or sunk):

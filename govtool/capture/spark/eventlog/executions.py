@@ -215,7 +215,7 @@ class EventLogInterpreter:
                 **sources,
             }
         dynamic = self._settings(execution).get(_OVERWRITE, "").lower() == "dynamic"
-        written = self._sunk(execution)
+        written = self._sunk(execution, plan)
         if plan.write is not None:
             nested = not self.application.is_old and plan.write.kind == "create_table_as" and not plan.write.final
             written = replace(_written(plan.write, dynamic=dynamic), nested=nested)
@@ -242,8 +242,10 @@ class EventLogInterpreter:
                 known[path] = type_ or known.get(path)
         return found
 
-    def _sunk(self, execution: SqlExecution) -> WrittenDataset | None:
+    def _sunk(self, execution: SqlExecution, plan: PlanText) -> WrittenDataset | None:
         """What the batch of a streaming query writes into its sink of files, which its plan does not name."""
+        if not _reads_data(execution, plan):
+            return None  # Delta Lake reads its own log in executions of the batch
         key = BatchKey.described(execution.description)
         progress = self.application.progress.get(key) if key is not None and execution.id == execution.root else None
         if progress is None or not progress.sink:
@@ -273,6 +275,11 @@ def _batch(group: Sequence[SqlExecution], plans: Mapping[int, PlanText | PlanTex
         return _Batch()
     others = [plans[execution.id] for execution in group if execution is not root]
     return _Batch(plan, any(isinstance(other, PlanText) and other.write is not None for other in others))
+
+
+def _reads_data(execution: SqlExecution, plan: PlanText) -> bool:
+    """Whether a plan reads a stream or a dataset of somebody's."""
+    return "MicroBatchScan" in execution.plan or any(not is_internal(read) for read in plan.flow.reads)
 
 
 def _stands_alone(execution: LoggedExecution) -> bool:
