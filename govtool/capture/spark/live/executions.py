@@ -8,6 +8,8 @@ from dataclasses import dataclass, field, replace
 from govtool.capture.spark import plan as p
 from govtool.capture.spark.analyzed.place_names import place_of
 from govtool.capture.spark.analyzed.read import Analyzed, read_plan
+from govtool.capture.spark.definitions import Defined
+from govtool.capture.spark.dependencies import PlanDependencies
 from govtool.capture.spark.drawn import drawn
 from govtool.capture.spark.executed import Executed, named
 from govtool.capture.spark.execution import Action, Reading, WrittenDataset
@@ -144,6 +146,11 @@ class LiveInterpreter:
 
     def _execution(self, line: Line, opened: float, closed: float) -> LiveExecution:
         if not isinstance(line.get("plan"), list):
+            defined = defined_by(line.get("command"))
+            if defined is not None:  # a procedure is called by name, and has no plan
+                return LiveExecution(
+                    line, opened, closed, Reading(PlanDependencies(), _title(defined), defined=defined)
+                )
             return LiveExecution(
                 line, opened, closed, None, _problem(line, str(line.get("break") or "plan-unreadable"))
             )
@@ -164,7 +171,7 @@ def _reading(line: Line, plan: Analyzed, expand_views: bool) -> Reading:
     defined = defined_by(line.get("command")) if written is None else None
     normal = drawn(plan.root)
     if defined is not None:
-        normal = f"{defined.kind} {defined.place.id if defined.place is not None else '?'}"
+        normal = _title(defined)
     return Reading(
         flow,
         normal,
@@ -176,6 +183,11 @@ def _reading(line: Line, plan: Analyzed, expand_views: bool) -> Reading:
         defined=defined,
         ids=() if isinstance(plan.root, p.Modify) else tuple(output.id for output in p.outputs_of(plan.root)),
     )
+
+
+def _title(defined: Defined) -> str:
+    """What a command does to the catalog, in place of a plan."""
+    return f"{defined.kind} {defined.place.id if defined.place is not None else '?'}"
 
 
 def _problem(line: Line, problem: str) -> Diagnostic | None:
