@@ -99,7 +99,7 @@ def propagation(index: Index, rounds: int, every: int = 1) -> dict[str, Any]:
 
     from govtool.policy.lattice import Lattice
     from govtool.policy.propagate import propagate
-    from govtool.policy.tokens import Mode
+    from govtool.policy.taints import Mode
     from govtool.policy.transfer import transfers
 
     seeds = seeds_of(index, every)

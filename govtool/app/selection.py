@@ -139,17 +139,17 @@ class Selector:
 
     def _class(self, value: str) -> Iterable[int]:
         """Columns with data of a class, of those below it, or by a glob."""
-        from govtool.policy.tokens import Mode
+        from govtool.policy.taints import Mode
 
         spread = self.governed.spread
         name = value.removesuffix(".*") if value.endswith(".*") else value
         if name not in spread.lattice.names and not any(fnmatchcase(c, value) for c in spread.lattice.names):
             raise unknown("class", name, spread.lattice.names)
         wanted = {c for c in spread.lattice.names if fnmatchcase(c, value)} | {name}
-        tokens = [
-            t for t in spread.tokens if t.group == 0 and any(spread.lattice.is_a(c, wanted) for c in spread.lowered(t))
+        taints = [
+            t for t in spread.taints if t.group == 0 and any(spread.lattice.is_a(c, wanted) for c in spread.lowered(t))
         ]
-        return [int(node) for node in spread.having(Mode.VALUE, tokens)]
+        return [int(node) for node in spread.having(Mode.VALUE, taints)]
 
     def _tag(self, value: str) -> Iterable[int]:
         places = self.known.places

@@ -8,11 +8,11 @@ from datetime import date
 from govtool.graph.index import Index
 from govtool.policy.dataset_facts import DatasetFacts, Truth
 from govtool.policy.finding import Finding, RuleVerdict
-from govtool.policy.judge import Approvals, tokens_of
+from govtool.policy.judge import Approvals, taints_of
 from govtool.policy.load import PlacedPart
 from govtool.policy.model import ColumnChange, Rule
 from govtool.policy.propagate import Propagation
-from govtool.policy.tokens import Mode
+from govtool.policy.taints import Mode
 from govtool.query.diff import unlike
 from govtool.query.evidence import step
 from govtool.query.patterns import Patterns
@@ -76,7 +76,7 @@ def _guarded(spread: Propagation, places: DatasetFacts, rule: Rule, body: Column
     index = spread.index
     found: set[int] | None = None
     if body.class_:
-        found = set(spread.having(Mode.VALUE, tokens_of(spread, rule, body.class_, (0,))).tolist())
+        found = set(spread.having(Mode.VALUE, taints_of(spread, rule, body.class_, (0,))).tolist())
     if body.columns:
         named = Patterns(body.columns).columns(index, places.paths)
         found = named if found is None else found & named

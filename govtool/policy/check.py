@@ -16,13 +16,13 @@ from govtool.policy.dataset_facts import DatasetFacts, ToolFact, Truth
 from govtool.policy.finding import Finding, PolicyRemark, RuleVerdict, waived, zone_notes
 from govtool.policy.hidden import possible_classes
 from govtool.policy.joins import judge_joins
-from govtool.policy.judge import Approvals, Question, judge, tokens_of
+from govtool.policy.judge import Approvals, Question, judge, taints_of
 from govtool.policy.load import PlacedPart, PolicySet
 from govtool.policy.model import Described, Metadata, PlacePattern, Purpose, Rule, days
 from govtool.policy.propagate import Propagation, propagate
 from govtool.policy.python import judge_python
 from govtool.policy.seeds import Seeds
-from govtool.policy.tokens import Mode, Token
+from govtool.policy.taints import Mode, Taint
 from govtool.policy.transfer import transfers
 from govtool.query.patterns import ColumnPaths, Patterns
 
@@ -188,7 +188,7 @@ def check(governed: Governed, today: date, base: Governed | None = None) -> Chec
         remarks = tuple(r for r in remarks if r.code != "waiver-unused")
     remarks = (*remarks, *zone_notes(policies))
     spread = governed.spread
-    columns = len({int(n) for m in (Mode.VALUE,) for n in spread.having(m, spread.tokens)})
+    columns = len({int(n) for m in (Mode.VALUE,) for n in spread.having(m, spread.taints)})
     found = {f.rule for f in findings} | set(skipped)
     idle = tuple(r.value.id for r in policies.rules if r.value.id not in found and _judges_nothing(governed, r))
     return CheckResult(
@@ -211,8 +211,8 @@ def _judges_nothing(governed: Governed, rule: PlacedPart[Rule]) -> bool:
 def _occurs(governed: Governed, rule: PlacedPart[Rule], classes: Iterable[str], groups: Iterable[int]) -> bool:
     """Whether any column is of one of the classes, or may be."""
     spread = governed.spread
-    tokens = tokens_of(spread, rule.value, classes, groups)
-    return any(len(spread.having(mode, tokens)) for mode in (Mode.VALUE, Mode.UNKNOWN))
+    taints = taints_of(spread, rule.value, classes, groups)
+    return any(len(spread.having(mode, taints)) for mode in (Mode.VALUE, Mode.UNKNOWN))
 
 
 _SEVERITY = ("error", "warning", "note")
@@ -276,9 +276,9 @@ def _metadata(governed: Governed, rule: PlacedPart[Rule], body: Described, today
     """Datasets with data of a class that lack a fact."""
     index, spread = governed.spread.index, governed.spread
     approved = Approvals(rule.value, today)
-    tokens = tokens_of(spread, rule.value, body.class_, (0,))
-    certain = {index.node_dataset[n] for n in spread.having(Mode.VALUE, tokens).tolist()}
-    unsure = {index.node_dataset[n] for n in spread.having(Mode.UNKNOWN, tokens).tolist()} - certain
+    taints = taints_of(spread, rule.value, body.class_, (0,))
+    certain = {index.node_dataset[n] for n in spread.having(Mode.VALUE, taints).tolist()}
+    unsure = {index.node_dataset[n] for n in spread.having(Mode.UNKNOWN, taints).tolist()} - certain
     unsure -= spread.possible.opaque  # a procedure has no owner in the graph, and of a view only its name is known
     found = []
     for dataset in sorted(certain | unsure):
@@ -293,7 +293,7 @@ def _metadata(governed: Governed, rule: PlacedPart[Rule], body: Described, today
             verdict=RuleVerdict.VIOLATED if dataset in certain else RuleVerdict.UNKNOWN,
             source="",
             column=name,
-            classes=tuple(sorted({t.name for t in tokens if _holds(spread, dataset, t)})),
+            classes=tuple(sorted({t.name for t in taints if _holds(spread, dataset, t)})),
             state="value" if dataset in certain else "unknown",
             why="; ".join(lacking),
             fix=rule.value.fix or "say so in metadata: or in a zone",
@@ -303,8 +303,8 @@ def _metadata(governed: Governed, rule: PlacedPart[Rule], body: Described, today
     return found
 
 
-def _holds(spread: Propagation, dataset: int, token: Token) -> bool:
-    return any(spread.has(n, Mode.VALUE, token) for n in spread.index.columns(dataset))
+def _holds(spread: Propagation, dataset: int, taint: Taint) -> bool:
+    return any(spread.has(n, Mode.VALUE, taint) for n in spread.index.columns(dataset))
 
 
 def _lacking(places: DatasetFacts, dataset: int, body: Described) -> list[str]:

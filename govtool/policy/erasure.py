@@ -27,10 +27,10 @@ from govtool.policy.check import Governed
 from govtool.policy.lattice import Lattice
 from govtool.policy.model import NONE, days
 from govtool.policy.propagate import Propagation, propagate
-from govtool.policy.provenance_paths import TokenState, leading_to, ways
+from govtool.policy.provenance_paths import TaintState, leading_to, ways
 from govtool.policy.seeds import Seeds
 from govtool.policy.subject import Keys, keys_of
-from govtool.policy.tokens import Mode, Token
+from govtool.policy.taints import Mode, Taint
 from govtool.policy.transfer import transfers
 from govtool.query.evidence import WayStep, evidence, step
 
@@ -175,8 +175,8 @@ class _Planner:
         return tuple(sorted(made, key=lambda t: (late.get(t.action, 0), t.order, t.dataset)))
 
     def _datasets(self, spread: Propagation, mode: Mode, group: int) -> set[int]:
-        tokens = [t for t in spread.tokens if t.group == group]
-        return {self.index.node_dataset[n] for n in spread.having(mode, tokens).tolist()}
+        taints = [t for t in spread.taints if t.group == group]
+        return {self.index.node_dataset[n] for n in spread.having(mode, taints).tolist()}
 
     def _reading(self, datasets: Iterable[int]) -> set[int]:
         """What is made of the rows of some datasets, and so on: by edges of any kind between row sets."""
@@ -239,16 +239,16 @@ class _Planner:
         """For each dataset the first column of a shortest way to it, and the edges."""
         index, spread = self.index, self.spread
         wanted: set[int] = set()
-        tokens = [t for t in spread.tokens if t.group == 0]
+        taints = [t for t in spread.taints if t.group == 0]
         for mode in (Mode.UNKNOWN, Mode.VALUE):
-            for node in spread.having(mode, tokens).tolist():
+            for node in spread.having(mode, taints).tolist():
                 if index.node_dataset[node] in datasets - self.keys.holders:
                     wanted.add(node)
         if not wanted:
             return {}
         useful = leading_to(index, wanted)
         starts = [
-            TokenState(node, Mode.VALUE, Token(name, 0, frozenset()))
+            TaintState(node, Mode.VALUE, Taint(name, 0, frozenset()))
             for node in self.certain.nodes[useful[self.certain.nodes]].tolist()
             for name in self.certain[node]
         ]
@@ -295,11 +295,11 @@ class _Planner:
         found = []
         for node in index.columns(dataset):
             for mode in (Mode.VALUE, Mode.UNKNOWN):
-                tokens = [t for t in spread.at(node, mode) if t.group == 0 or mode is Mode.UNKNOWN]
-                if not tokens:
+                taints = [t for t in spread.at(node, mode) if t.group == 0 or mode is Mode.UNKNOWN]
+                if not taints:
                     continue
-                passed = frozenset.intersection(*(t.passed for t in tokens))
-                classes = {c for t in tokens for c in spread.lowered(t)} - {_NO_CLASS}
+                passed = frozenset.intersection(*(t.passed for t in taints))
+                classes = {c for t in taints for c in spread.lowered(t)} - {_NO_CLASS}
                 found.append(
                     SubjectColumn(index.name(node), mode.name.lower(), tuple(sorted(classes)), tuple(sorted(passed)))
                 )

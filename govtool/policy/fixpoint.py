@@ -1,4 +1,4 @@
-"""The fixpoint of up to 64 tokens, one bit each, over numpy arrays: frontiers, and one sweep where they grow large."""
+"""The fixpoint of up to 64 taints, one bit each, over numpy arrays: frontiers, and one sweep where they grow large."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from govtool.graph.index import Index
 from govtool.model.kinds import EdgeKind
 from govtool.policy.lattice import Lattice
 from govtool.policy.order import Entering, Order, RankPart
-from govtool.policy.tokens import ALL, Mode, Token, becomes, mapping
+from govtool.policy.taints import ALL, Mode, Taint, becomes, mapping
 from govtool.policy.transfer import Transfers
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Bits = list[Array | None]
-"""Tokens of some nodes by mode; None where the graph has none in that mode yet."""
+"""Taints of some nodes by mode; None where the graph has none in that mode yet."""
 SWEEP = 16
 """A sweep takes over when a frontier has one of so many nodes, or the frontiers have followed one of so many edges."""
 _PIECE = 1 << 16
@@ -117,20 +117,20 @@ def _turns(tags: Sequence[int], *, union_all: bool, any_column: bool) -> dict[tu
 
 
 class Word:
-    """The fixpoint of up to 64 tokens."""
+    """The fixpoint of up to 64 taints."""
 
     def __init__(
         self,
         index: Index,
         steps: Steps,
-        tokens: Sequence[Token],
+        taints: Sequence[Taint],
         transfers: Transfers,
         lattice: Lattice,
         blocked: Collection[int],
         stops: Mapping[int, frozenset[str]],
     ) -> None:
         self.steps = steps
-        masks = {e: sum(1 << bit for bit, t in enumerate(tokens) if t.stopped_by(names)) for e, names in stops.items()}
+        masks = {e: sum(1 << bit for bit, t in enumerate(taints) if t.stopped_by(names)) for e, names in stops.items()}
         self.stop_edge = np.array(sorted(e for e, mask in masks.items() if mask), np.int64)
         self.stop_keep = np.array([ALL ^ masks[e] for e in self.stop_edge.tolist()], np.uint64)
         self.blocked = np.fromiter(sorted(blocked), np.int64, len(blocked))
@@ -142,11 +142,11 @@ class Word:
         self.open = np.asarray(a["dataset_opaque"]) if index.meta["opaque_rows"] else None
         self.n = index.node_count
         self.edge_transfer = transfers.edge
-        self.maps = [mapping(tokens, transfers, lattice, i) for i in range(len(transfers.kinds))]
+        self.maps = [mapping(taints, transfers, lattice, i) for i in range(len(transfers.kinds))]
         self.have = [np.zeros(self.n, np.uint64) for _ in Mode]
         self.fresh = [np.zeros(self.n, np.uint64) for _ in Mode]
         self.modes: set[Mode] = set()
-        """Those in which there are tokens anywhere."""
+        """Those in which there are taints anywhere."""
 
     def run(self, seeds: tuple[Array, Array], unknown: tuple[Array, Array]) -> list[Array]:
         """Run to the fixpoint from nodes and the bits of each, values and what is unknown."""

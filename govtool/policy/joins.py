@@ -19,12 +19,12 @@ from govtool.arrays.sets import distinct
 from govtool.graph.codes import KIND_MASK, UPDATE
 from govtool.model.kinds import EdgeKind
 from govtool.policy.finding import Finding, RuleVerdict
-from govtool.policy.judge import Approvals, tokens_of
+from govtool.policy.judge import Approvals, taints_of
 from govtool.policy.load import PlacedPart
 from govtool.policy.model import JoinRule, Rule
 from govtool.policy.propagate import Propagation
-from govtool.policy.provenance_paths import TokenState, leading_to, ways
-from govtool.policy.tokens import Mode, Token, possible_group
+from govtool.policy.provenance_paths import TaintState, leading_to, ways
+from govtool.policy.taints import Mode, Taint, possible_group
 from govtool.query.evidence import WayStep, step
 from govtool.query.patterns import Patterns
 from govtool.query.positions import ARMS
@@ -70,18 +70,18 @@ class _Joins:
 
     def __init__(self, spread: Propagation, rule: Rule, body: JoinRule) -> None:
         self.spread, self.index, self.body = spread, spread.index, body
-        self.tokens = [frozenset(tokens_of(spread, rule, [name], (0,))) for name in body.classes]
+        self.taints = [frozenset(taints_of(spread, rule, [name], (0,))) for name in body.classes]
         a = self.index.arrays
         self.source, self.derivation = np.asarray(a["edge_source"]), np.asarray(a["edge_derivation"])
         self.kind = np.asarray(a["edge_tag"]) & KIND_MASK
-        self.nodes = [self._holding(t) for t in self.tokens]
+        self.nodes = [self._holding(t) for t in self.taints]
 
-    def _holding(self, tokens: frozenset[Token]) -> tuple[Array, Array]:
+    def _holding(self, taints: frozenset[Taint]) -> tuple[Array, Array]:
         """bool[nodes] twice: has the data for certain; or maybe."""
         marks = []
         for mode in (Mode.VALUE, Mode.UNKNOWN):
             mark = np.zeros(self.index.node_count, bool)
-            nodes = self.spread.having(mode, tokens)
+            nodes = self.spread.having(mode, taints)
             mark[nodes] = True
             if len(self.index.nested):
                 for node in nodes.tolist():
@@ -201,22 +201,22 @@ class _Joins:
 
     def _way(self, number: int, side: Side) -> list[WayStep]:
         """From where the data comes to the statement, the statement included."""
-        index, tokens = self.index, self.tokens[number]
+        index, taints = self.index, self.taints[number]
         around = {side.node, *index.containers(side.node), *index.fields(side.node)}
         useful, seeds = leading_to(index, around), self.spread.seeds
         starts = [
-            TokenState(node, Mode.VALUE, Token(name, 0, frozenset()))
+            TaintState(node, Mode.VALUE, Taint(name, 0, frozenset()))
             for node in seeds.nodes[useful[seeds.nodes]].tolist()
             for name in seeds[node]
         ]
         hidden = self.spread.possible.seeds
         starts += [
-            TokenState(node, Mode.UNKNOWN, Token(name, possible_group(0), frozenset()))
+            TaintState(node, Mode.UNKNOWN, Taint(name, possible_group(0), frozenset()))
             for node in hidden.nodes[useful[hidden.nodes]].tolist()
             for name in hidden[node]
         ]
         mode = Mode.VALUE if side.certain else Mode.UNKNOWN
-        found = ways(self.spread, starts, around, lambda s: s.token in tokens and s.mode in (mode, Mode.VALUE), useful)
+        found = ways(self.spread, starts, around, lambda s: s.taint in taints and s.mode in (mode, Mode.VALUE), useful)
         edges = list(min(found, key=lambda f: len(f.edges)).edges) if found else []
         return [step(index, e) for e in (*edges, *([side.edge] if side.edge >= 0 else []))]
 

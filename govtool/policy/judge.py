@@ -16,10 +16,10 @@ from govtool.policy.load import PlacedPart
 from govtool.policy.masking import is_inverse, keeps_a_value, may_be_undone, named
 from govtool.policy.model import NONE, Declassify, Rule
 from govtool.policy.propagate import Propagation
-from govtool.policy.provenance_paths import Array, Arrival, TokenState, leading_to, ways
+from govtool.policy.provenance_paths import Array, Arrival, TaintState, leading_to, ways
 from govtool.policy.seeds import Seeds
+from govtool.policy.taints import Mode, Taint, possible_group
 from govtool.policy.threshold import shortfall
-from govtool.policy.tokens import Mode, Token, possible_group
 from govtool.query.evidence import step
 from govtool.query.patterns import Patterns
 
@@ -35,7 +35,7 @@ class Question:
     modes: Mapping[Mode, RuleVerdict]
     """What it means that data arrives in a mode; modes that are left out do not matter."""
     groups: Mapping[int, Truth]
-    """Sources that count (see ``Token.group``): for certain, or maybe."""
+    """Sources that count (see ``Taint.group``): for certain, or maybe."""
     lacking: str = ""
     """What is not known where a sink is ``UNKNOWN``."""
 
@@ -52,8 +52,8 @@ class Approvals:
         return bool(self.names) and self.names.match(column)
 
 
-def tokens_of(spread: Propagation, rule: Rule, classes: Iterable[str], groups: Iterable[int]) -> list[Token]:
-    """The tokens that a rule on some classes speaks of.
+def taints_of(spread: Propagation, rule: Rule, classes: Iterable[str], groups: Iterable[int]) -> list[Taint]:
+    """The taints that a rule on some classes speaks of.
 
     Data is of the class that it had at its source, and of the one that a declassifier made of it; it is out of reach
     of a rule once it has passed a declassifier that the rule accepts.
@@ -62,7 +62,7 @@ def tokens_of(spread: Propagation, rule: Rule, classes: Iterable[str], groups: I
     among = {one for group in groups for one in (group, possible_group(group))}
     return [
         t
-        for t in spread.tokens
+        for t in spread.taints
         if t.group in among
         and not (t.passed & rule.accepted)
         and any(spread.lattice.is_a(c, wanted) for c in {t.name, *spread.lowered(t)})
@@ -102,7 +102,7 @@ class _Search:
         self.seeds = {group: seeds[group] for group in question.groups}
         self.possible = {possible_group(group): possible[group] for group in question.groups}
         self.approved = ok
-        self.tokens = frozenset(tokens_of(spread, self.rule, question.classes, question.groups))
+        self.taints = frozenset(taints_of(spread, self.rule, question.classes, question.groups))
 
     def run(self) -> list[Finding]:
         """Every pair of source and sink; for what is unknown, every sink with one source."""
@@ -149,7 +149,7 @@ class _Search:
 
     def _handed_on(self, group: int, node: int) -> bool:
         """Whether columns that are not known may have all their classes from others, of another dataset."""
-        tokens = [state.token for state in self._at_start(group, node)]
+        taints = [state.taint for state in self._at_start(group, node)]
         index, spread = self.index, self.spread
         return all(
             any(
@@ -158,40 +158,40 @@ class _Search:
                 and not t.stopped_by(spread.possible.stops.get(e, ()))
                 for e in index.in_edges(node)
             )
-            for t in tokens
+            for t in taints
         )
 
     def _sinks(self) -> set[int]:
         index = self.index
         found: set[int] = set()
         for mode in self.question.modes:
-            nodes = self.spread.having(mode, self.tokens).tolist()
+            nodes = self.spread.having(mode, self.taints).tolist()
             found.update(n for n in nodes if index.node_dataset[n] in self.question.sinks)
         calls = {d for d in self.spread.possible.opaque if is_call(index.dataset_name(d))}  # no places, but sources
         return {n for n in found if index.node_dataset[n] not in calls and not self.approved.cover(index.name(n))}
 
-    def _at_start(self, group: int, node: int) -> list[TokenState]:
+    def _at_start(self, group: int, node: int) -> list[TaintState]:
         own, mode = (self.possible, Mode.UNKNOWN) if group < 0 else (self.seeds, Mode.VALUE)
-        tokens = (Token(name, group, frozenset()) for name in own[group][node])
-        return [TokenState(node, mode, t) for t in tokens if t in self.spread.place and self._relevant(t)]
+        taints = (Taint(name, group, frozenset()) for name in own[group][node])
+        return [TaintState(node, mode, t) for t in taints if t in self.spread.place and self._relevant(t)]
 
-    def _relevant(self, token: Token) -> bool:
+    def _relevant(self, taint: Taint) -> bool:
         """Whether data of a class may become what the rule speaks of."""
-        return any(t.name == token.name and t.group == token.group for t in self.tokens)
+        return any(t.name == taint.name and t.group == taint.group for t in self.taints)
 
     def _arrives(self, group: int, node: int) -> bool:
         """Whether a source gets what it is asked for from another column."""
         spread, index = self.spread, self.index
-        family = [t for t in self.tokens if t.group == group]
+        family = [t for t in self.taints if t.group == group]
         for edge in index.in_edges(node):
             if index.kind(edge) not in VALUE_FLOW:
                 continue
             source = index.edge_source[edge]
             around = (source, *index.containers(source), *index.fields(source))
-            for token in spread.tokens:
-                if token.group != group or spread.after(token, edge) not in family:
+            for taint in spread.taints:
+                if taint.group != group or spread.after(taint, edge) not in family:
                     continue
-                if any(other != node and spread.has(other, Mode.VALUE, token) for other in around):
+                if any(other != node and spread.has(other, Mode.VALUE, taint) for other in around):
                     return True
         return False
 
@@ -209,7 +209,7 @@ class _Search:
             self.spread,
             self._at_start(group, node),
             frozenset(sinks),
-            lambda state: state.mode in modes and state.token in self.tokens,
+            lambda state: state.mode in modes and state.taint in self.taints,
             useful,
         )
         source = self.index.name(node)
@@ -221,19 +221,19 @@ class _Search:
                 found[key] = finding
 
     def _finding(self, group: int, source: str, arrival: Arrival) -> Finding:
-        node, mode, token = arrival.state
+        node, mode, taint = arrival.state
         question, index = self.question, self.index
         verdict = question.modes[mode]
-        known = possible_group(group) if token.is_possible else group
+        known = possible_group(group) if taint.is_possible else group
         certain = min(question.sinks[index.node_dataset[node]], question.groups[known])
         why = explain(self.spread, self.rule, arrival)
-        fix = self.rule.fix or remedy(self.spread.transfers.declassify, self.rule, token.name, self.spread)
+        fix = self.rule.fix or remedy(self.spread.transfers.declassify, self.rule, taint.name, self.spread)
         opaque = False
-        if token.is_possible:
+        if taint.is_possible:
             verdict = RuleVerdict.UNKNOWN
             start = index.edge_source[arrival.edges[0]] if arrival.edges else node
             opaque = index.node_dataset[start] in self.spread.possible.opaque
-            why, remedied = _unseen(index, start, token.name, opaque)
+            why, remedied = _unseen(index, start, taint.name, opaque)
             fix = self.rule.fix or remedied
         if certain is not Truth.YES:
             verdict = RuleVerdict.UNKNOWN
@@ -246,8 +246,8 @@ class _Search:
             verdict=verdict,
             source=source,
             column=index.name(node),
-            classes=(token.name,),
-            state=state_text(mode, token),
+            classes=(taint.name,),
+            state=state_text(mode, taint),
             steps=steps,
             why=why,
             fix=fix,
@@ -275,10 +275,10 @@ def _unseen(index: Index, node: int, name: str, opaque: bool) -> tuple[str, str]
     )
 
 
-def state_text(mode: Mode, token: Token) -> str:
+def state_text(mode: Mode, taint: Taint) -> str:
     """``value``, ``influence`` or ``unknown``, and what it has passed: ``value via keyed-hash``."""
     label = mode.name.lower()
-    return f"{label} via {', '.join(sorted(token.passed))}" if token.passed else label
+    return f"{label} via {', '.join(sorted(taint.passed))}" if taint.passed else label
 
 
 def remedy(declassify: Sequence[Declassify], rule: Rule, name: str, spread: Propagation) -> str:
@@ -302,9 +302,9 @@ def explain(spread: Propagation, rule: Rule, arrival: Arrival) -> str:
             words.append(f"could not be understood: {reason}")
         for function in functions:
             words.append(_about(function, accepted, spread, edge))
-    token = arrival.state.token
-    if token.passed and arrival.state.mode is Mode.VALUE:
-        words.append(f"{', '.join(sorted(token.passed))} is not accepted by {rule.id}")
+    taint = arrival.state.taint
+    if taint.passed and arrival.state.mode is Mode.VALUE:
+        words.append(f"{', '.join(sorted(taint.passed))} is not accepted by {rule.id}")
     if arrival.state.mode is Mode.INFLUENCE:
         words.append("the value itself does not get there, it decides over it")
     if not words:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from govtool.policy.tokens import Mode, Token, possible_group
+from govtool.policy.taints import Mode, Taint, possible_group
 
 if TYPE_CHECKING:
     from govtool.policy.check import Governed
 
 _SOURCES = (0, possible_group(0))
-"""Groups of tokens that stand for any source; the others belong to single rules."""
+"""Groups of taints that stand for any source; the others belong to single rules."""
 
 
 class GovernedLabels:
@@ -26,12 +26,12 @@ class GovernedLabels:
 
     def __init__(self, governed: Governed) -> None:
         self._spread, self._places = governed.spread, governed.places
-        # Few combinations of tokens occur, in however many columns.
+        # Few combinations of taints occur, in however many columns.
         self._names = lru_cache(maxsize=4096)(self._names_of)
 
     def is_empty(self) -> bool:
         """Whether no column has a class and no dataset an owner."""
-        return not self._spread.tokens and not any(about.owner for about in self._places.known.values())
+        return not self._spread.taints and not any(about.owner for about in self._places.known.values())
 
     def classes(self, node: int) -> tuple[str, ...]:
         """The classes of the values in a column, sorted; none of a row set."""
@@ -50,16 +50,16 @@ class GovernedLabels:
         return None if number is None else self._places.about(number).owner
 
     def _bits(self, node: int, mode: Mode) -> tuple[int, ...]:
-        """The tokens of a column as bits, word by word."""
+        """The taints of a column as bits, word by word."""
         return tuple(int(word[mode][node]) for word in self._spread.sets)
 
     def _names_of(self, bits: tuple[int, ...]) -> tuple[str, ...]:
         found: set[str] = set()
-        for token in self._spread.tokens:
-            if self._among(token, bits):
-                found |= self._spread.lowered(token)
+        for taint in self._spread.taints:
+            if self._among(taint, bits):
+                found |= self._spread.lowered(taint)
         return tuple(sorted(found))
 
-    def _among(self, token: Token, bits: tuple[int, ...]) -> bool:
-        word, bit = self._spread.place[token]
-        return token.group in _SOURCES and bool(bits[word] >> bit & 1)
+    def _among(self, taint: Taint, bits: tuple[int, ...]) -> bool:
+        word, bit = self._spread.place[taint]
+        return taint.group in _SOURCES and bool(bits[word] >> bit & 1)

@@ -13,13 +13,13 @@ from govtool.model.columnar import split_functions
 from govtool.policy.check import govern
 from govtool.policy.dataset_facts import ToolFact
 from govtool.policy.finding import SOON, PolicyRemark, zone_notes
-from govtool.policy.judge import tokens_of
+from govtool.policy.judge import taints_of
 from govtool.policy.load import PolicySet
 from govtool.policy.masking import SETS, is_unkeyed, keeps_a_value, named
 from govtool.policy.model import NONE
 from govtool.policy.packages import offers
 from govtool.policy.python import failure
-from govtool.policy.tokens import Mode
+from govtool.policy.taints import Mode
 from govtool.query.patterns import Patterns
 
 
@@ -135,7 +135,7 @@ def in_graph(
         if rule.value.form in ("change", "python"):
             continue
         groups = governed.groups(getattr(rule.value.body, "from_", None))
-        tokens = tokens_of(governed.spread, rule.value, rule.value.classes, groups)
-        if not tokens or not any(len(governed.spread.having(mode, tokens)) for mode in Mode):
+        taints = taints_of(governed.spread, rule.value, rule.value.classes, groups)
+        if not taints or not any(len(governed.spread.having(mode, taints)) for mode in Mode):
             message = f"{rule.value.id} matches no data of this graph"
             yield PolicyRemark("rule-idle", "warning", message, rule.place)

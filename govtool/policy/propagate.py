@@ -1,16 +1,16 @@
 """Classes along the edges of the graph: one monotone fixpoint over bit sets.
 
-A *token* is a class, where its data came from, and which declassifiers it has passed. Each node holds three sets of
-tokens, a bit a token:
+A *taint* is a class, where its data came from, and which declassifiers it has passed. Each node holds three sets of
+taints, a bit a taint:
 
     value       data of the class is in the column
     influence   data of the class decides over the column, or over which rows there are
     unknown     whether it is in the column could not be told: an opaque step lies between
 
-A token moves along an edge by itself, whatever other tokens do, and nothing ever takes one away: the outcome is the
+A taint moves along an edge by itself, whatever other taints do, and nothing ever takes one away: the outcome is the
 least fixpoint, the same in any order (Knaster, Tarski), and cycles need no care. Whole frontiers move at once.
 
-What an edge makes of a token is in ``govtool.policy.tokens``.
+What an edge makes of a taint is in ``govtool.policy.taints``.
 
 A column with data carries it in its fields too, and data in a field is data in the column; siblings do not share.
 """
@@ -31,7 +31,7 @@ from govtool.policy.fixpoint import Steps, Word
 from govtool.policy.hidden import PossibleClasses
 from govtool.policy.lattice import Lattice
 from govtool.policy.seeds import Seeds
-from govtool.policy.tokens import Mode, Token, families, packed, possible_group
+from govtool.policy.taints import Mode, Taint, families, packed, possible_group
 from govtool.policy.transfer import Transfers
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -39,14 +39,14 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 @dataclass(slots=True)
 class Propagation:
-    """Which nodes have which tokens."""
+    """Which nodes have which taints."""
 
     index: Index
     lattice: Lattice
     transfers: Transfers
-    tokens: tuple[Token, ...]
-    place: dict[Token, tuple[int, int]]
-    """Word and bit of each token."""
+    taints: tuple[Taint, ...]
+    place: dict[Taint, tuple[int, int]]
+    """Word and bit of each taint."""
     seeds: Seeds
     """Columns that the policies classify, and their classes."""
     sets: list[list[Array]]
@@ -54,41 +54,41 @@ class Propagation:
     possible: PossibleClasses
     """Columns that are not known, and the classes that may be among them."""
 
-    def masks(self, tokens: Iterable[Token]) -> list[int]:
-        """The bits of some tokens, word by word."""
+    def masks(self, taints: Iterable[Taint]) -> list[int]:
+        """The bits of some taints, word by word."""
         found = [0] * len(self.sets)
-        for token in tokens:
-            word, bit = self.place[token]
+        for taint in taints:
+            word, bit = self.place[taint]
             found[word] |= 1 << bit
         return found
 
-    def having(self, mode: Mode, tokens: Iterable[Token]) -> Array:
-        """The nodes that have any of some tokens, sorted."""
+    def having(self, mode: Mode, taints: Iterable[Taint]) -> Array:
+        """The nodes that have any of some taints, sorted."""
         some = np.zeros(self.index.node_count, bool)
-        for word, mask in enumerate(self.masks(tokens)):
+        for word, mask in enumerate(self.masks(taints)):
             if mask:
                 some |= (self.sets[word][mode] & np.uint64(mask)) != 0
         return np.flatnonzero(some)
 
-    def at(self, node: int, mode: Mode) -> list[Token]:
-        """The tokens of a node."""
-        return [t for t in self.tokens if self.has(node, mode, t)]
+    def at(self, node: int, mode: Mode) -> list[Taint]:
+        """The taints of a node."""
+        return [t for t in self.taints if self.has(node, mode, t)]
 
-    def has(self, node: int, mode: Mode, token: Token) -> bool:
-        """Whether a node has a token."""
-        word, bit = self.place[token]
+    def has(self, node: int, mode: Mode, taint: Taint) -> bool:
+        """Whether a node has a taint."""
+        word, bit = self.place[taint]
         return bool(int(self.sets[word][mode][node]) >> bit & 1)
 
-    def after(self, token: Token, edge: int) -> Token | None:
-        """A value's token behind a value-flow edge; None if the edge ends it."""
-        passed = self.transfers.passed(self.lattice, token.name, token.passed, self.transfers.of(edge))
-        return None if passed is None else Token(token.name, token.group, passed)
+    def after(self, taint: Taint, edge: int) -> Taint | None:
+        """A value's taint behind a value-flow edge; None if the edge ends it."""
+        passed = self.transfers.passed(self.lattice, taint.name, taint.passed, self.transfers.of(edge))
+        return None if passed is None else Taint(taint.name, taint.group, passed)
 
-    def lowered(self, token: Token) -> frozenset[str]:
-        """The classes that a token's data has now: its own, or what declassifiers made of it."""
-        if not token.passed:
-            return frozenset((token.name,))
-        return frozenset(d.to for d in self.transfers.declassify if d.name in token.passed)
+    def lowered(self, taint: Taint) -> frozenset[str]:
+        """The classes that a taint's data has now: its own, or what declassifiers made of it."""
+        if not taint.passed:
+            return frozenset((taint.name,))
+        return frozenset(d.to for d in self.transfers.declassify if d.name in taint.passed)
 
 
 def propagate(
@@ -129,7 +129,7 @@ def propagate(
     if stopped:
         open_ = [one.chosen(~np.isin(one.nodes, gone)) for one in open_]
     words = packed(families(lattice, transfers, every, open_))
-    place = {token: (w, b) for w, word in enumerate(words) for b, token in enumerate(word)}
+    place = {taint: (w, b) for w, word in enumerate(words) for b, taint in enumerate(word)}
     steps = Steps(index, union_all, len(words))
     sets = [
         Word(index, steps, word, transfers, lattice, stopped, hidden.stops).run(
@@ -138,21 +138,21 @@ def propagate(
         )
         for w, word in enumerate(words)
     ]
-    tokens = tuple(token for word in words for token in word)
-    return Propagation(index, lattice, transfers, tokens, place, every[0], sets, hidden)
+    taints = tuple(taint for word in words for taint in word)
+    return Propagation(index, lattice, transfers, taints, place, every[0], sets, hidden)
 
 
 def _seed_bits(
-    every: Sequence[Seeds], place: Mapping[Token, tuple[int, int]], word: int, groups: Sequence[int]
+    every: Sequence[Seeds], place: Mapping[Taint, tuple[int, int]], word: int, groups: Sequence[int]
 ) -> tuple[Array, Array]:
-    """The nodes with tokens of a word, and their bits."""
+    """The nodes with taints of a word, and their bits."""
     nodes, bits = [], []
     for group, one in zip(groups, every, strict=True):
         known = frozenset(one.names())
         table = np.zeros(max(1, len(one.combinations)), np.uint64)
         for number, classes in enumerate(one.combinations):
             if known.issuperset(classes):
-                places = {place[Token(name, group, frozenset())] for name in classes}
+                places = {place[Taint(name, group, frozenset())] for name in classes}
                 table[number] = sum(1 << bit for w, bit in places if w == word)
         own = table.take(one.combination)
         some = slice(None) if own.all() else own != 0

@@ -1,4 +1,4 @@
-"""By which way a token came: shortest ways from a source to the nodes that have it."""
+"""By which way a taint came: shortest ways from a source to the nodes that have it."""
 
 from __future__ import annotations
 
@@ -15,61 +15,61 @@ from govtool.arrays.sets import distinct, distinct_nodes
 from govtool.graph.index import Index
 from govtool.model.kinds import EdgeKind
 from govtool.policy.propagate import Propagation
-from govtool.policy.tokens import Mode, Token, becomes
+from govtool.policy.taints import Mode, Taint, becomes
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
-class TokenState(NamedTuple):
-    """A token at a node."""
+class TaintState(NamedTuple):
+    """A taint at a node."""
 
     node: int
     mode: Mode
-    token: Token
+    taint: Taint
 
 
 class Arrival(NamedTuple):
     """A state that was asked for, and the edges that lead to it."""
 
-    state: TokenState
+    state: TaintState
     edges: tuple[int, ...]
 
 
-def moves(spread_: Propagation, state: TokenState, *, union_all: bool = False) -> Iterator[tuple[TokenState, int]]:
-    """Where a token goes next, by which edge. The fixpoint of ``propagate`` is the closure of this."""
+def moves(spread_: Propagation, state: TaintState, *, union_all: bool = False) -> Iterator[tuple[TaintState, int]]:
+    """Where a taint goes next, by which edge. The fixpoint of ``propagate`` is the closure of this."""
     index = spread_.index
-    node, mode, token = state
+    node, mode, taint = state
     rows = index.is_rows(node)
     around = [node]
     if not rows and len(index.nested):
         around += [*index.containers(node), *index.fields(node)]
     for source in around:
         for edge in index.out_edges(source):
-            yield from _move(spread_, mode, token, edge, any_column=False, union_all=union_all)
+            yield from _move(spread_, mode, taint, edge, any_column=False, union_all=union_all)
     if not rows and index.meta["opaque_rows"]:
         for edge in index.row_edges(index.node_dataset[node]):
-            yield from _move(spread_, mode, token, edge, any_column=True, union_all=union_all)
+            yield from _move(spread_, mode, taint, edge, any_column=True, union_all=union_all)
 
 
 def _move(
-    spread_: Propagation, mode: Mode, token: Token, edge: int, *, any_column: bool, union_all: bool
-) -> Iterator[tuple[TokenState, int]]:
+    spread_: Propagation, mode: Mode, taint: Taint, edge: int, *, any_column: bool, union_all: bool
+) -> Iterator[tuple[TaintState, int]]:
     index = spread_.index
     behind = becomes(mode, index.kind(edge), any_column=any_column, union_all=union_all)
-    if behind is None or token.stopped_by(spread_.possible.stops.get(edge, ())):
+    if behind is None or taint.stopped_by(spread_.possible.stops.get(edge, ())):
         return
-    after: Token | None = token
+    after: Taint | None = taint
     if mode is Mode.VALUE and behind is Mode.VALUE:
-        after = spread_.after(token, edge)
+        after = spread_.after(taint, edge)
     if after is not None:
-        yield TokenState(index.edge_target[edge], behind, after), edge
+        yield TaintState(index.edge_target[edge], behind, after), edge
 
 
 def ways(
     spread_: Propagation,
-    starts: Iterable[TokenState],
+    starts: Iterable[TaintState],
     wanted: Collection[int],
-    accept: Callable[[TokenState], bool],
+    accept: Callable[[TaintState], bool],
     useful: Array | None = None,
 ) -> list[Arrival]:
     """Shortest ways from states to wanted nodes; one for each node and mode that is accepted, the strongest first.
@@ -81,8 +81,8 @@ def ways(
         accept: Whether a state at a wanted node counts.
         useful: bool[nodes]: the nodes from which a wanted one can be reached (see ``leading_to``).
     """
-    before: dict[TokenState, tuple[TokenState, int] | None] = dict.fromkeys(starts)
-    found: dict[tuple[int, Mode], TokenState] = {}
+    before: dict[TaintState, tuple[TaintState, int] | None] = dict.fromkeys(starts)
+    found: dict[tuple[int, Mode], TaintState] = {}
     frontier = list(before)
     while frontier:
         following = []
@@ -97,7 +97,7 @@ def ways(
     return [Arrival(state, _edges(before, state)) for _, state in sorted(found.items())]
 
 
-def _edges(before: dict[TokenState, tuple[TokenState, int] | None], state: TokenState) -> tuple[int, ...]:
+def _edges(before: dict[TaintState, tuple[TaintState, int] | None], state: TaintState) -> tuple[int, ...]:
     edges = []
     while (step := before[state]) is not None:
         state, edge = step

@@ -12,7 +12,7 @@ from datetime import date
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from govtool.names import join_name, split_name
-from govtool.policy.tokens import Mode, possible_group
+from govtool.policy.taints import Mode, possible_group
 from govtool.query.evidence import WayStep, step
 from govtool.query.patterns import Patterns
 
@@ -100,12 +100,12 @@ class View:
         spread = self._governed.spread
         if class_ not in spread.lattice.names:
             raise ValueError(f"no class {class_}")
-        tokens = [
+        taints = [
             t
-            for t in spread.tokens
+            for t in spread.taints
             if t.group == 0 and any(spread.lattice.is_a(c, (class_,)) for c in {t.name, *spread.lowered(t)})
         ]
-        return self._names(spread.having(Mode.VALUE, tokens).tolist())
+        return self._names(spread.having(Mode.VALUE, taints).tolist())
 
     def classes(self, column: str) -> frozenset[Held]:
         """The classes of a column, by themselves or along the graph."""

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from govtool.model.kinds import VALUE_FLOW
 from govtool.policy.propagate import Propagation
-from govtool.policy.provenance_paths import TokenState, leading_to, ways
-from govtool.policy.tokens import Mode, Token, possible_group
+from govtool.policy.provenance_paths import TaintState, leading_to, ways
+from govtool.policy.taints import Mode, Taint, possible_group
 from govtool.query.evidence import WayStep, step
 
 
@@ -45,7 +45,7 @@ def why(spread: Propagation, nodes: Collection[int], *, direct_only: bool = Fals
     found: list[Classed] = []
     for name in sorted({*spread.seeds.names(), *spread.possible.seeds.names()}):
         starts = [
-            TokenState(n, Mode.VALUE, Token(name, 0, frozenset()))
+            TaintState(n, Mode.VALUE, Taint(name, 0, frozenset()))
             for n in spread.seeds.having(name).tolist()
             if useful[n]
         ]
@@ -59,22 +59,22 @@ def why(spread: Propagation, nodes: Collection[int], *, direct_only: bool = Fals
         if not direct_only:
             arrived = {(a.state.node, a.state.mode) for a in arrivals}
             hidden = (
-                TokenState(n, Mode.UNKNOWN, Token(name, possible_group(0), frozenset())) for n in unseen if useful[n]
+                TaintState(n, Mode.UNKNOWN, Taint(name, possible_group(0), frozenset())) for n in unseen if useful[n]
             )
             possible = ways(spread, hidden, wanted, lambda s: True, useful)
             arrivals += [a for a in possible if (a.state.node, a.state.mode) not in arrived]
         for arrival in arrivals:
-            node, mode, token = arrival.state
+            node, mode, taint = arrival.state
             source = index.name(node)
             if arrival.edges:
                 source = _start(spread, arrival.edges[0], name)
             found.append(
                 Classed(
                     column=index.name(node),
-                    classes=tuple(sorted(spread.lowered(token))),
+                    classes=tuple(sorted(spread.lowered(taint))),
                     origin=name,
                     mode=mode.name.lower(),
-                    passed=tuple(sorted(token.passed)),
+                    passed=tuple(sorted(taint.passed)),
                     source=source,
                     steps=tuple(step(index, e) for e in arrival.edges),
                 )
@@ -83,10 +83,10 @@ def why(spread: Propagation, nodes: Collection[int], *, direct_only: bool = Fals
     return sorted(found, key=lambda c: (c.column, order.index(c.mode), c.classes, c.origin))
 
 
-def _arrives(spread: Propagation, start: TokenState) -> bool:
+def _arrives(spread: Propagation, start: TaintState) -> bool:
     """Whether a classified column gets its class from another column as well."""
-    index, name = spread.index, start.token.name
-    family = [t for t in spread.tokens if t.name == name and t.group == 0]
+    index, name = spread.index, start.taint.name
+    family = [t for t in spread.taints if t.name == name and t.group == 0]
     for edge in index.in_edges(start.node):
         source = index.edge_source[edge]
         if index.kind(edge) not in VALUE_FLOW or source == start.node:

@@ -21,7 +21,7 @@ from govtool.graph.paths import ancestors
 from govtool.model import VALUE_FLOW, ColumnRef, Derivation, Edge, EdgeKind, OutputColumn, Statement
 from govtool.policy import fixpoint, order
 from govtool.policy.propagate import propagate
-from govtool.policy.tokens import Mode
+from govtool.policy.taints import Mode
 from govtool.policy.transfer import transfers
 from govtool.query.networkx import to_networkx
 from govtool.query.patterns import ColumnPaths
@@ -139,10 +139,10 @@ def reached(index, seeds, edge_transfers=None) -> set:
     moved = edge_transfers or transfers(index, (d.value for d in POLICY.declassify), TODAY, ColumnPaths(index))
     spread = propagate(index, POLICY.lattice, moved, seeds)
     return {
-        (node, mode, token.name, token.passed)
+        (node, mode, taint.name, taint.passed)
         for mode in Mode
-        for token in spread.tokens
-        for node in spread.having(mode, [token]).tolist()
+        for taint in spread.taints
+        for node in spread.having(mode, [taint]).tolist()
     }
 
 

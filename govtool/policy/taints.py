@@ -1,4 +1,4 @@
-"""Tokens: a class on its way, how a node has it, what an edge makes of it, and how tokens fit into bits.
+"""Taints: a class on its way, how a node has it, what an edge makes of it, and how taints fit into bits.
 
 edge kind                                    value becomes            influence becomes   unknown becomes
 identity, transformation, aggregation        value, declassified      influence           unknown
@@ -21,20 +21,20 @@ from govtool.policy.seeds import Seeds
 from govtool.policy.transfer import Transfers
 
 BITS = 64
-"""Tokens of a word."""
+"""Taints of a word."""
 ALL = (1 << BITS) - 1
 """A word with every bit."""
 
 
 class Mode(IntEnum):
-    """How a node has a token."""
+    """How a node has a taint."""
 
     VALUE = 0
     INFLUENCE = 1
     UNKNOWN = 2
 
 
-class Token(NamedTuple):
+class Taint(NamedTuple):
     """A class on its way."""
 
     name: str
@@ -60,7 +60,7 @@ def possible_group(group: int) -> int:
 
 
 def becomes(mode: Mode, kind: EdgeKind, *, any_column: bool = False, union_all: bool = False) -> Mode | None:
-    """How a token is had behind an edge of a kind; None if the edge does not carry it.
+    """How a taint is had behind an edge of a kind; None if the edge does not carry it.
 
     Args:
         mode: How it is had before.
@@ -79,17 +79,17 @@ def becomes(mode: Mode, kind: EdgeKind, *, any_column: bool = False, union_all: 
 
 def families(
     lattice: Lattice, transfers: Transfers, every: Sequence[Seeds], possible: Sequence[Seeds] = ()
-) -> list[list[Token]]:
-    """For each class and group the tokens that its data may become; what is unknown stays as it is."""
+) -> list[list[Taint]]:
+    """For each class and group the taints that its data may become; what is unknown stays as it is."""
     families = []
     passable: dict[str, list[frozenset[str]]] = {}
     for group, one in enumerate(every):
         for name in one.names():
             if name not in passable:
                 passable[name] = _passable(lattice, transfers, name)
-            families.append([Token(name, group, passed) for passed in passable[name]])
+            families.append([Taint(name, group, passed) for passed in passable[name]])
     for group, one in enumerate(possible):
-        families += ([Token(name, possible_group(group), frozenset())] for name in one.names())
+        families += ([Taint(name, possible_group(group), frozenset())] for name in one.names())
     return families
 
 
@@ -113,9 +113,9 @@ def _passable(lattice: Lattice, transfers: Transfers, name: str) -> list[frozens
     return list(found)
 
 
-def packed(families: Iterable[list[Token]]) -> list[list[Token]]:
-    """Families in words of at most 64 tokens; a family is never torn, so that words do not depend on each other."""
-    words: list[list[Token]] = []
+def packed(families: Iterable[list[Taint]]) -> list[list[Taint]]:
+    """Families in words of at most 64 taints; a family is never torn, so that words do not depend on each other."""
+    words: list[list[Taint]] = []
     for family in families:
         for word in words:
             if len(word) + len(family) <= BITS:
@@ -127,21 +127,21 @@ def packed(families: Iterable[list[Token]]) -> list[list[Token]]:
 
 
 def mapping(
-    tokens: Sequence[Token], transfers: Transfers, lattice: Lattice, number: int
+    taints: Sequence[Taint], transfers: Transfers, lattice: Lattice, number: int
 ) -> tuple[int, list[tuple[int, int]]]:
     """What a transfer does to a word: the bits that stay, and those that become others; the rest ends.
 
     Only values are declassified: what columns that are not known may give stays.
     """
-    bit_of = {token: bit for bit, token in enumerate(tokens)}
+    bit_of = {taint: bit for bit, taint in enumerate(taints)}
     kept, moves = ALL, []
-    for token, bit in bit_of.items():
-        if token.is_possible:
+    for taint, bit in bit_of.items():
+        if taint.is_possible:
             continue
-        passed = transfers.passed(lattice, token.name, token.passed, transfers.kinds[number])
-        if passed == token.passed:
+        passed = transfers.passed(lattice, taint.name, taint.passed, transfers.kinds[number])
+        if passed == taint.passed:
             continue
         kept &= ~(1 << bit)
         if passed is not None:
-            moves.append((bit, bit_of[Token(token.name, token.group, passed)]))
+            moves.append((bit, bit_of[Taint(taint.name, taint.group, passed)]))
     return kept, moves
