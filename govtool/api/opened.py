@@ -35,7 +35,7 @@ class OpenedVersion:
         self._snapshots: dict[tuple[str, ...], Snapshot] = {}
 
     def __repr__(self) -> str:
-        """``<govtool.Graph file:///work/.govtool, commit 3 (7f3a1c0)>``."""
+        """``<govtool.Graph file:///data/.govtool, commit 3 (7f3a1c0)>``."""
         return f"<govtool.Graph {self.store}, commit {self._commit.seq} ({self._commit.id[:7]})>"
 
     @property
