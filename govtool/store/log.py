@@ -14,6 +14,8 @@ from govtool.store.objects import ReadableObjects
 
 _FAR = 16
 """A hint that lags by more than this is helped out by a listing."""
+_SLOTS = 256
+"""Slots that a check of the history reads at once."""
 
 
 class Hint(NamedTuple):
@@ -164,14 +166,15 @@ def check_chain(objects: ReadableObjects, newest: Commit, oldest: int = 1) -> No
         IntegrityError: ``store.corrupt-chain`` if a slot is missing or was changed.
     """
     seq, parent = newest.seq, newest.parent
-    while seq > max(newest.start, oldest):
-        where = slot_key(newest.branch, seq - 1)
-        data = objects.get(where)
-        if data is None:
-            raise chain_error(where, f"is missing, but commit {seq} was made from it")
-        if digest(data) != parent:
-            raise chain_error(where, f"is not what commit {seq} was made from")
-        seq, parent = seq - 1, slot_parent(data, newest.branch, seq - 1)
+    last = max(newest.start, oldest)
+    while seq > last:
+        slots = [slot_key(newest.branch, number) for number in range(seq - 1, max(seq - _SLOTS, last) - 1, -1)]
+        for where, data in zip(slots, objects.get_many(slots), strict=True):
+            if data is None:
+                raise chain_error(where, f"is missing, but commit {seq} was made from it")
+            if digest(data) != parent:
+                raise chain_error(where, f"is not what commit {seq} was made from")
+            seq, parent = seq - 1, slot_parent(data, newest.branch, seq - 1)
     if seq <= oldest or newest.start == 1:
         return
     first = newest if newest.seq == seq else read_slot(objects, newest.branch, seq)
