@@ -120,8 +120,15 @@ def _verdict(view: View, truth: ViewLineage, derivation: Derivation | None) -> V
     return judge(view, truth, derivation)
 
 
-def judge(view: View, truth: ViewLineage, derivation: Derivation) -> Verdict:
-    """Compare one derivation with what is true of it."""
+def judge(view: View, truth: ViewLineage, derivation: Derivation, *, references: bool = True) -> Verdict:
+    """Compare one derivation with what is true of it.
+
+    Args:
+        view: The view.
+        truth: What the database says.
+        derivation: What the extractor says.
+        references: Whether the truth has every column that the query names; Spark's plans drop those without use.
+    """
     verdict = Verdict(view)
     differences = verdict.differences
     names = [plain(column.path) for column in derivation.columns]
@@ -143,7 +150,7 @@ def judge(view: View, truth: ViewLineage, derivation: Derivation) -> Verdict:
             kind = "value" if edge.kind in VALUE_FLOW else edge.kind.label
             contributed.setdefault(plain(edge.target_path), set()).add((column, kind))
     _compare_contributed(truth, contributed, differences)
-    if not by_position(view.query):
+    if references and not by_position(view.query):
         read = {plain(edge.source.dataset) for edge in derivation.edges if edge.kind is EdgeKind.READ}
         ours = everything | {(plain(ref.dataset), plain(ref.path).split(".")[0]) for ref in derivation.references}
         theirs = {column for column in truth.depends if column[0] in read | {table for table, _ in ours}}

@@ -97,7 +97,7 @@ def _verdict(query: View, truth: PlanLineage, found: list[Derivation], tables: T
         truth.referenced,
     )
     made.depends = made.columns
-    return judge(query, made, derivation)
+    return judge(query, made, derivation, references=False)
 
 
 def _shown(name: str, derivation: Derivation, number: int) -> str:
