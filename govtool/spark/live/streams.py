@@ -24,16 +24,29 @@ MAX_OFFSET = 4096
 """Characters of an offset that are kept; a longer one is left out."""
 
 _patched = False
+_newest: list[Any] = []
 _streams = count()
 """Names of streams: an object's id may be that of an earlier one that is gone."""
+
+
+class _Newest:
+    """The recorder that was attached last: methods are patched once, and a process may attach again."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(_newest[-1], name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(_newest[-1], name, value)
 
 
 def patch(recorder: Any) -> None:
     """Patch the classic session's ways to make DataFrames and to start streams; once."""
     global _patched
+    _newest[:] = [recorder]
     if _patched:
         return
     _patched = True
+    recorder = _Newest()
     from pyspark.sql.session import SparkSession
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
