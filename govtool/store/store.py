@@ -31,6 +31,10 @@ from govtool.store.reader import MARKER, Reader, no_store, read_marker
 from govtool.store.writer import Writer
 
 
+_LINKS = 16
+"""Links of the history that a commit to a local store checks: its cost must not grow with the store's age."""
+
+
 class Store(Reader):
     """A store that was opened by `open` or `init`: everything a reader does, and commits."""
 
@@ -54,12 +58,12 @@ class Store(Reader):
         return None if position.head is None or position.head.closed else position.head
 
     def _position(self, branch: str) -> log.Position:
-        """Where a branch stands; of a local store, with a history that hangs together from the first commit on."""
+        """Where a branch stands; of a local store, with a history whose newest links hang together."""
         position = log.read_position(self.objects, check_branch(branch), hasty=self.is_remote)
         head, checked = position.head, self._checked.get(branch)
         if self.is_remote or head is None:
             return position
-        log.check_chain(self.objects, head, 1 if checked is None else checked.seq)
+        log.check_chain(self.objects, head, max(head.seq - _LINKS, 1 if checked is None else checked.seq))
         if checked is None or head.seq > checked.seq:
             self._checked[branch] = head
         return position
