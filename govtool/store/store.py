@@ -30,7 +30,6 @@ from govtool.store.objects import Objects, ObstoreObjects
 from govtool.store.reader import MARKER, Reader, no_store, read_marker
 from govtool.store.writer import Writer
 
-
 _LINKS = 16
 """Links of the history that a commit to a local store checks: its cost must not grow with the store's age."""
 
