@@ -17,6 +17,7 @@ LAYERS = {
     "names": 0,
     "clock": 0,
     "config": 0,
+    "redaction": 0,
     "release": 0,
     "build_form": 0,
     "wording": 0,

@@ -36,6 +36,7 @@ def ingest_sql(
     source: str | None = None,
     namespace: str | None = None,
     drop_unreadable: bool = False,
+    follow_links: bool = False,
     strict: bool = False,
     min_coverage: float | None = None,
     message: str | None = None,
@@ -62,6 +63,7 @@ def ingest_sql(
         source: The name of what this ingest replaces; by default the name of the files or the folder.
         namespace: The namespace of datasets, to tell two databases apart.
         drop_unreadable: Forget what files said before that are there and cannot be read or understood now.
+        follow_links: Follow symbolic links in folders also where they lead out of these.
         strict: Commit only if everything was understood.
         min_coverage: Commit only if this share of the statements was understood, in percent.
         message: The commit's message.
@@ -94,6 +96,7 @@ def ingest_sql(
         var=var,
         namespace=namespace,
         source=source,
+        follow_links=follow_links,
     )
     opened = _opened(store)
     return ingest.ingest_sql(

@@ -29,6 +29,7 @@ def lineage(
     relation_from: str | None = None,
     var: Mapping[str, object] | Iterable[str] | None = None,
     semantics: str = "precise",
+    follow_links: bool = False,
     stdin: IO[bytes] | None = None,
     progress: Progress | None = None,
 ) -> LineageAnswer:
@@ -53,6 +54,7 @@ def lineage(
         relation_from: The relation that a file of one SELECT makes: ``{schema}/{table}.sql``.
         var: Values for templates, by name.
         semantics: ``precise``, or ``lineagex`` to count the columns of UNION ALL arms as references.
+        follow_links: Follow symbolic links in folders also where they lead out of these.
         stdin: A binary stream, for the path ``-``.
         progress: Called as ``progress(done, total)``.
 
@@ -81,5 +83,6 @@ def lineage(
         default_schema=default_schema,
         relation_from=relation_from,
         var=var,
+        follow_links=follow_links,
     )
     return lineage_of(request, semantics=semantics, stdin=stdin, progress=progress)

@@ -24,13 +24,17 @@ def create_store(option: str | None) -> Store:
     """Create a store; without any setting, in the working directory even if a parent has one.
 
     Raises:
+        UsageError: A checkout's settings name it, outside of their folder, and the user has not agreed.
         StoreError: there is one already (``store.exists``), or it cannot be written.
         FormatError: there is one already, and a newer version made it.
     """
+    from govtool.app.trust import require_trust
     from govtool.config import STORE_DIRECTORY
     from govtool.store import Store
 
-    setting = store_setting(option, load_config(Path.cwd()))
+    config = load_config(Path.cwd())
+    setting = store_setting(option, config)
+    require_trust(setting, config)
     uri = str(Path.cwd() / STORE_DIRECTORY) if setting.origin == "default" else str(setting.value)
     try:
         return Store.init(uri)
@@ -42,14 +46,19 @@ def create_store(option: str | None) -> Store:
 
 
 def open_store(option: str | None) -> Store:
-    """Open the store.
+    """Open the store to read and to write.
 
     Raises:
+        UsageError: A checkout's settings name it, outside of their folder, and the user has not agreed.
         StoreError: there is none (``store.missing``), or it cannot be read.
     """
+    from govtool.app.trust import require_trust
     from govtool.store import Store
 
-    uri = store_uri(option)
+    config = load_config(Path.cwd())
+    setting = store_setting(option, config)
+    require_trust(setting, config)
+    uri = str(setting.value)
     with _naming(uri):
         return Store.open(uri)
 

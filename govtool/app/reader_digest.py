@@ -29,7 +29,7 @@ class ReaderSources:
     """Distributions whose version counts: parsers and template engines."""
 
 
-_MODEL = ("errors.py", "functions", "model", "names.py")
+_MODEL = ("errors.py", "functions", "model", "names.py", "redaction.py")
 _SQL = (*_MODEL, "app/sql.py", "capture/dbt", "capture/sql")
 _CATALOG = (*_SQL, "app/explain.py", "app/ingest_catalog.py", "capture/catalog")
 _STREAMS = ("capture/compressed.py", "capture/logs", "clock.py")

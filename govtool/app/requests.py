@@ -33,6 +33,7 @@ def sql_request(
     source: str | None = None,
     catalog: str | None = None,
     explain: bool = False,
+    follow_links: bool = False,
 ) -> SqlRequest:
     """Return what SQL to read and how; an option that is not given is that of ``govtool.toml``.
 
@@ -55,6 +56,7 @@ def sql_request(
         variables={**defaults.variables, **variables(var)},
         catalog=catalog,
         explain=explain,
+        follow_links=follow_links,
     )
 
 

@@ -12,6 +12,7 @@ from govtool.errors import AmbiguousNameError, UnknownNameError, UsageError
 from govtool.model.run import RUNS, Run, decode_runs
 
 if TYPE_CHECKING:
+    from govtool.model.version import ContentIdentity
     from govtool.query.rundiff import RunDifference
     from govtool.query.runs import History, WrittenVersion
     from govtool.store import Commit, Reader
@@ -189,8 +190,8 @@ def compare_runs(store: Reader, commit: Commit, before: Run | Commit, after: Run
 def find_version(history: History, dataset: str, text: str) -> WrittenVersion:
     """The version of a dataset that ``DATASET@TEXT`` means.
 
-    ``TEXT`` is a Delta or Iceberg version, the beginning of a digest, a run, or a date or time (UTC), tried in this
-    order.
+    ``TEXT`` is a Delta or Iceberg version, the beginning of a digest, a version as a system states it, ``latest``, a
+    run, or a date or time (UTC), tried in this order.
 
     Raises:
         UnknownNameError: ``usage.unknown-version``; ``usage.unknown-dataset`` if no run wrote the dataset.
@@ -200,6 +201,10 @@ def find_version(history: History, dataset: str, text: str) -> WrittenVersion:
     found = [w for w in versions if text.isdecimal() and w.output.identity and w.output.identity.version == int(text)]
     if not found and len(text) >= _DIGEST:
         found = [w for w in versions if w.output.identity and _is_digest(w.output.identity.digest, text)]
+    if not found:
+        found = [w for w in versions if w.output.identity and _is_stated(w.output.identity, text)]
+    if not found and text == "latest":
+        found = versions[-1:]
     if not found:
         runs = {id(run) for run in matching_runs(history, text)}
         found = [w for w in versions if id(w.run) in runs]
@@ -253,6 +258,11 @@ def _version_names(history: History, dataset: str) -> list[str]:
 
 def _is_digest(digest: str, text: str) -> bool:
     return digest.startswith(text) or digest.endswith((f"#{text}", f"/{text}"))
+
+
+def _is_stated(identity: ContentIdentity, text: str) -> bool:
+    """Return whether a version is stated by a text: the whole of it, or its last part, however short."""
+    return identity.kind == "stated" and text in (identity.digest, identity.short)
 
 
 def is_named(name: str, wanted: str) -> bool:

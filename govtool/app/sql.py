@@ -57,6 +57,8 @@ class SqlRequest:
     """The address of a database: its catalog is the schema, and its defaults are those of names."""
     explain: bool = False
     """Whether to ask that database, a PostgreSQL, about what the text leaves open."""
+    follow_links: bool = False
+    """True if symbolic links in folders are followed out of these."""
 
 
 @cache
@@ -140,7 +142,7 @@ def scripts(request: SqlRequest, root: Path, stdin: IO[bytes] | None) -> Iterato
     """
     from govtool.capture.sql.files import read_scripts
 
-    return read_scripts(request.paths, root=root, stdin=stdin)
+    return read_scripts(request.paths, root=root, stdin=stdin, follow_links=request.follow_links)
 
 
 def extract_scripts(

@@ -16,6 +16,7 @@ from govtool.cli.options import (
     DialectOption,
     ExplainFailuresOption,
     ExplainOption,
+    FollowLinksOption,
     MessageOption,
     MinCoverageOption,
     NamespaceOption,
@@ -50,6 +51,7 @@ def ingest_sql(
             "--drop-unreadable", help="Forget what files said before that cannot be read or understood any more."
         ),
     ] = False,
+    follow_links: FollowLinksOption = False,
     message: MessageOption = None,
     author: AuthorOption = None,
     explain_failures: ExplainFailuresOption = False,
@@ -84,6 +86,7 @@ def ingest_sql(
             source=source,
             namespace=namespace,
             drop_unreadable=drop_unreadable,
+            follow_links=follow_links,
             strict=strict,
             min_coverage=min_coverage,
             message=message,

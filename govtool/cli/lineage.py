@@ -14,6 +14,7 @@ from govtool.cli.options import (
     DefaultSchemaOption,
     DialectOption,
     ExplainOption,
+    FollowLinksOption,
     FormatOption,
     MinCoverageOption,
     OutputOption,
@@ -44,6 +45,7 @@ def lineage(
     batch: Annotated[
         bool, typer.Option("--batch", help="Serve JSON lines: one request a line in, one answer a line out.")
     ] = False,
+    follow_links: FollowLinksOption = False,
     strict: StrictOption = False,
     min_coverage: MinCoverageOption = None,
     format: FormatOption = None,
@@ -101,6 +103,7 @@ def lineage(
             relation_from=relation_from,
             var=var,
             semantics=semantics,
+            follow_links=follow_links,
             stdin=sys.stdin.buffer,
             progress=progress,
         )

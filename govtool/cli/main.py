@@ -124,6 +124,7 @@ COMMANDS: Mapping[str, _Entry | dict[str, _Entry]] = {
         "copy": _Entry("store_copy", "Copy the store to another place."),
     },
     "doctor": _Entry("doctor", "Whether all is in order, and which names may be one dataset.", _KEEP),
+    "trust": _Entry("trust", "Allow the store outside of its folder that a project's settings name.", _KEEP),
     "config": {"show": _Entry("config_show", "The settings in effect and where each comes from.", _KEEP)},
 }
 """Every command; groups are dictionaries. Modules are below ``govtool.cli`` and hold a function of their own name."""

@@ -29,6 +29,9 @@ BranchOption = Annotated[
     typer.Option("--branch", metavar="NAME", help="The branch to read or to commit to. Default: main."),
 ]
 AuthorOption = Annotated[str | None, typer.Option("--author", metavar="NAME", help="Default: the user's name.")]
+FollowLinksOption = Annotated[
+    bool, typer.Option("--follow-links", help="Follow symbolic links also where they lead out of the folder.")
+]
 MessageOption = Annotated[str | None, typer.Option("--message", "-m", metavar="TEXT", help="What the log says.")]
 SourceOption = Annotated[
     str | None,

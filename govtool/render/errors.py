@@ -17,6 +17,7 @@ from collections.abc import Iterator
 
 from govtool.errors import AmbiguousNameError, GovtoolError
 from govtool.model import Diagnostic
+from govtool.redaction import clean_text, masked_line
 from govtool.render.table import Span
 from govtool.render.text import printable, width
 
@@ -51,7 +52,10 @@ def diagnostic_lines(
 ) -> Iterator[list[Span]]:
     """One diagnostic; with the text of its line, the line is shown with a caret below it, in ``limit`` cells."""
     style = _STYLES.get(diagnostic.severity, "")
-    yield [Span(f"{diagnostic.severity}[{diagnostic.code}]", style), Span(" " + printable(diagnostic.message))]
+    yield [
+        Span(f"{diagnostic.severity}[{diagnostic.code}]", style),
+        Span(" " + printable(clean_text(diagnostic.message))),
+    ]
     place = place_of(diagnostic)
     if place:
         yield [Span("  --> ", "dim"), Span(place)]
@@ -59,7 +63,7 @@ def diagnostic_lines(
         number = str(diagnostic.line)
         margin = " " * len(number)
         room = max(20, (limit or SOURCE_WIDTH) - len(number) - 6)
-        text, caret = _window(source_line, diagnostic.column, room)
+        text, caret = _window(masked_line(source_line), diagnostic.column, room)
         yield [Span(f" {margin} |", "dim")]
         yield [Span(f" {number} | ", "dim"), Span(text)]
         if caret is not None:

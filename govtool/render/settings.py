@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from govtool.config import Setting
+from govtool.redaction import clean_value
 from govtool.render.envelope import envelope, json_lines
 from govtool.render.table import Table, TableColumn, markdown, plain, to_csv
 
@@ -14,9 +15,9 @@ FORMATS = ("table", "plain", "json", "csv", "markdown")
 def render(form: str, settings: Sequence[Setting]) -> Table | Iterable[str]:
     """One of ``FORMATS``."""
     if form == "json":
-        values = [{"name": s.name, "value": s.value, "origin": s.origin} for s in settings]
+        values = [{"name": s.name, "value": clean_value(s.name, s.value), "origin": s.origin} for s in settings]
         return json_lines(envelope("config/1", {"settings": values}))
-    rows = [(s.name, "" if s.value is None else str(s.value), s.origin) for s in settings]
+    rows = [(s.name, "" if s.value is None else str(clean_value(s.name, s.value)), s.origin) for s in settings]
     if form == "csv":
         return to_csv(("name", "value", "origin"), rows)
     table = Table(

@@ -283,8 +283,8 @@ def _recognised(sample: bytes, is_json: bool, options: LogOptions) -> str:
         if thrift.looks_like_thrift_log(text):
             return "thrift"
         first = next((line for line in known if not isinstance(line, Reject) and line[1].strip()), (1, b""))
-        fields = next(csv.reader([text_of(first[1])]), [])
-        more = next(csv.reader(_texts(chain([first], known))), [])
+        fields = _fields(iter([text_of(first[1])]))
+        more = _fields(_texts(chain([first], known)))
         if postgres.looks_like_csvlog(more):
             return "postgres-csv"
         if _SQL.match(sample) and not any(
@@ -292,9 +292,17 @@ def _recognised(sample: bytes, is_json: bool, options: LogOptions) -> str:
         ):
             return "sql"
         separator = max(",;\t|", key=text_of(first[1]).count)
-        names = {name.strip().lower() for name in next(csv.reader([text_of(first[1])], delimiter=separator), [])}
+        names = {name.strip().lower() for name in _fields(iter([text_of(first[1])]), separator)}
     found = _named(names, options)
     return found if found != generic.PRESET.name else "jsonl" if is_json else "csv"
+
+
+def _fields(texts: Iterator[str], separator: str = ",") -> list[str]:
+    """The first record of CSV; empty where it is none, as with a bare carriage return in a field."""
+    try:
+        return next(csv.reader(texts, delimiter=separator), [])
+    except csv.Error:
+        return []
 
 
 def _named(names: set[str], options: LogOptions) -> str:

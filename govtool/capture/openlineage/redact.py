@@ -7,7 +7,7 @@ import json
 import re
 from typing import Any
 
-SECRET = "***"
+from govtool.redaction import SECRET, clean_text
 
 MAX_DEPTH = 48
 MAX_FACET = 256 * 1024
@@ -26,12 +26,6 @@ _KEY = re.compile(
     r"|authorization|signature|sas$|sas[-_.]|keytab|truststore|cookie",
     re.IGNORECASE,
 )
-_IN_URL = re.compile(r"(?<=://)[^/@\s:]*:[^/@\s]*@")
-_IN_TEXT = re.compile(
-    r"\b([\w.-]*(?:password|passwd|pwd|secret|token|api[-_]?key|access[-_]?key|sig)[\w.-]*\s*[=:]\s*)[^\s,;&\"']+",
-    re.IGNORECASE,
-)
-_BEARER = re.compile(r"\b(bearer\s+)\S+", re.IGNORECASE)
 
 
 def clean(name: str, facet: Any) -> Any:
@@ -49,11 +43,6 @@ def shortened(name: str, text: str) -> str:
     if len(text) <= MAX_FACET or name in LINEAGE_FACETS:
         return text
     return json.dumps(_digest(text), sort_keys=True)
-
-
-def clean_text(text: str) -> str:
-    """Text without passwords and tokens."""
-    return _BEARER.sub(rf"\1{SECRET}", _IN_TEXT.sub(rf"\1{SECRET}", _IN_URL.sub(f"{SECRET}@", text)))
 
 
 def _clean(value: Any, depth: int) -> Any:

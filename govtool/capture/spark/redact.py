@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from govtool.capture.openlineage.redact import SECRET, clean_text
+from govtool.redaction import SECRET, clean_text
 
 _KEY = re.compile(
     r"secret|password|passwd|passphrase|pwd|token|access[._-]?key|account[._-]?key|api[._-]?key|credential|private"

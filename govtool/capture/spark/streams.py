@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from govtool.capture.openlineage.redact import clean_text
 from govtool.model.run import Batches, Offsets
+from govtool.redaction import clean_text
 
 _DESCRIBED = re.compile(r"\bid = ([0-9a-f-]{36})\s+runId = ([0-9a-f-]{36})\s+batch = (\d+)")
 _FOLDER = re.compile(r"File(?:StreamSource|Sink|StreamSink)\[(.*)\]\Z", re.DOTALL)

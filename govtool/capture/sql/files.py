@@ -60,7 +60,11 @@ class Script:
 
 
 def read_scripts(
-    paths: Sequence[str | Path], *, root: str | Path | None = None, stdin: IO[bytes] | IO[str] | None = None
+    paths: Sequence[str | Path],
+    *,
+    root: str | Path | None = None,
+    stdin: IO[bytes] | IO[str] | None = None,
+    follow_links: bool = False,
 ) -> Iterator[Script | Diagnostic]:
     """Read scripts in a stable order.
 
@@ -68,6 +72,7 @@ def read_scripts(
         paths: Files, folders (read recursively, sorted, by ``SUFFIXES``), or ``-`` for standard input.
         root: What file names are relative to; default: the folder given, or the folder of the file given.
         stdin: Standard input, for ``-``.
+        follow_links: Follow symbolic links in folders to where they lead, also out of the folder.
 
     Yields:
         A script, or why a file could not be read.
@@ -79,14 +84,16 @@ def read_scripts(
         if str(path) == "-":
             yield from _stdin(stdin)
             continue
-        yield from _path(Path(path), Path(root) if root is not None else None)
+        yield from _path(Path(path), Path(root) if root is not None else None, follow_links)
 
 
-def find_scripts(folder: Path) -> list[Path]:
-    """The SQL files below a folder, sorted; hidden folders, packages and link loops are left out."""
+def find_scripts(folder: Path, *, follow_links: bool = False) -> list[Path]:
+    """The SQL files below a folder, sorted; hidden folders, packages and link loops are left out.
+
+    A symbolic link that leads out of the folder is listed itself, not what is behind it, unless links are followed.
+    """
     found: list[Path] = []
-    seen: set[tuple[int, int]] = set()
-    _walk(folder, found, seen, 0)
+    _walk(folder, found, set(), 0, None if follow_links else folder.resolve())
     return found
 
 
@@ -156,7 +163,7 @@ def _stdin(stdin: IO[bytes] | IO[str] | None) -> Iterator[Script | Diagnostic]:
         yield _script(STDIN, data)
 
 
-def _path(path: Path, root: Path | None) -> Iterator[Script | Diagnostic]:
+def _path(path: Path, root: Path | None, follow_links: bool) -> Iterator[Script | Diagnostic]:
     try:
         mode = path.stat().st_mode
     except (FileNotFoundError, NotADirectoryError) as error:
@@ -169,18 +176,30 @@ def _path(path: Path, root: Path | None) -> Iterator[Script | Diagnostic]:
     if not stat.S_ISDIR(mode):
         yield _read(path, _relative(path, root or path.parent))
         return
-    files = find_scripts(path)
+    files = find_scripts(path, follow_links=follow_links)
     if not files:
         raise UsageError(
             f"{path} holds no SQL files",
             code="usage.no-sql",
             hint=f"files that end in {', '.join(SUFFIXES[:4])} are read; name other files one by one",
         )
+    top = None if follow_links else path.resolve()
     for file in files:
-        yield _read(file, _relative(file, root or path), found=True)
+        name = _relative(file, root or path)
+        yield _outside(name) if _leaves(file, top) else _read(file, name, found=True)
 
 
-def _walk(folder: Path, found: list[Path], seen: set[tuple[int, int]], depth: int) -> None:
+def _leaves(path: Path, top: Path | None) -> bool:
+    """Return whether a path is a link that leads out of a folder; never where there is no folder to stay in."""
+    if top is None or not path.is_symlink():
+        return False
+    try:
+        return not path.resolve().is_relative_to(top)
+    except (OSError, RuntimeError):
+        return False
+
+
+def _walk(folder: Path, found: list[Path], seen: set[tuple[int, int]], depth: int, top: Path | None) -> None:
     try:
         here = folder.stat()
         if (here.st_dev, here.st_ino) in seen or depth > 100:
@@ -198,9 +217,11 @@ def _walk(folder: Path, found: list[Path], seen: set[tuple[int, int]], depth: in
             is_folder = entry.is_dir()
         except OSError:
             is_folder = False
-        if is_folder:
+        if is_folder and _leaves(Path(entry.path), top):
+            found.append(Path(entry.path))
+        elif is_folder:
             if entry.name not in _SKIPPED and not (entry.name == _BUILT and (folder / "dbt_project.yml").exists()):
-                _walk(Path(entry.path), found, seen, depth + 1)
+                _walk(Path(entry.path), found, seen, depth + 1, top)
         elif is_sql(entry.name):
             found.append(Path(entry.path))
 
@@ -249,6 +270,10 @@ def _relative(path: Path, root: Path) -> str:
 
 def _reason(error: Exception) -> str:
     return (error.strerror if isinstance(error, OSError) and error.strerror else str(error)) or type(error).__name__
+
+
+def _outside(name: str) -> Diagnostic:
+    return Diagnostic("unreadable", "warning", "a link out of the folder; --follow-links reads what is behind it", name)
 
 
 def _unreadable(name: str, reason: str) -> Diagnostic:

@@ -23,6 +23,7 @@ import re
 
 from govtool.capture.sql.lexer import word_set
 from govtool.capture.sql.literals import NUMBER, PREDICATES, clause, scanner
+from govtool.redaction import clean_location
 
 MAX_REDACTED = 4_000
 """Characters of redacted text that are kept as evidence."""
@@ -247,6 +248,7 @@ _ORDINALS = frozenset({"GROUP", "ORDER", "SORT", "CLUSTER", "DISTRIBUTE"})
 _ORDINAL_END = re.compile(
     r"\s*(?:[,);]|\Z|ASC\b|DESC\b|NULLS\b|LIMIT\b|HAVING\b|ORDER\b|WITH\b|UNION\b|QUALIFY\b|OFFSET\b)", re.IGNORECASE
 )
+_COMPARED = re.compile(r"(?:[<>=]|\b(?:LIKE|ILIKE|IN\s*\(|BETWEEN|AND|,))\s*\Z", re.IGNORECASE)
 _SUBSCRIPT = re.compile(r"\[\s*(?:(?:SAFE_)?(?:OFFSET|ORDINAL)\s*\(\s*)?\Z", re.IGNORECASE)
 
 
@@ -269,7 +271,7 @@ def redact(text: str, dialect: str = "") -> str:
         if group == "comment":
             return " "
         if group == "name":
-            return found
+            return _name(found, match.string[:start], dialect)
         before = match.string[max(0, start - 80) : start]
         if group == "string":
             return found if _structural(found, before, mode) else "'?'"
@@ -289,6 +291,15 @@ def redact(text: str, dialect: str = "") -> str:
     return redacted if len(redacted) <= MAX_REDACTED else redacted[: MAX_REDACTED - 1] + "…"
 
 
+def _name(quoted: str, before: str, dialect: str) -> str:
+    """A quoted name without secrets. Without a dialect it may be a literal of somebody's: where one is compared."""
+    if "://" in quoted:
+        return quoted[0] + clean_location(quoted[1:-1]) + quoted[-1]
+    if not dialect and quoted[0] == '"' and "@" in quoted and _COMPARED.search(before[-40:]):
+        return "'?'"
+    return quoted
+
+
 def _structural(literal: str, before: str, mode: str) -> bool:
     value = literal.strip("'\"")
     if len(value) > 300 or not value:
@@ -296,7 +307,7 @@ def _structural(literal: str, before: str, mode: str) -> bool:
     if value[0] == "$" and _JSON_PATH.match(value):
         return True
     if ("://" in value or value[0] == "@") and _LOCATION.match(value):
-        return True
+        return value[0] == "@" or clean_location(value) == value
     if "@" in value:
         return False
     if mode == "FOR" or (mode in ("PIVOT", "UNPIVOT") and " IN" in before.upper()) or value.lower() in _DATE_PARTS:

@@ -114,6 +114,8 @@ class Relations:
             return self._temporary(names[2], script)
         if len(names) == 2 and names[0] in ("pg_temp", "session", "_session") and names[1] in script.temporary:
             return self._temporary(names[1], script)
+        if len(names) == 1 and "://" in names[0]:  # select * from 's3://bucket/x.parquet'
+            return file_name(written[0])
         if len(names) == 2 and written[0].lower() in FILE_FORMATS and "/" in written[1]:
             return file_name(written[1])
         if len(names) == 1:

@@ -13,6 +13,7 @@ from sqlglot.tokenizer_core import Token
 from govtool.capture.sql.scripts.source_positions import printable
 from govtool.capture.sql.scripts.statement import ParsedStatement
 from govtool.model.diagnostic import Diagnostic
+from govtool.redaction import clean_text
 
 if TYPE_CHECKING:
     from govtool.capture.sql.scripts.script import ScriptReader
@@ -89,7 +90,7 @@ def _broken(
     message = "a quote, a comment or a bracket is not closed"
     cause = error.__cause__
     if cause is not None and str(cause):
-        message = printable(str(cause))[:200]
+        message = printable(clean_text(str(cause)))[:200]
     diagnostic = Diagnostic("parse-error", "error", message, reader.file or None, line, column)
     head = stripped.split(None, 1)[0].lower()[:40] if stripped else ""
     reader.statements.append(

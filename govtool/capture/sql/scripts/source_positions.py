@@ -12,6 +12,7 @@ from sqlglot.tokenizer_core import Token
 
 from govtool.capture.sql.lexer import NestingError
 from govtool.model.diagnostic import Diagnostic
+from govtool.redaction import clean_text
 
 _ESCAPES: Final = re.compile("\x1b\\[[0-9;?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _MISSING: Final = re.compile(r"Required \w+.* missing for .*?(\w+)'>")
@@ -73,9 +74,9 @@ class SourcePositions:
         return (self.line_of(line) if self.line_of else line), column
 
     def diagnostic(self, code: str, severity: str, message: str, token: Token) -> Diagnostic:
-        """Return a diagnostic at a token; what the script says in it is made printable."""
+        """Return a diagnostic at a token; text of the script in it is printable and without secrets."""
         line, column = self.token_place(token)
-        return Diagnostic(code, severity, printable(message), self.file or None, line, column)
+        return Diagnostic(code, severity, printable(clean_text(message)), self.file or None, line, column)
 
     def parse_error(self, error: Exception, tokens: list[Token]) -> Diagnostic:
         """The diagnostic of a failed parse, at the token that the parser stopped at."""

@@ -11,6 +11,7 @@ from sqlglot.errors import SqlglotError
 from govtool.capture.sql.walk.dependencies import OPAQUE, REF_SHIFT, STAR, Deps, Interner
 from govtool.model import HIDDEN
 from govtool.names import split_name
+from govtool.redaction import clean_location
 
 
 class TableInfo:
@@ -306,8 +307,11 @@ CALLER: Final = "caller"
 
 
 def file_name(location: str) -> str:
-    """Return the canonical dataset name of a file, path or stage: quoted, since it is no plain identifier."""
-    return '"' + location.replace('"', '""') + '"'
+    """Return the canonical dataset name of a file, path or stage: quoted, since it is no plain identifier.
+
+    Users, passwords and signatures of addresses are no part of it.
+    """
+    return '"' + (clean_location(location) if "://" in location else location).replace('"', '""') + '"'
 
 
 def named_table(text: str, dialect: str) -> exp.Table | None:

@@ -1,0 +1,102 @@
+"""Redaction of secrets in text: passwords, tokens, keys in URIs, signatures of presigned URLs.
+
+Every path by which text of others reaches the store or a screen goes through here: names of files and stages, SQL
+text, diagnostics and their source lines, settings of jobs, error messages of events. Literals of people in SQL are
+another matter (``govtool.capture.sql.fingerprint.redact``).
+"""
+
+from __future__ import annotations
+
+import re
+
+SECRET = "***"
+"""What stands in place of a secret."""
+
+_WORD = (
+    r"(?:pass(?:word|wd|phrase)?|passw|pwd|secret|token|api[-_.]?key|access[-_.]?key|account[-_.]?key|key[-_]?id"
+    r"|credentials?|sig|signature|master[-_]?key)"
+)
+_IN_URL = re.compile(r"(?<=://)[^/@\s:'\"]*:[^/@\s'\"]*@")
+_IN_TEXT = re.compile(rf"\b([\w.-]*{_WORD}[\w.-]*\s*[=:]\s*)[^\s,;&\"']+", re.IGNORECASE)
+_BEARER = re.compile(r"\b(bearer\s+)\S+", re.IGNORECASE)
+_QUOTED = re.compile(
+    rf"((?:\b[\w.-]*{_WORD}[\w.-]*|\bidentified\s+by)['\"]?\s*(?:=>?|:|,|\bis\b|\bby\b|\bvalues\b)?\s*[NEUB]?)"
+    r"('(?:[^'\\\n]|\\.|'')*'?|\"(?:[^\"\\\n]|\\.|\"\")*\"?)",
+    re.IGNORECASE,
+)
+"""A literal behind a word that announces a secret; where the line ends in it, the rest of the line."""
+_REMOTE_CALL = re.compile(
+    r"\b(?:s3|s3cluster|gcs|cosn|oss|azureblobstorage|mysql|postgresql|mongodb|redis|remote|remotesecure)\s*"
+    r"\(((?:[^()'\"\n]|'(?:[^'\\\n]|\\.|'')*'?)*)",
+    re.IGNORECASE,
+)
+"""ClickHouse's table functions, whose keys and passwords have no names; the arguments as a group."""
+_LITERAL = re.compile(r"'(?:[^'\\\n]|\\.|'')*'?")
+
+_NAME = re.compile(rf"{_WORD}[\w-]*\Z", re.IGNORECASE)
+
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*:(?:[A-Za-z]+:)*//)([^/?#]*)([^?#]*)(\?[^#]*)?", re.DOTALL)
+_CONTAINERS = ("abfs://", "abfss://", "wasb://", "wasbs://")
+"""Schemes in which the part before ``@`` is a container, no user (Azure's ``abfss://container@account``)."""
+_SIGNED = re.compile(r"[?&](?:sig|signature|x-amz-signature|x-goog-signature|x-oss-signature)=", re.IGNORECASE)
+_PARAMETER = re.compile(rf"(?:^|(?<=&))[^=&]*(?:{_WORD}|^code$|^auth$)[^=&]*=[^&]*&?", re.IGNORECASE)
+
+
+def clean_text(text: str) -> str:
+    """Return text without passwords, tokens and signatures: ``***`` stands in place of each."""
+    text = _IN_TEXT.sub(rf"\1{SECRET}", _IN_URL.sub(f"{SECRET}@", text))
+    return _BEARER.sub(rf"\1{SECRET}", text)
+
+
+def clean_location(location: str) -> str:
+    """Return the address of a file, folder or database without its user, password and signature.
+
+    What names the data stays: containers of Azure (``abfss://container@account``) and parameters of the query that are
+    no secrets. Where a signature is among these, all of them belong to it.
+    """
+    found = _SCHEME.match(location)
+    if found is None:
+        return location
+    scheme, authority, path, query = found.group(1), found.group(2), found.group(3), found.group(4) or ""
+    user, at, host = authority.rpartition("@")
+    if at and (":" in user or scheme.lower() not in _CONTAINERS):
+        authority = host
+    if query:
+        query = "" if _SIGNED.search(query) else "?" + _PARAMETER.sub("", query[1:]).rstrip("&")
+    return scheme + authority + path + (query if len(query) > 1 else "") + location[found.end() :]
+
+
+def clean_value(name: str, value: object) -> object:
+    """Return the value of a setting without secrets: of one that is called like a secret, nothing."""
+    if isinstance(value, str) and value:
+        return SECRET if _NAME.search(name) else clean_text(clean_location(value))
+    return value
+
+
+def masked_line(line: str) -> str:
+    """Return a line of source text of the same length, each character of a secret a ``*``, so that carets still fit."""
+    line = _QUOTED.sub(lambda found: found.group(1) + _stars(found.group(2)), line)
+    for pattern in (_IN_URL, _BEARER, _IN_TEXT):
+        line = pattern.sub(_masked_value, line)
+    return _REMOTE_CALL.sub(_masked_call, line)
+
+
+def _masked_value(found: re.Match[str]) -> str:
+    kept = found.group(1) if found.re.groups else ""
+    end = "@" if found.group().endswith("@") and not kept else ""
+    return kept + "*" * (len(found.group()) - len(kept) - len(end)) + end
+
+
+def _masked_call(found: re.Match[str]) -> str:
+    """The call, with all literals but the first masked: that is the address."""
+    head, arguments = found.group()[: -len(found.group(1))] if found.group(1) else found.group(), found.group(1)
+    first = _LITERAL.search(arguments)
+    if first is None:
+        return found.group()
+    return head + arguments[: first.end()] + _LITERAL.sub(lambda x: _stars(x.group()), arguments[first.end() :])
+
+
+def _stars(literal: str) -> str:
+    """The literal with its quotes, its text masked."""
+    end = literal[-1] if len(literal) > 1 and literal[-1] == literal[0] else ""
+    return literal[0] + "*" * (len(literal) - 1 - len(end)) + end

@@ -1,0 +1,194 @@
+"""A checkout that nobody vouches for: its settings, its links, its secrets."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+
+@pytest.fixture
+def checkout(project, govtool, monkeypatch, tmp_path_factory):
+    """A repository whose settings name a store elsewhere, and no agreement yet."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("config")))
+    monkeypatch.delenv("GOVTOOL_STORE", raising=False)
+    elsewhere = tmp_path_factory.mktemp("elsewhere") / "store"
+    assert govtool("init", "--store", str(elsewhere)).code == 0
+    (project / "govtool.toml").write_text(f"store = {json.dumps(str(elsewhere))}\n")
+    (project / "a.sql").write_text("create view v as select a from t")
+    return elsewhere
+
+
+def commits(govtool, store):
+    return json.loads(govtool("log", "-f", "json", "--store", str(store)).out)["commits"]
+
+
+def test_lineage_is_not_sent_to_a_store_that_the_checkout_chose(checkout, govtool):
+    refused = govtool("ingest", "sql", "a.sql")
+    assert refused.code == 2
+    assert "usage.untrusted-store" in refused.err
+    assert "govtool trust" in refused.err
+    assert str(checkout) in refused.err
+    assert commits(govtool, checkout) == []
+
+
+def test_the_user_may_name_the_store_or_agree_once(checkout, govtool, monkeypatch, project):
+    assert govtool("ingest", "sql", "a.sql", "--store", str(checkout)).code == 0
+    assert govtool("trust").code == 0
+    (project / "a.sql").write_text("create view v as select b from t")
+    assert govtool("ingest", "sql", "a.sql").code == 0
+    assert len(commits(govtool, checkout)) == 2
+    assert govtool("trust", "--revoke").code == 0
+    assert govtool("ingest", "sql", "a.sql").code == 2
+    monkeypatch.setenv("GOVTOOL_STORE", str(checkout))
+    assert govtool("ingest", "sql", "a.sql").code == 0
+
+
+def test_an_agreement_is_for_one_address(checkout, govtool, project, tmp_path_factory):
+    assert govtool("trust").code == 0
+    (project / "govtool.toml").write_text('store = "s3://attacker/p"\n')
+    refused = govtool("ingest", "sql", "a.sql")
+    assert refused.code == 2
+    assert "s3://attacker/p" in refused.err
+
+
+def test_a_linked_store_folder_is_no_way_out(project, govtool, monkeypatch, tmp_path_factory):
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("config")))
+    monkeypatch.delenv("GOVTOOL_STORE", raising=False)
+    elsewhere = tmp_path_factory.mktemp("elsewhere") / "store"
+    assert govtool("init", "--store", str(elsewhere)).code == 0
+    (project / ".govtool").symlink_to(elsewhere)
+    (project / "a.sql").write_text("create view v as select a from t")
+    assert govtool("ingest", "sql", "a.sql").code == 2
+
+
+def test_nothing_to_trust(project, govtool, monkeypatch, tmp_path_factory):
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("config")))
+    done = govtool("trust")
+    assert done.code == 2
+    assert "usage.nothing-to-trust" in done.err
+
+
+def test_damaged_agreements_are_none(checkout, govtool, monkeypatch, tmp_path):
+    folder = tmp_path / "govtool"
+    folder.mkdir()
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    for text in ("", "[]", '{"trusted": [1]}', '{"trusted": [{"file": "x"}]}', "[" * 100_000):
+        (folder / "trusted.json").write_text(text)
+        assert govtool("ingest", "sql", "a.sql").code == 2
+
+
+@pytest.mark.parametrize("kind", ["file", "folder"])
+def test_links_do_not_leave_the_folder(project, govtool, tmp_path_factory, kind):
+    outside = tmp_path_factory.mktemp("outside")
+    (outside / "stolen.sql").write_text("create view stolen as select a from secret")
+    folder = project / "s"
+    folder.mkdir()
+    (folder / "own.sql").write_text("create view own as select a from t")
+    (folder / "inside.sql").symlink_to(folder / "own.sql")
+    target = outside / "stolen.sql" if kind == "file" else outside
+    (folder / "link.sql").symlink_to(target)
+    govtool("init")
+    done = govtool("ingest", "sql", "s")
+    assert done.code == 0
+    assert "link.sql" in done.err
+    assert "--follow-links" in done.err
+    assert "stolen" not in govtool("ls").out
+    assert govtool("ingest", "sql", "s", "--follow-links").code == 0
+    assert "stolen" in govtool("ls").out
+
+
+SECRET = "tops3cret"
+STATEMENTS = [
+    ("duckdb", f"create view v as select * from 's3://AKIA:{SECRET}@b/x.parquet'"),
+    ("duckdb", f"create view v as select * from read_parquet('https://h/x.parquet?sig={SECRET}')"),
+    ("duckdb", f"create view v as select * from read_csv('https://u:{SECRET}@h/x.csv', delim=',')"),
+    ("duckdb", f"copy t from 's3://AKIA:{SECRET}@b/y.csv'"),
+    ("spark", f"create table t using parquet location 's3n://AK:{SECRET}@b/p'"),
+    ("spark", f"create view v as select * from parquet.`s3a://AK:{SECRET}@b/p`"),
+    ("spark", f"insert into t select * from csv.`https://h/x?sig={SECRET}`"),
+    ("tsql", f"create view v as select * from openrowset(bulk 'https://h/x.csv?sig={SECRET}', format='csv') as r"),
+    ("snowflake", f"copy into t from 's3://b/x' credentials=(aws_key_id='{SECRET}' aws_secret_key='{SECRET}')"),
+    ("postgres", f"create view v as select * from dblink('host=h password={SECRET}', 'select 1') as t(a int)"),
+    ("clickhouse", f"create view v as select * from s3('https://h/x.csv', 'AKIA', '{SECRET}', 'CSV')"),
+    ("", f"create view v as select a from t where email = '{SECRET}'"),
+]
+
+
+@pytest.mark.parametrize(("dialect", "statement"), STATEMENTS)
+def test_no_secret_of_a_statement_reaches_the_store_or_the_screen(project, govtool, dialect, statement):
+    (project / "a.sql").write_text(f"{statement};\n{statement} frm frm;\ncreate view own as select a from t;\n")
+    govtool("init")
+    done = govtool("ingest", "sql", "a.sql", *(("-d", dialect) if dialect else ()))
+    assert done.code in (0, 3)
+    shown = [done.out, done.err, govtool("ls", "-f", "json").out, govtool("explain", "**", "-f", "json").out]
+    shown += [govtool("coverage", "--details", "-f", "json").out]
+    if dialect:
+        assert not [text for text in shown if SECRET in text]
+    else:
+        assert not [text for text in shown[2:] if SECRET in text]
+    assert not stored(project / ".govtool")
+
+
+def stored(folder):
+    """Places in a store's files, Parquet decoded, that hold the secret."""
+    import pyarrow.parquet as pq
+
+    found = []
+    for file in folder.rglob("*"):
+        if file.is_file():
+            text = (
+                str(pq.read_table(file).to_pylist())
+                if file.suffix == ".parquet"
+                else file.read_bytes().decode("latin-1")
+            )
+            if SECRET in text:
+                found.append(text[max(0, text.index(SECRET) - 80) :][:160])
+    return found
+
+
+def test_settings_are_shown_without_secrets(project, govtool, monkeypatch):
+    monkeypatch.delenv("GOVTOOL_STORE", raising=False)
+    (project / "govtool.toml").write_text(
+        f'store = "s3://AK:{SECRET}@bucket"\n[sql]\nnamespace = "postgres://u:{SECRET}@h"\n'
+        f'[sql.variables]\npassword = "{SECRET}"\n'
+    )
+    for form in ("table", "json", "csv"):
+        done = govtool("config", "show", "-f", form)
+        assert done.code == 0
+        assert SECRET not in done.out
+        assert "s3://bucket" in done.out
+
+
+def test_a_log_with_a_bare_carriage_return_is_no_crash(project, govtool):
+    (project / "a.csv").write_bytes(b'id,qu\rery,"x\r1,select 1\r')
+    govtool("init")
+    assert govtool("ingest", "log", "a.csv").code in (2, 3)
+
+
+def test_versions_as_a_system_states_them_are_found(project, govtool):
+    event = {
+        "eventType": "COMPLETE",
+        "eventTime": "2026-01-01T00:00:00Z",
+        "producer": "https://x",
+        "schemaURL": "https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs/RunEvent",
+        "job": {"namespace": "n", "name": "j"},
+    }
+    lines = []
+    for number in (1, 2):
+        output = {"namespace": "s3://b", "name": "b"}
+        output["facets"] = {
+            "version": {"_producer": "https://x", "_schemaURL": "https://x", "datasetVersion": f"v{number}"}
+        }
+        run = {"runId": f"0190b0d0-0000-7000-8000-00000000000{number}"}
+        lines.append(
+            json.dumps({**event, "eventTime": f"2026-01-0{number}T00:00:00Z", "run": run, "outputs": [output]})
+        )
+    (project / "e.jsonl").write_text("\n".join(lines))
+    govtool("init")
+    assert govtool("ingest", "openlineage", "e.jsonl").code == 0
+    for version, run in (("v1", "000000000001"), ("v2", "000000000002"), ("latest", "000000000002")):
+        done = govtool("show", f"s3://b/b@{version}")
+        assert done.code == 0
+        assert run in done.out
+    assert govtool("show", "s3://b/b@v3").code == 2
