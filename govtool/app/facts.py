@@ -55,8 +55,8 @@ def dataset_owners(store: Reader, commit: Commit) -> dict[str, str]:
             found = json.loads((directory / OWNERS_FILE).read_text(encoding="utf-8"))
             return {str(dataset): str(owner) for dataset, owner in found.items()}
         except (OSError, ValueError, AttributeError):  # evicted meanwhile, or damaged: the store knows
-            return _read_owners(store, commit)
-    owners = _read_owners(store, commit)
+            return read_owners(store, commit)
+    owners = read_owners(store, commit)
     keep_owners(store, commit, owners)
     return owners
 
@@ -77,7 +77,7 @@ def owners_dir(store: Reader, commit: Commit) -> Path:
     return cache.cache_dir(store.cache_id, f"{commit.id}-owners")
 
 
-def _read_owners(store: Reader, commit: Commit) -> dict[str, str]:
+def read_owners(store: Reader, commit: Commit) -> dict[str, str]:
     """The first owner of each dataset in the order of the facts, as ``govtool.policy.dataset_facts`` takes them."""
     owners: dict[str, str] = {}
     for fact in read_facts(store, commit):

@@ -81,6 +81,15 @@ def open_index(
     return _kept(store, commit, wanted, lambda: list(_build(store, commit, progress, wanted)))
 
 
+def built_index(store: Reader, commit: Commit) -> Index:
+    """Build the index of a commit from its fragments, in memory; no cache is read or written.
+
+    Raises:
+        StoreError: A fragment cannot be read.
+    """
+    return Index(b"".join(_build(store, commit, None, ())))
+
+
 def _downloaded(remote: Published, progress: Progress | None) -> list[Any]:
     """The pieces of a published index; if it turns out to be damaged, of one that is built instead."""
     try:

@@ -59,10 +59,9 @@ def publish_index(store: Store, commit: Commit, index: Index, progress: Progress
     from govtool.app.facts import dataset_owners
     from govtool.graph.cut import cut
 
-    found = published.find_root(store.objects, commit.id, FORMATS)
+    found = _bound_root(store, commit)
     if found is not None:
-        with contextlib.suppress(IntegrityError, FormatError):
-            return _publication(pages.decode_root(found), created=False)
+        return _publication(found, created=False)
     index = index.resident()
     cuts = published.PartWriter(store.objects, commit.id)
     about = {"coverage": total_coverage(store, commit).counts(), "owners": dataset_owners(store, commit)}
@@ -74,7 +73,7 @@ def publish_index(store: Store, commit: Commit, index: Index, progress: Progress
         whole.add(bytes(buffer[start : start + _CHUNK]))
     whole.end()
     parts = {"pages": published.to_json(cuts.parts), "whole": published.to_json(whole.parts)}
-    root = replace(root, meta={**root.meta, "parts": parts})
+    root = replace(root, meta={**root.meta, "parts": parts, "commit": commit.id})
     published.put_root(store.objects, commit.id, FORMATS, pages.encode_root(root))
     return _publication(root, created=True)
 
@@ -127,21 +126,62 @@ def find_published(store: Reader, commit: Commit) -> Published | None:
     if not store.is_remote:
         return None
     try:
-        data = published.find_root(store.objects, commit.id, FORMATS)
+        root = _bound_root(store, commit)
     except StoreError as error:
         if error.code != "store.denied":
             raise
-        data = None  # Whoever may not list may read all the same.
-    if data is None:
+        root = None  # Whoever may not list may read all the same.
+    if root is None:
         return None
     try:
-        root = pages.decode_root(data)
-        published.parts_of(data)
         _keep_coverage(store, commit, root.meta["coverage"])
         _keep_owners(store, commit, root.meta.get("owners"))
     except (IntegrityError, FormatError, KeyError):
         return None
     return Published(store, commit, root)
+
+
+def _bound_root(store: Reader, commit: Commit) -> pages.Root | None:
+    """The root of a commit's published index: sound, and bound to this commit and no other."""
+    for data in published.find_roots(store.objects, commit.id, FORMATS):
+        with contextlib.suppress(IntegrityError, FormatError, KeyError):
+            published.parts_of(data)
+            root = pages.decode_root(data)
+            if root.meta.get("commit") == commit.id:
+                return root
+    return None
+
+
+def index_problem(store: Store, commit: Commit) -> str | None:
+    """Build a commit's index again and compare it with the published one.
+
+    Returns:
+        The first difference in words; None if there is none, or nothing is published.
+
+    Raises:
+        StoreError: The store cannot be read.
+    """
+    from govtool.app.coverage import read_coverage
+    from govtool.app.facts import read_owners
+    from govtool.app.index import built_index
+    from govtool.graph.cut import cut
+
+    root = _bound_root(store, commit)
+    if root is None:
+        return None
+    index = built_index(store, commit)
+    about = {"coverage": read_coverage(store, commit).total.counts(), "owners": read_owners(store, commit)}
+    made = cut(index, about, lambda _: None)
+    if {name: root.meta.get(name) for name in about} != about:
+        return "its coverage or its owners are not those of the commit"
+    if (list(made.offset), made.digests) != (list(root.offset), root.digests):
+        return "its pages are not those of the commit"
+    try:
+        pieces = published.read_whole(store.objects, commit.id, published.from_json(root.meta["parts"]["whole"]))
+        whole = b"".join(pieces)
+    except (IntegrityError, KeyError) as error:
+        return str(error)
+    return None if whole == bytes(memoryview(index.buffer)) else "the whole index is not that of the commit"
 
 
 def _keep_coverage(store: Reader, commit: Commit, counts: Any) -> None:

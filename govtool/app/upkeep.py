@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from govtool.app.ingest import user_name
 from govtool.app.project import existing_branch
+from govtool.errors import StoreError, UnknownNameError
 
 if TYPE_CHECKING:
     from govtool.store import CommitResult, Store
     from govtool.store.copy import Copied
-    from govtool.store.fsck import Check
+    from govtool.store.fsck import Check, Problem
     from govtool.store.gc import Collection
 
 Progress = Callable[[int, int], None]
@@ -32,12 +34,32 @@ def collect(store: Store, *, hours: float, dry_run: bool, progress: Progress) ->
     return gc.collect(store, grace=timedelta(hours=hours), dry_run=dry_run, progress=progress)
 
 
-def check(store: Store, *, anchor: str | None, contents: bool, progress: Progress) -> Check:
-    """Check a store, against an anchor if there is one."""
+def check(store: Store, *, anchor: str | None, contents: bool, deep: bool = False, progress: Progress) -> Check:
+    """Check a store, against an anchor if there is one; ``deep``: build published indexes again and compare them."""
     from govtool.store import fsck
 
     against = fsck.parse_anchor(anchor) if anchor is not None else None
-    return fsck.fsck(store, against=against, contents=contents, progress=progress)
+    result = fsck.fsck(store, against=against, contents=contents, progress=progress)
+    if not deep:
+        return result
+    return replace(result, problems=tuple(sorted({*result.problems, *_index_problems(store)})))
+
+
+def _index_problems(store: Store) -> Iterator[Problem]:
+    """Published indexes that are not those of their commits."""
+    from govtool.app.published import index_problem
+    from govtool.store.fsck import Problem
+    from govtool.store.published import FOLDER, folder
+
+    for commit_id in sorted({info.key.split("/")[1] for info in store.objects.scan(FOLDER)}):
+        try:
+            message = index_problem(store, store.resolve(commit_id))
+        except UnknownNameError:
+            message = "there is no such commit"
+        except StoreError as error:
+            message = error.message
+        if message is not None:
+            yield Problem("store.corrupt-index", folder(commit_id), message)
 
 
 def anchor_text(store: Store, branch: str) -> str:

@@ -20,11 +20,14 @@ def store_fsck(
     contents: Annotated[
         bool, typer.Option("--contents/--no-contents", help="Read and hash every fragment, or only look for it.")
     ] = True,
+    deep: Annotated[
+        bool, typer.Option("--deep", help="Build published indexes again and compare them with the published ones.")
+    ] = False,
     format: FormatOption = None,
     output: OutputOption = None,
     store: StoreOption = None,
 ) -> int:
-    """Check the store: hashes, the chain, holes, tags. Exit code 4 if anything is wrong.
+    """Check the store: hashes, the chain, holes, tags, published indexes. Exit code 4 if anything is wrong.
 
       govtool store fsck
       govtool store fsck --anchor "$(cat anchor.txt)"
@@ -40,7 +43,7 @@ def store_fsck(
     outputs = chosen(format, output, FORMATS)
     opened = open_store(store)
     with ui.progressing("checking fragments") as progress:
-        result = check(opened, anchor=anchor, contents=contents, progress=progress)
+        result = check(opened, anchor=anchor, contents=contents, deep=deep, progress=progress)
     unknown = [] if result.problems else unknown_ancestors(opened)
     for form, file in outputs:
         ui.show(render_fsck(form, result, opened.uri, unknown), file)

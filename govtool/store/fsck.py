@@ -7,12 +7,12 @@ change it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from govtool.errors import StoreError, UsageError
-from govtool.store import log, refs
+from govtool.errors import IntegrityError, StoreError, UsageError
+from govtool.store import log, published, refs
 from govtool.store.codec import digest
 from govtool.store.commit import Commit, slot_key
 from govtool.store.manifest import Entry
@@ -82,6 +82,7 @@ _RESTORE = "restore this object from a backup or a copy of the store"
 _REMEDIES = {
     "store.corrupt-fragment": "restore this object from a backup or a copy, or remove it and ingest its source again",
     "store.corrupt-chain": f"{_RESTORE}; until then later commits answer, but no commit is made on top",
+    "store.corrupt-index": "remove the folder of this index, and publish it again: govtool index --publish",
     "store.corrupt-time": "set the clocks of the machines that write; the commits can be used",
     "store.anchor": "compare with a copy of the store, and find out who rewrote it",
     "store.format": "upgrade govtool",
@@ -138,6 +139,7 @@ class _Checker:
             self._attempt(refs.tag_key(tag), lambda tag=tag: refs.read_tag(self._objects, tag))  # type: ignore[misc]
         if against is not None:
             self._check_anchor(against)
+        self._check_published(contents)
         self._check_fragments(contents, progress)
         return Check(
             tuple(sorted(self._problems)), len(self._commits), len(self._nodes), len(self._fragments), self._bytes
@@ -234,6 +236,38 @@ class _Checker:
         elif commit.id != against.id:
             message = f"slot {against.seq} holds {commit.short}, not {against.id[:7]}: history was rewritten"
             self._report("store.anchor", key, message)
+
+    def _check_published(self, contents: bool) -> None:
+        """Published indexes: roots as their names say, bound to the commit of their folder, with all of their parts."""
+        there = {info.key: info.size for info in self._objects.scan(published.FOLDER)}
+        for key in sorted(there):
+            if key.endswith(".root"):
+                self._check_root(key, there)
+            elif contents and key.endswith(".part"):
+                data = self._objects.get(key)
+                self._bytes += len(data or b"")
+                if data is None or not key.endswith(f"/{digest(data)}.part"):
+                    self._report("store.corrupt-index", key, "a part of an index is damaged: its sha256 is another")
+
+    def _check_root(self, key: str, there: Mapping[str, int]) -> None:
+        data = self._objects.get(key) or b""
+        self._bytes += len(data)
+        commit = key.split("/")[1]
+        if not key.endswith(f"-{digest(data)}.root"):
+            self._report("store.corrupt-index", key, "the root of an index is damaged: its sha256 is another")
+            return
+        try:
+            bound, parts = published.contents_of(data)
+        except IntegrityError as error:
+            self._report("store.corrupt-index", key, error.message)
+            return
+        if bound and bound != commit:
+            self._report("store.corrupt-index", key, f"this is the index of commit {bound[:7]}, not of {commit[:7]}")
+        for part in parts:
+            name = published.part_key(commit, part.sha256)
+            if there.get(name) != part.size:
+                reason = "has another size" if name in there else "is missing"
+                self._report("store.corrupt-index", name, f"a part of the index of commit {commit[:7]} {reason}")
 
     def _check_fragments(self, contents: bool, progress: Callable[[int, int], None] | None) -> None:
         there = {info.key: info.size for folder in ("frag", "pack") for info in self._objects.scan(folder)}

@@ -5,7 +5,9 @@
 
 A published index is a help and never the truth: it is made of what the commit says, anyone may make it again, and
 ``store gc`` removes it when the commit is no longer the newest of a branch and has no tag. Everything is created only,
-and verified when it is read: parts and roots by their names, pages by the digests in the root.
+and verified when it is read: parts and roots by their names, pages by the digests in the root, and the root by the
+commit that it names, so that the index of one commit never answers for another. Whoever may write objects can still
+forge a root: ``store fsck --deep`` builds the index again and compares.
 """
 
 from __future__ import annotations
@@ -102,8 +104,8 @@ def put_root(objects: Objects, commit: str, formats: str, data: bytes) -> None:
     objects.create(f"{folder(commit)}/{formats}-{digest(data)}.root", data)
 
 
-def find_root(objects: ReadableObjects, commit: str, formats: str) -> bytes | None:
-    """The root of a commit's index in these formats, verified; ``None`` if there is no sound one."""
+def find_roots(objects: ReadableObjects, commit: str, formats: str) -> Iterator[bytes]:
+    """Yield the sound roots in a commit's folder in these formats; each names the commit that it is bound to."""
     for info in sorted(objects.scan(folder(commit))):
         name = info.key.rsplit("/", 1)[1].removesuffix(".root")
         form, _, sha256 = name.rpartition("-")
@@ -111,8 +113,7 @@ def find_root(objects: ReadableObjects, commit: str, formats: str) -> bytes | No
             continue
         (data,) = blobs.through([sha256], lambda _, key=info.key: objects.get_many([key]))  # type: ignore[misc]
         if data is not None and digest(data) == sha256:
-            return data
-    return None
+            yield data
 
 
 def read_pages(
@@ -206,11 +207,22 @@ def parts_of(data: bytes) -> list[str]:
     Raises:
         IntegrityError: it is no root of a published index.
     """
+    return [part.sha256 for part in contents_of(data)[1]]
+
+
+def contents_of(data: bytes) -> tuple[str, list[PublishedPart]]:
+    """The commit that a root is bound to (empty in roots of earlier versions), and its parts.
+
+    Raises:
+        IntegrityError: it is no root of a published index.
+    """
     from govtool.graph import pages
 
     try:
-        parts = pages.decode_root(data).meta["parts"]
-        return [part.sha256 for name in ("pages", "whole") for part in from_json(parts[name])]
+        meta = pages.decode_root(data).meta
+        return str(meta.get("commit", "")), [
+            part for name in ("pages", "whole") for part in from_json(meta["parts"][name])
+        ]
     except (FormatError, KeyError, TypeError, ValueError) as error:
         raise IntegrityError("this is not the root of an index", code="store.corrupt-index") from error
 

@@ -15,6 +15,7 @@ from govtool.app.facts import dataset_owners
 from govtool.app.index import open_index
 from govtool.app.published import publish_index
 from govtool.errors import EXIT_STORE, StoreError
+from govtool.graph import pages
 from govtool.graph.index import Index
 from govtool.graph.paged import PagedIndex
 from govtool.model.columnar import DERIVATIONS, write_table
@@ -23,7 +24,8 @@ from govtool.query.change import Change
 from govtool.query.explain import explain
 from govtool.query.impact import impact
 from govtool.query.path import paths
-from govtool.store import Changes, Fragment, Store, blobs
+from govtool.store import Changes, Fragment, Store, blobs, published
+from govtool.store.fsck import fsck
 from govtool.store.gc import collect
 from govtool.store.quick import open_reader
 
@@ -296,3 +298,85 @@ def test_gc_keeps_the_indexes_of_commits_with_a_name(moto_only, warehouse):
         info.key for info in collected.removed
     }
     assert not list(store.objects.scan("index"))
+
+
+@pytest.fixture(scope="module")
+def shop():
+    (table,) = generate(20_000).tables[:1]
+    return (Fragment("shop", DERIVATIONS, write_table(table), len(table)),)
+
+
+def two_versions(uri, warehouse, shop):
+    """A store with two commits, each with its index published: the second has more edges."""
+    store = Store.init(uri)
+    first = store.commit(Changes(add=shop), message="", author="", batch="a").commit
+    assert publish_index(store, first, open_index(store, first)).created
+    second = store.commit(Changes(add=warehouse), message="", author="", batch="b").commit
+    assert publish_index(store, second, open_index(store, second)).created
+    return store, first, second
+
+
+def put_in_place(store, first, second):
+    """The objects of the first commit's index in the place of those of the second."""
+    for info in list(store.objects.scan(f"index/{second.id}")):
+        store.objects.delete(info.key)
+    for info in list(store.objects.scan(f"index/{first.id}")):
+        store.objects.put(info.key.replace(first.id, second.id), store.objects.get(info.key))
+
+
+def test_the_index_of_another_commit_answers_for_none(moto_only, warehouse, shop, elsewhere):
+    _, uri = moto_only
+    store, first, second = two_versions(uri, warehouse, shop)
+    expected = open_index(store, second).edge_count
+    assert open_index(store, first).edge_count < expected
+    put_in_place(store, first, second)
+    elsewhere()
+    assert app_published.find_published(store, second) is None
+    assert head_index(uri).edge_count == expected
+    assert [problem.code for problem in fsck(store).problems] == ["store.corrupt-index"]
+    assert publish_index(store, second, open_index(store, second)).created  # beside it, and found
+    assert app_published.find_published(store, second) is not None
+
+
+def test_a_forged_index_is_found_by_building_it_again(moto_only, warehouse, shop, elsewhere):
+    """Whoever may write objects can name any commit in a root; only the fragments tell."""
+    from dataclasses import replace
+
+    from govtool.app.upkeep import check
+
+    _, uri = moto_only
+    store, first, second = two_versions(uri, warehouse, shop)
+    sound = {"anchor": None, "contents": True, "deep": True, "progress": lambda _done, _all: None}
+    assert not check(store, **sound).problems
+    put_in_place(store, first, second)
+    (old,) = [info.key for info in store.objects.scan(f"index/{second.id}") if info.key.endswith(".root")]
+    root = pages.decode_root(store.objects.get(old))
+    store.objects.delete(old)
+    forged = pages.encode_root(replace(root, meta={**root.meta, "commit": second.id}))
+    published.put_root(store.objects, second.id, app_published.FORMATS, forged)
+    assert not fsck(store).problems
+    (problem,) = check(store, **sound).problems
+    assert (problem.code, problem.key) == ("store.corrupt-index", f"index/{second.id}")
+
+
+def test_every_damage_of_a_published_index_is_found(moto_only, shop):
+    _, uri = moto_only
+    fill(uri, shop)
+    store = Store.open(uri)
+    assert not fsck(store).problems
+    for info in list(store.objects.scan("index")):
+        data = store.objects.get(info.key)
+        for spoilt in (
+            data[:-1],
+            data + b"x",
+            b"",
+            bytes([data[0] ^ 1]) + data[1:],
+            data[:-1] + bytes([data[-1] ^ 128]),
+        ):
+            store.objects.put(info.key, spoilt)
+            assert {problem.code for problem in fsck(store).problems} == {"store.corrupt-index"}, info.key
+        store.objects.delete(info.key)
+        gone = fsck(store).problems
+        assert bool(gone) == info.key.endswith(".part"), info.key  # no root: nothing is published
+        store.objects.put(info.key, data)
+    assert not fsck(store).problems
