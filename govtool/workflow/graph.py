@@ -18,7 +18,7 @@ from govtool.arrays.graph import ArrayGraph
 from govtool.arrays.sets import Array
 from govtool.arrays.texts import Texts
 from govtool.workflow import vocabulary as terms
-from govtool.workflow.values import Values
+from govtool.workflow.values import NodeValues
 
 NodeId = int | str
 """The id of a node outside of the arrays."""
@@ -59,7 +59,7 @@ class ProvenanceGraph:
         side: uint8[m]: ``vocabulary.PLAIN``, ``LEFT`` or ``RIGHT``. Edges into ``⊖`` always have one of the latter.
         labels: Texts of labels. The label of a ``wi`` or ``st`` node is the id of its record.
         modules: Names of modules.
-        values: Values of some of the nodes.
+        values: NodeValues of some of the nodes.
         ids: Ids of nodes; None: their numbers.
     """
 
@@ -73,7 +73,7 @@ class ProvenanceGraph:
     side: Array
     labels: Texts
     modules: tuple[str, ...]
-    values: Values
+    values: NodeValues
     ids: NodeIds | None = None
 
     @property

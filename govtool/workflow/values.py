@@ -23,7 +23,7 @@ Value = Any
 
 
 @dataclass(frozen=True, slots=True)
-class Values:
+class NodeValues:
     """The nodes that have a value, and the values.
 
     Attributes:
@@ -123,7 +123,7 @@ class ValueColumns:
         self._types.append(np.asarray(types, np.uint8))
         self._numbers.append(np.asarray(numbers, np.int64))
 
-    def build(self) -> Values:
+    def build(self) -> NodeValues:
         """Return the values by node; of two for one node the last."""
         nodes, types, numbers = (
             np.concatenate([np.empty(0, dtype), *parts])
@@ -134,7 +134,7 @@ class ValueColumns:
             last = np.ones(len(order), bool)
             last[:-1] = nodes[order][1:] != nodes[order][:-1]
             nodes, types, numbers = (column[order][last] for column in (nodes, types, numbers))
-        return Values(nodes, types, numbers, Texts.joined(self._texts))
+        return NodeValues(nodes, types, numbers, Texts.joined(self._texts))
 
 
 class _Absent:
@@ -147,7 +147,7 @@ ABSENT = _Absent()
 
 
 def _python(values: Any) -> Iterable[Value]:
-    """Values of a sequence, of numpy or of Arrow as Python values."""
+    """NodeValues of a sequence, of numpy or of Arrow as Python values."""
     for method in ("to_pylist", "tolist"):
         if hasattr(values, method):
             found: Iterable[Value] = getattr(values, method)()
