@@ -281,12 +281,13 @@ class Measure:
         inner = grouped(a, rows, [group, value])
         (nodes,) = inner.table.ids(inner.rows.annotation)
         start = a.add(Delta(Inputs(inner.members.offsets, nodes[inner.members.nodes]), inner.gate))
-        (own,) = inner.groups.ids(group)
-        inputs, order = Inputs.grouped(own, np.arange(inner.groups.count) + start, found.groups.count)
+        own, has_value = inner.groups.ids(group, chosen(is_there(value), LONG_ONE, Literal(0, LONG)))
+        kept = np.flatnonzero(has_value)
+        inputs, order = Inputs.grouped(own[kept], kept + start, found.groups.count)
         gate = inner.gate if inner.gate != NONE else found.gate
         call = replace(self.call, distinct=False)
         result = (found.groups, self.column.attribute)
-        return Terms(call, inputs, order, None, inner.groups, value, result, gate=gate)
+        return Terms(call, inputs, kept[order], None, inner.groups, value, result, gate=gate)
 
 
 def _guarded_terms(
