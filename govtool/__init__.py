@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     )
     from govtool.api.lineage import lineage
     from govtool.api.opening import init, open
+    from govtool.api.why import why
 
 __all__ = [
     "Graph",
@@ -43,6 +44,7 @@ __all__ = [
     "init",
     "lineage",
     "open",
+    "why",
 ]
 
 _PLACES = {
@@ -57,6 +59,7 @@ _PLACES = {
     "init": "govtool.api.opening",
     "lineage": "govtool.api.lineage",
     "open": "govtool.api.opening",
+    "why": "govtool.api.why",
 }
 """The module of each name that is imported on first use."""
 

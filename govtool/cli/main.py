@@ -71,6 +71,7 @@ COMMANDS: Mapping[str, _Entry | dict[str, _Entry]] = {
     "lineage": _Entry("lineage", "Column lineage of SQL, without a store.", _FEED),
     "impact": _Entry("impact", "What depends on a column, and what a change would break.", _QUESTIONS),
     "path": _Entry("path", "How one column reaches another.", _QUESTIONS),
+    "why": _Entry("why", "Which records are behind each row of a query, and how.", _QUESTIONS),
     "explain": _Entry("explain", "Where a column comes from and who reads it.", _QUESTIONS),
     "compare": {
         "oracle": _Entry("compare_oracle", "The graph against what a warehouse recorded itself."),
