@@ -121,18 +121,21 @@ def _physical(a: Annotator, rows: Rows) -> Node:
 
 def _guarded_keys(a: Annotator, rows: Rows, keys: Sequence[Attribute]) -> tuple[Rows, int]:
     """Rows guarded by the values of computed keys, and the gate that opens when one changes."""
-    watched = []
+    watched, alive = [], []
     for key in dict.fromkeys(keys):
         if key.id in rows.cells:
             constant = a.ids.named("as it stands", key)
             rows = replace(rows, node=extended(rows, [constant]), columns=(*rows.columns, constant.attribute))
             rows = guarded(a, rows, alike(key, constant.attribute))
-            blocks = [(s, block) for s, block in a.circuit if isinstance(block, Guard)]
-            start, block = blocks[-1]
-            watched.append(np.arange(start, start + block.count))
+            guard, product = a.circuit.blocks[-2:]
+            assert isinstance(guard, Guard)
+            assert isinstance(product, Product)
+            start = a.circuit.starts[-2]
+            watched.append(np.arange(start, start + guard.count))
+            alive.append(product.left)
     if not watched:
         return rows, NONE
-    return rows, a.add(Gate(np.concatenate(watched), "present"))
+    return rows, a.add(Gate(np.concatenate(watched), "present", np.concatenate(alive)))
 
 
 # ---- operators ------------------------------------------------------------------------------------------------------
