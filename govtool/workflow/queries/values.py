@@ -177,7 +177,8 @@ def _repeated(node: Node, times: Attribute, most: int, number: Attribute) -> Nod
 def _again(call: AggregateCall, argument: Expression | None, is_term: Expression) -> AggregateCall:
     """The aggregate over terms that are known to have a value."""
     if call.name in ("count", "exists"):
-        return AggregateCall("count", (Literal(1, INTEGER),), LONG, filter=is_term)
+        counted = Literal(1, INTEGER) if argument is None else argument
+        return AggregateCall("count", (counted,), LONG, filter=is_term)
     assert argument is not None
     if call.name == "row":
         return AggregateCall("max", (argument,), call.type, filter=is_term)
