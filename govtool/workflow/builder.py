@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np  # noqa: TID253 - graphs are arrays; only what makes them imports this
@@ -13,6 +14,29 @@ from govtool.arrays.texts import Texts
 from govtool.workflow import vocabulary as terms
 from govtool.workflow.graph import NodeId, NodeIds, ProvenanceGraph
 from govtool.workflow.values import Value, ValueColumns
+
+
+@dataclass(slots=True)
+class MixedNodes:
+    """Nodes as columns of Python values, for readers of files.
+
+    Attributes:
+        types: Numbers of types.
+        labels: Labels.
+        modules: Names of modules; None: none.
+        invocations: Numbers of invocations; 0: none.
+        black_boxes: Whether what a node does is not known.
+        values: Values; ``values.ABSENT`` for none.
+        ids: Ids.
+    """
+
+    types: list[int] = field(default_factory=list)
+    labels: list[str] = field(default_factory=list)
+    modules: list[str | None] = field(default_factory=list)
+    invocations: list[int] = field(default_factory=list)
+    black_boxes: list[bool] = field(default_factory=list)
+    values: list[Value] = field(default_factory=list)
+    ids: list[NodeId] = field(default_factory=list)
 
 
 class GraphBuilder:
@@ -77,6 +101,23 @@ class GraphBuilder:
             self._values.add(made, values)
         self._has_ids |= ids is not None
         self._ids.append(made if ids is None else ids)
+        return made
+
+    def mixed(self, columns: MixedNodes) -> Array:
+        """Add nodes of several types, labels and modules; return their numbers: int64[n]."""
+        n = len(columns.types)
+        start, self._count = self._count, self._count + n
+        made = np.arange(start, self._count)
+        kinds = [terms.kind_of(*pair) for pair in zip(columns.types, columns.labels, strict=True)]
+        self._block("type", columns.types, n, np.uint8)
+        self._block("kind", kinds, n, np.uint8)
+        self._block("label", self._labels.each(columns.labels), n, np.int32)
+        self._block("module", [self._module(name) for name in columns.modules], n, np.int32)
+        self._block("inv", columns.invocations, n, np.int32)
+        self._block("bb", columns.black_boxes, n, np.bool_)
+        self._values.add(made, columns.values)
+        self._has_ids = True
+        self._ids.append(columns.ids)
         return made
 
     def edges(self, source: Array | int, target: Array | int, side: Array | int = terms.PLAIN) -> None:
@@ -149,6 +190,14 @@ class _Labels:
             return self._known[label]
         part = Texts.of(label)
         return np.arange(len(part)) + self._add(part)
+
+    def each(self, labels: Sequence[str]) -> Array:
+        """The number of each of several labels, many of which may be equal."""
+        fresh = [label for label in dict.fromkeys(labels) if label not in self._known]
+        if fresh:
+            start = self._add(Texts.of(fresh))
+            self._known.update((label, start + n) for n, label in enumerate(fresh))
+        return np.fromiter((self._known[label] for label in labels), np.int64, len(labels))
 
     def _add(self, part: Texts) -> int:
         start, self._count = self._count, self._count + len(part)
