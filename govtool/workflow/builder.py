@@ -141,7 +141,7 @@ class GraphBuilder:
         columns = {name: _joined(parts) for name, parts in self._columns.items()}
         labels = self._labels.texts()
         check_nodes(target, self._count)
-        side = with_sides(target, side.astype(np.uint8), _is_monus(columns["label"], labels))
+        side = with_sides(target, side.astype(np.uint8), _has_sides(columns, labels))
         edges, order = graph_of(source, target, self._count, 0)  # type: ignore[arg-type]
         return ProvenanceGraph(
             kind=columns["kind"].astype(np.uint8),
@@ -213,26 +213,30 @@ def _joined(parts: list[Array]) -> Array:
     return np.concatenate(parts) if parts else np.empty(0, np.int64)
 
 
-def _is_monus(label: Array, labels: Texts) -> Array:
-    found: Array = np.isin(label, labels.find([terms.MONUS]))
+def _has_sides(columns: dict[str, Array], labels: Texts) -> Array:
+    """Whether nodes are differences or comparisons."""
+    operators = columns["type"] == terms.OPERATOR
+    used = np.unique(columns["label"][operators]).tolist()
+    sided = [number for number in used if labels[number] == terms.MONUS or terms.is_guard(labels[number])]
+    found: Array = operators & np.isin(columns["label"], sided)
     return found
 
 
-def with_sides(target: Array, side: Array, is_monus: Array) -> Array:
-    """Return the sides of edges with those into differences completed.
+def with_sides(target: Array, side: Array, has_sides: Array) -> Array:
+    """Return the sides of edges with those into differences and comparisons completed.
 
-    Without a mark the first edge into a difference is its left operand; all others are right ones.
+    Without a mark the first edge into such a node is its left operand; all others are right ones.
 
     Args:
         target: int64[m], in the order of the file.
         side: uint8[m].
-        is_monus: bool[n].
+        has_sides: bool[n].
     """
-    into = np.flatnonzero(is_monus[target])
+    into = np.flatnonzero(has_sides[target])
     unmarked = into[side[into] == terms.PLAIN]
     if not len(unmarked):
         return side
-    has_left = np.zeros(len(is_monus), bool)
+    has_left = np.zeros(len(has_sides), bool)
     has_left[target[into[side[into] == terms.LEFT]]] = True
     done = side.copy()
     done[unmarked] = terms.RIGHT

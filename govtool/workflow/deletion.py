@@ -216,17 +216,17 @@ class _Judgement:
         """Whether a standing tuple is there for certain."""
         if node in self.unknown:
             return False
-        return node in self.vague or not self.graph.maybe_absent[node] or self.after.times(node) > 0
+        return node in self.vague or not self.graph.maybe_absent[node] or bool(self.after.times(node))
 
     def _count_again(self, node: int) -> bool:
         """Count a tuple that is certain; return whether it is there another number of times."""
         if not self.graph.is_counted[node]:
             return False
         before, after = self.before.times(node), self.after.times(node)
-        if before == after:
+        if before is not None and before == after:
             return False
-        if after == 0:
-            self.unknown.add(node)  # it stands by Def. 4.2, and a new run would not have it
+        if before is None or not after:
+            self.unknown.add(node)  # it stands by Def. 4.2, and a new run might not have it
         else:
             self.gains = self.gains or before == 0
             self.altered.add(node)
@@ -258,6 +258,9 @@ class _Judgement:
         return True
 
     def _aggregate_again(self, node: int) -> bool:
+        if self._has_emptied_term(node):
+            self.unknown.add(node)
+            return True
         recorded = self.before.value(node)
         computed = self.before.aggregate(node, recorded)
         after = self.after.aggregate(node, computed if recorded is UNDECIDED else recorded)
@@ -269,3 +272,17 @@ class _Judgement:
             return False
         self.values[node] = after
         return True
+
+    def _has_emptied_term(self, node: int) -> bool:
+        """Whether a term fell with its value while its tuple stands.
+
+        An aggregate over nothing is removed, and a new run has 0 or NULL in its place where its row does not hang on
+        a group.
+        """
+        tensors = [each for each, _ in self._inputs(node) if self.removed[each]]
+        return any(
+            not self.removed[each]
+            for tensor in tensors
+            for each, _ in self._inputs(tensor)
+            if self.graph.kind[each] == terms.P
+        )

@@ -1,13 +1,14 @@
 """Multiplicities of tuples and values of aggregates, before and after a deletion.
 
 The multiplicity of a tuple is its annotation evaluated in N with every record 1 (bag semantics). The value of an
-aggregate is made of its terms ``t ⊗ v``: a value each, as often as the tuple is there. Nothing is guessed: where a
-value is missing, ``UNDECIDED`` is the result.
+aggregate is made of its terms ``t ⊗ v``: a value each, as often as the tuple is there. Comparisons count 1 where they
+hold. Nothing is guessed: where a value is missing, ``UNDECIDED`` or ``None`` times are the result.
 """
 
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
 from fractions import Fraction
@@ -35,7 +36,7 @@ class Term(NamedTuple):
     """A term of an aggregate: a value, and how often it counts."""
 
     value: Value
-    times: int
+    times: int | None
 
 
 class World:
@@ -47,16 +48,18 @@ class World:
         values: New values of nodes, in place of recorded ones.
     """
 
-    def __init__(self, graph: ProvenanceGraph, removed: Array | None = None, values: Mapping[int, Value] | None = None):
+    def __init__(
+        self, graph: ProvenanceGraph, removed: Array | None = None, values: Mapping[int, Value] | None = None
+    ) -> None:
         self.graph, self.values = graph, values if values is not None else {}
         self.removed = removed
         self.edges = graph.edges.in_python()
-        self._times: dict[int, int] = {}
+        self._times: dict[int, int | None] = {}
 
     # multiplicities --------------------------------------------------------------------------------------------------
 
-    def times(self, node: int) -> int:
-        """The multiplicity of a p-node."""
+    def times(self, node: int) -> int | None:
+        """The multiplicity of a p-node; None if it hangs on a comparison that cannot be made."""
         pending = [node]
         while pending:  # no recursion: derivations may be long
             at = pending[-1]
@@ -79,30 +82,42 @@ class World:
         edges, kind = self.edges, self.graph.kind
         return [s for s in (int(edges.source[edge]) for edge in edges.in_edges(node)) if kind[s] == terms.P]
 
-    def _combined(self, node: int) -> int:
+    def _combined(self, node: int) -> int | None:
         if self._gone(node):
             return 0
         if not self.graph.is_counted[node]:
             return 1
         label = self.graph.label_of(node)
+        if terms.is_guard(label):
+            return self._compared(node, label)
         if label == terms.MONUS:
             return self._difference(node)
         operands = [self._times[each] for each in self._operands(node)]
-        if not operands:
-            return 1
-        if label == terms.TIMES:
-            return math.prod(operands)
-        return int(sum(operands) > 0) if label == terms.DELTA else sum(operands)
+        return _COMBINED.get(label, _added)(operands) if operands else 1
 
-    def _difference(self, node: int) -> int:
-        edges, left, right, has_left = self.edges, 0, 0, False
-        for edge in edges.in_edges(node):
-            times = self._times.get(int(edges.source[edge]), 0)
-            if self.graph.side[edge] == terms.RIGHT:
-                right += times
-            else:
-                left, has_left = left + times, True
-        return max(0, (left if has_left else 1) - right)
+    def _compared(self, node: int, label: str) -> int | None:
+        """Whether a comparison of two values holds."""
+        graph, inputs = self.graph, list(self.edges.in_edges(node))
+        sides = {int(graph.side[edge]): int(self.edges.source[edge]) for edge in inputs}
+        if len(inputs) != 2 or len(sides) != 2 or label not in _COMPARISONS:
+            return None
+        left, right = (self.value(sides[side]) if graph.kind[sides[side]] else UNDECIDED for side in sorted(sides))
+        if left is UNDECIDED or right is UNDECIDED:
+            return None
+        try:
+            return int(left is not None and right is not None and _COMPARISONS[label](_order(left), _order(right)))
+        except TypeError:
+            return None
+
+    def _difference(self, node: int) -> int | None:
+        sides: dict[bool, list[int | None]] = {True: [], False: []}
+        for edge in self.edges.in_edges(node):
+            operand = self._times.get(self.edges.source[edge], 0)
+            sides[bool(self.graph.side[edge] == terms.RIGHT)].append(operand)
+        left, right = _added(sides[False]) if sides[False] else 1, _added(sides[True])
+        if left == 0:
+            return 0
+        return None if left is None or right is None else max(0, left - right)
 
     # values ----------------------------------------------------------------------------------------------------------
 
@@ -130,7 +145,7 @@ class World:
             return Term(self.value(node) if graph.kind[node] == terms.V else UNDECIDED, 1)
         inputs = [int(self.edges.source[edge]) for edge in self.edges.in_edges(node)]
         values = [each for each in inputs if graph.kind[each] == terms.V]
-        times = math.prod(self.times(each) for each in inputs if graph.kind[each] == terms.P)
+        times = _multiplied([self.times(each) for each in inputs if graph.kind[each] == terms.P])
         found = self.value(values[0]) if len(values) == 1 else UNDECIDED
         return Term(self.value(node) if found is UNDECIDED else found, times)
 
@@ -145,9 +160,11 @@ class World:
         fast = None if self.values else _of_plain_terms(self, node, label)
         if fast is not None:
             return _shaped(fast, like)
-        found = [each for each in self.terms_of(node) if each.times and each.value is not None]
+        found = [each for each in self.terms_of(node) if each.times != 0 and each.value is not None]
+        if any(each.times is None for each in found):
+            return UNDECIDED
         if label == "COUNT":
-            return sum(each.times for each in found)
+            return _count(found)
         if any(each.value is UNDECIDED for each in found):
             return UNDECIDED
         try:
@@ -197,18 +214,53 @@ _ON_ARRAYS: Mapping[str, Callable[[Array], Value]] = {
 }
 
 
+def _multiplied(times: Sequence[int | None]) -> int | None:
+    if 0 in times:
+        return 0
+    return None if None in times else math.prod(each or 0 for each in times)
+
+
+def _added(times: Sequence[int | None]) -> int | None:
+    return None if None in times else sum(each or 0 for each in times)
+
+
+def _any(times: Sequence[int | None]) -> int | None:
+    if any(each for each in times):
+        return 1
+    return None if None in times else 0
+
+
+_COMBINED: Mapping[str, Callable[[Sequence[int | None]], int | None]] = {
+    terms.TIMES: _multiplied,
+    terms.PLUS: _added,
+    terms.DELTA: _any,
+}
+_COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
+    **dict.fromkeys(("[=]", "[==]"), operator.eq),
+    **dict.fromkeys(("[!=]", "[<>]", "[≠]"), operator.ne),
+    "[<]": operator.lt,
+    "[>]": operator.gt,
+    **dict.fromkeys(("[<=]", "[≤]"), operator.le),
+    **dict.fromkeys(("[>=]", "[≥]"), operator.ge),
+}
+
+
+def _count(found: Sequence[Term]) -> int:
+    return sum(each.times or 0 for each in found)
+
+
 def _sum(found: Sequence[Term]) -> Value:
     if not found:
         return None
     if any(isinstance(each.value, float) for each in found):
-        return math.fsum(float(each.value) * each.times for each in found)
-    return sum(_number(each.value) * each.times for each in found)
+        return math.fsum(float(each.value) * (each.times or 0) for each in found)
+    return sum(_number(each.value) * (each.times or 0) for each in found)
 
 
 def _average(found: Sequence[Term]) -> Value:
     if not found:
         return None
-    count = sum(each.times for each in found)
+    count = _count(found)
     total = _sum(found)
     if isinstance(total, Decimal):
         return Context(prec=60).divide(total, Decimal(count))
@@ -238,7 +290,7 @@ def _order(value: Value) -> tuple[bool, Value]:
 
 
 def _collected(found: Sequence[Term]) -> Value:
-    return [each.value for each in found for _ in range(each.times)]
+    return [each.value for each in found for _ in range(each.times or 0)]
 
 
 _AGGREGATES: Mapping[str, Callable[[Sequence[Term]], Value]] = {
@@ -291,7 +343,22 @@ def counted(graph: ProvenanceGraph) -> Array:
 
 
 def maybe_absent(graph: ProvenanceGraph) -> Array:
-    """Return per p-node whether it may stand in the graph without being there: behind a difference: bool[n]."""
-    seeds = np.flatnonzero(graph.labelled(terms.MONUS) & (graph.kind == terms.P))
-    found: Array = marked(graph.edges, seeds, closed=(graph.kind == terms.V) | graph.is_opaque)
+    """Return per p-node whether it may stand in the graph without being there: bool[n].
+
+    Those are differences, comparisons, and what is made of them: rows that fail a condition on an aggregate stay in
+    the graph, as another deletion may let them pass.
+    """
+    guards = is_comparison(graph)
+    seeds = np.flatnonzero((graph.labelled(terms.MONUS) & (graph.kind == terms.P)) | guards)
+    closed = (graph.kind == terms.V) | (graph.is_opaque & ~guards)
+    found: Array = marked(graph.edges, seeds, closed=closed)
+    return found
+
+
+def is_comparison(graph: ProvenanceGraph) -> Array:
+    """Return per node whether it is a comparison: bool[n]."""
+    operators = graph.type == terms.OPERATOR
+    used = np.unique(graph.label[operators])
+    numbers = [number for number in used.tolist() if terms.is_guard(graph.labels[number])]
+    found: Array = operators & np.isin(graph.label, numbers)
     return found

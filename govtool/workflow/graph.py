@@ -59,7 +59,8 @@ class ProvenanceGraph:
         invocation: int32[n]: from 1 for each module; 0: none.
         black_box: bool[n]: a function whose inside is not known, or a comparison that reads a value.
         edges: The edges both ways, by source and target.
-        side: uint8[m]: ``vocabulary.PLAIN``, ``LEFT`` or ``RIGHT``. Edges into ``⊖`` always have one of the latter.
+        side: uint8[m]: ``vocabulary.PLAIN``, ``LEFT`` or ``RIGHT``. Edges into ``⊖`` and into
+            comparisons always have one of the latter.
         labels: Texts of labels. The label of a ``wi`` or ``st`` node is the id of its record.
         modules: Names of modules.
         values: NodeValues of some of the nodes.

@@ -138,3 +138,72 @@ def induced(graph: PlainGraph, nodes) -> PlainGraph:
         {n: node for n, node in graph.nodes.items() if n in nodes},
         [edge for edge in graph.edges if edge[0] in nodes and edge[1] in nodes],
     )
+
+
+def evaluate(graph: PlainGraph, deleted=()) -> tuple[dict, dict]:
+    """A run over the tables that a graph stands for: multiplicities of p-nodes and values of v-nodes.
+
+    Records count once, deleted ones not at all; ``calcBid`` is the sum of its arguments plus 7, a comparison is made.
+    """
+    times: dict = {}
+    values: dict = {}
+    for node in _in_order(graph):
+        body = graph.nodes[node]
+        if body["kind"] == "p":
+            times[node] = 0 if node in deleted else _times(graph, node, times, values)
+        else:
+            values[node] = None if node in deleted else _value(graph, node, times, values)
+    return times, values
+
+
+def _in_order(graph):
+    waiting = {node: len(graph.into(node)) for node in graph.nodes}
+    ready = [node for node, count in waiting.items() if not count]
+    for node in ready:
+        for target in graph.out_of(node):
+            waiting[target] -= 1
+            if not waiting[target]:
+                ready.append(target)
+    return ready
+
+
+def _times(graph, node, times, values):
+    sources, label = graph.into(node), graph.nodes[node]["label"]
+    if not sources:
+        return 1
+    if label == "⊖":
+        left = graph.left_operand(node)
+        rest = list(sources)
+        rest.remove(left)
+        return max(0, times[left] - sum(times[s] for s in rest))
+    if label == "[<]":
+        left = graph.left_operand(node)
+        right = next(s for s in sources if s != left)
+        return int(values[left] is not None and values[right] is not None and values[left] < values[right])
+    counts = [times[s] for s in sources]
+    if label == "·":
+        found = 1
+        for each in counts:
+            found *= each
+        return found
+    return int(sum(counts) > 0) if label == "δ" else sum(counts)
+
+
+def _value(graph, node, times, values):
+    body, sources = graph.nodes[node], graph.into(node)
+    label = body["label"]
+    if label == "const":
+        return body["value"]
+    if label == "value":
+        return values[sources[0]]
+    if label == "calcBid":
+        given = [values[s] for s in sources if values[s] is not None]
+        return 7 + sum(given)
+    if label == "⊗":
+        (row,) = [s for s in sources if graph.nodes[s]["kind"] == "p"]
+        (cell,) = [s for s in sources if graph.nodes[s]["kind"] == "v"]
+        return (times[row], values[cell])
+    found = [value for s in sources for count, value in [values[s]] if value is not None for _ in range(count)]
+    if label == "COUNT":
+        return len(found)
+    return {"SUM": sum, "MIN": min}[label](found) if found else None

@@ -83,9 +83,9 @@ def test_inside_of_modules_is_what_is_tagged_with_them(body, modules):
     inner = {n["id"] for n in body["nodes"] if n["type"] in ("op", "val") and n["module"] in modules}
     used = {edge[0] for edge in body["edges"]}
     unused = {n["id"] for n in body["nodes"] if n["label"] == "const" and n["id"] not in used}
-    assert {n for n in hidden if graph.type[graph.with_id(n)] in (terms.OPERATOR, terms.VALUE)} >= inner - unused - _loose(
-        body
-    )
+    assert {
+        n for n in hidden if graph.type[graph.with_id(n)] in (terms.OPERATOR, terms.VALUE)
+    } >= inner - unused - _loose(body)
 
 
 def _loose(body):
