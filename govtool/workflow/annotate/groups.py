@@ -70,6 +70,7 @@ def grouped(
 ) -> Groups:
     """Put rows into groups by keys, NULL being equal to NULL; a computed key guards its row."""
     rows, gate = _guarded_keys(a, rows, keys)
+    gate = a.either(gate, rows.gate)
     rows, table = a.keep(rows)
     by = tuple(passed(key) for key in keys) + (() if rows.context is None else (passed(rows.context),))
     source = _physical(a, rows) if measures else rows.node
@@ -160,7 +161,7 @@ def deltas(a: Annotator, found: Groups, columns: tuple[Attribute, ...]) -> Rows:
     is_sure = not found.rows.candidates
     return Rows(
         made, columns, node.attribute, LONG_ONE if is_sure else times.attribute, {}, {}, found.rows.context,
-        candidates=not is_sure,
+        candidates=not is_sure, gate=found.gate,
     )  # fmt: skip
 
 
@@ -372,7 +373,7 @@ def exploded_terms(a: Annotator, rows: Rows, node: Generate, call: Call) -> Rows
     number = a.ids.named("row", terms.table.number)
     elements = Project(terms.table.node, (value, number))
     found = joined(joined(rows.node, side, alike(table.number, parent)), elements, alike(row, number.attribute))
-    made = replace(rows, node=found, columns=rows.columns + node.columns)
+    made = replace(rows, node=found, columns=rows.columns + node.columns, gate=a.either(rows.gate, terms.gate))
     made = multiplied(a, made, factor, LONG_ONE)
     return _recounted(a, made)
 

@@ -102,7 +102,7 @@ def _sum(state: Survival, start: int, block: Sum) -> None:
     state.low[own] = block.inputs.sums(state.low[block.inputs.nodes])
     state.high[own] = np.minimum(block.inputs.sums(state.high[block.inputs.nodes]), MANY)
     if state.is_open(block.gate):
-        state.low[own], state.high[own] = 0, MANY
+        state.high[own] = MANY
 
 
 def _delta(state: Survival, start: int, block: Delta) -> None:
@@ -110,7 +110,7 @@ def _delta(state: Survival, start: int, block: Delta) -> None:
     state.low[own] = block.inputs.sums(state.low[block.inputs.nodes]) > 0
     state.high[own] = block.inputs.sums(state.high[block.inputs.nodes]) > 0
     if state.is_open(block.gate):
-        state.low[own], state.high[own] = 0, 1
+        state.high[own] = 1
 
 
 def _product(state: Survival, start: int, block: Product) -> None:
