@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from govtool.api.lineage import lineage
     from govtool.api.opening import init, open
     from govtool.api.workflow import WorkflowGraph, import_graph, list_graphs, provenance_graph
-    from govtool.api.why import why
+    from govtool.api.why import whatif_delete, why
 
 __all__ = [
     "Graph",
@@ -49,6 +49,7 @@ __all__ = [
     "list_graphs",
     "open",
     "provenance_graph",
+    "whatif_delete",
     "why",
 ]
 
@@ -68,6 +69,7 @@ _PLACES = {
     "list_graphs": "govtool.api.workflow",
     "open": "govtool.api.opening",
     "provenance_graph": "govtool.api.workflow",
+    "whatif_delete": "govtool.api.why",
     "why": "govtool.api.why",
 }
 """The module of each name that is imported on first use."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from govtool.api.arguments import checked
 
 if TYPE_CHECKING:
+    from govtool.answers.whatif_rows import WhatIfRowsAnswer
     from govtool.answers.why import WhyAnswer
     from govtool.api.arguments import Texts
     from govtool.app.requests import PathArgument
@@ -46,3 +47,35 @@ def why(
     from govtool.app.why import why as ask
 
     return ask(sql, fspath(data), list(semirings), keys=keys, values=values, dialect=dialect, exact=exact)
+
+
+@checked
+def whatif_delete(
+    sql: str,
+    data: PathArgument,
+    tokens: Texts,
+    *,
+    mode: str = "auto",
+    keys: Mapping[str, str] | None = None,
+    dialect: str = "spark",
+) -> WhatIfRowsAnswer:
+    """What a deletion of records makes of the rows of a query.
+
+    Args:
+        sql: One SELECT, in Spark SQL's meaning.
+        data: A folder: its ``*.csv`` and ``*.parquet`` are the relations.
+        tokens: The records, by the names that ``why`` gives them.
+        mode: ``propagate`` over the annotations, ``replay`` the query, or ``auto``: replay only where propagation
+            leaves something unknown.
+        keys: For relations, the column whose values are its tokens.
+        dialect: What the text is written in.
+
+    Raises:
+        UsageError: The query, the folder or a file is wrong; a token is named twice.
+        UnknownNameError: There is no such token.
+        EngineError: No engine evaluates the query exactly.
+    """
+    from govtool.app.whatif_rows import delete_rows
+
+    (answer,) = delete_rows(sql, fspath(data), [list(tokens)], mode=mode, keys=keys, dialect=dialect)
+    return answer

@@ -101,6 +101,12 @@ class QueryProvenance:
             found.setdefault(key, []).append(at)
         return [ResultRow(values[own[0]], tuple(own), int(times[own].sum())) for own in found.values()]
 
+    def standing_rows(self) -> list[tuple[Any, ...]]:
+        """The rows that are there, each as often as it is."""
+        columns = [column.to_pylist() for column in self.query.table.read(*self.query.columns)]
+        values = list(zip(*columns, strict=True)) if columns else [()] * self.query.table.count
+        return [row for row, times in zip(values, self.query.times().tolist(), strict=True) for _ in range(times)]
+
     # ---- semirings -------------------------------------------------------------------------------------------------
 
     def polynomials(self, rows: Sequence[ResultRow], *, erase_delta: bool = False) -> list[str]:
