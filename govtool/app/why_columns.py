@@ -132,7 +132,64 @@ def token_values(request: Request, name: str) -> Any:
     return made
 
 
+def _prob(request: Request) -> Columns:
+    from govtool.workflow.semirings.shares import probability
+
+    chances = token_values(request, "prob")
+    if ((chances < 0) | (chances > 1)).any():
+        raise UsageError("a probability is from 0 to 1", code="usage.values")
+    worst = 0.0
+
+    def compute(rows: list[ResultRow]) -> list[Any]:
+        nonlocal worst
+        found = [
+            probability(request.found.query.circuit, request.found.nodes(row), chances, exact=request.exact)
+            for row in rows
+        ]
+        worst = max([each.error for each in found], default=0.0)
+        return [each.value for each in found]
+
+    made = [("prob", compute(request.rows))]
+    if worst:
+        request.notes.append(f"prob is sampled where a row has more than 20 tokens: ±{worst:.2g} (99%)")
+    return made
+
+
+def _shares(name: str) -> Callable[[Request], Columns]:
+    def columns(request: Request) -> Columns:
+        from govtool.workflow.semirings.shares import shares
+
+        worst = 0.0
+
+        def compute(rows: list[ResultRow]) -> list[Any]:
+            nonlocal worst
+            made = []
+            for row in rows:
+                nodes = request.found.nodes(row)
+                found = shares(request.found.query.circuit, nodes, [name], exact=request.exact)[name]
+                worst = max(worst, found.error)
+                made.append(_by_token(request, found.value))
+            return made
+
+        made = [(name, request.only(False, compute))]
+        if worst:
+            bound = "a lower bound" if name == "responsibility" else f"±{worst:.2g} (99%)"
+            request.notes.append(f"{name} is sampled where a row has more than 20 tokens: {bound}")
+        return made
+
+    return columns
+
+
+def _by_token(request: Request, values: Any) -> dict[str, float]:
+    import numpy as np
+
+    names = request.found.tokens.names(np.array(list(values), np.int64))
+    return dict(zip(names, values.values(), strict=True))
+
+
 ANNOTATIONS: dict[str, Callable[[Request], Columns]] = {
     "polynomial": _polynomial, "how": _how, "why": _why, "why-minimal": _why_minimal, "which": _which,
     "count": _count, "bool": _bool, "cost": _cost, "trust": _trust,
+    "prob": _prob, "shapley": _shares("shapley"), "banzhaf": _shares("banzhaf"),
+    "responsibility": _shares("responsibility"),
 }  # fmt: skip

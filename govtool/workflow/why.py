@@ -193,6 +193,11 @@ class QueryProvenance:
 
     # ---- rows ------------------------------------------------------------------------------------------------------
 
+    def nodes(self, row: ResultRow) -> Array:
+        """The p-nodes of a row."""
+        found: Array = self.annotations[list(row.members)]
+        return found
+
     def _members(self, rows: Sequence[ResultRow]) -> Array:
         return np.array([member for row in rows for member in row.members], np.int64)
 
