@@ -28,11 +28,15 @@ if TYPE_CHECKING:
     )
     from govtool.api.lineage import lineage
     from govtool.api.opening import init, open
+    from govtool.api.workflow import WorkflowGraph, import_graph, list_graphs, provenance_graph
+    from govtool.api.why import whatif_delete, why
 
 __all__ = [
     "Graph",
+    "WorkflowGraph",
     "__version__",
     "errors",
+    "import_graph",
     "ingest_catalog",
     "ingest_dbt",
     "ingest_log",
@@ -42,11 +46,17 @@ __all__ = [
     "ingest_sql",
     "init",
     "lineage",
+    "list_graphs",
     "open",
+    "provenance_graph",
+    "whatif_delete",
+    "why",
 ]
 
 _PLACES = {
     "Graph": "govtool.api.graph",
+    "WorkflowGraph": "govtool.api.workflow",
+    "import_graph": "govtool.api.workflow",
     "ingest_catalog": "govtool.api.ingest",
     "ingest_dbt": "govtool.api.ingest",
     "ingest_log": "govtool.api.ingest",
@@ -56,7 +66,11 @@ _PLACES = {
     "ingest_sql": "govtool.api.ingest",
     "init": "govtool.api.opening",
     "lineage": "govtool.api.lineage",
+    "list_graphs": "govtool.api.workflow",
     "open": "govtool.api.opening",
+    "provenance_graph": "govtool.api.workflow",
+    "whatif_delete": "govtool.api.why",
+    "why": "govtool.api.why",
 }
 """The module of each name that is imported on first use."""
 

@@ -1,0 +1,1 @@
+"""Workflow provenance: graphs of module invocations and tuples, and the questions they answer."""
