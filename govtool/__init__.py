@@ -28,9 +28,13 @@ if TYPE_CHECKING:
     )
     from govtool.api.lineage import lineage
     from govtool.api.opening import init, open
+    from govtool.workflow.modules.definition import module
+    from govtool.workflow.modules.workflow import BoundedLoop, Workflow
 
 __all__ = [
+    "BoundedLoop",
     "Graph",
+    "Workflow",
     "__version__",
     "errors",
     "ingest_catalog",
@@ -42,11 +46,14 @@ __all__ = [
     "ingest_sql",
     "init",
     "lineage",
+    "module",
     "open",
 ]
 
 _PLACES = {
+    "BoundedLoop": "govtool.workflow.modules.workflow",
     "Graph": "govtool.api.graph",
+    "Workflow": "govtool.workflow.modules.workflow",
     "ingest_catalog": "govtool.api.ingest",
     "ingest_dbt": "govtool.api.ingest",
     "ingest_log": "govtool.api.ingest",
@@ -56,6 +63,7 @@ _PLACES = {
     "ingest_sql": "govtool.api.ingest",
     "init": "govtool.api.opening",
     "lineage": "govtool.api.lineage",
+    "module": "govtool.workflow.modules.definition",
     "open": "govtool.api.opening",
 }
 """The module of each name that is imported on first use."""

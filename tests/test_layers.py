@@ -28,6 +28,7 @@ LAYERS = {
     "query": 4,
     "policy": 4,
     "records": 4,
+    "workflow": 4,
     "answers": 5,
     "app": 6,
     "api": 7,
