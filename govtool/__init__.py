@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     )
     from govtool.api.lineage import lineage
     from govtool.api.opening import init, open
+    from govtool.api.workflows import run_workflow
     from govtool.workflow.modules.definition import module
     from govtool.workflow.modules.workflow import BoundedLoop, Workflow
 
@@ -48,6 +49,7 @@ __all__ = [
     "lineage",
     "module",
     "open",
+    "run_workflow",
 ]
 
 _PLACES = {
@@ -65,6 +67,7 @@ _PLACES = {
     "lineage": "govtool.api.lineage",
     "module": "govtool.workflow.modules.definition",
     "open": "govtool.api.opening",
+    "run_workflow": "govtool.api.workflows",
 }
 """The module of each name that is imported on first use."""
 

@@ -1,4 +1,4 @@
-"""Workflow provenance: modules and workflows over DataFrames, and what their runs leave.
+"""Workflow provenance: modules and workflows, graphs of module invocations and tuples, and the questions they answer.
 
 >>> from govtool.workflow import cogroup                                            # doctest: +SKIP
 
@@ -8,15 +8,11 @@ Names are imported when they are first used.
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from govtool.workflow.modules.bags import cogroup as cogroup
-    from govtool.workflow.modules.bags import flatten as flatten
-
-_HOMES = {"cogroup": "govtool.workflow.modules.bags", "flatten": "govtool.workflow.modules.bags"}
+_HOMES = {"cogroup": "govtool.spark.workflow.bags", "flatten": "govtool.spark.workflow.bags"}
 """Public names and the modules that hold them."""
-__all__ = list(_HOMES)
+__all__ = ["cogroup", "flatten"]
 
 
 def __getattr__(name: str) -> Any:

@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from govtool.errors import UsageError
@@ -104,7 +105,9 @@ def _by_name(flow: Workflow) -> dict[str, dict[str, Module]]:
     return found
 
 
-def _bad_name(kind: str, name: str, nodes: tuple[str, ...] = (), relations: tuple[str, ...] = ()) -> Iterator[Violation]:
+def _bad_name(
+    kind: str, name: str, nodes: tuple[str, ...] = (), relations: tuple[str, ...] = ()
+) -> Iterator[Violation]:
     if not isinstance(name, str) or not NAME.fullmatch(name):
         yield Violation(
             "name",
@@ -339,7 +342,7 @@ def _cycles(flow: Workflow) -> Iterator[Violation]:
     below = _adjacent(flow.nodes, ((edge.source, edge.target) for edge in flow.edges))
     cycle = _cycle(below)
     if cycle:
-        along = set(zip(cycle, cycle[1:], strict=False))
+        along = set(pairwise(cycle))
         names = tuple(
             dict.fromkeys(name for edge in flow.edges if (edge.source, edge.target) in along for name in edge.relations)
         )

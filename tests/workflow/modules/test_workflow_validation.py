@@ -85,7 +85,9 @@ def test_a_label_is_in_the_outputs_of_one_end_and_the_inputs_of_the_other():
 
 
 def test_incoming_edges_have_disjoint_relations():
-    flow = diamond([*EDGES, ("other", "sink", "B"), ("source", "other", "A")], {"other": made("Other", ["A"], (), ["B"])})
+    flow = diamond(
+        [*EDGES, ("other", "sink", "B"), ("source", "other", "A")], {"other": made("Other", ["A"], (), ["B"])}
+    )
     found = only(flow)
     assert found.rule == "inputs"
     assert found.nodes == ("sink", "source", "other")
@@ -141,7 +143,10 @@ def test_names_differ_in_more_than_case():
 
 def test_a_name_is_one_module():
     other = made("Source", ["In"], outputs=["A"])
-    assert "different modules are called Source" in govtool.Workflow("w", {"a": SOURCE, "b": other}).violations()[0].message
+    assert (
+        "different modules are called Source"
+        in govtool.Workflow("w", {"a": SOURCE, "b": other}).violations()[0].message
+    )
 
 
 def test_declared_schemas_agree():
@@ -159,7 +164,9 @@ def test_shared_state_is_declared_by_its_modules():
     assert flow.violations() == ()
     assert list(flow.validated().state) == ["Ledger"]
     assert list(govtool.Workflow("w", nodes, edges).validated().state) == ["One.Ledger", "Two.Ledger"]
-    messages = [str(each) for each in govtool.Workflow("w", nodes, edges, shared={"Ledgr": ["One", "Too"]}).violations()]
+    messages = [
+        str(each) for each in govtool.Workflow("w", nodes, edges, shared={"Ledgr": ["One", "Too"]}).violations()
+    ]
     assert messages == [
         "shared state Ledgr is no state of module One (did you mean Ledger?)",
         "shared state Ledgr: there is no module 'Too' (did you mean Two?)",
@@ -191,7 +198,9 @@ END = made("End", ["Guess"], (), ["Result"])
 def looped(times=3, back=(("turn", "step", "Guess"),), **options):
     nodes = {"start": START, "step": STEP, "turn": TURN, "end": END}
     edges = [("start", "step", ["Guess", "Data"]), ("step", "turn", "Next"), ("turn", "end", "Guess")]
-    return govtool.Workflow("looped", nodes, edges, loops=[govtool.BoundedLoop(["step", "turn"], times, back)], **options)
+    return govtool.Workflow(
+        "looped", nodes, edges, loops=[govtool.BoundedLoop(["step", "turn"], times, back)], **options
+    )
 
 
 def test_a_loop_is_unfolded():
