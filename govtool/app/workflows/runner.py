@@ -13,6 +13,7 @@ from govtool.errors import EngineError, GovtoolError, UnknownNameError, UsageErr
 from govtool.model.workflow_run import BoundaryRelation, ModuleInvocation
 
 if TYPE_CHECKING:
+    from govtool.app.workflows.reuse import InvocationCache
     from govtool.app.workflows.state import SequencePointer, StateFolder
     from govtool.workflow.modules.definition import Module, RelationSchema
     from govtool.workflow.modules.schedule import Schedule, ScheduledUse
@@ -68,6 +69,7 @@ class WorkflowRunner:
         inputs: WorkflowInputs,
         pointer: SequencePointer,
         observer: RunObserver | None = None,
+        reuse: InvocationCache | None = None,
     ) -> None:
         """Prepare the initial state where there is none yet.
 
@@ -80,6 +82,7 @@ class WorkflowRunner:
         self._folder = folder
         self._inputs = inputs
         self.observer = observer
+        self.reuse = reuse
         self._initial = {slot: self._initial_state(slot) for slot in schedule.state if slot not in pointer.state}
 
     def check_inputs(self, executions: range) -> None:
@@ -136,10 +139,31 @@ class _Execution:
 
     def invoke(self, use: ScheduledUse) -> None:
         """Run one node: read its relations, call its function, write what it returned."""
-        module = use.module
-        where = f"module {module.name} (node {use.node}, execution {self.number})"
+        module, reuse = use.module, self.runner.reuse
         inputs = {name: self._input(use, name) for name in module.input_names}
         before = {name: self._version(use.slots[name]) for name in module.state_names}
+        known = None if reuse is None else reuse.find(module, inputs, before, use.materialised)
+        if known is not None:
+            self._record(use, inputs, before, known.state, known.outputs)
+            return
+        outputs, after = self._evaluated(use, inputs, before)
+        if reuse is not None:
+            reuse.keep(module, inputs, before, outputs, after)
+        self._record(use, inputs, before, after, outputs)
+
+    def _evaluated(
+        self,
+        use: ScheduledUse,
+        inputs: Mapping[str, BoundaryRelation],
+        before: Mapping[str, BoundaryRelation | None],
+    ) -> tuple[dict[str, BoundaryRelation], dict[str, BoundaryRelation]]:
+        """Outputs and changed state of an invocation.
+
+        Raises:
+            EngineError: The module failed, or returned what it must not.
+        """
+        module = use.module
+        where = f"module {module.name} (node {use.node}, execution {self.number})"
         frames = self._read(module, inputs, before)
         try:
             returned = module.function(*frames.values())
@@ -149,15 +173,12 @@ class _Execution:
             raise EngineError(f"{where} failed: {first_line(error)}", code="engine.module") from error
         try:
             results = self._results(use, returned)
+            changed = [name for name in module.state_names if name in results and results[name] is not frames[name]]
             outputs = {name: self._written(use, name, results[name], frames, inputs, None) for name in use.materialised}
-            after = {
-                name: self._written(use, name, results[name], frames, inputs, before[name])
-                for name in module.state_names
-                if name in results and results[name] is not frames[name]
-            }
+            after = {name: self._written(use, name, results[name], frames, inputs, before[name]) for name in changed}
         except EngineError as error:
             raise EngineError(f"{where}: {error.message}", code=error.code) from error
-        self._record(use, inputs, before, after, outputs)
+        return outputs, after
 
     def _input(self, use: ScheduledUse, name: str) -> BoundaryRelation:
         source = use.sources[name]
