@@ -18,8 +18,8 @@ def measure(
 ) -> dict[str, Any]:
     """Run a spec several times in each arm.
 
-    Each execution runs in all arms before the next begins, so that what drifts (compiler, heap, machine) drifts for all.
-    The tracked arm's commit is counted, shared among its executions. The first execution of each run is the same for
+    Each execution runs in all arms before the next begins, so that what drifts (compiler, heap) drifts for all. The
+    tracked arm's commit is counted, shared among its executions. The first execution of each run is the same for
     all arms, and none is left out; a run before the measured ones warms the JVM up.
 
     Raises:
