@@ -71,7 +71,7 @@ class WorkflowArm:
             request = WorkflowRequest(flow, inputs, folder, mode="records")
             self._tracker = RunTracker(folder, new_run(request, spark, pointer.execution), spark)
         self._runner = WorkflowRunner(
-            flow.validated(), spark, state, InputFolder(inputs), pointer, self._tracker, reuse
+            flow.validated(), BoundaryFrames(spark), state, InputFolder(inputs), pointer, self._tracker, reuse
         )
 
     def execute(self, execution: int) -> list[OutputRow]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from govtool.app.workflows.frames import BoundaryFrames
 from govtool.app.workflows.inputs import InputFolder
 from govtool.app.workflows.runner import ExecutionResult, WorkflowRunner, executions_to_run
 from govtool.app.workflows.state import StateFolder
@@ -104,7 +105,7 @@ def run_workflow(
         session = stack.enter_context(_session(spark, request))
         resumed = commit_interrupted(store, root, branch) if store is not None else ()
         run = new_run(request, session, pointer.execution)
-        runner = WorkflowRunner(schedule, session, folder, inputs, pointer)
+        runner = WorkflowRunner(schedule, BoundaryFrames(session), folder, inputs, pointer)
         runner.check_inputs(ahead)  # what can be refused is refused before anything is captured
         tracker = runner.observer = RunTracker(root, run, session) if store is not None else None
         results: list[ExecutionResult] = []

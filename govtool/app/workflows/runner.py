@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from govtool.app.workflows.frames import BoundaryFrames, first_line, mapping_of
+from govtool.app.workflows.frames import first_line, mapping_of
 from govtool.errors import EngineError, GovtoolError, UnknownNameError, UsageError
 from govtool.model.workflow_run import BoundaryRelation, ModuleInvocation
 
@@ -31,6 +31,21 @@ class WorkflowInputs(Protocol):
 
     def initial(self, slot: str) -> BoundaryRelation | None:
         """The initial version of a state relation; None: it starts without rows."""
+
+
+class BoundaryEngine(Protocol):
+    """Turns relations on disk into what module functions take, and back; ``BoundaryFrames`` does for Spark."""
+
+    def read(self, relation: BoundaryRelation, declared: RelationSchema) -> Any:
+        """A relation as a frame."""
+
+    def empty(self, declared: RelationSchema) -> Any:
+        """A relation without rows."""
+
+    def write(
+        self, frame: Any, place: Path, declared: RelationSchema, expected: BoundaryRelation | None
+    ) -> BoundaryRelation:
+        """Write a frame into a new folder."""
 
 
 class RunObserver(Protocol):
@@ -59,12 +74,12 @@ class ExecutionResult:
 
 
 class WorkflowRunner:
-    """Runs the executions of one workflow in one session. The state folder has to be open."""
+    """Runs the executions of one workflow. The state folder has to be open."""
 
     def __init__(
         self,
         schedule: Schedule,
-        spark: Any,
+        frames: BoundaryEngine,
         folder: StateFolder,
         inputs: WorkflowInputs,
         pointer: SequencePointer,
@@ -78,7 +93,7 @@ class WorkflowRunner:
         """
         self.pointer = pointer
         self._schedule = schedule
-        self._frames = BoundaryFrames(spark)
+        self._frames = frames
         self._folder = folder
         self._inputs = inputs
         self.observer = observer
