@@ -155,9 +155,11 @@ def evaluated(expression: Any, row: Row, data: Data, outer: Outer) -> Cell:
             return applied(name, FUNCTIONS[name], [evaluated(arg, row, data, outer) for arg in args])
         case Scalar(plan):
             rows = evaluate(plan, data, (*outer, row))
+            if len(rows) == 1 and rows[0].annotation == ONE and isinstance(rows[0].cells[0], Value):
+                return rows[0].cells[0]
             return Agg("ROW", tuple((r.annotation, r.cells[0]) for r in rows))
         case Exists(plan):
-            return Agg("EXISTS", tuple((r.annotation, True) for r in evaluate(plan, data, (*outer, row))))
+            return Agg("EXISTS", tuple((r.annotation, 1) for r in evaluate(plan, data, (*outer, row))))
         case In(value, plan):
             return _member(evaluated(value, row, data, outer), evaluate(plan, data, (*outer, row)))
     raise AssertionError(expression)
@@ -170,8 +172,8 @@ def applied(label: str, function: Callable[..., Any], cells: Sequence[Cell]) -> 
 
 def _member(value: Cell, rows: list[Row]) -> Cell:
     """IN outside of a filter's conjunction: true, NULL or false by the rows that match or may."""
-    found = Agg("EXISTS", tuple((_guarded(r.annotation, _is_true(_equal(value, r.cells[0]))), True) for r in rows))
-    may = Agg("EXISTS", tuple((_guarded(r.annotation, _not_false(_equal(value, r.cells[0]))), True) for r in rows))
+    found = Agg("EXISTS", tuple((_guarded(r.annotation, _is_true(_equal(value, r.cells[0]))), 1) for r in rows))
+    may = Agg("EXISTS", tuple((_guarded(r.annotation, _not_false(_equal(value, r.cells[0]))), 1) for r in rows))
     return Fn("IN", lambda yes, maybe: True if yes else None if maybe else False, (found, may))
 
 
@@ -180,11 +182,11 @@ def _equal(a: Cell, b: Cell) -> Cell:
 
 
 def _is_true(cell: Cell) -> Cell:
-    return applied("TRUE", lambda a: a is True, [cell])
+    return _truth(cell)
 
 
 def _not_false(cell: Cell) -> Cell:
-    return applied("NOTFALSE", lambda a: a is not False, [cell])
+    return applied("NOT", FUNCTIONS["NOT"], [applied("<=>", FUNCTIONS["<=>"], [cell, False])])
 
 
 def _guarded(annotation: Poly, condition: Cell) -> Poly:
@@ -491,7 +493,7 @@ def _call(call: Call, members: list[tuple[Poly, Row]], data: Data, outer: Outer)
     for annotation, row in members:
         if call.condition is not None:
             annotation = _guarded(annotation, _truth(evaluated(call.condition, row, data, outer)))
-        cell = True if call.argument is None else evaluated(call.argument, row, data, outer)
+        cell = 1 if call.argument is None else evaluated(call.argument, row, data, outer)
         if annotation.terms and cell is not None:
             terms.append((annotation, cell))
     return Agg(call.op, tuple(_by_value(terms) if call.distinct else terms))

@@ -96,7 +96,7 @@ class Steered(Atom):
 
     @cached_property
     def text(self) -> str:
-        return f"[{self.label}({' + '.join(sorted(map(str, self.over)))})]"
+        return f"[{self.label}({total(self.over)})]"
 
     def count(self, counts: Counts) -> int:
         return 1
@@ -256,7 +256,19 @@ class Agg(Value):
 
 def _term(poly: Poly, cell: Cell) -> str:
     text = str(poly)
-    return f"{f'({text})' if len(poly.terms) > 1 else text}⊗{cell}"
+    return f"{f'({text})' if len(poly.terms) > 1 else text}⊗{shown(cell)}"
+
+
+def shown(cell: Cell) -> str:
+    """A cell in a canonical string."""
+    if cell is None or isinstance(cell, bool):
+        return {None: "NULL", True: "true", False: "false"}[cell]
+    return str(cell)
+
+
+def _operand(cell: Cell) -> str:
+    text = shown(cell)
+    return f"({text})" if isinstance(cell, Fn) and (cell.is_infix or cell.label == "ISNULL") else text
 
 
 @dataclass(eq=False)
@@ -271,9 +283,15 @@ class Fn(Value):
         return self.function(*(plain(cell, counts) for cell in self.arguments))
 
     def __str__(self) -> str:
-        if len(self.arguments) == 2:
-            return f"{self.arguments[0]} {self.label} {self.arguments[1]}"
-        return f"{self.label}({', '.join(map(str, self.arguments))})"
+        if self.is_infix:
+            return f" {self.label} ".join(map(_operand, self.arguments))
+        if self.label == "ISNULL":
+            return f"{_operand(self.arguments[0])} IS NULL"
+        return f"{self.label}({', '.join(map(shown, self.arguments))})"
+
+    @property
+    def is_infix(self) -> bool:
+        return len(self.arguments) == 2 and (self.label in ("AND", "OR") or not self.label.isalpha())
 
 
 @dataclass(eq=False)
@@ -288,7 +306,7 @@ class Box(Value):
         return self.value
 
     def __str__(self) -> str:
-        return f"{self.label}({' + '.join(sorted(map(str, self.over)))})"
+        return f"{self.label}({total(self.over)})"
 
 
 @dataclass(frozen=True)

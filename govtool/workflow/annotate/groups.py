@@ -1,0 +1,405 @@
+"""Groups: ``δ(Σ t)`` for the row, ``AGG(t1⊗v1 + …)`` for its values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np  # noqa: TID253 - arrays of node ids; only what annotates imports this
+
+from govtool.arrays.sets import Array
+from govtool.errors import UsageError
+from govtool.records.plan.expressions import AggregateCall, Attribute, Call, Expression, Literal, Named, passed
+from govtool.records.plan.nodes import Aggregate, Distinct, Generate, Join, Project, Range, outputs
+from govtool.records.plan.tree import Node
+from govtool.records.plan.types import BOOLEAN, LONG
+from govtool.records.trace.segment import alike, both, unique
+from govtool.workflow.annotate.circuit import (
+    NONE,
+    ONE,
+    Delta,
+    Function,
+    Gate,
+    Guard,
+    Inputs,
+    Product,
+    Terms,
+    arrays_of,
+)
+from govtool.workflow.annotate.conditions import valued
+from govtool.workflow.annotate.evaluate import Annotator, Context, refused
+from govtool.workflow.annotate.rows import (
+    LONG_ONE,
+    Rows,
+    chosen,
+    extended,
+    is_there,
+    joined,
+    shifted,
+    there,
+    truth,
+)
+from govtool.workflow.annotate.tables import KeptTable
+from govtool.workflow.annotate.values import guarded, multiplied, with_columns
+
+UNORDERED = frozenset({"count", "sum", "min", "max", "avg", "collect_list", "collect_set", "bool_and", "bool_or", "every", "some"})  # fmt: skip
+"""Aggregates whose value does not depend on the order of rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """Rows of a table in groups.
+
+    Attributes:
+        rows: The rows.
+        table: Their table.
+        groups: One row a group: its keys, and values as they stand.
+        members: For each group its rows in ``table``.
+        gate: Opens when a computed key changes; or ``NONE``.
+    """
+
+    rows: Rows
+    table: KeptTable
+    groups: KeptTable
+    members: Inputs
+    gate: int
+
+
+def grouped(
+    a: Annotator, rows: Rows, keys: Sequence[Attribute], measures: Sequence[Named] = (), context: Context | None = None
+) -> Groups:
+    """Put rows into groups by keys, NULL being equal to NULL; a computed key guards its row."""
+    rows, gate = _guarded_keys(a, rows, keys)
+    rows, table = a.keep(rows)
+    by = tuple(passed(key) for key in keys) + (() if rows.context is None else (passed(rows.context),))
+    source = _physical(a, rows) if measures else rows.node
+    total = a.ids.named("times", AggregateCall("sum", (rows.times,), LONG, mode="ansi"))
+    if context is not None and not keys:
+        return _whole_contexts(a, rows, table, (*measures, total), context, gate)
+    groups = a.tables.numbered(Aggregate(source, by, (*measures, total)))
+    if not by:
+        everything = Inputs(np.array([0, table.count]), np.arange(table.count))
+        return Groups(rows, table, groups, everything, gate)
+    return Groups(rows, table, groups, _members(a, rows, table, groups, [each.attribute for each in by]), gate)
+
+
+def _whole_contexts(
+    a: Annotator, rows: Rows, table: KeptTable, measures: Sequence[Named], context: Context, gate: int
+) -> Groups:
+    """One group for every row around, those for which there is no row included."""
+    number = a.ids.named("context", context.number)
+    numbers = Project(context.rows.node, (number,))
+    assert rows.context is not None
+    source = joined(numbers, _physical(a, rows), alike(number.attribute, rows.context), "left")
+    own = Named(number.attribute, rows.context.id, rows.context.name)
+    aggregated = Aggregate(source, (passed(number.attribute),), tuple(measures))
+    made = Project(aggregated, (own, *(passed(each.attribute) for each in measures)))
+    groups = a.tables.numbered(made)
+    return Groups(rows, table, groups, _members(a, rows, table, groups, [rows.context]), gate)
+
+
+def _members(a: Annotator, rows: Rows, table: KeptTable, groups: KeptTable, keys: list[Attribute]) -> Inputs:
+    copies = [a.ids.named(key.name, key) for key in keys]
+    group = a.ids.named("group", groups.number)
+    side = Project(groups.node, (*copies, group))
+    same = both(alike(key, copy.attribute) for key, copy in zip(keys, copies, strict=True))
+    found = a.tables.fetch(joined(rows.node, side, same), [group.attribute, table.number])
+    owners, members = arrays_of(found.columns)
+    return Inputs.grouped(owners, members, groups.count)[0]
+
+
+def _physical(a: Annotator, rows: Rows) -> Node:
+    """Every row as often as it is there; candidates once."""
+    if not rows.bag:
+        return rows.node
+    most = a.tables.scalar(rows.node, AggregateCall("max", (rows.times,), LONG)) or 1
+    number = a.ids.attribute("copy", LONG)
+    first = Call("=", (number, LONG_ONE), BOOLEAN)
+    within = Call("<=", (number, rows.times), BOOLEAN)
+    return Join(rows.node, Range(0, 1, most + 1, 1, number), "inner", Call("or", (first, within), BOOLEAN))
+
+
+def _guarded_keys(a: Annotator, rows: Rows, keys: Sequence[Attribute]) -> tuple[Rows, int]:
+    """Rows guarded by the values of computed keys, and the gate that opens when one changes."""
+    watched = []
+    for key in dict.fromkeys(keys):
+        if key.id in rows.cells:
+            constant = a.ids.named("as it stands", key)
+            rows = replace(rows, node=extended(rows, [constant]), columns=(*rows.columns, constant.attribute))
+            rows = guarded(a, rows, alike(key, constant.attribute))
+            blocks = [(s, block) for s, block in a.circuit if isinstance(block, Guard)]
+            start, block = blocks[-1]
+            watched.append(np.arange(start, start + block.count))
+    if not watched:
+        return rows, NONE
+    return rows, a.add(Gate(np.concatenate(watched), "present"))
+
+
+# ---- operators ------------------------------------------------------------------------------------------------------
+
+
+def distinct(a: Annotator, node: Distinct, context: Context | None) -> Rows:
+    """``δ(Σ)`` over equal rows."""
+    rows = a.rows(node.child, context)
+    return deltas(a, grouped(a, rows, rows.columns), rows.columns)
+
+
+def deltas(a: Annotator, found: Groups, columns: tuple[Attribute, ...]) -> Rows:
+    """One row a group, annotated ``δ(Σ)``; its columns are plain."""
+    (annotation,) = found.table.ids(found.rows.annotation)
+    inputs = Inputs(found.members.offsets, annotation[found.members.nodes])
+    start = a.add(Delta(inputs, found.gate))
+    node = a.ids.named("node", shifted(found.groups.number, start))
+    (total,) = [c for c in _outputs(found.groups.node) if c.name == "times"][-1:]
+    count = chosen(there(total), LONG_ONE, Literal(0, LONG))
+    times = a.ids.named("times", count)
+    made = Project(found.groups.node, (*map(passed, _outputs(found.groups.node)), node, times))
+    is_sure = not found.rows.candidates
+    return Rows(
+        made, columns, node.attribute, LONG_ONE if is_sure else times.attribute, {}, {}, found.rows.context,
+        candidates=not is_sure,
+    )  # fmt: skip
+
+
+def _outputs(node: Node) -> tuple[Attribute, ...]:
+    return unique(outputs(node))
+
+
+def aggregate(a: Annotator, node: Aggregate, context: Context | None) -> Rows:
+    """``δ(Σ t)``, or ``1`` without keys; values are aggregates of ``t⊗v``."""
+    rows = a.rows(node.child, context)
+    rows, parts = _prepared(a, rows, node, context)
+    keys = [each.attribute for each in node.keys]
+    measures = [Named(part.standing(rows), part.column.id, part.column.name) for part in parts]
+    found = grouped(a, rows, keys, measures, context if rows.context is not None else None)
+    columns = tuple(each.attribute for each in node.keys + node.measures)
+    made = deltas(a, found, columns) if keys else _one_always(a, found, columns)
+    cells = dict(made.cells)
+    added = []
+    for part in parts:
+        start = a.add(part.block(a, found))
+        named = a.ids.named("cell", shifted(found.groups.number, start))
+        added.append(named)
+        cells[part.column.id] = named.attribute
+    return replace(made, node=extended(made, added), cells=cells)
+
+
+def _one_always(a: Annotator, found: Groups, columns: tuple[Attribute, ...]) -> Rows:
+    annotation = a.ids.named("node", Literal(ONE, LONG))
+    made = Project(found.groups.node, (*map(passed, _outputs(found.groups.node)), annotation))
+    return Rows(made, columns, annotation.attribute, LONG_ONE, context=found.rows.context)
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """An aggregate over columns of the rows below.
+
+    Attributes:
+        column: The measure.
+        call: The function as the query has it.
+        arguments: Columns of its arguments; those that are the same for every row are left out.
+        condition: The column of its FILTER; None without one.
+        guards: The column of v-nodes of the condition's guard; None where the condition is plain.
+    """
+
+    column: Named
+    call: AggregateCall
+    arguments: tuple[Attribute, ...]
+    condition: Attribute | None
+    computed: bool
+
+    def standing(self, rows: Rows) -> AggregateCall:
+        """The aggregate over the rows that are there."""
+        here = there(rows.times) if rows.candidates or rows.context is not None else None
+        arguments = self.arguments or self.call.arguments
+        kept = self.condition if self.condition is None else truth(self.condition)
+        return replace(self.call, arguments=arguments, filter=both([here, kept]))
+
+    def block(self, a: Annotator, found: Groups) -> Terms:
+        """The terms of every group."""
+        groups = found.members.owners()
+        members = found.members.nodes
+        annotation, is_term = self._terms(a, found.rows, found.table)
+        if self.call.distinct and self.arguments:
+            return self._by_value(a, found, annotation, is_term)
+        chosen_ = is_term[members]
+        inputs, order = Inputs.grouped(groups[chosen_], annotation[members[chosen_]], found.groups.count)
+        rows = members[chosen_][order]
+        cells = self._cells(found.rows, found.table)
+        argument = self.arguments[0] if len(self.arguments) == 1 else None
+        result = (found.groups, self.column.attribute)
+        return Terms(
+            self.call, inputs, rows, None if cells is None else cells[rows], found.table, argument, result,
+            gate=found.gate,
+        )  # fmt: skip
+
+    def _cells(self, rows: Rows, table: KeptTable) -> Array | None:
+        if len(self.arguments) != 1 or self.arguments[0].id not in rows.cells:
+            return None
+        (cells,) = table.ids(rows.cells[self.arguments[0].id])
+        return cells
+
+    def _terms(self, a: Annotator, rows: Rows, table: KeptTable) -> tuple[Array, Array]:
+        """The annotation of each row's term, and whether it has one."""
+        conditions: list[Expression | None] = [self._has_value(rows, each) for each in self.arguments]
+        (annotation,) = table.ids(rows.annotation)
+        if self.condition is not None and not self.computed:
+            conditions.append(truth(self.condition))
+        condition = both(conditions)
+        if condition is None:
+            is_term = np.ones(table.count, bool)
+        else:
+            (found,) = table.ids(chosen(condition, LONG_ONE, Literal(0, LONG)))
+            is_term = found.astype(bool)
+        if self.computed and self.condition is not None:
+            annotation = _guarded_terms(a, rows, table, self.condition, annotation)
+        return annotation, is_term
+
+    def _has_value(self, rows: Rows, column: Attribute) -> Expression:
+        plain = is_there(column)
+        cell = rows.cells.get(column.id)
+        return plain if cell is None else Call("or", (plain, is_there(cell)), BOOLEAN)
+
+    def _by_value(self, a: Annotator, found: Groups, annotation: Array, is_term: Array) -> Terms:
+        """One term a value, annotated ``δ(Σ)``."""
+        if len(self.arguments) != 1:
+            raise refused(f"{self.call.name.upper()}(DISTINCT …) of several values")
+        owners = np.full(found.table.count, NONE)
+        owners[found.members.nodes] = found.members.owners()
+        number, group, node = (a.ids.attribute(name, LONG) for name in ("row", "group", "node"))
+        kept = np.flatnonzero(is_term)
+        side = a.tables.load({number: kept, group: owners[kept], node: annotation[kept]})
+        value = self.arguments[0]
+        cells = {value.id: found.rows.cells[value.id]} if value.id in found.rows.cells else {}
+        base = replace(found.rows, columns=(value, group), annotation=node, cells=cells, outer={}, context=None)
+        rows = replace(base, node=joined(found.rows.node, side, alike(found.table.number, number)))
+        if self.computed and self.condition is not None:
+            times = a.ids.named("times", chosen(truth(self.condition), found.rows.times, Literal(0, LONG)))
+            rows = replace(rows, columns=(*rows.columns, self.condition))
+            rows = replace(rows, node=extended(rows, [times]), times=times.attribute, candidates=True)
+            rows = replace(rows, columns=(value, group))
+        inner = grouped(a, rows, [group, value])
+        (nodes,) = inner.table.ids(inner.rows.annotation)
+        start = a.add(Delta(Inputs(inner.members.offsets, nodes[inner.members.nodes]), inner.gate))
+        own, has_value = inner.groups.ids(group, chosen(is_there(value), LONG_ONE, Literal(0, LONG)))
+        kept = np.flatnonzero(has_value)
+        inputs, order = Inputs.grouped(own[kept], kept + start, found.groups.count)
+        gate = inner.gate if inner.gate != NONE else found.gate
+        call = replace(self.call, distinct=False)
+        result = (found.groups, self.column.attribute)
+        return Terms(call, inputs, kept[order], None, inner.groups, value, result, gate=gate)
+
+
+def _guarded_terms(
+    a: Annotator, rows: Rows, table: KeptTable, condition: Attribute, annotation: Array
+) -> Array:  # fmt: skip
+    """Annotations times the guard of a computed condition."""
+    (cells,) = table.ids(rows.cells[condition.id])
+    (truths,) = table.ids(chosen(truth(condition), LONG_ONE, Literal(0, LONG)))
+    function = Function(condition, table, ((condition.id, cells),), condition)
+    start = a.add(Guard(function, truths.astype(bool)))
+    guards = np.where(cells != NONE, np.arange(table.count) + start, ONE)
+    return a.add(Product(annotation, guards)) + np.arange(table.count)
+
+
+def _prepared(
+    a: Annotator, rows: Rows, node: Aggregate, context: Context | None
+) -> tuple[Rows, list[Measure]]:
+    """Rows with keys, arguments and conditions as columns."""
+    rows, values = a.local(rows, [each.value for each in node.keys], context)
+    named = [replace(each, value=value) for each, value in zip(node.keys, values, strict=True)]
+    rows = with_columns(a, rows, named)
+    measures = []
+    for each in node.measures:
+        if not isinstance(each.value, AggregateCall):
+            raise refused("an aggregate of the user's own")
+        rows, measure = prepared(a, rows, each, each.value, context)
+        measures.append(measure)
+    return rows, measures
+
+
+def prepared(
+    a: Annotator, rows: Rows, column: Named, call: AggregateCall, context: Context | None
+) -> tuple[Rows, Measure]:
+    """Rows with the arguments and the condition of a measure as columns."""
+    if call.name not in UNORDERED or call.order:
+        raise UsageError(
+            f"row-level provenance does not cover {call.name.upper()}: it depends on the order of rows",
+            code="usage.why-unsupported",
+        )
+    rows, values = a.local(rows, [*call.arguments, *([call.filter] if call.filter is not None else [])], context)
+    rows, values = valued(a, rows, values, context)
+    condition, computed = None, False
+    if call.filter is not None:
+        *values, test = values
+        named = a.ids.named("filter", test)
+        rows = with_columns(a, rows, [named])
+        condition, computed = named.attribute, named.id in rows.cells
+    arguments = []
+    for value in values:
+        if isinstance(value, Literal) and value.value is not None:
+            continue
+        named = Named(value, value.id, value.name) if isinstance(value, Attribute) else a.ids.named("value", value)
+        rows = with_columns(a, rows, [named])
+        arguments.append(named.attribute)
+    if not arguments and call.name != "count":
+        named = a.ids.named("value", values[0])
+        rows = with_columns(a, rows, [named])
+        arguments.append(named.attribute)
+    return rows, Measure(column, call, tuple(arguments), condition, computed)
+
+
+# ---- lists that were collected --------------------------------------------------------------------------------------
+
+
+def exploded_terms(a: Annotator, rows: Rows, node: Generate, call: Call) -> Rows:
+    """``δ(group)·t``: the elements of a collected list are the rows that were collected."""
+    column = call.arguments[0]
+    if not isinstance(column, Attribute) or call.name != "explode" or node.outer:
+        raise refused(f"{call.name} of a computed array")
+    rows, table = a.keep(rows)
+    (cells,) = table.ids(rows.cells[column.id])
+    terms = _collected(a, cells)
+    owners, places = terms.inputs.expanded(_local_places(a, cells, terms))
+    parent, row, factor = (a.ids.attribute(name, LONG) for name in ("parent", "row", "factor"))
+    lists = np.flatnonzero(cells != NONE)
+    side = a.tables.load({parent: lists[owners], row: terms.rows[places], factor: terms.inputs.nodes[places]})
+    assert terms.argument is not None
+    value = Named(terms.argument, node.columns[0].id, node.columns[0].name)
+    number = a.ids.named("row", terms.table.number)
+    elements = Project(terms.table.node, (value, number))
+    found = joined(joined(rows.node, side, alike(table.number, parent)), elements, alike(row, number.attribute))
+    made = replace(rows, node=found, columns=rows.columns + node.columns)
+    made = multiplied(a, made, factor, LONG_ONE)
+    return _recounted(a, made)
+
+
+def _recounted(a: Annotator, rows: Rows) -> Rows:
+    """Rows whose counts are those of their nodes: elements of rows that are gone are gone, too."""
+    from govtool.workflow.semirings.natural import standing_counts
+
+    rows, table = a.keep(rows)
+    (annotation,) = table.ids(rows.annotation)
+    number, times = a.ids.attribute("row", LONG), a.ids.attribute("times", LONG)
+    counts = standing_counts(a.circuit)[annotation]
+    side = a.tables.load({number: np.arange(table.count), times: counts})
+    node = joined(rows.node, side, alike(table.number, number))
+    return replace(rows, node=node, times=times, candidates=True, bag=bool(len(counts) and counts.max() > 1))
+
+
+def _collected(a: Annotator, cells: Array) -> Terms:
+    known = cells[cells != NONE]
+    if not len(known):
+        raise refused("explode of a computed array")
+    block, _ = a.circuit.place(int(known[0]))
+    last, _ = a.circuit.place(int(known[-1]))
+    if not isinstance(block, Terms) or block is not last or block.call.name not in ("collect_list", "collect_set"):
+        raise refused("explode of a computed array that is no collected list")
+    return block
+
+
+def _local_places(a: Annotator, cells: Array, terms: Terms) -> Array:
+    start = a.circuit.starts[a.circuit.blocks.index(terms)]
+    found: Array = cells[cells != NONE] - start
+    return found
+

@@ -1,0 +1,119 @@
+"""Operators that work row by row, and the table of all rules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from govtool.records.plan.expressions import Attribute, Call, Literal, Named, passed
+from govtool.records.plan.nodes import (
+    Aggregate,
+    Distinct,
+    Expand,
+    Filter,
+    Generate,
+    Join,
+    LateralJoin,
+    Limit,
+    LocalRows,
+    Project,
+    Range,
+    Relation,
+    SetOperation,
+    Sort,
+    Union,
+    Window,
+)
+from govtool.records.plan.tree import Node
+from govtool.records.plan.types import LONG
+from govtool.records.trace.segment import conjuncts
+from govtool.workflow.annotate.circuit import ONE
+from govtool.workflow.annotate.conditions import restricted, valued
+from govtool.workflow.annotate.evaluate import Annotator, Context, refused
+from govtool.workflow.annotate.groups import aggregate, distinct, exploded_terms
+from govtool.workflow.annotate.joins import join, lateral
+from govtool.workflow.annotate.rows import LONG_ONE, Rows, pruned
+from govtool.workflow.annotate.sets import set_operation
+from govtool.workflow.annotate.unions import united
+from govtool.workflow.annotate.values import with_columns
+from govtool.workflow.annotate.windows import limit, window
+
+
+def relation(a: Annotator, node: Relation, context: Context | None) -> Rows:
+    """A source record is its token."""
+    return a.leaves(node)
+
+
+def literal_rows(a: Annotator, node: LocalRows | Range, context: Context | None) -> Rows:
+    """Rows that the query itself has are always there."""
+    columns = (node.column,) if isinstance(node, Range) else node.columns
+    annotation = a.ids.named("node", Literal(ONE, LONG))
+    return Rows(Project(node, (*map(passed, columns), annotation)), columns, annotation.attribute, LONG_ONE)
+
+
+def project(a: Annotator, node: Project, context: Context | None) -> Rows:
+    """Unchanged; a cell that reads computed cells is computed, too."""
+    rows = a.rows(node.child, context)
+    rows, values = a.local(rows, [each.value for each in node.columns], context)
+    rows, values = valued(a, rows, values, context)
+    named = [replace(each, value=value) for each, value in zip(node.columns, values, strict=True)]
+    rows = with_columns(a, rows, _once(named))
+    return pruned(rows, (each.attribute for each in named))
+
+
+def _once(columns: list[Named]) -> list[Named]:
+    return list({each.id: each for each in columns}.values())
+
+
+def filtered(a: Annotator, node: Filter, context: Context | None) -> Rows:
+    """Unchanged; a conjunct on computed values is a guard, one on a subquery a semijoin or an antijoin."""
+    rows = a.rows(node.child, context)
+    for part in conjuncts(node.condition):
+        rows = restricted(a, rows, part, context)
+    return rows
+
+
+def generate(a: Annotator, node: Generate, context: Context | None) -> Rows:
+    """That of the row, once an element; elements of a collected list are the rows that were collected."""
+    rows = a.rows(node.child, context)
+    rows, (generator,) = a.local(rows, [node.generator], context)
+    call = generator
+    if not isinstance(call, Call):
+        raise refused("a function of the user that makes rows")
+    if any(isinstance(each, Attribute) and each.id in rows.cells for each in call.arguments):
+        return exploded_terms(a, rows, node, call)
+    made = replace(node, child=rows.node, generator=call)
+    return replace(rows, node=made, columns=rows.columns + node.columns)
+
+
+def union(a: Annotator, node: Union, context: Context | None) -> Rows:
+    """Rows side by side."""
+    parts = [a.rows(child, context) for child in node.children]
+    first = next((part for part in parts if part.context is not None), parts[0])
+    parts = [a.in_context(part, first, context) for part in parts]
+    return united(a, parts, node.columns)
+
+
+def expand(a: Annotator, node: Expand, context: Context | None) -> Rows:
+    """That of the row, once a projection."""
+    rows, _ = a.keep(a.rows(node.child, context))
+    parts = []
+    for line in node.projections:
+        named = [a.ids.named(column.name, value) for value, column in zip(line, node.columns, strict=True)]
+        wider = with_columns(a, rows, named)
+        parts.append(pruned(wider, (each.attribute for each in named)))
+    return united(a, parts, node.columns)
+
+
+def sort(a: Annotator, node: Sort, context: Context | None) -> Rows:
+    """Unchanged: order is not provenance."""
+    return a.rows(node.child, context)
+
+
+Rule = Callable[[Annotator, Any, Context | None], Rows]
+RULES: dict[type[Node], Rule] = {
+    Relation: relation, LocalRows: literal_rows, Range: literal_rows, Project: project, Filter: filtered,
+    Generate: generate, Union: union, Expand: expand, Sort: sort, Join: join, LateralJoin: lateral,
+    Aggregate: aggregate, Distinct: distinct, SetOperation: set_operation, Window: window, Limit: limit,
+}  # fmt: skip

@@ -1,0 +1,148 @@
+"""Tables in the executor whose rows are numbered, so that arrays here and columns there are about the same rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np  # noqa: TID253 - arrays of node ids; only what annotates imports this
+
+from govtool.arrays.sets import Array
+from govtool.records.plan.expressions import (
+    Attribute,
+    Call,
+    Expression,
+    Literal,
+    Named,
+    SortKey,
+    WindowCall,
+    passed,
+)
+from govtool.records.plan.nodes import Aggregate, Project, Relation, Window, outputs
+from govtool.records.plan.tree import Node
+from govtool.records.plan.types import INTEGER, LONG, Struct, to_json
+from govtool.records.sql.statement import KEPT
+from govtool.records.trace.normal import Ids
+from govtool.records.trace.segment import unique
+from govtool.workflow.annotate.circuit import arrays_of
+
+
+class Executor(Protocol):
+    """Evaluates plans: one of ``govtool.records.execute``, never a chain, as numbers of rows are its own."""
+
+    def keep(self, node: Node) -> Relation:
+        """Evaluate a plan once; return a leaf that reads its rows, columns under their ids."""
+
+    def fetch(self, node: Node) -> list[tuple[Any, ...]]:
+        """The rows of a plan."""
+
+    def arrow(self, node: Node) -> Any:
+        """The rows of a plan as a pyarrow table, columns by position."""
+
+
+@dataclass(eq=False, slots=True)
+class KeptTable:
+    """Rows that the executor keeps, numbered from 0.
+
+    Attributes:
+        node: The rows.
+        number: The column of their numbers.
+        count: How many.
+        store: Where they are.
+    """
+
+    node: Node
+    number: Attribute
+    count: int
+    store: TableStore
+    _read: dict[Expression, Any] = field(default_factory=dict)
+
+    def read(self, *values: Expression) -> list[Any]:
+        """Columns in the order of the rows, as pyarrow arrays; each is fetched once."""
+        missing = [value for value in values if value not in self._read]
+        if missing:
+            table = self.store.fetch(self.node, [self.number, *missing])
+            (numbers,) = arrays_of([table.column(0)])
+            order = np.argsort(numbers, kind="stable")
+            for at, value in enumerate(missing):
+                self._read[value] = table.column(at + 1).combine_chunks().take(order)
+        return [self._read[value] for value in values]
+
+    def ids(self, *values: Expression) -> list[Array]:
+        """Columns of node ids or numbers in the order of the rows; they are not remembered."""
+        table = self.store.fetch(self.node, [self.number, *values])
+        numbers, *columns = arrays_of(table.columns)
+        order = np.argsort(numbers, kind="stable")
+        return [column[order] for column in columns]
+
+
+class TableStore:
+    """Keeps numbered tables.
+
+    Args:
+        executor: Evaluates plans.
+        ids: Ids of columns to spare.
+    """
+
+    def __init__(self, executor: Executor, ids: Ids) -> None:
+        self.executor = executor
+        self.ids = ids
+        self._loaded = 0
+
+    def numbered(self, node: Node) -> KeptTable:
+        """Evaluate a plan once, and number its rows."""
+        call = WindowCall(Call("row_number", (), LONG), (), self._any_order(), None, LONG)
+        counted = self.ids.named("row", call)
+        kept = self.executor.keep(Window(node, (counted,)))
+        number = self.ids.named("number", Call("-", (counted.attribute, Literal(1, LONG)), LONG, "ansi"))
+        rest = [passed(column) for column in unique(outputs(kept)) if column.id != counted.id]
+        return KeptTable(Project(kept, (*rest, number)), number.attribute, self.count(kept), self)
+
+    def _any_order(self) -> tuple[SortKey, ...]:
+        """Spark wants an order of every window that numbers rows."""
+        return (SortKey(Literal(1, INTEGER)),) if hasattr(self.executor, "spark") else ()
+
+    def count(self, node: Node) -> int:
+        """The number of rows of a plan."""
+        from govtool.records.trace.back import count_rows
+
+        return count_rows(self.executor, node)
+
+    def fetch(self, node: Node, values: Iterable[Expression]) -> Any:
+        """Values over the rows of a plan as a pyarrow table."""
+        return self.executor.arrow(Project(node, tuple(self.ids.named("value", value) for value in values)))
+
+    def scalar(self, node: Node, call: Expression) -> Any:
+        """One aggregate over the rows of a plan."""
+        return self.executor.fetch(Aggregate(node, (), (self.ids.named("value", call),)))[0][0]
+
+    def load(self, columns: dict[Attribute, Any]) -> Relation:
+        """Bring arrays to the executor; return the leaf that reads them.
+
+        Args:
+            columns: Arrays of one length by column, all LONG.
+        """
+        import pyarrow as pa
+
+        arrays = {f"c{column.id}": pa.array(values, pa.int64()) for column, values in columns.items()}
+        table = pa.table(arrays)
+        self._loaded += 1
+        name = f"kept_arrays_{self._loaded}"
+        _load(self.executor, name, table)
+        return Relation(0, name, KEPT, (), tuple(columns), Struct(()))
+
+
+def _load(executor: Any, name: str, table: Any) -> None:
+    spark = getattr(executor, "spark", None)
+    if spark is not None:
+        spark.createDataFrame(table.to_pandas()).createOrReplaceTempView(name)
+        return
+    executor.connection.register(f"{name}_view", table)
+    executor.connection.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT * FROM {name}_view")
+    executor.connection.unregister(f"{name}_view")
+
+
+def type_name(value: Expression) -> str:
+    """The type of an expression, as text: values of one type share a table."""
+    return str(to_json(value.type))

@@ -1,0 +1,42 @@
+"""Rows side by side, under one set of columns."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from govtool.records.plan.expressions import Attribute, Literal
+from govtool.records.plan.nodes import Project, Union
+from govtool.records.plan.tree import Node
+from govtool.records.plan.types import LONG
+from govtool.workflow.annotate.evaluate import Annotator
+from govtool.workflow.annotate.rows import Rows
+
+
+def united(a: Annotator, parts: list[Rows], columns: tuple[Attribute, ...]) -> Rows:
+    """Annotated rows of several plans under one set of columns, by position."""
+    own = {column.id: at for at, column in reversed(list(enumerate(columns)))}
+    parts = [replace(part, columns=tuple(part.columns[at] for at in sorted(own.values()))) for part in parts]
+    once = tuple(columns[at] for at in sorted(own.values()))
+    places = [at for at in range(len(once)) if any(part.columns[at].id in part.cells for part in parts)]
+    cells = {once[at].id: a.ids.attribute("cell", LONG) for at in places}
+    annotation, times, number = (a.ids.attribute(name, LONG) for name in ("node", "times", "context"))
+    has_context = parts[0].context is not None
+    hidden = (annotation, times, *cells.values(), *((number,) if has_context else ()))
+    made = tuple(_side(a, part, once, cells, has_context) for part in parts)
+    return Rows(
+        Union(made, once + hidden), columns, annotation, times, cells, {},
+        number if has_context else None, {}, any(p.candidates for p in parts), any(p.bag for p in parts),
+    )  # fmt: skip
+
+
+def _side(
+    a: Annotator, part: Rows, columns: tuple[Attribute, ...], cells: dict[int, Attribute], has_context: bool
+) -> Node:
+    values = [a.ids.named(new.name, old) for old, new in zip(part.columns, columns, strict=True)]
+    values += [a.ids.named("node", part.annotation), a.ids.named("times", part.times)]
+    for old, new in zip(part.columns, columns, strict=True):
+        if new.id in cells:
+            values.append(a.ids.named("cell", part.cells.get(old.id, Literal(None, LONG))))
+    if has_context and part.context is not None:
+        values.append(a.ids.named("context", part.context))
+    return Project(part.node, tuple(values))
