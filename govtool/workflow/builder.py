@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np  # noqa: TID253 - graphs are arrays; only what makes them imports this
@@ -13,6 +14,29 @@ from govtool.arrays.texts import Texts
 from govtool.workflow import vocabulary as terms
 from govtool.workflow.graph import NodeId, NodeIds, ProvenanceGraph
 from govtool.workflow.values import Value, ValueColumns
+
+
+@dataclass(slots=True)
+class MixedNodes:
+    """Nodes as columns of Python values, for readers of files.
+
+    Attributes:
+        types: Numbers of types.
+        labels: Labels.
+        modules: Names of modules; None: none.
+        invocations: Numbers of invocations; 0: none.
+        black_boxes: Whether what a node does is not known.
+        values: Values; ``values.ABSENT`` for none.
+        ids: Ids.
+    """
+
+    types: list[int] = field(default_factory=list)
+    labels: list[str] = field(default_factory=list)
+    modules: list[str | None] = field(default_factory=list)
+    invocations: list[int] = field(default_factory=list)
+    black_boxes: list[bool] = field(default_factory=list)
+    values: list[Value] = field(default_factory=list)
+    ids: list[NodeId] = field(default_factory=list)
 
 
 class GraphBuilder:
@@ -79,6 +103,23 @@ class GraphBuilder:
         self._ids.append(made if ids is None else ids)
         return made
 
+    def mixed(self, columns: MixedNodes) -> Array:
+        """Add nodes of several types, labels and modules; return their numbers: int64[n]."""
+        n = len(columns.types)
+        start, self._count = self._count, self._count + n
+        made = np.arange(start, self._count)
+        kinds = [terms.kind_of(*pair) for pair in zip(columns.types, columns.labels, strict=True)]
+        self._block("type", columns.types, n, np.uint8)
+        self._block("kind", kinds, n, np.uint8)
+        self._block("label", self._labels.each(columns.labels), n, np.int32)
+        self._block("module", [self._module(name) for name in columns.modules], n, np.int32)
+        self._block("inv", columns.invocations, n, np.int32)
+        self._block("bb", columns.black_boxes, n, np.bool_)
+        self._values.add(made, columns.values)
+        self._has_ids = True
+        self._ids.append(columns.ids)
+        return made
+
     def edges(self, source: Array | int, target: Array | int, side: Array | int = terms.PLAIN) -> None:
         """Add edges from what is read to what is made of it; scalars are repeated.
 
@@ -100,7 +141,7 @@ class GraphBuilder:
         columns = {name: _joined(parts) for name, parts in self._columns.items()}
         labels = self._labels.texts()
         check_nodes(target, self._count)
-        side = with_sides(target, side.astype(np.uint8), _is_monus(columns["label"], labels))
+        side = with_sides(target, side.astype(np.uint8), _has_sides(columns, labels))
         edges, order = graph_of(source, target, self._count, 0)  # type: ignore[arg-type]
         return ProvenanceGraph(
             kind=columns["kind"].astype(np.uint8),
@@ -150,6 +191,14 @@ class _Labels:
         part = Texts.of(label)
         return np.arange(len(part)) + self._add(part)
 
+    def each(self, labels: Sequence[str]) -> Array:
+        """The number of each of several labels, many of which may be equal."""
+        fresh = [label for label in dict.fromkeys(labels) if label not in self._known]
+        if fresh:
+            start = self._add(Texts.of(fresh))
+            self._known.update((label, start + n) for n, label in enumerate(fresh))
+        return np.fromiter((self._known[label] for label in labels), np.int64, len(labels))
+
     def _add(self, part: Texts) -> int:
         start, self._count = self._count, self._count + len(part)
         self._parts.append(part)
@@ -164,26 +213,30 @@ def _joined(parts: list[Array]) -> Array:
     return np.concatenate(parts) if parts else np.empty(0, np.int64)
 
 
-def _is_monus(label: Array, labels: Texts) -> Array:
-    found: Array = np.isin(label, labels.find([terms.MONUS]))
+def _has_sides(columns: dict[str, Array], labels: Texts) -> Array:
+    """Whether nodes are differences or comparisons."""
+    operators = columns["type"] == terms.OPERATOR
+    used = np.unique(columns["label"][operators]).tolist()
+    sided = [number for number in used if labels[number] == terms.MONUS or terms.is_guard(labels[number])]
+    found: Array = operators & np.isin(columns["label"], sided)
     return found
 
 
-def with_sides(target: Array, side: Array, is_monus: Array) -> Array:
-    """Return the sides of edges with those into differences completed.
+def with_sides(target: Array, side: Array, has_sides: Array) -> Array:
+    """Return the sides of edges with those into differences and comparisons completed.
 
-    Without a mark the first edge into a difference is its left operand; all others are right ones.
+    Without a mark the first edge into such a node is its left operand; all others are right ones.
 
     Args:
         target: int64[m], in the order of the file.
         side: uint8[m].
-        is_monus: bool[n].
+        has_sides: bool[n].
     """
-    into = np.flatnonzero(is_monus[target])
+    into = np.flatnonzero(has_sides[target])
     unmarked = into[side[into] == terms.PLAIN]
     if not len(unmarked):
         return side
-    has_left = np.zeros(len(is_monus), bool)
+    has_left = np.zeros(len(has_sides), bool)
     has_left[target[into[side[into] == terms.LEFT]]] = True
     done = side.copy()
     done[unmarked] = terms.RIGHT

@@ -7,10 +7,10 @@ PVLDB 5(4), 2012, section 3.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np  # noqa: TID253 - graphs are arrays; only what reads them imports this
 
@@ -19,6 +19,9 @@ from govtool.arrays.sets import Array
 from govtool.arrays.texts import Texts
 from govtool.workflow import vocabulary as terms
 from govtool.workflow.values import NodeValues
+
+if TYPE_CHECKING:
+    from govtool.arrays.support_large import Support
 
 NodeId = int | str
 """The id of a node outside of the arrays."""
@@ -44,7 +47,7 @@ class NodeIds:
         return [int(text) if number else text for text, number in zip(texts, self.is_number[nodes], strict=True)]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ProvenanceGraph:
     """A provenance graph of ``n`` nodes and ``m`` edges.
 
@@ -56,11 +59,14 @@ class ProvenanceGraph:
         invocation: int32[n]: from 1 for each module; 0: none.
         black_box: bool[n]: a function whose inside is not known, or a comparison that reads a value.
         edges: The edges both ways, by source and target.
-        side: uint8[m]: ``vocabulary.PLAIN``, ``LEFT`` or ``RIGHT``. Edges into ``⊖`` always have one of the latter.
+        side: uint8[m]: ``vocabulary.PLAIN``, ``LEFT`` or ``RIGHT``. Edges into ``⊖`` and into
+            comparisons always have one of the latter.
         labels: Texts of labels. The label of a ``wi`` or ``st`` node is the id of its record.
         modules: Names of modules.
         values: NodeValues of some of the nodes.
         ids: Ids of nodes; None: their numbers.
+        words: Numbers of labels that are words of the graph's language, where a file has them.
+        support: What deletions need of the graph, where a file has it; see ``govtool.workflow.rules``.
     """
 
     kind: Array
@@ -75,6 +81,8 @@ class ProvenanceGraph:
     modules: tuple[str, ...]
     values: NodeValues
     ids: NodeIds | None = None
+    words: Mapping[str, tuple[int, ...]] | None = None
+    support: Support | None = None
 
     @property
     def node_count(self) -> int:
@@ -87,17 +95,58 @@ class ProvenanceGraph:
         return self.edges.edges
 
     @cached_property
-    def label_numbers(self) -> dict[str, int]:
+    def word_numbers(self) -> Mapping[str, tuple[int, ...]]:
         """Numbers of the labels that are words of the graph's language: operators, aggregates, cells."""
-        words = [terms.TIMES, terms.PLUS, terms.DELTA, terms.MONUS, terms.TENSOR, terms.CONSTANT, terms.CELL]
-        found = self.labels.find([*words, *terms.AGGREGATES])
-        return {self.labels[number]: number for number in found.tolist()[::-1]}
+        if self.words is not None:
+            return self.words
+        found: dict[str, tuple[int, ...]] = {}
+        for number in self.labels.find(terms.WORDS).tolist():
+            text = self.labels[number]
+            found[text] = (*found.get(text, ()), number)
+        return found
+
+    @cached_property
+    def is_opaque(self) -> Array:
+        """Per node whether its result cannot be worked out again: black boxes, functions, comparisons: bool[n]."""
+        known_p = self.labelled(terms.PLUS, terms.TIMES, terms.DELTA, terms.MONUS)
+        known_v = self.labelled(terms.TENSOR, terms.CONSTANT, *terms.AGGREGATES)
+        is_function = ((self.type == terms.OPERATOR) & ~known_p) | ((self.type == terms.VALUE) & ~known_v)
+        found: Array = is_function | self.black_box
+        return found
+
+    @cached_property
+    def is_counted(self) -> Array:
+        """Per p-node whether its multiplicity may be other than 1; see ``evaluation.counted``: bool[n]."""
+        from govtool.workflow.evaluation import counted
+
+        return counted(self)
+
+    @cached_property
+    def maybe_absent(self) -> Array:
+        """Per p-node whether it may stand here without being there; see ``evaluation.maybe_absent``: bool[n]."""
+        from govtool.workflow.evaluation import maybe_absent
+
+        return maybe_absent(self)
+
+    @cached_property
+    def order(self) -> Array:
+        """Per node a number that is larger than those of all its inputs: int[n]."""
+        from govtool.arrays.ranks import ranks
+        from govtool.workflow.rules import support_of
+
+        support = support_of(self)
+        if support.idle is None:
+            return support.rank
+        return ranks(*(np.asarray(ends, np.int64) for ends in (self.edges.source, self.edges.target)), self.node_count)
 
     def labelled(self, *labels: str) -> Array:
-        """Return per node whether its label is one of these words of the graph's language: bool[n]."""
-        numbers = [self.label_numbers[label] for label in labels if label in self.label_numbers]
+        """Return per node whether its label is one of these words of the graph's language: bool[n].
+
+        A record or a module may have such a name, too: those are not meant.
+        """
+        numbers = [number for label in labels for number in self.word_numbers.get(label, ())]
         found: Array = np.isin(self.label, numbers) if len(numbers) != 1 else self.label == numbers[0]
-        return found
+        return found & (self.type > terms.INVOCATION) & (self.type != terms.ZOOM)
 
     def label_of(self, node: int) -> str:
         """The label of a node."""

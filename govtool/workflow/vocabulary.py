@@ -22,9 +22,8 @@ SIDES = (None, "left", "right")
 TIMES, PLUS, DELTA, MONUS = "·", "+", "δ", "⊖"
 TENSOR, CONSTANT, CELL = "⊗", "const", "value"
 AGGREGATES = frozenset({"COUNT", "SUM", "MIN", "MAX", "AVG", "COLLECT"})
-GUARDS = frozenset({"[=]", "[<]", "[>]", "[<=]", "[>=]", "[!=]", "[<>]", "[≤]", "[≥]", "[≠]"})
-"""Comparisons that read a value node."""
-
+WORDS = (TIMES, PLUS, DELTA, MONUS, TENSOR, CONSTANT, CELL, *sorted(AGGREGATES))
+"""Labels that have a meaning to the graph; all others are names."""
 SOURCES = frozenset({INPUT, STATE, INVOCATION})
 """Types that no edge leads into."""
 TOKENS = (INPUT, STATE)

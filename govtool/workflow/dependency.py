@@ -1,0 +1,79 @@
+"""Dependency: the records without which a node would not be there, beside those that it comes from.
+
+A node depends on a set of records if it falls with them (Amsterdamer and others, section 4.3). That is necessity: of
+two alternatives neither is needed, both together are. Lineage is all records that the node comes from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np  # noqa: TID253 - graphs are arrays; only what reads them imports this
+
+from govtool.arrays.sets import Array
+from govtool.arrays.walks_large import marked
+from govtool.workflow import vocabulary as terms
+from govtool.workflow.deletion import delete, refuse_zoomed, removed_by
+from govtool.workflow.graph import ProvenanceGraph
+from govtool.workflow.rules import is_joint
+
+
+@dataclass(frozen=True, slots=True)
+class Dependency:
+    """The records that a node depends on.
+
+    Attributes:
+        depends: Whether it falls with the records in question; ``unknown`` where only a new run can decide.
+        necessary: Records each of which it cannot do without: nodes, ascending.
+        lineage: All records that it comes from: nodes, ascending.
+    """
+
+    depends: bool | Literal["unknown"]
+    necessary: Array
+    lineage: Array
+
+
+def dependency(graph: ProvenanceGraph, node: int, on: Iterable[int] | Array) -> Dependency:
+    """Return whether a node depends on a set of nodes, and on which records at all.
+
+    Raises:
+        IndexError: There is no such node.
+        UsageError: Modules are zoomed out in the graph (``usage.zoomed-graph``).
+    """
+    refuse_zoomed(graph)
+    above = marked(graph.edges, np.array([node]), backward=True)
+    tokens = np.flatnonzero(above & (graph.type <= terms.STATE))
+    found = delete(graph, on, within=above)
+    at = int(np.searchsorted(found.removed, node))
+    depends: bool | Literal["unknown"] = at < len(found.removed) and int(found.removed[at]) == node
+    if not depends and node in found.unknown:
+        depends = "unknown"
+    return Dependency(depends, _necessary(graph, node, above, tokens), tokens)
+
+
+def _necessary(graph: ProvenanceGraph, node: int, above: Array, tokens: Array) -> Array:
+    """Records with which the node falls. Only those of one derivation can be, whichever it is."""
+    candidates = np.intersect1d(_one_derivation(graph, node), tokens)
+    found: list[Array] = []
+    for label in np.unique(graph.label[candidates]).tolist():
+        record = tokens[graph.label[tokens] == label]
+        if node in removed_by(graph, record, above):
+            found.append(record)
+    return np.sort(np.concatenate(found)) if found else np.empty(0, np.int64)
+
+
+def _one_derivation(graph: ProvenanceGraph, node: int) -> Array:
+    """The nodes of one derivation of a node: of a tuple with alternatives, the first."""
+    joint, monus = is_joint(graph), graph.labelled(terms.MONUS)
+    edges = graph.edges.in_python()
+    seen, pending = {node}, [node]
+    while pending:
+        at = pending.pop()
+        inputs = [edge for edge in edges.in_edges(at) if not (monus[at] and graph.side[edge] == terms.RIGHT)]
+        for edge in inputs if joint[at] else inputs[:1]:
+            if edges.source[edge] not in seen:
+                seen.add(edges.source[edge])
+                pending.append(edges.source[edge])
+    return np.array(sorted(seen), np.int64)
