@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from bench.workflowgen.family import Family, OutputRow, Spec, read_parquet
+from govtool.app.workflows.frames import BoundaryFrames
 from govtool.app.workflows.inputs import InputFolder
 from govtool.app.workflows.reuse import InvocationCache
 from govtool.app.workflows.run import WorkflowRequest, new_run

@@ -7,7 +7,7 @@ import secrets
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -119,9 +119,15 @@ def run_workflow(
                 _commit_failed(store, root, tracker, error, branch)
             raise
         if tracker is None or store is None:
-            return WorkflowOutcome(run, tuple(results), root, resumed)
+            return WorkflowOutcome(_untracked(run, results, runner.pointer.execution), tuple(results), root, resumed)
         warnings = commit_run(store, root, tracker.finish("complete", _now()), branch)
         return WorkflowOutcome(tracker.run, tuple(results), root, resumed, warnings)
+
+
+def _untracked(run: WorkflowRun, results: Sequence[ExecutionResult], whole: int) -> WorkflowRun:
+    """A run that nothing followed: its invocations are known, the files of its relations are not."""
+    invocations = tuple(each for result in results for each in result.invocations)
+    return replace(run, status="complete", ended=_now(), invocations=invocations, whole=whole)
 
 
 def new_run(request: WorkflowRequest, session: Any, whole: int) -> WorkflowRun:
