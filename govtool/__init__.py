@@ -28,11 +28,16 @@ if TYPE_CHECKING:
     )
     from govtool.api.lineage import lineage
     from govtool.api.opening import init, open
-    from govtool.api.workflow import WorkflowGraph, import_graph, list_graphs, provenance_graph
     from govtool.api.why import whatif_delete, why
+    from govtool.api.workflow import WorkflowGraph, import_graph, list_graphs, provenance_graph
+    from govtool.api.workflows import run_workflow
+    from govtool.workflow.modules.definition import module
+    from govtool.workflow.modules.workflow import BoundedLoop, Workflow
 
 __all__ = [
+    "BoundedLoop",
     "Graph",
+    "Workflow",
     "WorkflowGraph",
     "__version__",
     "errors",
@@ -47,16 +52,20 @@ __all__ = [
     "init",
     "lineage",
     "list_graphs",
+    "module",
     "open",
     "provenance_graph",
+    "run_workflow",
     "whatif_delete",
     "why",
 ]
 
 _PLACES = {
+    "BoundedLoop": "govtool.workflow.modules.workflow",
     "Graph": "govtool.api.graph",
     "WorkflowGraph": "govtool.api.workflow",
     "import_graph": "govtool.api.workflow",
+    "Workflow": "govtool.workflow.modules.workflow",
     "ingest_catalog": "govtool.api.ingest",
     "ingest_dbt": "govtool.api.ingest",
     "ingest_log": "govtool.api.ingest",
@@ -71,6 +80,8 @@ _PLACES = {
     "provenance_graph": "govtool.api.workflow",
     "whatif_delete": "govtool.api.why",
     "why": "govtool.api.why",
+    "module": "govtool.workflow.modules.definition",
+    "run_workflow": "govtool.api.workflows",
 }
 """The module of each name that is imported on first use."""
 

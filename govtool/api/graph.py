@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 from govtool.api.arguments import Day, Ref, Texts, checked, paths, texts
 from govtool.api.history import HistoryQuestions
 from govtool.api.records import RecordQuestions
+from govtool.api.workflows import WorkflowQuestions
 
 if TYPE_CHECKING:
     from govtool.answers.answer import GraphAnswer
@@ -23,12 +24,12 @@ if TYPE_CHECKING:
     from govtool.app.requests import PathArgument
 
 
-class Graph(HistoryQuestions, RecordQuestions):
+class Graph(HistoryQuestions, RecordQuestions, WorkflowQuestions):
     """One version of the lineage graph; ``govtool.open()`` makes it.
 
     A graph never changes: what is committed later needs another ``open`` or ``at``. It may be used by several threads
     at once. Methods take the options of the command of the same name and return an answer, or raise an error of
-    ``govtool.errors``; they neither print nor exit. Workflows will be methods, too.
+    ``govtool.errors``; they neither print nor exit.
     """
 
     @checked

@@ -107,8 +107,6 @@ def why(
         UsageError: See ``opened_query``; a semiring that does not fit, or has no values.
         EngineError: No engine evaluates the query exactly.
     """
-    from govtool.answers.why import WhyAnswer
-
     names = _known(semirings)
     for name in VALUED:
         if name in names and name not in (values or {}):
@@ -161,7 +159,6 @@ def _answer(
     exact: bool,
 ) -> WhyAnswer:
     from govtool.answers.why import WhyAnswer, WhyTuple
-
     from govtool.app.why_columns import ANNOTATIONS, Request
 
     rows = found.rows
@@ -219,5 +216,3 @@ def read_keys(options: Sequence[str]) -> dict[str, str]:
             raise UsageError(f"no key: {option}", code="usage.key", hint="--key TABLE=COLUMN")
         found[table] = column
     return found
-
-

@@ -64,6 +64,11 @@ COMMANDS: Mapping[str, _Entry | dict[str, _Entry]] = {
         "spark": _Entry("ingest_spark", "Read event logs of Spark applications into the graph and commit.", _FEED),
     },
     "run": _Entry("run", "Run a PySpark job as it is, and commit what it did.", _FEED),
+    "workflow": {
+        "run": _Entry("workflow_run", "Run the executions of a workflow, and commit what they did."),
+        "list": _Entry("workflow_list", "The runs of workflows."),
+        "show": _Entry("workflow_show", "One run: its modules, and what they received, kept and made."),
+    },
     "serve": {
         "openlineage": _Entry("serve_openlineage", "Receive OpenLineage events over HTTP and commit them.", _FEED)
     },
@@ -143,6 +148,7 @@ COMMANDS: Mapping[str, _Entry | dict[str, _Entry]] = {
 
 _GROUPS = {
     "ingest": _Entry("", "Read evidence into the graph and commit.", _FEED),
+    "workflow": _Entry("", "Run workflows of modules, with state from run to run.", _FEED),
     "serve": _Entry("", "Receive evidence and commit it.", _FEED),
     "export": _Entry("", "Write the graph for other tools.", _FEED),
     "compare": _Entry("", "One kind of evidence against another.", _QUESTIONS),

@@ -306,9 +306,7 @@ def _guarded_terms(
     return a.add(Product(annotation, guards)) + np.arange(table.count)
 
 
-def _prepared(
-    a: Annotator, rows: Rows, node: Aggregate, context: Context | None
-) -> tuple[Rows, list[Measure]]:
+def _prepared(a: Annotator, rows: Rows, node: Aggregate, context: Context | None) -> tuple[Rows, list[Measure]]:
     """Rows with keys, arguments and conditions as columns."""
     rows, values = a.local(rows, [each.value for each in node.keys], context)
     named = [replace(each, value=value) for each, value in zip(node.keys, values, strict=True)]
@@ -406,4 +404,3 @@ def _local_places(a: Annotator, cells: Array, terms: Terms) -> Array:
     start = a.circuit.starts[a.circuit.blocks.index(terms)]
     found: Array = cells[cells != NONE] - start
     return found
-

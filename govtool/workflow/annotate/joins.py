@@ -13,9 +13,8 @@ from govtool.records.trace.segment import alike, both, conjuncts, subqueries
 from govtool.workflow.annotate.circuit import Product
 from govtool.workflow.annotate.conditions import Matches, existence, kept_by, restricted
 from govtool.workflow.annotate.evaluate import Annotator, Context, refused, same_context
-from govtool.workflow.annotate.unions import united
 from govtool.workflow.annotate.rows import LONG_ONE, Rows, joined, reads_cells, times_of
-from govtool.workflow.annotate.tables import KeptTable
+from govtool.workflow.annotate.unions import united
 from govtool.workflow.annotate.values import counted
 
 
@@ -104,9 +103,7 @@ def _half(a: Annotator, node: Join, left: Rows, right: Rows, context: Context | 
     return kept_by(a, side.rows, side.table, pairs, node.kind == "left_anti")
 
 
-def _partners(
-    a: Annotator, side: Side, right: Rows, condition: Expression | None, context: Context | None
-) -> Matches:
+def _partners(a: Annotator, side: Side, right: Rows, condition: Expression | None, context: Context | None) -> Matches:
     """The right rows that match each left one, times the guards of the match."""
     number = a.ids.named("left", side.number)
     node = Project(side.rows.node, (*map(passed, side.rows.everything), number))

@@ -93,5 +93,3 @@ def record_rows(ids: Ids, relation: Relation, start: int) -> Rows:
     node = ids.named("node", shifted(record, start))
     columns = tuple(map(passed, relation.columns))
     return Rows(Project(read, (*columns, node)), relation.columns, node.attribute, LONG_ONE)
-
-

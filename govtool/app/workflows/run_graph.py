@@ -1,0 +1,118 @@
+"""The provenance graph of a workflow run in the store, built from its recorded plans and files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from govtool.errors import EngineError, UsageError
+from govtool.workflow.modules.run_graph import RelationRows, RunGraph, build_run_graph
+
+if TYPE_CHECKING:
+    from govtool.model.records import RecordRun
+    from govtool.model.workflow_run import BoundaryRelation, WorkflowRun
+    from govtool.records.plan.nodes import Plan
+    from govtool.store import Commit, Reader
+    from govtool.workflow.annotate.tables import Executor
+
+
+def workflow_graph(store: Reader, commit: Commit, run: WorkflowRun) -> RunGraph:
+    """The graph of the whole executions of a run.
+
+    Raises:
+        UsageError: The run has no records (``usage.no-records``), or a file has changed since (``usage.changed``).
+    """
+    if run.mode not in ("records", "eager"):
+        raise UsageError(
+            f"the run {run.id} has no records of rows",
+            code="usage.no-records",
+            hint="govtool workflow run WF.py --inputs DIR --records",
+        )
+    return build_run_graph(run, StoredRunFiles(store, commit, run))
+
+
+class StoredRunFiles:
+    """Plans of a store and files where they were written; see ``RunFiles``."""
+
+    def __init__(self, store: Reader, commit: Commit, run: WorkflowRun) -> None:
+        from govtool.app.record_tables import read_tables
+
+        self._applications = frozenset(run.applications)
+        self._tables = read_tables(store, commit, f"workflow:{run.workflow}")
+        own = [each for each in self._tables.runs.values() if each.application in self._applications]
+        self._by_output: dict[str, RecordRun] = {each.output: each for each in own if each.output}
+        self._rows: dict[str, RelationRows] = {}
+
+    def plan(self, path: str) -> Plan | None:
+        """See ``RunFiles``."""
+        from govtool.app.dataset_places import path_id
+        from govtool.records.stored import put_together
+
+        record = self._by_output.get(path_id(path))
+        if record is None:
+            return None
+        values = self._tables.private.get(record.run)
+        body = self._tables.plans[record.plan].body
+        return put_together(body, record.listings, values.values if values is not None else None, dict(record.inputs))
+
+    def rows(self, relation: BoundaryRelation) -> RelationRows:
+        """See ``RunFiles``."""
+        if relation.path not in self._rows:
+            self._rows[relation.path] = _read(relation)
+        return self._rows[relation.path]
+
+    def executors(self, plan: Plan) -> Iterator[Executor]:
+        """See ``RunFiles``."""
+        from govtool.app.records import engines
+        from govtool.records.sql.dialect import NotExact
+
+        for engine in engines(plan.session):
+            try:
+                yield engine.start()
+            except (EngineError, NotExact):
+                continue
+
+
+def _read(relation: BoundaryRelation) -> RelationRows:
+    """The rows of a relation's files.
+
+    Raises:
+        UsageError: One has changed since.
+    """
+    from govtool.app.dataset_places import path_id
+    from govtool.model.token import PositionToken
+    from govtool.records.plan.nodes import File
+    from govtool.records.stored import listing_version
+
+    tables = [_table(relation, file.uri, file.size, file.modified) for file in relation.files]
+    columns: tuple[str, ...] = tuple(tables[0].column_names) if tables else ()
+    values: list[tuple[Any, ...]] = []
+    tokens: list[str] = []
+    listed = [File(n, file.uri, file.size, file.modified) for n, file in enumerate(relation.files)]
+    version, dataset = listing_version(listed), path_id(relation.path)
+    for number, table in enumerate(tables):
+        values += _tuples(table)
+        tokens += [str(PositionToken(dataset, version, number, row)) for row in range(table.num_rows)]
+    return RelationRows(columns, values, tuple(table.num_rows for table in tables), tokens)
+
+
+def _tuples(table: Any) -> Sequence[tuple[Any, ...]]:
+    return list(zip(*(column.to_pylist() for column in table.columns), strict=True)) if table.num_columns else []
+
+
+def _table(relation: BoundaryRelation, uri: str, size: int, modified: int) -> Any:
+    from urllib.parse import unquote, urlparse
+
+    import pyarrow.csv as pc
+    import pyarrow.json as pj
+    import pyarrow.parquet as pq
+
+    path = Path(unquote(urlparse(uri).path))
+    facts = path.stat() if path.exists() else None
+    if facts is None or (facts.st_size, facts.st_mtime_ns // 1_000_000) != (size, modified):
+        what = "is gone" if facts is None else "was written again"
+        raise UsageError(f"{path} {what} since the run: the graph cannot be built", code="usage.changed")
+    if relation.format == "csv":
+        return pc.read_csv(path)
+    return pj.read_json(path) if relation.format == "json" else pq.ParquetFile(path).read()

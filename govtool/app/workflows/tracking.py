@@ -1,0 +1,125 @@
+"""Capture of a workflow run: the plans of its writes, and a manifest that survives the process."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from govtool.app.workflows.state import write_atomically
+from govtool.errors import GovtoolError
+from govtool.model.workflow_run import BoundaryRelation, ModuleInvocation, WorkflowRun, run_from, run_text
+
+if TYPE_CHECKING:
+    from govtool.store import Store
+
+_WAIT = 60.0
+RUNS = "runs"
+"""The folder of runs that are not yet in the store, within the state folder."""
+
+
+class RunTracker:
+    """Follows one run: listens to its session, and writes its manifest down after every execution."""
+
+    def __init__(self, root: Path, run: WorkflowRun, spark: Any) -> None:
+        from govtool.app.recorded_writes import PRIVATE
+        from govtool.spark.live.exact import PlanRecorder
+        from govtool.spark.live.keys import ensure_key
+        from govtool.spark.live.listener import Recorder
+        from govtool.spark.live.spool import Spool
+
+        self.spool = root / RUNS / run.id
+        self._manifest = root / RUNS / f"{run.id}.json"
+        self._invocations: list[ModuleInvocation] = list(run.invocations)
+        self._relations: dict[str, BoundaryRelation] = dict(run.relations)
+        self._run = run
+        self._spark = spark
+        self.spool.mkdir(parents=True, mode=0o700)
+        ensure_key()
+        self._recorder = Recorder(Spool(str(self.spool)))
+        if run.mode != "columns":
+            self._recorder.replay = PlanRecorder(Spool(str(self.spool / PRIVATE)))
+        self._recorder.attach(spark)
+        self._save()
+
+    @property
+    def run(self) -> WorkflowRun:
+        """The run as far as it has gone."""
+        return replace(self._run, invocations=tuple(self._invocations), relations=dict(self._relations))
+
+    def invoked(self, invocation: ModuleInvocation, relations: Mapping[str, BoundaryRelation]) -> None:
+        """See ``RunObserver``."""
+        self._invocations.append(invocation)
+        self._relations.update(relations)
+
+    def executed(self, execution: int) -> None:
+        """See ``RunObserver``."""
+        self._run = replace(self._run, whole=execution)
+        self._save()
+
+    def finish(self, status: str, ended: str, error: str = "") -> WorkflowRun:
+        """Stop listening, and write down how the run ended."""
+        self._recorder.checkpoint(_WAIT)
+        for session, listener, _ in self._recorder.sessions.values():
+            with contextlib.suppress(Exception):  # the session may have been stopped
+                session._jsparkSession.listenerManager().unregister(listener)
+        self._run = replace(self._run, status=status, ended=ended, error=error)
+        self._save()
+        return self.run
+
+    def _save(self) -> None:
+        write_atomically(self._manifest, run_text(self.run))
+
+
+def commit_run(store: Store, root: Path, run: WorkflowRun, branch: str | None = None) -> tuple[str, ...]:
+    """Commit a run and the plans of its writes, and remove what it left beside the state.
+
+    Returns:
+        Warnings: what was lost of the capture.
+
+    Raises:
+        StoreError: The commit could not be written; what the run left stays, and the next run commits it.
+    """
+    from govtool.app.project import existing_branch
+    from govtool.app.run import commit_captured, read_captured, remove_spool
+    from govtool.app.workflows.stored import commit_workflow_run
+
+    target = existing_branch(store, branch)
+    spool = root / RUNS / run.id
+    captured = read_captured(spool, f"workflow:{run.workflow}")
+    if captured.processes:
+        commit_captured(
+            store,
+            captured,
+            identified=0,
+            row_digests=False,
+            message=f"workflow {run.workflow}: {run.id}",
+            branch=target,
+        )
+    commit_workflow_run(store, run, target)
+    remove_spool(spool)
+    shutil.rmtree(spool, ignore_errors=True)
+    (root / RUNS / f"{run.id}.json").unlink(missing_ok=True)
+    return tuple(captured.warnings)
+
+
+def commit_interrupted(store: Store, root: Path, branch: str | None = None) -> tuple[WorkflowRun, ...]:
+    """Commit the runs that a killed process left, as ``aborted``, each with its whole executions.
+
+    Those that cannot be committed now stay for the next run.
+    """
+    found = []
+    for file in sorted((root / RUNS).glob("*.json")) if (root / RUNS).is_dir() else ():
+        try:
+            run = run_from(file.read_text(encoding="utf-8"))
+        except (OSError, ValueError, KeyError, TypeError):
+            continue  # cut off before its first execution: nothing in it is whole
+        if run.status == "running":
+            run = replace(run, status="aborted", error="the process ended before the run did")
+        with contextlib.suppress(GovtoolError):
+            commit_run(store, root, run, branch)
+            found.append(run)
+    return tuple(found)

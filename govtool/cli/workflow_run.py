@@ -1,0 +1,87 @@
+"""``govtool workflow run``: run the executions of a workflow, and commit what they did."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from govtool.cli.formats import chosen
+from govtool.cli.options import BranchOption, FormatOption, OutputOption, StoreOption
+from govtool.cli.ui import Ui
+
+
+def workflow_run(
+    ui: Ui,
+    workflow: Annotated[str, typer.Argument(metavar="WF.py[:NAME]", help="The file that defines the workflow.")],
+    inputs: Annotated[
+        Path,
+        typer.Option("--inputs", metavar="DIR", help="Its inputs: NAME.parquet, 1/NAME.csv, state/MODULE.NAME.csv …"),
+    ],
+    executions: Annotated[
+        int | None,
+        typer.Option(
+            "--executions",
+            metavar="N",
+            min=1,
+            help="How many executions the sequence is to have in all. Default: those with inputs, or one more.",
+        ),
+    ] = None,
+    state: Annotated[
+        Path | None,
+        typer.Option("--state", metavar="DIR", help="The folder of the sequence. Default: NAME.state."),
+    ] = None,
+    records: Annotated[
+        str | None,
+        typer.Option(
+            "--records",
+            metavar="",
+            is_flag=False,
+            flag_value="lazy",
+            help="Record exact plans, so that rows can be traced; --records=eager: also the rows of steps that cannot "
+            "be evaluated again. They hold literals.",
+        ),
+    ] = None,
+    untracked: Annotated[bool, typer.Option("--untracked", help="Capture nothing; no store is needed.")] = False,
+    conf: Annotated[
+        list[str] | None,
+        typer.Option("--conf", metavar="NAME=VALUE", help="A setting of the Spark session. Repeatable."),
+    ] = None,
+    format: FormatOption = None,
+    output: OutputOption = None,
+    branch: BranchOption = None,
+    store: StoreOption = None,
+) -> None:
+    """Run the executions of a workflow that are still to run, and commit what they did.
+
+      govtool workflow run dealers.py --inputs data/ --records
+      govtool workflow run dealers.py:flow --inputs data/ --executions 10 --state runs/dealers
+      govtool workflow run dealers.py --inputs data/ --untracked
+
+    A run that was killed leaves the state of its last whole execution; the same command goes on from there.
+    """
+    from govtool.answers.workflow_runs import WorkflowRunAnswer
+    from govtool.app.project import open_store
+    from govtool.app.workflows.load import load_workflow
+    from govtool.app.workflows.run import WorkflowRequest, capture_mode, run_workflow, settings_of
+    from govtool.render.workflow_runs import FORMATS, render_workflow_run
+
+    outputs = chosen(format, output, FORMATS)
+    mode = capture_mode(records, untracked)
+    opened = None if untracked else open_store(store)
+    flow = load_workflow(workflow)
+    request = WorkflowRequest(flow, inputs, state, executions, mode, settings_of(conf or ()))
+    with ui.progressing("executions") as progress:
+        outcome = run_workflow(request, opened, branch=branch, progress=progress)
+    for run in outcome.resumed:
+        ui.note(
+            f"warning: {run.id} was ended before it was committed; it is now, with {len(run.executions)} executions"
+        )
+    for warning in outcome.warnings:
+        ui.note(f"warning: {warning}")
+    answer = WorkflowRunAnswer(outcome.run, str(outcome.state))
+    for form, file in outputs:
+        ui.show(render_workflow_run(form, answer), file)
+    if not outcome.executions:
+        ui.hint("nothing was left to run: all executions with inputs are done; --executions N for more")

@@ -1,0 +1,184 @@
+"""Runs of workflows: invocations of modules, the relations between them, and the files that hold them.
+
+The rows inside of an invocation are those of the write that made its output: a ``RecordRun`` (``model/records``) whose
+output is the dataset of the relation, and whose application is one of the run's.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
+
+from govtool.errors import IntegrityError
+from govtool.model.parquet import of_format, read_parquet
+
+WORKFLOW_RUNS = "workflow_runs"
+"""The store table of runs of workflows; one fragment a run."""
+FORMAT = 1
+"""Version of the layout, in the Parquet metadata."""
+_FORMAT_KEY = b"govtool.workflow_runs"
+
+
+class RelationFile(NamedTuple):
+    """A file of a relation: equal to another only if its place, size and time are."""
+
+    uri: str
+    size: int
+    modified: int
+    """Milliseconds since 1970."""
+
+
+@dataclass(frozen=True, slots=True)
+class BoundaryRelation:
+    """A relation at a module boundary, as files.
+
+    Attributes:
+        path: Its folder or file.
+        format: ``parquet``, ``csv`` or ``json``.
+        schema: Its columns, as Spark's JSON has them; empty: not known before it is read.
+        files: Its files.
+    """
+
+    path: str
+    format: str
+    schema: str
+    files: tuple[RelationFile, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleInvocation:
+    """One invocation of a module. Relations are named, with the paths of their files.
+
+    Attributes:
+        execution: The execution, counted from 1 over the whole sequence.
+        node: The node of the workflow.
+        module: The module.
+        number: The number of this invocation of the module, counted from 1 over the whole sequence.
+        inputs: What it received: name, path, and the node that made it, or nothing for an input of the workflow.
+        state: What it found: name, slot and path.
+        new_state: What it left where that differs: name, slot and path.
+        outputs: What it made: name and path.
+        kept: Names of outputs that are outputs of the execution.
+    """
+
+    execution: int
+    node: str
+    module: str
+    number: int
+    inputs: tuple[tuple[str, str, str], ...] = ()
+    state: tuple[tuple[str, str, str], ...] = ()
+    new_state: tuple[tuple[str, str, str], ...] = ()
+    outputs: tuple[tuple[str, str], ...] = ()
+    kept: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class WorkflowRun:
+    """One run of a workflow: consecutive executions.
+
+    Attributes:
+        id: Its id.
+        workflow: The name of the workflow.
+        status: ``complete``, ``failed`` or ``aborted``: the process was killed.
+        mode: ``columns``, ``records`` or ``eager``: how much of its data is captured.
+        applications: Ids of the Spark applications that it ran in.
+        started: ISO 8601, UTC.
+        ended: ISO 8601, UTC; empty: not known.
+        error: Why it failed.
+        edges: The edges of the workflow, loops unfolded: source, target, relation.
+        invocations: What ran, in order; those of an execution that failed included.
+        relations: The relations that they name, by path.
+        whole: The last execution that is whole.
+    """
+
+    id: str
+    workflow: str
+    status: str
+    mode: str
+    applications: tuple[str, ...]
+    started: str
+    ended: str
+    error: str
+    edges: tuple[tuple[str, str, str], ...]
+    invocations: tuple[ModuleInvocation, ...]
+    relations: Mapping[str, BoundaryRelation]
+    whole: int
+
+    @property
+    def executions(self) -> tuple[int, ...]:
+        """The executions of the run that are whole."""
+        return tuple(sorted({each.execution for each in self.invocations if each.execution <= self.whole}))
+
+
+def run_text(run: WorkflowRun) -> str:
+    """A run as JSON, on one line."""
+    body = asdict(run)
+    body["relations"] = [_relation_value(each) for each in run.relations.values()]
+    return json.dumps(body, sort_keys=True, separators=(",", ":"))
+
+
+def _relation_value(each: BoundaryRelation) -> dict[str, Any]:
+    return {**asdict(each), "files": [list(file) for file in each.files]}
+
+
+def run_from(text: str) -> WorkflowRun:
+    """Read what ``run_text`` wrote.
+
+    Raises:
+        ValueError, KeyError, TypeError: It is something else.
+    """
+    body = json.loads(text)
+    relations = [
+        BoundaryRelation(**{**each, "files": tuple(RelationFile(*file) for file in each["files"])})
+        for each in body["relations"]
+    ]
+    lists = ("inputs", "state", "new_state", "outputs")
+    invocations = tuple(
+        ModuleInvocation(
+            **{**each, **{name: tuple(map(tuple, each[name])) for name in lists}, "kept": tuple(each["kept"])}
+        )
+        for each in body["invocations"]
+    )
+    more = {
+        "applications": tuple(body["applications"]),
+        "edges": tuple((source, target, name) for source, target, name in body["edges"]),
+        "invocations": invocations,
+        "relations": {each.path: each for each in relations},
+    }
+    return WorkflowRun(**{**body, **more})
+
+
+def encode_workflow_run(run: WorkflowRun) -> bytes:
+    """A run as Parquet; equal runs give equal bytes."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    row = {"id": run.id, "workflow": run.workflow, "status": run.status, "started": run.started, "body": run_text(run)}
+    schema = pa.schema([(name, pa.string()) for name in row], metadata={_FORMAT_KEY: str(FORMAT).encode()})
+    sink = pa.BufferOutputStream()
+    safe = {name: value.encode("utf-8", "replace").decode() for name, value in row.items()}
+    pq.write_table(pa.Table.from_pylist([safe], schema), sink, compression="zstd", write_statistics=False)
+    data: bytes = sink.getvalue().to_pybytes()
+    return data
+
+
+def decode_workflow_runs(data: bytes) -> list[WorkflowRun]:
+    """Read what ``encode_workflow_run`` wrote.
+
+    Raises:
+        IntegrityError: It is something else, or of a newer format.
+    """
+    import pyarrow as pa
+
+    try:
+        table = of_format(read_parquet(data), _FORMAT_KEY, FORMAT, "runs of workflows have")
+        return [run_from(text) for text in table.column("body").to_pylist()]
+    except (pa.ArrowException, OSError, ValueError, KeyError, TypeError) as error:
+        raise IntegrityError("a fragment holds no runs of workflows", code="store.corrupt-fragment") from error
+
+
+def sorted_runs(runs: Iterable[WorkflowRun]) -> list[WorkflowRun]:
+    """Runs, the newest first."""
+    return sorted(runs, key=lambda run: (run.started, run.id), reverse=True)

@@ -1,0 +1,1 @@
+"""DataFrame operators of workflows: nested data as Pig has it."""

@@ -1,0 +1,249 @@
+"""Circuits of annotated queries as nodes of a provenance graph, block by block."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np  # noqa: TID253 - graphs are arrays; only what makes them imports this
+
+from govtool.arrays.sets import Array
+from govtool.records.plan.expressions import Attribute, Call, Expression
+from govtool.records.plan.tree import walk
+from govtool.workflow import vocabulary as terms
+from govtool.workflow.annotate.circuit import (
+    NONE,
+    ONE,
+    Block,
+    Box,
+    Circuit,
+    Delta,
+    Function,
+    Gate,
+    Guard,
+    Inputs,
+    Monus,
+    Product,
+    Sources,
+    Steered,
+    Sum,
+    Terms,
+)
+from govtool.workflow.builder import GraphBuilder
+
+Resolve = Callable[[int, Array], Array]
+"""Gives the graph nodes of a block of sources: its first circuit node, and places in the block."""
+_AGGREGATES = {
+    "count": "COUNT",
+    "sum": "SUM",
+    "min": "MIN",
+    "max": "MAX",
+    "avg": "AVG",
+    "collect_list": "COLLECT",
+    "collect_set": "COLLECT",
+}
+_NO_GRAPH_NODE = -1
+
+
+class CircuitWriter:
+    """Writes the part of a circuit that some nodes are made of.
+
+    Args:
+        circuit: The circuit.
+        builder: The graph.
+        module: The module that the nodes belong to.
+        invocation: The number of its invocation.
+        resolve: Gives the nodes of sources.
+    """
+
+    def __init__(self, circuit: Circuit, builder: GraphBuilder, module: str, invocation: int, resolve: Resolve) -> None:
+        self._circuit = circuit
+        self._builder = builder
+        self._own = {"module": module, "invocation": invocation}
+        self._resolve = resolve
+        self._places = np.full(circuit.size, _NO_GRAPH_NODE, np.int64)
+        self._needed = np.zeros(circuit.size, bool)
+
+    def write(self, wanted: Array) -> Array:
+        """Write nodes with all that they read.
+
+        Args:
+            wanted: Circuit nodes; ``NONE`` for none.
+
+        Returns:
+            The graph node of each circuit node; -1 where there is none: 1, 0, and what nothing reads.
+        """
+        self._need(wanted)
+        for start, block in reversed(list(self._circuit)):
+            mask = self._needed[start : start + block.count]
+            if mask.any():
+                for nodes in _inputs(block, mask):
+                    self._need(nodes)
+        for start, block in self._circuit:
+            chosen = np.flatnonzero(self._needed[start : start + block.count])
+            if len(chosen):
+                self._write(start, block, chosen)
+        return self._places
+
+    def _need(self, nodes: Array) -> None:
+        self._needed[nodes[nodes > ONE]] = True
+
+    # ---- blocks -----------------------------------------------------------------------------------------------------
+
+    def _write(self, start: int, block: Block, chosen: Array) -> None:
+        if isinstance(block, Sources):
+            self._places[start + chosen] = self._resolve(start, chosen)
+        elif isinstance(block, Product):
+            self._product(start, block, chosen)
+        elif isinstance(block, (Sum, Delta)):
+            made = self._made(start, chosen, "op", terms.PLUS if isinstance(block, Sum) else terms.DELTA)
+            self._list_edges(block.inputs, chosen, made)
+            self._gate(block.gate, made)
+        elif isinstance(block, Monus):
+            made = self._made(start, chosen, "op", terms.MONUS)
+            self._edges(block.left[chosen], made, terms.LEFT)
+            self._edges(block.right[chosen], made, terms.RIGHT)
+        elif isinstance(block, Guard):
+            made = self._made(start, chosen, "op", guard_label(block.function.expression), black_box=True)
+            self._operands(block.function, chosen, made, is_guard=True)
+        else:
+            self._opaque_or_value(start, block, chosen)
+
+    def _opaque_or_value(self, start: int, block: Block, chosen: Array) -> None:
+        if isinstance(block, Terms):
+            self._terms(start, block, chosen)
+        elif isinstance(block, Function):
+            values = _taken(block.table.read(block.result)[0], chosen)
+            made = self._made(start, chosen, "val", function_label(block.expression), black_box=True, values=values)
+            self._operands(block, chosen, made)
+        elif isinstance(block, Box):
+            table, column = block.result
+            made = self._made(
+                start, chosen, "val", block.label, black_box=True, values=_taken(table.read(column)[0], chosen)
+            )
+            self._edges(block.over[chosen], made)
+            if block.cells is not None:
+                self._list_edges(block.cells, chosen, made)
+            self._gate(block.gate, made)
+        elif isinstance(block, Steered):
+            made = self._made(start, chosen, "op", block.label, black_box=True)
+            self._edges(block.over[chosen], made)
+            self._gate(block.gate, made)
+        elif isinstance(block, Gate):
+            made = self._made(start, chosen, "op", f"GATE {block.what}", black_box=True)
+            self._edges(block.watched, np.repeat(made, len(block.watched)))
+
+    def _product(self, start: int, block: Product, chosen: Array) -> None:
+        """A product with 1 is its other factor, and needs no node."""
+        left, right = block.left[chosen], block.right[chosen]
+        self._places[start + chosen] = np.where(left == ONE, self._of(right), self._of(left))
+        both = (left != ONE) & (right != ONE)
+        made = self._made(start, chosen[both], "op", terms.TIMES)
+        self._edges(left[both], made)
+        self._edges(right[both], made)
+
+    def _terms(self, start: int, block: Terms, chosen: Array) -> None:
+        label = _AGGREGATES.get(block.call.name, block.call.name)
+        opaque = block.call.name not in _AGGREGATES or block.around is not None or block.gate != NONE
+        table, column = block.result
+        values = _taken(table.read(column)[0], chosen)
+        made = self._made(start, chosen, "val", label, black_box=opaque, values=values)
+        owners, places = block.inputs.expanded(chosen)
+        tensors = self._builder.nodes("val", terms.TENSOR, len(places), **self._own)
+        self._builder.edges(tensors, made[owners])
+        self._edges(block.inputs.nodes[places], tensors)
+        cells = np.full(len(places), NONE) if block.cells is None else block.cells[places]
+        self._edges(cells, tensors)
+        plain = cells == NONE
+        if plain.any():
+            constants = self._constants(block, block.rows[places][plain])
+            self._builder.edges(constants, tensors[plain])
+        if block.around is not None:
+            self._edges(block.around[chosen], made)
+        self._gate(block.gate, made)
+
+    def _constants(self, block: Terms, rows: Array) -> Array:
+        values: Any = np.ones(len(rows), np.int64)
+        if block.argument is not None:
+            values = _taken(block.table.read(block.argument)[0], rows)
+        return self._builder.nodes("val", terms.CONSTANT, len(rows), values=values, **self._own)
+
+    # ---- nodes and edges --------------------------------------------------------------------------------------------
+
+    def _made(
+        self, start: int, chosen: Array, kind: str, label: str, *, black_box: bool = False, values: Any = None
+    ) -> Array:
+        made = self._builder.nodes(kind, label, len(chosen), black_box=black_box, values=values, **self._own)
+        self._places[start + chosen] = made
+        return made
+
+    def _of(self, nodes: Array) -> Array:
+        return np.where(nodes >= 0, self._places[nodes], _NO_GRAPH_NODE)
+
+    def _edges(self, inputs: Array, made: Array, side: int = terms.PLAIN) -> None:
+        sources = self._of(inputs)
+        there = sources != _NO_GRAPH_NODE
+        self._builder.edges(sources[there], made[there], side)
+
+    def _list_edges(self, inputs: Inputs, chosen: Array, made: Array) -> None:
+        owners, places = inputs.expanded(chosen)
+        self._edges(inputs.nodes[places], made[owners])
+
+    def _gate(self, gate: int, made: Array) -> None:
+        if gate != NONE:
+            self._edges(np.full(len(made), gate), made)
+
+    def _operands(self, function: Function, chosen: Array, made: Array, *, is_guard: bool = False) -> None:
+        left = _left_columns(function.expression)
+        for column, nodes in function.cells:
+            side = terms.PLAIN if not is_guard else terms.LEFT if column in left else terms.RIGHT
+            self._edges(nodes[chosen], made, side)
+
+
+def _inputs(block: Block, mask: Array) -> list[Array]:
+    """The circuit nodes that some nodes of a block read."""
+    gate = [np.array([block.gate])] if getattr(block, "gate", NONE) != NONE else []
+    if isinstance(block, (Product, Monus)):
+        return [block.left[mask], block.right[mask]]
+    if isinstance(block, (Sum, Delta)):
+        return [_of_lists(block.inputs, mask)[0], *gate]
+    if isinstance(block, Terms):
+        nodes, places = _of_lists(block.inputs, mask)
+        more = [] if block.cells is None else [block.cells[places]]
+        return [nodes, *more, *([] if block.around is None else [block.around[mask]]), *gate]
+    if isinstance(block, (Guard, Function)):
+        function = block.function if isinstance(block, Guard) else block
+        return [nodes[mask] for _, nodes in function.cells]
+    if isinstance(block, Box):
+        more = [] if block.cells is None else [_of_lists(block.cells, mask)[0]]
+        return [block.over[mask], *more, *gate]
+    if isinstance(block, Steered):
+        return [block.over[mask], *gate]
+    return [block.watched] if isinstance(block, Gate) else []
+
+
+def _of_lists(inputs: Inputs, mask: Array) -> tuple[Array, Array]:
+    _, places = inputs.expanded(np.flatnonzero(mask))
+    return inputs.nodes[places], places
+
+
+def _taken(column: Any, rows: Array) -> Any:
+    import pyarrow as pa
+
+    return column.take(pa.array(rows, pa.int64()))
+
+
+def guard_label(condition: Expression) -> str:
+    """The label of a guard: its comparison in brackets."""
+    return f"[{function_label(condition)}]"
+
+
+def function_label(expression: Expression) -> str:
+    """The label of a computed value: the outermost function."""
+    return expression.name if isinstance(expression, Call) else type(expression).__name__.lower()
+
+
+def _left_columns(condition: Expression) -> frozenset[int]:
+    """Columns that the left operand of a comparison reads; all of them where it is none."""
+    part = condition.arguments[0] if isinstance(condition, Call) and len(condition.arguments) == 2 else condition
+    return frozenset(term.id for term in walk(part) if isinstance(term, Attribute))

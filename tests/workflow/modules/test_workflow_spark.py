@@ -1,0 +1,208 @@
+"""Workflows over DataFrames, run and captured: the car dealerships of the paper's Example 2.1, hostile modules, bags."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import govtool
+from bench.workflowgen.car import CarFamily, workflow
+from bench.workflowgen.family import read_parquet
+from govtool.app.record_tables import read_record_runs
+from govtool.cli.main import main
+from govtool.errors import EngineError, UsageError
+from govtool.store import Store
+
+pytest.importorskip("pyspark", reason="pyspark is not installed: pip install govtool[spark]")
+
+SPEC = {
+    "dealers": {
+        "1": {"cars": [["C1", "C1", "Accord"], ["C2", "C2", "Civic"], ["C3", "C3", "Civic"]]},
+        "2": {"cars": [["D1", "D1", "Civic"], ["D2", "D2", "Civic"]], "sold": [["S1", "D1", "B0"]]},
+        "3": {"cars": []},
+        "4": {"cars": [["F1", "F1", "Golf"]]},
+    },
+    "execs": [{"request": ["R1", "P1", "B1", "Civic"], "choice": ["Y1", "B1", 20500, 1]}],
+}
+"""The tables of Example 2.3 at dealer 1: an Accord and two Civics, a request of P1 for a Civic. Others compete."""
+
+
+@pytest.fixture(scope="module")
+def dealers(spark, tmp_path_factory):
+    """The workflow, run tracked with records in one folder and untracked in another."""
+    folder = tmp_path_factory.mktemp("dealers")
+    CarFamily().write(SPEC, folder / "in")
+    store = Store.init(str(folder / "store")).uri
+    runs = {}
+    for mode in ("records", "untracked"):
+        runs[mode] = govtool.run_workflow(
+            workflow(), folder / "in", state=folder / mode, mode=mode, store=store, spark=spark
+        )
+    return folder, runs
+
+
+def outputs(answer):
+    """Rows of each relation that an invocation made, and of the state that it left, by node."""
+    found = {}
+    for each in answer.run.invocations:
+        for name, path in each.outputs:
+            found[f"{each.node}.{name}"] = sorted(map(str, read_parquet_of(path)))
+        for name, _, path in each.new_state:
+            found[f"{each.node}.{name}"] = sorted(map(str, read_parquet_of(path)))
+    return found
+
+
+def read_parquet_of(path):
+    from pathlib import Path
+
+    return read_parquet(Path(path))
+
+
+def test_example_2_1_by_hand(dealers):
+    folder, runs = dealers
+    rows = {
+        f"{each.node}.{name}": read_parquet_of(path)
+        for each in runs["records"].run.invocations
+        for name, path in each.outputs
+    }
+    # Two Civics: 20400 - 2·200 = 20000. Dealer 2: 20400 - 2·200 + 150 = 20150, and 1. Without cars: 20400 and 2, 3.
+    assert [rows[f"bid{n}.Bids_{n}"][0]["Amount"] for n in (1, 2, 3, 4)] == [20000, 20151, 20402, 20403]
+    assert rows["agg.BestBid"] == [{"BidId": "B1", "Amount": 20000}]
+    assert rows["xor.Orders"] == [{"UserId": "P1", "BidId": "B1", "Model": "Civic", "Dealer": 1, "Amount": 20000}]
+    assert rows["car.Sold"] == [{"BidId": "B1", "Dealer": 1, "CarId": "C2", "Price": 20000}]
+    state = json.loads((folder / "records" / "current.json").read_text())
+    assert state["invocations"]["M_dealer1"] == 2
+    assert read_parquet_of(state["state"]["M_dealer1.SoldCars"]["path"]) == [{"CarId": "C2", "BidId": "B1"}]
+
+
+def test_untracked_equals_tracked(dealers):
+    _, runs = dealers
+    assert "records" in runs
+    pairs = [{name.split(".", 1)[1]: rows for name, rows in outputs(runs[mode]).items()} for mode in runs]
+    assert pairs[0] == pairs[1]
+
+
+def test_only_the_tracked_run_is_in_the_store(dealers, capsys):
+    folder, runs = dealers
+    store = ["--store", str(folder / "store"), "--format", "json"]
+    capsys.readouterr()
+    assert main(["workflow", "list", *store]) == 0
+    listed = json.loads(capsys.readouterr().out)
+    assert [(run["id"], run["status"], run["mode"]) for run in listed["runs"]] == [
+        (runs["records"].run.id, "complete", "records")
+    ]
+    assert main(["workflow", "show", "car", *store]) == 0
+    shown = json.loads(capsys.readouterr().out)["run"]
+    assert shown["modules"]["M_dealer1"] == 2
+    assert [each["node"] for each in shown["invocations"]][:2] == ["and", "bid1"]
+    assert main(["workflow", "show", "cra", "--store", str(folder / "store")]) == 2
+    assert "car" in capsys.readouterr().err
+
+
+def test_each_boundary_has_its_plan(dealers):
+    folder, runs = dealers
+    store = Store.open(str(folder / "store"))
+    written = {run.output for run in read_record_runs(store, store.head("main"))}
+    from govtool.app.dataset_places import path_id
+
+    made = [path for each in runs["records"].run.invocations for _, path in each.outputs]
+    choice = [path for each in runs["records"].run.invocations if each.node == "choice" for _, path in each.outputs]
+    assert {path_id(path) for path in made} - written == {path_id(path) for path in choice}  # handed on as it came
+
+
+def test_rows_of_an_output_are_traced_to_the_state(dealers, capsys):
+    pytest.importorskip("duckdb", reason="duckdb is not installed: pip install govtool[records]")
+    folder, runs = dealers
+    (bids,) = [p for each in runs["records"].run.invocations if each.node == "bid1" for _, p in each.outputs]
+    capsys.readouterr()
+    words = ["trace", "back", bids, "--where", "Amount = 20000", "--store", str(folder / "store"), "--format", "json"]
+    assert main(words) == 0
+    inputs = {
+        each["dataset"].rpartition("/")[2]: each["rows"] for each in json.loads(capsys.readouterr().out)["inputs"]
+    }
+    assert sorted(row["CarId"] for row in inputs["M_dealer1.Cars.parquet"]) == ["C2", "C3"]
+
+
+# ---- hostile --------------------------------------------------------------------------------------------------------
+
+
+def one_module(function, schema="n bigint", state=()):
+    return govtool.Workflow("w", [govtool.module("M", {"In": "n bigint"}, state, {"Out": schema})(function)])
+
+
+@pytest.fixture
+def inputs(tmp_path):
+    folder = tmp_path / "in"
+    folder.mkdir()
+    (folder / "In.csv").write_text("n\n1\n2\n")
+    return folder
+
+
+def run(flow, inputs, spark, mode="untracked", **options):
+    return govtool.run_workflow(flow, inputs, state=inputs.parent / "state", mode=mode, spark=spark, **options)
+
+
+HOSTILE = {
+    "another column": (lambda frame: frame.withColumnRenamed("n", "m"), r"Out has the columns \(m bigint\)"),
+    "another type": (lambda frame: frame.selectExpr("cast(n as string) n"), r"\(n string\); \(n bigint\) are declared"),
+    "a list": (lambda frame: [1], "Out is list, no DataFrame"),
+    "a failure in Spark": (lambda frame: frame.selectExpr("cast(n / 0 as bigint) n"), "Out could not be made"),
+    "a missing column": (lambda frame: frame.select("nope"), "failed: AnalysisException"),
+}
+
+
+@pytest.mark.parametrize("case", HOSTILE)
+def test_modules_that_return_what_they_must_not(spark, inputs, case):
+    function, message = HOSTILE[case]
+    with pytest.raises(EngineError, match=message):
+        run(one_module(function), inputs, spark)
+    assert not (inputs.parent / "state" / "current.json").exists()
+
+
+def test_inputs_of_another_schema_are_refused(spark, inputs):
+    (inputs / "In.csv").write_text("m\n1\n")
+    with pytest.raises((UsageError, EngineError)):
+        run(one_module(lambda frame: frame), inputs, spark)
+
+
+def test_a_failure_is_in_the_store_with_what_was_whole(spark, inputs, tmp_path):
+    def fail_later(frame, seen):
+        if seen.count():
+            raise ValueError("a second time")
+        return {"Out": frame, "Seen": seen.unionAll(frame)}
+
+    store = Store.init(str(tmp_path / "store")).uri
+    flow = one_module(fail_later, state={"Seen": "n bigint"})
+    with pytest.raises(EngineError, match="ValueError: a second time"):
+        run(flow, inputs, spark, "columns", store=store, executions=3)
+    answer = govtool.open(store).workflow_run("w")
+    assert (answer.run.status, answer.run.executions, answer.run.whole) == ("failed", (1,), 1)
+    assert "a second time" in answer.run.error
+    assert not list((inputs.parent / "state" / "runs").iterdir())
+
+
+# ---- bags -----------------------------------------------------------------------------------------------------------
+
+
+def test_cogroup_and_flatten(spark):
+    from govtool.workflow import cogroup, flatten
+
+    cars = spark.createDataFrame([("Civic", 1), ("Civic", 2), ("Golf", 3), (None, 4)], "model string, `car.id` int")
+    wishes = spark.createDataFrame([("Civic", "ann"), ("Polo", "bob"), (None, "eve")], "model string, user string")
+    groups = cogroup(cars, wishes, by="model", names=["cars", "wishes"])
+    found = {row.model: (sorted(c[1] for c in row.cars), [w.user for w in row.wishes]) for row in groups.collect()}
+    assert found == {"Civic": ([1, 2], ["ann"]), "Golf": ([3], []), "Polo": ([], ["bob"]), None: ([4], ["eve"])}
+    flat = flatten(groups.select("wishes", "cars"), "cars")
+    assert flat.columns == ["wishes", "model", "car.id"]
+    assert sorted(row[2] for row in flat.collect()) == [1, 2, 3, 4]
+    assert flatten(groups.select("cars"), "cars", outer=True).count() == 5
+    for wrong in (
+        lambda: cogroup(by="a"),
+        lambda: cogroup(cars, by="nope"),
+        lambda: cogroup(cars, cars, by="model", names=["a", "a"]),
+        lambda: cogroup(cars, by="model", names=["model"]),
+        lambda: flatten(groups, "model"),
+    ):
+        with pytest.raises(UsageError):
+            wrong()
