@@ -9,9 +9,9 @@ from typing import Any
 from govtool.spark.rdd import worker
 from govtool.spark.rdd.conditions import EVERYTHING, KeyIn, keys_of
 from govtool.spark.rdd.log import Feed, Node
+from govtool.spark.rdd.notes import Note
 from govtool.spark.rdd.operators import Kind
 from govtool.spark.rdd.rows import aligned, has_origins, narrow_rows, once, stop_rows, union
-from govtool.spark.rdd.notes import Note
 
 ODD_KEYS = Note("superset", "keys that do not equal themselves, such as NaN, were matched by their text")
 _DUPLICATES = "records that equal each other cannot be told apart behind a shuffle"

@@ -31,8 +31,11 @@ def own_jobs() -> Iterator[None]:
 def differences(node: Node) -> tuple[Note, ...]:
     """Compare a re-run of a node with what its actions returned and with the files that it wrote.
 
-    The answer is kept until another action runs.
+    What a re-run gave is kept until another action runs.
     """
+    written = node.details.get("written")
+    if written and sources.identities(node.rdd.context, written) != node.details["written_files"]:
+        return (Note("break", f"the files of {written} were changed after the run"),)
     known = node.details.get("checked")
     if known is not None and known[0] == len(node.recorded):
         return tuple(known[1])
@@ -44,9 +47,6 @@ def differences(node: Node) -> tuple[Note, ...]:
 def _compared(node: Node) -> Iterator[Note]:
     expected = list(node.recorded)
     if "written" in node.details:
-        if sources.identities(node.rdd.context, node.details["written"]) != node.details["written_files"]:
-            yield Note("break", f"the files of {node.details['written']} were changed after the run")
-            return
         expected.append(_written(node))
     if not expected:
         return

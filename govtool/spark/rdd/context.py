@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
-from govtool.errors import UnknownNameError
-from govtool.spark.rdd import checks, sources
+from govtool.errors import EvidenceError, UnknownNameError
+from govtool.spark.rdd import checks, saved, sources
 from govtool.spark.rdd.lineage_rdd import LineageRDD, call_site
 from govtool.spark.rdd.log import Log, Node, Recorded, ancestors
 from govtool.spark.rdd.operators import OPERATORS, SOURCE
@@ -41,18 +43,19 @@ class LineageContext:
         """Wrap a ``SparkContext``."""
         self.spark_context = sc
         self._log = Log()
+        self._lost: dict[str, str] = {}
 
-    def textFile(  # noqa: N802
+    def textFile(
         self,
         name: str,
-        minPartitions: int | None = None,  # noqa: N803
+        minPartitions: int | None = None,
         use_unicode: bool = True,
     ) -> LineageRDD:
         """Return the lines of text files."""
         rdd = self.spark_context.textFile(name, minPartitions, use_unicode)
-        return self._source("textFile", rdd, name, {"path": name})
+        return self._source("textFile", rdd, name, {"path": name, "unicode": use_unicode})
 
-    def parallelize(self, c: Any, numSlices: int | None = None) -> LineageRDD:  # noqa: N802, N803
+    def parallelize(self, c: Any, numSlices: int | None = None) -> LineageRDD:
         """Return the records of a collection."""
         return self._source("parallelize", self.spark_context.parallelize(c, numSlices), "")
 
@@ -72,8 +75,11 @@ class LineageContext:
 
         Raises:
             UnknownNameError: Nothing was written there.
+            EvidenceError: A function of the program that wrote it was not found again.
         """
         node = self._log.outputs.get(path)
+        if node is None and path in self._lost:
+            raise EvidenceError(self._lost[path], code="evidence.program-lost", location=path, hint=saved.EAGER)
         if node is None:
             raise UnknownNameError(
                 f"no tracked RDD was written to {path}",
@@ -82,6 +88,30 @@ class LineageContext:
                 hint="call saveAsTextFile on an RDD of this lineage context first",
             )
         return self.position(node)
+
+    def save(self, path: str | Path) -> None:
+        """Save the operators behind all files that were written, so that a new process can trace them.
+
+        Functions are saved as digests of their source, records that the driver held as they are, up to a bound.
+        """
+        with checks.own_jobs():
+            Path(path).write_text(saved.encode(self._log.outputs), "utf-8")
+
+    def load(self, path: str | Path, files: Iterable[str | Path]) -> list[str]:
+        """Load what `save` wrote, and return the paths that can be traced.
+
+        Args:
+            path: The saved log.
+            files: The user's own Python files, in which functions are looked for. They are not run.
+
+        Raises:
+            FormatError: It is no such log.
+        """
+        text = Path(path).read_text("utf-8")
+        outputs, self._lost = saved.decode(text, self, [Path(file) for file in files])
+        for written, node in outputs.items():
+            self._log.wrote(written, node)
+        return sorted(outputs)
 
     def __getattr__(self, name: str) -> Any:
         """Return an attribute of the ``SparkContext``; RDDs that its methods return are tracked."""
@@ -100,6 +130,17 @@ class LineageContext:
         return called
 
     # ---- for LineageRDD -----------------------------------------------------------------------------------------
+
+    def apply(self, name: str, parents: list[Node], arguments: dict[str, Any]) -> Node:
+        """Return the node of a tracked method on other nodes."""
+        first, *others = map(self.wrap, parents)
+        if name == "union":
+            return self.union([first, *others])._node
+        if name == "saveAsTextFile":
+            return first.as_text_lines()
+        method = first.mark if name == "mark" else getattr(first, name)
+        tracked: LineageRDD = method(*others, **arguments)
+        return tracked._node
 
     def wrap(self, node: Node) -> LineageRDD:
         """Return a node as a tracked RDD."""

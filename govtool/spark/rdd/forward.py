@@ -9,9 +9,9 @@ from govtool.spark.rdd import worker
 from govtool.spark.rdd.back import ODD_KEYS, Traced
 from govtool.spark.rdd.conditions import EVERYTHING, Condition, KeyIn, Keys, keys_of
 from govtool.spark.rdd.log import Feed, Node, ancestors
+from govtool.spark.rdd.notes import Note
 from govtool.spark.rdd.operators import Kind, itself
 from govtool.spark.rdd.rows import aligned, has_origins, once, rows_of, stop_rows, union
-from govtool.spark.rdd.notes import Note
 
 
 def next_nodes(stop: Node, targets: tuple[Node, ...]) -> list[Node]:

@@ -18,10 +18,44 @@ if TYPE_CHECKING:
     from govtool.spark.rdd.position import Position
 
 ACTIONS = frozenset(
-    "aggregate collectAsMap collectWithJobGroup countApprox countApproxDistinct countByKey countByValue first fold"
-    " foreach foreachPartition histogram isEmpty lookup max mean min reduce reduceByKeyLocally saveAsHadoopDataset"
-    " saveAsHadoopFile saveAsNewAPIHadoopDataset saveAsNewAPIHadoopFile saveAsPickleFile saveAsSequenceFile stats"
-    " stdev sum take takeOrdered takeSample toLocalIterator top treeAggregate treeReduce variance".split()
+    [
+        "aggregate",
+        "collectAsMap",
+        "collectWithJobGroup",
+        "countApprox",
+        "countApproxDistinct",
+        "countByKey",
+        "countByValue",
+        "first",
+        "fold",
+        "foreach",
+        "foreachPartition",
+        "histogram",
+        "isEmpty",
+        "lookup",
+        "max",
+        "mean",
+        "min",
+        "reduce",
+        "reduceByKeyLocally",
+        "saveAsHadoopDataset",
+        "saveAsHadoopFile",
+        "saveAsNewAPIHadoopDataset",
+        "saveAsNewAPIHadoopFile",
+        "saveAsPickleFile",
+        "saveAsSequenceFile",
+        "stats",
+        "stdev",
+        "sum",
+        "take",
+        "takeOrdered",
+        "takeSample",
+        "toLocalIterator",
+        "top",
+        "treeAggregate",
+        "treeReduce",
+        "variance",
+    ]
 )
 """Methods that run a job, apart from those that are recorded with what they returned."""
 _PACKAGE = str(Path(__file__).parent)
@@ -66,13 +100,16 @@ class LineageRDD:
         self._lineage.counted(self._node, found)
         return found
 
-    def saveAsTextFile(self, path: str, compressionCodecClass: str | None = None) -> None:  # noqa: N802, N803
+    def saveAsTextFile(self, path: str, compressionCodecClass: str | None = None) -> None:
         """Write the records as lines, and note the files: `LineageContext.get_lineage` traces them."""
         self._lineage.before_action(self._node)
         self.rdd.saveAsTextFile(path, compressionCodecClass)
+        self._lineage.wrote(path, self.as_text_lines())
+
+    def as_text_lines(self) -> Node:
+        """Return the node of the lines that ``saveAsTextFile`` writes."""
         lines = _text_lines(self.rdd)
-        node = self._added("saveAsTextFile", OPERATORS["text lines"], (self._node,), lines, {}, _text_lines)
-        self._lineage.wrote(path, node)
+        return self._added("saveAsTextFile", OPERATORS["text lines"], (self._node,), lines, {}, _text_lines)
 
     def __add__(self, other: Any) -> LineageRDD:
         """Return the union."""

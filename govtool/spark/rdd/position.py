@@ -62,7 +62,9 @@ class Position:
     def at(self, where: Any) -> Position:
         """Keep one place: a tracked RDD, or a part of the label, such as a path."""
         node = getattr(where, "_node", None)
-        kept = (lambda place: place.node is node) if node is not None else (lambda place: str(where) in place.node.label)
+        kept = (
+            (lambda place: place.node is node) if node is not None else (lambda place: str(where) in place.node.label)
+        )
         return self._then(f"at {where}", lambda: [place for place in self.places() if kept(place)])
 
     def go_back(self) -> Position:
@@ -86,10 +88,11 @@ class Position:
 
     def _goals(self) -> tuple[Node, ...]:
         """The results to which a way on leads; from a result, the results of actions on what comes from it."""
-        goals = dict.fromkeys(self._targets)
-        for place in self.places():
-            if place.node in self._targets:
-                goals.update(dict.fromkeys(self._log.results_of(place.node)))
+        reached = {place.node for place in self.places()}
+        goals: dict[Node, None] = {}
+        for target in self._targets:
+            further = tuple(self._log.results_of(target)) if target in reached else ()
+            goals.update(dict.fromkeys(further or (target,)))
         return tuple(goals)
 
     # ---- replay -------------------------------------------------------------------------------------------------
@@ -223,7 +226,9 @@ def _examined(node: Node) -> tuple[Note, ...]:
         files = sources.changed(source) if "path" in source.details else []
         if "path" in source.details:
             sources.refuse(source, files)
-        notes += [Note("break", f"{file} was changed or removed after the run: its records are left out") for file in files]
+        notes += [
+            Note("break", f"{file} was changed or removed after the run: its records are left out") for file in files
+        ]
     return tuple(notes) or checks.differences(node)
 
 
@@ -257,7 +262,9 @@ def _moved_back(places: Iterable[Place]) -> list[Traced]:
     return [
         replace(each, notes=(*place.notes, *each.notes))
         for place in places
-        for each in ([Traced(place.node, place.rows)] if place.node.kind is Kind.SOURCE else back(place.node, place.rows))
+        for each in (
+            [Traced(place.node, place.rows)] if place.node.kind is Kind.SOURCE else back(place.node, place.rows)
+        )
     ]
 
 

@@ -38,7 +38,7 @@ def _twice(value):
 
 
 def _sizes(groups):
-    return tuple(sorted((tuple(map(repr, sorted(group, key=repr))) for group in groups)))
+    return tuple(sorted(tuple(map(repr, sorted(group, key=repr))) for group in groups))
 
 
 def _positive(value):
