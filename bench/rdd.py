@@ -78,7 +78,8 @@ def measure(path: str, pairs: int) -> dict[str, Any]:
 
     from govtool.spark.rdd.context import lineage_context
 
-    cloudpickle.register_pickle_by_value(sys.modules[__name__])
+    register: Any = cloudpickle.register_pickle_by_value
+    register(sys.modules[__name__])
     builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
     session = builder.config("spark.ui.showConsoleProgress", "false").getOrCreate()
     session.sparkContext.setLogLevel("OFF")
@@ -106,7 +107,7 @@ def _turns(plain: Any, tracked: Any, program: Callable[..., Any], path: str, pai
 def _traces(tracked: Any, program: Callable[..., Any], path: str, name: str, pairs: int) -> dict[str, Any]:
     result = program(tracked, path)
     result.collect()
-    words = {"grep": [None], "word count": ["term7999", "term0100"]}[name]
+    words: list[str | None] = [None] if name == "grep" else ["term7999", "term0100"]
     found: dict[str, Any] = {}
     for word in words:
         select = _has_term if word is None else _of_word(word)

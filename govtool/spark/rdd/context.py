@@ -28,8 +28,9 @@ def lineage_context(sc: Any) -> LineageContext:
     """
     from pyspark import cloudpickle
 
+    register: Any = cloudpickle.register_pickle_by_value
     for name in _SHIPPED:
-        cloudpickle.register_pickle_by_value(importlib.import_module(f"govtool.spark.rdd.{name}"))
+        register(importlib.import_module(f"govtool.spark.rdd.{name}"))
     return LineageContext(getattr(sc, "sparkContext", sc))
 
 
@@ -148,7 +149,7 @@ class LineageContext:
 
     def position(self, node: Node) -> Position:
         """Return the position at all records of a node."""
-        return Position(self._log, (node,), lambda: [Place(node)], ())
+        return Position(self._log, lambda: ([Place(node)], (node,)))
 
     def node_of(self, rdd: Any) -> Node:
         """Return the node of an RDD; an RDD that is not tracked becomes a source."""

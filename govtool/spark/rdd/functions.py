@@ -112,11 +112,15 @@ def _definition(tree: ast.Module, code: types.CodeType) -> ast.Lambda | ast.Func
         and _first_line(node) == code.co_firstlineno
         and (node.lineno, node.col_offset) <= inside <= (node.end_lineno or 0, node.end_col_offset or 0)
     ]
-    return max(around, key=lambda node: (node.lineno, node.col_offset), default=None)
+    return max(around, key=_start, default=None)
+
+
+def _start(node: ast.Lambda | ast.FunctionDef) -> tuple[int, int]:
+    return node.lineno, node.col_offset
 
 
 def _first_line(node: ast.Lambda | ast.FunctionDef) -> int:
-    decorators = getattr(node, "decorator_list", [])
+    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
     return min([node.lineno, *(each.lineno for each in decorators)])
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from govtool.spark.rdd.log import Node
+from govtool.spark.rdd.log import Node, same_rdd
 from govtool.spark.rdd.operators import OPAQUE, OPERATORS, PER_RECORD, Kind, Operator, text_lines
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ class LineageRDD:
 
     def mark(self) -> LineageRDD:
         """Return the same records as a place where a trace stops, inside of a stage (Titian, section 4.5)."""
-        return self._lineage.wrap(self._added("mark", OPERATORS["mark"], (self._node,), self.rdd, {}, _unchanged))
+        return self._lineage.wrap(self._added("mark", OPERATORS["mark"], (self._node,), self.rdd, {}, same_rdd))
 
     def collect(self) -> list[Any]:
         """Return all records, and note how many."""
@@ -204,10 +204,6 @@ def call_site() -> str:
     return f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
 
 
-def _unchanged(rdd: Any) -> Any:
-    return rdd
-
-
 def _text_lines(rdd: Any) -> Any:
     return rdd.flatMap(text_lines)
 
@@ -242,7 +238,7 @@ def _application(name: str, bound: inspect.BoundArguments) -> Callable[..., Any]
                 arguments[key] = tuple(next(others) if _is_rdd(each) else each for each in value)
             else:
                 arguments[key] = next(others) if _is_rdd(value) else value
-        call = inspect.BoundArguments(signature, arguments)  # type: ignore[arg-type]
+        call = inspect.BoundArguments(signature, arguments)
         return getattr(rdds[0], name)(*call.args, **call.kwargs)
 
     return apply

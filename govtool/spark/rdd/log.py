@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from govtool.spark.rdd.operators import STOPS, Kind, Operator
+from govtool.spark.rdd.operators import OPERATORS, STOPS, Kind, Operator
 from govtool.spark.rdd.worker import Step
 
 MAX_FEEDS = 64
@@ -123,6 +123,25 @@ def ancestors(nodes: tuple[Node, ...]) -> list[Node]:
             found[node.number] = node
             waiting.extend(node.parents)
     return [found[number] for number in sorted(found)]
+
+
+def marked(node: Node, goals: tuple[Node, ...]) -> tuple[Node, tuple[Node, ...]]:
+    """Return a mark at a node, and goals that read the mark in its place.
+
+    A way on from records in the middle of a stage needs a stop there; the program has none.
+    """
+    mark = Node("mark", OPERATORS["mark"], (node,), node.rdd, {}, same_rdd, node.label)
+    made = {node.number: mark}
+    for each in ancestors(goals):
+        if each is not node and any(parent.number in made for parent in each.parents):
+            parents = tuple(made.get(parent.number, parent) for parent in each.parents)
+            made[each.number] = replace(each, parents=parents, number=next(_numbers))
+    return mark, tuple(made.get(goal.number, goal) for goal in goals)
+
+
+def same_rdd(rdd: Any) -> Any:
+    """Return the RDD: a mark changes nothing."""
+    return rdd
 
 
 class Log:

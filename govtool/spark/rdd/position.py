@@ -12,7 +12,7 @@ from govtool.spark.rdd import checks, sources, worker
 from govtool.spark.rdd.back import Traced, back
 from govtool.spark.rdd.conditions import EVERYTHING, Predicate, keys_of
 from govtool.spark.rdd.forward import forward, next_nodes
-from govtool.spark.rdd.log import Log, Node, ancestors
+from govtool.spark.rdd.log import Log, Node, ancestors, marked
 from govtool.spark.rdd.notes import Note, worst
 from govtool.spark.rdd.operators import Kind
 from govtool.spark.rdd.replay import contains, replayed
@@ -35,6 +35,10 @@ class Place:
     notes: tuple[Note, ...] = ()
 
 
+Here = tuple[list[Place], tuple[Node, ...]]
+"""Places, and the results towards which a way on leads."""
+
+
 class Position:
     """Records at one place of a program or several.
 
@@ -42,14 +46,11 @@ class Position:
     run on the raw records.
     """
 
-    def __init__(
-        self, log: Log, targets: tuple[Node, ...], places: Callable[[], list[Place]], steps: tuple[str, ...]
-    ) -> None:
-        """Start at places; use ``LineageRDD.get_lineage()`` instead."""
+    def __init__(self, log: Log, make: Callable[[], Here], steps: tuple[str, ...] = ()) -> None:
+        """Start where a function says; use ``LineageRDD.get_lineage()`` instead."""
         self._log = log
-        self._targets = targets
-        self._make = places
-        self._made: list[Place] | None = None
+        self._make = make
+        self._made: Here | None = None
         self._steps = steps
         self._lock = threading.RLock()
 
@@ -62,10 +63,11 @@ class Position:
     def at(self, where: Any) -> Position:
         """Keep one place: a tracked RDD, or a part of the label, such as a path."""
         node = getattr(where, "_node", None)
-        kept = (
-            (lambda place: place.node is node) if node is not None else (lambda place: str(where) in place.node.label)
-        )
-        return self._then(f"at {where}", lambda: [place for place in self.places() if kept(place)])
+
+        def kept(place: Place) -> bool:
+            return place.node.rdd is node.rdd if node is not None else str(where) in place.node.label
+
+        return self._then(f"at {where}", lambda: list(filter(kept, self.places())))
 
     def go_back(self) -> Position:
         """Go back over one boundary, to the records from which these come."""
@@ -77,23 +79,21 @@ class Position:
 
     def go_next(self) -> Position:
         """Go on over one boundary, to the records that these reach."""
-        return self._then("on", lambda: _merged(_moved_on(self._settled(), self._goals())))
+        return self._on("on", lambda places, goals: _merged(_moved_on(places, goals)))
 
     def go_next_all(self) -> Position:
-        """Go on to the results: where `get_lineage` was called, or where actions ran."""
-        return self._then("on to the results", lambda: _results(self._settled(), self._goals()))
+        """Go on to the results: where `get_lineage` was called, or where actions ran on what comes from there."""
+        return self._on("on to the results", _results)
 
     def _then(self, step: str, places: Callable[[], list[Place]]) -> Position:
-        return Position(self._log, self._targets, places, (*self._steps, step))
+        return Position(self._log, lambda: (places(), self._targets()), (*self._steps, step))
 
-    def _goals(self) -> tuple[Node, ...]:
-        """The results to which a way on leads; from a result, the results of actions on what comes from it."""
-        reached = {place.node for place in self.places()}
-        goals: dict[Node, None] = {}
-        for target in self._targets:
-            further = tuple(self._log.results_of(target)) if target in reached else ()
-            goals.update(dict.fromkeys(further or (target,)))
-        return tuple(goals)
+    def _on(self, step: str, move: Callable[[list[Place], tuple[Node, ...]], list[Place]]) -> Position:
+        def made() -> Here:
+            places, goals = _goals(self._log, self._settled(), self._targets())
+            return move(places, goals), goals
+
+        return Position(self._log, made, (*self._steps, step))
 
     # ---- replay -------------------------------------------------------------------------------------------------
 
@@ -106,10 +106,11 @@ class Position:
         Raises:
             UsageError: There are several results, or an operator cannot be run on other records.
         """
-        if len(self._targets) != 1:
+        targets = self._targets()
+        if len(targets) != 1:
             raise UsageError("several results are traced", hint="start from get_lineage() of one of them")
         chosen = {place.node.number: keys_of(place.rows.map(worker.id_of)) for place in _sources(self._settled())}
-        return replayed(self._targets[0], chosen, without=without)
+        return replayed(targets[0], chosen, without=without)
 
     def verify(self) -> bool:
         """Return True if the program gives these results again when it reads nothing but the records behind them.
@@ -117,7 +118,7 @@ class Position:
         Raises:
             UsageError: The position is not at the result where `get_lineage` was called.
         """
-        if any(place.node not in self._targets for place in self.places()):
+        if any(place.node not in self._targets() for place in self.places()):
             raise UsageError("only results can be verified", hint="call verify() before go_back()")
         selected = union([place.rows.map(worker.value_of) for place in self._settled()])
         with checks.own_jobs():
@@ -127,22 +128,34 @@ class Position:
 
     def places(self) -> list[Place]:
         """Return the places with their rows."""
+        return self._here()[0]
+
+    def _targets(self) -> tuple[Node, ...]:
+        """The results towards which a way on leads."""
+        return self._here()[1]
+
+    def _here(self) -> Here:
         with self._lock:
             if self._made is None:
                 with checks.own_jobs():
-                    self._made = [_kept(place) for place in self._make()]
+                    places, targets = self._make()
+                    self._made = [_kept(place) for place in places], targets
             return self._made
 
     def _settled(self) -> list[Place]:
         """Places with rows, all of them where none were selected."""
-        return [_kept(_selected(place, None)) if place.rows is None else place for place in self.places()]
+        with self._lock, checks.own_jobs():
+            places, targets = self._here()
+            settled = [_kept(_selected(place, None)) if place.rows is None else place for place in places]
+            self._made = settled, targets
+            return settled
 
     @property
     def rdd(self) -> Any:
         """The raw records, as an RDD of Spark."""
         parts = [place.node.rdd if place.rows is None else place.rows.map(worker.value_of) for place in self.places()]
         if not parts:
-            return self._targets[0].rdd.context.emptyRDD()
+            return self._targets()[0].rdd.context.emptyRDD()
         return union(parts)
 
     def collect(self) -> list[Any]:
@@ -259,13 +272,17 @@ def _merged(traced: Iterable[Traced]) -> list[Place]:
 
 
 def _moved_back(places: Iterable[Place]) -> list[Traced]:
-    return [
-        replace(each, notes=(*place.notes, *each.notes))
-        for place in places
-        for each in (
-            [Traced(place.node, place.rows)] if place.node.kind is Kind.SOURCE else back(place.node, place.rows)
-        )
-    ]
+    moved: list[Traced] = []
+    for place in places:
+        source = place.node.kind is Kind.SOURCE
+        found = [Traced(place.node, place.rows)] if source else back(place.node, place.rows)
+        moved += _with_notes(place, found)
+    return moved
+
+
+def _with_notes(place: Place, found: list[Traced]) -> list[Traced]:
+    """What was reached from a place is no more exact than the place."""
+    return [replace(each, notes=(*place.notes, *each.notes)) for each in found]
 
 
 def _sources(places: list[Place]) -> list[Place]:
@@ -278,21 +295,21 @@ def _sources(places: list[Place]) -> list[Place]:
             found.append(place)
             continue
         for each in _moved_back([place]):
-            known = waiting.get(each.stop.number)
-            both = [each] if known is None else [each, Traced(known.node, known.rows, known.notes)]
-            waiting[each.stop.number] = _merged(both)[0]
+            _wait(waiting, each)
     return sorted(found, key=lambda place: place.node.number)
 
 
 def _moved_on(places: Iterable[Place], goals: tuple[Node, ...]) -> list[Traced]:
     moved: list[Traced] = []
     for place in places:
-        following = next_nodes(place.node, goals) if place.node.stops else []
-        if not following:
-            moved.append(Traced(place.node, place.rows))
-        moved += [forward(place.node, place.rows, node) for node in following]
-        moved = [replace(each, notes=(*place.notes, *each.notes)) for each in moved]
+        following = _following(place, goals)
+        found = [forward(place.node, place.rows, node) for node in following]
+        moved += _with_notes(place, found or [Traced(place.node, place.rows)])
     return moved
+
+
+def _following(place: Place, goals: tuple[Node, ...]) -> list[Node]:
+    return next_nodes(place.node, goals) if place.node.stops else []
 
 
 def _results(places: list[Place], goals: tuple[Node, ...]) -> list[Place]:
@@ -301,13 +318,31 @@ def _results(places: list[Place], goals: tuple[Node, ...]) -> list[Place]:
     found: list[Place] = []
     while waiting:
         place = _kept(waiting.pop(min(waiting)))
-        following = next_nodes(place.node, goals) if place.node.stops else []
+        following = _following(place, goals)
         if not following or place.node in goals:
             found.append(place)
-        for node in following:
-            each = forward(place.node, place.rows, node)
-            each = replace(each, notes=(*place.notes, *each.notes))
-            known = waiting.get(node.number)
-            both = [each] if known is None else [each, Traced(known.node, known.rows, known.notes)]
-            waiting[node.number] = _merged(both)[0]
+        for each in _with_notes(place, [forward(place.node, place.rows, node) for node in following]):
+            _wait(waiting, each)
     return found
+
+
+def _wait(waiting: dict[int, Place], traced: Traced) -> None:
+    """Put rows to those that wait at the same node."""
+    known = waiting.get(traced.stop.number)
+    both = [traced] if known is None else [traced, Traced(known.node, known.rows, known.notes)]
+    waiting[traced.stop.number] = _merged(both)[0]
+
+
+def _goals(log: Log, places: list[Place], targets: tuple[Node, ...]) -> tuple[list[Place], tuple[Node, ...]]:
+    """The places, and the results to which a way on leads: from a target, those of actions on what comes from it."""
+    reached = {place.node for place in places}
+    goals: dict[Node, None] = {}
+    for target in targets:
+        further = tuple(log.results_of(target)) if target in reached else ()
+        goals.update(dict.fromkeys(further or (target,)))
+    for number, place in enumerate(places):
+        if not place.node.stops and place.node not in goals:
+            mark, goals_of_mark = marked(place.node, tuple(goals))
+            places = [*places[:number], replace(place, node=mark), *places[number + 1 :]]
+            goals = dict.fromkeys(goals_of_mark)
+    return places, tuple(goals)

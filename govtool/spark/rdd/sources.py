@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import glob
-import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,12 +47,10 @@ def identities(sc: Any, path: str) -> Identity:
 
 
 def _local(sc: Any, path: str) -> str | None:
-    if path.startswith("file:"):
-        return "/" + path.removeprefix("file:").lstrip("/")
-    if "://" in path:
-        return None
-    default = sc._jsc.hadoopConfiguration().get("fs.defaultFS", "file:///")
-    return os.path.abspath(path) if default.startswith("file:") else None  # noqa: PTH100 - keeps a pattern as it is
+    """The path on this machine, resolved as Spark does: Python may have changed its working folder since."""
+    place = sc._jvm.org.apache.hadoop.fs.Path(path)
+    whole = place.getFileSystem(sc._jsc.hadoopConfiguration()).makeQualified(place).toString()
+    return _plain(whole) if whole.startswith("file:") else None
 
 
 def _of_local(pattern: str) -> Identity:

@@ -101,7 +101,7 @@ def test_a_function_that_changed_is_a_stated_break(job, spark, tmp_path):
         (tmp_path / "job.py").write_text(changed)
         lc = govtool.spark.lineage_context(spark)
         assert lc.load(folder / "log.json", [tmp_path / "job.py"]) == []
-        with pytest.raises(EvidenceError, match="is not in job.py as it was"):
+        with pytest.raises(EvidenceError, match=r"is not in job\.py as it was"):
             lc.get_lineage(f"{folder}/out")
 
 

@@ -100,7 +100,7 @@ def test_on_from_a_line_of_the_log_to_the_counts(program):
 
 
 def test_on_from_a_description_shows_all_that_it_explains(program):
-    lines, _, codes, _, counts, _ = program
+    _, _, codes, _, counts, _ = program
     start = counts.get_lineage().go_back_all().at(codes).where(lambda pair: pair[0] == 3)
     assert start.go_next_all().collect() == [("disk failure", 3)]
     assert start.go_next().count() == 2
@@ -140,3 +140,20 @@ def test_an_intermediate_has_a_lineage_of_its_own(program):
     assert errors.get_lineage().where(lambda line: "node-2" in line).go_back().collect() == ["ERROR 4 disk of node-2"]
     described = pairs.get_lineage().where(lambda pair: pair[0] == 2).go_back_all()
     assert sorted(map(str, described.collect())) == ["(2, 'network failure')", "ERROR 2 network of node-7"]
+
+
+def test_on_from_the_middle_of_a_stage(lineage):
+    """A record of an intermediate goes on alone, though its line made others too."""
+    words = lineage.parallelize(["a b", "b c"], 2).flatMap(str.split)
+    counts = words.map(lambda word: (word, 1)).reduceByKey(add)
+    result = counts.filter(lambda pair: pair[1] > 0).union(counts.filter(lambda pair: pair[0] == "a"))
+    assert len(result.collect()) == 4
+    start = words.get_lineage().where(lambda word: word == "a")
+    assert start.go_next_all().collect() == [("a", 1), ("a", 1)]
+    assert start.go_next().collect() == [("a", 1)]
+    assert start.go_next().go_next().at(result).count() == 2
+    assert start.go_next_all().go_back().go_back().collect() == ["a"]
+    assert start.go_next_all().go_back_all().collect() == ["a b"]
+    middle = counts.get_lineage().where(lambda pair: pair[0] == "c")
+    assert middle.go_next_all().collect() == [("c", 1)]
+    assert middle.go_back_all().collect() == ["b c"]
