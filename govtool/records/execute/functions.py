@@ -140,3 +140,11 @@ def _closure(name: str, by_name: dict[str, ast.stmt]) -> set[ast.stmt]:
         kept.add(statement)
         waiting.extend(each.id for each in ast.walk(statement) if isinstance(each, ast.Name))
     return kept
+
+
+def statements_for(used: ast.AST, tree: ast.Module) -> list[ast.stmt]:
+    """Return the module-level definitions, imports and constants that a piece of a module uses, in their order."""
+    by_name = _statements(tree)
+    names = {each.id for each in ast.walk(used) if isinstance(each, ast.Name)}
+    kept = set[ast.stmt]().union(*(_closure(name, by_name) for name in names))
+    return [statement for statement in tree.body if statement in kept]

@@ -1,0 +1,75 @@
+"""A re-run compared with what an action returned, and the jobs of a trace kept apart from those of the program."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+from collections.abc import Iterator
+from typing import Any
+
+from govtool.spark.rdd import sources, worker
+from govtool.spark.rdd.log import Node, Recorded
+from govtool.spark.rdd.notes import Note
+
+digest_of = worker.digest
+
+
+@contextlib.contextmanager
+def own_jobs() -> Iterator[None]:
+    """Run jobs whose updates of the user's accumulators do not count: the program has counted them already."""
+    from pyspark.accumulators import _accumulatorRegistry as registry
+
+    before = {number: copy.deepcopy(accumulator._value) for number, accumulator in registry.items()}
+    try:
+        yield
+    finally:
+        for number, value in before.items():
+            if number in registry:
+                registry[number]._value = value
+
+
+def differences(node: Node) -> tuple[Note, ...]:
+    """Compare a re-run of a node with what its actions returned and with the files that it wrote.
+
+    What a re-run gave is kept until another action runs.
+    """
+    written = node.details.get("written")
+    if written and sources.identities(node.rdd.context, written) != node.details["written_files"]:
+        return (Note("break", f"the files of {written} were changed after the run"),)
+    known = node.details.get("checked")
+    if known is not None and known[0] == len(node.recorded):
+        return tuple(known[1])
+    notes = tuple(_compared(node))
+    node.details["checked"] = (len(node.recorded), notes)
+    return notes
+
+
+def _compared(node: Node) -> Iterator[Note]:
+    expected = list(node.recorded)
+    if "written" in node.details:
+        expected.append(_written(node))
+    if not expected:
+        return
+    exact = any(each.digest is not None for each in expected)
+    count, digest = _measured(node.rdd) if exact else (node.rdd.count(), None)
+    for each in expected:
+        if each.count != count:
+            yield _broken(node, f"gave {count} records where {each.action} had {each.count}")
+            return
+        if each.digest is not None and each.digest != digest:
+            yield _broken(node, f"gave other records than {each.action} had")
+            return
+
+
+def _broken(node: Node, what: str) -> Note:
+    return Note("break", f"a re-run of {node.label} {what}: a function is not deterministic, or an input has changed")
+
+
+def _measured(rdd: Any) -> tuple[int, int]:
+    parts = rdd.mapPartitions(worker.digested).collect()
+    return sum(count for count, _ in parts), sum(digest for _, digest in parts) % (1 << 64)
+
+
+def _written(node: Node) -> Recorded:
+    lines = node.rdd.context.textFile(node.details["written"])
+    return Recorded("saveAsTextFile", *_measured(lines))

@@ -1,0 +1,187 @@
+"""The context of a tracked RDD program."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from govtool.errors import EvidenceError, UnknownNameError
+from govtool.spark.rdd import checks, saved, sources
+from govtool.spark.rdd.lineage_rdd import LineageRDD, call_site
+from govtool.spark.rdd.log import Log, Node, Recorded, ancestors
+from govtool.spark.rdd.operators import OPERATORS, SOURCE
+from govtool.spark.rdd.position import Place, Position
+
+MAX_DIGESTED = 2_000
+"""Records that ``collect()`` returned and of which a digest is noted; of more, only the number."""
+_SHIPPED = ("worker", "operators")
+"""Modules whose functions run in tasks: executors need no govtool."""
+
+
+def lineage_context(sc: Any) -> LineageContext:
+    """Return a context whose RDDs are tracked.
+
+    Args:
+        sc: A ``SparkContext`` or a ``SparkSession``.
+    """
+    from pyspark import cloudpickle
+
+    register: Any = cloudpickle.register_pickle_by_value
+    for name in _SHIPPED:
+        register(importlib.import_module(f"govtool.spark.rdd.{name}"))
+    return LineageContext(getattr(sc, "sparkContext", sc))
+
+
+class LineageContext:
+    """A ``SparkContext`` that makes tracked RDDs, and remembers what was written.
+
+    Methods that are not here are those of the ``SparkContext``; RDDs that they return are tracked from there on.
+    """
+
+    def __init__(self, sc: Any) -> None:
+        """Wrap a ``SparkContext``."""
+        self.spark_context = sc
+        self._log = Log()
+        self._lost: dict[str, str] = {}
+
+    def textFile(
+        self,
+        name: str,
+        minPartitions: int | None = None,
+        use_unicode: bool = True,
+    ) -> LineageRDD:
+        """Return the lines of text files."""
+        rdd = self.spark_context.textFile(name, minPartitions, use_unicode)
+        return self._source("textFile", rdd, name, {"path": name, "unicode": use_unicode})
+
+    def parallelize(self, c: Any, numSlices: int | None = None) -> LineageRDD:
+        """Return the records of a collection."""
+        return self._source("parallelize", self.spark_context.parallelize(c, numSlices), "")
+
+    def union(self, rdds: list[Any]) -> LineageRDD:
+        """Return the union of RDDs, tracked or not."""
+        nodes = tuple(map(self.node_of, rdds))
+        rdd = self.spark_context.union([node.rdd for node in nodes])
+        apply = lambda *parents: self.spark_context.union(list(parents))  # noqa: E731
+        return self.wrap(Node("union", OPERATORS["union"], nodes, rdd, {}, apply, f"union at {call_site()}"))
+
+    def track(self, rdd: Any, name: str = "") -> LineageRDD:
+        """Return an RDD of Spark as a tracked source: traces end at its records."""
+        return self._source("track", rdd, name or repr(rdd))
+
+    def get_lineage(self, path: str) -> Position:
+        """Return the position at the lines of files that ``saveAsTextFile`` wrote in this program.
+
+        Raises:
+            UnknownNameError: Nothing was written there.
+            EvidenceError: A function of the program that wrote it was not found again.
+        """
+        node = self._log.outputs.get(path)
+        if node is None and path in self._lost:
+            raise EvidenceError(self._lost[path], code="evidence.program-lost", location=path, hint=saved.EAGER)
+        if node is None:
+            raise UnknownNameError(
+                f"no tracked RDD was written to {path}",
+                code="usage.unknown-output",
+                nearest=tuple(sorted(self._log.outputs))[:5],
+                hint="call saveAsTextFile on an RDD of this lineage context first",
+            )
+        return self.position(node)
+
+    def save(self, path: str | Path) -> None:
+        """Save the operators behind all files that were written, so that a new process can trace them.
+
+        Functions are saved as digests of their source, records that the driver held as they are, up to a bound.
+        """
+        with checks.own_jobs():
+            Path(path).write_text(saved.encode(self._log.outputs), "utf-8")
+
+    def load(self, path: str | Path, files: Iterable[str | Path]) -> list[str]:
+        """Load what `save` wrote, and return the paths that can be traced.
+
+        Args:
+            path: The saved log.
+            files: The user's own Python files, in which functions are looked for. They are not run.
+
+        Raises:
+            FormatError: It is no such log.
+        """
+        text = Path(path).read_text("utf-8")
+        outputs, self._lost = saved.decode(text, self, [Path(file) for file in files])
+        for written, node in outputs.items():
+            self._log.wrote(written, node)
+        return sorted(outputs)
+
+    def __getattr__(self, name: str) -> Any:
+        """Return an attribute of the ``SparkContext``; RDDs that its methods return are tracked."""
+        if name.startswith("__"):
+            raise AttributeError(name)
+        attribute = getattr(self.spark_context, name)
+        if not callable(attribute):
+            return attribute
+
+        def called(*args: Any, **named: Any) -> Any:
+            from pyspark import RDD
+
+            result = attribute(*args, **named)
+            return self._source(name, result, "") if isinstance(result, RDD) else result
+
+        return called
+
+    # ---- for LineageRDD -----------------------------------------------------------------------------------------
+
+    def apply(self, name: str, parents: list[Node], arguments: dict[str, Any]) -> Node:
+        """Return the node of a tracked method on other nodes."""
+        first, *others = map(self.wrap, parents)
+        if name == "union":
+            return self.union([first, *others])._node
+        if name == "saveAsTextFile":
+            return first.as_text_lines()
+        method = first.mark if name == "mark" else getattr(first, name)
+        tracked: LineageRDD = method(*others, **arguments)
+        return tracked._node
+
+    def wrap(self, node: Node) -> LineageRDD:
+        """Return a node as a tracked RDD."""
+        return LineageRDD(self, node)
+
+    def position(self, node: Node) -> Position:
+        """Return the position at all records of a node."""
+        return Position(self._log, lambda: ([Place(node)], (node,)))
+
+    def node_of(self, rdd: Any) -> Node:
+        """Return the node of an RDD; an RDD that is not tracked becomes a source."""
+        if isinstance(rdd, LineageRDD):
+            return rdd._node
+        return self.track(rdd.rdd if isinstance(rdd, Position) else rdd)._node
+
+    def before_action(self, node: Node) -> None:
+        """Note which files a job is about to read."""
+        for each in ancestors((node,)):
+            if "path" in each.details and "files" not in each.details:
+                each.details["files"] = sources.identities(self.spark_context, each.details["path"])
+
+    def acted(self, node: Node) -> None:
+        """Note that an action ran."""
+        self._log.add(node, None)
+
+    def collected(self, node: Node, records: list[Any]) -> None:
+        """Note what ``collect()`` returned."""
+        digest = checks.digest_of(records)[1] if len(records) <= MAX_DIGESTED else None
+        self._log.add(node, Recorded("collect", len(records), digest))
+
+    def counted(self, node: Node, count: int) -> None:
+        """Note what ``count()`` returned."""
+        self._log.add(node, Recorded("count", count))
+
+    def wrote(self, path: str, node: Node) -> None:
+        """Note which files were written."""
+        node.details["written"] = path
+        node.details["written_files"] = sources.identities(self.spark_context, path)
+        self._log.wrote(path, node)
+
+    def _source(self, method: str, rdd: Any, name: str, details: dict[str, Any] | None = None) -> LineageRDD:
+        label = name or f"{method} at {call_site()}"
+        return self.wrap(Node(method, SOURCE, (), rdd, {}, None, label, details or {}))

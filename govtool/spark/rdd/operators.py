@@ -1,0 +1,161 @@
+"""Operators of RDDs: how records of the output come from records of the input.
+
+The table names every method that is tracked. A method that is not in it works, too; its output is a black box.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from operator import itemgetter
+from typing import Any
+
+from govtool.spark.rdd.worker import Step
+
+
+class Kind(Enum):
+    """How an operator makes its records."""
+
+    SOURCE = "source"
+    RECORD = "record"
+    """Each from one record."""
+    SAME = "same"
+    """The same records, elsewhere or in another order."""
+    UNION = "union"
+    MARK = "mark"
+    """The same records, where a trace stops."""
+    GROUP = "group"
+    """Each from all records with its key, of one parent or several."""
+    JOIN = "join"
+    PRODUCT = "product"
+    EXCEPT = "except"
+    """Records of the first parent whose key the second has not."""
+    ORDER = "order"
+    """Each from one record, chosen or numbered by its place."""
+    PARTITION = "partition"
+    """Each from any records of its partition."""
+    OPAQUE = "opaque"
+
+
+STOPS = frozenset(Kind) - {Kind.RECORD, Kind.SAME, Kind.UNION}
+"""Kinds at whose output a trace stops."""
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """One tracked method.
+
+    Attributes:
+        kind: How it makes its records.
+        step: For ``RECORD``: from its arguments to its step of a pipeline.
+        key: For operators with keys: from its arguments to the function from an input record to its key.
+        result_key: The function from an output record to its key; for ``ORDER`` to the input record.
+    """
+
+    kind: Kind
+    step: Callable[[dict[str, Any]], Step] | None = None
+    key: Callable[[dict[str, Any]], Callable[[Any], Any]] | None = None
+    result_key: Callable[[Any], Any] | None = None
+
+
+def per_record(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Declare that a function for ``mapPartitions`` treats each record apart from the others.
+
+    Its outputs then come from one record each; otherwise every output comes from its whole partition.
+    """
+
+    def declared(records: Any) -> Any:
+        return function(records)
+
+    declared.__govtool_per_record__ = function  # type: ignore[attr-defined]
+    return declared
+
+
+def itself(value: Any) -> Any:
+    """Return the value."""
+    return value
+
+
+_first = itemgetter(0)
+
+
+def _key_by(arguments: dict[str, Any]) -> Step:
+    function = arguments["f"]
+    return "map", lambda value: (function(value), value)
+
+
+def _map_values(arguments: dict[str, Any]) -> Step:
+    function = arguments["f"]
+    return "map", lambda pair: (pair[0], function(pair[1]))
+
+
+def _flat_map_values(arguments: dict[str, Any]) -> Step:
+    function = arguments["f"]
+    return "flat", lambda pair: ((pair[0], value) for value in function(pair[1]))
+
+
+def _each(arguments: dict[str, Any]) -> Step:
+    function = arguments["f"].__govtool_per_record__
+    return "flat", lambda value: function(iter((value,)))
+
+
+def text_lines(value: Any) -> list[str]:
+    """Return the lines that ``saveAsTextFile`` writes for a record."""
+    text = value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+    return text.split("\n")
+
+
+PER_RECORD = Operator(Kind.RECORD, _each)
+_GROUP = Operator(Kind.GROUP, key=lambda _: _first, result_key=_first)
+_VALUES = Operator(Kind.GROUP, key=lambda _: itself, result_key=itself)
+_JOIN = Operator(Kind.JOIN, key=lambda _: _first, result_key=_first)
+_SAME = Operator(Kind.SAME)
+_PARTITION = Operator(Kind.PARTITION)
+
+OPERATORS: dict[str, Operator] = {
+    "map": Operator(Kind.RECORD, lambda a: ("map", a["f"])),
+    "flatMap": Operator(Kind.RECORD, lambda a: ("flat", a["f"])),
+    "filter": Operator(Kind.RECORD, lambda a: ("filter", a["f"])),
+    "keyBy": Operator(Kind.RECORD, _key_by),
+    "mapValues": Operator(Kind.RECORD, _map_values),
+    "flatMapValues": Operator(Kind.RECORD, _flat_map_values),
+    "keys": Operator(Kind.RECORD, lambda _: ("map", _first)),
+    "values": Operator(Kind.RECORD, lambda _: ("map", itemgetter(1))),
+    "text lines": Operator(Kind.RECORD, lambda _: ("flat", text_lines)),
+    "sortBy": _SAME,
+    "sortByKey": _SAME,
+    "repartition": _SAME,
+    "coalesce": _SAME,
+    "partitionBy": _SAME,
+    "repartitionAndSortWithinPartitions": _SAME,
+    "union": Operator(Kind.UNION),
+    "mark": Operator(Kind.MARK),
+    "reduceByKey": _GROUP,
+    "groupByKey": _GROUP,
+    "aggregateByKey": _GROUP,
+    "combineByKey": _GROUP,
+    "foldByKey": _GROUP,
+    "groupBy": Operator(Kind.GROUP, key=lambda a: a["f"], result_key=_first),
+    "distinct": _VALUES,
+    "cogroup": _GROUP,
+    "groupWith": _GROUP,
+    "intersection": _VALUES,
+    "join": _JOIN,
+    "leftOuterJoin": _JOIN,
+    "rightOuterJoin": _JOIN,
+    "fullOuterJoin": _JOIN,
+    "cartesian": Operator(Kind.PRODUCT),
+    "subtract": Operator(Kind.EXCEPT, key=lambda _: itself, result_key=itself),
+    "subtractByKey": Operator(Kind.EXCEPT, key=lambda _: _first, result_key=_first),
+    "zipWithIndex": Operator(Kind.ORDER, result_key=_first),
+    "zipWithUniqueId": Operator(Kind.ORDER, result_key=_first),
+    "sample": Operator(Kind.ORDER, result_key=itself),
+    "mapPartitions": _PARTITION,
+    "mapPartitionsWithIndex": _PARTITION,
+    "glom": _PARTITION,
+    "pipe": _PARTITION,
+}
+"""Tracked methods by name."""
+OPAQUE = Operator(Kind.OPAQUE)
+SOURCE = Operator(Kind.SOURCE)

@@ -1,0 +1,348 @@
+"""Positions in the lineage of a program: records at one place or several, from where a trace goes back and on."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from govtool.errors import UsageError
+from govtool.spark.rdd import checks, sources, worker
+from govtool.spark.rdd.back import Traced, back
+from govtool.spark.rdd.conditions import EVERYTHING, Predicate, keys_of
+from govtool.spark.rdd.forward import forward, next_nodes
+from govtool.spark.rdd.log import Log, Node, ancestors, marked
+from govtool.spark.rdd.notes import Note, worst
+from govtool.spark.rdd.operators import Kind
+from govtool.spark.rdd.replay import contains, replayed
+from govtool.spark.rdd.rows import once, rows_of, union
+from govtool.spark.rdd.sources import RecordId
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Records at one node.
+
+    Attributes:
+        node: Where they are.
+        rows: Their rows, persisted; None: all of them, which no job has selected yet.
+        notes: Why they may be too many.
+    """
+
+    node: Node
+    rows: Any = None
+    notes: tuple[Note, ...] = ()
+
+
+Here = tuple[list[Place], tuple[Node, ...]]
+"""Places, and the results towards which a way on leads."""
+
+
+class Position:
+    """Records at one place of a program or several.
+
+    A position is lazy: jobs run when its records are asked for, and once. Methods of ``pyspark.RDD`` that are not here
+    run on the raw records.
+    """
+
+    def __init__(self, log: Log, make: Callable[[], Here], steps: tuple[str, ...] = ()) -> None:
+        """Start where a function says; use ``LineageRDD.get_lineage()`` instead."""
+        self._log = log
+        self._make = make
+        self._made: Here | None = None
+        self._steps = steps
+        self._lock = threading.RLock()
+
+    # ---- moves --------------------------------------------------------------------------------------------------
+
+    def where(self, predicate: Callable[[Any], Any]) -> Position:
+        """Keep the records for which a function returns a true value."""
+        return self._then("where", lambda: [_selected(place, predicate) for place in self.places()])
+
+    def at(self, where: Any) -> Position:
+        """Keep one place: a tracked RDD, or a part of the label, such as a path."""
+        node = getattr(where, "_node", None)
+
+        def kept(place: Place) -> bool:
+            return place.node.rdd is node.rdd if node is not None else str(where) in place.node.label
+
+        return self._then(f"at {where}", lambda: list(filter(kept, self.places())))
+
+    def go_back(self) -> Position:
+        """Go back over one boundary, to the records from which these come."""
+        return self._then("back", lambda: _merged(_moved_back(self._settled())))
+
+    def go_back_all(self) -> Position:
+        """Go back to the records of the sources."""
+        return self._then("back to the sources", lambda: _sources(self._settled()))
+
+    def go_next(self) -> Position:
+        """Go on over one boundary, to the records that these reach."""
+        return self._on("on", lambda places, goals: _merged(_moved_on(places, goals)))
+
+    def go_next_all(self) -> Position:
+        """Go on to the results: where `get_lineage` was called, or where actions ran on what comes from there."""
+        return self._on("on to the results", _results)
+
+    def _then(self, step: str, places: Callable[[], list[Place]]) -> Position:
+        return Position(self._log, lambda: (places(), self._targets()), (*self._steps, step))
+
+    def _on(self, step: str, move: Callable[[list[Place], tuple[Node, ...]], list[Place]]) -> Position:
+        def made() -> Here:
+            places, goals = _goals(self._log, self._settled(), self._targets())
+            return move(places, goals), goals
+
+        return Position(self._log, made, (*self._steps, step))
+
+    # ---- replay -------------------------------------------------------------------------------------------------
+
+    def replay(self, *, without: bool = False) -> Any:
+        """Run the program again on the source records behind these, and return its result as an RDD of Spark.
+
+        Args:
+            without: Leave these records out and take all others.
+
+        Raises:
+            UsageError: There are several results, or an operator cannot be run on other records.
+        """
+        targets = self._targets()
+        if len(targets) != 1:
+            raise UsageError("several results are traced", hint="start from get_lineage() of one of them")
+        chosen = {place.node.number: keys_of(place.rows.map(worker.id_of)) for place in _sources(self._settled())}
+        return replayed(targets[0], chosen, without=without)
+
+    def verify(self) -> bool:
+        """Return True if the program gives these results again when it reads nothing but the records behind them.
+
+        Raises:
+            UsageError: The position is not at the result where `get_lineage` was called.
+        """
+        if any(place.node not in self._targets() for place in self.places()):
+            raise UsageError("only results can be verified", hint="call verify() before go_back()")
+        selected = union([place.rows.map(worker.value_of) for place in self._settled()])
+        with checks.own_jobs():
+            return contains(self.replay(), selected)
+
+    # ---- records ------------------------------------------------------------------------------------------------
+
+    def places(self) -> list[Place]:
+        """Return the places with their rows."""
+        return self._here()[0]
+
+    def _targets(self) -> tuple[Node, ...]:
+        """The results towards which a way on leads."""
+        return self._here()[1]
+
+    def _here(self) -> Here:
+        with self._lock:
+            if self._made is None:
+                with checks.own_jobs():
+                    places, targets = self._make()
+                    self._made = [_kept(place) for place in places], targets
+            return self._made
+
+    def _settled(self) -> list[Place]:
+        """Places with rows, all of them where none were selected."""
+        with self._lock, checks.own_jobs():
+            places, targets = self._here()
+            settled = [_kept(_selected(place, None)) if place.rows is None else place for place in places]
+            self._made = settled, targets
+            return settled
+
+    @property
+    def rdd(self) -> Any:
+        """The raw records, as an RDD of Spark."""
+        parts = [place.node.rdd if place.rows is None else place.rows.map(worker.value_of) for place in self.places()]
+        if not parts:
+            return self._targets()[0].rdd.context.emptyRDD()
+        return union(parts)
+
+    def collect(self) -> list[Any]:
+        """Return the raw records, in the order of their ids."""
+        return [value for place in self._settled() for _, value, _ in sorted(place.rows.collect(), key=_by_id)]
+
+    def count(self) -> int:
+        """Return the number of records."""
+        return sum(place.rows.count() for place in self._settled())
+
+    def ids(self, limit: int = 1_000) -> list[RecordId]:
+        """Return the names of records: dataset, file and ordinal.
+
+        Args:
+            limit: At most so many of each place.
+        """
+        return [
+            each
+            for place in self._settled()
+            for each in sources.record_ids(place.node, place.rows.map(worker.id_of).take(limit))
+        ]
+
+    def __getattr__(self, name: str) -> Any:
+        """Return a method of ``pyspark.RDD``, on the raw records."""
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self.rdd, name)
+
+    # ---- what is known of them ----------------------------------------------------------------------------------
+
+    @property
+    def exactness(self) -> str:
+        """``exact``, ``superset``, ``coarse`` or ``break``: the worst of the places."""
+        return worst(self._notes())
+
+    @property
+    def reasons(self) -> list[str]:
+        """Why the trace is not exact."""
+        return list(dict.fromkeys(note.reason for note in self._notes()))
+
+    def _notes(self) -> Iterable[Note]:
+        return [note for place in self._settled() for note in place.notes]
+
+    def explain(self) -> str:
+        """Return the moves, and each place with its number of records and its exactness."""
+        lines = [" → ".join(("all records", *self._steps))]
+        for place in self._settled():
+            lines.append(f"  {place.node.label}: {place.rows.count()} records, {worst(place.notes)}")
+            lines += [f"    {reason}" for reason in dict.fromkeys(note.reason for note in place.notes)]
+        return "\n".join(lines)
+
+    def show(self, n: int = 20) -> None:
+        """Print the first records of each place with their ids."""
+        from govtool.render.text import printable
+
+        for place in self._settled():
+            rows = place.rows.takeOrdered(n, _by_id)
+            print(f"{printable(place.node.label)} · {place.rows.count()} records · {worst(place.notes)}")
+            for row in rows:
+                print(f"  {printable(worker.shown(row[1]))}")
+            for reason in dict.fromkeys(note.reason for note in place.notes):
+                print(f"  {printable(reason)}")
+
+
+def _by_id(row: worker.Row) -> Any:
+    return worker.order_of(row[0])
+
+
+def _selected(place: Place, predicate: Callable[[Any], Any] | None) -> Place:
+    condition = EVERYTHING if predicate is None else Predicate(predicate)
+    if place.rows is not None:
+        return replace(place, rows=condition.matching(place.rows, worker.on_value(worker.single)))
+    notes = (*place.notes, *_examined(place.node))
+    return replace(place, rows=rows_of(place.node, condition), notes=notes)
+
+
+def _examined(node: Node) -> tuple[Note, ...]:
+    """Look at the inputs of a node, and compare a re-run of it with what was recorded."""
+    notes: list[Note] = []
+    for source in ancestors((node,)):
+        files = sources.changed(source) if "path" in source.details else []
+        if "path" in source.details:
+            sources.refuse(source, files)
+        notes += [
+            Note("break", f"{file} was changed or removed after the run: its records are left out") for file in files
+        ]
+    return tuple(notes) or checks.differences(node)
+
+
+def _kept(place: Place) -> Place:
+    """A place whose rows are computed once."""
+    if place.rows is None or place.rows.is_cached:
+        return place
+    from pyspark import StorageLevel
+
+    rows = place.rows.persist(StorageLevel.MEMORY_AND_DISK)
+    rows.count()
+    return replace(place, rows=rows)
+
+
+def _merged(traced: Iterable[Traced]) -> list[Place]:
+    """One place for each node."""
+    parts: dict[int, list[Traced]] = {}
+    for each in traced:
+        parts.setdefault(each.stop.number, []).append(each)
+    return [
+        Place(
+            same[0].stop,
+            same[0].rows if len(same) == 1 else once(union([each.rows for each in same])),
+            tuple(dict.fromkeys(note for each in same for note in each.notes)),
+        )
+        for _, same in sorted(parts.items())
+    ]
+
+
+def _moved_back(places: Iterable[Place]) -> list[Traced]:
+    moved: list[Traced] = []
+    for place in places:
+        source = place.node.kind is Kind.SOURCE
+        found = [Traced(place.node, place.rows)] if source else back(place.node, place.rows)
+        moved += _with_notes(place, found)
+    return moved
+
+
+def _with_notes(place: Place, found: list[Traced]) -> list[Traced]:
+    """What was reached from a place is no more exact than the place."""
+    return [replace(each, notes=(*place.notes, *each.notes)) for each in found]
+
+
+def _sources(places: list[Place]) -> list[Place]:
+    """Go back from the node that is farthest on, so that rows that meet at a stop are traced once."""
+    waiting = {place.node.number: place for place in places}
+    found: list[Place] = []
+    while waiting:
+        place = _kept(waiting.pop(max(waiting)))
+        if place.node.kind is Kind.SOURCE:
+            found.append(place)
+            continue
+        for each in _moved_back([place]):
+            _wait(waiting, each)
+    return sorted(found, key=lambda place: place.node.number)
+
+
+def _moved_on(places: Iterable[Place], goals: tuple[Node, ...]) -> list[Traced]:
+    moved: list[Traced] = []
+    for place in places:
+        following = _following(place, goals)
+        found = [forward(place.node, place.rows, node) for node in following]
+        moved += _with_notes(place, found or [Traced(place.node, place.rows)])
+    return moved
+
+
+def _following(place: Place, goals: tuple[Node, ...]) -> list[Node]:
+    return next_nodes(place.node, goals) if place.node.stops else []
+
+
+def _results(places: list[Place], goals: tuple[Node, ...]) -> list[Place]:
+    """Go on from the node that is farthest back, so that rows that meet at a stop are followed once."""
+    waiting = {place.node.number: place for place in places}
+    found: list[Place] = []
+    while waiting:
+        place = _kept(waiting.pop(min(waiting)))
+        following = _following(place, goals)
+        if not following or place.node in goals:
+            found.append(place)
+        for each in _with_notes(place, [forward(place.node, place.rows, node) for node in following]):
+            _wait(waiting, each)
+    return found
+
+
+def _wait(waiting: dict[int, Place], traced: Traced) -> None:
+    """Put rows to those that wait at the same node."""
+    known = waiting.get(traced.stop.number)
+    both = [traced] if known is None else [traced, Traced(known.node, known.rows, known.notes)]
+    waiting[traced.stop.number] = _merged(both)[0]
+
+
+def _goals(log: Log, places: list[Place], targets: tuple[Node, ...]) -> tuple[list[Place], tuple[Node, ...]]:
+    """The places, and the results to which a way on leads: from a target, those of actions on what comes from it."""
+    reached = {place.node for place in places}
+    goals: dict[Node, None] = {}
+    for target in targets:
+        further = tuple(log.results_of(target)) if target in reached else ()
+        goals.update(dict.fromkeys(further or (target,)))
+    for number, place in enumerate(places):
+        if not place.node.stops and place.node not in goals:
+            mark, goals_of_mark = marked(place.node, tuple(goals))
+            places = [*places[:number], replace(place, node=mark), *places[number + 1 :]]
+            goals = dict.fromkeys(goals_of_mark)
+    return places, tuple(goals)

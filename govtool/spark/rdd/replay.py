@@ -1,0 +1,57 @@
+"""A program run again on chosen records of its sources only, or on all others."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from govtool.errors import UsageError
+from govtool.spark.rdd import worker
+from govtool.spark.rdd.conditions import KeyIn, Keys
+from govtool.spark.rdd.log import Node, ancestors
+from govtool.spark.rdd.operators import Kind, itself
+from govtool.spark.rdd.rows import ordered_rows
+
+
+def replayed(target: Node, chosen: dict[int, Keys], *, without: bool) -> Any:
+    """Return the RDD of a target as the program makes it of other source records.
+
+    Args:
+        target: The result.
+        chosen: Ids of records by the number of their source.
+        without: Leave the records out, instead of all others.
+
+    Raises:
+        UsageError: An operator is not known to lineage.
+    """
+    made: dict[int, Any] = {}
+    for node in ancestors((target,)):
+        if node.kind is Kind.SOURCE:
+            made[node.number] = _source(node, chosen.get(node.number), without)
+            continue
+        if node.apply is None:
+            raise UsageError(
+                f"{node.label} cannot be run again on other records",
+                code="usage.not-replayable",
+                hint="use an operator that docs/rdd.md lists as tracked",
+            )
+        made[node.number] = node.apply(*(made[parent.number] for parent in node.parents))
+    return made[target.number]
+
+
+def _source(node: Node, keys: Keys | None, without: bool) -> Any:
+    rows = ordered_rows(node)
+    if keys is None:
+        return rows.map(worker.value_of) if without else rows.filter(worker.never).map(worker.value_of)
+    if not without:
+        return KeyIn(keys, itself).matching(rows, worker.own_id).map(worker.value_of)
+    if keys.many is None:
+        return rows.filter(worker.no_key(keys.few)).map(worker.value_of)
+    return rows.keyBy(worker.id_of).subtractByKey(keys.many.map(worker.with_none)).values().map(worker.value_of)
+
+
+def contains(results: Any, selected: Any) -> bool:
+    """Return True if an RDD has all records of another, each at least as often."""
+    wanted = Counter(selected.map(worker.token).collect())
+    found = Counter(dict(results.map(worker.token).filter(worker.member(frozenset(wanted))).countByValue()))
+    return not wanted - found
