@@ -50,6 +50,14 @@ def unread_tree(tokens: Sequence[Token], dialect: str) -> exp.Expr | None:
     return exp.Command(this=word(tokens[0]), sources=list(found.values()), target=table, creates=creates)
 
 
+def table_at(tokens: Sequence[Token], index: int, dialect: str, *, call: bool = False) -> exp.Table | None:
+    """The table that is named at a place, or with ``call`` the routine; None if it is none."""
+    end = index
+    while end < len(tokens) and tokens[end].token_type != marks.L_PAREN:
+        end += 1
+    return _table(tokens[:end] if call else tokens, _name_at(tokens, index), dialect)[0]
+
+
 def _target(tokens: Sequence[Token]) -> tuple[int, bool]:
     """Where the name of the relation stands that is written, 0 if none does, and whether it is made there."""
     head = word(tokens[0])

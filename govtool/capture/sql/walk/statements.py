@@ -14,7 +14,7 @@ from govtool.capture.sql.walk.columns import ROW_KINDS
 from govtool.capture.sql.walk.dependencies import KIND_MASK, OPAQUE, REF_SHIFT
 from govtool.capture.sql.walk.functions import type_text
 from govtool.capture.sql.walk.query import CTES_WHEN_READ
-from govtool.capture.sql.walk.relation import QueryOutput, Source
+from govtool.capture.sql.walk.relation import QueryOutput, Source, into_of
 from govtool.capture.sql.walk.scope import CommonTable, Environment, Scope
 from govtool.capture.sql.walk.state import EVERYWHERE
 from govtool.capture.sql.walk.unread import UnreadWalk
@@ -136,7 +136,7 @@ class StatementWalk(UnreadWalk):
         output = self.query(tree, None, None)
         if self.dialect in ("tsql", "fabric") and _assigns_variables(tree):
             return
-        into = tree.args.get("into")
+        into = into_of(tree)
         if into is not None and isinstance(into.this, nodes.Table):
             temporary = bool(into.args.get("temporary"))
             self._write(into.this, output, "create_table_as", "replace", "temporary" if temporary else "table", tree)
