@@ -121,7 +121,7 @@ class GraphAnswer(Answer):
 
     def is_unclear(self) -> bool:
         """Whether anything that was not understood, or is unknown, could matter to the answer: see ``--strict``."""
-        return self.version.coverage.unclear > 0
+        return self.version.unclear > 0
 
     def check_strict(self) -> None:
         """Refuse an answer to which something could matter that was not understood, or is unknown.
@@ -131,7 +131,7 @@ class GraphAnswer(Answer):
         """
         if self.is_unclear():
             raise EvidenceError(
-                f"not everything that could matter is known: {_unclear(self.version.coverage)}",
+                f"not everything that could matter is known: {_unclear(self.version.unclear)}",
                 code="evidence.unclear",
                 hint="govtool coverage --details",
             )
@@ -149,10 +149,10 @@ class GraphAnswer(Answer):
         require_coverage(self.version.coverage, strict=strict, min_coverage=min_coverage)
 
 
-def _unclear(coverage: Coverage) -> str:
-    if not coverage.unclear:
+def _unclear(statements: int) -> str:
+    if not statements:
         return "a verdict is unknown"
-    return f"{count(coverage.unclear, 'statement')} not understood"
+    return f"{count(statements, 'statement')} not understood"
 
 
 def require_coverage(

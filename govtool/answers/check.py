@@ -52,7 +52,7 @@ class CheckAnswer(GraphAnswer):
     def is_unclear(self) -> bool:
         """Whether a finding is unknown, or a statement was not understood that could break a rule."""
         unknown = any(f.verdict.label == "unknown" and not f.accepted for f in self.findings)
-        return unknown or self.version.coverage.unclear > 0
+        return unknown or self.version.unclear > 0
 
     def baseline(self) -> dict[str, object]:
         """The JSON value of a baseline that accepts these findings; see docs/policies.md."""

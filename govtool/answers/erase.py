@@ -43,7 +43,7 @@ class ErasePlanAnswer(GraphAnswer):
 
     def is_unclear(self) -> bool:
         """Whether a task is unknown, or a statement was not understood that could copy the subject's data."""
-        return self.plan.count("unknown") > 0 or self.version.coverage.unclear > 0
+        return self.plan.count("unknown") > 0 or self.version.unclear > 0
 
     def body(self) -> Mapping[str, object]:
         """The keys after the header, as docs/schemas/erase-1.json has them."""

@@ -86,7 +86,7 @@ class ImpactAnswer(GraphAnswer):
     def is_unclear(self) -> bool:
         """Whether a verdict is ``unknown``, or a statement was not understood that could read what is asked about."""
         unknown = any(verdict.label == "unknown" and number for verdict, number in self.result.summary.verdicts)
-        return unknown or self.version.coverage.unclear > 0
+        return unknown or self.version.unclear > 0
 
     @property
     def is_filtered(self) -> bool:
@@ -96,7 +96,7 @@ class ImpactAnswer(GraphAnswer):
     @property
     def unaffected(self) -> int | None:
         """Columns that are known not to be affected; None where statements were not understood that could read it."""
-        return None if self.version.coverage.unclear else self.result.summary.no_path
+        return None if self.version.unclear else self.result.summary.no_path
 
     def body(self) -> Mapping[str, object]:
         """The keys after the header, as docs/schemas/impact-1.json has them."""
@@ -118,7 +118,7 @@ class ImpactAnswer(GraphAnswer):
                 "no_path": summary.no_path,
                 **({} if self.unaffected is None else {"unaffected": self.unaffected}),
                 **({"hidden": summary.hidden} if self.is_filtered else {}),
-                "not_understood": self.version.coverage.unclear,
+                "not_understood": self.version.unclear,
             },
             **({"filter": {"depth": result.depth, "kinds": list(result.kinds)}} if self.is_filtered else {}),
             "coverage": self.version.coverage.counts(),

@@ -40,7 +40,7 @@ class PathAnswer(GraphAnswer):
             return all(
                 any(step.kind is EdgeKind.OPAQUE for hop in way.hops for step in hop.steps) for way in self.result.ways
             )
-        return self.result.more or self.version.coverage.unclear > 0
+        return self.result.more or self.version.unclear > 0
 
     def body(self) -> Mapping[str, object]:
         """The keys after the header, as docs/schemas/path-1.json has them."""

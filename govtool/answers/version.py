@@ -18,6 +18,13 @@ class GraphVersion:
     """The URI of the store."""
     commit: Commit
     coverage: Coverage
+    unrelated: int = 0
+    """Statements not understood that have nothing to do with the question: they name nothing that it reaches."""
+
+    @property
+    def unclear(self) -> int:
+        """Statements and files of which nothing is known and that could matter to the answer."""
+        return max(0, self.coverage.unclear - self.unrelated)
 
     def header(self) -> dict[str, object]:
         """The keys of a JSON answer that name the version."""

@@ -74,7 +74,7 @@ class WhatIfAnswer(GraphAnswer):
 
     def is_unclear(self) -> bool:
         """Whether a verdict is ``unknown``, or a statement was not understood that could read what is changed."""
-        return any(entry.verdict == "unknown" for entry in self.result.affected) or self.version.coverage.unclear > 0
+        return any(entry.verdict == "unknown" for entry in self.result.affected) or self.version.unclear > 0
 
     def body(self) -> Mapping[str, object]:
         """The keys after the header, as docs/schemas/whatif-1.json has them."""
@@ -91,7 +91,7 @@ class WhatIfAnswer(GraphAnswer):
             "unused": list(result.unused),
             **({"unchanged": list(result.unchanged)} if result.unchanged else {}),
             "policies": self.effect and self.effect.to_dict(),
-            "summary": {**result.counts, "not_understood": self.version.coverage.unclear},
+            "summary": {**result.counts, "not_understood": self.version.unclear},
             "coverage": self.version.coverage.counts(),
         }
 

@@ -35,6 +35,7 @@ from govtool.app.sql import (
     unmatched_relations,
 )
 from govtool.app.stale import KeptLineage, has_failures, kept_lineage, stale_files
+from govtool.app.unread import reach_fragments
 from govtool.errors import UsageError
 from govtool.model import Derivation, Diagnostic
 from govtool.model.fact import FACTS, Fact, encode_facts
@@ -316,8 +317,10 @@ def commit_payload(
     counted = coverage_fragments(
         source, payload.coverage, payload.diagnostics, files=payload.files, dialect=payload.dialect, reasons=reasons
     )
+    # A statement names tables as they are written, the graph as aliases have them.
+    reach = () if aliases else reach_fragments(source, payload.shortfalls)
     return store.commit(
-        Changes(retract=(source,), add=(*fragments(source, derivations), *counted, *more), uploaded=uploaded),
+        Changes(retract=(source,), add=(*fragments(source, derivations), *counted, *reach, *more), uploaded=uploaded),
         message=message or f"{command} {source}",
         author=author or user_name(),
         batch=aliases.batch(batch),

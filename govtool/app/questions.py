@@ -112,6 +112,7 @@ def impact_answer(
         UnknownNameError: There is no such column or dataset.
     """
     from govtool.answers.impact import ImpactAnswer
+    from govtool.app.unread import version_for
     from govtool.query.impact import impact
 
     index = snapshot.index
@@ -129,7 +130,7 @@ def impact_answer(
     )
     owners = {labels.owner(index.dataset_name(one.dataset)) for one in about}
     return ImpactAnswer(
-        snapshot.version,
+        version_for(snapshot, [one.dataset for one in about], backward=change is None),
         result,
         subject_classes=_classes_of(index, about, labels),
         subject_owner=owners.pop() if len(owners) == 1 else None,
@@ -168,12 +169,14 @@ def path_answer(
         UnknownNameError: There is no such column or dataset.
     """
     from govtool.answers.path import PathAnswer
+    from govtool.app.unread import version_for
     from govtool.query.path import paths
 
     about = subjects(snapshot, rules)
     most = SHOWN_WAYS if limit is None else limit
     starts, ends = about.find(start), about.find(end)
-    return PathAnswer(snapshot.version, paths(snapshot.index, starts, ends, most, kinds=kinds, semantics=semantics))
+    found = paths(snapshot.index, starts, ends, most, kinds=kinds, semantics=semantics)
+    return PathAnswer(version_for(snapshot, [one.dataset for one in starts]), found)
 
 
 def explain_answer(

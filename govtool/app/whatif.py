@@ -31,10 +31,13 @@ def whatif_answer(
     """
     from govtool.answers.whatif import WhatIfAnswer
     from govtool.app.questions import selector
+    from govtool.app.unread import version_for
     from govtool.query.whatif import whatif
 
-    result = whatif(snapshot.index, action, selector(snapshot, rules).select(selectors, exclude), to)
-    return WhatIfAnswer(snapshot.version, result, _policy_effect(snapshot, result, rules))
+    selection = selector(snapshot, rules).select(selectors, exclude)
+    result = whatif(snapshot.index, action, selection, to)
+    about = {*selection.datasets, *(snapshot.index.node_dataset[node] for node in selection.columns)}
+    return WhatIfAnswer(version_for(snapshot, about), result, _policy_effect(snapshot, result, rules))
 
 
 def _policy_effect(snapshot: Snapshot, result: WhatIf, rules: PolicyChoice) -> PolicyEffect | None:

@@ -10,7 +10,6 @@ from govtool.answers.coverage import sentence
 from govtool.render.text import count, short, when
 
 if TYPE_CHECKING:
-    from govtool.answers.coverage import Coverage
     from govtool.answers.version import GraphVersion
     from govtool.query.evidence import Evidence
 
@@ -25,11 +24,11 @@ def closing(version: GraphVersion, *parts: str) -> str:
     return " · ".join([part for part in parts if part] + [sentence(version.coverage)])
 
 
-def unclear(coverage: Coverage) -> str:
+def unclear(version: GraphVersion) -> str:
     """How many statements could matter that were not understood: ``3 statements not understood could read it: …``."""
-    if not coverage.unclear:
+    if not version.unclear:
         return ""
-    return f"{count(coverage.unclear, 'statement')} not understood could read it: govtool coverage --details"
+    return f"{count(version.unclear, 'statement')} not understood could read it: govtool coverage --details"
 
 
 def places(evidence: Iterable[Evidence]) -> str:

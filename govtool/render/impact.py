@@ -87,7 +87,7 @@ def _summary(answer: ImpactAnswer) -> str:
     others = f"{summary.no_path:,} {'unaffected' if known else 'with no path found'}"
     text = ", ".join(part for part in (f"{tally(counts)}{beyond}".lstrip(), others) if part)
     idle = already(result.unchanged, result.change.to or "") if result.change else ""
-    return " · ".join(part for part in (idle, text, unclear(answer.version.coverage)) if part)
+    return " · ".join(part for part in (idle, text, unclear(answer.version)) if part)
 
 
 def _filter(result: ImpactResult) -> str:

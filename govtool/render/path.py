@@ -65,7 +65,7 @@ def _summary(result: PathResult, version: GraphVersion) -> str:
         more = ", and there are more (--limit)" if result.more else ""
         shortest = count(result.ways[0].length, "hop")
         return f"{count(len(result.ways), 'way')}, the shortest of {shortest}{more}"
-    unclear = version.coverage.partial + version.coverage.opaque
+    unclear = version.coverage.partial + max(0, version.coverage.opaque - version.unrelated)
     if result.more:
         return "no path found before the search was given up"
     return f"no path, as far as is known: {count(unclear, 'statement')} not understood" if unclear else "no path"

@@ -90,7 +90,7 @@ def _table(answer: WhatIfAnswer) -> Table:
     action = result.action + (f" to {result.to}" if result.to else "")
     text = tally({_NOUNS[verdict]: number for verdict, number in result.counts.items()}) or "nothing is affected"
     idle = already(result.unchanged, result.to or "")
-    known = unclear(version.coverage)
+    known = unclear(version)
     if known and not result.affected:
         text = "no path found"
     parts = [idle, text, known, f"{count(len(result.datasets), 'dataset')}, {count(len(result.jobs), 'file')}"]

@@ -90,11 +90,40 @@ def test_a_hole_in_a_statement_is_an_opaque_edge_from_all_that_it_reads(ingested
 
 
 def test_a_check_with_strict_does_not_pass_over_what_was_not_parsed(ingested):
-    """PostgreSQL's encrypt wants more arguments: the statement does not parse, and may have leaked anything."""
-    govtool = ingested(ENCRYPTED)
+    govtool = ingested(ENCRYPTED.replace("from crm.users", "frm crm.users wher"))
     assert govtool("check", "--policy", "pack:starter").code == 0
     assert govtool("check", "--policy", "pack:starter", "--strict").code == 3
     assert package.open().check(policy="pack:starter").is_unclear()
+
+
+def test_what_an_unparsed_statement_reads_may_be_in_what_it_writes(ingested):
+    """PostgreSQL's encrypt wants more arguments: the statement does not parse, and may have leaked anything."""
+    govtool = ingested(ENCRYPTED)
+    answer = json.loads(govtool("impact", "crm.users.email", "--change", "drop", "-f", "json").out)
+    assert {entry["column"]: entry["verdict"] for entry in answer["columns"]} == {"share.t.*": "unknown"}
+    found = json.loads(govtool("check", "--policy", "pack:starter", "-f", "json").out)["findings"]
+    assert {(f["rule"], f["verdict"]) for f in found} >= {("START004", "violated"), ("START001", "unknown")}
+
+
+FAR = "create table a.p (i int); create view a.q as select i from a.p;\n"
+
+
+@pytest.mark.parametrize(
+    ("unread", "question", "near"),
+    [
+        (LOST, ("s.c", "--change", "drop"), 1),
+        (LOST, ("d.x", "--upstream"), 1),
+        (LOST, ("a.p.i",), 0),
+        ("INSERT INTO d SELECT c FRM s JION q WHER;", ("a.p.i",), 1),  # a view of it
+        ("DO $$ BEGIN EXECUTE 'select ' || x; END $$;", ("a.p.i",), 1),
+        ("INSERT INTO d SELECT c FRM s, '/data/p.csv' WHER;", ("a.p.i",), 1),
+        ("INSERT INTO d SELECT c FRM p2 WHER; ALTER TABLE p2 RENAME TO p;", ("a.p.i",), 1),
+    ],
+)
+def test_statements_not_understood_count_where_they_name_what_a_question_reaches(ingested, unread, question, near):
+    answer = json.loads(ingested(FAR + unread)("impact", *question, "-f", "json").out)
+    assert answer["summary"]["not_understood"] == near
+    assert ("unaffected" in answer["summary"]) == (not near)
 
 
 @pytest.mark.parametrize(

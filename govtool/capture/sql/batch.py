@@ -433,7 +433,20 @@ class _Here:
         return found
 
     def table_name(self, node: exp.Table) -> str:
-        return self.batch.table_name(node, self.statement)
+        batch, statement = self.batch, self.statement
+        if batch.row_sets and not node.args.get("db"):
+            routine = statement.parsed.routine
+            if node.name.lower() in batch.row_sets.get(routine or "", ()):
+                touched = batch.triggering(routine)
+                if touched:
+                    return touched[0]
+        return batch.table_name(node, statement)
+
+    def triggering(self, routine: str) -> list[str]:
+        return self.batch.triggering(routine)
+
+    def routine(self) -> str | None:
+        return self.statement.parsed.routine
 
     def returned(self, name: str) -> Returned | None:
         return self.batch.returned(name) if self.batch.returning else None

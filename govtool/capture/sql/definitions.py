@@ -11,7 +11,7 @@ from govtool.capture.sql import nodes
 from govtool.capture.sql.inline import inline_function
 from govtool.capture.sql.relations import Relations, column_name
 from govtool.capture.sql.states import StatementState
-from govtool.capture.sql.walk.relation import named_table
+from govtool.capture.sql.walk.relation import into_of, named_table
 from govtool.capture.sql.walk.state import Inline
 
 _SYSTEM_TYPES: Final = frozenset({"sysname", "hierarchyid", "sql_variant", "cursor"})
@@ -28,6 +28,10 @@ class Definitions(Relations):
         """The statements that return the rows of a table function, and the one that says how they are called."""
         self.table_types: dict[str, exp.Expr] = {}
         """The columns of T-SQL's table types."""
+        self.triggers: dict[str, list[tuple[StatementState, exp.Table]]] = {}
+        """By routine that triggers run, the tables whose rows it sees."""
+        self.row_sets: dict[str, set[str]] = {}
+        """By routine what it calls sets of these rows: ``inserted``, ``deleted``."""
         self._fillers: dict[str, list[StatementState]] = {}
         self._alters: dict[str, list[StatementState]] = {}
 
@@ -47,12 +51,10 @@ class Definitions(Relations):
                 # Redshift, and T-SQL read as another dialect
                 if isinstance(named, nodes.Table) and named.name.startswith("#"):
                     table = named
-        elif (
-            isinstance(tree, nodes.Select)
-            and tree.args.get("into") is not None
-            and tree.args["into"].args.get("temporary")
-        ):
-            table = tree.args["into"].this
+        elif isinstance(tree, (nodes.Select, nodes.SetOperation)):
+            into = into_of(tree)
+            if into is not None and into.args.get("temporary"):
+                table = into.this
         elif isinstance(tree, nodes.Cache) and tree.args.get("expression") is not None:
             table = tree.this
         elif isinstance(tree, nodes.Set):
@@ -81,6 +83,9 @@ class Definitions(Relations):
         tree = statement.tree
         if tree is None:
             return
+        if type(tree) is nodes.Command:
+            self._find_trigger(tree, statement)
+            return
         defines: list[str] = []
         fills: list[str] = []
         if isinstance(tree, nodes.Create):
@@ -91,10 +96,11 @@ class Definitions(Relations):
                 defines.append(self._target(tree.this, statement))
             elif str(tree.args.get("kind") or "").upper() == "TYPE" and isinstance(tree.this, nodes.Schema):
                 self.table_types.setdefault(self._target(tree.this, statement), tree.this)
-        elif isinstance(tree, nodes.Select) and tree.args.get("into") is not None:
-            defines.append(self._target(tree.args["into"].this, statement))
         elif isinstance(tree, nodes.Query):
-            if statement.relation is not None:
+            into = into_of(tree)
+            if into is not None:
+                defines.append(self._target(into.this, statement))
+            elif statement.relation is not None:
                 defines.append(statement.relation)
         elif isinstance(tree, nodes.Cache):
             defines.append(self._target(tree.this, statement))
@@ -127,6 +133,21 @@ class Definitions(Relations):
             self._definers.setdefault(name, []).append(statement)
         for name in statement.fills:
             self._fillers.setdefault(name, []).append(statement)
+
+    def _find_trigger(self, tree: exp.Expr, statement: StatementState) -> None:
+        """The head of a trigger: which table's rows a routine sees, and what it calls sets of them."""
+        routine = tree.args.get("trigger")
+        if routine:
+            self.triggers.setdefault(routine, []).append((statement, tree.args["table"]))
+            for name in tree.args.get("rows") or ():
+                self.row_sets.setdefault(routine, set()).add(name)
+
+    def triggering(self, routine: str | None) -> list[str]:
+        """Return the tables whose rows a routine sees, as a trigger runs it."""
+        found = self.triggers.get(routine or "")
+        if found is None and routine:
+            found = self.triggers.get(routine.rsplit(".", 1)[-1])
+        return list(dict.fromkeys([self.table_name(table, statement) for statement, table in found or ()]))
 
     def _variables(self, tree: exp.Declare, statement: StatementState) -> list[str]:
         return [name for name, _ in self.declared_tables(tree, statement)]

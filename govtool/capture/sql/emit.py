@@ -47,8 +47,8 @@ _REF: Final = ColumnRef
 _ROWS: Final = ROWS
 HOLES: Final = frozenset({"template", "dropped", "parse-error", "nesting"})
 """What leaves a statement without a part of its text."""
-_MAY_MAKE_VALUES: Final = HOLES - {"dropped"}
-"""Those of them whose part may have made columns or conditions; most clauses that are left out are options."""
+_READ_WHOLE: Final = frozenset({"parsed", "ignored"})
+"""States of statements whose text says which rows flow."""
 _new: Final[Callable[..., Any]] = tuple.__new__
 """Makes a named tuple in a third of the time of its constructor; for what there is much of."""
 
@@ -107,11 +107,12 @@ class Emitter:
         for path, opaque in unclear.items():
             edges.extend(self._opaque_edges(opaque, path, target, draft, diagnostics))
         edges.extend(self._open_stars(write, target, draft, diagnostics))
-        for name, arms in write.reads.items():
-            self._read(name, arms, edges)
-        for name in write.dataset_reads:
-            self._read(name, EVERYWHERE, edges)
-        hole = next((note.code for note in draft.statement.diagnostics if note.code in _MAY_MAKE_VALUES), "")
+        hole = _hole(draft.statement)
+        if draft.statement.parsed.status in _READ_WHOLE:
+            for name, arms in write.reads.items():
+                self._read(name, arms, edges)
+            for name in write.dataset_reads:
+                self._read(name, EVERYWHERE, edges)
         if hole:  # something was there that is not: it may have made anything of what is read
             sources = dict.fromkeys((*write.reads, *write.dataset_reads))
             for name in sources:
@@ -287,3 +288,11 @@ class Emitter:
             note = Diagnostic("star-unresolved", "warning", text, target=f"{self.dataset(target)}.{HIDDEN}")
             diagnostics.append(draft.statement.placed(note))
         return edges
+
+
+def _hole(statement: StatementState) -> str:
+    """The code of what may have made anything of what a statement reads; empty if all of it was understood."""
+    if statement.parsed.status not in _READ_WHOLE:
+        return statement.parsed.diagnostics[0].code if statement.parsed.diagnostics else "opaque"
+    holes = [note.code for note in statement.diagnostics if note.code in HOLES and note.severity != "info"]
+    return holes[0] if holes else ""

@@ -29,6 +29,7 @@ from govtool.capture.sql.logged import LoggedScript
 from govtool.capture.sql.options import Options as Options
 from govtool.capture.sql.options import defaults, relation_of
 from govtool.capture.sql.parameters import routine_of
+from govtool.capture.sql.reach import bounding_words, renamed_tables
 from govtool.capture.sql.replay import logged_state, redact_notes
 from govtool.capture.sql.scripts.script import parse_script
 from govtool.capture.sql.scripts.statement import ParsedStatement
@@ -61,6 +62,8 @@ class Shortfall(NamedTuple):
     text: str
     """As written."""
     dialect: str
+    words: tuple[str, ...] = ()
+    """Of a statement that was not understood at all: its words, if it can reach nothing but what it names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -346,6 +349,7 @@ def _emit(batch: Batch, options: Options, diagnostics: list[Diagnostic]) -> Extr
     counts = dict.fromkeys(("understood", "partial", "opaque", "ignored"), 0)
     runs: dict[str, int] = {}
     shortfalls: list[Shortfall] = []
+    renamed: Mapping[str, str] | None = None
     notes = _notes_by_place(derivations) if any(s == "partial" for s in status.values()) else {}
     for script in batch.scripts:
         for statement in script.statements:
@@ -354,7 +358,9 @@ def _emit(batch: Batch, options: Options, diagnostics: list[Diagnostic]) -> Extr
             times = statement.times
             runs[outcome] = runs.get(outcome, 0) + times
             if outcome in ("partial", "opaque"):
-                shortfalls.append(_shortfall(statement, outcome, times, notes))
+                if renamed is None:
+                    renamed = renamed_tables(batch.scripts)
+                shortfalls.append(_shortfall(statement, outcome, times, notes, renamed))
             if id(statement) not in status:
                 diagnostics.extend(statement.placed(note) for note in statement.diagnostics)
     diagnostics.extend(note for derivation in derivations for note in derivation.diagnostics)
@@ -389,7 +395,11 @@ def _notes_by_place(derivations: list[Derivation]) -> dict[_Place, list[Diagnost
 
 
 def _shortfall(
-    statement: StatementState, outcome: str, times: int, noted: Mapping[_Place, list[Diagnostic]]
+    statement: StatementState,
+    outcome: str,
+    times: int,
+    noted: Mapping[_Place, list[Diagnostic]],
+    renamed: Mapping[str, str],
 ) -> Shortfall:
     notes = [statement.placed(note) for note in statement.diagnostics]
     notes += noted.get((statement.file, _session(statement), statement.parsed.line), [])
@@ -397,7 +407,8 @@ def _shortfall(
     worst = min(notes, key=lambda note: severities.index(note.severity), default=None)
     if worst is None:
         worst = Diagnostic("opaque", "warning", "not understood", statement.file, statement.parsed.line)
-    return Shortfall(outcome, worst, times, statement.parsed.text, statement.script.dialect)
+    words = bounding_words(statement, renamed) if outcome == "opaque" else ()
+    return Shortfall(outcome, worst, times, statement.parsed.text, statement.script.dialect, words)
 
 
 def _outcome(statement: StatementState, status: str | None) -> str:

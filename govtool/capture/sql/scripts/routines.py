@@ -9,7 +9,7 @@ from sqlglot.tokenizer_core import Token
 
 from govtool.capture.sql import marks
 from govtool.capture.sql.lexer import STRING_TYPES, closing, find_word, split, word, word_set
-from govtool.capture.sql.scripts import table_functions, table_types, variables
+from govtool.capture.sql.scripts import table_functions, table_types, triggers, variables
 from govtool.names import fold, join_name
 
 if TYPE_CHECKING:
@@ -29,7 +29,11 @@ def create(reader: ScriptReader, tokens: list[Token]) -> list[Token] | None:
     """Read a CREATE; what is left of the piece is a statement of the routine's body."""
     kind_at = _kind(tokens)
     if kind_at < 0:
-        return tokens
+        at = find_word(tokens[:5], {"RULE"}, 1)
+        if at < 0:
+            return tokens
+        triggers.rule(reader, tokens, _name(tokens, at + 1, reader.lex.name)[0])
+        return None
     kind = word(tokens[kind_at])
     if kind in ("PACKAGE", "TYPE"):
         return _package(reader, tokens, kind_at)
@@ -41,6 +45,8 @@ def create(reader: ScriptReader, tokens: list[Token]) -> list[Token] | None:
     if kind in ("FUNCTION", "MACRO", "AGGREGATE") and _expression_body(reader, tokens, after):
         return None
     body = _body(tokens, after, kind)
+    if kind == "TRIGGER" and triggers.begin(reader, tokens, after, body, name) and body < 0:
+        return None
     if body < 0:
         reader.statement(tokens)
         return None
@@ -50,6 +56,8 @@ def create(reader: ScriptReader, tokens: list[Token]) -> list[Token] | None:
     if tokens[body].token_type in STRING_TYPES:
         token = tokens[body]
         reader.add(tokens, signature, "ignored", head=head)
+        if returns > 0 and returns + 1 < len(tokens) and word(tokens[returns + 1]) == "TRIGGER":
+            triggers.row(reader, tokens, name)
         text = token.text
         offset = reader.text.find(text[:40], token.start, token.end + 1)
         reader.body(text, token, offset if offset >= 0 else token.start, name)
@@ -168,6 +176,8 @@ def _body(tokens: list[Token], start: int, kind: str) -> int:
                 word(tokens[index - 1]) in ("EXECUTE", "EXEC") or tokens[index - 2].token_type == marks.PARAMETER
             ):  # EXECUTE AS OWNER, and T-SQL's parameters: @a AS int
                 continue
+            if text == "AS" and kind == "TRIGGER" and word(tokens[index - 1]) in ("NEW", "OLD", "ROW", "TABLE"):
+                continue  # REFERENCING NEW AS n
             if text in ("AS", "IS"):
                 following = tokens[index + 1] if index + 1 < len(tokens) else None
                 if following is None:

@@ -30,6 +30,7 @@ from govtool.capture.sql.scripts.source_positions import SourcePositions, printa
 from govtool.capture.sql.scripts.statement import ParsedStatement
 from govtool.capture.sql.scripts.trees import TreeCache, release, stub
 from govtool.capture.sql.scripts.tsql import split_statements
+from govtool.capture.sql.scripts.unread import unread_tree
 from govtool.model.diagnostic import Diagnostic
 
 MAX_TEXT = 64 * 1024 * 1024
@@ -353,6 +354,8 @@ class ScriptReader(SourcePositions):
     ) -> None:
         """Add a statement that spans these tokens."""
         first = tokens[0]
+        if tree is None and status in ("failed", "opaque"):
+            tree = unread_tree(tokens, self.lex.name)
         raw, column = self.raw_token_place(first)
         if head is None:
             head = printable(word(first).lower()) or first.text[:20]

@@ -11,7 +11,7 @@ from govtool.capture.sql import nodes
 from govtool.capture.sql.walk.dependencies import ARM_MASK, OPAQUE, Deps, possibly
 from govtool.capture.sql.walk.relation import QueryOutput, file_name
 from govtool.capture.sql.walk.scope import Scope
-from govtool.capture.sql.walk.state import VariableValue
+from govtool.capture.sql.walk.state import EVERYWHERE, VariableValue
 from govtool.capture.sql.walk.transfer import TransferWalk
 from govtool.capture.sql.walk.writes import Write, bounds_of
 from govtool.model import HIDDEN
@@ -46,6 +46,9 @@ class AssignmentWalk(TransferWalk):
             names = (RETURN,)
         if not names or args.get("gone") or args.get("signature"):
             return
+        if args.get("row_of"):
+            self._rows_of(names, args["row_of"])
+            return
         if args.get("reason"):
             origin = self.interner.ref(file_name(args["origin"]), HIDDEN) | OPAQUE
             for name in names:
@@ -73,9 +76,32 @@ class AssignmentWalk(TransferWalk):
             field = fields[position] if position < len(fields) else ""
             if field:
                 part = part.renamed([field] if field != "[]" else [])
+                self._row_changed(name, part)
             if name:
                 self._keep(name, part, "")
         self.rows, self.reads = {}, {}
+
+    def _rows_of(self, names: Sequence[str], routine: str) -> None:
+        """Give the records of a trigger's body the columns of its tables."""
+        for table in self.lookup.triggering(routine):
+            output = self.table_output(self.lookup.table(table))
+            for name in names:
+                self.reads = {table: EVERYWHERE}
+                self._keep(name, output, "", is_row=True)
+        self.reads = {}
+
+    def _row_changed(self, name: str, part: QueryOutput) -> None:
+        """A trigger that changes the row changes its table: ``NEW.a := …``."""
+        routine = self.lookup.routine()
+        if routine is None or not part.names or part.names == [""]:
+            return
+        values = self.lookup.variable(name)
+        if not values or not any([value.is_row for value in values]):  # noqa: C419
+            return
+        for table in self.lookup.triggering(routine):
+            write = Write(table, "update", "append", "table", part.copy(), defines=False)
+            write.rows, write.reads = dict(self.rows), dict(self.reads)
+            self.writes.append(write)
 
     def _nth(self, output: QueryOutput, position: int) -> QueryOutput:
         """Return one column of a row that is spread over several variables."""
@@ -109,7 +135,7 @@ class AssignmentWalk(TransferWalk):
                     self._keep(known, output, "")
             self.rows, self.reads = {}, {}
 
-    def _keep(self, name: str, output: QueryOutput, reason: str) -> None:
+    def _keep(self, name: str, output: QueryOutput, reason: str, *, is_row: bool = False) -> None:
         """Keep a value, unless it is a constant: then there is nothing to know of it."""
         if name != RETURN and not (output.open or self.rows or self.reads or any(output.deps)):
             return
@@ -119,6 +145,7 @@ class AssignmentWalk(TransferWalk):
         value = VariableValue(name, kept, dict.fromkeys([row & ~ARM_MASK for row in self.rows]), self.reads)
         value.ambiguous = dict(self.ambiguous)
         value.reason = reason
+        value.is_row = is_row
         self.writes.append(VariableAssignment(value))
 
     def _forgive(self, value: exp.Expr) -> None:

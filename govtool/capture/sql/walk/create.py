@@ -17,6 +17,14 @@ _GRAPH: Final = frozenset({"node", "edge", "filetable"})
 """What a table of T-SQL is created AS, beside a query: one of a graph, or of files."""
 
 
+MATCHED_BY_NAME: Final = frozenset({"mysql", "singlestore", "doris"})
+"""Dialects in which CREATE TABLE (…) SELECT puts the query's columns beside those that are listed.
+
+MySQL 8.4, "CREATE TABLE … SELECT Statement": columns of the SELECT are appended to the right, and a listed column of
+the same name gives its type.
+"""
+
+
 class CreateWalk(WriteWalk):
     """Walks statements that create relations."""
 
@@ -43,7 +51,9 @@ class CreateWalk(WriteWalk):
             output = self.query(query, None, env)
             if self.dialect == "duckdb":
                 output = output.unique()
-            if names:
+            if names and self.dialect in MATCHED_BY_NAME and kind == "TABLE":
+                output = _beside(output, names, types)
+            elif names:
                 if not output.open and len(names) != len(output.names) and kind == "VIEW":
                     self.diagnose("arity", f"{len(names)} names for {len(output.names)} columns", tree.this)
                 output = self._named(output, names)
@@ -170,6 +180,27 @@ def _target_kind(kind: str, properties: list[exp.Expr]) -> str:
     if kind == "VIEW":
         return "materialized_view" if any(isinstance(p, nodes.MaterializedProperty) for p in properties) else "view"
     return "table"
+
+
+def _beside(output: QueryOutput, names: list[str], types: list[str | None]) -> QueryOutput:
+    """Columns that are listed, and behind them those of a query; the same name means the same column."""
+    known = output.index()
+    result = QueryOutput()
+    for name, type_ in zip(names, types, strict=True):
+        if name not in known:
+            result.add(name, ())
+            if type_:
+                result.types[len(result.names) - 1] = type_
+    listed = dict(zip(names, types, strict=True))
+    for position, (name, deps) in enumerate(zip(output.names, output.deps, strict=True)):
+        result.add(name, deps)
+        found = listed.get(name) or output.types.get(position)
+        if found:
+            result.types[len(result.names) - 1] = found
+        if position in output.fields:
+            result.fields[len(result.names) - 1] = output.fields[position]
+    result.open = list(output.open)
+    return result
 
 
 def _columns(names: Iterable[str], types: Iterable[str | None]) -> QueryOutput:

@@ -119,10 +119,11 @@ class PivotWalk(SourceWalk):
         for name in star.names:
             if name not in consumed:
                 output.add(name, source.get(name, self.interner) or ())
-        for name in names:
-            output.add(name, ())
-        for name, deps in values.items():
-            output.add(name, bounded(deps))
+        made = [(name, bounded(deps)) for name, deps in values.items()]
+        # BigQuery, "UNPIVOT operator": the values stand before the names, as its examples show; elsewhere behind them.
+        labels: list[tuple[str, Deps]] = [(name, ()) for name in names]
+        for name, deps_ in (*made, *labels) if self.dialect == "bigquery" else (*labels, *made):
+            output.add(name, deps_)
         output.open = [OpenStar(star_.table, star_.except_ | consumed, star_.rename) for star_ in star.open]
         output.hidden = consumed
         return output

@@ -28,6 +28,14 @@ MERGED_IN_PLACE: Final = frozenset({"duckdb", "sqlite", "clickhouse"})
 """Dialects whose ``*`` leaves the columns of USING where the left side has them; elsewhere they come first."""
 
 
+ALIASES_FIRST: Final = frozenset({"bigquery", "clickhouse"})
+"""Dialects in which a name in GROUP BY means an alias of the SELECT before a column of FROM.
+
+BigQuery, "Query syntax", GROUP BY: aliases of the SELECT clause override names in the FROM clause. ClickHouse,
+``prefer_column_name_to_alias``: 0 by default, so that names of columns are replaced by aliases, in every clause.
+"""
+
+
 class ProjectionWalk(PivotWalk):
     """Walks SELECT lists, GROUP BY and ORDER BY."""
 
@@ -345,6 +353,9 @@ class ProjectionWalk(PivotWalk):
                     return
             owners = sum(s.get(name, self.interner) is not None for s in scope.sources)
             alias = scope.aliases.get(name)
+            if alias is not None and kind == ROW_KINDS["group"] and self.dialect in ALIASES_FIRST:
+                self.refer(alias, kind)
+                return
             if alias is not None and (not owners or (owners > 1 and name not in scope.merged)):
                 self.refer(alias, kind)
                 return
@@ -357,6 +368,10 @@ class ProjectionWalk(PivotWalk):
     def modifiers(self, node: exp.Expr, output: QueryOutput, scope: Scope | None, env: Environment | None) -> None:
         """Record ORDER BY (and DISTRIBUTE, CLUSTER, SORT BY) over the columns of an output."""
         orders = [node.args.get(key) for key in ("order", "sort", "cluster", "distribute")]
+        counts = [clause.args.get("expression") for key in ("limit", "offset") if (clause := node.args.get(key))]
+        for count in counts:
+            if isinstance(count, nodes.Expr) and not isinstance(count, nodes.Literal):
+                self.refer_to(count, Scope(scope), env, ROW_KINDS["filter"])
         if not any(orders):
             return
         inner = Scope(scope)

@@ -211,14 +211,13 @@ class QueryWalk(SetOperationWalk):
         return output
 
     def _name_only(self, args: dict[str, Any], scope: Scope, env: Environment | None) -> None:
-        """Record what clauses name that hand nothing on: unused windows, subqueries in LIMIT and OFFSET."""
-        named = list(args.get("windows") or ()) if self.dialect not in CTES_WHEN_READ else []
+        """Record what unused windows name, which hand nothing on, and reference what LIMIT and OFFSET read."""
         for key in ("limit", "offset"):
             clause = args.get(key)
             count = clause.args.get("expression") if clause is not None else None
             if isinstance(count, nodes.Expr) and not isinstance(count, nodes.Literal):
-                named.append(count)
-        for node in named:
+                self.refer_to(count, scope, env, FILTER)
+        for node in (args.get("windows") or ()) if self.dialect not in CTES_WHEN_READ else ():
             self.without_effects(lambda node=node: self.refer_to(node, scope, env, SORT))  # type: ignore[misc]
 
     def _bounds(

@@ -314,6 +314,14 @@ def file_name(location: str) -> str:
     return '"' + (clean_location(location) if "://" in location else location).replace('"', '""') + '"'
 
 
+def into_of(tree: exp.Expr) -> exp.Expr | None:
+    """Return the INTO of a query; of a set operation, that of its first SELECT."""
+    while isinstance(tree, (exp.SetOperation, exp.Subquery)):
+        tree = tree.this
+    into = tree.args.get("into")
+    return into if isinstance(into, exp.Into) else None
+
+
 def named_table(text: str, dialect: str) -> exp.Table | None:
     """Return the table that a text names; None where it is no name."""
     try:

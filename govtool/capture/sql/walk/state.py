@@ -68,9 +68,10 @@ class VariableValue:
         reads: The tables that it was read from.
         ambiguous: As of a walk.
         reason: Where it comes from if it is not known; else empty.
+        is_row: Whether it is the row that fired a trigger.
     """
 
-    __slots__ = ("ambiguous", "name", "output", "reads", "reason", "rows")
+    __slots__ = ("ambiguous", "is_row", "name", "output", "reads", "reason", "rows")
 
     def __init__(self, name: str, output: QueryOutput, rows: dict[int, None], reads: Iterable[str]) -> None:
         self.name = name
@@ -79,6 +80,7 @@ class VariableValue:
         self.reads: dict[str, tuple[int, ...]] = dict.fromkeys(reads, EVERYWHERE)
         self.ambiguous: dict[frozenset[int], tuple[str, int, int]] = {}
         self.reason = ""
+        self.is_row = False
 
 
 class Returned(NamedTuple):
@@ -105,6 +107,12 @@ class Lookup(Protocol):
 
     def returned(self, name: str) -> Returned | None:
         """Return the rows of a table function of that name, if its body is a block that was read."""
+
+    def triggering(self, routine: str) -> list[str]:
+        """Return the tables whose rows a routine sees, as a trigger runs it."""
+
+    def routine(self) -> str | None:
+        """Return the routine in whose body the statement stands."""
 
     def variable(self, name: str) -> list[VariableValue] | None:
         """Return what a script variable may be at this place of the script; None if the name stands for none."""

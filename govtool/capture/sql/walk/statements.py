@@ -10,18 +10,18 @@ from typing import Final
 from sqlglot import exp
 
 from govtool.capture.sql import nodes
-from govtool.capture.sql.walk.assignments import AssignmentWalk
 from govtool.capture.sql.walk.columns import ROW_KINDS
 from govtool.capture.sql.walk.dependencies import KIND_MASK, OPAQUE, REF_SHIFT
 from govtool.capture.sql.walk.functions import type_text
 from govtool.capture.sql.walk.query import CTES_WHEN_READ
-from govtool.capture.sql.walk.relation import QueryOutput, Source
+from govtool.capture.sql.walk.relation import QueryOutput, Source, into_of
 from govtool.capture.sql.walk.scope import CommonTable, Environment, Scope
 from govtool.capture.sql.walk.state import EVERYWHERE
+from govtool.capture.sql.walk.unread import UnreadWalk
 from govtool.capture.sql.walk.writes import Write, bounds_of
 
 
-class StatementWalk(AssignmentWalk):
+class StatementWalk(UnreadWalk):
     """Walks one statement of any kind."""
 
     def statement(self, tree: exp.Expr) -> list[Write]:
@@ -136,7 +136,7 @@ class StatementWalk(AssignmentWalk):
         output = self.query(tree, None, None)
         if self.dialect in ("tsql", "fabric") and _assigns_variables(tree):
             return
-        into = tree.args.get("into")
+        into = into_of(tree)
         if into is not None and isinstance(into.this, nodes.Table):
             temporary = bool(into.args.get("temporary"))
             self._write(into.this, output, "create_table_as", "replace", "temporary" if temporary else "table", tree)
@@ -266,6 +266,7 @@ _METHODS: Final[dict[type, str]] = {
     nodes.Values: "_select",
     nodes.Declare: "_declare",
     nodes.Set: "_assign",
+    nodes.Command: "_unread",
 }
 
 

@@ -1,0 +1,114 @@
+"""Triggers and rules: the table whose rows their bodies see, as NEW and OLD, inserted and deleted, or by other names.
+
+The head of a trigger is a COMMAND with arguments of our own, which ``definitions`` reads: ``trigger`` is the routine that
+runs, ``table`` whose rows it sees, ``rows`` what it calls sets of them. The body begins with a SET (``variables``) that
+gives NEW and OLD the columns of these tables: they are records. PostgreSQL names the table apart from the body, so the
+tables of a routine are looked for when it is read.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import Token
+
+from govtool.capture.sql import marks
+from govtool.capture.sql.lexer import find_word, word
+from govtool.capture.sql.scripts import variables
+from govtool.capture.sql.scripts.unread import table_at
+from govtool.names import fold
+
+if TYPE_CHECKING:
+    from govtool.capture.sql.scripts.script import ScriptReader
+
+_RECORDS: Final = ("new", "old")
+_ROW_SETS: Final = ("inserted", "deleted")
+"""What T-SQL calls the rows that were touched: tables."""
+
+
+def begin(reader: ScriptReader, tokens: list[Token], start: int, body: int, routine: str) -> bool:
+    """Read the head of a trigger, up to its body or the routine that it runs.
+
+    Args:
+        reader: The reader; the routine is the current one, if the trigger has a body.
+        tokens: The statement.
+        start: Behind the trigger's name.
+        body: Where the body begins; -1 where the trigger runs a function.
+        routine: The trigger's name.
+
+    Returns:
+        Whether a table was found.
+    """
+    head = tokens[:body] if body >= 0 else tokens
+    at = find_word(head, {"ON"}, start)
+    table = table_at(head, at + 1, reader.lex.name) if at > 0 else None
+    if table is None:
+        return False
+    records, rows = _referencing(head, reader.lex.name)
+    run = find_word(head, {"FUNCTION", "PROCEDURE"}, at) if body < 0 else -1
+    if body < 0:
+        function = table_at(tokens, run + 1, reader.lex.name, call=True) if run > 0 else None
+        if function is None:
+            return False
+        routine = ".".join([fold(part.name, dialect=reader.lex.name, table=True) for part in function.parts])
+    if reader.lex.name in variables.TSQL:
+        rows = _ROW_SETS
+    tree = exp.Command(this="TRIGGER", trigger=routine, table=table, rows=tuple(rows))
+    reader.add(head, tree, "ignored", head="create trigger")
+    if body >= 0 and reader.lex.name not in variables.TSQL:
+        row(reader, head, routine, (*_RECORDS, *records))
+    return True
+
+
+def row(reader: ScriptReader, tokens: list[Token], routine: str, names: tuple[str, ...] = _RECORDS) -> None:
+    """Give the records of a trigger's body the columns of its tables; for the routine that is read now."""
+    tree = variables.tree_of([variables.AssignmentTarget(name) for name in names])
+    tree.set("row_of", routine)
+    outer, reader.routine = reader.routine, routine
+    reader.add(tokens[:1], tree, "ignored", head="declare")
+    reader.routine = outer
+
+
+def _referencing(tokens: list[Token], dialect: str) -> tuple[list[str], list[str]]:
+    """What REFERENCING calls rows, and sets of rows: ``NEW AS n``, ``OLD TABLE AS gone``."""
+    records: list[str] = []
+    rows: list[str] = []
+    start = find_word(tokens, {"REFERENCING"}, 1)
+    for index in range(start, len(tokens) - 1) if start > 0 else ():
+        if word(tokens[index]) not in ("NEW", "OLD"):
+            continue
+        at = index + 1
+        is_set = word(tokens[at]) in ("TABLE", "NEW_TABLE", "OLD_TABLE")
+        at += is_set or word(tokens[at]) == "ROW"
+        at += at < len(tokens) and word(tokens[at]) == "AS"
+        if at < len(tokens):
+            name = fold(tokens[at].text, quoted=tokens[at].token_type == marks.IDENTIFIER, dialect=dialect)
+            (rows if is_set else records).append(name)
+    return records, rows
+
+
+def rule(reader: ScriptReader, tokens: list[Token], routine: str) -> None:
+    """PostgreSQL's ``CREATE RULE r AS ON event TO table [WHERE …] DO [ALSO | INSTEAD] command``."""
+    to = find_word(tokens, {"TO"}, 1)
+    do = find_word(tokens, {"DO"}, max(to, 1))
+    table = table_at(tokens, to + 1, reader.lex.name) if to > 0 else None
+    start = do + 1 + (word(tokens[do + 1]) in ("ALSO", "INSTEAD") if 0 < do < len(tokens) - 1 else 0)
+    if table is None or do < 0 or start >= len(tokens) or word(tokens[start]) == "NOTHING":
+        reader.add(tokens, None, "ignored", head="create rule")
+        return
+    body = tokens[start:]
+    selects = word(tokens[to - 1]) == "SELECT"
+    if body[0].token_type == marks.L_PAREN and body[-1].token_type == marks.R_PAREN:
+        body = body[1:-1]
+    if body[0].token_type == marks.L_PAREN or selects:
+        message = "a rule with several commands" if not selects else "a rule that answers a SELECT"
+        note = reader.diagnostic("opaque", "warning", f"{message} is not understood", tokens[0])
+        reader.add(tokens, None, "opaque", note, head="create rule")
+        return
+    outer, reader.routine = reader.routine, routine
+    tree = exp.Command(this="TRIGGER", trigger=routine, table=table, rows=())
+    reader.add(tokens[:start], tree, "ignored", head="create rule")
+    row(reader, tokens, routine)
+    reader.statement(body)
+    reader.routine = outer
