@@ -286,7 +286,8 @@ def join_counted(bounds: Sequence[Counted]) -> str | None:
     """What a HAVING counts as JSON; ``None`` for nothing."""
     if not bounds:
         return None
-    return json.dumps([[b.at_least, b.what, [list(ref) for ref in b.columns]] for b in bounds], ensure_ascii=False)
+    rows = [[b.at_least, b.what, [list(ref) for ref in b.columns], *([True] if b.joined else [])] for b in bounds]
+    return json.dumps(rows, ensure_ascii=False)
 
 
 def split_counted(text: str | None) -> tuple[Counted, ...]:
@@ -294,7 +295,8 @@ def split_counted(text: str | None) -> tuple[Counted, ...]:
     if text is None:
         return ()
     return tuple(
-        Counted(least, what, tuple(ColumnRef(*ref) for ref in columns)) for least, what, columns in json.loads(text)
+        Counted(least, what, tuple(ColumnRef(*ref) for ref in columns), bool(joined))
+        for least, what, columns, *joined in json.loads(text)
     )
 
 

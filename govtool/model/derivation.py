@@ -70,6 +70,8 @@ class Counted(NamedTuple):
     """``rows``; ``values`` of a column, each as often as it occurs; ``distinct`` values."""
     columns: tuple[ColumnRef, ...] = ()
     """The base columns that hold exactly these values; none for rows, and where it is not known which."""
+    joined: bool = False
+    """The rows that are counted are those of a join or a UNION: one member may be several, or among others'."""
 
 
 class Statement(NamedTuple):

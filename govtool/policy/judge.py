@@ -211,6 +211,7 @@ class _Search:
             frozenset(sinks),
             lambda state: state.mode in modes and state.taint in self.taints,
             useful,
+            lambda taint: bool(self._unsure(taint)),
         )
         source = self.index.name(node)
         for arrival in arrivals:
@@ -219,6 +220,11 @@ class _Search:
             key = (source, finding.column)
             if key not in found or finding.verdict < found[key].verdict:
                 found[key] = finding
+
+    def _unsure(self, taint: Taint) -> frozenset[str]:
+        """The declassifiers that would satisfy the rule, had the data passed them, which is not known."""
+        ends = {d.name for d in self.spread.transfers.declassify if d.to == NONE}
+        return taint.unsure & (self.rule.accepted | ends)
 
     def _finding(self, group: int, source: str, arrival: Arrival) -> Finding:
         node, mode, taint = arrival.state
@@ -235,6 +241,9 @@ class _Search:
             opaque = index.node_dataset[start] in self.spread.possible.opaque
             why, remedied = _unseen(index, start, taint.name, opaque)
             fix = self.rule.fix or remedied
+        unsure = self._unsure(taint) if mode is Mode.VALUE else frozenset()
+        if unsure:
+            verdict = RuleVerdict.UNKNOWN
         if certain is not Truth.YES:
             verdict = RuleVerdict.UNKNOWN
             why = why if opaque else question.lacking
@@ -247,7 +256,7 @@ class _Search:
             source=source,
             column=index.name(node),
             classes=(taint.name,),
-            state=state_text(mode, taint),
+            state=state_text(mode, taint, unsure),
             steps=steps,
             why=why,
             fix=fix,
@@ -275,10 +284,11 @@ def _unseen(index: Index, node: int, name: str, opaque: bool) -> tuple[str, str]
     )
 
 
-def state_text(mode: Mode, taint: Taint) -> str:
-    """``value``, ``influence`` or ``unknown``, and what it has passed: ``value via keyed-hash``."""
+def state_text(mode: Mode, taint: Taint, unsure: frozenset[str] = frozenset()) -> str:
+    """``value``, ``influence`` or ``unknown``, and what it has passed, or may have: ``value via keyed-hash``."""
     label = mode.name.lower()
-    return f"{label} via {', '.join(sorted(taint.passed))}" if taint.passed else label
+    passed = [*sorted(taint.passed), *(f"{name}?" for name in sorted(unsure))]
+    return f"{label} via {', '.join(passed)}" if passed else label
 
 
 def remedy(declassify: Sequence[Declassify], rule: Rule, name: str, spread: Propagation) -> str:
@@ -294,7 +304,12 @@ def remedy(declassify: Sequence[Declassify], rule: Rule, name: str, spread: Prop
 def explain(spread: Propagation, rule: Rule, arrival: Arrival) -> str:
     """What the edges of a way do to the class: why none of them ended the matter."""
     index, words = spread.index, []
-    accepted = [d for d in spread.transfers.declassify if d.name in rule.accepted or d.to == NONE]
+    classes = {arrival.state.taint.name, *spread.lowered(arrival.state.taint)}
+    accepted = [
+        d
+        for d in spread.transfers.declassify
+        if (d.name in rule.accepted or d.to == NONE) and any(spread.lattice.is_a(c, d.from_) for c in classes)
+    ]
     for edge in arrival.edges:
         functions = index.functions(edge)
         reason = index.reason(edge)
@@ -313,7 +328,11 @@ def explain(spread: Propagation, rule: Rule, arrival: Arrival) -> str:
 
 
 def _about(function: str, accepted: Sequence[Declassify], spread: Propagation, edge: int) -> str:
-    applied = {spread.transfers.declassify[a.declassifier].name for a in spread.transfers.of(edge) if not a.undone}
+    applied = {
+        spread.transfers.declassify[a.declassifier].name
+        for a in spread.transfers.of(edge)
+        if not a.undone and not a.unsure
+    }
     for one in accepted:
         if one.kind == "aggregate" and named(one.functions, function) and one.name not in applied:
             who = f" of {', '.join(one.entity)}" if one.entity else ""

@@ -119,6 +119,9 @@ class Declassify(PolicyPart):
     to: str = Field(pattern=_CLASS)
     min_group_size: int | None = Field(default=None, ge=2)
     entity: PatternList = Field(default=(), description="Columns that identify one person: k counts these, not rows.")
+    entity_known: bool = Field(
+        default=True, description="false: entity is a guess by name; what counts anything else is unknown."
+    )
     evidence: tuple[Literal["having", "measured", "declared"], ...] = ("having",)
     declared: tuple[Declaration, ...] = ()
     low_entropy: bool = Field(default=False, description="Accept unkeyed hashes of classes of low entropy.")

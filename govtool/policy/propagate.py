@@ -31,7 +31,7 @@ from govtool.policy.fixpoint import Steps, Word
 from govtool.policy.hidden import PossibleClasses
 from govtool.policy.lattice import Lattice
 from govtool.policy.seeds import Seeds
-from govtool.policy.taints import Mode, Taint, families, packed, possible_group
+from govtool.policy.taints import Mode, Taint, behind, families, packed, possible_group
 from govtool.policy.transfer import Transfers
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -81,8 +81,7 @@ class Propagation:
 
     def after(self, taint: Taint, edge: int) -> Taint | None:
         """A value's taint behind a value-flow edge; None if the edge ends it."""
-        passed = self.transfers.passed(self.lattice, taint.name, taint.passed, self.transfers.of(edge))
-        return None if passed is None else Taint(taint.name, taint.group, passed)
+        return behind(self.lattice, self.transfers, taint, self.transfers.of(edge))
 
     def lowered(self, taint: Taint) -> frozenset[str]:
         """The classes that a taint's data has now: its own, or what declassifiers made of it."""

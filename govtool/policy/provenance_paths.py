@@ -71,6 +71,7 @@ def ways(
     wanted: Collection[int],
     accept: Callable[[TaintState], bool],
     useful: Array | None = None,
+    apart: Callable[[Taint], bool] = lambda taint: False,
 ) -> list[Arrival]:
     """Shortest ways from states to wanted nodes; one for each node and mode that is accepted, the strongest first.
 
@@ -80,15 +81,16 @@ def ways(
         wanted: Nodes.
         accept: Whether a state at a wanted node counts.
         useful: bool[nodes]: the nodes from which a wanted one can be reached (see ``leading_to``).
+        apart: Taints for which this is true have ways of their own.
     """
     before: dict[TaintState, tuple[TaintState, int] | None] = dict.fromkeys(starts)
-    found: dict[tuple[int, Mode], TaintState] = {}
+    found: dict[tuple[int, Mode, bool], TaintState] = {}
     frontier = list(before)
     while frontier:
         following = []
         for state in frontier:
-            if state.node in wanted and (state.node, state.mode) not in found and accept(state):
-                found[state.node, state.mode] = state
+            if state.node in wanted and accept(state):
+                found.setdefault((state.node, state.mode, apart(state.taint)), state)
             for reached, edge in moves(spread_, state):
                 if reached not in before and spread_.has(*reached) and (useful is None or useful[reached.node]):
                     before[reached] = (state, edge)

@@ -18,7 +18,7 @@ from govtool.errors import UsageError
 from govtool.model.kinds import VALUE_FLOW, EdgeKind
 from govtool.policy.lattice import Lattice
 from govtool.policy.seeds import Seeds
-from govtool.policy.transfer import Transfers
+from govtool.policy.transfer import Transfer, Transfers
 
 BITS = 64
 """Taints of a word."""
@@ -43,6 +43,8 @@ class Taint(NamedTuple):
     """Which of several sets of sources it came from; 0 is any. Negative: see ``possible_group``."""
     passed: frozenset[str]
     """Declassifiers passed on the way."""
+    unsure: frozenset[str] = frozenset()
+    """Declassifiers of which it is not known whether they were passed: aggregates over groups of unknown size."""
 
     @property
     def is_possible(self) -> bool:
@@ -82,25 +84,35 @@ def families(
 ) -> list[list[Taint]]:
     """For each class and group the taints that its data may become; what is unknown stays as it is."""
     families = []
-    passable: dict[str, list[frozenset[str]]] = {}
+    passable: dict[str, list[Taint]] = {}
     for group, one in enumerate(every):
         for name in one.names():
             if name not in passable:
                 passable[name] = _passable(lattice, transfers, name)
-            families.append([Taint(name, group, passed) for passed in passable[name]])
+            families.append([taint._replace(group=group) for taint in passable[name]])
     for group, one in enumerate(possible):
         families += ([Taint(name, possible_group(group), frozenset())] for name in one.names())
     return families
 
 
-def _passable(lattice: Lattice, transfers: Transfers, name: str) -> list[frozenset[str]]:
-    """All sets of declassifiers that data of a class may have passed, the empty one first."""
-    found: dict[frozenset[str], None] = {frozenset(): None}
-    stack = [frozenset[str]()]
+def behind(lattice: Lattice, transfers: Transfers, taint: Taint, transfer: Transfer) -> Taint | None:
+    """Return the taint of a value behind an edge with a transfer; None if the edge ends it."""
+    passed = transfers.passed(lattice, taint.name, taint.passed, transfer)
+    if passed is None:
+        return None
+    unsure = transfers.unsure(lattice, taint.name, taint.passed, transfer)
+    return taint._replace(passed=passed, unsure=taint.unsure | unsure)
+
+
+def _passable(lattice: Lattice, transfers: Transfers, name: str) -> list[Taint]:
+    """All taints that data of a class may become, the one that has passed nothing first."""
+    first = Taint(name, 0, frozenset())
+    found: dict[Taint, None] = {first: None}
+    stack = [first]
     while stack:
         before = stack.pop()
         for transfer in transfers.kinds:
-            after = transfers.passed(lattice, name, before, transfer)
+            after = behind(lattice, transfers, before, transfer)
             if after is not None and after not in found:
                 found[after] = None
                 stack.append(after)
@@ -138,10 +150,10 @@ def mapping(
     for taint, bit in bit_of.items():
         if taint.is_possible:
             continue
-        passed = transfers.passed(lattice, taint.name, taint.passed, transfers.kinds[number])
-        if passed == taint.passed:
+        after = behind(lattice, transfers, taint, transfers.kinds[number])
+        if after == taint:
             continue
         kept &= ~(1 << bit)
-        if passed is not None:
-            moves.append((bit, bit_of[Taint(taint.name, taint.group, passed)]))
+        if after is not None:
+            moves.append((bit, bit_of[after]))
     return kept, moves

@@ -8,7 +8,8 @@ derivation: the entity itself or a plain copy of it. What is not known to be cou
 A group of twenty shows nothing where the aggregate takes in only one of them: ``sum(pay) filter (where id = 42)``,
 ``sum(case when … end)``, ``sum(pay * (id = 42)::int)``, ``sum(pay * active::int)``, or a join of the dataset with
 itself (``narrowed``). Nor does a count of rows where every one of them is joined with others, of another table or made
-in place.
+in place. Where a join, a UNION of a table with itself, or arithmetic with other columns may do the same, and where the
+entity is a guess, it is not known (``Truth.UNKNOWN``).
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from govtool.graph.index import Index
 from govtool.model.columnar import split_counted
 from govtool.model.derivation import ColumnRef, Counted
 from govtool.model.kinds import VALUE_FLOW, EdgeKind
+from govtool.policy.dataset_facts import Truth
 from govtool.policy.model import Declassify
 from govtool.query.patterns import ColumnPaths, Patterns
 from govtool.query.types import family
@@ -32,24 +34,29 @@ class Thresholds:
         self.index = index
         self.declassify = declassify
         self.entity = copies(index, Patterns(declassify.entity).columns(index, paths)) if declassify.entity else None
-        self._known: dict[int, bool] = {}
+        self._known: dict[tuple[int, str], Truth] = {}
 
-    def shown(self, edge: int) -> bool:
+    def shown(self, edge: int) -> Truth:
         """Whether its statement shows that an aggregate is over groups of at least ``min_group_size`` members."""
-        derivation = self.index.edge_derivation[edge]
-        found = self._known.get(derivation)
+        key = self.index.edge_derivation[edge], self.index.ref(self.index.edge_source[edge]).dataset
+        found = self._known.get(key)
         if found is None:
-            found = self._known[derivation] = self._shown(derivation)
-        return found and not narrowed(self.index, edge, self.declassify, self.entity or ())
+            found = self._known[key] = self._shown(*key)
+        if found is Truth.NO or narrowed(self.index, edge, self.declassify, self.entity or ()):
+            return Truth.NO
+        return Truth.UNKNOWN if doubtful(self.index, edge, self.declassify) else found
 
-    def _shown(self, derivation: int) -> bool:
+    def _shown(self, derivation: int, dataset: str) -> Truth:
         k = self.declassify.min_group_size or 0
         if "having" not in self.declassify.evidence or self.index.arrays["derivation_min_group"][derivation] < k:
-            return False
+            return Truth.NO
+        bounds = [b for b in bounds_of(self.index, derivation) if b.at_least >= k]
         if self.entity is None:
-            return True
-        bounds = [b for b in bounds_of(self.index, derivation) if b.at_least >= k and b.what == "distinct"]
-        return any(b.columns and all(self._is_entity(derivation, ref) for ref in b.columns) for b in bounds)
+            return Truth.YES if any(_counts_members(b, dataset) for b in bounds) else Truth.UNKNOWN
+        distinct = [b for b in bounds if b.what == "distinct"]
+        if any(b.columns and all(self._is_entity(derivation, ref) for ref in b.columns) for b in distinct):
+            return Truth.YES
+        return Truth.NO if self.declassify.entity_known else Truth.UNKNOWN
 
     def _is_entity(self, derivation: int, ref: ColumnRef) -> bool:
         """Whether what a derivation's HAVING calls so is the entity. Of a script's table made twice, both must be."""
@@ -100,6 +107,74 @@ def narrowed(index: Index, edge: int, declassify: Declassify, entity: Collection
     return ""
 
 
+def doubtful(index: Index, edge: int, declassify: Declassify) -> str:
+    """Why an aggregate may or may not be over its whole group; empty if nothing says so.
+
+    Args:
+        index: The graph.
+        edge: Into the aggregate.
+        declassify: Without ``entity`` it matters, too, what a counted row is.
+    """
+    names = _combined(index, edge)
+    if names:
+        return f"its value is made of {names}: one of them may decide what of a group is taken in"
+    if declassify.entity or _counts_itself(index, edge, declassify.min_group_size or 0):
+        return ""
+    return _multiplied_before(index, index.edge_derivation[edge])
+
+
+def _counts_itself(index: Index, edge: int, k: int) -> bool:
+    """Whether HAVING counts distinct values of the column that is aggregated."""
+    own = (index.ref(index.edge_source[edge]),)
+    bounds = bounds_of(index, index.edge_derivation[edge])
+    return any(b.what == "distinct" and b.columns == own and b.at_least >= k for b in bounds)
+
+
+def _counts_members(bound: Counted, dataset: str) -> bool:
+    """Whether a bound counts each row of a dataset once."""
+    if not bound.joined:
+        return True
+    return bound.what == "distinct" and bool(bound.columns) and all(ref.dataset == dataset for ref in bound.columns)
+
+
+def _combined(index: Index, edge: int) -> str:
+    """The columns that one aggregate computes with: ``sum(pay * power(0, abs(id - 42)))``, ``sum(price * quantity)``.
+
+    Arithmetic can choose a member as CASE does. Which aggregate an edge belongs to is known by its function only.
+    """
+    last = index.functions(edge)[-1:]
+    if not last or last[0] in NUMBERS:
+        return ""
+    beside = [e for e in _beside(index, edge) if index.kind(e) in VALUE_FLOW and index.arm(e) == index.arm(edge)]
+    found = {index.name(index.edge_source[e]) for e in beside if index.functions(e)[-1:] == last}
+    return " and ".join(sorted(found)) if len(found) > 1 else ""
+
+
+def _multiplied_before(index: Index, derivation: int) -> str:
+    """A dataset among those whose rows are counted, or that these are made of, whose rows are those of a join."""
+    stack, seen = _read_by(index, derivation), set[int]()
+    while stack:
+        dataset = stack.pop()
+        if dataset in seen:
+            continue
+        seen.add(dataset)
+        rows = index.rows(dataset)
+        makers = {index.edge_derivation[e] for e in index.in_edges(rows)}
+        if any(index.kind(e) is EdgeKind.JOIN for e in index.in_edges(rows)) or any(
+            _crossed(index, maker) for maker in makers
+        ):
+            return f"{index.dataset_name(dataset)} is made by a join: one member may be several of its rows"
+        for maker in makers:
+            stack += _read_by(index, maker)
+    return ""
+
+
+def _read_by(index: Index, derivation: int) -> list[int]:
+    rows = index.rows(index.target(derivation))
+    mine = (e for e in index.in_edges(rows) if index.edge_derivation[e] == derivation)
+    return [index.node_dataset[index.edge_source[e]] for e in mine if index.kind(e) is EdgeKind.READ]
+
+
 def _beside(index: Index, edge: int) -> list[int]:
     """The edges of the same statement into the same column."""
     derivation = index.edge_derivation[edge]
@@ -148,7 +223,7 @@ def _crossed(index: Index, derivation: int) -> str:
 def shortfall(index: Index, edge: int, declassify: Declassify) -> str:
     """Why what a statement counts does not show the groups that a declassifier asks for; empty if it counts nothing.
 
-    To be asked of aggregates that do not show it.
+    To be asked of aggregates that do not show it, or of which it is not known.
     """
     derivation = index.edge_derivation[edge]
     if not index.arrays["derivation_min_group"][derivation] or "having" not in declassify.evidence:
@@ -156,16 +231,23 @@ def shortfall(index: Index, edge: int, declassify: Declassify) -> str:
     less = narrowed(index, edge, declassify)
     if less:
         return less
-    who, k = ", ".join(declassify.entity), declassify.min_group_size or 0
+    who = ", ".join(declassify.entity) if declassify.entity_known else "a column that is known to identify people"
+    who = who if declassify.entity else ""
     bounds = bounds_of(index, derivation)
     if not bounds:
         return f"it is not known what its HAVING counts{f', {who} or not' if who else ''}; ingest it again"
-    words = []
-    for bound in bounds:
-        what = _counted(bound)
-        few = f"only {bound.at_least} of {k}" if bound.at_least < k else ""
-        words.append(f"its HAVING counts {what}" + (f", not {who}" if who and not few else f", {few}" if few else ""))
-    return " and ".join(dict.fromkeys(words))
+    words = [_falls_short(bound, who, declassify.min_group_size or 0) for bound in bounds]
+    return " and ".join(dict.fromkeys([*words, *filter(None, [doubtful(index, edge, declassify)])]))
+
+
+def _falls_short(bound: Counted, who: str, k: int) -> str:
+    """What one bound counts instead."""
+    found = f"its HAVING counts {_counted(bound)}"
+    if bound.at_least < k:
+        return f"{found}, only {bound.at_least} of {k}"
+    if who:
+        return f"{found}, not {who}"
+    return f"{found} of a join or a UNION: one member may be several of them" if bound.joined else found
 
 
 def _counted(bound: Counted) -> str:

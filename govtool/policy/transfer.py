@@ -16,6 +16,7 @@ from govtool.graph.codes import KIND_MASK
 from govtool.graph.index import Index
 from govtool.model.columnar import split_functions
 from govtool.model.kinds import EdgeKind
+from govtool.policy.dataset_facts import Truth
 from govtool.policy.lattice import Lattice
 from govtool.policy.masking import is_inverse, is_listed, is_unkeyed, keeps_a_value, may_be_undone, named
 from govtool.policy.model import NONE, Declassify
@@ -33,6 +34,8 @@ class Applied(NamedTuple):
     """By an unkeyed hash only: hides nothing of a class of low entropy."""
     undone: bool = False
     """An inverse: what the declassifier hid before this edge is clear again."""
+    unsure: bool = False
+    """An aggregate of which it is not known whether its groups are large enough."""
 
 
 Transfer = tuple[Applied, ...]
@@ -64,6 +67,8 @@ class Transfers:
         after = before
         for applied in transfer:
             one = self.declassify[applied.declassifier]
+            if applied.unsure:
+                continue
             if applied.undone:
                 after = after - {one.name}
                 continue
@@ -76,6 +81,14 @@ class Transfers:
                 return None
             after = after | {one.name}
         return after
+
+    def unsure(self, lattice: Lattice, name: str, before: frozenset[str], transfer: Transfer) -> frozenset[str]:
+        """The declassifiers that data of a class may or may not have passed behind an edge. Arguments as ``passed``."""
+        if not any(applied.unsure for applied in transfer):
+            return frozenset()
+        current = {name, *(d.to for d in self.declassify if d.name in before)}
+        chosen = (self.declassify[applied.declassifier] for applied in transfer if applied.unsure)
+        return frozenset(one.name for one in chosen if any(lattice.is_a(c, one.from_) for c in current))
 
 
 def transfers(index: Index, declassify: Iterable[Declassify], today: date, paths: ColumnPaths) -> Transfers:
@@ -147,7 +160,11 @@ def _show(
     for number in edges.tolist():
         label = index.arrays["edge_label"][number]
         target = index.edge_target[number]
-        shown = [Applied(i, False) for i in aggregates[label] if target in signed[i] or thresholds[i].shown(number)]
+        shown = []
+        for i in aggregates[label]:
+            truth = Truth.YES if target in signed[i] else thresholds[i].shown(number)
+            if truth is not Truth.NO:
+                shown.append(Applied(i, unkeyed=False, unsure=truth is Truth.UNKNOWN))
         if shown:
             edge[number] = kinds.setdefault((*masks[label], *shown), len(kinds))
 

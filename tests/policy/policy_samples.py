@@ -12,7 +12,7 @@ from govtool.capture.sql.extract import Options, extract
 from govtool.capture.sql.files import Script
 from govtool.capture.sql.schema import schema_from_mapping
 from govtool.graph.index import Index
-from govtool.model import ColumnRef, Derivation, Edge, EdgeKind, OutputColumn, Statement
+from govtool.model import ColumnRef, Counted, Derivation, Edge, EdgeKind, OutputColumn, Statement
 from govtool.policy.check import CheckResult, check, govern
 from govtool.policy.document import parse_document
 from govtool.policy.load import PolicySet, first_of, mistakes, validated
@@ -95,8 +95,14 @@ def random_graph(draw) -> list[Derivation]:
     for number in range(draw(st.integers(1, 6))):
         target = draw(st.sampled_from(DATASETS))
         columns = draw(st.lists(st.sampled_from(PATHS), unique=True, max_size=3))
+        least, joined = draw(st.sampled_from([None, 3, 5, 20])), draw(st.booleans())
         statement = Statement(
-            f"f{number}", "insert", "postgres", f"{number}.sql", min_group=draw(st.sampled_from([None, 3, 5, 20]))
+            f"f{number}",
+            "insert",
+            "postgres",
+            f"{number}.sql",
+            min_group=least,
+            min_group_of=() if least is None else (Counted(least, "rows", joined=joined),),
         )
         found.append(
             Derivation(

@@ -53,11 +53,13 @@ def set_way(monkeypatch, name: str) -> None:
         monkeypatch.setattr(home, constant, value)
 
 
-def lowered(name: str, passed: frozenset[str], data: dict, groups: dict[int, int | None]) -> frozenset[str] | None:
-    """The declassifiers of MASKS, written out by hand."""
+def lowered(
+    name: str, passed: frozenset[str], data: dict, groups: dict[int, int | None], doubtful: set[int]
+) -> frozenset[str] | None:
+    """The declassifiers of MASKS, written out by hand; ``k?`` where it is not known whether a group is large enough."""
     if "detokenize" in data["functions"]:
         passed -= {"keyed"}
-    masked = bool(passed)
+    masked = bool(passed - {"k?"})
     if "tokenize" in data["functions"] and name in ("p.contact", "h"):
         passed |= {"keyed"}
         masked = True
@@ -66,8 +68,39 @@ def lowered(name: str, passed: frozenset[str], data: dict, groups: dict[int, int
         masked = True
     counted = data["kind"] is EdgeKind.AGGREGATION and "count" in data["functions"] and "max" not in data["functions"]
     if counted and (groups.get(data["derivation"]) or 0) >= 5 and (name.startswith("p.") or masked):
-        return None
+        return passed | {"k?"} if data["derivation"] in doubtful else None
     return passed
+
+
+def joined_rows(index, graph, groups) -> set[int]:
+    """Derivations whose rows are those of a join, or are made of some."""
+    rows = {node for node in graph if graph.nodes[node]["rows"]}
+    reads = nx.DiGraph()
+    reads.add_nodes_from(rows)
+    joined, read, tied = set(), defaultdict(set), defaultdict(set)
+    for source, target, data in graph.edges(data=True):
+        if target in rows:
+            made = data["derivation"], target
+            if data["kind"] is EdgeKind.READ:
+                reads.add_edge(source, target)
+                read[made].add(source[0])
+            elif data["kind"] in (EdgeKind.JOIN, EdgeKind.FILTER):
+                tied[made].add(source[0])
+            if data["kind"] is EdgeKind.JOIN:
+                joined.add(target)
+    joined |= {made[1] for made, datasets in read.items() if len(datasets) > 1 and datasets - tied[made]}
+    before = {node: node in joined or not joined.isdisjoint(nx.ancestors(reads, node)) for node in rows}
+    found = set()
+    for derivation in groups:
+        counted = index.statement(derivation).min_group_of
+        sources = {
+            source
+            for source, target, data in graph.edges(data=True)
+            if target in rows and data["kind"] is EdgeKind.READ and data["derivation"] == derivation
+        }
+        if any(one.joined for one in counted) or any(before[source] for source in sources):
+            found.add(derivation)
+    return found
 
 
 def naive(index, seeds, union_all=False) -> set:
@@ -90,6 +123,7 @@ def naive(index, seeds, union_all=False) -> set:
     for derivation, datasets in read.items():  # joined without a condition, rows are counted again
         if len(datasets) > 1 and datasets - tied[derivation]:
             groups[derivation] = None
+    doubtful = joined_rows(index, graph, groups)
     number = {key: i for i, key in enumerate(keys)}
     states = nx.DiGraph()
 
@@ -111,7 +145,7 @@ def naive(index, seeds, union_all=False) -> set:
                     yield number[target], UNKNOWN, name, passed
                 elif mode is VALUE and kind in VALUE_FLOW:
                     whole = {} if (data["derivation"], target) in chosen else groups
-                    after = lowered(name, passed, data, whole)
+                    after = lowered(name, passed, data, whole, doubtful)
                     if after is not None:
                         yield number[target], VALUE, name, after
                 elif mode is VALUE and kind is EdgeKind.READ:
@@ -139,7 +173,7 @@ def reached(index, seeds, edge_transfers=None) -> set:
     moved = edge_transfers or transfers(index, (d.value for d in POLICY.declassify), TODAY, ColumnPaths(index))
     spread = propagate(index, POLICY.lattice, moved, seeds)
     return {
-        (node, mode, taint.name, taint.passed)
+        (node, mode, taint.name, taint.passed | {f"{name}?" for name in taint.unsure})
         for mode in Mode
         for taint in spread.taints
         for node in spread.having(mode, [taint]).tolist()

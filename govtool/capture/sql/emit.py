@@ -161,14 +161,14 @@ class Emitter:
     def _counted(self, draft: Draft) -> tuple[Counted, ...]:
         """What each bound on the size of groups counts."""
         found: list[Counted] = []
-        for least, what, deps in draft.write.bounds:
+        for least, what, deps, joined in draft.write.bounds:
             refs = {self._ref(dep >> REF_SHIFT) for dep in deps}
             if draft.bound:
                 bound_names = self._bound_names(draft.bound)
                 refs = {
                     ColumnRef(name, ref.path) for ref in refs for name in bound_names.get(ref.dataset, (ref.dataset,))
                 }
-            found.append(Counted(least, what, tuple(sorted(refs))))
+            found.append(Counted(least, what, tuple(sorted(refs)), joined))
         return tuple(found)
 
     def _bound_names(self, bound: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:

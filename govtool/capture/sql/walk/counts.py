@@ -16,9 +16,9 @@ DISTINCT: Final = "distinct"
 
 _CHOICES: Final = (nodes.Case, nodes.If, nodes.Nvl2, nodes.DecodeCase, nodes.Nullif, nodes.Predicate)
 
-Bound = tuple[int, str, Deps]
+Bound = tuple[int, str, Deps, bool]
 """At least so many; rows, values or distinct values; plain dependencies on the columns whose values are counted, none
-where that is not known."""
+where that is not known; whether the rows are those of a join (``joins_rows``)."""
 
 
 def count_bounds(having: exp.Expr) -> list[tuple[int, exp.Count]]:
@@ -137,6 +137,29 @@ def repeats_rows(node: exp.Select) -> bool:
             if key != "with_":  # CTEs count where they are read
                 parts = value if isinstance(value, list) else [value]
                 stack.extend([part for part in parts if isinstance(part, nodes.Expr) and type(part) not in _LEAVES])
+    return False
+
+
+def joins_rows(node: exp.Select) -> bool:
+    """Return whether a row of a relation may be several rows of what a SELECT groups, or one among others' rows.
+
+    So it is where FROM has several items or a UNION, in its subqueries and CTEs, too. A condition of a join does not
+    help, as it is not known here which columns are unique. Subqueries of WHERE only choose rows.
+    """
+    bodies = {cte.alias.lower(): cte.this for cte in node.root().find_all(nodes.CTE)}
+    stack: list[exp.Expr] = [node]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, nodes.Union):
+            return True
+        items = _from_items(item) if isinstance(item, nodes.Select) else []
+        pivots = item.args.get("pivots") or ()
+        if len(items) > 1 or item.args.get("joins") or any([one.args.get("unpivot") for one in pivots]):  # noqa: C419
+            return True
+        inner = item.args.get("this")
+        if isinstance(item, nodes.Table):
+            inner = None if item.args.get("db") else bodies.pop(item.name.lower(), None)
+        stack += items if isinstance(item, nodes.Select) else [inner] if isinstance(inner, nodes.Expr) else []
     return False
 
 

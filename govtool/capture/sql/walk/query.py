@@ -9,7 +9,15 @@ from sqlglot import exp
 from govtool.capture.sql import nodes
 from govtool.capture.sql.walk.columns import ROW_KINDS
 from govtool.capture.sql.walk.counts import DISTINCT as DISTINCT_VALUES
-from govtool.capture.sql.walk.counts import Bound, count_bounds, counted, keys_of_groups, plain, repeats_rows
+from govtool.capture.sql.walk.counts import (
+    Bound,
+    count_bounds,
+    counted,
+    joins_rows,
+    keys_of_groups,
+    plain,
+    repeats_rows,
+)
 from govtool.capture.sql.walk.dependencies import AGGREGATION, CHAIN_MASK, CHAIN_SHIFT, KIND_MASK
 from govtool.capture.sql.walk.relation import FunctionRows, OpenStar, QueryOutput
 from govtool.capture.sql.walk.scope import CommonTable, Environment, Scope
@@ -228,11 +236,13 @@ class QueryWalk(SetOperationWalk):
         for least, count in count_bounds(having):
             what, of = counted(count)
             deps = plain(self.dependencies(of, scope, env)) if of is not None else ()
-            found.append((least, what, deps))
+            found.append((least, what, deps, False))
         if found and not self._is_whole(node, output, scope):
             found = []
-        if any([what != DISTINCT_VALUES for _, what, _ in found]) and repeats_rows(node):  # noqa: C419
+        if any([bound[1] != DISTINCT_VALUES for bound in found]) and repeats_rows(node):  # noqa: C419
             found = [bound for bound in found if bound[1] == DISTINCT_VALUES]
+        if found and joins_rows(node):
+            found = [(least, what, deps, True) for least, what, deps, _ in found]
         self.bounds[id(node)] = found
 
     def _is_whole(self, node: exp.Select, output: QueryOutput, scope: Scope) -> bool:
