@@ -45,7 +45,7 @@ def _turns(shape: str, count: int) -> Any:
 
 
 def turn_about(shape: str, count: int, folder: str, result: str) -> None:
-    """Run the action in each session, in turns, and write down the CPU of each: what follows an action belongs to it."""
+    """Run the action in each session, in turns, and write down its CPU, that of what follows it included."""
     from bench.records.cpu import process_cpu
     from bench.records.job import session
 
@@ -100,7 +100,7 @@ def _recorder(spark: Any, spool: str, private: str) -> Any:
     from govtool.spark.live.listener import Recorder
     from govtool.spark.live.spool import Spool
 
-    os.makedirs(spool)
+    Path(spool).mkdir(parents=True)
     os.environ[RECORDS] = private
     recorder = Recorder(Spool(spool))
     recorder.attach(spark)

@@ -1,8 +1,8 @@
 """``python -m bench records``: measure what is missing in the file of results, and write the page's sections from it.
 
-    python -m bench records --rows 16000000 --pairs 10             everything; again after a break: it goes on
-    python -m bench records --only capture --workload L6 --rows 1000000 --rows 4000000
-    python -m bench records --only page                            the sections again from the file
+python -m bench records --rows 16000000 --pairs 10             everything; again after a break: it goes on
+python -m bench records --only capture --workload L6 --rows 1000000 --rows 4000000
+python -m bench records --only page                            the sections again from the file
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--only", action="append", choices=PARTS, help="a part; repeatable (default: all)")
     parser.add_argument("--workload", action="append", choices=WORKLOADS, help="repeatable (default: all)")
     parser.add_argument("--rows", action="append", type=int, help="rows of the main table; repeatable")
-    parser.add_argument("--trace-rows", type=int, help="rows of the main table for traces (default: the most of --rows)")
+    parser.add_argument("--trace-rows", type=int, help="rows of the table that is traced (default: the most of --rows)")
     parser.add_argument("--pairs", type=int, default=10, help="jobs of each kind (default: 10)")
     parser.add_argument("--seconds", type=float, default=30.0, help="a job's actions last at least (default: 30)")
     parser.add_argument("--turns", type=int, default=60, help="warm actions of each kind (default: 60)")

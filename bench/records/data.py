@@ -21,6 +21,8 @@ TERMS = 8000
 WORDS_A_LINE = 10
 CHUNK = 1_000_000
 MIN_FILES = 4
+Chunk = Callable[[np.random.Generator, int, int], pa.Table]
+"""Makes the rows of one file: from a generator, the first row's number and the count."""
 _LETTERS = np.frombuffer(b"abcdefghijklmnopqrstuvwxyz", dtype=np.uint8)
 
 
@@ -161,7 +163,11 @@ def _maps(random: np.random.Generator, values: pa.Array, keys: tuple[str, ...], 
 
 
 def _written(
-    folder: Path, name: str, rows: int, chunk: Callable[[np.random.Generator, int, int], pa.Table], files: int = MIN_FILES
+    folder: Path,
+    name: str,
+    rows: int,
+    chunk: Chunk,
+    files: int = MIN_FILES,
 ) -> Path:
     """A folder of Parquet files; whole when its mark is there, so that a broken run starts it anew."""
     place, mark = folder / name, folder / f"{name}.json"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 from collections.abc import Iterable, Sequence
 from math import exp, fsum, log
@@ -30,7 +29,7 @@ class Results:
         self.file.parent.mkdir(parents=True, exist_ok=True)
         part = self.file.with_suffix(".part")
         part.write_text(json.dumps(self.entries, indent=1) + "\n")
-        os.replace(part, self.file)
+        part.replace(self.file)
 
 
 def mean_ratio(pairs: Iterable[tuple[float, float]]) -> float:

@@ -23,7 +23,7 @@ import pyarrow.dataset as ds
 from bench.records.cpu import become_subreaper
 from bench.records.data import made
 from bench.records.job import WARM
-from bench.records.overhead import GOVTOOL, ROOT, recorded_job
+from bench.records.overhead import GOVTOOL, recorded_job
 from bench.records.overhead import environment as clean_environment
 from bench.records.results import Results
 from bench.records.workloads import WORKLOADS

@@ -38,7 +38,9 @@ def test_a_python_udf_is_rebuilt_from_the_file_that_has_it(spark, tmp_path):
         key: UdfReference(each["module"], each["qualname"], each["digest"], "python")
         for key, each in heard.fresh().items()
     }
-    plan = codec.loads(codec.dumps(catalyst.read(captured["exact"], session_of(walker.version, captured["settings"]), udfs)))
+    plan = codec.loads(
+        codec.dumps(catalyst.read(captured["exact"], session_of(walker.version, captured["settings"]), udfs))
+    )
     assert sorted(map(tuple, executor.run(plan, spark, registry([path])).collect())) == [(2.5, 2), (4.0, 3), (5.5, 4)]
     path.write_text(SCRIPT.replace("RATE = 1.5", "RATE = 2.5"), encoding="utf-8")
     __import__("linecache").clearcache()

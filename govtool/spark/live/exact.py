@@ -13,7 +13,6 @@ import ast
 import decimal
 import hashlib
 import inspect
-import json
 import os
 import struct
 import textwrap
