@@ -5,6 +5,7 @@
     python -m bench warehouses --bigquery-etl PATH --warehouse NAME=FOLDER:DIALECT      extraction of real warehouses
     python -m bench spark-listener --listener JAR       beside OpenLineage's listener for Spark (docs/spark.md)
     python -m bench accuracy                            docs/accuracy.md: against PostgreSQL and DuckDB
+    python -m bench records --help                      capture and traces of records: resumable, sections of its own
     python -m bench changes --warehouses 2000           verdicts of changes against what fails in DuckDB; no page
 
 Peers and texts are downloaded into ``bench/.peers`` and ``bench/data`` once.
@@ -19,11 +20,18 @@ from pathlib import Path
 
 from bench.page import merge, table
 
+RECORD_SECTIONS = ("records", "record-actions", "record-traces")
+"""Written by ``python -m bench records``."""
 GRAPH_TITLE = "## Questions on large graphs"
 
 
 def main() -> None:
     """The command line."""
+    if sys.argv[1:2] == ["records"]:  # long, resumable, with options of its own
+        from bench.records.command import main as records
+
+        records(sys.argv[2:], [*SECTIONS, *RECORD_SECTIONS])
+        return
     parser = argparse.ArgumentParser(
         prog="python -m bench", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -73,7 +81,7 @@ def main() -> None:
             continue
         print(f"{name} …", file=sys.stderr)
         body = SECTIONS[name](arguments)
-        merge(name, body, SECTIONS)
+        merge(name, body, [*SECTIONS, *RECORD_SECTIONS])
         if arguments.print:
             print(body)
 

@@ -19,6 +19,11 @@
 
     [spark]
     row_digests = true                  # of every output of a run; default: of small ones
+    records = true                      # exact plans of every run, so that rows can be traced; default: false
+
+    [keys]                              # columns that identify a row of a dataset: its token is crm.users[id=42]
+    "crm.users" = "id"
+    "s3://lake/views" = ["day", "view"]
 
     [aliases]                           # names that are one dataset: what ingests say of the left goes to the right
     "spark_catalog.sales.*" = "sales.*"
@@ -65,6 +70,10 @@ class Config:
     sql: SqlDefaults = field(default_factory=SqlDefaults)
     row_digests: bool | None = None
     """``[spark] row_digests``: whether runs record a digest of the rows that they wrote; None: of small outputs."""
+    records: bool | None = None
+    """``[spark] records``: whether runs record exact plans, for record-level provenance."""
+    keys: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """The ``[keys]`` table: a dataset, by its name or the end of it, and the columns that identify its rows."""
     aliases: tuple[tuple[str, str], ...] = ()
     """The ``[aliases]`` table: a pattern with ``*`` for any text, and the name with as many ``*`` to take instead."""
 
@@ -130,6 +139,8 @@ def settings(store: str | None, config: Config, environ: Mapping[str, str] = os.
         Setting("sql.schema", files, origin if files else "default"),
         *(Setting(f"sql.variables.{name}", value, origin) for name, value in config.sql.variables.items()),
         Setting("spark.row_digests", config.row_digests, "default" if config.row_digests is None else origin),
+        Setting("spark.records", config.records, "default" if config.records is None else origin),
+        *(Setting(f"keys.{name}", list(columns), origin) for name, columns in config.keys),
         *(Setting(f"aliases.{pattern}", name, origin) for pattern, name in config.aliases),
     )
 
@@ -144,13 +155,13 @@ def _read(file: Path) -> Config:
     except OSError as error:
         raise UsageError(f"cannot read it: {error.strerror}", code="usage.config", location=str(file)) from error
     reader = _Table(table, file)
-    reader.only("store", "sql", "spark", "aliases")
+    reader.only("store", "sql", "spark", "keys", "aliases")
     spark = reader.table("spark")
-    spark.only("row_digests")
+    spark.only("row_digests", "records")
     sql = reader.table("sql")
     sql.only("schema", "variables", *_SQL_TEXTS)
     store = reader.text("store")
-    aliases = reader.table("aliases")
+    aliases, keys = reader.table("aliases"), reader.table("keys")
     root = file.parent
     return Config(
         root=root,
@@ -162,6 +173,8 @@ def _read(file: Path) -> Config:
             variables=sql.table("variables").values,
         ),
         row_digests=spark.truth("row_digests"),
+        records=spark.truth("records"),
+        keys=tuple((name, keys.key(name)) for name in keys.values),
         aliases=tuple(aliases.alias(pattern) for pattern in aliases.values),
     )
 
@@ -203,6 +216,17 @@ class _Table:
         if isinstance(items, list) and all(isinstance(item, str) for item in items):
             return items
         raise self._wrong(name, "a string or a list of strings")
+
+    def key(self, name: str) -> tuple[str, ...]:
+        columns = self.texts(name)
+        if not name or not columns or not all(columns) or len(set(columns)) < len(columns):
+            raise UsageError(
+                f"{self._prefix}{name} must be a column or a list of distinct columns",
+                code="usage.config-keys",
+                location=str(self._file),
+                hint='"crm.users" = "id"',
+            )
+        return tuple(columns)
 
     def alias(self, pattern: str) -> tuple[str, str]:
         name = self.text(pattern) or ""

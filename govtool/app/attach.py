@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from govtool.app.recorded_writes import PRIVATE
 from govtool.app.run import IDENTIFIED, commit_captured, read_captured, repository_state
+from govtool.config import load_config
 
 if TYPE_CHECKING:
     from govtool.answers.ingest import IngestResult
@@ -71,7 +72,12 @@ class Capture:
 
 
 def attach(
-    spark: Any, *, source: str | None = None, store: str | None = None, spool: str | None = None, records: bool = False
+    spark: Any,
+    *,
+    source: str | None = None,
+    store: str | None = None,
+    spool: str | None = None,
+    records: bool | None = None,
 ) -> Capture:
     """Record what a session executes from now on.
 
@@ -81,6 +87,7 @@ def attach(
         store: The store; default: as on the command line.
         spool: A folder for its records; default: a new one.
         records: Keep the exact plans, too, for record-level provenance. They hold literals and rows of the driver.
+            None: as ``[spark] records`` has it.
     """
     from govtool.spark.live import hook
     from govtool.spark.live.keys import ensure_key
@@ -89,6 +96,8 @@ def attach(
     folder.mkdir(parents=True, exist_ok=True)
     ensure_key()
     recorder = hook.recorder(str(folder))
+    if records is None:
+        records = bool(load_config(Path.cwd()).records)
     if records and recorder.replay is None:
         from govtool.spark.live.exact import PlanRecorder
         from govtool.spark.live.spool import Spool

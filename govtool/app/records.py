@@ -8,7 +8,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from govtool.app.record_keys import declared_keys
 from govtool.app.record_tables import read_plan
+from govtool.config import load_config
 from govtool.errors import EngineError, UsageError
 from govtool.records.execute.chain import ExecutorChain, PlanEngine
 from govtool.records.execute.inputs import changed, relations
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
 MAX_FILES = 2000
 """The most files in which the functions of a plan are looked for."""
 _LIBRARIES = frozenset({"node_modules", "site-packages", "__pycache__"})
-PARTIAL = Grade("superset", "input files are missing: rows were matched by the columns that are not computed")
+PARTIAL = Grade("superset", "rows were matched by the columns that are not computed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +112,7 @@ class OpenedWrite:
         Raises:
             UsageError: The written files are not known or not there any more (``usage.verify``).
         """
-        from govtool.records.execute.compare import multiset
+        from govtool.records.execute.compare import same_rows
 
         if self.output is None:
             raise UsageError(
@@ -121,7 +123,7 @@ class OpenedWrite:
         places = [i for i, column in enumerate(visible) if column.id not in self.lineage.blank]
         again = self.executor.arrow(Project(self.lineage.stage.segment.node, tuple(map(_renamed, visible))))
         written = self.executor.arrow(self.output)
-        return multiset(again.select(places)) == multiset(written.select(places))
+        return same_rows(again.select(places), written.select(places))
 
 
 def open_write(store: Reader, commit: Commit, run: RecordRun) -> OpenedWrite:
@@ -139,7 +141,8 @@ def open_write(store: Reader, commit: Commit, run: RecordRun) -> OpenedWrite:
     files = {leaf.leaf: [file for file in leaf.files if (leaf.dataset, file.uri) not in gone] for leaf in leaves}
     root = titled(with_files(plan.root, files) if gone else plan.root)
     executor = ExecutorChain(engines(plan.session))
-    lineage = Lineage.of(root, executor, run=run.run, output=run.output or run.run, refused=refused)
+    keys = declared_keys(leaves, load_config(Path.cwd()).keys)
+    lineage = Lineage.of(root, executor, run=run.run, output=run.output or run.run, refused=refused, keys=keys)
     return OpenedWrite(run, Plan(root, plan.session), lineage, executor, _output(run, root, lineage))
 
 

@@ -99,18 +99,21 @@ def environment(spool: Path, records: bool = False) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": os.pathsep.join(dict.fromkeys(paths)), **ours}
 
 
-def run_job(words: Sequence[str], spool: Path | None = None, *, records: bool = False) -> Finished:
+def run_job(words: Sequence[str], spool: Path | None = None, *, records: bool | None = None) -> Finished:
     """Run a job to its end.
 
     Args:
         words: The command line.
         spool: Where it writes down what it does; by default a new folder.
-        records: Whether it writes down exact plans, too, which hold literals and rows of the driver.
+        records: Whether it writes down exact plans, too, which hold literals and rows of the driver; None: as
+            ``[spark] records`` has it.
 
     Raises:
-        UsageError: There is no such command (``usage.command``).
+        UsageError: There is no such command (``usage.command``), or the configuration is mistaken.
     """
     command = command_of(words)
+    if records is None:
+        records = bool(load_config(Path.cwd()).records)
     folder = spool if spool is not None else Path(tempfile.mkdtemp(prefix="govtool-run-"))
     with contextlib.suppress(OSError):  # then nothing is recorded, which is said at the end
         folder.mkdir(parents=True, exist_ok=True)

@@ -42,11 +42,13 @@ def run(
         ),
     ] = None,
     records: Annotated[
-        bool,
+        bool | None,
         typer.Option(
-            "--records", help="Record exact plans, so that rows can be traced. They hold literals of the job."
+            "--records/--no-records",
+            help="Record exact plans, so that rows can be traced. They hold literals of the job. "
+            "Default: [spark] records, else not.",
         ),
-    ] = False,
+    ] = None,
     message: MessageOption = None,
     author: AuthorOption = None,
     branch: BranchOption = None,

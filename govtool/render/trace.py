@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from govtool.records.trace.answer import InputAnswer
 
 FORMATS = ("table", "plain", "json", "jsonl", "csv", "markdown")
-_STYLES = {"exact": "green", "superset": "yellow", "coarse": "red"}
+_STYLES = {"exact": "green", "superset": "yellow", "coarse": "red", "incomplete": "red"}
 _WIDEST = 32
 """Cells that a column is taken to need when it is decided how many fit."""
 _GAP = 2

@@ -18,7 +18,7 @@ from govtool.records.sql.dialect import NotExact
 def test_a_python_udf_is_rebuilt_from_the_file_that_has_it(spark, tmp_path):
     from pyspark.sql import functions as F
 
-    from govtool.spark.live.exact import Functions, Walker, settings
+    from govtool.spark.live.exact import Functions, Walker
 
     path = tmp_path / "job.py"
     path.write_text(SCRIPT, encoding="utf-8")
@@ -30,14 +30,17 @@ def test_a_python_udf_is_rebuilt_from_the_file_that_has_it(spark, tmp_path):
     try:
         priced = F.udf(module_of(path).priced, "double")
         frame = spark.range(4).select(priced("id").alias("p"), (F.col("id") + 1).alias("q")).filter("p > 1.5")
-        captured = Walker(spark.sparkContext._gateway).read(frame._jdf.queryExecution().analyzed())
+        walker = Walker(spark.sparkContext._gateway, spark.version)
+        captured = json.loads(walker.read(frame._jdf.queryExecution()))
     finally:
         rdd._prepare_for_python_RDD = original
     udfs = {
         key: UdfReference(each["module"], each["qualname"], each["digest"], "python")
         for key, each in heard.fresh().items()
     }
-    plan = codec.loads(codec.dumps(catalyst.read(captured["exact"], session_of(spark.version, settings(spark)), udfs)))
+    plan = codec.loads(
+        codec.dumps(catalyst.read(captured["exact"], session_of(walker.version, captured["settings"]), udfs))
+    )
     assert sorted(map(tuple, executor.run(plan, spark, registry([path])).collect())) == [(2.5, 2), (4.0, 3), (5.5, 4)]
     path.write_text(SCRIPT.replace("RATE = 1.5", "RATE = 2.5"), encoding="utf-8")
     __import__("linecache").clearcache()

@@ -6,15 +6,98 @@ import datetime
 import decimal
 import math
 from collections import Counter
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import duckdb
     import pyarrow
 
 DIGITS = 9
 """Significant digits to which floats have to agree: a sum depends on the order of its rows."""
+TOLERANCE = 2 * 10.0 ** (1 - DIGITS)
+"""Relative difference of floats that were rounded to different sides."""
+MANY = 100_000
+"""Rows from which DuckDB compares tables."""
+Row = tuple[Hashable, ...]
+Floats = tuple[float, ...]
 _EPOCH = datetime.datetime(1970, 1, 1)
+
+
+def same_rows(first: pyarrow.Table, second: pyarrow.Table) -> bool:
+    """Return True if two tables have the same rows, each as often; columns are compared by position.
+
+    Large tables are compared by DuckDB, where it is there: only rows that it does not find on both sides become values
+    of Python. Floats that differ in their last digits are on both sides of a rounding now and then; they are paired.
+    """
+    if first.num_rows != second.num_rows or first.num_columns != second.num_columns:
+        return False
+    if first.num_rows > MANY and first.num_columns:
+        first, second = _unmatched(first, second) or (first, second)
+    have, want = multiset(first), multiset(second)
+    return have == want or _paired((have - want).elements(), (want - have).elements())
+
+
+def _unmatched(first: pyarrow.Table, second: pyarrow.Table) -> tuple[pyarrow.Table, pyarrow.Table] | None:
+    """The rows that one table has more often than the other; None where DuckDB cannot compare them."""
+    try:
+        import duckdb
+    except ImportError:
+        return None
+    names = [f"c{number}" for number in range(first.num_columns)]
+    connection = duckdb.connect()
+    connection.execute("SET TimeZone = 'UTC'")
+    try:
+        connection.register("one", first.rename_columns(names))
+        connection.register("other", second.rename_columns(names))
+        kinds = {name: kind for name, kind, *_ in connection.execute("DESCRIBE one").fetchall()}
+        keys = ", ".join(_rounded_text(name, kinds[name]) for name in names)
+        columns = ", ".join(f"any_value({name}) AS {name}" for name in names)
+        connection.execute(
+            f"CREATE TEMP TABLE left_over AS SELECT {columns}, sum(side)::BIGINT AS side FROM "
+            f"(SELECT *, 1 AS side FROM one UNION ALL SELECT *, -1 FROM other) GROUP BY {keys} HAVING sum(side) <> 0"
+        )
+        return _times(connection, "side"), _times(connection, "-side")
+    except (duckdb.Error, OSError):
+        return None
+
+
+def _rounded_text(name: str, kind: str) -> str:
+    return f"format('{{:.{DIGITS - 1}e}}', {name} + 0)" if kind in ("FLOAT", "DOUBLE") else name
+
+
+def _times(connection: duckdb.DuckDBPyConnection, count: str) -> pyarrow.Table:
+    return (
+        connection.execute(f"SELECT * EXCLUDE (side) FROM left_over, range({count}) AS times(n) WHERE {count} > 0")
+        .to_arrow_table()
+        .select(range(len(connection.execute("DESCRIBE left_over").fetchall()) - 1))
+    )
+
+
+def _paired(first: Iterable[Row], second: Iterable[Row]) -> bool:
+    """Whether rows are alike but for floats that are close to each other."""
+    groups: dict[Row, tuple[list[Floats], list[Floats]]] = {}
+    for side, rows in enumerate((first, second)):
+        for row in rows:
+            bare, floats = _apart(row)
+            groups.setdefault(bare, ([], []))[side].append(floats)
+    return all(_close(sorted(have), sorted(want)) for have, want in groups.values())
+
+
+def _apart(row: Row) -> tuple[Row, Floats]:
+    """A row without its floats that are numbers, and these."""
+    is_number = [isinstance(cell, tuple) and cell[0] == "float" and isinstance(cell[1], float) for cell in row]
+    bare = tuple("float" if number else cell for number, cell in zip(is_number, row, strict=True))
+    floats = tuple(cell[1] for number, cell in zip(is_number, row, strict=True) if number)  # type: ignore[index]
+    return bare, floats
+
+
+def _close(have: list[Floats], want: list[Floats]) -> bool:
+    return len(have) == len(want) and all(
+        math.isclose(a, b, rel_tol=TOLERANCE)
+        for one, other in zip(have, want, strict=True)
+        for a, b in zip(one, other, strict=True)
+    )
 
 
 def multiset(table: pyarrow.Table) -> Counter[tuple[Hashable, ...]]:

@@ -40,6 +40,7 @@ from govtool.records.trace.segment import (
     projected,
 )
 
+MISSING = "input files are gone or have changed: rows may be missing"
 DUPLICATES = Grade("superset", "duplicates: other rows of the output have the same values")
 
 
@@ -76,6 +77,12 @@ class Lineage:
         """
         segment, ids, blank = traceable(plan)
         return Lineage(Stage(segment), executor, ids, blank=blank, **more)
+
+    def graded(self, grade: Grade) -> Grade:
+        """The grade of rows: where files were refused, rows may be missing, whatever else holds."""
+        if not self.refused:
+            return grade
+        return Grade("incomplete", f"{MISSING}; {grade.why}" if grade.why else MISSING)
 
     def all(self) -> RecordSet:
         """Every row of the output."""

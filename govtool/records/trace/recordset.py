@@ -304,7 +304,7 @@ class RecordSet:
     def _token(self, leaf: Leaf, file: int, row: int, values: Mapping[str, Any]) -> Token:
         name = leaf_name(leaf)
         key = self.lineage.keys.get(name)
-        if key:
+        if key and all(values[column] is not None for column in key):  # NULL is no value of a key
             return KeyToken(name, tuple((column, _key_text(values[column])) for column in key))
         version = leaf.version if isinstance(leaf, Relation) else ""
         return PositionToken(name, version or "current", file, row)
@@ -317,23 +317,22 @@ class RecordSet:
             shown = {row_key(name): json_value(value) for name, value in values.items()}
             rows.append({"_id": str(token), "_file": files.get(file, file), "_row": row, **shown})
         version = part.leaf.version if isinstance(part.leaf, Relation) else ""
-        grade = part.grade
+        grade = self.lineage.graded(part.grade)
         return InputAnswer(
             leaf_name(part.leaf), version, grade.exactness, grade.why, count, count > len(rows), tuple(rows)
         )
 
     def _step_answers(self) -> list[StepAnswer]:
-        return [
-            StepAnswer(step.position.stage.operator, step.position.grade.exactness, step.position.grade.why, step.rows)
-            for step in self.steps
-        ]
+        graded = [(step, self.lineage.graded(step.position.grade)) for step in self.steps]
+        return [StepAnswer(s.position.stage.operator, grade.exactness, grade.why, s.rows) for s, grade in graded]
 
     def _reached_lines(self) -> list[StepAnswer]:
         lines = []
         for part in self.parts:
             name = part_name(part) + (" (against)" if part.against else "")
             rows = count_rows(self.lineage.executor, part.rows)
-            lines.append(StepAnswer(name, part.grade.exactness, part.grade.why, rows))
+            grade = self.lineage.graded(part.grade)
+            lines.append(StepAnswer(name, grade.exactness, grade.why, rows))
         return lines
 
 

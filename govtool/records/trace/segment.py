@@ -22,8 +22,9 @@ from govtool.records.plan.nodes import LocalRows, Project, Range, Relation, outp
 from govtool.records.plan.tree import Node, Term, walk, walk_nodes
 from govtool.records.plan.types import BOOLEAN
 
-Exactness = OneOf["exact", "superset", "coarse"]
-"""``exact``: the trace as defined. ``superset``: contains it. ``coarse``: a whole input."""
+Exactness = OneOf["exact", "superset", "coarse", "incomplete"]
+"""``exact``: the trace as defined. ``superset``: contains it. ``coarse``: a whole input. ``incomplete``: rows may be
+missing, and others may be there."""
 Leaf = Relation | LocalRows | Range
 
 
@@ -39,7 +40,7 @@ class Grade:
         return max(self, other, key=lambda grade: _ORDER[grade.exactness])
 
 
-_ORDER: dict[Exactness, int] = {"exact": 0, "superset": 1, "coarse": 2}
+_ORDER: dict[Exactness, int] = {"exact": 0, "superset": 1, "coarse": 2, "incomplete": 3}
 EXACT = Grade()
 
 

@@ -31,6 +31,9 @@ import org.apache.spark.unsafe.types.UTF8String;
  *
  * {"types": [JSON of a type, ...], "nodes": [{"c": class, "p": is an operator, "t": type, "f": {field: value}}, ...],
  * "root": n}: nodes come after what they refer to, and are referred to as {"$": n}.
+ *
+ * All that an action needs is one call: apply(QueryExecution) writes {"settings": {name: value}, "exact": plan}.
+ * apply(String) names the settings, separated by commas, once.
  */
 public class PlanWalker implements java.util.function.Function {
   private static final int MAX_NODES = 200000;
@@ -40,12 +43,45 @@ public class PlanWalker implements java.util.function.Function {
   private final Map known = new IdentityHashMap();
   private final Map typeNumbers = new HashMap();
   private final Map knownTypes = new IdentityHashMap();
+  private final Map attributes = new HashMap();
+  private String[] settings = new String[0];
   private int count;
   private long values;
   private long left;
 
-  public Object apply(Object plan) {
-    return new PlanWalker().write((LogicalPlan) plan, 200000L);
+  public Object apply(Object given) {
+    if (given instanceof String) {
+      settings = ((String) given).split(",");
+      return null;
+    }
+    if (given instanceof LogicalPlan) {
+      return new PlanWalker().write((LogicalPlan) given, 200000L);
+    }
+    StringBuilder out = new StringBuilder("{\"settings\":{");
+    effective(out, given);
+    LogicalPlan plan = ((org.apache.spark.sql.execution.QueryExecution) given).analyzed();
+    return out.append("},\"exact\":").append(new PlanWalker().write(plan, 200000L)).append("}").toString();
+  }
+
+  /** The effective values of the settings of an execution's session; the session's class moves between versions. */
+  private void effective(StringBuilder out, Object execution) {
+    org.apache.spark.sql.internal.SQLConf conf;
+    try {
+      conf = (org.apache.spark.sql.internal.SQLConf)
+          call(call(call(execution, "sparkSession"), "sessionState"), "conf");
+    } catch (Exception error) {
+      throw new IllegalStateException("no settings");
+    }
+    boolean started = false;
+    for (int i = 0; i < settings.length; i++) {
+      try {
+        String value = conf.getConfString(settings[i]);
+        started = name(out, settings[i], started);
+        text(out, value);
+      } catch (Exception error) {
+        continue; // not of this version, or neither set nor with a default
+      }
+    }
   }
 
   private String write(LogicalPlan plan, long budget) {
@@ -65,6 +101,12 @@ public class PlanWalker implements java.util.function.Function {
     Object number = known.get(tree);
     if (number != null) {
       return ((Integer) number).intValue();
+    }
+    if (tree instanceof AttributeReference) {
+      number = alike((AttributeReference) tree);
+      if (number != null) {
+        return ((Integer) number).intValue();
+      }
     }
     if (count > MAX_NODES) {
       throw new IllegalStateException("plan-too-large");
@@ -91,6 +133,17 @@ public class PlanWalker implements java.util.function.Function {
     nodes.append(out);
     known.put(tree, new Integer(count));
     return count++;
+  }
+
+  /** The node of an equal attribute: wide plans hold hundreds of copies of each. */
+  private Object alike(AttributeReference attribute) {
+    Long id = new Long(attribute.exprId().id());
+    Object[] known = (Object[]) attributes.get(id);
+    if (known != null && known[0].equals(attribute)) {
+      return known[1];
+    }
+    attributes.put(id, new Object[] {attribute, new Integer(count)}); // it has no nodes below it: it is the next one
+    return null;
   }
 
   private void outputs(StringBuilder out, LogicalPlan plan) {

@@ -13,7 +13,6 @@ import ast
 import decimal
 import hashlib
 import inspect
-import json
 import os
 import struct
 import textwrap
@@ -72,34 +71,49 @@ class PlanRecorder:
         line: dict[str, Any] = {"e": "replay", "n": number, "application": application}
         try:
             gateway = session.sparkContext._gateway
-            walker = self._walkers.setdefault(id(gateway), Walker(gateway))
-            line.update(spark=str(session.version), settings=settings(session), **walker.read(execution.analyzed()))
+            walker = self._walkers.setdefault(id(gateway), Walker(gateway, str(session.version)))
+            line["spark"] = walker.version
             line["functions"] = self.functions.fresh()
             line["rows"] = self.rows.fresh()
+            found = walker.read(execution)
+            if isinstance(found, str):
+                self.spool.write_joined(line, found)
+                return
+            line.update(found)
         except Exception as error:
             line["break"] = f"the plan could not be read: {type(error).__name__}"
         self.spool.write(line)
 
 
 class Walker:
-    """Reads plans of one JVM; compiled when first used."""
+    """Reads plans of one JVM; compiled when first used.
 
-    def __init__(self, gateway: Any) -> None:
+    Attributes:
+        version: Spark's.
+    """
+
+    def __init__(self, gateway: Any, version: str) -> None:
+        self.version = version
         self._gateway = gateway
         self._walk: Any = None
         self._reason = ""
 
-    def read(self, plan: Any) -> dict[str, Any]:
-        """Return ``{"exact": plan}``, or ``{"break": reason}``."""
+    def read(self, execution: Any) -> str | dict[str, Any]:
+        """Return the JSON text of ``{"settings": {…}, "exact": plan}``, or ``{"break": reason}``.
+
+        It is one call of the JVM, and its text is not parsed here: an action waits for none of it, but its CPU counts.
+        """
         if self._walk is None and not self._reason:
             try:
-                self._walk = _compiled(self._gateway)
+                walk = _compiled(self._gateway)
+                walk.apply(",".join(SETTINGS))
+                self._walk = walk
             except Exception as error:
                 self._reason = f"the plan reader cannot be compiled in this JVM: {type(error).__name__}"
         if self._walk is None:
             return {"break": self._reason}
         try:
-            return {"exact": json.loads(self._walk.apply(plan))}
+            return str(self._walk.apply(execution))
         except Exception as error:
             reason = "plan-too-large" if "plan-too-large" in str(error) else "plan-unreadable"
             return {"break": reason}
@@ -116,13 +130,6 @@ def _compiled(gateway: Any) -> Any:
     kind = compiler.getClassLoader().loadClass("PlanWalker")
     no_types, nothing = gateway.new_array(jvm.java.lang.Class, 0), gateway.new_array(jvm.java.lang.Object, 0)
     return kind.getDeclaredConstructor(no_types).newInstance(nothing)
-
-
-def settings(session: Any) -> dict[str, str]:
-    """The effective values of the settings that matter, defaults included."""
-    conf = session._jsparkSession.sessionState().conf()
-    found = {name: safely(lambda name=name: conf.getConfString(name)) for name in SETTINGS}  # type: ignore[misc]
-    return {name: str(value) for name, value in found.items() if value is not None}
 
 
 # ---- functions of the user ------------------------------------------------------------------------------------------

@@ -15,6 +15,8 @@ from typing import Any
 FORMAT = 1
 MAX_LINE = 8 << 20
 """Bytes of one line; what is longer becomes a line that says so."""
+MAX_JOINED = 64 << 20
+"""Bytes of an exact plan."""
 
 
 class Spool:
@@ -35,12 +37,26 @@ class Spool:
             if len(text) > MAX_LINE:
                 kept = {key: line.get(key) for key in ("e", "n", "name", "ok", "query", "started", "ended")}
                 text = json.dumps({**kept, "break": "plan-too-large", "size": len(text)}, default=str)
-            with self._lock:
-                self._append(text.encode("utf-8", "backslashreplace"))
+            self._locked(text)
         except Exception:
             self.lost += 1
             return False
         return True
+
+    def write_joined(self, line: dict[str, Any], more: str) -> bool:
+        """Write a line with the members of a JSON object that is text already; False if it is lost."""
+        if len(more) > MAX_JOINED:
+            return self.write({**line, "break": "plan-too-large", "size": len(more)})
+        try:
+            self._locked(json.dumps(line, separators=(",", ":"), default=str)[:-1] + "," + more[1:])
+        except Exception:
+            self.lost += 1
+            return False
+        return True
+
+    def _locked(self, text: str) -> None:
+        with self._lock:
+            self._append(text.encode("utf-8", "backslashreplace"))
 
     def _append(self, data: bytes) -> None:
         if self._pid != os.getpid():  # the first line of this process; after a fork the file is the parent's

@@ -1,0 +1,219 @@
+"""The page's sections, from the file of results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from bench.page import table
+from bench.records.results import Results, interval, mean_ratio
+from bench.records.workloads import WORKLOADS
+
+GOAL = 1.05
+_PUBLISHED = """Published, on clusters, captured / plain: Titian 1.10 to 1.27 (grep), 1.14 to 1.29 (word count) and
+below 1.26 (L2, L6, L7); RAMP 1.18 to 1.40 and 1.32 to 3.2; Newt 1.58 to 15 and 1.72 to 29. Size of their lineage:
+Titian within 30% of the input, 50% for word count."""
+_SIZES = ["workload, rows", "input", "one action, plain", "actions", "lineage", "of the input", "whole store"]
+_RIVALS = ["run, rows", "back from 100, here", "naive join", "slower by", "Spark's filter from 1", "100", "10,000"]
+_PARTS = {"capture": "records", "actions": "record-actions", "trace": "record-traces"}
+"""Prefixes of entries, and the sections that they are shown in."""
+
+
+def sections(results: Results) -> Iterator[tuple[str, str]]:
+    """The sections that there are results for, by name."""
+    parts = (
+        ("capture", "records", _capture),
+        ("actions", "record-actions", _actions),
+        ("trace", "record-traces", _trace),
+    )
+    for prefix, name, body in parts:
+        entries = {key: entry for key, entry in results.entries.items() if key.startswith(f"{prefix}/") and entry}
+        if entries:
+            yield name, body(entries)
+
+
+def _ratios(rounds: list[Mapping[str, Any]], how: str, figure: str) -> list[tuple[float, float]]:
+    return [(each[how][figure], each["plain"][figure]) for each in rounds]
+
+
+def _span(rounds: list[Mapping[str, Any]], how: str, figure: str) -> str:
+    pairs = _ratios(rounds, how, figure)
+    low, high = interval(pairs)
+    return f"{mean_ratio(pairs):.3f} ({low:.3f}–{high:.3f})"
+
+
+def _capture(entries: Mapping[str, Any]) -> str:
+    names = list(WORKLOADS)
+    ordered = sorted(entries.items(), key=lambda pair: _place(pair[0], names))
+    done = [(key, entry) for key, entry in ordered if entry.get("rounds")]
+    costs = [_cost_row(key, entry) for key, entry in done]
+    sizes = [_size_row(key, entry) for key, entry in done if "verified" in entry]
+    held = [key for key, entry in done if _upper(entry) <= GOAL]
+    missed = [_title(key) for key, _ in done if key not in held]
+    pairs = sorted({len(entry["rounds"]) for _, entry in done})
+    return f"""## Records: what capture costs
+
+Titian's workloads as DataFrame programs over generated Parquet (`bench/records`): each job plain, plain again and under
+`govtool run --records`, in turns, {" to ".join(map(str, pairs))} times. Ratios are recorded / plain, geometric means
+with bootstrap intervals of 95% over the pairs. **CPU** is that of all processes. The actions' CPU holds all that the
+recorder does about them; the process holds the start, the commit and its reading of the outputs too. Goal: the upper
+end of the actions' CPU at most {GOAL}. It is met by {len(held)} of {len(done)}{": all" if not missed else ""}\
+{"" if not missed else ", not by " + ", ".join(missed)}.
+
+{_PUBLISHED}
+
+{
+        table(
+            [
+                "workload, rows",
+                "actions, CPU",
+                "actions, wall",
+                "process, CPU",
+                "process, wall",
+                "control, actions' CPU",
+            ],
+            costs,
+        )
+    }
+
+The last recorded job of each is the one that is checked: in a new process, `govtool trace back … --verify` evaluates
+its recorded plan and compares all rows with the written ones. Lineage is all that a run leaves in the store for
+records, of all its actions; the whole store holds the graph, too. Goal: at most 1% of the input.
+
+{table([*_SIZES, "verified by", "trace"], sizes)}
+"""
+
+
+def _place(key: str, names: list[str]) -> tuple[int, int]:
+    _, name, rows = key.split("/")
+    return names.index(name), int(rows)
+
+
+def _title(key: str) -> str:
+    _, name, rows = key.split("/")
+    return f"{name}, {int(rows):,}"
+
+
+def _upper(entry: Mapping[str, Any]) -> float:
+    return interval(_ratios(entry["rounds"], "recorded", "cpu"))[1]
+
+
+def _cost_row(key: str, entry: Mapping[str, Any]) -> list[str]:
+    figures = ("cpu", "wall", "process cpu", "process wall")
+    first, *rest = (_span(entry["rounds"], "recorded", figure) for figure in figures)
+    return [_title(key), f"**{first}**", *rest, _span(entry["rounds"], "control", "cpu")]
+
+
+def _size_row(key: str, entry: Mapping[str, Any]) -> list[str]:
+    plain = sum(each["plain"]["wall"] for each in entry["rounds"]) / len(entry["rounds"]) / entry["actions"]
+    return [
+        _title(key),
+        f"{entry['input bytes'] / 1e6:,.0f} MB",
+        f"{plain:.1f} s",
+        str(entry["actions"]),
+        f"{entry['record bytes'] / 1e3:,.1f} KB",
+        f"**{entry['record bytes'] / entry['input bytes']:.4%}**",
+        f"{entry['store bytes'] / 1e3:,.0f} KB",
+        entry["engine"] if entry["verified"] else "**not verified**",
+        entry["traced"],
+    ]
+
+
+def _actions(entries: Mapping[str, Any]) -> str:
+    rows = [_action_row(key, entry) for key, entry in entries.items()]
+    turns = sorted({len(entry["plain"]) for entry in entries.values()})
+    return f"""## Records: CPU of a warm action
+
+One write over 1,000 rows in four sessions of one JVM, in turns, {
+        " to ".join(map(str, turns))
+    } times: two plain ones, one
+whose column lineage is recorded, one whose exact plans are recorded as well. CPU of Python and the JVM, in
+milliseconds, means. What comes after an action is measured alone, as it is far steadier than the action: the recorder works then.
+Goal: at most 50 ms at 100 operators.
+
+{
+        table(
+            [
+                "plan",
+                "plain action",
+                "control",
+                "after it: plain",
+                "with column lineage",
+                "with exact plans",
+                "exact plans alone",
+                "bytes of a plan",
+            ],
+            rows,
+        )
+    }
+"""
+
+
+def _action_row(key: str, entry: Mapping[str, Any]) -> list[str]:
+    after = {kind: _mean(values) for kind, values in entry["after"].items()}
+    alone = after["records"] - after["lineage"]
+    size = entry["break"] or f"{entry['bytes']:,.0f}"
+    return [
+        key.partition("/")[2],
+        f"{_mean(entry['plain']):.0f}",
+        f"{_mean(entry['control']):.0f}",
+        f"{after['plain']:.0f}",
+        f"{after['lineage']:.0f}",
+        f"**{after['records']:.0f}**",
+        f"{alone:.0f}",
+        size,
+    ]
+
+
+def _mean(values: list[float]) -> float:
+    """Milliseconds."""
+    return 1000 * sum(values) / len(values)
+
+
+def _trace(entries: Mapping[str, Any]) -> str:
+    warm, rivals = [], []
+    for key, entry in entries.items():
+        if "warm" in entry:
+            warm.append(_warm_row(key, entry))
+        if "spark" in entry and "naive" in entry:
+            rivals.append(_rival_row(key, entry))
+    return f"""## Records: traces
+
+Traces of recorded runs of L6 and L7, warm in one process, median seconds; each with 20 rows of its answer read. Results
+are chosen by users that are drawn at random. The cold command is `govtool trace back` of one result, from the start of
+its process. Goals at 16M rows: back 0.5 s, forward 1 s, raw rows of 100 ids 0.2 s, the cold command 1.5 s, memory 1 GB.
+
+{
+        table(
+            [
+                "run, rows",
+                "back from 1",
+                "from 100",
+                "from 10,000",
+                "forward from 1",
+                "raw rows of 100 ids",
+                "cold command",
+                "memory",
+            ],
+            warm,
+        )
+    }
+
+The same rows without records: a Spark session that filters the input by the results' keys, warm and without its start
+(1,000 rows read at most); and a naive join, which makes all associations before it chooses, as in Titian's Figure 15.
+
+{table(_RIVALS, rivals)}
+"""
+
+
+def _warm_row(key: str, entry: Mapping[str, Any]) -> list[str]:
+    names = ("back 1", "back 100", "back 10000", "forward 1", "raw 100")
+    cells = [f"{entry['warm'][name]['seconds']:.3f}" for name in names]
+    cold = f"{entry['cold']['seconds']:.2f}" if "cold" in entry else ""
+    return [_title(key), *cells, cold, f"{entry['warm']['memory'] / 1e6:,.0f} MB"]
+
+
+def _rival_row(key: str, entry: Mapping[str, Any]) -> list[str]:
+    ours, naive = entry["warm"]["back 100"]["seconds"], entry["naive"]["back 100"]["seconds"]
+    spark = [f"{entry['spark'][f'back {size}']['seconds']:.2f}" for size in (1, 100, 10_000)]
+    return [_title(key), f"{ours:.3f}", f"{naive:.2f}", f"**{naive / ours:.1f}**", *spark]

@@ -1,0 +1,200 @@
+"""What a trace costs: back from 1, 100 and 10,000 results, forward, raw rows by id, the cold command, and its rivals.
+
+Recorded runs of L6 and L7 are made once and kept. Warm traces run in a process of their own, whose memory is measured.
+The rivals give the same rows: a naive join, as in Titian's Figure 15, makes every association of results and rows
+before it chooses; the re-execution filters the input in a warm Spark session, as a user without records would.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import resource
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow.dataset as ds
+
+from bench.records.cpu import become_subreaper
+from bench.records.data import made
+from bench.records.job import WARM
+from bench.records.overhead import GOVTOOL, recorded_job
+from bench.records.overhead import environment as clean_environment
+from bench.records.results import Results
+from bench.records.workloads import WORKLOADS
+
+NAMES = ("L6", "L7")
+SIZES = (1, 100, 10_000)
+REPEATS = 5
+COLD = 5
+KEYS = {"L6": ("user", "query_term", "ip_addr", "timestamp"), "L7": ("user",)}
+
+
+def measure(rows: int, folder: Path, results: Results) -> None:
+    """Measure what is missing of each part of each workload."""
+    become_subreaper()
+    for name in NAMES:
+        entry = results.entry(f"trace/{name}/{rows}")
+        place = _run(name, rows, folder)
+        entry["input bytes"] = made(folder / "data", WORKLOADS[name].reads, rows)
+        parts: dict[str, Callable[[], Any]] = {
+            "warm": lambda place=place, name=name: _in_process("warm", name, rows, place),  # type: ignore[misc]
+            "naive": lambda place=place, name=name: _in_process("naive", name, rows, place),  # type: ignore[misc]
+            "spark": lambda place=place, name=name: _in_process("spark", name, rows, place),  # type: ignore[misc]
+            "cold": lambda place=place, name=name: _cold(name, place),  # type: ignore[misc]
+        }
+        for part, take in parts.items():
+            if part not in entry:
+                print(f"trace/{name}/{rows}: {part} …", file=sys.stderr)
+                entry[part] = take()
+                results.save()
+
+
+def _run(name: str, rows: int, folder: Path) -> Path:
+    """The folder of a recorded run; whole when its mark is there."""
+    place = folder / f"run-{name}-{rows}"
+    if not (place / "done").exists():
+        made(folder / "data", WORKLOADS[name].reads, rows)
+        made(folder / "data", WORKLOADS[name].reads, WARM)
+        recorded_job(name, folder / "data", rows, place, 1)
+        (place / "done").touch()
+    return place
+
+
+def _in_process(part: str, name: str, rows: int, place: Path) -> Any:
+    command = [sys.executable, "-m", "bench.records.traces", part, name, str(rows), str(place)]
+    done = subprocess.run(command, env=clean_environment(), cwd=place, capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(f"{part} of {name}: {done.stderr[-2000:]}")
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def _cold(name: str, place: Path) -> dict[str, float]:
+    """Wall seconds of ``govtool trace back`` of one result, as a new process each time."""
+    seconds = []
+    for condition, _ in Choices(name, place).of(1, COLD):
+        command = [*GOVTOOL, "trace", "back", "out0", "--where", condition]
+        start = time.perf_counter()
+        done = subprocess.run(command, env=clean_environment(), cwd=place, capture_output=True, text=True)
+        seconds.append(time.perf_counter() - start)
+        if done.returncode:
+            raise RuntimeError(done.stderr[-2000:])
+    return {"seconds": statistics.median(seconds)}
+
+
+# ---- chosen results -------------------------------------------------------------------------------------------------
+
+
+class Choices:
+    """Results of a run, chosen by their users: users are drawn, not rows, so that few frequent ones are not all."""
+
+    def __init__(self, name: str, place: Path) -> None:
+        table = ds.dataset(place / "out0").to_table(columns=["user"])
+        counted = table.group_by("user").aggregate([([], "count_all")])
+        self._counts = dict(zip(counted["user"].to_pylist(), counted["count_all"].to_pylist(), strict=True))
+        self._counts.pop(None, None)
+        self._users = sorted(self._counts)
+        self._random = random.Random(name)
+
+    def of(self, size: int, times: int) -> list[tuple[str, list[str]]]:
+        """Conditions that choose so many results, with the users that they name."""
+        found = []
+        for _ in range(times):
+            users, left = [], size
+            for user in self._random.sample(self._users, min(len(self._users), 20 * size)):
+                if self._counts[user] <= left:
+                    users.append(user)
+                    left -= self._counts[user]
+                if not left:
+                    break
+            found.append((f"user IN ({', '.join(map(repr, users))})", users))
+        return found
+
+
+# ---- within the processes -------------------------------------------------------------------------------------------
+
+
+def _median(take: Callable[[Any], Any], given: list[Any]) -> dict[str, float]:
+    """Median seconds, the first of them not counted, and the rows of all."""
+    seconds, rows = [], 0
+    for each in given:
+        start = time.perf_counter()
+        rows += take(each)
+        seconds.append(time.perf_counter() - start)
+    return {"seconds": statistics.median(seconds[1:]), "rows": rows}
+
+
+def warm(name: str, rows: int, place: Path) -> dict[str, Any]:
+    """Traces by ``graph.records``, back and forward, and raw rows by id."""
+    import govtool
+
+    choices = Choices(name, place)
+    given = {size: choices.of(size, REPEATS + 1) for size in SIZES}
+    lineage = govtool.open(str(place / ".govtool")).records(str(place / "out0"))
+    found: dict[str, Any] = {}
+    for size in SIZES:
+        found[f"back {size}"] = _median(
+            lambda each: sum(i.count for i in lineage.where(each[0]).go_back_all().answer(20).inputs), given[size]
+        )
+    source = lineage.lineage
+    (leaf,) = source.leaves()
+    views = leaf.dataset
+    found["forward 1"] = _median(
+        lambda each: source.input(views, f"user = '{each[1][0]}'").go_next_all().count(), given[1]
+    )
+    every = source.input(views)
+    draw = random.Random(1)
+    files = len(leaf.files)
+    ids = [[(draw.randrange(files), draw.randrange(rows // files)) for _ in range(100)] for _ in range(REPEATS + 1)]
+    found["raw 100"] = _median(lambda each: every.rows(each).arrow().num_rows, ids)
+    found["memory"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    return found
+
+
+def naive(name: str, rows: int, place: Path) -> dict[str, Any]:
+    """The join of all results with all rows in DuckDB, from which the chosen results are taken."""
+    import duckdb
+
+    views, out = f"{place.parent}/data/page_views-{rows}/*.parquet", f"{place}/out0/*.parquet"
+    same = " AND ".join(f"o.{key} IS NOT DISTINCT FROM i.{key}" for key in KEYS[name])
+    connection = duckdb.connect()
+    connection.execute("SET preserve_insertion_order = false")
+    source = f"read_parquet('{views}', filename = true, file_row_number = true)"
+
+    def take(condition: str) -> int:
+        connection.execute(
+            f"CREATE OR REPLACE TEMP TABLE every AS SELECT o.user, i.filename, i.file_row_number "
+            f"FROM read_parquet('{out}') AS o JOIN {source} AS i ON {same}"
+        )
+        (count,) = connection.execute(f"SELECT count(*) FROM every WHERE {condition}").fetchone() or (0,)
+        return int(count)
+
+    given = [condition for condition, _ in Choices(name, place).of(100, 3)]
+    return {"back 100": _median(take, given)}
+
+
+def spark(name: str, rows: int, place: Path) -> dict[str, Any]:
+    """The rows of the chosen results by a filter of the input, in a warm Spark session."""
+    from pyspark.sql import functions as F
+
+    from bench.records.job import session
+    from bench.records.workloads import opener
+
+    made_session = session()
+    views = opener(made_session, str(place.parent / "data"), rows)("page_views")
+    choices = Choices(name, place)
+
+    def take(users: list[str]) -> int:
+        return len(views.where(F.col("user").isin(users)).limit(1000).collect())
+
+    return {f"back {size}": _median(take, [users for _, users in choices.of(size, 4)]) for size in SIZES}
+
+
+if __name__ == "__main__":
+    part, named, count, where = sys.argv[1:5]
+    print(json.dumps({"warm": warm, "naive": naive, "spark": spark}[part](named, int(count), Path(where))))
