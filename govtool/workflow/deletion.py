@@ -67,7 +67,7 @@ def refuse_zoomed(graph: ProvenanceGraph) -> None:
     Raises:
         UsageError: There are some (``usage.zoomed-graph``).
     """
-    if (graph.type == terms.ZOOM).any():
+    if graph.is_zoomed:
         raise UsageError(
             "modules are zoomed out in this graph: what a deletion takes cannot be known",
             code="usage.zoomed-graph",

@@ -32,7 +32,7 @@ UNDECIDED = _Undecided()
 """Not known, and not to be guessed."""
 
 
-class Term(NamedTuple):
+class AggregateTerm(NamedTuple):
     """A term of an aggregate: a value, and how often it counts."""
 
     value: Value
@@ -134,20 +134,20 @@ class World:
                 return UNDECIDED
             node = int(self.edges.source[edges[0]])
 
-    def terms_of(self, node: int) -> list[Term]:
+    def terms_of(self, node: int) -> list[AggregateTerm]:
         """The terms of an aggregate that are still there."""
         sources = [int(self.edges.source[edge]) for edge in self.edges.in_edges(node)]
         return [self._term(each) for each in sources if not self._gone(each)]
 
-    def _term(self, node: int) -> Term:
+    def _term(self, node: int) -> AggregateTerm:
         graph = self.graph
         if graph.label_of(node) != terms.TENSOR:
-            return Term(self.value(node) if graph.kind[node] == terms.V else UNDECIDED, 1)
+            return AggregateTerm(self.value(node) if graph.kind[node] == terms.V else UNDECIDED, 1)
         inputs = [int(self.edges.source[edge]) for edge in self.edges.in_edges(node)]
         values = [each for each in inputs if graph.kind[each] == terms.V]
         times = _multiplied([self.times(each) for each in inputs if graph.kind[each] == terms.P])
         found = self.value(values[0]) if len(values) == 1 else UNDECIDED
-        return Term(self.value(node) if found is UNDECIDED else found, times)
+        return AggregateTerm(self.value(node) if found is UNDECIDED else found, times)
 
     def aggregate(self, node: int, like: Value = UNDECIDED) -> Value:
         """The value of an aggregate by its terms.
@@ -245,11 +245,11 @@ _COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
 }
 
 
-def _count(found: Sequence[Term]) -> int:
+def _count(found: Sequence[AggregateTerm]) -> int:
     return sum(each.times or 0 for each in found)
 
 
-def _sum(found: Sequence[Term]) -> Value:
+def _sum(found: Sequence[AggregateTerm]) -> Value:
     if not found:
         return None
     if any(isinstance(each.value, float) for each in found):
@@ -257,7 +257,7 @@ def _sum(found: Sequence[Term]) -> Value:
     return sum(_number(each.value) * (each.times or 0) for each in found)
 
 
-def _average(found: Sequence[Term]) -> Value:
+def _average(found: Sequence[AggregateTerm]) -> Value:
     if not found:
         return None
     count = _count(found)
@@ -273,8 +273,8 @@ def _number(value: Value) -> Any:
     return value
 
 
-def _extreme(pick: Callable[..., Any]) -> Callable[[Sequence[Term]], Value]:
-    def of(found: Sequence[Term]) -> Value:
+def _extreme(pick: Callable[..., Any]) -> Callable[[Sequence[AggregateTerm]], Value]:
+    def of(found: Sequence[AggregateTerm]) -> Value:
         return pick((each.value for each in found), key=_order) if found else None
 
     return of
@@ -289,11 +289,11 @@ def _order(value: Value) -> tuple[bool, Value]:
     return (False, Fraction(value) if isinstance(value, (float, Decimal)) else value)
 
 
-def _collected(found: Sequence[Term]) -> Value:
+def _collected(found: Sequence[AggregateTerm]) -> Value:
     return [each.value for each in found for _ in range(each.times or 0)]
 
 
-_AGGREGATES: Mapping[str, Callable[[Sequence[Term]], Value]] = {
+_AGGREGATES: Mapping[str, Callable[[Sequence[AggregateTerm]], Value]] = {
     "SUM": _sum,
     "AVG": _average,
     "MIN": _extreme(min),

@@ -150,7 +150,17 @@ class ProvenanceGraph:
 
     def label_of(self, node: int) -> str:
         """The label of a node."""
-        return self.labels[int(self.label[node])]
+        number = int(self.label[node])
+        return self._words_by_number.get(number) or self.labels[number]
+
+    @cached_property
+    def _words_by_number(self) -> Mapping[int, str]:
+        return {number: word for word, numbers in self.word_numbers.items() for number in numbers}
+
+    @cached_property
+    def is_zoomed(self) -> bool:
+        """Whether modules are zoomed out in the graph itself."""
+        return bool((self.type == terms.ZOOM).any())
 
     def module_of(self, node: int) -> str | None:
         """The name of the module that a node belongs to."""
@@ -190,7 +200,7 @@ class ProvenanceGraph:
 
     def value_of(self, node: int, default: Any = None) -> Any:
         """The value that a node has, or a default."""
-        return self.values.of(np.array([node])).get(node, default)
+        return self.values.get(node, default)
 
 
 def _number(wanted: NodeId, count: int) -> int | None:

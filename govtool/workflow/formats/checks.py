@@ -267,14 +267,13 @@ class GraphFile:
         if not len(on_circle):
             return
         circle = _circle(source, target, int(on_circle[0]), rank)
-        line = next(
-            self.edge_lines[place]
-            for place in np.flatnonzero((source == circle[0]) & (target == circle[1 % len(circle)])).tolist()
-        )
+        pairs = set(zip(circle, [*circle[1:], circle[0]], strict=True))
+        on_it = np.flatnonzero(np.isin(source, circle) & np.isin(target, circle)).tolist()
+        closing = max(place for place in on_it if (int(source[place]), int(target[place])) in pairs)
         names = [_shown(self.nodes.ids[node]) for node in [*circle, circle[0]]]
         if len(names) > _SHOWN:
             names = [*names[: _SHOWN - 1], "…", names[-1]]
-        self.refuse(line, f"edges form a cycle: {' → '.join(names)}")
+        self.refuse(self.edge_lines[closing], f"edges form a cycle: {' → '.join(names)}")
 
 
 def _circle(source: Any, target: Any, start: int, rank: Any) -> list[int]:
