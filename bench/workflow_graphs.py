@@ -111,20 +111,14 @@ def section(sizes: Iterable[int]) -> str:
             zooms += _zooms(graph, other)
             for fan_out in FAN_OUTS:
                 if fan_out != FAN_OUTS[0]:
-                    other = duck = graph = None  # type: ignore[assignment]
+                    other = duck = None
                     graph = generate(size, fan_out)
                     support_of(graph)
                 nodes += _questions(graph, fan_out, other, duck)
             del graph, other, duck
     return _TEXT.format(
-        once=table(
-            ["nodes", "edges", "build", "support", "file", "opened", "resident", "1% deleted there", "resident then"],
-            once,
-        ),
-        deletions=table(
-            ["nodes", "deleted", "removed", "CPU", "with certainty", "plain Python", "ratio", "DuckDB, reached"],
-            deletions,
-        ),
+        once=table(_ONCE, once),
+        deletions=table(_DELETIONS, deletions),
         zooms=table(["nodes", "modules out", "hidden", "ZoomOut", "ZoomIn of one", "networkx", "ratio"], zooms),
         questions=table(["nodes", "fan-out", "subgraph", "CPU", "depends", "networkx", "ratio", "DuckDB"], nodes),
     )

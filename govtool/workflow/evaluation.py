@@ -77,7 +77,7 @@ class World:
 
     def _operands(self, node: int) -> list[int]:
         """The tuples that a multiplicity is made of."""
-        if self._gone(node) or not self.graph.is_counted[node]:
+        if self._gone(node) or not counted(self.graph)[node]:
             return []
         edges, kind = self.edges, self.graph.kind
         return [s for s in (int(edges.source[edge]) for edge in edges.in_edges(node)) if kind[s] == terms.P]
@@ -85,7 +85,7 @@ class World:
     def _combined(self, node: int) -> int | None:
         if self._gone(node):
             return 0
-        if not self.graph.is_counted[node]:
+        if not counted(self.graph)[node]:
             return 1
         label = self.graph.label_of(node)
         if terms.is_guard(label):
@@ -127,7 +127,8 @@ class World:
             if node in self.values:
                 return self.values[node]
             found = self.graph.value_of(node, UNDECIDED)
-            if found is not UNDECIDED or self.graph.label_of(node) != terms.CELL:
+            is_known = found is not UNDECIDED and found is not None  # null: some files know no value
+            if is_known or self.graph.label_of(node) != terms.CELL:
                 return found
             edges = self.edges.in_edges(node)
             if len(edges) != 1:
@@ -196,7 +197,7 @@ def _plain_integers(graph: ProvenanceGraph, tensors: Array) -> Array | None:
     inputs = np.asarray(graph.edges.source)[edge].astype(np.int64)
     is_value = graph.kind[inputs] == terms.V
     cells = inputs[is_value]
-    if len(inputs) != 2 * len(tensors) or len(cells) != len(tensors) or graph.is_counted[inputs[~is_value]].any():
+    if len(inputs) != 2 * len(tensors) or len(cells) != len(tensors) or counted(graph)[inputs[~is_value]].any():
         return None
     has, places = graph.values.places(cells)
     if not has.all() or not (graph.values.type[places] == INTEGER).all():
@@ -333,6 +334,10 @@ def counted(graph: ProvenanceGraph) -> Array:
     A record, an invocation and a black box count once, and so do products of these. Sums of several, and what is made
     of them up to a ``δ``, do not; nor does anything behind a difference or a comparison.
     """
+    return graph.once("counted", _counted)
+
+
+def _counted(graph: ProvenanceGraph) -> Array:
     may_be_none = maybe_absent(graph)
     is_p = graph.kind == terms.P
     degree = np.diff(np.asarray(graph.edges.backward).astype(np.int64))
@@ -348,6 +353,10 @@ def maybe_absent(graph: ProvenanceGraph) -> Array:
     Those are differences, comparisons, and what is made of them: rows that fail a condition on an aggregate stay in
     the graph, as another deletion may let them pass.
     """
+    return graph.once("maybe absent", _maybe_absent)
+
+
+def _maybe_absent(graph: ProvenanceGraph) -> Array:
     guards = is_comparison(graph)
     seeds = np.flatnonzero((graph.labelled(terms.MONUS) & (graph.kind == terms.P)) | guards)
     closed = (graph.kind == terms.V) | (graph.is_opaque & ~guards)

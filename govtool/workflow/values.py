@@ -153,12 +153,13 @@ ABSENT = _Absent()
 
 
 def _python(values: Any) -> Iterable[Value]:
-    """NodeValues of a sequence, of numpy or of Arrow as Python values."""
+    """The values of a sequence, of numpy or of Arrow as Python values."""
     for method in ("to_pylist", "tolist"):
         if hasattr(values, method):
             found: Iterable[Value] = getattr(values, method)()
             return found
-    return iter(values)
+    plain: Iterable[Value] = values
+    return plain
 
 
 def _encoded(value: Value) -> tuple[int, int, str | None]:
