@@ -25,6 +25,7 @@ def why(
     values: Mapping[str, Mapping[str, float]] | None = None,
     dialect: str = "spark",
     exact: bool = False,
+    capped: bool = False,
 ) -> WhyAnswer:
     """The rows of a query with their provenance.
 
@@ -39,6 +40,7 @@ def why(
         values: For ``cost``, ``trust`` and ``prob`` the value of each token.
         dialect: What the text is written in.
         exact: Refuse what can only be sampled.
+        capped: Write out the first 20 parts of long sums only, and how many more there are.
 
     Raises:
         UsageError: The query, the folder or a file is wrong; a semiring does not fit.
@@ -46,7 +48,9 @@ def why(
     """
     from govtool.app.why import why as ask
 
-    return ask(sql, fspath(data), list(semirings), keys=keys, values=values, dialect=dialect, exact=exact)
+    return ask(
+        sql, fspath(data), list(semirings), keys=keys, values=values, dialect=dialect, exact=exact, capped=capped
+    )
 
 
 @checked

@@ -97,7 +97,7 @@ class QueryProvenance:
         times, possible = self.query.times(), self.support[self.annotations]
         found: dict[Any, list[int]] = {}
         for at in np.flatnonzero(possible).tolist():
-            key = (at,) if computed[at] else (None, _hashable(values[at]))
+            key = (at,) if computed[at] else (None, hashable(values[at]))
             found.setdefault(key, []).append(at)
         return [ResultRow(values[own[0]], tuple(own), int(times[own].sum())) for own in found.values()]
 
@@ -109,16 +109,18 @@ class QueryProvenance:
 
     # ---- semirings -------------------------------------------------------------------------------------------------
 
-    def polynomials(self, rows: Sequence[ResultRow], *, erase_delta: bool = False) -> list[str]:
-        """The canonical strings of some rows."""
-        made = self._polynomials(self._members(rows), erase_delta)
+    def polynomials(
+        self, rows: Sequence[ResultRow], *, erase_delta: bool = False, most: int | None = None
+    ) -> list[str]:
+        """The canonical strings of some rows; with ``most``, so many parts of a sum."""
+        made = self._polynomials(self._members(rows), erase_delta, most)
         return [text_of(plus(made.of(node) for node in self._nodes(row))) for row in rows]
 
-    def aggregates(self, rows: Sequence[ResultRow]) -> list[dict[str, str]]:
+    def aggregates(self, rows: Sequence[ResultRow], *, most: int | None = None) -> list[dict[str, str]]:
         """For each row the terms of its computed cells, by the column's name."""
         members = self._members(rows)
         roots = [nodes[members] for nodes in self.cells.values()]
-        made = self._polynomials(np.empty(0, np.int64), False, roots)
+        made = self._polynomials(np.empty(0, np.int64), False, most, roots)
         names = {column.id: column.name for column in self.query.columns}
         found = []
         for row in rows:
@@ -205,16 +207,19 @@ class QueryProvenance:
         found: list[int] = self.annotations[list(row.members)].tolist()
         return found
 
-    def _polynomials(self, members: Array, erase_delta: bool, cells: Sequence[Array] = ()) -> Polynomials:
+    def _polynomials(
+        self, members: Array, erase_delta: bool, most: int | None, cells: Sequence[Array] = ()
+    ) -> Polynomials:
         roots = np.concatenate([self.annotations[members], *cells])
-        return Polynomials(self.query.circuit, self.tokens, roots, erase_delta=erase_delta)
+        return Polynomials(self.query.circuit, self.tokens, roots, erase_delta=erase_delta, most=most)
 
 
 def _is_framed(block: object) -> bool:
     return isinstance(block, Terms) and block.around is not None
 
 
-def _hashable(value: Any) -> Any:
+def hashable(value: Any) -> Any:
+    """A value as a key."""
     if isinstance(value, (list, tuple)):
-        return tuple(map(_hashable, value))
-    return tuple((k, _hashable(v)) for k, v in value.items()) if isinstance(value, Mapping) else value
+        return tuple(map(hashable, value))
+    return tuple((k, hashable(v)) for k, v in value.items()) if isinstance(value, Mapping) else value

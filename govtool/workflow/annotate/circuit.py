@@ -57,7 +57,10 @@ class Inputs:
     @classmethod
     def grouped(cls, owners: Array, nodes: Array, count: int) -> tuple[Inputs, Array]:
         """Lists by owner, and the order into which the entries came."""
-        order = np.argsort(owners, kind="stable")
+        if len(owners) and (owners[1:] < owners[:-1]).any():
+            order = np.argsort(owners, kind="stable")
+        else:
+            order = np.arange(len(owners))
         offsets = np.searchsorted(owners[order], np.arange(count + 1))
         return cls(offsets, nodes[order]), order
 

@@ -24,6 +24,7 @@ from govtool.records.plan.types import BOOLEAN, LONG
 from govtool.records.trace.segment import alike, both, subqueries, unique
 from govtool.workflow.annotate.circuit import NONE, ONE, ZERO, Delta, Inputs, Monus, Product, Sum, Terms, arrays_of
 from govtool.workflow.annotate.evaluate import Annotator, Context, refused
+from govtool.workflow.annotate.origins import equated
 from govtool.workflow.annotate.rows import (
     LONG_ONE,
     LONG_ZERO,
@@ -52,6 +53,9 @@ def restricted(a: Annotator, rows: Rows, condition: Expression, context: Context
         rows = guarded(a, rows, condition)
     else:
         rows = replace(rows, node=Filter(rows.node, condition))
+        if a.origins is not None and a.origins.by_equality:
+            rows, table = a.keep(rows)
+            rows = equated(a.origins, a.tables, rows, table, [condition])
     return replace(rows, columns=before)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np  # noqa: TID253 - arrays of node ids; only what annotates imports this
@@ -66,18 +66,31 @@ class Groups:
 
 
 def grouped(
-    a: Annotator, rows: Rows, keys: Sequence[Attribute], measures: Sequence[Named] = (), context: Context | None = None
+    a: Annotator,
+    rows: Rows,
+    keys: Sequence[Attribute],
+    measures: Callable[[Rows], Sequence[Named]] = lambda rows: (),
+    context: Context | None = None,
 ) -> Groups:
-    """Put rows into groups by keys, NULL being equal to NULL; a computed key guards its row."""
+    """Put rows into groups by keys, NULL being equal to NULL; a computed key guards its row.
+
+    Args:
+        a: The annotator.
+        rows: The rows.
+        keys: Columns of theirs.
+        measures: Gives the aggregates over the guarded rows.
+        context: The query around, if there is to be a group for each of its rows.
+    """
     rows, gate = _guarded_keys(a, rows, keys)
     gate = a.either(gate, rows.gate)
+    made = measures(rows)
     rows, table = a.keep(rows)
     by = tuple(passed(key) for key in keys) + (() if rows.context is None else (passed(rows.context),))
-    source = _physical(a, rows) if measures else rows.node
+    source = _physical(a, rows) if made else rows.node
     total = a.ids.named("times", AggregateCall("sum", (rows.times,), LONG, mode="ansi"))
     if context is not None and not keys:
-        return _whole_contexts(a, rows, table, (*measures, total), context, gate)
-    groups = a.tables.numbered(Aggregate(source, by, (*measures, total)))
+        return _whole_contexts(a, rows, table, (*made, total), context, gate)
+    groups = a.tables.numbered(Aggregate(source, by, (*made, total)))
     if not by:
         everything = Inputs(np.array([0, table.count]), np.arange(table.count))
         return Groups(rows, table, groups, everything, gate)
@@ -159,10 +172,27 @@ def deltas(a: Annotator, found: Groups, columns: tuple[Attribute, ...]) -> Rows:
     times = a.ids.named("times", count)
     made = Project(found.groups.node, (*map(passed, _outputs(found.groups.node)), node, times))
     is_sure = not found.rows.candidates
+    made, origins = with_origins(a, found, made)
     return Rows(
-        made, columns, node.attribute, LONG_ONE if is_sure else times.attribute, {}, {}, found.rows.context,
+        made, columns, node.attribute, LONG_ONE if is_sure else times.attribute, {}, origins, found.rows.context,
         candidates=not is_sure, gate=found.gate,
     )  # fmt: skip
+
+
+def with_origins(a: Annotator, found: Groups, node: Node) -> tuple[Node, dict[int, Attribute]]:
+    """Rows of groups with the origins of their keys: those of all rows of the group."""
+    if a.origins is None:
+        return node, {}
+    here = Literal(True, BOOLEAN) if found.rows.times == LONG_ONE else there(found.rows.times)
+    (present,) = found.table.ids(chosen(here, LONG_ONE, Literal(0, LONG)))
+    keys = {column.id for column in _outputs(found.groups.node)}
+    added, origins = [], {}
+    for number, column in found.rows.origins.items():
+        if number in keys:
+            start = a.origins.grouped(found.members, found.table.ids(column)[0], present.astype(bool))
+            added.append(a.ids.named("origin", shifted(found.groups.number, start)))
+            origins[number] = added[-1].attribute
+    return Project(node, (*map(passed, _outputs(node)), *added)), origins
 
 
 def _outputs(node: Node) -> tuple[Attribute, ...]:
@@ -174,7 +204,10 @@ def aggregate(a: Annotator, node: Aggregate, context: Context | None) -> Rows:
     rows = a.rows(node.child, context)
     rows, parts = _prepared(a, rows, node, context)
     keys = [each.attribute for each in node.keys]
-    measures = [Named(part.standing(rows), part.column.id, part.column.name) for part in parts]
+
+    def measures(guarded_rows: Rows) -> list[Named]:
+        return [Named(part.standing(guarded_rows), part.column.id, part.column.name) for part in parts]
+
     found = grouped(a, rows, keys, measures, context if rows.context is not None else None)
     columns = tuple(each.attribute for each in node.keys + node.measures)
     made = deltas(a, found, columns) if keys else _one_always(a, found, columns)

@@ -14,6 +14,7 @@ from govtool.workflow.annotate.circuit import Product
 from govtool.workflow.annotate.conditions import Matches, existence, kept_by, restricted
 from govtool.workflow.annotate.evaluate import Annotator, Context, refused, same_context
 from govtool.workflow.annotate.unions import united
+from govtool.workflow.annotate.origins import equated
 from govtool.workflow.annotate.rows import LONG_ONE, Rows, joined, reads_cells, times_of
 from govtool.workflow.annotate.tables import KeptTable
 from govtool.workflow.annotate.values import counted
@@ -50,6 +51,8 @@ def _inner(a: Annotator, left: Rows, right: Rows, condition: Expression | None, 
     wider = Project(pairs.node, (*map(passed, pairs.everything), passed(right.annotation), factor))
     pairs, table = a.keep(replace(pairs, node=wider, columns=(*pairs.columns, factor.attribute)))
     first = product_of(a, *table.ids(pairs.annotation, factor.attribute))
+    if a.origins is not None and a.origins.by_equality:
+        pairs = equated(a.origins, a.tables, pairs, table, list(conjuncts(condition)))
     made = a.annotated(pairs, table, first)
     return replace(made, columns=left.columns + right.columns)
 
@@ -70,6 +73,7 @@ def _paired(a: Annotator, left: Rows, right: Rows, condition: Expression | None,
         node=node,
         columns=left.columns + right.columns,
         cells={**left.cells, **right.cells},
+        origins={**left.origins, **right.origins},
         outer={**right.outer, **left.outer},
         context=left.context or right.context,
         times=times_of(left.times, right.times),
