@@ -85,7 +85,8 @@ def main(arguments: list[str]) -> None:
     scale = float(arguments[0]) if arguments else 1.0
     with tempfile.TemporaryDirectory() as scratch:
         rows = generate(Path(scratch), scale)
-        print(f"TPC-H Q1, scale factor {scale:g}: {rows:,} rows\n\n| | CPU s | wall s | peak GB | |\n|---|--:|--:|--:|---|")
+        print(f"TPC-H Q1, scale factor {scale:g}: {rows:,} rows\n")
+        print("| | CPU s | wall s | peak GB | |\n|---|--:|--:|--:|---|")
         for name in ARMS:
             start = time.perf_counter()
             command = [sys.executable, "-m", "bench.why", "arm", name, scratch]

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     )
     from govtool.api.lineage import lineage
     from govtool.api.opening import init, open
-    from govtool.api.workflow import WorkflowGraph, import_graph, list_graphs, provenance_graph
     from govtool.api.why import whatif_delete, why
+    from govtool.api.workflow import WorkflowGraph, import_graph, list_graphs, provenance_graph
 
 __all__ = [
     "Graph",

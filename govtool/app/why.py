@@ -111,8 +111,6 @@ def why(
         UsageError: See ``opened_query``; a semiring that does not fit, or has no values.
         EngineError: No engine evaluates the query exactly.
     """
-    from govtool.answers.why import WhyAnswer
-
     names = _known(semirings)
     for name in VALUED:
         if name in names and name not in (values or {}):
@@ -166,7 +164,6 @@ def _answer(
     most: int | None,
 ) -> WhyAnswer:
     from govtool.answers.why import WhyAnswer, WhyTuple
-
     from govtool.app.why_columns import ANNOTATIONS, Request
 
     rows = found.rows
@@ -224,5 +221,3 @@ def read_keys(options: Sequence[str]) -> dict[str, str]:
             raise UsageError(f"no key: {option}", code="usage.key", hint="--key TABLE=COLUMN")
         found[table] = column
     return found
-
-

@@ -16,7 +16,9 @@ from govtool.cli.ui import Ui
 from govtool.errors import EXIT_OK, EXIT_USAGE, UsageError
 
 SqlOption = Annotated[str, typer.Option("--sql", metavar="QUERY.sql", help="A file with one SELECT, or - for stdin.")]
-DataOption = Annotated[Path, typer.Option("--data", metavar="DIR", help="A folder: its *.csv and *.parquet are tables.")]
+DataOption = Annotated[
+    Path, typer.Option("--data", metavar="DIR", help="A folder: its *.csv and *.parquet are tables.")
+]
 KeyOption = Annotated[
     list[str] | None,
     typer.Option("--key", metavar="TABLE=COL", help="The column whose values name the records of a table; repeat."),

@@ -63,5 +63,3 @@ def why(
     for form, file in outputs:
         ui.show(render(form, answer, is_whole=file is not None), file)
     return 0
-
-

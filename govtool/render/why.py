@@ -38,7 +38,10 @@ def render(form: str, answer: WhyAnswer, *, is_whole: bool = False) -> Table | I
 def _table(answer: WhyAnswer, cap: int | None) -> Table:
     keys = list(dict.fromkeys(key for each in answer.tuples for key in each.annotations))
     titles = [*answer.columns, "times", *keys]
-    rows = [[*_values(each), _times(each), *(_cell(each.annotations.get(key), cap) for key in keys)] for each in answer.tuples]
+    rows = [
+        [*_values(each), _times(each), *(_cell(each.annotations.get(key), cap) for key in keys)]
+        for each in answer.tuples
+    ]
     there = sum(each.multiplicity > 0 for each in answer.tuples)
     parts = [count(there, "row")]
     if there < len(answer.tuples):

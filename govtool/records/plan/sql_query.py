@@ -166,10 +166,8 @@ def _with_aliases(at: exp.Select, scope: Scope) -> exp.Expr:
     items = {each.alias.lower(): each.this for each in at.expressions if isinstance(each, exp.Alias)}
 
     def named(part: exp.Expr) -> exp.Expr:
-        if isinstance(part, exp.Column) and not part.table and part.name.lower() in items:
-            if not scope.found(part.name.lower(), ""):
-                return exp.Paren(this=items[part.name.lower()].copy())
-        return part
+        name = part.name.lower() if isinstance(part, exp.Column) and not part.table else ""
+        return exp.Paren(this=items[name].copy()) if name in items and not scope.found(name, "") else part
 
     return at.args["having"].this.transform(named)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np  # noqa: TID253 - arrays of node ids; only what annotates imports this
 
 from govtool.errors import UsageError
-from govtool.records.plan.expressions import Attribute, Expression, Literal, Named, Outer, passed
+from govtool.records.plan.expressions import Attribute, Expression, Literal, Outer, passed
 from govtool.records.plan.nodes import Project, Relation
 from govtool.records.plan.tree import Node, walk
 from govtool.records.plan.types import LONG

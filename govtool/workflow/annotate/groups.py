@@ -10,7 +10,7 @@ import numpy as np  # noqa: TID253 - arrays of node ids; only what annotates imp
 from govtool.arrays.sets import Array
 from govtool.errors import UsageError
 from govtool.records.plan.expressions import AggregateCall, Attribute, Call, Expression, Literal, Named, passed
-from govtool.records.plan.nodes import Aggregate, Distinct, Generate, Join, Project, Range, outputs
+from govtool.records.plan.nodes import Aggregate, Distinct, Join, Project, Range, outputs
 from govtool.records.plan.tree import Node
 from govtool.records.plan.types import BOOLEAN, LONG
 from govtool.records.trace.segment import alike, both, unique
@@ -40,9 +40,11 @@ from govtool.workflow.annotate.rows import (
     truth,
 )
 from govtool.workflow.annotate.tables import KeptTable
-from govtool.workflow.annotate.values import guarded, multiplied, with_columns
+from govtool.workflow.annotate.values import guarded, with_columns
 
-UNORDERED = frozenset({"count", "sum", "min", "max", "avg", "collect_list", "collect_set", "bool_and", "bool_or", "every", "some"})  # fmt: skip
+UNORDERED = frozenset(
+    {"count", "sum", "min", "max", "avg", "collect_list", "collect_set", "bool_and", "bool_or", "every", "some"}
+)
 """Aggregates whose value does not depend on the order of rows."""
 
 
@@ -339,9 +341,7 @@ def _guarded_terms(
     return a.add(Product(annotation, guards)) + np.arange(table.count)
 
 
-def _prepared(
-    a: Annotator, rows: Rows, node: Aggregate, context: Context | None
-) -> tuple[Rows, list[Measure]]:
+def _prepared(a: Annotator, rows: Rows, node: Aggregate, context: Context | None) -> tuple[Rows, list[Measure]]:
     """Rows with keys, arguments and conditions as columns."""
     rows, values = a.local(rows, [each.value for each in node.keys], context)
     named = [replace(each, value=value) for each, value in zip(node.keys, values, strict=True)]
@@ -384,59 +384,3 @@ def prepared(
         rows = with_columns(a, rows, [named])
         arguments.append(named.attribute)
     return rows, Measure(column, call, tuple(arguments), condition, computed)
-
-
-# ---- lists that were collected --------------------------------------------------------------------------------------
-
-
-def exploded_terms(a: Annotator, rows: Rows, node: Generate, call: Call) -> Rows:
-    """``δ(group)·t``: the elements of a collected list are the rows that were collected."""
-    column = call.arguments[0]
-    if not isinstance(column, Attribute) or call.name != "explode" or node.outer:
-        raise refused(f"{call.name} of a computed array")
-    rows, table = a.keep(rows)
-    (cells,) = table.ids(rows.cells[column.id])
-    terms = _collected(a, cells)
-    owners, places = terms.inputs.expanded(_local_places(a, cells, terms))
-    parent, row, factor = (a.ids.attribute(name, LONG) for name in ("parent", "row", "factor"))
-    lists = np.flatnonzero(cells != NONE)
-    side = a.tables.load({parent: lists[owners], row: terms.rows[places], factor: terms.inputs.nodes[places]})
-    assert terms.argument is not None
-    value = Named(terms.argument, node.columns[0].id, node.columns[0].name)
-    number = a.ids.named("row", terms.table.number)
-    elements = Project(terms.table.node, (value, number))
-    found = joined(joined(rows.node, side, alike(table.number, parent)), elements, alike(row, number.attribute))
-    made = replace(rows, node=found, columns=rows.columns + node.columns, gate=a.either(rows.gate, terms.gate))
-    made = multiplied(a, made, factor, LONG_ONE)
-    return _recounted(a, made)
-
-
-def _recounted(a: Annotator, rows: Rows) -> Rows:
-    """Rows whose counts are those of their nodes: elements of rows that are gone are gone, too."""
-    from govtool.workflow.semirings.natural import standing_counts
-
-    rows, table = a.keep(rows)
-    (annotation,) = table.ids(rows.annotation)
-    number, times = a.ids.attribute("row", LONG), a.ids.attribute("times", LONG)
-    counts = standing_counts(a.circuit)[annotation]
-    side = a.tables.load({number: np.arange(table.count), times: counts})
-    node = joined(rows.node, side, alike(table.number, number))
-    return replace(rows, node=node, times=times, candidates=True, bag=bool(len(counts) and counts.max() > 1))
-
-
-def _collected(a: Annotator, cells: Array) -> Terms:
-    known = cells[cells != NONE]
-    if not len(known):
-        raise refused("explode of a computed array")
-    block, _ = a.circuit.place(int(known[0]))
-    last, _ = a.circuit.place(int(known[-1]))
-    if not isinstance(block, Terms) or block is not last or block.call.name not in ("collect_list", "collect_set"):
-        raise refused("explode of a computed array that is no collected list")
-    return block
-
-
-def _local_places(a: Annotator, cells: Array, terms: Terms) -> Array:
-    start = a.circuit.starts[a.circuit.blocks.index(terms)]
-    found: Array = cells[cells != NONE] - start
-    return found
-

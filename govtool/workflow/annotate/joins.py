@@ -13,10 +13,9 @@ from govtool.records.trace.segment import alike, both, conjuncts, subqueries
 from govtool.workflow.annotate.circuit import Product
 from govtool.workflow.annotate.conditions import Matches, existence, kept_by, restricted
 from govtool.workflow.annotate.evaluate import Annotator, Context, refused, same_context
-from govtool.workflow.annotate.unions import united
 from govtool.workflow.annotate.origins import equated
 from govtool.workflow.annotate.rows import LONG_ONE, Rows, joined, reads_cells, times_of
-from govtool.workflow.annotate.tables import KeptTable
+from govtool.workflow.annotate.unions import united
 from govtool.workflow.annotate.values import counted
 
 
@@ -108,9 +107,7 @@ def _half(a: Annotator, node: Join, left: Rows, right: Rows, context: Context | 
     return kept_by(a, side.rows, side.table, pairs, node.kind == "left_anti")
 
 
-def _partners(
-    a: Annotator, side: Side, right: Rows, condition: Expression | None, context: Context | None
-) -> Matches:
+def _partners(a: Annotator, side: Side, right: Rows, condition: Expression | None, context: Context | None) -> Matches:
     """The right rows that match each left one, times the guards of the match."""
     number = a.ids.named("left", side.number)
     node = Project(side.rows.node, (*map(passed, side.rows.everything), number))
@@ -150,7 +147,7 @@ def lateral(a: Annotator, node: LateralJoin, context: Context | None) -> Rows:
     left = a.rows(node.left, context)
     rows, table, inner = a.subcontext(left, node.right, context)
     right = a.rows(node.right, inner)
-    right, right_table = a.keep(right)
+    right, _ = a.keep(right)
     same = None if right.context is None else alike(table.number, right.context)
     pairs = _lateral_pairs(a, rows, right, same, node.condition, context)
     if node.kind != "left":

@@ -60,7 +60,9 @@ class AnnotatedQuery:
         return dict(zip(found, self.table.ids(*(self.rows.cells[number] for number in found)), strict=True))
 
 
-def annotate_query(plan: Node, executor: Executor, sizes: Mapping[str, int], origins: Origins | None = None) -> AnnotatedQuery:
+def annotate_query(
+    plan: Node, executor: Executor, sizes: Mapping[str, int], origins: Origins | None = None
+) -> AnnotatedQuery:
     """Evaluate a plan with its provenance.
 
     Args:
@@ -99,5 +101,3 @@ def record_rows(ids: Ids, relation: Relation, start: int) -> Rows:
     node = ids.named("node", shifted(record, start))
     columns = tuple(map(passed, relation.columns))
     return Rows(Project(read, (*columns, node)), relation.columns, node.attribute, LONG_ONE)
-
-

@@ -34,7 +34,9 @@ def set_operation(a: Annotator, node: SetOperation, context: Context | None) -> 
     values = tuple(Named(old, new.id, new.name) for old, new in zip(names, node.columns, strict=True))
     rest = [passed(c) for c in made.hidden]
     made = _with_origins(a, made, columns["left"], one)
-    origins = {new.id: made.origins[old.id] for old, new in zip(names, node.columns, strict=True) if old.id in made.origins}
+    origins = {
+        new.id: made.origins[old.id] for old, new in zip(names, node.columns, strict=True) if old.id in made.origins
+    }
     rest = [passed(c) for c in made.hidden]
     return replace(
         made, node=Project(made.node, (*_once(values), *rest)), columns=node.columns, origins=origins
@@ -66,7 +68,9 @@ def _under(a: Annotator, rows: Rows, columns: tuple[Attribute, ...]) -> Rows:
     pairs = zip(rows.columns, named, strict=True)
     origins = {new.id: rows.origins[old.id] for old, new in pairs if old.id in rows.origins}
     node = Project(rows.node, (*named, *map(passed, rows.hidden)))
-    return replace(rows, node=node, columns=tuple(each.attribute for each in named), cells={**rows.cells, **cells}, origins=origins)
+    return replace(
+        rows, node=node, columns=tuple(each.attribute for each in named), cells={**rows.cells, **cells}, origins=origins
+    )
 
 
 def _sums(a: Annotator, found: Groups, as_delta: bool) -> int:

@@ -14,7 +14,6 @@ from govtool.records.plan.expressions import (
     Call,
     Expression,
     Literal,
-    Named,
     SortKey,
     WindowCall,
     passed,

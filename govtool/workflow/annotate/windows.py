@@ -173,7 +173,9 @@ def _name(call: WindowCall) -> str:
 def _arguments(rows: Rows, table: KeptTable, call: WindowCall) -> Inputs | None:
     """The v-nodes that a function of the partition reads: those of its arguments in all rows would be too many."""
     function = call.function
-    read = [each for each in getattr(function, "arguments", ()) if isinstance(each, Attribute) and each.id in rows.cells]
+    read = [
+        each for each in getattr(function, "arguments", ()) if isinstance(each, Attribute) and each.id in rows.cells
+    ]
     if not read:
         return None
     (cells,) = table.ids(rows.cells[read[0].id])
@@ -202,7 +204,9 @@ def _partitions(a: Annotator, table: KeptTable, keys: Sequence[Expression]) -> A
         return np.zeros(table.count, np.int64)
     first = a.ids.named("first", AggregateCall("min", (table.number,), LONG))
     named = [a.ids.named("key", key) for key in columns]
-    groups = Aggregate(Project(table.node, (*named, passed(table.number))), tuple(passed(n.attribute) for n in named), (first,))
+    groups = Aggregate(
+        Project(table.node, (*named, passed(table.number))), tuple(passed(n.attribute) for n in named), (first,)
+    )
     side = Project(groups, (*(passed(n.attribute) for n in named), passed(first.attribute)))
     copies = [a.ids.named("key", key) for key in columns]
     left = Project(table.node, (*copies, passed(table.number)))
@@ -234,7 +238,9 @@ def _frame(a: Annotator, table: KeptTable, call: WindowCall, parts: Array) -> tu
     last = np.searchsorted(parts[order], parts, "right")
     begin = np.searchsorted(parts[order], parts, "left")
     low, high = _offset(frame.lower), _offset(frame.upper)
-    from_ = begin if low is None else np.maximum(np.searchsorted(key, base + np.maximum(places + low, 0), "left"), begin)
+    from_ = (
+        begin if low is None else np.maximum(np.searchsorted(key, base + np.maximum(places + low, 0), "left"), begin)
+    )
     to = last if high is None else np.minimum(np.searchsorted(key, base + np.maximum(places + high, 0), "right"), last)
     sizes = np.maximum(to - from_, 0)
     owners = np.repeat(np.arange(table.count), sizes)
@@ -283,7 +289,10 @@ def limit(a: Annotator, node: Limit, context: Context | None) -> Rows:
     total = a.add(Sum(Inputs(np.array([0, table.count]), annotation)))
     guard = a.add(Steered(_label(node), np.array([total]), gate))
     outside = a.either(gate, a.add(Gate(np.array([guard]), "present")))
-    position = a.ids.named("position", WindowCall(Call("row_number", (), INTEGER), (), keys or (SortKey(Literal(1, INTEGER)),), None, INTEGER))
+    position = a.ids.named(
+        "position",
+        WindowCall(Call("row_number", (), INTEGER), (), keys or (SortKey(Literal(1, INTEGER)),), None, INTEGER),
+    )
     inside: list[Expression] = [Call(">", (position.attribute, Literal(node.offset, INTEGER)), BOOLEAN)]
     if node.count is not None:
         inside.append(Call("<=", (position.attribute, Literal(node.offset + node.count, INTEGER)), BOOLEAN))

@@ -219,4 +219,3 @@ _RULES: dict[type, Callable[[Survival, int, Any], None]] = {
     Sources: _sources, Sum: _sum, Delta: _delta, Product: _product, Monus: _monus, Guard: _guard,
     Function: _function, Terms: _terms, Box: _box, Steered: _steered, Gate: _gate,
 }  # fmt: skip
-

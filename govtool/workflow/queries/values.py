@@ -207,5 +207,3 @@ def _same(new: Attribute, old: Attribute) -> Expression:
     sizes = Call("+", (Call("abs", (new,), kind), Call("abs", (old,), kind)), kind, "ansi")
     near = Call("<=", (distance, Call("*", (sizes, Literal(TOLERANCE / 2, kind)), kind, "ansi")), BOOLEAN)
     return Call("or", (equal, near), BOOLEAN)
-
-

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
+import jsonschema
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -39,11 +41,15 @@ def run(tmp_path, data, capsys):
     return call
 
 
+def schema(name):
+    return json.loads((Path(__file__).parents[3] / "docs" / "schemas" / f"{name}.json").read_text(encoding="utf-8"))
+
+
 def rows(run, sql, *arguments):
     code, out, err = run("why", sql, "-f", "json", *arguments)
     assert code == 0, err
     answer = json.loads(out)
-    assert answer["schema"] == "why/1"
+    jsonschema.validate(answer, schema("why-1"))
     return {tuple(row["values"]): row for row in answer["tuples"]}
 
 
@@ -147,6 +153,7 @@ def test_records_without_tokens_are_named_by_their_row(run, data):
 def deleted(run, sql, *arguments):
     code, out, err = run("whatif delete", sql, "-f", "json", *arguments)
     assert code == 0, err
+    jsonschema.validate(json.loads(out), schema("whatif-rows-1"))
     return json.loads(out)
 
 
@@ -166,7 +173,12 @@ def test_auto_replays_what_is_unknown_and_only_that(run):
     whole = deleted(run, sql, "c1")
     assert whole["replayed"]
     found = {row["before"][0]: (row["status"], row.get("after")) for row in whole["tuples"]}
-    assert found == {1: ("deleted", None), 2: ("recomputed", [2, 1]), 3: ("recomputed", [3, 2]), 4: ("recomputed", [4, 3])}
+    assert found == {
+        1: ("deleted", None),
+        2: ("recomputed", [2, 1]),
+        3: ("recomputed", [3, 2]),
+        4: ("recomputed", [4, 3]),
+    }
     assert not deleted(run, "select id from customers", "c1")["replayed"]
     assert deleted(run, "select id from customers order by id limit 2", "c1")["gains"] == [[3]]
 
@@ -196,8 +208,18 @@ def test_mistaken_deletions_are_refused(run, arguments, message):
     assert message in err
 
 
+def test_cells_know_where_they_were_copied_from(run):
+    sql = "select city, cust, count(*) as n from orders join customers on cust = id group by city, cust"
+    found = rows(run, sql, "--as", "where")[("Paris", 1, 2)]
+    assert found["where"] == {"city": ["customers.c1.city"], "cust": ["orders.o1.cust", "orders.o2.cust"], "n": []}
+    assert found["where_eq"]["cust"] == ["customers.c1.id", "orders.o1.cust", "orders.o2.cust"]
+
+
 def test_the_same_from_python(data):
     answer = package.why(JOINED, data, semirings="which")
-    assert sorted(sorted(row.annotations["which"]) for row in answer.tuples) == [["c1", "c3", "o1", "o2", "o3"], ["c2", "o4"]]
+    assert sorted(sorted(row.annotations["which"]) for row in answer.tuples) == [
+        ["c1", "c3", "o1", "o2", "o3"],
+        ["c2", "o4"],
+    ]
     assert package.whatif_delete(JOINED, data, "o4").counts == {"kept": 3, "deleted": 1}
     assert package.why(JOINED, data, semirings="polynomial").to_arrow().num_rows == 2
