@@ -23,7 +23,12 @@ from govtool.workflow.semirings.witnesses import minimal, united, witnesses
 
 POSITIVE = ("why", "why-minimal", "cost", "trust")
 """Semirings for annotations without ``⊖`` and guards; ``which`` takes guards."""
-_WORDS = {"⊖": "a difference (⊖)", "guard": "a condition on a computed value", "limit": "a limit"}
+_WORDS = {
+    "⊖": "a difference (⊖)",
+    "padding": "the lack of a partner in an outer join (⊖)",
+    "guard": "a condition on a computed value",
+    "limit": "a limit",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,20 +180,23 @@ class QueryProvenance:
 
     def _obstacle(self, row: ResultRow, guards: bool) -> str | None:
         nodes = self.annotations[list(row.members)]
-        known = {"⊖"} if guards else set(self._obstacles)
+        known = {"⊖", "padding"} if guards else set(self._obstacles)
         return next((name for name, marks in self._obstacles.items() if name in known and marks[nodes].any()), None)
 
     def check_positive(self, name: str, *, guards: bool = False) -> None:
-        """Refuse a semiring that does not fit all rows that are there.
+        """Refuse a semiring that does not fit.
 
         Raises:
-            UsageError: One has a difference or a guard (``usage.semiring``).
+            UsageError: A row that is there has a difference or a guard, or a candidate has a difference that the query
+                makes (``usage.semiring``).
         """
         for row in self.rows:
-            what = self._obstacle(row, guards) if row.multiplicity else None
+            what = self._obstacle(row, guards)
+            if not row.multiplicity and what != "⊖":
+                what = None
             if what is not None:
                 raise UsageError(
-                    f"{name} is defined for rows without {_WORDS[what]}; this query has some that depend on one",
+                    f"{name} is defined for rows without {_WORDS[what]}; this query has some",
                     code="usage.semiring",
                     hint="polynomial, count and bool take every query",
                 )

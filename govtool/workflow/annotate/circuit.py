@@ -119,10 +119,17 @@ class Product:
 
 @dataclass(frozen=True, slots=True)
 class Monus:
-    """``left ⊖ right``."""
+    """``left ⊖ right``.
+
+    Attributes:
+        left: p-nodes.
+        right: p-nodes.
+        is_padding: It is that of a row of an outer join without a partner, not of a difference in the query.
+    """
 
     left: Array
     right: Array
+    is_padding: bool = False
 
     @property
     def count(self) -> int:

@@ -135,7 +135,9 @@ def _reads(condition: Expression, left: Rows, right: Rows) -> bool:
     return bool(reads_cells(condition, left) or reads_cells(condition, right))
 
 
-def kept_by(a: Annotator, rows: Rows, table: KeptTable, pairs: Matches, negated: bool) -> Rows:
+def kept_by(
+    a: Annotator, rows: Rows, table: KeptTable, pairs: Matches, negated: bool, *, is_padding: bool = False
+) -> Rows:
     """The semijoin ``a·δ(Σ b)`` or the antijoin ``a·(1 ⊖ Σ b)``."""
     inputs, _ = against(a, table, pairs)
     gate = pairs.rows.gate
@@ -143,7 +145,7 @@ def kept_by(a: Annotator, rows: Rows, table: KeptTable, pairs: Matches, negated:
     if negated:
         sums = a.add(Sum(inputs, gate)) + np.arange(table.count)
         is_matched = (np.diff(inputs.offsets) > 0) | (gate != NONE)
-        share = a.add(Monus(np.full(table.count, ONE), np.where(is_matched, sums, ZERO)))
+        share = a.add(Monus(np.full(table.count, ONE), np.where(is_matched, sums, ZERO), is_padding))
     else:
         share = a.add(Delta(inputs, gate))
     first = a.add(Product(annotation, share + np.arange(table.count)))

@@ -130,7 +130,7 @@ def _outer(a: Annotator, node: Join, left: Side, right: Side, context: Context |
 
 
 def _alone(a: Annotator, side: Side, pairs: Matches) -> Rows:
-    return kept_by(a, side.rows, side.table, pairs, True)
+    return kept_by(a, side.rows, side.table, pairs, True, is_padding=True)
 
 
 def _padded(a: Annotator, rows: Rows, columns: Sequence[Attribute]) -> Rows:
@@ -159,7 +159,7 @@ def lateral(a: Annotator, node: LateralJoin, context: Context | None) -> Rows:
     matched = replace(right, node=found, columns=(*right.columns, *rows.columns, number.attribute), cells=cells)
     for part in conjuncts(node.condition):
         matched = restricted(a, matched, part, context)
-    alone = kept_by(a, rows, table, Matches(matched, number.attribute), True)
+    alone = kept_by(a, rows, table, Matches(matched, number.attribute), True, is_padding=True)
     columns = left.columns + right.columns
     parts = [counted(a, pairs, pairs.times), _padded(a, alone, columns)]
     return united(a, parts, columns)
