@@ -258,13 +258,13 @@ class Measure:
         """The terms of every group."""
         groups = found.members.owners()
         members = found.members.nodes
-        annotation, is_term = self._terms(a, found.rows, found.table)
+        annotation, is_term = self.terms(a, found.rows, found.table)
         if self.call.distinct and self.arguments:
             return self._by_value(a, found, annotation, is_term)
         chosen_ = is_term[members]
         inputs, order = Inputs.grouped(groups[chosen_], annotation[members[chosen_]], found.groups.count)
         rows = members[chosen_][order]
-        cells = self._cells(found.rows, found.table)
+        cells = self.cells(found.rows, found.table)
         argument = self.arguments[0] if len(self.arguments) == 1 else None
         result = (found.groups, self.column.attribute)
         return Terms(
@@ -272,13 +272,14 @@ class Measure:
             gate=found.gate,
         )  # fmt: skip
 
-    def _cells(self, rows: Rows, table: KeptTable) -> Array | None:
+    def cells(self, rows: Rows, table: KeptTable) -> Array | None:
+        """The v-node of each row's argument; None where there is none."""
         if len(self.arguments) != 1 or self.arguments[0].id not in rows.cells:
             return None
         (cells,) = table.ids(rows.cells[self.arguments[0].id])
         return cells
 
-    def _terms(self, a: Annotator, rows: Rows, table: KeptTable) -> tuple[Array, Array]:
+    def terms(self, a: Annotator, rows: Rows, table: KeptTable) -> tuple[Array, Array]:
         """The annotation of each row's term, and whether it has one."""
         conditions: list[Expression | None] = [self._has_value(rows, each) for each in self.arguments]
         (annotation,) = table.ids(rows.annotation)
