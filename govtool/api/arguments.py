@@ -162,6 +162,18 @@ def _pairs(name: str, value: object) -> object:
     return value if isinstance(value, Mapping) else _texts(name, value)
 
 
+def _numbers(name: str, value: object) -> object:
+    """Objects of numbers by text."""
+    parts = value.values() if isinstance(value, Mapping) else [None]
+    if not all(isinstance(part, Mapping) for part in parts):
+        raise _wrong(name, type(value), "numbers by name, by kind")
+    for part in parts:
+        for number in cast("Mapping[str, object]", part).values():
+            if isinstance(number, bool) or not isinstance(number, (int, float)) or number != number:
+                raise _wrong(name, type(number), "numbers by name, by kind")
+    return value
+
+
 def _day(name: str, value: object) -> date | str:
     """A day; of a moment, its day in UTC, where no zone is given that of the moment as it is."""
     if isinstance(value, datetime):
@@ -203,6 +215,7 @@ CONVERTERS: Mapping[str, _Converter] = {
     "SchemaArgument | None": _or_none(_tables),
     "Mapping[str, object] | Iterable[str] | None": _or_none(_pairs),
     "Mapping[str, str] | Iterable[str] | None": _or_none(_pairs),
+    "Mapping[str, Mapping[str, float]] | None": _or_none(_numbers),
     "Day | None": _or_none(_day),
     "Ref": _ref,
     "Ref | None": _or_none(_ref),

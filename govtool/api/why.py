@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from os import fspath
 from typing import TYPE_CHECKING
 
@@ -21,10 +21,11 @@ def why(
     data: PathArgument,
     *,
     semirings: Texts = ("polynomial", "which", "count"),
-    keys: Mapping[str, str] | None = None,
+    keys: Mapping[str, str] | Iterable[str] | None = None,
     values: Mapping[str, Mapping[str, float]] | None = None,
     dialect: str = "spark",
     exact: bool = False,
+    capped: bool = False,
 ) -> WhyAnswer:
     """The rows of a query with their provenance.
 
@@ -35,10 +36,12 @@ def why(
         data: A folder: its ``*.csv`` and ``*.parquet`` are the relations.
         semirings: What to give: ``polynomial``, ``how``, ``why``, ``why-minimal``, ``which``, ``where``, ``count``,
             ``bool``, ``cost``, ``trust``, ``prob``, ``shapley``, ``banzhaf``, ``responsibility``.
-        keys: For relations, the column whose values are its tokens; else ``_tok``, or ``relation:row``.
+        keys: For relations, the column whose values are its tokens, by name or as ``table=column``; else ``_tok``, or
+            ``relation:row``.
         values: For ``cost``, ``trust`` and ``prob`` the value of each token.
         dialect: What the text is written in.
         exact: Refuse what can only be sampled.
+        capped: Write out the first 20 parts of long sums only, and how many more there are.
 
     Raises:
         UsageError: The query, the folder or a file is wrong; a semiring does not fit.
@@ -46,7 +49,16 @@ def why(
     """
     from govtool.app.why import why as ask
 
-    return ask(sql, fspath(data), list(semirings), keys=keys, values=values, dialect=dialect, exact=exact)
+    return ask(
+        sql,
+        fspath(data),
+        list(semirings),
+        keys=_pairs(keys),
+        values=values,
+        dialect=dialect,
+        exact=exact,
+        capped=capped,
+    )
 
 
 @checked
@@ -56,7 +68,7 @@ def whatif_delete(
     tokens: Texts,
     *,
     mode: str = "auto",
-    keys: Mapping[str, str] | None = None,
+    keys: Mapping[str, str] | Iterable[str] | None = None,
     dialect: str = "spark",
 ) -> WhatIfRowsAnswer:
     """What a deletion of records makes of the rows of a query.
@@ -77,5 +89,13 @@ def whatif_delete(
     """
     from govtool.app.whatif_rows import delete_rows
 
-    (answer,) = delete_rows(sql, fspath(data), [list(tokens)], mode=mode, keys=keys, dialect=dialect)
+    (answer,) = delete_rows(sql, fspath(data), [list(tokens)], mode=mode, keys=_pairs(keys), dialect=dialect)
     return answer
+
+
+def _pairs(keys: Mapping[str, str] | Iterable[str] | None) -> Mapping[str, str]:
+    from govtool.app.why import read_keys
+
+    if isinstance(keys, Mapping):
+        return keys
+    return read_keys(list(keys or ()))

@@ -75,7 +75,7 @@ def _answer(opened: OpenedQuery, found: QueryProvenance, tokens: Sequence[str], 
 
 
 def _deletion(opened: OpenedQuery, found: QueryProvenance, nodes: Any, mode: str) -> Deletion:
-    from govtool.workflow.queries.replay import replayed, rerun, resolved
+    from govtool.workflow.queries.replay import ReplayDiffers, replayed, rerun, resolved
     from govtool.workflow.queries.statuses import propagated
 
     computed = [at for at, column in enumerate(found.query.columns) if column.id in found.cells]
@@ -85,7 +85,11 @@ def _deletion(opened: OpenedQuery, found: QueryProvenance, nodes: Any, mode: str
     said = propagated(found, nodes)
     if mode == "propagate" or said.is_certain:
         return said
-    return resolved(said, rerun(found.query, opened.plan, nodes, opened.folder.sizes), computed)
+    after = rerun(found.query, opened.plan, nodes, opened.folder.sizes)
+    try:
+        return resolved(said, after, computed)
+    except ReplayDiffers:
+        return replayed(found.standing_rows(), after, computed)
 
 
 # ---- tokens ---------------------------------------------------------------------------------------------------------

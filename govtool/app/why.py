@@ -23,6 +23,8 @@ SEMIRINGS = (
     "banzhaf", "responsibility",
 )  # fmt: skip
 DEFAULT = ("polynomial", "which", "count")
+MOST = 20
+"""Parts of a sum that a capped polynomial has."""
 VALUED = ("cost", "trust", "prob")
 """Semirings that need a value for every token."""
 _T = TypeVar("_T")
@@ -91,6 +93,7 @@ def why(
     values: Mapping[str, Mapping[str, float]] | None = None,
     dialect: str = "spark",
     exact: bool = False,
+    capped: bool = False,
 ) -> WhyAnswer:
     """The rows of a query with their annotations.
 
@@ -102,6 +105,7 @@ def why(
         values: For ``cost``, ``trust`` and ``prob`` the value of each token.
         dialect: What the text is written in; it means what Spark SQL means by it.
         exact: Refuse what can only be sampled.
+        capped: Write out the first parts of long polynomials only.
 
     Raises:
         UsageError: See ``opened_query``; a semiring that does not fit, or has no values.
@@ -117,7 +121,7 @@ def why(
 
         def work(executor: Executor) -> WhyAnswer:
             found = provenance(opened, executor)
-            return _answer(opened, executor, found, names, values or {}, exact)
+            return _answer(opened, executor, found, names, values or {}, exact, MOST if capped else None)
 
         answer, engine = evaluated(work)
     from dataclasses import replace
@@ -157,13 +161,14 @@ def _answer(
     names: list[str],
     values: Mapping[str, Mapping[str, float]],
     exact: bool,
+    most: int | None,
 ) -> WhyAnswer:
     from govtool.answers.why import WhyAnswer, WhyTuple
     from govtool.app.why_columns import ANNOTATIONS, Request
 
     rows = found.rows
     notes: list[str] = []
-    request = Request(found, rows, values, exact, opened, executor, notes)
+    request = Request(found, rows, values, exact, opened, executor, notes, most)
     columns = [column for name in names for column in ANNOTATIONS[name](request)]
     tuples = tuple(
         WhyTuple(row.values, row.multiplicity, {key: made[at] for key, made in columns if made[at] is not None})

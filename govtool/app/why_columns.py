@@ -26,6 +26,7 @@ class Request:
         opened: The query, to be evaluated again.
         executor: The engine that evaluated it.
         notes: Where is put what was sampled.
+        most: Parts of a sum that are written out; None: all.
     """
 
     found: QueryProvenance
@@ -35,6 +36,7 @@ class Request:
     opened: OpenedQuery
     executor: Executor
     notes: list[str]
+    most: int | None
 
     def only(self, positive: bool, compute: Callable[[list[ResultRow]], list[Any]], guards: bool = False) -> list[Any]:
         """Values of the rows that a semiring fits: those that are there; positive ones if it needs that."""
@@ -54,14 +56,14 @@ Columns = list[tuple[str, list[Any]]]
 
 def _polynomial(request: Request) -> Columns:
     found = request.found
-    columns: Columns = [("polynomial", found.polynomials(request.rows))]
+    columns: Columns = [("polynomial", found.polynomials(request.rows, most=request.most))]
     if found.cells:
-        columns.append(("aggregates", list(found.aggregates(request.rows))))
+        columns.append(("aggregates", list(found.aggregates(request.rows, most=request.most))))
     return columns
 
 
 def _how(request: Request) -> Columns:
-    return [("how", request.found.polynomials(request.rows, erase_delta=True))]
+    return [("how", request.found.polynomials(request.rows, erase_delta=True, most=request.most))]
 
 
 def _count(request: Request) -> Columns:
@@ -85,6 +87,24 @@ def _why(request: Request) -> Columns:
 def _why_minimal(request: Request) -> Columns:
     request.found.check_positive("why-minimal")
     return [("why_minimal", request.only(True, lambda rows: request.found.why(rows, is_minimal=True)))]
+
+
+def _where(request: Request) -> Columns:
+    """Where each cell was copied from; rows are found again by their values."""
+    from govtool.workflow.where import cell_origins
+
+    columns: Columns = []
+    for key, by_equality in (("where", False), ("where_eq", True)):
+        opened = request.opened
+        found = cell_origins(
+            opened.plan, request.executor, opened.folder.sizes, request.found.tokens, by_equality=by_equality
+        )
+
+        def compute(rows: list[ResultRow], found: Any = found) -> list[Any]:
+            return [found.of(row.values) for row in rows]
+
+        columns.append((key, request.only(False, compute)))
+    return columns
 
 
 def _cost(request: Request) -> Columns:
@@ -189,7 +209,7 @@ def _by_token(request: Request, values: Any) -> dict[str, float]:
 
 ANNOTATIONS: dict[str, Callable[[Request], Columns]] = {
     "polynomial": _polynomial, "how": _how, "why": _why, "why-minimal": _why_minimal, "which": _which,
-    "count": _count, "bool": _bool, "cost": _cost, "trust": _trust,
+    "where": _where, "count": _count, "bool": _bool, "cost": _cost, "trust": _trust,
     "prob": _prob, "shapley": _shares("shapley"), "banzhaf": _shares("banzhaf"),
     "responsibility": _shares("responsibility"),
 }  # fmt: skip

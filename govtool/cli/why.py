@@ -44,7 +44,7 @@ def why(
     markdown; a terminal shows long annotations in part, -o FILE whole.
     """
     from govtool.api.why import why as ask
-    from govtool.app.why import read_keys, read_values
+    from govtool.app.why import read_values
     from govtool.cli.formats import chosen
     from govtool.render.why import FORMATS, render
 
@@ -54,7 +54,8 @@ def why(
     tokens = read_values(values or [])
     with carets(ui, text, sql) as failed:
         answer = ask(
-            text, data, semirings=names, keys=read_keys(key or []), values=tokens, dialect=dialect, exact=exact
+            text, data, semirings=names, keys=key, values=tokens, dialect=dialect, exact=exact,
+            capped=all(file is None and form in ("table", "plain", "markdown") for form, file in outputs),
         )  # fmt: skip
     if failed:
         return failed[0]

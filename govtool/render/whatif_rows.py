@@ -59,10 +59,15 @@ def _table(answer: WhatIfRowsAnswer, limit: int) -> Table:
     return Table(
         columns=(TableColumn("status"), TableColumn(f"before ({', '.join(answer.columns)})"), TableColumn("after")),
         rows=[[_cell(cell) for cell in row] for row in shown],
-        heading=f"without {', '.join(answer.deleted[:3])}{f' and {len(answer.deleted) - 3:,} more' if len(answer.deleted) > 3 else ''}",
+        heading=_heading(answer.deleted),
         summary=" · ".join(parts),
         row_styles=[_STYLES[str(row[0])] for row in shown],
     )
+
+
+def _heading(tokens: Sequence[str]) -> str:
+    more = f" and {len(tokens) - 3:,} more" if len(tokens) > 3 else ""
+    return f"without {', '.join(tokens[:3])}{more}"
 
 
 def _cell(cell: Any) -> str:

@@ -23,7 +23,12 @@ from govtool.workflow.semirings.witnesses import minimal, united, witnesses
 
 POSITIVE = ("why", "why-minimal", "cost", "trust")
 """Semirings for annotations without ``⊖`` and guards; ``which`` takes guards."""
-_WORDS = {"⊖": "a difference (⊖)", "guard": "a condition on a computed value", "limit": "a limit"}
+_WORDS = {
+    "⊖": "a difference (⊖)",
+    "padding": "the lack of a partner in an outer join (⊖)",
+    "guard": "a condition on a computed value",
+    "limit": "a limit",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +102,7 @@ class QueryProvenance:
         times, possible = self.query.times(), self.support[self.annotations]
         found: dict[Any, list[int]] = {}
         for at in np.flatnonzero(possible).tolist():
-            key = (at,) if computed[at] else (None, _hashable(values[at]))
+            key = (at,) if computed[at] else (None, hashable(values[at]))
             found.setdefault(key, []).append(at)
         return [ResultRow(values[own[0]], tuple(own), int(times[own].sum())) for own in found.values()]
 
@@ -109,16 +114,18 @@ class QueryProvenance:
 
     # ---- semirings -------------------------------------------------------------------------------------------------
 
-    def polynomials(self, rows: Sequence[ResultRow], *, erase_delta: bool = False) -> list[str]:
-        """The canonical strings of some rows."""
-        made = self._polynomials(self._members(rows), erase_delta)
+    def polynomials(
+        self, rows: Sequence[ResultRow], *, erase_delta: bool = False, most: int | None = None
+    ) -> list[str]:
+        """The canonical strings of some rows; with ``most``, so many parts of a sum."""
+        made = self._polynomials(self._members(rows), erase_delta, most)
         return [text_of(plus(made.of(node) for node in self._nodes(row))) for row in rows]
 
-    def aggregates(self, rows: Sequence[ResultRow]) -> list[dict[str, str]]:
+    def aggregates(self, rows: Sequence[ResultRow], *, most: int | None = None) -> list[dict[str, str]]:
         """For each row the terms of its computed cells, by the column's name."""
         members = self._members(rows)
         roots = [nodes[members] for nodes in self.cells.values()]
-        made = self._polynomials(np.empty(0, np.int64), False, roots)
+        made = self._polynomials(np.empty(0, np.int64), False, most, roots)
         names = {column.id: column.name for column in self.query.columns}
         found = []
         for row in rows:
@@ -173,20 +180,23 @@ class QueryProvenance:
 
     def _obstacle(self, row: ResultRow, guards: bool) -> str | None:
         nodes = self.annotations[list(row.members)]
-        known = {"⊖"} if guards else set(self._obstacles)
+        known = {"⊖", "padding"} if guards else set(self._obstacles)
         return next((name for name, marks in self._obstacles.items() if name in known and marks[nodes].any()), None)
 
     def check_positive(self, name: str, *, guards: bool = False) -> None:
-        """Refuse a semiring that does not fit all rows that are there.
+        """Refuse a semiring that does not fit.
 
         Raises:
-            UsageError: One has a difference or a guard (``usage.semiring``).
+            UsageError: A row that is there has a difference or a guard, or a candidate has a difference that the query
+                makes (``usage.semiring``).
         """
         for row in self.rows:
-            what = self._obstacle(row, guards) if row.multiplicity else None
+            what = self._obstacle(row, guards)
+            if not row.multiplicity and what != "⊖":
+                what = None
             if what is not None:
                 raise UsageError(
-                    f"{name} is defined for rows without {_WORDS[what]}; this query has some that depend on one",
+                    f"{name} is defined for rows without {_WORDS[what]}; this query has some",
                     code="usage.semiring",
                     hint="polynomial, count and bool take every query",
                 )
@@ -205,16 +215,19 @@ class QueryProvenance:
         found: list[int] = self.annotations[list(row.members)].tolist()
         return found
 
-    def _polynomials(self, members: Array, erase_delta: bool, cells: Sequence[Array] = ()) -> Polynomials:
+    def _polynomials(
+        self, members: Array, erase_delta: bool, most: int | None, cells: Sequence[Array] = ()
+    ) -> Polynomials:
         roots = np.concatenate([self.annotations[members], *cells])
-        return Polynomials(self.query.circuit, self.tokens, roots, erase_delta=erase_delta)
+        return Polynomials(self.query.circuit, self.tokens, roots, erase_delta=erase_delta, most=most)
 
 
 def _is_framed(block: object) -> bool:
     return isinstance(block, Terms) and block.around is not None
 
 
-def _hashable(value: Any) -> Any:
+def hashable(value: Any) -> Any:
+    """A value as a key."""
     if isinstance(value, (list, tuple)):
-        return tuple(map(_hashable, value))
-    return tuple((k, _hashable(v)) for k, v in value.items()) if isinstance(value, Mapping) else value
+        return tuple(map(hashable, value))
+    return tuple((k, hashable(v)) for k, v in value.items()) if isinstance(value, Mapping) else value

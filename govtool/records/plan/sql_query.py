@@ -141,7 +141,7 @@ def _select(context: Context, at: exp.Select, scope: Scope) -> Node:
     grouped = at.args.get("group") is not None or _aggregated(at)
     terms = Terms(context, scope, aggregates if grouped else None, windows)
     items = _items(context, at, scope, terms)
-    having = terms.condition(at.args["having"].this) if at.args.get("having") else None
+    having = terms.condition(_with_aliases(at, scope)) if at.args.get("having") else None
     qualify = terms.condition(at.args["qualify"].this) if at.args.get("qualify") else None
     order = _order(context, at, terms, items)
     if grouped:
@@ -159,6 +159,17 @@ def _select(context: Context, at: exp.Select, scope: Scope) -> Node:
     if qualify is not None:
         node = Filter(node, qualify)
     return _checked(context, at, _projected(context, at, node, items, order), scope)
+
+
+def _with_aliases(at: exp.Select, scope: Scope) -> exp.Expr:
+    """The condition of HAVING, in which a name that is no column stands for what is selected under it."""
+    items = {each.alias.lower(): each.this for each in at.expressions if isinstance(each, exp.Alias)}
+
+    def named(part: exp.Expr) -> exp.Expr:
+        name = part.name.lower() if isinstance(part, exp.Column) and not part.table else ""
+        return exp.Paren(this=items[name].copy()) if name in items and not scope.found(name, "") else part
+
+    return at.args["having"].this.transform(named)
 
 
 def _aggregated(at: exp.Select) -> bool:

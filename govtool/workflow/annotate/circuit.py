@@ -57,7 +57,10 @@ class Inputs:
     @classmethod
     def grouped(cls, owners: Array, nodes: Array, count: int) -> tuple[Inputs, Array]:
         """Lists by owner, and the order into which the entries came."""
-        order = np.argsort(owners, kind="stable")
+        if len(owners) and (owners[1:] < owners[:-1]).any():
+            order = np.argsort(owners, kind="stable")
+        else:
+            order = np.arange(len(owners))
         offsets = np.searchsorted(owners[order], np.arange(count + 1))
         return cls(offsets, nodes[order]), order
 
@@ -116,10 +119,17 @@ class Product:
 
 @dataclass(frozen=True, slots=True)
 class Monus:
-    """``left ⊖ right``."""
+    """``left ⊖ right``.
+
+    Attributes:
+        left: p-nodes.
+        right: p-nodes.
+        is_padding: It is that of a row of an outer join without a partner, not of a difference in the query.
+    """
 
     left: Array
     right: Array
+    is_padding: bool = False
 
     @property
     def count(self) -> int:

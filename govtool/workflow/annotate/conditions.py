@@ -24,6 +24,7 @@ from govtool.records.plan.types import BOOLEAN, LONG
 from govtool.records.trace.segment import alike, both, subqueries, unique
 from govtool.workflow.annotate.circuit import NONE, ONE, ZERO, Delta, Inputs, Monus, Product, Sum, Terms, arrays_of
 from govtool.workflow.annotate.evaluate import Annotator, Context, refused
+from govtool.workflow.annotate.origins import equated
 from govtool.workflow.annotate.rows import (
     LONG_ONE,
     LONG_ZERO,
@@ -52,6 +53,9 @@ def restricted(a: Annotator, rows: Rows, condition: Expression, context: Context
         rows = guarded(a, rows, condition)
     else:
         rows = replace(rows, node=Filter(rows.node, condition))
+        if a.origins is not None and a.origins.by_equality:
+            rows, table = a.keep(rows)
+            rows = equated(a.origins, a.tables, rows, table, [condition])
     return replace(rows, columns=before)
 
 
@@ -131,7 +135,9 @@ def _reads(condition: Expression, left: Rows, right: Rows) -> bool:
     return bool(reads_cells(condition, left) or reads_cells(condition, right))
 
 
-def kept_by(a: Annotator, rows: Rows, table: KeptTable, pairs: Matches, negated: bool) -> Rows:
+def kept_by(
+    a: Annotator, rows: Rows, table: KeptTable, pairs: Matches, negated: bool, *, is_padding: bool = False
+) -> Rows:
     """The semijoin ``a·δ(Σ b)`` or the antijoin ``a·(1 ⊖ Σ b)``."""
     inputs, _ = against(a, table, pairs)
     gate = pairs.rows.gate
@@ -139,7 +145,7 @@ def kept_by(a: Annotator, rows: Rows, table: KeptTable, pairs: Matches, negated:
     if negated:
         sums = a.add(Sum(inputs, gate)) + np.arange(table.count)
         is_matched = (np.diff(inputs.offsets) > 0) | (gate != NONE)
-        share = a.add(Monus(np.full(table.count, ONE), np.where(is_matched, sums, ZERO)))
+        share = a.add(Monus(np.full(table.count, ONE), np.where(is_matched, sums, ZERO), is_padding))
     else:
         share = a.add(Delta(inputs, gate))
     first = a.add(Product(annotation, share + np.arange(table.count)))

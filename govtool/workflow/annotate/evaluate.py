@@ -15,6 +15,7 @@ from govtool.records.plan.types import LONG
 from govtool.records.trace.normal import Ids
 from govtool.records.trace.segment import alike, free_columns
 from govtool.workflow.annotate.circuit import NONE, ONE, Block, Circuit, Gate
+from govtool.workflow.annotate.origins import Origins
 from govtool.workflow.annotate.rows import Rows, joined, localized, shifted
 from govtool.workflow.annotate.tables import Executor, KeptTable, TableStore
 
@@ -43,6 +44,7 @@ class Annotator:
         ids: Ids of columns that the plan does not use.
         leaves: Gives the rows of relations.
         circuit: Where nodes are put; it may have some already.
+        origins: Where the origins of cells are put; None: they are not wanted.
     """
 
     def __init__(
@@ -51,12 +53,14 @@ class Annotator:
         ids: Ids,
         leaves: Leaves,
         circuit: Circuit | None = None,
+        origins: Origins | None = None,
     ) -> None:
         self.executor = executor
         self.ids = ids
         self.leaves = leaves
         self.circuit = circuit or Circuit()
         self.tables = TableStore(executor, ids)
+        self.origins = origins
 
     def rows(self, node: Node, context: Context | None = None) -> Rows:
         """The annotated rows of a plan in the form of ``records.trace.normal``.

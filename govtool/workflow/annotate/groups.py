@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np  # noqa: TID253 - arrays of node ids; only what annotates imports this
@@ -10,7 +10,7 @@ import numpy as np  # noqa: TID253 - arrays of node ids; only what annotates imp
 from govtool.arrays.sets import Array
 from govtool.errors import UsageError
 from govtool.records.plan.expressions import AggregateCall, Attribute, Call, Expression, Literal, Named, passed
-from govtool.records.plan.nodes import Aggregate, Distinct, Generate, Join, Project, Range, outputs
+from govtool.records.plan.nodes import Aggregate, Distinct, Join, Project, Range, outputs
 from govtool.records.plan.tree import Node
 from govtool.records.plan.types import BOOLEAN, LONG
 from govtool.records.trace.segment import alike, both, unique
@@ -40,9 +40,11 @@ from govtool.workflow.annotate.rows import (
     truth,
 )
 from govtool.workflow.annotate.tables import KeptTable
-from govtool.workflow.annotate.values import guarded, multiplied, with_columns
+from govtool.workflow.annotate.values import guarded, with_columns
 
-UNORDERED = frozenset({"count", "sum", "min", "max", "avg", "collect_list", "collect_set", "bool_and", "bool_or", "every", "some"})  # fmt: skip
+UNORDERED = frozenset(
+    {"count", "sum", "min", "max", "avg", "collect_list", "collect_set", "bool_and", "bool_or", "every", "some"}
+)
 """Aggregates whose value does not depend on the order of rows."""
 
 
@@ -66,18 +68,31 @@ class Groups:
 
 
 def grouped(
-    a: Annotator, rows: Rows, keys: Sequence[Attribute], measures: Sequence[Named] = (), context: Context | None = None
+    a: Annotator,
+    rows: Rows,
+    keys: Sequence[Attribute],
+    measures: Callable[[Rows], Sequence[Named]] = lambda rows: (),
+    context: Context | None = None,
 ) -> Groups:
-    """Put rows into groups by keys, NULL being equal to NULL; a computed key guards its row."""
+    """Put rows into groups by keys, NULL being equal to NULL; a computed key guards its row.
+
+    Args:
+        a: The annotator.
+        rows: The rows.
+        keys: Columns of theirs.
+        measures: Gives the aggregates over the guarded rows.
+        context: The query around, if there is to be a group for each of its rows.
+    """
     rows, gate = _guarded_keys(a, rows, keys)
     gate = a.either(gate, rows.gate)
+    made = measures(rows)
     rows, table = a.keep(rows)
     by = tuple(passed(key) for key in keys) + (() if rows.context is None else (passed(rows.context),))
-    source = _physical(a, rows) if measures else rows.node
+    source = _physical(a, rows) if made else rows.node
     total = a.ids.named("times", AggregateCall("sum", (rows.times,), LONG, mode="ansi"))
     if context is not None and not keys:
-        return _whole_contexts(a, rows, table, (*measures, total), context, gate)
-    groups = a.tables.numbered(Aggregate(source, by, (*measures, total)))
+        return _whole_contexts(a, rows, table, (*made, total), context, gate)
+    groups = a.tables.numbered(Aggregate(source, by, (*made, total)))
     if not by:
         everything = Inputs(np.array([0, table.count]), np.arange(table.count))
         return Groups(rows, table, groups, everything, gate)
@@ -159,10 +174,27 @@ def deltas(a: Annotator, found: Groups, columns: tuple[Attribute, ...]) -> Rows:
     times = a.ids.named("times", count)
     made = Project(found.groups.node, (*map(passed, _outputs(found.groups.node)), node, times))
     is_sure = not found.rows.candidates
+    made, origins = with_origins(a, found, made)
     return Rows(
-        made, columns, node.attribute, LONG_ONE if is_sure else times.attribute, {}, {}, found.rows.context,
+        made, columns, node.attribute, LONG_ONE if is_sure else times.attribute, {}, origins, found.rows.context,
         candidates=not is_sure, gate=found.gate,
     )  # fmt: skip
+
+
+def with_origins(a: Annotator, found: Groups, node: Node) -> tuple[Node, dict[int, Attribute]]:
+    """Rows of groups with the origins of their keys: those of all rows of the group."""
+    if a.origins is None:
+        return node, {}
+    here = Literal(True, BOOLEAN) if found.rows.times == LONG_ONE else there(found.rows.times)
+    (present,) = found.table.ids(chosen(here, LONG_ONE, Literal(0, LONG)))
+    keys = {column.id for column in _outputs(found.groups.node)}
+    added, origins = [], {}
+    for number, column in found.rows.origins.items():
+        if number in keys:
+            start = a.origins.grouped(found.members, found.table.ids(column)[0], present.astype(bool))
+            added.append(a.ids.named("origin", shifted(found.groups.number, start)))
+            origins[number] = added[-1].attribute
+    return Project(node, (*map(passed, _outputs(node)), *added)), origins
 
 
 def _outputs(node: Node) -> tuple[Attribute, ...]:
@@ -174,7 +206,10 @@ def aggregate(a: Annotator, node: Aggregate, context: Context | None) -> Rows:
     rows = a.rows(node.child, context)
     rows, parts = _prepared(a, rows, node, context)
     keys = [each.attribute for each in node.keys]
-    measures = [Named(part.standing(rows), part.column.id, part.column.name) for part in parts]
+
+    def measures(guarded_rows: Rows) -> list[Named]:
+        return [Named(part.standing(guarded_rows), part.column.id, part.column.name) for part in parts]
+
     found = grouped(a, rows, keys, measures, context if rows.context is not None else None)
     columns = tuple(each.attribute for each in node.keys + node.measures)
     made = deltas(a, found, columns) if keys else _one_always(a, found, columns)
@@ -223,13 +258,13 @@ class Measure:
         """The terms of every group."""
         groups = found.members.owners()
         members = found.members.nodes
-        annotation, is_term = self._terms(a, found.rows, found.table)
+        annotation, is_term = self.terms(a, found.rows, found.table)
         if self.call.distinct and self.arguments:
             return self._by_value(a, found, annotation, is_term)
         chosen_ = is_term[members]
         inputs, order = Inputs.grouped(groups[chosen_], annotation[members[chosen_]], found.groups.count)
         rows = members[chosen_][order]
-        cells = self._cells(found.rows, found.table)
+        cells = self.cells(found.rows, found.table)
         argument = self.arguments[0] if len(self.arguments) == 1 else None
         result = (found.groups, self.column.attribute)
         return Terms(
@@ -237,13 +272,14 @@ class Measure:
             gate=found.gate,
         )  # fmt: skip
 
-    def _cells(self, rows: Rows, table: KeptTable) -> Array | None:
+    def cells(self, rows: Rows, table: KeptTable) -> Array | None:
+        """The v-node of each row's argument; None where there is none."""
         if len(self.arguments) != 1 or self.arguments[0].id not in rows.cells:
             return None
         (cells,) = table.ids(rows.cells[self.arguments[0].id])
         return cells
 
-    def _terms(self, a: Annotator, rows: Rows, table: KeptTable) -> tuple[Array, Array]:
+    def terms(self, a: Annotator, rows: Rows, table: KeptTable) -> tuple[Array, Array]:
         """The annotation of each row's term, and whether it has one."""
         conditions: list[Expression | None] = [self._has_value(rows, each) for each in self.arguments]
         (annotation,) = table.ids(rows.annotation)
@@ -349,58 +385,3 @@ def prepared(
         rows = with_columns(a, rows, [named])
         arguments.append(named.attribute)
     return rows, Measure(column, call, tuple(arguments), condition, computed)
-
-
-# ---- lists that were collected --------------------------------------------------------------------------------------
-
-
-def exploded_terms(a: Annotator, rows: Rows, node: Generate, call: Call) -> Rows:
-    """``δ(group)·t``: the elements of a collected list are the rows that were collected."""
-    column = call.arguments[0]
-    if not isinstance(column, Attribute) or call.name != "explode" or node.outer:
-        raise refused(f"{call.name} of a computed array")
-    rows, table = a.keep(rows)
-    (cells,) = table.ids(rows.cells[column.id])
-    terms = _collected(a, cells)
-    owners, places = terms.inputs.expanded(_local_places(a, cells, terms))
-    parent, row, factor = (a.ids.attribute(name, LONG) for name in ("parent", "row", "factor"))
-    lists = np.flatnonzero(cells != NONE)
-    side = a.tables.load({parent: lists[owners], row: terms.rows[places], factor: terms.inputs.nodes[places]})
-    assert terms.argument is not None
-    value = Named(terms.argument, node.columns[0].id, node.columns[0].name)
-    number = a.ids.named("row", terms.table.number)
-    elements = Project(terms.table.node, (value, number))
-    found = joined(joined(rows.node, side, alike(table.number, parent)), elements, alike(row, number.attribute))
-    made = replace(rows, node=found, columns=rows.columns + node.columns, gate=a.either(rows.gate, terms.gate))
-    made = multiplied(a, made, factor, LONG_ONE)
-    return _recounted(a, made)
-
-
-def _recounted(a: Annotator, rows: Rows) -> Rows:
-    """Rows whose counts are those of their nodes: elements of rows that are gone are gone, too."""
-    from govtool.workflow.semirings.natural import standing_counts
-
-    rows, table = a.keep(rows)
-    (annotation,) = table.ids(rows.annotation)
-    number, times = a.ids.attribute("row", LONG), a.ids.attribute("times", LONG)
-    counts = standing_counts(a.circuit)[annotation]
-    side = a.tables.load({number: np.arange(table.count), times: counts})
-    node = joined(rows.node, side, alike(table.number, number))
-    return replace(rows, node=node, times=times, candidates=True, bag=bool(len(counts) and counts.max() > 1))
-
-
-def _collected(a: Annotator, cells: Array) -> Terms:
-    known = cells[cells != NONE]
-    if not len(known):
-        raise refused("explode of a computed array")
-    block, _ = a.circuit.place(int(known[0]))
-    last, _ = a.circuit.place(int(known[-1]))
-    if not isinstance(block, Terms) or block is not last or block.call.name not in ("collect_list", "collect_set"):
-        raise refused("explode of a computed array that is no collected list")
-    return block
-
-
-def _local_places(a: Annotator, cells: Array, terms: Terms) -> Array:
-    start = a.circuit.starts[a.circuit.blocks.index(terms)]
-    found: Array = cells[cells != NONE] - start
-    return found

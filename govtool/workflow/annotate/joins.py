@@ -13,6 +13,7 @@ from govtool.records.trace.segment import alike, both, conjuncts, subqueries
 from govtool.workflow.annotate.circuit import Product
 from govtool.workflow.annotate.conditions import Matches, existence, kept_by, restricted
 from govtool.workflow.annotate.evaluate import Annotator, Context, refused, same_context
+from govtool.workflow.annotate.origins import equated
 from govtool.workflow.annotate.rows import LONG_ONE, Rows, joined, reads_cells, times_of
 from govtool.workflow.annotate.unions import united
 from govtool.workflow.annotate.values import counted
@@ -49,6 +50,8 @@ def _inner(a: Annotator, left: Rows, right: Rows, condition: Expression | None, 
     wider = Project(pairs.node, (*map(passed, pairs.everything), passed(right.annotation), factor))
     pairs, table = a.keep(replace(pairs, node=wider, columns=(*pairs.columns, factor.attribute)))
     first = product_of(a, *table.ids(pairs.annotation, factor.attribute))
+    if a.origins is not None and a.origins.by_equality:
+        pairs = equated(a.origins, a.tables, pairs, table, list(conjuncts(condition)))
     made = a.annotated(pairs, table, first)
     return replace(made, columns=left.columns + right.columns)
 
@@ -69,6 +72,7 @@ def _paired(a: Annotator, left: Rows, right: Rows, condition: Expression | None,
         node=node,
         columns=left.columns + right.columns,
         cells={**left.cells, **right.cells},
+        origins={**left.origins, **right.origins},
         outer={**right.outer, **left.outer},
         context=left.context or right.context,
         times=times_of(left.times, right.times),
@@ -126,7 +130,7 @@ def _outer(a: Annotator, node: Join, left: Side, right: Side, context: Context |
 
 
 def _alone(a: Annotator, side: Side, pairs: Matches) -> Rows:
-    return kept_by(a, side.rows, side.table, pairs, True)
+    return kept_by(a, side.rows, side.table, pairs, True, is_padding=True)
 
 
 def _padded(a: Annotator, rows: Rows, columns: Sequence[Attribute]) -> Rows:
@@ -143,7 +147,7 @@ def lateral(a: Annotator, node: LateralJoin, context: Context | None) -> Rows:
     left = a.rows(node.left, context)
     rows, table, inner = a.subcontext(left, node.right, context)
     right = a.rows(node.right, inner)
-    right, right_table = a.keep(right)
+    right, _ = a.keep(right)
     same = None if right.context is None else alike(table.number, right.context)
     pairs = _lateral_pairs(a, rows, right, same, node.condition, context)
     if node.kind != "left":
@@ -155,7 +159,7 @@ def lateral(a: Annotator, node: LateralJoin, context: Context | None) -> Rows:
     matched = replace(right, node=found, columns=(*right.columns, *rows.columns, number.attribute), cells=cells)
     for part in conjuncts(node.condition):
         matched = restricted(a, matched, part, context)
-    alone = kept_by(a, rows, table, Matches(matched, number.attribute), True)
+    alone = kept_by(a, rows, table, Matches(matched, number.attribute), True, is_padding=True)
     columns = left.columns + right.columns
     parts = [counted(a, pairs, pairs.times), _padded(a, alone, columns)]
     return united(a, parts, columns)

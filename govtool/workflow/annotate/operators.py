@@ -29,9 +29,10 @@ from govtool.records.plan.tree import Node
 from govtool.records.plan.types import LONG
 from govtool.records.trace.segment import conjuncts
 from govtool.workflow.annotate.circuit import ONE
+from govtool.workflow.annotate.collected import exploded_terms
 from govtool.workflow.annotate.conditions import restricted, valued
 from govtool.workflow.annotate.evaluate import Annotator, Context, refused
-from govtool.workflow.annotate.groups import aggregate, distinct, exploded_terms
+from govtool.workflow.annotate.groups import aggregate, distinct
 from govtool.workflow.annotate.joins import join, lateral
 from govtool.workflow.annotate.rows import LONG_ONE, Rows, pruned
 from govtool.workflow.annotate.sets import set_operation

@@ -14,6 +14,7 @@ from govtool.records.trace.carrier import RECORD
 from govtool.records.trace.normal import Ids, normalized, spare_ids
 from govtool.workflow.annotate.circuit import Circuit, Sources
 from govtool.workflow.annotate.evaluate import Annotator
+from govtool.workflow.annotate.origins import Origins
 from govtool.workflow.annotate.rows import LONG_ONE, Rows, shifted
 from govtool.workflow.annotate.tables import Executor, KeptTable
 
@@ -29,6 +30,7 @@ class AnnotatedQuery:
         sources: For each relation that was read the node of its first record.
         plan: The plan that was annotated.
         ids: Ids of columns to spare.
+        origins: The origins of cells, where they were wanted.
     """
 
     circuit: Circuit
@@ -37,6 +39,7 @@ class AnnotatedQuery:
     sources: Mapping[str, int]
     plan: Node
     ids: Ids
+    origins: Origins | None = None
 
     @property
     def columns(self) -> tuple[Attribute, ...]:
@@ -57,13 +60,16 @@ class AnnotatedQuery:
         return dict(zip(found, self.table.ids(*(self.rows.cells[number] for number in found)), strict=True))
 
 
-def annotate_query(plan: Node, executor: Executor, sizes: Mapping[str, int]) -> AnnotatedQuery:
+def annotate_query(
+    plan: Node, executor: Executor, sizes: Mapping[str, int], origins: Origins | None = None
+) -> AnnotatedQuery:
     """Evaluate a plan with its provenance.
 
     Args:
         plan: The query.
         executor: Evaluates plans; its tables are this query's.
         sizes: For each relation, by ``dataset``, the number of its records. A relation is one file.
+        origins: Where the origins of cells are put; None: they are not wanted.
 
     Raises:
         UsageError: The specification does not cover an operator or a function (``usage.why-unsupported``).
@@ -77,11 +83,13 @@ def annotate_query(plan: Node, executor: Executor, sizes: Mapping[str, int]) -> 
     def leaf(relation: Relation) -> Rows:
         if relation.dataset not in starts:
             starts[relation.dataset] = circuit.add(Sources(sizes[relation.dataset], relation.dataset))
-        return record_rows(ids, relation, starts[relation.dataset])
+        name = relation.dataset
+        rows = record_rows(ids, relation, starts[name])
+        return rows if origins is None else origins.read(annotator.tables, rows, name, starts[name], sizes[name])
 
-    annotator = Annotator(executor, ids, leaf, circuit)
+    annotator = Annotator(executor, ids, leaf, circuit, origins)
     rows, table = annotator.keep(annotator.rows(node))
-    return AnnotatedQuery(circuit, rows, table, starts, node, ids)
+    return AnnotatedQuery(circuit, rows, table, starts, node, ids, origins)
 
 
 def record_rows(ids: Ids, relation: Relation, start: int) -> Rows:

@@ -145,7 +145,8 @@ def pruned(rows: Rows, columns: Iterable[Attribute]) -> Rows:
     kept = tuple(columns)
     known = {column.id for column in kept} | {column.id for column in rows.outer.values()}
     cells = {number: node for number, node in rows.cells.items() if number in known}
-    return replace(rows, columns=kept, cells=cells)
+    origins = {number: node for number, node in rows.origins.items() if number in known}
+    return replace(rows, columns=kept, cells=cells, origins=origins)
 
 
 def without_cells(rows: Rows) -> Rows:

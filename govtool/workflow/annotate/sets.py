@@ -14,7 +14,7 @@ from govtool.records.trace.segment import alike, both, unique
 from govtool.workflow.annotate.circuit import NONE, ZERO, Delta, Inputs, Monus, Product, Sum
 from govtool.workflow.annotate.evaluate import Annotator, Context
 from govtool.workflow.annotate.groups import Groups, grouped
-from govtool.workflow.annotate.rows import LONG_ONE, LONG_ZERO, Rows, chosen, is_there, joined, there
+from govtool.workflow.annotate.rows import LONG_ONE, LONG_ZERO, Rows, chosen, extended, is_there, joined, shifted, there
 
 
 def set_operation(a: Annotator, node: SetOperation, context: Context | None) -> Rows:
@@ -33,7 +33,28 @@ def set_operation(a: Annotator, node: SetOperation, context: Context | None) -> 
     names = [made.columns[at] for at in range(len(node.columns))]
     values = tuple(Named(old, new.id, new.name) for old, new in zip(names, node.columns, strict=True))
     rest = [passed(c) for c in made.hidden]
-    return replace(made, node=Project(made.node, (*_once(values), *rest)), columns=node.columns)
+    made = _with_origins(a, made, columns["left"], one)
+    origins = {
+        new.id: made.origins[old.id] for old, new in zip(names, node.columns, strict=True) if old.id in made.origins
+    }
+    rest = [passed(c) for c in made.hidden]
+    return replace(
+        made, node=Project(made.node, (*_once(values), *rest)), columns=node.columns, origins=origins
+    )  # fmt: skip
+
+
+def _with_origins(a: Annotator, rows: Rows, number: Attribute, found: Groups) -> Rows:
+    """The origins of values: those of the left rows."""
+    if a.origins is None:
+        return rows
+    here = Literal(True, BOOLEAN) if found.rows.times == LONG_ONE else there(found.rows.times)
+    (present,) = found.table.ids(chosen(here, LONG_ONE, LONG_ZERO))
+    added, origins = [], {}
+    for column, origin in found.rows.origins.items():
+        start = a.origins.grouped(found.members, found.table.ids(origin)[0], present.astype(bool))
+        added.append(a.ids.named("origin", shifted(number, start)))
+        origins[column] = added[-1].attribute
+    return replace(rows, node=extended(rows, added), origins=origins)
 
 
 def _once(columns: tuple[Named, ...]) -> list[Named]:
@@ -44,8 +65,12 @@ def _under(a: Annotator, rows: Rows, columns: tuple[Attribute, ...]) -> Rows:
     """Rows under columns of their own, each once, so that both sides may stand in one join."""
     named = [a.ids.named(new.name, old) for old, new in zip(rows.columns, columns, strict=True)]
     cells = {new.id: rows.cells[old.id] for old, new in zip(rows.columns, named, strict=True) if old.id in rows.cells}
+    pairs = zip(rows.columns, named, strict=True)
+    origins = {new.id: rows.origins[old.id] for old, new in pairs if old.id in rows.origins}
     node = Project(rows.node, (*named, *map(passed, rows.hidden)))
-    return replace(rows, node=node, columns=tuple(each.attribute for each in named), cells={**rows.cells, **cells})
+    return replace(
+        rows, node=node, columns=tuple(each.attribute for each in named), cells={**rows.cells, **cells}, origins=origins
+    )
 
 
 def _sums(a: Annotator, found: Groups, as_delta: bool) -> int:

@@ -19,25 +19,32 @@ def united(a: Annotator, parts: list[Rows], columns: tuple[Attribute, ...]) -> R
     once = tuple(columns[at] for at in sorted(own.values()))
     places = [at for at in range(len(once)) if any(part.columns[at].id in part.cells for part in parts)]
     cells = {once[at].id: a.ids.attribute("cell", LONG) for at in places}
+    copied = [at for at in range(len(once)) if any(part.columns[at].id in part.origins for part in parts)]
+    origins = {once[at].id: a.ids.attribute("origin", LONG) for at in copied}
     annotation, times, number = (a.ids.attribute(name, LONG) for name in ("node", "times", "context"))
     has_context = parts[0].context is not None
-    hidden = (annotation, times, *cells.values(), *((number,) if has_context else ()))
-    made = tuple(_side(a, part, once, cells, has_context) for part in parts)
+    hidden = (annotation, times, *cells.values(), *origins.values(), *((number,) if has_context else ()))
+    made = tuple(_side(a, part, once, (cells, origins), has_context) for part in parts)
     return Rows(
-        Union(made, once + hidden), columns, annotation, times, cells, {},
+        Union(made, once + hidden), columns, annotation, times, cells, origins,
         number if has_context else None, {}, any(p.candidates for p in parts), any(p.bag for p in parts),
         a.either(*(p.gate for p in parts)),
     )  # fmt: skip
 
 
 def _side(
-    a: Annotator, part: Rows, columns: tuple[Attribute, ...], cells: dict[int, Attribute], has_context: bool
+    a: Annotator,
+    part: Rows,
+    columns: tuple[Attribute, ...],
+    hidden: tuple[dict[int, Attribute], dict[int, Attribute]],
+    has_context: bool,
 ) -> Node:
     values = [a.ids.named(new.name, old) for old, new in zip(part.columns, columns, strict=True)]
     values += [a.ids.named("node", part.annotation), a.ids.named("times", part.times)]
-    for old, new in zip(part.columns, columns, strict=True):
-        if new.id in cells:
-            values.append(a.ids.named("cell", part.cells.get(old.id, Literal(None, LONG))))
+    for wanted, own in zip(hidden, (part.cells, part.origins), strict=True):
+        for old, new in zip(part.columns, columns, strict=True):
+            if new.id in wanted:
+                values.append(a.ids.named("cell", own.get(old.id, Literal(None, LONG))))
     if has_context and part.context is not None:
         values.append(a.ids.named("context", part.context))
     return Project(part.node, tuple(values))

@@ -40,7 +40,10 @@ def with_columns(a: Annotator, rows: Rows, added: Sequence[Named]) -> Rows:
             cells[each.id] = rows.cells[each.value.id]
     columns = _appended(rows.columns, made)
     wider = replace(rows, node=extended(rows, [each for each in made if not _is_passed(each)]), columns=columns)
-    wider = replace(wider, cells=cells)
+    copies = {
+        e.id: rows.origins[e.value.id] for e in made if isinstance(e.value, Attribute) and e.value.id in rows.origins
+    }
+    wider = replace(wider, cells=cells, origins={**rows.origins, **copies})
     for each in functions:
         wider = _function(a, wider, each)
     return wider

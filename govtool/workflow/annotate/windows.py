@@ -21,6 +21,7 @@ from govtool.records.plan.expressions import (
     passed,
 )
 from govtool.records.plan.nodes import Aggregate, Limit, Project, Range, Sort, Window
+from govtool.records.plan.tree import Node
 from govtool.records.plan.types import BOOLEAN, INTEGER, LONG
 from govtool.records.trace.segment import alike, both
 from govtool.workflow.annotate.circuit import (
@@ -63,7 +64,9 @@ def window(a: Annotator, node: Window, context: Context | None) -> Rows:
     cells = dict(rows.cells)
     added = []
     for named, measure in made:
-        start, number = _block(a, rows, table, named, measure, gate)
+        start, number, side = _block(a, rows, table, named, measure, gate)
+        if side is not None:
+            rows = replace(rows, node=joined(rows.node, *side), columns=(*rows.columns, number))
         cell = a.ids.named("cell", shifted(number, start))
         added.append(cell)
         cells[named.id] = cell.attribute
@@ -137,8 +140,8 @@ def _columns(
 
 def _block(
     a: Annotator, rows: Rows, table: KeptTable, named: Named, measure: Measure | None, gate: int
-) -> tuple[int, Expression]:
-    """The first node of the values, and the number that counts them."""
+) -> tuple[int, Attribute, tuple[Node, Expression] | None]:
+    """The first node of the values, the number that counts them, and where it is no row's what to join for it."""
     call = named.value
     assert isinstance(call, WindowCall)
     parts = _partitions(a, table, call.partition)
@@ -149,21 +152,55 @@ def _block(
     if measure is None or not _framed(call.frame):
         sums = a.add(Sum(Inputs(members.offsets, annotation[members.nodes])))
         cells = _arguments(rows, table, call)
-        return a.add(Box(_name(call), sums + parts, cells, result, gate)), table.number
+        return a.add(Box(_name(call), sums + parts, cells, result, gate)), table.number, None
+    if _is_whole(call):
+        return _over_partitions(a, rows, table, named, measure, parts, members, gate)
     owners, inside, around = _frame(a, table, call, parts)
     if around:
         sums = a.add(Sum(Inputs(members.offsets, annotation[members.nodes])))
-    node, is_term = measure._terms(a, rows, table)
+    node, is_term = measure.terms(a, rows, table)
     kept = is_term[inside]
     inputs, order = Inputs.grouped(owners[kept], node[inside[kept]], table.count)
     chosen_rows = inside[kept][order]
-    own = measure._cells(rows, table)
+    own = measure.cells(rows, table)
     cells_ = None if own is None else own[chosen_rows]
     argument = measure.arguments[0] if len(measure.arguments) == 1 else None
     over = sums + parts if around else None
     function = measure.call
     terms = Terms(function, inputs, chosen_rows, cells_, table, argument, result, over, gate)
-    return a.add(terms), table.number
+    return a.add(terms), table.number, None
+
+
+def _is_whole(call: WindowCall) -> bool:
+    """Whether the frame of every row is its partition."""
+    frame = call.frame
+    if frame is None:
+        return False
+    return (frame.lower, frame.upper) == _WHOLE or (frame.kind == "range" and not call.order)
+
+
+def _over_partitions(
+    a: Annotator, rows: Rows, table: KeptTable, named: Named, measure: Measure, parts: Array, members: Inputs, gate: int
+) -> tuple[int, Attribute, tuple[Node, Expression] | None]:
+    """One value a partition, which all its rows share."""
+    node, is_term = measure.terms(a, rows, table)
+    owners = members.owners()
+    kept = is_term[members.nodes]
+    inputs, order = Inputs.grouped(owners[kept], node[members.nodes[kept]], len(members))
+    of = members.nodes[kept][order]
+    own = measure.cells(rows, table)
+    argument = measure.arguments[0] if len(measure.arguments) == 1 else None
+    partition, first, row, part = (a.ids.attribute(name, LONG) for name in ("partition", "first", "row", "part"))
+    firsts = members.nodes[members.offsets[:-1]]
+    leading = a.tables.load({partition: np.arange(len(members)), first: firsts})
+    standing = KeptTable(
+        joined(leading, table.node, alike(first, table.number)), partition, len(members), a.tables
+    )  # fmt: skip
+    cells = None if own is None else own[of]
+    result = (standing, named.attribute)
+    start = a.add(Terms(measure.call, inputs, of, cells, table, argument, result, gate=gate))
+    side = a.tables.load({row: np.arange(table.count), part: parts})
+    return start, part, (side, alike(table.number, row))
 
 
 def _name(call: WindowCall) -> str:

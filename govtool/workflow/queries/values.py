@@ -38,6 +38,7 @@ class NewValues:
     query: AnnotatedQuery
     changed: Array
     _tables: dict[str, list[Relation]] = field(default_factory=dict)
+    _terms: tuple[list[Any], Relation, list[Attribute]] | None = None
 
     @property
     def _store(self) -> TableStore:
@@ -58,14 +59,15 @@ class NewValues:
         left = counts[block.inputs.nodes[places]]
         alive = left > 0
         owners, places, left = owners[alive], places[alive], left[alive]
-        columns: dict[Attribute, Any] = {node: own[owners] + start, row: block.rows[places], times: left}
+        columns: dict[Attribute, Any] = {node: own[owners], row: block.rows[places], times: left}
         if block.cells is not None:
             columns[cell] = block.cells[places]
-        terms: Node = joined(store.load(columns), block.table.node, alike(row, block.table.number))
-        terms, argument = self._argument(block, terms, cell)
+        leaf, (node, row, times, *cells) = self._loaded(columns)
+        terms: Node = joined(leaf, block.table.node, alike(row, block.table.number))
+        terms, argument = self._argument(block, terms, cells[0] if cells else cell)
         terms = _repeated(terms, times, int(left.max(initial=1)), ids.attribute("copy", LONG))
-        wanted = ids.attribute("wanted", LONG)
-        base = joined(store.load({wanted: own + start}), terms, alike(wanted, node), "left")
+        place, wanted = ids.attribute("place", LONG), ids.attribute("wanted", LONG)
+        base = joined(store.load({place: own, wanted: own + start}), terms, alike(place, node), "left")
         value = ids.named("value", _again(block.call, argument, is_there(node)))
         made = Aggregate(base, (passed(wanted),), (value,))
         if block.call.name == "exists":
@@ -73,6 +75,15 @@ class NewValues:
             self._compare(start, Project(made, (passed(wanted), there)), wanted, there.attribute, block.result)
             return
         self._compare(start, made, wanted, value.attribute, block.result)
+
+    def _loaded(self, columns: dict[Attribute, Any]) -> tuple[Relation, list[Attribute]]:
+        """The terms of an aggregate as a table; aggregates over the same rows share one."""
+        arrays = list(columns.values())
+        known = self._terms
+        same = known is not None and len(known[0]) == len(arrays)
+        if known is None or not same or not all(map(np.array_equal, known[0], arrays)):
+            self._terms = known = (arrays, self._store.load(columns), list(columns))
+        return known[1], known[2]
 
     def _argument(self, block: Terms, terms: Node, cell: Attribute) -> tuple[Node, Expression | None]:
         if block.argument is None or block.cells is None:

@@ -33,6 +33,7 @@ from govtool.workflow.annotate.circuit import (
     Terms,
 )
 from govtool.workflow.semirings.ancestors import ancestors
+from govtool.workflow.semirings.capped import capped
 from govtool.workflow.semirings.texts import aggregate_name, expression_text, folded, plain_type, value_text
 from govtool.workflow.semirings.tokens import Tokens
 
@@ -133,10 +134,15 @@ class Polynomials:
         tokens: Names of the sources.
         roots: p- and v-nodes.
         erase_delta: Leave ``δ`` out (``how``).
+        most: Write out so many parts of a sum or of an aggregate, and how many more there are.
     """
 
-    def __init__(self, circuit: Circuit, tokens: Tokens, roots: Array, *, erase_delta: bool = False) -> None:
-        self._circuit = circuit
+    def __init__(
+        self, circuit: Circuit, tokens: Tokens, roots: Array, *, erase_delta: bool = False, most: int | None = None
+    ) -> None:
+        self._lost: Mapping[int, Array] = {}
+        if most is not None:
+            circuit, self._lost = capped(circuit, most)
         self._tokens = tokens
         self._erased = erase_delta
         self._polynomials: dict[int, Polynomial] = {ZERO: _ZERO, ONE: _ONE}
@@ -169,9 +175,14 @@ class Polynomials:
             self._polynomials.update((start + at, {(f"[{text}]",): 1}) for at, text in made)
         else:
             for at in own.tolist():
-                self._polynomials[start + at] = self._polynomial(block, at)
+                self._polynomials[start + at] = self._polynomial(block, at, self._more(start, at))
 
-    def _polynomial(self, block: Block, at: int) -> Polynomial:
+    def _more(self, start: int, at: int) -> str:
+        """What was cut off of a node."""
+        lost = int(self._lost[start][at]) if start in self._lost else 0
+        return f"… {lost:,} more" if lost else ""
+
+    def _polynomial(self, block: Block, at: int, more: str) -> Polynomial:
         known = self._polynomials
         if isinstance(block, Product):
             return times(known[int(block.left[at])], known[int(block.right[at])])
@@ -182,7 +193,7 @@ class Polynomials:
         assert isinstance(block, (Sum, Delta))
         offsets = block.inputs.offsets
         nodes = block.inputs.nodes[offsets[at] : offsets[at + 1]].tolist()
-        total = plus(known[node] for node in nodes)
+        total = plus([*(known[node] for node in nodes), *([{(more,): 1}] if more else [])])
         return delta(total) if isinstance(block, Delta) and not self._erased else total
 
     def _values(self, start: int, block: Terms | Function | Box, own: Array) -> None:
@@ -191,7 +202,7 @@ class Polynomials:
         elif isinstance(block, Box):
             made = [f"{block.label}({text_of(self.of(int(block.over[at])))})" for at in own.tolist()]
         else:
-            made = self._aggregates(block, own)
+            made = self._aggregates(block, own, [self._more(start, at) for at in own.tolist()])
         self._texts.update((start + at, text) for at, text in zip(own.tolist(), made, strict=True))
 
     def _functions(self, function: Function, own: Array) -> list[str]:
@@ -212,7 +223,7 @@ class Polynomials:
             found.append(expression_text(expression, texts))
         return found
 
-    def _aggregates(self, block: Terms, own: Array) -> list[str]:
+    def _aggregates(self, block: Terms, own: Array, more: list[str]) -> list[str]:
         values: Any = None
         places = block.inputs.expanded(own)[1]
         if block.argument is not None:
@@ -223,9 +234,10 @@ class Polynomials:
             for n, (place, node) in enumerate(zip(places.tolist(), block.inputs.nodes[places], strict=True))
         ]
         offsets, found, at = block.inputs.offsets, [], 0
-        for node in own.tolist():
+        for node, rest in zip(own.tolist(), more, strict=True):
             size = int(offsets[node + 1] - offsets[node])
-            found.append(f"{aggregate_name(block.call)}({' + '.join(sorted(terms[at : at + size]))})")
+            parts = sorted(terms[at : at + size]) + ([rest] if rest else [])
+            found.append(f"{aggregate_name(block.call)}({' + '.join(parts)})")
             at += size
         return found
 

@@ -27,7 +27,7 @@ def supported(circuit: Circuit) -> Array:
 
 def obstacles(circuit: Circuit, support: Array) -> dict[str, Array]:
     """For each thing that a positive semiring cannot evaluate, the p-nodes that are made of it: bool[n] each."""
-    found = {name: np.zeros(circuit.size, bool) for name in ("⊖", "guard", "limit")}
+    found = {name: np.zeros(circuit.size, bool) for name in ("⊖", "padding", "guard", "limit")}
     for start, block in circuit:
         own = slice(start, start + block.count)
         if isinstance(block, Guard):
@@ -41,7 +41,8 @@ def obstacles(circuit: Circuit, support: Array) -> dict[str, Array]:
                 right = marks[block.right] if isinstance(block, Product) else False
                 marks[own] = (marks[block.left] | right) & support[own]
         if isinstance(block, Monus):
-            found["⊖"][own] |= support[block.right] & support[own]
+            name = "padding" if block.is_padding else "⊖"
+            found[name][own] |= support[block.right] & support[own]
     return found
 
 

@@ -1,6 +1,7 @@
 """Annotations evaluated in many possible worlds at once: each world has some of the tokens.
 
-A node is an array of counts, one a world. Aggregates and conditions are evaluated with numbers; other values do not fit.
+A node is an array of counts, one a world. Aggregates and conditions are evaluated with numbers; other values do not
+fit.
 """
 
 from __future__ import annotations

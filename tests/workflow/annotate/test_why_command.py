@@ -1,0 +1,225 @@
+"""``govtool why --sql`` and ``govtool whatif delete --sql`` from the command line, and the same from Python."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import jsonschema
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import govtool as package
+from govtool.app.csv_types import read_csv
+from govtool.cli.main import main
+from govtool.errors import UsageError
+
+CUSTOMERS = "_tok,id,city\nc1,1,Paris\nc2,2,Rome\nc3,3,Paris\nc4,4,\n"
+ORDERS = "_tok,cust,amount\no1,1,10.5\no2,1,20\no3,3,30\no4,2,\n"
+JOINED = "select city from orders join customers on cust = id"
+
+
+@pytest.fixture
+def data(tmp_path):
+    folder = tmp_path / "data"
+    folder.mkdir()
+    (folder / "customers.csv").write_text(CUSTOMERS, encoding="utf-8")
+    (folder / "orders.csv").write_text(ORDERS, encoding="utf-8")
+    return folder
+
+
+@pytest.fixture
+def run(tmp_path, data, capsys):
+    def call(command, sql, *arguments):
+        (tmp_path / "q.sql").write_text(sql, encoding="utf-8")
+        capsys.readouterr()
+        code = main([*command.split(), "--sql", str(tmp_path / "q.sql"), "--data", str(data), *map(str, arguments)])
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return call
+
+
+def schema(name):
+    return json.loads((Path(__file__).parents[3] / "docs" / "schemas" / f"{name}.json").read_text(encoding="utf-8"))
+
+
+def rows(run, sql, *arguments):
+    code, out, err = run("why", sql, "-f", "json", *arguments)
+    assert code == 0, err
+    answer = json.loads(out)
+    jsonschema.validate(answer, schema("why-1"))
+    return {tuple(row["values"]): row for row in answer["tuples"]}
+
+
+def test_rows_of_equal_values_are_one_with_the_sum_of_their_annotations(run):
+    found = rows(run, JOINED, "--as", "polynomial,how,why,why-minimal,which,count,bool")
+    paris = found[("Paris",)]
+    assert paris["polynomial"] == paris["how"] == "c1*o1 + c1*o2 + c3*o3"
+    assert paris["multiplicity"] == paris["count"] == 3
+    assert paris["bool"] is paris["present"] is True
+    assert sorted(map(sorted, paris["why"])) == [["c1", "o1"], ["c1", "o2"], ["c3", "o3"]]
+    assert sorted(paris["which"]) == ["c1", "c3", "o1", "o2", "o3"]
+
+
+def test_candidates_have_a_polynomial_and_no_lineage(run):
+    found = rows(run, "select city, count(*) as n from customers group by city having n > 1")
+    assert found[("Rome", 1)]["present"] is False
+    assert "which" not in found[("Rome", 1)]
+    assert found[("Paris", 2)]["aggregates"] == {"n": "COUNT(c1⊗1 + c3⊗1)"}
+
+
+def test_values_of_tokens(run, tmp_path):
+    tokens = ["c1", "c2", "c3", "c4", "o1", "o2", "o3", "o4"]
+    (tmp_path / "cost.json").write_text(json.dumps({t: n + 1 for n, t in enumerate(tokens)}), encoding="utf-8")
+    (tmp_path / "prob.json").write_text(json.dumps(dict.fromkeys(tokens, 0.5)), encoding="utf-8")
+    files = [f"--values={name}={tmp_path / file}.json" for name, file in (("cost", "cost"), ("trust", "cost"), ("prob", "prob"))]  # fmt: skip
+    found = rows(run, JOINED, "--as", "cost,trust,prob,shapley,banzhaf,responsibility", *files)
+    paris, rome = found[("Paris",)], found[("Rome",)]
+    assert (paris["cost"], paris["trust"]) == (6, 3)
+    assert paris["prob"] == pytest.approx(1 - (1 - 0.375) * 0.75)
+    assert rome["shapley"] == rome["banzhaf"] == {"c2": 0.5, "o4": 0.5}
+    assert sum(paris["shapley"].values()) == pytest.approx(1)
+    assert paris["responsibility"] == {"c1": 0.5, "c3": 0.5, "o1": 1 / 3, "o2": 1 / 3, "o3": 0.5}
+
+
+@pytest.mark.parametrize(
+    ("sql", "arguments", "message"),
+    [
+        ("select cty from customers", (), "unknown column 'cty'"),
+        ("select city from custmers", (), "unknown relation 'custmers'"),
+        ("select city from customers tablesample (5 rows)", (), "does not cover"),
+        ("select id from customers except all select cust from orders", ("--as", "why"), "a difference"),
+        ("select city from customers group by city having count(*) > 1", ("--as", "cost,why"), "cost needs a value"),
+        ("select city from customers limit 1", ("--as", "why"), "a limit"),
+        ("select city from customers", ("--as", "wich"), "no semiring wich"),
+        ("select city from customers", ("--key", "customers=city"), "no city"),
+        ("select city from customers", ("--key", "orders=cust"), "not unique: 4 records, 3 values"),
+        ("select city from customers", ("--key", "orders=nothing"), "no column 'nothing'"),
+        ("select city from customers", ("--key", "nothing=x"), "no relation 'nothing'"),
+    ],
+)
+def test_mistakes_are_refused_with_what_is_wrong(run, sql, arguments, message):
+    code, out, err = run("why", sql, *arguments)
+    assert code == 2
+    assert out == ""
+    assert message in err
+
+
+def test_a_mistake_in_the_query_is_shown_below_it(run):
+    _, _, err = run("why", "select city,\n  cty from customers")
+    assert "q.sql:2:3" in err
+    assert "^" in err
+    assert "city" in err.splitlines()[-1]
+
+
+def test_files_that_are_no_relations(run, data):
+    (data / "plain.csv").write_text("1,2\n3,4\n", encoding="utf-8")
+    assert "has no header" in run("why", "select city from customers")[2]
+    (data / "plain.csv").write_text("_tok,a\nc1,4\n", encoding="utf-8")
+    assert "two tokens alike: 'c1'" in run("why", "select city from customers")[2]
+    (data / "plain.csv").write_text("a,A\n1,4\n", encoding="utf-8")
+    assert "two columns named" in run("why", "select city from customers")[2]
+    (data / "plain.csv").unlink()
+    (data / "orders.parquet").write_bytes(b"no")
+    assert "two files of relation" in run("why", "select city from customers")[2]
+
+
+def test_types_are_those_that_spark_infers(tmp_path):
+    file = tmp_path / "t.csv"
+    file.write_text(
+        "i,l,d,f,day,at,b,s,n,big\n"
+        '1,3000000000,1.5,7,2024-01-31,2024-01-31 10:00:00,true,a,,12345678901234567890\n,1,NaN,2.0,,,FALSE,"",,1\n',
+        encoding="utf-8",
+    )
+    table = read_csv(file)
+    kinds = [pa.int32(), pa.int64(), pa.float64(), pa.float64(), pa.date32(), pa.timestamp("us", "UTC"), pa.bool_()]
+    assert [field.type for field in table.schema][:7] == kinds
+    assert table.column("s").to_pylist() == ["a", ""]
+    assert table.column("n").to_pylist() == [None, None]
+    assert table.schema.field("big").type == pa.decimal128(20, 0)
+    file.write_text("a,b\n1\n", encoding="utf-8")
+    with pytest.raises(UsageError, match="not a CSV file"):
+        read_csv(file)
+
+
+def test_records_without_tokens_are_named_by_their_row(run, data):
+    pq.write_table(pa.table({"k": [7, 8]}), data / "plain.parquet")
+    assert rows(run, "select k from plain")[(8,)]["which"] == ["plain:1"]
+    assert rows(run, "select k from plain", "--key", "plain=k")[(8,)]["which"] == ["8"]
+
+
+def deleted(run, sql, *arguments):
+    code, out, err = run("whatif delete", sql, "-f", "json", *arguments)
+    assert code == 0, err
+    jsonschema.validate(json.loads(out), schema("whatif-rows-1"))
+    return json.loads(out)
+
+
+def test_statuses_of_a_deletion(run):
+    sql = "select city, count(*) as n, sum(amount) as total from orders join customers on cust = id group by city"
+    answer = deleted(run, sql, "o1", "c2")
+    assert answer["schema"] == "whatif-rows/1"
+    found = {row["before"][0]: (row["status"], row.get("after")) for row in answer["tuples"]}
+    assert found == {"Paris": ("recomputed", ["Paris", 2, 50.0]), "Rome": ("deleted", None)}
+    assert answer["gains"] == []
+
+
+def test_auto_replays_what_is_unknown_and_only_that(run):
+    sql = "select id, rank() over (order by id) as n from customers"
+    left = deleted(run, sql, "c1", "--mode", "propagate")
+    assert [row["status"] for row in left["tuples"]].count("unknown") == 3
+    whole = deleted(run, sql, "c1")
+    assert whole["replayed"]
+    found = {row["before"][0]: (row["status"], row.get("after")) for row in whole["tuples"]}
+    assert found == {
+        1: ("deleted", None),
+        2: ("recomputed", [2, 1]),
+        3: ("recomputed", [3, 2]),
+        4: ("recomputed", [4, 3]),
+    }
+    assert not deleted(run, "select id from customers", "c1")["replayed"]
+    assert deleted(run, "select id from customers order by id limit 2", "c1")["gains"] == [[3]]
+
+
+def test_several_deletions_are_a_line_each(run, tmp_path):
+    (tmp_path / "d.jsonl").write_text('["o1"]\n\n["o1", "o2", "o3"]\n', encoding="utf-8")
+    code, out, _ = run("whatif delete", JOINED, "--from", tmp_path / "d.jsonl", "-f", "json")
+    assert code == 0
+    first, second = map(json.loads, out.splitlines())
+    assert [row["status"] for row in first["tuples"]].count("deleted") == 1
+    assert [row["status"] for row in second["tuples"]].count("deleted") == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("o9",), "no relation has a record 'o9'"),
+        (("o1", "o1"), "is gone already"),
+        ((), "no record is named"),
+        (("o1", "--mode", "guess"), "no mode guess"),
+        (("o1", "--from", "x.jsonl"), "both tokens and --from"),
+    ],
+)
+def test_mistaken_deletions_are_refused(run, arguments, message):
+    code, _, err = run("whatif delete", JOINED, *arguments)
+    assert code == 2
+    assert message in err
+
+
+def test_cells_know_where_they_were_copied_from(run):
+    sql = "select city, cust, count(*) as n from orders join customers on cust = id group by city, cust"
+    found = rows(run, sql, "--as", "where")[("Paris", 1, 2)]
+    assert found["where"] == {"city": ["customers.c1.city"], "cust": ["orders.o1.cust", "orders.o2.cust"], "n": []}
+    assert found["where_eq"]["cust"] == ["customers.c1.id", "orders.o1.cust", "orders.o2.cust"]
+
+
+def test_the_same_from_python(data):
+    answer = package.why(JOINED, data, semirings="which")
+    assert sorted(sorted(row.annotations["which"]) for row in answer.tuples) == [
+        ["c1", "c3", "o1", "o2", "o3"],
+        ["c2", "o4"],
+    ]
+    assert package.whatif_delete(JOINED, data, "o4").counts == {"kept": 3, "deleted": 1}
+    assert package.why(JOINED, data, semirings="polynomial").to_arrow().num_rows == 2
