@@ -18,18 +18,19 @@ from govtool.arrays.sets import Array
 from govtool.errors import UsageError
 from govtool.model.token import ROW_BITS
 from govtool.model.workflow_run import BoundaryRelation, ModuleInvocation, WorkflowRun
-from govtool.records.plan.expressions import Named, passed
-from govtool.records.plan.nodes import Plan, Project, Relation, Write, outputs
+from govtool.records.plan.expressions import Attribute, Named, passed
+from govtool.records.plan.nodes import Plan, Project, Relation, Union, Write, outputs
 from govtool.records.plan.tree import Node
-from govtool.records.plan.types import LONG
+from govtool.records.plan.types import LONG, Struct
 from govtool.records.sql.dialect import NotExact
+from govtool.records.sql.statement import KEPT
 from govtool.records.trace.carrier import RECORD
 from govtool.records.trace.normal import normalized, spare_ids
 from govtool.records.trace.segment import alike
 from govtool.workflow import vocabulary as terms
 from govtool.workflow.annotate.circuit import NONE, Circuit, Sources
 from govtool.workflow.annotate.evaluate import Annotator
-from govtool.workflow.annotate.rows import LONG_ONE, Rows, joined
+from govtool.workflow.annotate.rows import LONG_ONE, LONG_ZERO, Rows, joined
 from govtool.workflow.annotate.tables import Executor
 from govtool.workflow.builder import GraphBuilder
 from govtool.workflow.graph import ProvenanceGraph
@@ -68,30 +69,64 @@ class RelationRows:
 
 @dataclass(frozen=True, slots=True)
 class RelationTuples:
-    """Nodes of the tuples of a relation.
+    """Nodes of the tuples of a relation, and of those that would be there without others: candidates.
 
     Attributes:
         relation: The relation.
-        nodes: The p-node of each row: int64[n].
+        nodes: The p-node of each row, candidates last: int64[n].
         cells: The v-nodes of columns that have some, by name: int64[n], -1 for none.
+        extra: The values of candidates, which no file has: Arrow arrays by column.
     """
 
     relation: BoundaryRelation
     nodes: Array
     cells: Mapping[str, Array] = field(default_factory=dict)
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def candidates(self) -> int:
+        """How many there are."""
+        return next((len(values) for values in self.extra.values()), 0)
+
+
+@dataclass(frozen=True, slots=True)
+class OutputTuples:
+    """An output of an execution, with the nodes of its rows.
+
+    Attributes:
+        execution: The execution.
+        node: The node of the workflow.
+        relation: The relation.
+        columns: Names of its columns.
+        rows: Its rows; after them the candidates.
+        present: How many rows are there.
+        nodes: The ``o`` node of each: int64[n].
+        cells: Their ``o`` nodes of values, by column: int64[n], -1 for none.
+    """
+
+    execution: int
+    node: str
+    relation: str
+    columns: tuple[str, ...]
+    rows: Sequence[tuple[Any, ...]]
+    present: int
+    nodes: Array
+    cells: Mapping[str, Array]
 
 
 @dataclass(frozen=True, slots=True)
 class RunGraph:
-    """A graph, and what it does not show.
+    """A graph, the outputs of its executions, and what it does not show.
 
     Attributes:
         graph: The graph.
+        outputs: The outputs.
         coarse: Relations of invocations whose rows depend on everything that the invocation read, with the reason.
-        candidates: Rows that are not there and would be without others, by relation: the graph has no nodes for them.
+        candidates: Rows that are not there and would be without others, by relation. They have nodes, too.
     """
 
     graph: ProvenanceGraph
+    outputs: tuple[OutputTuples, ...]
     coarse: Mapping[str, str]
     candidates: Mapping[str, int]
 
@@ -106,7 +141,7 @@ def build_run_graph(run: WorkflowRun, files: RunFiles) -> RunGraph:
     for invocation in run.invocations:
         if invocation.execution <= run.whole:
             builder.add(invocation)
-    return RunGraph(builder.graph.build(), builder.coarse, builder.candidates)
+    return RunGraph(builder.graph.build(), tuple(builder.outputs), builder.coarse, builder.candidates)
 
 
 class _RunBuilder:
@@ -118,6 +153,7 @@ class _RunBuilder:
         self.relations = run.relations
         self.coarse: dict[str, str] = {}
         self.candidates: dict[str, int] = {}
+        self.outputs: list[OutputTuples] = []
         self._sources: dict[str, RelationTuples] = {}
         self._made: dict[tuple[int, str, str], RelationTuples] = {}
         self._state: dict[str, RelationTuples] = {}
@@ -135,9 +171,26 @@ class _RunBuilder:
                 self._state[slot] = known = self.source("st", path)
             own.state[path] = own.lazy(known)
         for name, path in invocation.outputs:
-            self._made[(invocation.execution, invocation.node, name)] = own.output(path)
+            made = own.output(path)
+            self._made[(invocation.execution, invocation.node, name)] = made
+            if name in invocation.kept:
+                self.outputs.append(self._output(invocation, name, made))
         changed = {slot: own.new_state(path) for _, slot, path in invocation.new_state}
         self._state.update(changed)
+
+    def _output(self, invocation: ModuleInvocation, name: str, made: RelationTuples) -> OutputTuples:
+        rows = self.files.rows(made.relation)
+        extra = zip(*(made.extra[column].to_pylist() for column in rows.columns), strict=True) if made.extra else ()
+        return OutputTuples(
+            invocation.execution,
+            invocation.node,
+            name,
+            rows.columns,
+            [*rows.values, *extra],
+            len(rows.values),
+            made.nodes,
+            made.cells,
+        )
 
     def source(self, kind: str, path: str) -> RelationTuples:
         """The tokens of a relation that no invocation of the run made."""
@@ -183,7 +236,7 @@ class _Invocation:
             own = column if among is None else column[among]
             rows = np.arange(len(column)) if among is None else among
             cells[name] = self._cells(kind, own, [values[name][row] for row in rows[own >= 0]])
-        return RelationTuples(tuples.relation, made, cells)
+        return RelationTuples(tuples.relation, made, cells, tuples.extra if among is None else {})
 
     def _cells(self, kind: str, column: Array, values: list[Any]) -> Array:
         found = np.full(len(column), NONE)
@@ -195,7 +248,8 @@ class _Invocation:
 
     def _values(self, tuples: RelationTuples) -> dict[str, list[Any]]:
         rows = self.run.files.rows(tuples.relation)
-        return {name: [row[at] for row in rows.values] for at, name in enumerate(rows.columns)}
+        found = {name: [row[at] for row in rows.values] for at, name in enumerate(rows.columns)}
+        return {name: found[name] + values.to_pylist() for name, values in tuples.extra.items()} or found
 
     def lazy(self, tuples: RelationTuples) -> _LazyState:
         """State tuples without nodes as yet."""
@@ -210,14 +264,12 @@ class _Invocation:
         """State that the invocation left: tuples are those nodes that produced them, never ``s`` nodes."""
         tuples = self.inner(path)
         known = self._producers
-        produced = np.array(
-            [known.get(node, node) if node >= 0 else self.node for node in tuples.nodes.tolist()], np.int64
-        )
+        nodes = [known.get(node, node) if node >= 0 else self.node for node in tuples.nodes.tolist()]
         cells = {
             name: np.array([known.get(node, node) for node in column.tolist()], np.int64)
             for name, column in tuples.cells.items()
         }
-        return replace(tuples, nodes=produced, cells=cells)
+        return replace(tuples, nodes=np.array(nodes, np.int64), cells=cells)
 
     def inner(self, path: str) -> RelationTuples:
         """The tuples of a relation that the invocation made, as nodes within it."""
@@ -225,25 +277,28 @@ class _Invocation:
             return self.inputs[path]
         relation = self.run.relations[path]
         plan = self.run.files.plan(path)
-        reason = "its plan was not recorded"
+        reason = "" if plan is not None else "its plan was not recorded"
         for executor in self.run.files.executors(plan) if plan is not None else ():
             assert plan is not None
             try:
                 return self._annotated(relation, plan, executor)
             except (NotExact, UsageError) as error:
-                reason = str(error)
+                reason = reason or str(error)  # that of the first choice
         return self._opaque(relation, reason)
 
     def _opaque(self, relation: BoundaryRelation, reason: str) -> RelationTuples:
         """Tuples of which nothing is known but what the invocation read."""
         graph = self.run.graph
-        name = f"{self.invocation.module}#{self.invocation.number}.{relation.path.rpartition('/')[2]}"
-        self.run.coarse[name] = reason
+        self.run.coarse[self._title(relation)] = reason
         box = graph.nodes("op", self.invocation.module, black_box=True, **self.own)
         for tuples in self.inputs.values():
-            graph.edges(tuples.nodes, box[0])
+            for read in (tuples.nodes, *tuples.cells.values()):
+                graph.edges(read[read >= 0], box[0])
         for state in self.state.values():
-            graph.edges(self._resolved(state, "", np.arange(len(state.nodes))), box[0])
+            every = np.arange(len(state.nodes))
+            for name in ("", *state.cells):
+                read = self._resolved(state, name, every)
+                graph.edges(read[read >= 0], box[0])
         count = len(self.run.files.rows(relation).values)
         return RelationTuples(relation, np.repeat(box, count))
 
@@ -268,18 +323,23 @@ class _Invocation:
         present = np.repeat(np.arange(len(times)), np.maximum(times, 0))
         values = _python_rows(table.read(*rows.columns), present)
         order = _matched(values, list(root.columns), self.run.files.rows(relation))
-        chosen = present[order]
+        absent = np.flatnonzero(times <= 0)
+        chosen = np.concatenate([present[order], absent])
         wanted = [annotation[chosen], *(column[chosen] for column in cells.values())]
         writer = CircuitWriter(
             annotator.circuit, self.run.graph, self.invocation.module, self.invocation.number, leaves.resolve
         )
         places = writer.write(np.concatenate(wanted) if wanted else np.empty(0, np.int64))
-        absent = int((times <= 0).sum())
-        if absent:
-            key = f"{self.invocation.module}#{self.invocation.number}.{relation.path.rpartition('/')[2]}"
-            self.run.candidates[key] = absent
+        extra = {}
+        if len(absent):
+            self.run.candidates[self._title(relation)] = len(absent)
+            columns = zip(root.columns, table.read(*rows.columns), strict=True)
+            extra = {name: column.take(absent.tolist()) for name, column in columns}
         made = {name: _placed(places, column[chosen]) for name, column in cells.items()}
-        return RelationTuples(relation, _placed(places, annotation[chosen]), made)
+        return RelationTuples(relation, _placed(places, annotation[chosen]), made, extra)
+
+    def _title(self, relation: BoundaryRelation) -> str:
+        return f"{self.invocation.module}#{self.invocation.number}.{relation.path.rpartition('/')[2]}"
 
     def _resolved(self, state: _LazyState, column: str, rows: Array) -> Array:
         """``s`` nodes of state tuples, or of their cells; made where there are none yet."""
@@ -318,6 +378,7 @@ class _Leaves:
         self._invocation = invocation
         self._blocks: dict[int, Callable[[Array], Array]] = {}
         self._known: dict[tuple[str, str], int] = {}
+        self._tables = 0
 
     def resolve(self, start: int, places: Array) -> Array:
         """See ``circuit_graph.Resolve``."""
@@ -329,43 +390,68 @@ class _Leaves:
         Raises:
             UsageError: It reads what the invocation did not receive.
         """
-        path, relation = self._path(leaf)
-        rows = self._invocation.run.files.rows(relation)
-        records = _records(leaf, relation, rows)
-        columns = {"": self._source(a.circuit, path, "", len(rows.values))}
-        for name, column in self._cell_columns(path).items():
-            start = self._source(a.circuit, path, name, len(rows.values))
-            columns[name] = np.where(column, start + np.arange(len(column)), NONE) if column is not None else start
-        record = a.ids.attribute("record", LONG)
-        added = {name: a.ids.attribute(f"node {name}", LONG) for name in columns}
-        nodes = {"": columns[""] + np.arange(len(rows.values))}
-        nodes.update({name: column for name, column in columns.items() if name})
-        loaded = {added[name]: _nullable(values) for name, values in nodes.items()}
-        number = a.ids.attribute("loaded", LONG)
+        path, tuples = self._path(leaf)
+        nodes = {"": self._numbered(a.circuit, path, "", np.ones(len(tuples.nodes), bool))}
+        nodes.update(
+            (name, self._numbered(a.circuit, path, name, column >= 0)) for name, column in tuples.cells.items()
+        )
+        added = {name: a.ids.attribute(f"node {name}", LONG) for name in nodes}
+        node = self._read(a, leaf, tuples, nodes, added)
+        cells = {each.id: added[each.name] for each in leaf.columns if each.name in added and each.name}
+        if not tuples.candidates:
+            return Rows(node, leaf.columns, added[""], LONG_ONE, cells)
+        times = a.ids.attribute("times", LONG)
+        present = Project(node, (*_copies(a, (*leaf.columns, *added.values())), a.ids.named("times", LONG_ONE)))
+        absent = self._loaded(a, leaf, tuples, nodes)
+        both = Union((present, absent), (*leaf.columns, *added.values(), times))
+        return Rows(both, leaf.columns, added[""], times, cells, candidates=True)
+
+    def _read(
+        self,
+        a: Annotator,
+        leaf: Relation,
+        tuples: RelationTuples,
+        nodes: Mapping[str, Array],
+        added: Mapping[str, Attribute],
+    ) -> Node:
+        """The rows of the files, each with its nodes."""
+        records = _records(leaf, tuples.relation, self._invocation.run.files.rows(tuples.relation))
+        record, number = a.ids.attribute("record", LONG), a.ids.attribute("loaded", LONG)
+        loaded = {added[name]: _nullable(values[: len(records)]) for name, values in nodes.items()}
         side = a.tables.load({number: records, **loaded})
         read = replace(leaf, columns=(*leaf.columns, record), metadata=(*leaf.metadata, (record.id, RECORD)))
         node = joined(read, side, alike(record, number))
-        kept = Project(node, (*map(passed, leaf.columns), *map(passed, added.values())))
-        cells = {each.id: added[each.name] for each in leaf.columns if each.name in added and each.name}
-        return Rows(kept, leaf.columns, added[""], LONG_ONE, cells)
+        return Project(node, (*map(passed, leaf.columns), *map(passed, added.values())))
 
-    def _path(self, leaf: Relation) -> tuple[str, BoundaryRelation]:
+    def _loaded(self, a: Annotator, leaf: Relation, tuples: RelationTuples, nodes: Mapping[str, Array]) -> Node:
+        """Candidates: their values and nodes, and that they are not there."""
+        import pyarrow as pa
+
+        first = len(tuples.nodes) - tuples.candidates
+        columns = tuple(a.ids.attribute(each.name, each.type) for each in leaf.columns)
+        own = {name: a.ids.attribute(f"node {name}", LONG) for name in nodes}
+        arrays = {f"c{each.id}": tuples.extra[each.name] for each in columns}
+        arrays.update({f"c{own[name].id}": _nullable(values[first:]) for name, values in nodes.items()})
+        self._tables += 1
+        kept = load_table(a.executor, f"kept_candidates_{self._tables}", pa.table(arrays), (*columns, *own.values()))
+        return Project(kept, (*map(passed, (*columns, *own.values())), a.ids.named("times", LONG_ZERO)))
+
+    def _path(self, leaf: Relation) -> tuple[str, RelationTuples]:
         wanted = {file.uri for file in leaf.files}
-        for path, relation in self._relations():
-            if wanted <= {file.uri for file in relation.files}:
-                return path, relation
+        for path, tuples in self._relations():
+            if wanted <= {file.uri for file in tuples.relation.files}:
+                return path, tuples
         raise UsageError(f"it reads {leaf.dataset}, which is no relation of the workflow")
 
-    def _relations(self) -> Iterator[tuple[str, BoundaryRelation]]:
+    def _relations(self) -> Iterator[tuple[str, RelationTuples]]:
         own = self._invocation
-        yield from ((path, each.relation) for path, each in own.inputs.items())
-        yield from ((path, each.tuples.relation) for path, each in own.state.items())
+        yield from own.inputs.items()
+        yield from ((path, each.tuples) for path, each in own.state.items())
 
-    def _cell_columns(self, path: str) -> dict[str, Array]:
-        """For each column with v-nodes, where it has them."""
-        own = self._invocation
-        cells = own.inputs[path].cells if path in own.inputs else own.state[path].tuples.cells
-        return {name: column >= 0 for name, column in cells.items()}
+    def _numbered(self, circuit: Circuit, path: str, column: str, there: Array) -> Array:
+        """The circuit nodes of tuples, or of their cells; ``NONE`` where there are none."""
+        start = self._source(circuit, path, column, len(there))
+        return np.where(there, start + np.arange(len(there)), NONE)
 
     def _source(self, circuit: Circuit, path: str, column: str, count: int) -> int:
         """The block of a relation's tuples or cells; one relation that is read twice has one."""
@@ -383,6 +469,25 @@ class _Leaves:
             nodes = tuples.cells[column] if column else tuples.nodes
             return lambda places: nodes[places]
         return lambda places: own._resolved(own.state[path], column, places)
+
+
+def _copies(a: Annotator, columns: Sequence[Attribute]) -> Iterator[Named]:
+    return (a.ids.named(column.name, column) for column in columns)
+
+
+def load_table(executor: Any, name: str, table: Any, columns: tuple[Attribute, ...]) -> Relation:
+    """Bring a table of any types to an executor; its columns are ``c`` and the id of the attribute.
+
+    Raises:
+        NotExact: The executor has no such tables.
+    """
+    connection = getattr(executor, "connection", None)
+    if connection is None:
+        raise NotExact("rows that are in no file are read by DuckDB only")
+    connection.register(f"{name}_view", table)
+    connection.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT * FROM {name}_view")
+    connection.unregister(f"{name}_view")
+    return Relation(0, name, KEPT, (), columns, Struct(()))
 
 
 def _nullable(values: Array) -> Any:
