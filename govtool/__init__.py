@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     )
     from govtool.api.lineage import lineage
     from govtool.api.opening import init, open
+    from govtool.api.why import whatif_delete, why
+    from govtool.api.workflow import WorkflowGraph, import_graph, list_graphs, provenance_graph
     from govtool.api.workflows import run_workflow
     from govtool.workflow.modules.definition import module
     from govtool.workflow.modules.workflow import BoundedLoop, Workflow
@@ -36,8 +38,10 @@ __all__ = [
     "BoundedLoop",
     "Graph",
     "Workflow",
+    "WorkflowGraph",
     "__version__",
     "errors",
+    "import_graph",
     "ingest_catalog",
     "ingest_dbt",
     "ingest_log",
@@ -47,15 +51,21 @@ __all__ = [
     "ingest_sql",
     "init",
     "lineage",
+    "list_graphs",
     "module",
     "open",
+    "provenance_graph",
     "run_workflow",
+    "whatif_delete",
+    "why",
 ]
 
 _PLACES = {
     "BoundedLoop": "govtool.workflow.modules.workflow",
     "Graph": "govtool.api.graph",
     "Workflow": "govtool.workflow.modules.workflow",
+    "WorkflowGraph": "govtool.api.workflow",
+    "import_graph": "govtool.api.workflow",
     "ingest_catalog": "govtool.api.ingest",
     "ingest_dbt": "govtool.api.ingest",
     "ingest_log": "govtool.api.ingest",
@@ -65,9 +75,13 @@ _PLACES = {
     "ingest_sql": "govtool.api.ingest",
     "init": "govtool.api.opening",
     "lineage": "govtool.api.lineage",
+    "list_graphs": "govtool.api.workflow",
     "module": "govtool.workflow.modules.definition",
     "open": "govtool.api.opening",
+    "provenance_graph": "govtool.api.workflow",
     "run_workflow": "govtool.api.workflows",
+    "whatif_delete": "govtool.api.why",
+    "why": "govtool.api.why",
 }
 """The module of each name that is imported on first use."""
 

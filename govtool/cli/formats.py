@@ -18,6 +18,7 @@ _BY_SUFFIX = {
     ".xml": "junit",
     ".dot": "dot",
     ".gv": "dot",
+    ".graphml": "graphml",
     ".mmd": "mermaid",
     ".mermaid": "mermaid",
     ".txt": "plain",

@@ -73,9 +73,15 @@ COMMANDS: Mapping[str, _Entry | dict[str, _Entry]] = {
         "openlineage": _Entry("serve_openlineage", "Receive OpenLineage events over HTTP and commit them.", _FEED)
     },
     "export": {"openlineage": _Entry("export_openlineage", "Write the graph as OpenLineage events.", _FEED)},
+    "graph": {
+        "import": _Entry("graph_import", "Read a provenance graph into the store and commit."),
+        "export": _Entry("graph_export", "Write a provenance graph: JSON, DOT, GraphML, PROV-JSON."),
+        "list": _Entry("graph_list", "The provenance graphs of the store."),
+    },
     "lineage": _Entry("lineage", "Column lineage of SQL, without a store.", _FEED),
     "impact": _Entry("impact", "What depends on a column, and what a change would break.", _QUESTIONS),
     "path": _Entry("path", "How one column reaches another.", _QUESTIONS),
+    "why": _Entry("why", "Which records are behind each row of a query, and how.", _QUESTIONS),
     "explain": _Entry("explain", "Where a column comes from and who reads it.", _QUESTIONS),
     "compare": {
         "oracle": _Entry("compare_oracle", "The graph against what a warehouse recorded itself."),
@@ -103,6 +109,12 @@ COMMANDS: Mapping[str, _Entry | dict[str, _Entry]] = {
         "back": _Entry("trace_back", "The input rows behind rows of an output."),
         "forward": _Entry("trace_forward", "The output rows that rows of an input reached."),
     },
+    "zoom": {
+        "out": _Entry("zoom_out", "Show each invocation of modules as one node."),
+        "in": _Entry("zoom_in", "Show the inside of modules again."),
+    },
+    "subgraph": _Entry("subgraph", "What a node of a provenance graph comes from, and what comes of it.", _QUESTIONS),
+    "depends": _Entry("depends", "Whether a node would be gone without some records.", _QUESTIONS),
     "runs": _Entry("runs", "What ran, how it ended, what it read and wrote.", _QUESTIONS),
     "diff": _Entry("diff", "What changed between two versions, or why two runs differ.", _QUESTIONS),
     "snapshot": _Entry("snapshot", "Record a version of a dataset with its provenance.", _FEED),
@@ -142,6 +154,8 @@ _GROUPS = {
     "whatif": _Entry("", "What a change would do, to many columns at once.", _QUESTIONS),
     "erase": _Entry("", "What to do with a data subject's data.", _QUESTIONS),
     "trace": _Entry("", "Rows behind a result, and results that rows reached.", _QUESTIONS),
+    "graph": _Entry("", "Provenance graphs of workflows.", _FEED),
+    "zoom": _Entry("", "Modules of a provenance graph whole, or what happens within them.", _QUESTIONS),
     "policy": _Entry("", "Policies: their mistakes, tests and meaning.", _KEEP),
     "branch": _Entry("", "Branches: lines of versions beside main.", _KEEP),
     "tag": _Entry("", "Names for commits.", _KEEP),

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+import typer
+
+from govtool.cli.complete import complete_selector
+from govtool.cli.graph_files import FromOption, GraphOptions, InGraphOption, delete_in_graph
 from govtool.cli.options import (
     AllOption,
     AtOption,
@@ -13,14 +19,38 @@ from govtool.cli.options import (
     StrictAnswerOption,
 )
 from govtool.cli.policyargs import PolicyOption, TodayOption
+from govtool.cli.rowquery import (
+    KeyOption,
+    ModeOption,
+    QueryDialectOption,
+    RowQuery,
+    WhatIfDataOption,
+    WhatIfSqlOption,
+    delete_in_query,
+)
 from govtool.cli.selecting import ExcludeOption
 from govtool.cli.ui import Ui
-from govtool.cli.whatif import FailOnOption, SubjectArgument, WhatIfOptions, answer
+from govtool.cli.whatif import FailOnOption, WhatIfOptions, answer
+from govtool.errors import UsageError
 
 
 def whatif_delete(
     ui: Ui,
-    selector: SubjectArgument,
+    selector: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="SELECTOR…|TOKEN…",
+            autocompletion=complete_selector,
+            help="Columns and datasets: crm.users.email, 'mart.**' … With --graph or --sql, tokens of records.",
+        ),
+    ] = None,
+    graph: InGraphOption = None,
+    from_: FromOption = None,
+    sql: WhatIfSqlOption = None,
+    data: WhatIfDataOption = None,
+    mode: ModeOption = None,
+    key: KeyOption = None,
+    dialect: QueryDialectOption = "spark",
     exclude: ExcludeOption = None,
     policy: PolicyOption = None,
     today: TodayOption = None,
@@ -38,10 +68,24 @@ def whatif_delete(
 
       govtool whatif delete crm.users
       govtool whatif delete crm.users.email stg.legacy -f json
+      govtool whatif delete C2 --graph dealers
+      govtool whatif delete o17 --sql query.sql --data tables/
 
-    A UNION survives the loss of one arm, a join does not; a loop that only feeds itself dies.
+    A UNION survives the loss of one arm, a join does not; a loop that only feeds itself dies. In a provenance graph,
+    nodes are deleted or recomputed, or unknown where only a new run can decide; see docs/workflow.md. Of a query over
+    files, each row is deleted, kept, recomputed or unknown, and rows appear; see docs/why.md.
     Formats: table, plain, json, jsonl, csv, markdown.
     """
+    if graph is not None:
+        options = GraphOptions(graph, format, output, limit, all, at, branch, store)
+        return delete_in_graph(ui, options, selector or [], from_, strict=strict, fail_on=fail_on)
+    if sql is not None:
+        query = RowQuery(sql, data, mode, key, dialect, format, output, limit, all)
+        return delete_in_query(ui, query, selector or [], from_, strict=strict)
+    if not selector:
+        raise UsageError("no column or dataset is named", code="usage.arguments", hint="govtool whatif delete --help")
+    if from_ is not None:
+        raise UsageError("--from is for the records of a --graph or of --sql", code="usage.arguments")
     request = WhatIfOptions(
         selector, exclude, None, policy, today, fail_on, strict, limit, all, format, output, at, branch, store
     )

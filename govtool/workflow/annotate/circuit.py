@@ -171,12 +171,15 @@ class Gate:
 
     Attributes:
         watched: p-nodes of rows that were left out (candidates of a window's input) or that were put where they are by
-            a computed value (guards of keys).
-        what: ``absent``: it opens when one of them may be there. ``present``: when one of them may be gone.
+            a computed value (guards of keys); v-nodes and gates for ``same``.
+        what: ``absent``: it opens when one of them may be there. ``present``: when one of them may be gone. ``same``:
+            when the value of one may change, or a gate is open.
+        alive: For ``present`` the p-node of the row that each guard is of: one that is gone opens nothing.
     """
 
     watched: Array
     what: str
+    alive: Array | None = None
     count: int = 1
 
 

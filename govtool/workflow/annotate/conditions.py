@@ -22,7 +22,7 @@ from govtool.records.plan.nodes import Aggregate, Filter, Project
 from govtool.records.plan.tree import Node, Term
 from govtool.records.plan.types import BOOLEAN, LONG
 from govtool.records.trace.segment import alike, both, subqueries, unique
-from govtool.workflow.annotate.circuit import ONE, ZERO, Delta, Inputs, Monus, Product, Sum, Terms, arrays_of
+from govtool.workflow.annotate.circuit import NONE, ONE, ZERO, Delta, Inputs, Monus, Product, Sum, Terms, arrays_of
 from govtool.workflow.annotate.evaluate import Annotator, Context, refused
 from govtool.workflow.annotate.rows import (
     LONG_ONE,
@@ -134,13 +134,14 @@ def _reads(condition: Expression, left: Rows, right: Rows) -> bool:
 def kept_by(a: Annotator, rows: Rows, table: KeptTable, pairs: Matches, negated: bool) -> Rows:
     """The semijoin ``a·δ(Σ b)`` or the antijoin ``a·(1 ⊖ Σ b)``."""
     inputs, _ = against(a, table, pairs)
+    gate = pairs.rows.gate
     (annotation,) = table.ids(rows.annotation)
     if negated:
-        sums = a.add(Sum(inputs)) + np.arange(table.count)
-        is_matched = np.diff(inputs.offsets) > 0
+        sums = a.add(Sum(inputs, gate)) + np.arange(table.count)
+        is_matched = (np.diff(inputs.offsets) > 0) | (gate != NONE)
         share = a.add(Monus(np.full(table.count, ONE), np.where(is_matched, sums, ZERO)))
     else:
-        share = a.add(Delta(inputs))
+        share = a.add(Delta(inputs, gate))
     first = a.add(Product(annotation, share + np.arange(table.count)))
     counts = _counts(a, pairs)
     total = counts.named
@@ -157,8 +158,9 @@ def kept_by(a: Annotator, rows: Rows, table: KeptTable, pairs: Matches, negated:
     gone = {rows.annotation.id} | ({rows.times.id} if isinstance(rows.times, Attribute) else set())
     rest = [passed(column) for column in rows.everything if column.id not in gone]
     made = Project(node, (*rest, node_column, times))
+    gate = rows.gate if negated else a.either(rows.gate, gate)
     return replace(
-        rows, node=made, annotation=node_column.attribute, times=times.attribute, candidates=True
+        rows, node=made, annotation=node_column.attribute, times=times.attribute, candidates=True, gate=gate
     )  # fmt: skip
 
 
@@ -254,7 +256,7 @@ def existence(a: Annotator, rows: Rows, table: KeptTable, pairs: Matches) -> tup
     position[old] = np.arange(kept.count)
     inputs, order = Inputs.grouped(position[left], annotation, kept.count)
     call = AggregateCall("exists", (), BOOLEAN)
-    start = a.add(Terms(call, inputs, order, None, pair_table, None, (kept, value.attribute)))
+    start = a.add(Terms(call, inputs, order, None, pair_table, None, (kept, value.attribute), gate=pairs.rows.gate))
     cell = a.ids.named("cell", shifted(kept.number, start))
     made = Project(rows.node, (*map(passed, rows.everything), cell))
     return replace(rows, node=made, cells={**rows.cells, value.id: cell.attribute}), value.attribute
@@ -298,6 +300,8 @@ def _one_row(a: Annotator, found: Rows, inner: KeptTable) -> Rows:
     """One row for each row around: the cell of the row that is there, as ``ROW`` over all that may be."""
     (column,) = found.columns[:1]
     keys = () if found.context is None else (passed(found.context),)
+    if keys and found.gate != NONE:
+        raise refused("a correlated scalar subquery over a limit, a window or computed groups")
     here = there(found.times)
     first = AggregateCall("max", (column,), column.type, filter=here)
     total = AggregateCall("sum", (found.times,), LONG, mode="ansi")
@@ -320,7 +324,7 @@ def _one_row(a: Annotator, found: Rows, inner: KeptTable) -> Rows:
         (cells,) = inner.ids(found.cells[column.id])
         cells = cells[order]
     call = AggregateCall("row", (column,), column.type)
-    start = a.add(Terms(call, inputs, order, cells, inner, column, (groups, value.attribute)))
+    start = a.add(Terms(call, inputs, order, cells, inner, column, (groups, value.attribute), gate=found.gate))
     cell = a.ids.named("cell", shifted(groups.number, start))
     node = Project(groups.node, (passed(value.attribute), cell, *keys))
     columns = (value.attribute, *((found.context,) if found.context is not None else ()))

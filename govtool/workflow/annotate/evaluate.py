@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+import numpy as np  # noqa: TID253 - arrays of node ids; only what annotates imports this
+
 from govtool.errors import UsageError
 from govtool.records.plan.expressions import Attribute, Expression, Literal, Named, Outer, passed
 from govtool.records.plan.nodes import Project, Relation
@@ -12,7 +14,7 @@ from govtool.records.plan.tree import Node, walk
 from govtool.records.plan.types import LONG
 from govtool.records.trace.normal import Ids
 from govtool.records.trace.segment import alike, free_columns
-from govtool.workflow.annotate.circuit import ONE, Block, Circuit
+from govtool.workflow.annotate.circuit import NONE, ONE, Block, Circuit, Gate
 from govtool.workflow.annotate.rows import Rows, joined, localized, shifted
 from govtool.workflow.annotate.tables import Executor, KeptTable, TableStore
 
@@ -78,6 +80,13 @@ class Annotator:
     def add(self, block: Block) -> int:
         """Add a block; return its first node."""
         return self.circuit.add(block)
+
+    def either(self, *gates: int) -> int:
+        """A gate that opens when one of several does."""
+        known = sorted({gate for gate in gates if gate != NONE})
+        if len(known) < 2:
+            return known[0] if known else NONE
+        return self.add(Gate(np.array(known), "same"))
 
     def annotated(self, rows: Rows, table: KeptTable, start: int) -> Rows:
         """Rows of a kept table whose annotations are the nodes of a block, one a row."""

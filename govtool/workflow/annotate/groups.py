@@ -70,6 +70,7 @@ def grouped(
 ) -> Groups:
     """Put rows into groups by keys, NULL being equal to NULL; a computed key guards its row."""
     rows, gate = _guarded_keys(a, rows, keys)
+    gate = a.either(gate, rows.gate)
     rows, table = a.keep(rows)
     by = tuple(passed(key) for key in keys) + (() if rows.context is None else (passed(rows.context),))
     source = _physical(a, rows) if measures else rows.node
@@ -121,18 +122,21 @@ def _physical(a: Annotator, rows: Rows) -> Node:
 
 def _guarded_keys(a: Annotator, rows: Rows, keys: Sequence[Attribute]) -> tuple[Rows, int]:
     """Rows guarded by the values of computed keys, and the gate that opens when one changes."""
-    watched = []
+    watched, alive = [], []
     for key in dict.fromkeys(keys):
         if key.id in rows.cells:
             constant = a.ids.named("as it stands", key)
             rows = replace(rows, node=extended(rows, [constant]), columns=(*rows.columns, constant.attribute))
             rows = guarded(a, rows, alike(key, constant.attribute))
-            blocks = [(s, block) for s, block in a.circuit if isinstance(block, Guard)]
-            start, block = blocks[-1]
-            watched.append(np.arange(start, start + block.count))
+            guard, product = a.circuit.blocks[-2:]
+            assert isinstance(guard, Guard)
+            assert isinstance(product, Product)
+            start = a.circuit.starts[-2]
+            watched.append(np.arange(start, start + guard.count))
+            alive.append(product.left)
     if not watched:
         return rows, NONE
-    return rows, a.add(Gate(np.concatenate(watched), "present"))
+    return rows, a.add(Gate(np.concatenate(watched), "present", np.concatenate(alive)))
 
 
 # ---- operators ------------------------------------------------------------------------------------------------------
@@ -157,7 +161,7 @@ def deltas(a: Annotator, found: Groups, columns: tuple[Attribute, ...]) -> Rows:
     is_sure = not found.rows.candidates
     return Rows(
         made, columns, node.attribute, LONG_ONE if is_sure else times.attribute, {}, {}, found.rows.context,
-        candidates=not is_sure,
+        candidates=not is_sure, gate=found.gate,
     )  # fmt: skip
 
 
@@ -369,7 +373,7 @@ def exploded_terms(a: Annotator, rows: Rows, node: Generate, call: Call) -> Rows
     number = a.ids.named("row", terms.table.number)
     elements = Project(terms.table.node, (value, number))
     found = joined(joined(rows.node, side, alike(table.number, parent)), elements, alike(row, number.attribute))
-    made = replace(rows, node=found, columns=rows.columns + node.columns)
+    made = replace(rows, node=found, columns=rows.columns + node.columns, gate=a.either(rows.gate, terms.gate))
     made = multiplied(a, made, factor, LONG_ONE)
     return _recounted(a, made)
 

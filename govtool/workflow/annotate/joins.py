@@ -75,6 +75,7 @@ def _paired(a: Annotator, left: Rows, right: Rows, condition: Expression | None,
         times=times_of(left.times, right.times),
         candidates=left.candidates or right.candidates,
         bag=left.bag or right.bag,
+        gate=a.either(left.gate, right.gate),
     )
     pairs = replace(pairs, columns=(*pairs.columns, right.annotation))
     pairs = counted(a, pairs, pairs.times)

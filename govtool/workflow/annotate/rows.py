@@ -11,6 +11,7 @@ from govtool.records.plan.tree import Node, Term, rewrite
 from govtool.records.plan.types import BOOLEAN, LONG
 from govtool.records.trace.normal import Ids
 from govtool.records.trace.segment import alike, reads, unique
+from govtool.workflow.annotate.circuit import NONE
 
 LONG_ZERO, LONG_ONE = Literal(0, LONG), Literal(1, LONG)
 
@@ -30,6 +31,7 @@ class Rows:
         outer: Columns of that row, by the id that the subquery refers to.
         candidates: Whether ``times`` may be 0.
         bag: Whether ``times`` may be more than 1.
+        gate: A ``Gate`` that opens when rows may come that are not even candidates; or ``NONE``.
     """
 
     node: Node
@@ -42,6 +44,7 @@ class Rows:
     outer: Mapping[int, Attribute] = field(default_factory=dict)
     candidates: bool = False
     bag: bool = False
+    gate: int = NONE
 
     @property
     def hidden(self) -> tuple[Attribute, ...]:
@@ -133,6 +136,7 @@ def copied(rows: Rows, ids: Ids) -> Rows:
         {key: new(value) for key, value in rows.outer.items()},
         rows.candidates,
         rows.bag,
+        rows.gate,
     )
 
 

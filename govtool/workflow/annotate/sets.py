@@ -11,7 +11,7 @@ from govtool.records.plan.expressions import Attribute, Call, Expression, Litera
 from govtool.records.plan.nodes import Filter, Project, SetOperation, outputs
 from govtool.records.plan.types import BOOLEAN, LONG
 from govtool.records.trace.segment import alike, both, unique
-from govtool.workflow.annotate.circuit import ZERO, Delta, Inputs, Monus, Product, Sum
+from govtool.workflow.annotate.circuit import NONE, ZERO, Delta, Inputs, Monus, Product, Sum
 from govtool.workflow.annotate.evaluate import Annotator, Context
 from govtool.workflow.annotate.groups import Groups, grouped
 from govtool.workflow.annotate.rows import LONG_ONE, LONG_ZERO, Rows, chosen, is_there, joined, shifted, there
@@ -27,8 +27,9 @@ def set_operation(a: Annotator, node: SetOperation, context: Context | None) -> 
     rows, table = a.keep(kept)
     own, other = table.ids(columns["left"], partner)
     a_nodes, b_nodes = _sums(a, one, not node.all), _sums(a, two, not node.all)
-    first = _combined(a, node, own + a_nodes, np.where(other >= 0, other + b_nodes, ZERO), table.count)
-    made = a.annotated(rows, table, first)
+    missing = ZERO if two.gate == NONE else a.add(Sum(Inputs(np.zeros(2, np.int64), np.empty(0, np.int64)), two.gate))
+    first = _combined(a, node, own + a_nodes, np.where(other >= 0, other + b_nodes, missing), table.count)
+    made = replace(a.annotated(rows, table, first), gate=a.either(one.gate, two.gate))
     names = [made.columns[at] for at in range(len(node.columns))]
     values = tuple(Named(old, new.id, new.name) for old, new in zip(names, node.columns, strict=True))
     rest = [passed(c) for c in made.hidden]

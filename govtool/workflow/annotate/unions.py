@@ -26,6 +26,7 @@ def united(a: Annotator, parts: list[Rows], columns: tuple[Attribute, ...]) -> R
     return Rows(
         Union(made, once + hidden), columns, annotation, times, cells, {},
         number if has_context else None, {}, any(p.candidates for p in parts), any(p.bag for p in parts),
+        a.either(*(p.gate for p in parts)),
     )  # fmt: skip
 
 

@@ -73,12 +73,12 @@ def window(a: Annotator, node: Window, context: Context | None) -> Rows:
 
 def single(a: Annotator, rows: Rows) -> tuple[Rows, int]:
     """The rows that are there, each once, and the gate that opens if another one may come."""
-    gate = NONE
+    gate = rows.gate
     if rows.candidates:
         rows, table = a.keep(rows)
         annotation, absent = table.ids(rows.annotation, Call("-", (rows.times, LONG_ONE), LONG, "ansi"))
-        gate = a.add(Gate(annotation[absent < 0], "absent"))
-        rows = replace(rows, node=rows.present(), candidates=False)
+        gate = a.either(gate, a.add(Gate(annotation[absent < 0], "absent")))
+        rows = replace(rows, node=rows.present(), candidates=False, gate=gate)
     return (_spread(a, rows), gate) if rows.bag else (rows, gate)
 
 
@@ -282,6 +282,7 @@ def limit(a: Annotator, node: Limit, context: Context | None) -> Rows:
     gate = _order_gate(a, rows, table, keys, gate)
     total = a.add(Sum(Inputs(np.array([0, table.count]), annotation)))
     guard = a.add(Steered(_label(node), np.array([total]), gate))
+    outside = a.either(gate, a.add(Gate(np.array([guard]), "present")))
     position = a.ids.named("position", WindowCall(Call("row_number", (), INTEGER), (), keys or (SortKey(Literal(1, INTEGER)),), None, INTEGER))
     inside: list[Expression] = [Call(">", (position.attribute, Literal(node.offset, INTEGER)), BOOLEAN)]
     if node.count is not None:
@@ -291,6 +292,7 @@ def limit(a: Annotator, node: Limit, context: Context | None) -> Rows:
     factor = a.ids.named("factor", Literal(guard, LONG))
     kept = Filter(Window(rows.node, (position,)), both(inside) or Literal(True, BOOLEAN))
     made = Project(kept, (*map(passed, replace(rows, columns=visible).everything), factor))
+    rows = replace(rows, gate=outside)
     return multiplied(a, replace(rows, node=made, columns=visible), factor.attribute, LONG_ONE)
 
 

@@ -68,7 +68,8 @@ class GraphFile:
         if kind != terms.KINDS[terms.kind_of(type_, label)]:
             self.refuse(
                 line,
-                f"node {_shown(id_)} of type {terms.TYPES[type_]} and label {_shown(label)} cannot be of kind {_shown(kind)}",
+                f"node {_shown(id_)} of type {terms.TYPES[type_]} and label {_shown(label)}"
+                f" cannot be of kind {_shown(kind)}",
             )
         module, invocation = self._invocation(body, type_, label, line, id_)
         black_box = body.get("bb", False)
@@ -157,7 +158,8 @@ class GraphFile:
         if type_ in (terms.INVOCATION, terms.ZOOM) and label != module:
             self.refuse(
                 line,
-                f"node {_shown(id_)} of type {terms.TYPES[type_]} has the label {_shown(label)}: it has to be that of its module, {_shown(module)}",
+                f"node {_shown(id_)} of type {terms.TYPES[type_]} has the label {_shown(label)}:"
+                f" it has to be that of its module, {_shown(module)}",
             )
         if type_ == terms.INVOCATION:
             if (module, invocation) in self.invocations:
@@ -251,7 +253,8 @@ class GraphFile:
         if type_ != terms.OPERATOR or not is_sided:
             self.refuse(
                 line,
-                f"an edge into node {_shown(self.nodes.ids[target])} has a side, and that is no difference and no comparison",
+                f"an edge into node {_shown(self.nodes.ids[target])} has a side,"
+                " and that is no difference and no comparison",
             )
         if side == terms.LEFT and label == terms.MONUS:
             if target in has_left:

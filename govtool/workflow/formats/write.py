@@ -7,21 +7,22 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from govtool.workflow import vocabulary as terms
 from govtool.workflow.formats.prov import prov_lines
-from govtool.workflow.formats.rows import EdgeRow, NodeRow, edge_rows, node_rows
+from govtool.workflow.formats.rows import NodeRow, edge_rows, node_rows
 from govtool.workflow.values import ABSENT
 from govtool.workflow.zoom import GraphView
 
-_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufffe\uffff]")
-"""Characters that XML does not have, or that could steer a terminal."""
+_STEERING = re.compile("[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
+"""Characters that could steer a terminal; files have them as escapes."""
+_NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
+"""Characters that XML does not have, not even as escapes."""
 _SHAPES = {"v": "box", "p": "ellipse"}
 _ATTRIBUTES = ("kind", "type", "label", "module", "inv", "bb", "value", "side")
 
 
 def _json(value: Any) -> str:
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    return _CONTROL.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
+    return _STEERING.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
 
 
 def json_lines(view: GraphView) -> Iterator[str]:
@@ -63,7 +64,7 @@ def _caption(node: NodeRow) -> str:
 
 
 def _quoted(value: object) -> str:
-    text = _CONTROL.sub("\ufffd", str(value))
+    text = _STEERING.sub("\ufffd", _NOT_XML.sub("\ufffd", str(value)))
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\r", "\\r") + '"'
 
 
@@ -98,10 +99,11 @@ def _data(node: NodeRow) -> Iterator[str]:
 
 
 def _xml(value: object) -> str:
-    text = _CONTROL.sub("\ufffd", str(value))
+    text = _NOT_XML.sub("\ufffd", str(value))
     for character, escape in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ('"', "&quot;"), ("\n", "&#10;")):
         text = text.replace(character, escape)
-    return text.replace("\r", "&#13;").replace("\t", "&#9;")
+    text = text.replace("\r", "&#13;").replace("\t", "&#9;")
+    return _STEERING.sub(lambda found: f"&#{ord(found.group())};", text)
 
 
 WRITERS: Mapping[str, Callable[[GraphView], Iterator[str]]] = {
@@ -111,5 +113,3 @@ WRITERS: Mapping[str, Callable[[GraphView], Iterator[str]]] = {
     "prov-json": prov_lines,
 }
 """How a view is written, by format."""
-
-__all__ = ["WRITERS", "EdgeRow", "dot_lines", "graphml_lines", "json_lines", "terms"]

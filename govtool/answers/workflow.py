@@ -1,0 +1,249 @@
+"""Answers about provenance graphs of workflows: zoom, subgraph, dependency, deletion, and the graphs themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
+
+from govtool.answers.answer import Answer, Cell
+
+NodeKey = int | str
+"""The id of a node."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSummary:
+    """A node in a list."""
+
+    id: NodeKey
+    type: str
+    label: str
+    module: str | None = None
+    invocation: int = 0
+
+    def row(self) -> tuple[Cell, ...]:
+        """Id, type, label, module, invocation."""
+        return (str(self.id), self.type, self.label, self.module, self.invocation or None)
+
+
+_NODE_FIELDS = ("id", "type", "label", "module", "invocation")
+_INTEGERS = {"invocation": "integer"}
+
+
+@dataclass(frozen=True, slots=True)
+class ZoomAnswer(Answer):
+    """A view of a graph after zooming, and the difference to the view before."""
+
+    schema: ClassVar[str] = "zoom/1"
+    fields: ClassVar[tuple[str, ...]] = ("part", "id")
+
+    graph: str
+    zoomed: tuple[str, ...]
+    """Modules that are zoomed out now."""
+    nodes: int
+    edges: int
+    removed_nodes: tuple[NodeKey, ...]
+    added_nodes: tuple[NodeKey, ...]
+    added_edges: tuple[tuple[Any, ...], ...]
+
+    def body(self) -> Mapping[str, object]:
+        """Counts of nodes and edges; ids of what is gone and what is new."""
+        return {
+            "graph": self.graph,
+            "zoomed": list(self.zoomed),
+            "nodes": self.nodes,
+            "edges": self.edges,
+            "removed_nodes": list(self.removed_nodes),
+            "added_nodes": list(self.added_nodes),
+            "added_edges": [list(edge) for edge in self.added_edges],
+        }
+
+    def rows(self) -> Iterator[tuple[Cell, ...]]:
+        """A row a node that is gone or new."""
+        yield from (("removed", str(node)) for node in self.removed_nodes)
+        yield from (("added", str(node)) for node in self.added_nodes)
+
+
+@dataclass(frozen=True, slots=True)
+class SubgraphAnswer(Answer):
+    """A node, what it comes from, what comes of it, and what else that needs."""
+
+    schema: ClassVar[str] = "subgraph/1"
+    fields: ClassVar[tuple[str, ...]] = ("part", *_NODE_FIELDS)
+    types: ClassVar[Mapping[str, str]] = _INTEGERS
+
+    graph: str
+    node: NodeKey
+    nodes: int
+    edges: int
+    ancestors: tuple[NodeSummary, ...]
+    descendants: tuple[NodeSummary, ...]
+    siblings: tuple[NodeSummary, ...]
+
+    def body(self) -> Mapping[str, object]:
+        """Counts of nodes and edges; ids of the three parts."""
+        parts = {name: [node.id for node in nodes] for name, nodes in self.parts()}
+        return {"graph": self.graph, "node": self.node, "nodes": self.nodes, "edges": self.edges, **parts}
+
+    def parts(self) -> Iterator[tuple[str, tuple[NodeSummary, ...]]]:
+        """The three parts by name."""
+        yield "ancestors", self.ancestors
+        yield "descendants", self.descendants
+        yield "siblings", self.siblings
+
+    def rows(self) -> Iterator[tuple[Cell, ...]]:
+        """A row a node."""
+        for name, nodes in self.parts():
+            yield from ((name, *node.row()) for node in nodes)
+
+
+@dataclass(frozen=True, slots=True)
+class DependsAnswer(Answer):
+    """Whether a node depends on records, and on which at all."""
+
+    schema: ClassVar[str] = "depends/1"
+    fields: ClassVar[tuple[str, ...]] = ("part", *_NODE_FIELDS)
+    types: ClassVar[Mapping[str, str]] = _INTEGERS
+
+    graph: str
+    node: NodeKey
+    on: tuple[str, ...]
+    depends: bool | Literal["unknown"]
+    necessary: tuple[NodeSummary, ...]
+    """Records each of which the node cannot do without."""
+    lineage: tuple[NodeSummary, ...]
+    """All records that it comes from."""
+
+    def body(self) -> Mapping[str, object]:
+        """The verdict; ids of necessary records and of all."""
+        return {
+            "graph": self.graph,
+            "node": self.node,
+            "on": list(self.on),
+            "depends": self.depends,
+            "necessary": [node.id for node in self.necessary],
+            "lineage": [node.id for node in self.lineage],
+        }
+
+    def rows(self) -> Iterator[tuple[Cell, ...]]:
+        """A row a record; a necessary one once."""
+        necessary = {node.id for node in self.necessary}
+        for node in self.lineage:
+            yield ("necessary" if node.id in necessary else "lineage", *node.row())
+
+
+@dataclass(frozen=True, slots=True)
+class GraphDeletionAnswer(Answer):
+    """The consequences of a deletion in a graph."""
+
+    schema: ClassVar[str] = "whatif-graph/1"
+    fields: ClassVar[tuple[str, ...]] = ("status", *_NODE_FIELDS, "value")
+    types: ClassVar[Mapping[str, str]] = _INTEGERS
+
+    graph: str
+    deleted: tuple[str, ...]
+    removed: tuple[NodeSummary, ...]
+    left_nodes: int
+    left_edges: int
+    recomputed: tuple[tuple[NodeSummary, Any, Any], ...]
+    """Nodes with their values before (None: not recorded) and after."""
+    unknown: tuple[NodeSummary, ...]
+    gains_possible: bool
+
+    def body(self) -> Mapping[str, object]:
+        """Ids of what is removed, new values, and what only a new run can decide."""
+        return {
+            "graph": self.graph,
+            "deleted": list(self.deleted),
+            "removed": [node.id for node in self.removed],
+            "left_nodes": self.left_nodes,
+            "left_edges": self.left_edges,
+            "recomputed": {str(node.id): json_value(value) for node, _, value in self.recomputed},
+            "unknown": [node.id for node in self.unknown],
+            "gains_possible": self.gains_possible,
+        }
+
+    def rows(self) -> Iterator[tuple[Cell, ...]]:
+        """A row a node that is removed, has another value, or is unknown."""
+        yield from (("deleted", *node.row(), None) for node in self.removed)
+        for node, before, after in self.recomputed:
+            yield ("recomputed", *node.row(), f"{_text(before)} → {_text(after)}")
+        yield from (("unknown", *node.row(), None) for node in self.unknown)
+
+
+@dataclass(frozen=True, slots=True)
+class GraphEntry:
+    """A graph in a store."""
+
+    name: str
+    nodes: int
+    edges: int
+    modules: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, object]:
+        """Name, counts, modules."""
+        return {"name": self.name, "nodes": self.nodes, "edges": self.edges, "modules": list(self.modules)}
+
+
+@dataclass(frozen=True, slots=True)
+class GraphListAnswer(Answer):
+    """The provenance graphs of a version of a store."""
+
+    schema: ClassVar[str] = "graphs/1"
+    fields: ClassVar[tuple[str, ...]] = ("name", "nodes", "edges", "modules")
+    types: ClassVar[Mapping[str, str]] = {"nodes": "integer", "edges": "integer", "modules": "texts"}
+
+    graphs: tuple[GraphEntry, ...] = field(default=())
+
+    def body(self) -> Mapping[str, object]:
+        """The graphs by name."""
+        return {"graphs": [entry.to_dict() for entry in self.graphs]}
+
+    def rows(self) -> Iterator[tuple[Cell, ...]]:
+        """A row a graph."""
+        yield from ((entry.name, entry.nodes, entry.edges, entry.modules) for entry in self.graphs)
+
+
+@dataclass(frozen=True, slots=True)
+class GraphImportAnswer(Answer):
+    """A graph that was read into a store."""
+
+    schema: ClassVar[str] = "graph-import/1"
+    fields: ClassVar[tuple[str, ...]] = ("name", "nodes", "edges", "modules", "commit", "created")
+    types: ClassVar[Mapping[str, str]] = {
+        "nodes": "integer",
+        "edges": "integer",
+        "modules": "texts",
+        "commit": "integer",
+        "created": "boolean",
+    }
+
+    entry: GraphEntry
+    commit: int
+    created: bool
+    """Whether there is a new commit; the store may have had just this graph."""
+
+    def body(self) -> Mapping[str, object]:
+        """The graph and its commit."""
+        return {**self.entry.to_dict(), "commit": self.commit, "created": self.created}
+
+    def rows(self) -> Iterator[tuple[Cell, ...]]:
+        """One row."""
+        entry = self.entry
+        yield (entry.name, entry.nodes, entry.edges, entry.modules, self.commit, self.created)
+
+
+def json_value(value: Any) -> Any:
+    """A value as JSON has it; decimals and floats that JSON has no number for as texts."""
+    from decimal import Decimal
+
+    if isinstance(value, Decimal) or (isinstance(value, float) and value - value != 0):
+        return str(value)
+    if isinstance(value, list):
+        return [json_value(each) for each in value]
+    return value
+
+
+def _text(value: Any) -> str:
+    return "NULL" if value is None else str(value)

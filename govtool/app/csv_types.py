@@ -1,0 +1,131 @@
+"""CSV files with the types that Spark's ``inferSchema`` gives: text columns to the narrowest type that holds all cells.
+
+Source: Spark's CSV data source, options ``header=true, inferSchema=true`` with all others at their defaults, session
+time zone UTC. An empty cell is NULL, a quoted empty one an empty text.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from govtool.errors import UsageError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_INTEGER = r"^[+-]?[0-9]+$"
+_DOUBLE = r"^\s*([+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[dDfF]?|NaN|[+-]?Inf(inity)?)\s*$"
+_DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
+_TIMESTAMP = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?Z?$"
+_BOOLEAN = r"^(?i:true|false)$"
+
+
+def read_csv(file: Path) -> pa.Table:
+    """Read a file with a header.
+
+    Raises:
+        UsageError: There is no header, or a line has too many or too few cells (``usage.relation``).
+    """
+    import pyarrow as pa
+    from pyarrow import csv
+
+    header = _header(file)
+    options = csv.ConvertOptions(
+        column_types=dict.fromkeys(header, pa.string()),
+        null_values=[""],
+        strings_can_be_null=True,
+        quoted_strings_can_be_null=False,
+    )
+    try:
+        table = csv.read_csv(file, parse_options=csv.ParseOptions(newlines_in_values=True), convert_options=options)
+    except (pa.ArrowInvalid, UnicodeDecodeError) as error:
+        raise UsageError(f"not a CSV file: {error}", code="usage.relation", location=str(file)) from error
+    columns = [inferred(table.column(at)) for at in range(table.num_columns)]
+    return pa.table(columns, names=header)
+
+
+def _header(file: Path) -> list[str]:
+    import csv
+
+    try:
+        with file.open(encoding="utf-8-sig", newline="") as stream:
+            names = next(csv.reader(stream), [])
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise UsageError(f"cannot read it: {error}", code="usage.relation", location=str(file)) from error
+    if not names or any(not name.strip() or _is_number(name) for name in names):
+        raise UsageError(
+            "the file has no header",
+            code="usage.relation-header",
+            location=f"{file}:1",
+            hint="the first line of a relation names its columns",
+        )
+    repeated = [name for at, name in enumerate(names) if name.lower() in {each.lower() for each in names[:at]}]
+    if repeated:
+        raise UsageError(
+            f"two columns named '{repeated[0]}'", code="usage.relation-header", location=f"{file}:1"
+        )  # fmt: skip
+    return names
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def inferred(column: Any) -> Any:
+    """A column of texts in the narrowest type that holds every one; texts where there is none."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    texts = column.drop_null()
+    if not len(texts):
+        return column
+    for pattern, convert in (
+        (_INTEGER, _integers),
+        (_DOUBLE, _doubles),
+        (_DATE, lambda each: pc.cast(each, pa.date32())),
+        (_TIMESTAMP, _timestamps),
+        (_BOOLEAN, lambda each: pc.equal(pc.utf8_lower(each), "true")),
+    ):
+        if pc.all(pc.match_substring_regex(texts, pattern)).as_py():
+            try:
+                return convert(column)
+            except pa.ArrowInvalid:  # such as a date that is none
+                continue
+    return column
+
+
+def _integers(column: Any) -> Any:
+    """Integers of 32 bits, of 64, or decimals; Spark takes those of more than 38 digits for doubles."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    plain = pc.replace_substring_regex(column, r"^\+", "")
+    for kind in (pa.int32(), pa.int64()):
+        try:
+            return pc.cast(plain, kind)
+        except pa.ArrowInvalid:
+            continue
+    digits = max(len(each.lstrip("+-")) for each in column.drop_null().to_pylist())
+    return pc.cast(plain, pa.decimal128(digits, 0)) if digits <= 38 else pc.cast(plain, pa.float64())
+
+
+def _doubles(column: Any) -> Any:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    plain = pc.replace_substring_regex(pc.utf8_trim_whitespace(column), r"^\+", "")
+    plain = pc.replace_substring_regex(plain, r"([0-9.])[dDfF]$", r"\1")
+    return pc.cast(plain, pa.float64())
+
+
+def _timestamps(column: Any) -> Any:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    plain = pc.replace_substring_regex(column, r"Z$", "")
+    return pc.assume_timezone(pc.cast(plain, pa.timestamp("us")), "UTC")

@@ -1,0 +1,202 @@
+"""Provenance graphs of workflows: read from files, kept in the store, opened by name.
+
+A graph in the store is an ingest source of its own, ``graph:NAME``: an import replaces it, and earlier commits keep
+what it was. It is opened from the local cache, where it is one file of arrays that is mapped into memory.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import mmap
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from govtool.answers.workflow import GraphEntry, GraphImportAnswer, GraphListAnswer
+from govtool.errors import FormatError, IntegrityError, StoreError, UnknownNameError, UsageError
+from govtool.store.names import DEFAULT_BRANCH
+
+if TYPE_CHECKING:
+    from govtool.store import Commit, FragmentRef, Reader, Store
+    from govtool.workflow.graph import ProvenanceGraph
+
+PREFIX = "graph:"
+"""The prefix of the ingest sources of graphs."""
+SUFFIXES = {".json": "json", ".graphml": "graphml", ".xml": "graphml"}
+"""Formats that are read, by the end of a file's name."""
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
+
+
+def read_graph(path: str) -> ProvenanceGraph:
+    """Read a graph from a file: JSON, or GraphML by its name.
+
+    Raises:
+        UsageError: It cannot be read, is no graph, or mistaken (``usage.graph``), with the line and the reason.
+    """
+    from govtool.workflow.formats.read_graphml import read_graphml
+    from govtool.workflow.formats.read_json import read_json, refuse_large
+
+    file = Path(path)
+    try:
+        refuse_large(file.stat().st_size, path)
+        data = file.read_bytes()
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise UsageError(f"cannot be read: {reason.lower()}", code="usage.graph", location=path) from error
+    reader = read_graphml if SUFFIXES.get(file.suffix.lower()) == "graphml" else read_json
+    return reader(data, path)
+
+
+def import_graph(
+    store: Store,
+    path: str,
+    *,
+    name: str | None = None,
+    message: str | None = None,
+    author: str | None = None,
+    branch: str = DEFAULT_BRANCH,
+) -> GraphImportAnswer:
+    """Read a graph and commit it; one of the same name is replaced.
+
+    Raises:
+        UsageError: The file is mistaken (``usage.graph``), or the name cannot be that of a graph
+            (``usage.graph-name``).
+        StoreError: The commit could not be written.
+    """
+    from govtool.app.ingest import user_name
+    from govtool.store import Changes, Fragment
+    from govtool.workflow.storage.parquet import EDGES, GRAPHS, NODES, described, edge_parts, node_parts
+
+    chosen = name if name is not None else Path(path).stem
+    if not _NAME.fullmatch(chosen):
+        raise UsageError(
+            f"{chosen[:60]!r} cannot be the name of a graph: letters, digits, _ . -",
+            code="usage.graph-name",
+            hint="--name NAME",
+        )
+    graph = read_graph(path)
+    source = f"{PREFIX}{chosen}"
+    uploaded = [store.upload(Fragment(source, NODES, data, rows)) for data, rows in node_parts(graph)]
+    uploaded += [store.upload(Fragment(source, EDGES, data, rows)) for data, rows in edge_parts(graph)]
+    uploaded.sort()
+    entry = GraphEntry(chosen, graph.node_count, graph.edge_count, tuple(sorted(graph.modules)))
+    about = Fragment(source, GRAPHS, described(chosen, entry.nodes, entry.edges, entry.modules), 1)
+    result = store.commit(
+        Changes(retract=(source,), add=(about,), uploaded=tuple(uploaded)),
+        message=message or f"graph import {chosen}",
+        author=author or user_name(),
+        batch=f"{source}:{_digest(uploaded)}",
+        summary={"command": "graph import", "source": source, "nodes": entry.nodes, "edges": entry.edges},
+        branch=branch,
+    )
+    return GraphImportAnswer(entry, result.commit.seq, result.created)
+
+
+def list_graphs(store: Reader, commit: Commit) -> GraphListAnswer:
+    """The graphs of a version of a store, by name.
+
+    Raises:
+        StoreError: A fragment cannot be read.
+    """
+    from govtool.workflow.storage.parquet import GRAPHS, description
+
+    refs = [ref for ref in store.fragments(commit) if ref.table == GRAPHS]
+    found = [GraphEntry(*description(data)) for data in store.read_many(refs)]
+    return GraphListAnswer(tuple(sorted(found, key=lambda entry: entry.name)))
+
+
+def open_graph(store: Reader, commit: Commit, name: str) -> ProvenanceGraph:
+    """Open a graph of a version of a store; the cache keeps it as one file of arrays.
+
+    Raises:
+        UnknownNameError: There is no graph of this name (``usage.unknown-graph``).
+        StoreError: A fragment cannot be read.
+    """
+    refs = store.fragments_of(commit, f"{PREFIX}{name}")
+    if not refs:
+        names = [entry.name for entry in list_graphs(store, commit).graphs]
+        raise UnknownNameError(
+            f"no graph is called {name!r}, and no file",
+            code="usage.unknown-graph",
+            nearest=tuple(difflib.get_close_matches(name, names, 3, 0.4)),
+            hint="govtool graph list",
+        )
+    return _cached(store, refs)
+
+
+def _cached(store: Reader, refs: Sequence[FragmentRef]) -> ProvenanceGraph:
+    from govtool.store.cache import cache_dir, lookup, publish
+    from govtool.workflow.storage import mapped
+
+    directory = cache_dir(store.cache_id, f"{_digest(refs)}-{mapped.FORMAT}-graph")
+    file = directory / mapped.FILE
+    if lookup(directory):
+        try:
+            return mapped.opened(_mapped(file))
+        except (IntegrityError, FormatError, OSError, ValueError):
+            _discard(directory)
+    graph = _built(store, refs)
+    try:
+        publish(directory, lambda folder: _write(folder / mapped.FILE, graph))
+        return mapped.opened(_mapped(file))
+    except (StoreError, OSError, ValueError):
+        return graph  # the cache is a help, not a need
+
+
+def _built(store: Reader, refs: Sequence[FragmentRef]) -> ProvenanceGraph:
+    from govtool.workflow.storage.parquet import EDGES, NODES, graph_from
+
+    def read(table: str) -> Iterator[bytes]:
+        return (store.read(ref) for ref in sorted(refs) if ref.table == table)
+
+    return graph_from(read(NODES), read(EDGES))
+
+
+def _write(file: Path, graph: ProvenanceGraph) -> None:
+    from govtool.workflow.storage.mapped import pack
+
+    with file.open("wb") as handle:
+        handle.writelines(pack(graph))
+
+
+def _mapped(file: Path) -> memoryview:
+    """The file in memory; a small one is compared with its checksums."""
+    from govtool.app.index import ALWAYS_VERIFIED
+    from govtool.arrays.layout import verify
+    from govtool.workflow.storage.mapped import FORMAT
+
+    with file.open("rb") as handle:
+        view = memoryview(mmap.mmap(handle.fileno(), 0, access=mmap.ACCESS_READ))
+    if len(view) <= ALWAYS_VERIFIED:
+        verify(view, FORMAT)
+    return view
+
+
+def _discard(directory: Path) -> None:
+    import shutil
+
+    shutil.rmtree(directory, ignore_errors=True)
+
+
+def _digest(refs: Sequence[FragmentRef]) -> str:
+    return hashlib.sha256("".join(sorted(f"{ref.table}{ref.sha256}" for ref in refs)).encode()).hexdigest()
+
+
+def graph_called(
+    text: str, *, store: str | None = None, at: str | None = None, branch: str | None = None
+) -> ProvenanceGraph:
+    """The graph that a file or a name stands for. What looks like a path, or is a file, is one.
+
+    Raises:
+        UsageError: The file is mistaken (``usage.graph``).
+        UnknownNameError: There is neither (``usage.unknown-graph``).
+        StoreError: There is no store, or it cannot be read.
+    """
+    if "/" in text or Path(text).suffix.lower() in SUFFIXES or Path(text).is_file():
+        return read_graph(text)
+    from govtool.app.project import commit_at, read_store
+
+    reader = read_store(store)
+    return open_graph(reader, commit_at(reader, at, branch), text)

@@ -1,0 +1,153 @@
+"""``whatif delete --sql``: what a deletion of records makes of the rows of a query; no store."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from govtool.app.why import OpenedQuery, evaluated, opened_query, provenance
+from govtool.errors import UnknownNameError, UsageError
+
+if TYPE_CHECKING:
+    from govtool.answers.whatif_rows import WhatIfRowsAnswer
+    from govtool.workflow.annotate.tables import Executor
+    from govtool.workflow.queries.statuses import Deletion
+    from govtool.workflow.why import QueryProvenance
+
+MODES = ("auto", "propagate", "replay")
+
+
+def delete_rows(
+    sql: str,
+    data: str,
+    deletions: Sequence[Sequence[str]],
+    *,
+    mode: str = "auto",
+    keys: Mapping[str, str] | None = None,
+    dialect: str = "spark",
+) -> list[WhatIfRowsAnswer]:
+    """What each of several deletions makes of the rows of a query; the query is annotated once.
+
+    Args:
+        sql: One SELECT.
+        data: A folder of relations.
+        deletions: Lists of tokens.
+        mode: ``propagate`` over the annotations; ``replay``: evaluate the query again; ``auto``: propagate, and replay
+            only where something is left unknown.
+        keys: For relations, the column that is their token.
+        dialect: What the text is written in.
+
+    Raises:
+        UsageError: See ``opened_query``; a token twice, or no token.
+        UnknownNameError: A token that no relation has.
+        EngineError: No engine evaluates the query exactly.
+    """
+    from dataclasses import replace
+
+    if mode not in MODES:
+        near = tuple(difflib.get_close_matches(mode, MODES))
+        raise UnknownNameError(f"no mode {mode}", code="usage.unknown-mode", nearest=near, hint=f"of {', '.join(MODES)}")
+    with opened_query(sql, data, keys or {}, dialect) as opened:
+        for tokens in deletions:
+            _checked(opened, tokens)
+
+        def work(executor: Executor) -> list[WhatIfRowsAnswer]:
+            found = provenance(opened, executor)
+            return [_answer(opened, found, tokens, mode) for tokens in deletions]
+
+        answers, engine = evaluated(work)
+    return [replace(answer, engine=engine) for answer in answers]
+
+
+def _answer(opened: OpenedQuery, found: QueryProvenance, tokens: Sequence[str], mode: str) -> WhatIfRowsAnswer:
+    import numpy as np
+
+    from govtool.answers.whatif_rows import WhatIfRowsAnswer
+
+    nodes = np.array(sorted(found.tokens.nodes(tokens).values()), np.int64)
+    columns = tuple(column.name for column in found.query.columns)
+    return WhatIfRowsAnswer(mode, tuple(tokens), columns, _deletion(opened, found, nodes, mode))
+
+
+def _deletion(opened: OpenedQuery, found: QueryProvenance, nodes: Any, mode: str) -> Deletion:
+    from govtool.workflow.queries.replay import replayed, rerun, resolved
+    from govtool.workflow.queries.statuses import propagated
+
+    computed = [at for at, column in enumerate(found.query.columns) if column.id in found.cells]
+    if mode == "replay":
+        before = found.standing_rows()
+        return replayed(before, rerun(found.query, opened.plan, nodes, opened.folder.sizes), computed)
+    said = propagated(found, nodes)
+    if mode == "propagate" or said.is_certain:
+        return said
+    return resolved(said, rerun(found.query, opened.plan, nodes, opened.folder.sizes), computed)
+
+
+# ---- tokens ---------------------------------------------------------------------------------------------------------
+
+
+def _checked(opened: OpenedQuery, tokens: Sequence[str]) -> None:
+    """Refuse tokens that name nothing, or one record twice."""
+    if not tokens:
+        raise UsageError("no record is named", code="usage.arguments", hint="give tokens, or --from FILE.jsonl")
+    repeated = [token for at, token in enumerate(tokens) if token in tokens[:at]] if len(tokens) < 1000 else []
+    if repeated or len(set(tokens)) < len(tokens):
+        twice = repeated[0] if repeated else next(t for t in tokens if list(tokens).count(t) > 1)
+        raise UsageError(f"token '{twice}' is deleted twice: it is gone already", code="usage.token-gone")
+    missing = _missing(opened, tokens)
+    if missing:
+        raise UnknownNameError(
+            f"no relation has a record '{missing[0]}'" + (f", nor {len(missing) - 1:,} more" if missing[1:] else ""),
+            code="usage.unknown-token",
+            nearest=_near(opened, missing[0]),
+            hint="a token that was deleted from the data before is not there either",
+        )
+
+
+def _missing(opened: OpenedQuery, tokens: Sequence[str]) -> list[str]:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    wanted = pa.array(tokens, pa.string())
+    known = pa.array([False] * len(tokens))
+    for texts in opened.folder.tokens.values():
+        known = pc.or_(known, pc.is_in(wanted, value_set=texts.cast(pa.string())))
+    missing: list[str] = wanted.filter(pc.invert(known)).to_pylist()
+    return missing
+
+
+def _near(opened: OpenedQuery, token: str) -> tuple[str, ...]:
+    """Tokens that look like one; of large relations only the first are looked at."""
+    names = [text for texts in opened.folder.tokens.values() for text in texts[:20_000].to_pylist()]
+    return tuple(difflib.get_close_matches(token, names, 3, 0.5))
+
+
+def read_deletions(file: str) -> list[list[str]]:
+    """Read a list of tokens a line.
+
+    Raises:
+        UsageError: The file cannot be read, or a line is something else (``usage.deletions``).
+    """
+    import sys
+
+    try:
+        text = sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"cannot read it: {error}", code="usage.deletions", location=file) from error
+    found = []
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
+            tokens = json.loads(line)
+        except ValueError:
+            tokens = None
+        if not isinstance(tokens, list) or not all(isinstance(each, str) for each in tokens):
+            raise UsageError("a list of tokens is expected", code="usage.deletions", location=f"{file}:{number}")
+        found.append(tokens)
+    if not found:
+        raise UsageError("the file has no deletions", code="usage.deletions", location=file)
+    return found

@@ -1,0 +1,57 @@
+"""``govtool depends``."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from govtool.cli.graph_files import GraphOption, GraphOptions, NodeArgument, show_answer
+from govtool.cli.options import (
+    AllOption,
+    AtOption,
+    BranchOption,
+    FormatOption,
+    LimitOption,
+    OutputOption,
+    StoreOption,
+)
+from govtool.cli.ui import Ui
+from govtool.errors import EXIT_EVIDENCE, EXIT_FINDINGS, EXIT_OK
+
+
+def depends(
+    ui: Ui,
+    node: NodeArgument,
+    graph: GraphOption,
+    on: Annotated[
+        list[str], typer.Option("--on", metavar="TOKEN", help="A record; several are deleted together. Repeatable.")
+    ],
+    fail_on: Annotated[
+        str, typer.Option("--fail-on", metavar="none|depends", help="Exit with 1 if the node depends on them.")
+    ] = "none",
+    limit: LimitOption = None,
+    all: AllOption = False,
+    format: FormatOption = None,
+    output: OutputOption = None,
+    at: AtOption = None,
+    branch: BranchOption = None,
+    store: StoreOption = None,
+) -> int:
+    """Whether a node of a provenance graph would be gone without some records.
+
+      govtool depends n41 --graph dealers --on C2
+      govtool depends n41 --graph dealers --on C2 --on C3 --fail-on depends
+
+    That is necessity: of two alternatives neither is needed alone. Beside it stands the lineage: all records that the
+    node comes from. Exit code 3 if only a new run can decide. Formats: table, plain, json, jsonl, csv, markdown.
+    """
+    from govtool.answers.answer import at_least
+
+    at_least(fail_on, ("depends",), "verdict")
+    options = GraphOptions(graph, format, output, limit, all, at, branch, store)
+    answer = options.opened(ui).depends(node, on)
+    show_answer(ui, options, answer)
+    if answer.depends == "unknown":
+        return EXIT_EVIDENCE
+    return EXIT_FINDINGS if answer.depends and fail_on == "depends" else EXIT_OK

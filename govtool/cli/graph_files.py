@@ -1,0 +1,113 @@
+"""The options of commands about provenance graphs, and deletion in one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NamedTuple
+
+import typer
+
+from govtool.cli.formats import chosen
+from govtool.cli.graph import bound
+from govtool.cli.ui import Ui
+from govtool.errors import EXIT_OK, EvidenceError, UsageError
+
+if TYPE_CHECKING:
+    from govtool.answers.answer import Answer
+    from govtool.answers.workflow import GraphDeletionAnswer
+    from govtool.api.workflow import WorkflowGraph
+
+GraphOption = Annotated[
+    str,
+    typer.Option("--graph", metavar="NAME|FILE", help="A graph of the store, or a file: JSON, GraphML."),
+]
+GraphArgument = Annotated[
+    str, typer.Argument(metavar="NAME|FILE", help="A graph of the store, or a file: JSON, GraphML.")
+]
+ModuleOption = Annotated[
+    list[str], typer.Option("--module", "-m", metavar="MODULE", help="A module, with all its invocations. Repeatable.")
+]
+ZoomedOption = Annotated[
+    list[str] | None, typer.Option("--zoomed", metavar="MODULE", help="A module that is zoomed out before. Repeatable.")
+]
+NodeArgument = Annotated[str, typer.Argument(metavar="NODE", help="The id of a node, or the token of a record.")]
+InGraphOption = Annotated[
+    str | None,
+    typer.Option("--graph", metavar="NAME|FILE", help="Delete records in a provenance graph; see docs/workflow.md."),
+]
+FromOption = Annotated[
+    Path | None,
+    typer.Option("--from", metavar="FILE", help="JSON Lines: a list of tokens a line, an answer a line."),
+]
+
+
+class GraphOptions(NamedTuple):
+    """Where a graph is, and how its answer is shown."""
+
+    graph: str
+    format: list[str] | None
+    output: list[Path] | None
+    limit: int | None
+    all: bool
+    at: str | None
+    branch: str | None
+    store: str | None
+
+    def opened(self, ui: Ui) -> WorkflowGraph:
+        """The graph."""
+        from govtool.api.workflow import provenance_graph
+
+        found = provenance_graph(self.graph, store=self.store, ref=self.at, branch=self.branch)
+        ui.mark("open the graph")
+        return found
+
+
+def show_answer(ui: Ui, options: GraphOptions, answer: Answer) -> None:
+    """Show an answer in all formats that are wanted."""
+    from govtool.render.workflow import FORMATS, render_workflow
+
+    ui.mark("answer")
+    for form, file in chosen(options.format, options.output, FORMATS):
+        ui.show(render_workflow(form, answer, bound(options.limit, options.all, form)), file)
+
+
+def delete_in_graph(
+    ui: Ui, options: GraphOptions, tokens: list[str], lists: Path | None, *, strict: bool, fail_on: str
+) -> int:
+    """Show what deletions do in a graph; one of the arguments, or one a line of a file.
+
+    Raises:
+        UsageError: There are no tokens, or both.
+        EvidenceError: With ``strict``, only a new run can decide something (``evidence.unclear``).
+    """
+    from govtool.render.workflow import FORMATS
+
+    chosen(options.format, options.output, FORMATS)
+    if fail_on != "none":
+        raise UsageError("--fail-on is for columns, not for records", code="usage.arguments", hint="--strict")
+    if bool(tokens) == (lists is not None):
+        raise UsageError("name records, or a file with --from", code="usage.arguments")
+    graph = options.opened(ui)
+    if lists is None:
+        answers = [graph.delete(*tokens)]
+        show_answer(ui, options, answers[0])
+    else:
+        answers = _deletions_of(ui, options, graph, lists)
+    if strict and any(answer.unknown or answer.gains_possible for answer in answers):
+        raise EvidenceError("only a new run can decide what becomes of some nodes", code="evidence.unclear")
+    return EXIT_OK
+
+
+def _deletions_of(ui: Ui, options: GraphOptions, graph: WorkflowGraph, lists: Path) -> list[GraphDeletionAnswer]:
+    from govtool.app.graph_questions import token_lists
+    from govtool.render.workflow import answers_lines
+
+    try:
+        lines = lists.read_text("utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8"
+        raise UsageError(f"cannot be read: {reason.lower()}", code="usage.tokens", location=str(lists)) from error
+    answers = [graph.delete(*tokens) for tokens in token_lists(lines, str(lists))]
+    for _, file in chosen(options.format, options.output, ("json",)):
+        ui.show(answers_lines(answers), file)
+    return answers

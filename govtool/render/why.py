@@ -1,0 +1,76 @@
+"""Rows with their provenance as text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from govtool.render.envelope import compact, json_lines
+from govtool.render.table import Table, TableColumn, markdown, plain, to_csv
+from govtool.render.text import count
+
+if TYPE_CHECKING:
+    from govtool.answers.why import WhyAnswer, WhyTuple
+
+FORMATS = ("table", "plain", "json", "jsonl", "csv", "markdown")
+CAP = 160
+"""Characters of an annotation that a terminal shows; a file has all."""
+
+
+def render(form: str, answer: WhyAnswer, *, is_whole: bool = False) -> Table | Iterable[str]:
+    """One of ``FORMATS``.
+
+    Args:
+        form: The format.
+        answer: The rows.
+        is_whole: Show long annotations whole in tables, too.
+    """
+    if form == "json":
+        return json_lines(answer.to_dict())
+    if form == "jsonl":
+        return (compact(each.to_dict()) for each in answer.tuples)
+    if form == "csv":
+        return to_csv(answer.fields, (["" if cell is None else cell for cell in row] for row in answer.rows()))
+    made = _table(answer, None if is_whole else CAP)
+    return made if form == "table" else (plain if form == "plain" else markdown)(made)
+
+
+def _table(answer: WhyAnswer, cap: int | None) -> Table:
+    keys = list(dict.fromkeys(key for each in answer.tuples for key in each.annotations))
+    titles = [*answer.columns, "times", *keys]
+    rows = [[*_values(each), _times(each), *(_cell(each.annotations.get(key), cap) for key in keys)] for each in answer.tuples]
+    there = sum(each.multiplicity > 0 for each in answer.tuples)
+    parts = [count(there, "row")]
+    if there < len(answer.tuples):
+        parts.append(count(len(answer.tuples) - there, "candidate"))
+    if answer.gains_possible:
+        parts.append("a deletion may bring other rows, too")
+    parts.append(answer.engine)
+    columns = tuple(TableColumn(title, "right" if title == "times" else "left") for title in titles)
+    summary = "\n".join([" · ".join(parts), *answer.notes])
+    styles = ["" if each.multiplicity else "dim" for each in answer.tuples]
+    return Table(columns=columns, rows=rows, summary=summary, row_styles=styles)
+
+
+def _values(each: WhyTuple) -> list[str]:
+    return ["NULL" if value is None else _text(value) for value in each.to_dict()["values"]]  # type: ignore[attr-defined]
+
+
+def _times(each: WhyTuple) -> str:
+    return str(each.multiplicity) if each.multiplicity else "candidate"
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else compact(value)
+
+
+def _cell(value: Any, cap: int | None) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, list) and all(isinstance(each, str) for each in value):
+        text = ", ".join(value)
+    elif isinstance(value, dict):
+        text = ", ".join(f"{key}: {_text(each)}" for key, each in value.items())
+    else:
+        text = _text(value)
+    return text if cap is None or len(text) <= cap else f"{text[:cap]} … ({len(text):,} characters)"

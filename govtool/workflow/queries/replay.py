@@ -1,0 +1,147 @@
+"""Replay of a deletion: the query evaluated again without some records."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np  # noqa: TID253 - circuits are arrays; only what evaluates them imports this
+
+from govtool.arrays.sets import Array
+from govtool.records.plan.expressions import Exists, InSubquery, ScalarSubquery, passed
+from govtool.records.plan.nodes import Join, Project, Relation
+from govtool.records.plan.tree import Node, Term, rewrite, rewrite_nodes
+from govtool.records.plan.types import LONG
+from govtool.records.trace.carrier import RECORD
+from govtool.records.trace.segment import alike
+from govtool.workflow.annotate.query import AnnotatedQuery
+from govtool.workflow.queries.statuses import Deletion, RowStatus, Values
+
+DIGITS = 9
+"""Significant digits in which floats have to agree."""
+
+
+def rerun(query: AnnotatedQuery, plan: Node, gone: Array, sizes: Mapping[str, int]) -> list[Values]:
+    """The rows of a query without some of its records.
+
+    Args:
+        query: The annotated query, whose executor evaluates it.
+        plan: The query's plan.
+        gone: Source nodes.
+        sizes: The number of records of each relation.
+    """
+    executor, ids = query.table.store.executor, query.ids
+    tables: dict[str, Relation] = {}
+    for name, start in query.sources.items():
+        inside = gone[(gone >= start) & (gone < start + sizes[name])]
+        if len(inside):
+            tables[name] = query.table.store.load({ids.attribute("gone", LONG): np.sort(inside) - start})
+
+    def without(node: Node) -> Node:
+        if not isinstance(node, Relation) or node.dataset not in tables:
+            return node
+        record = ids.attribute("record", LONG)
+        read = replace(
+            node, columns=(*node.columns, record), metadata=(*node.metadata, (record.id, RECORD))
+        )  # fmt: skip
+        (number,) = tables[node.dataset].columns
+        copy = ids.named("gone", number)
+        left = Join(read, Project(tables[node.dataset], (copy,)), "left_anti", alike(record, copy.attribute))
+        return Project(left, tuple(map(passed, node.columns)))
+
+    return executor.fetch(_everywhere(plan, without))
+
+
+def _everywhere(node: Node, change: Any) -> Node:
+    """Apply a change to every operator, those of subqueries included."""
+
+    def within(term: Term) -> Term:
+        if isinstance(term, (ScalarSubquery, Exists, InSubquery)):
+            return replace(term, plan=_everywhere(term.plan, change))
+        return term
+
+    def each(one: Node) -> Node:
+        return change(one.replaced(terms=tuple(rewrite(term, within) for term in one.terms())))  # type: ignore[no-any-return]
+
+    return rewrite_nodes(node, each)
+
+
+def replayed(before: Sequence[Values], after: Sequence[Values], computed: Sequence[int]) -> Deletion:
+    """Statuses from a re-run alone: rows with equal values are kept, others matched by what is not computed.
+
+    Args:
+        before: The rows before.
+        after: The rows of the re-run.
+        computed: The positions of computed columns.
+    """
+    return resolved(Deletion(tuple(RowStatus(row, "unknown") for row in before), (), True), after, computed)
+
+
+def resolved(said: Deletion, after: Sequence[Values], computed: Sequence[int]) -> Deletion:
+    """A deletion with a re-run's answer for what propagation left open; the rest stays as it is.
+
+    Raises:
+        AssertionError: The re-run contradicts what propagation was certain of.
+    """
+    left: dict[Any, list[Values]] = defaultdict(list)
+    for row in after:
+        left[key_of(row)].append(row)
+    rows = list(said.rows)
+    for row in rows:
+        if row.after is not None:
+            _take(left, row.after)
+    for gain in said.gains:
+        _take(left, gain)
+    _match(rows, left, ())
+    _match(rows, left, tuple(computed))
+    rows = [RowStatus(row.before, "deleted") if row.status == "unknown" else row for row in rows]
+    gains = (*said.gains, *(value for values in left.values() for value in values))
+    return Deletion(tuple(rows), gains, False, True)
+
+
+def _take(left: dict[Any, list[Values]], row: Values) -> None:
+    values = left[key_of(row)]
+    assert values, f"the re-run does not have {row}"
+    values.pop()
+
+
+def _match(rows: list[RowStatus], left: dict[Any, list[Values]], computed: tuple[int, ...]) -> None:
+    """Match rows that are open with rows of the re-run that are left, by all columns but some."""
+    by_rest: dict[Any, list[Values]] = defaultdict(list)
+    for values in left.values():
+        for value in values:
+            by_rest[_rest(value, computed)].append(value)
+    for at, row in enumerate(rows):
+        if row.status != "unknown":
+            continue
+        found = by_rest.get(_rest(row.before, computed))
+        if found:
+            value = found.pop()
+            left[key_of(value)].remove(value)
+            same = key_of(value) == key_of(row.before)
+            rows[at] = RowStatus(row.before, "kept" if same else "recomputed", value)
+
+
+def _rest(row: Values, computed: tuple[int, ...]) -> Any:
+    return key_of(tuple(value for at, value in enumerate(row) if at not in computed))
+
+
+def key_of(row: Values) -> Any:
+    """Values as a key: floats to nine digits, lists as multisets, moments in UTC."""
+    return tuple(_key(value) for value in row)
+
+
+def _key(value: Any) -> Any:
+    if isinstance(value, float):
+        return "nan" if value != value else float(f"{value:.{DIGITS - 1}e}") if abs(value) != float("inf") else value
+    if isinstance(value, (list, tuple)):
+        return tuple(sorted(map(_key, value), key=repr))
+    if isinstance(value, datetime.datetime):
+        return (value if value.tzinfo is None else value.astimezone(datetime.UTC).replace(tzinfo=None)).isoformat()
+    if isinstance(value, dict):
+        return tuple((key, _key(item)) for key, item in value.items())
+    return (type(value).__name__, value) if isinstance(value, (bool, decimal.Decimal)) else value
