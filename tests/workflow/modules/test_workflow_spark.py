@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from cli.answers import check
 
 import govtool
 from bench.workflowgen.car import CarFamily, workflow
@@ -88,12 +89,12 @@ def test_only_the_tracked_run_is_in_the_store(dealers, capsys):
     store = ["--store", str(folder / "store"), "--format", "json"]
     capsys.readouterr()
     assert main(["workflow", "list", *store]) == 0
-    listed = json.loads(capsys.readouterr().out)
+    listed = check(capsys.readouterr().out, "workflow-runs-1")
     assert [(run["id"], run["status"], run["mode"]) for run in listed["runs"]] == [
         (runs["records"].run.id, "complete", "records")
     ]
     assert main(["workflow", "show", "car", *store]) == 0
-    shown = json.loads(capsys.readouterr().out)["run"]
+    shown = check(capsys.readouterr().out, "workflow-run-1")["run"]
     assert shown["modules"]["M_dealer1"] == 2
     assert [each["node"] for each in shown["invocations"]][:3] == ["and", "choice", "bid1"]
     assert main(["workflow", "show", "cra", "--store", str(folder / "store")]) == 2
