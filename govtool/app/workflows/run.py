@@ -25,10 +25,9 @@ if TYPE_CHECKING:
     from govtool.store import Store
     from govtool.workflow.modules.workflow import Workflow
 
-Mode = Literal["untracked", "columns", "records", "eager"]
-MODES: tuple[Mode, ...] = ("untracked", "columns", "records", "eager")
-"""How much is captured: nothing; lineage of columns; exact plans, so that rows can be traced; rows of steps that cannot
-be evaluated again, besides."""
+Mode = Literal["untracked", "columns", "records"]
+MODES: tuple[Mode, ...] = ("untracked", "columns", "records")
+"""How much is captured: nothing; lineage of columns; exact plans besides, so that rows can be traced."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +106,8 @@ def run_workflow(
         run = new_run(request, session, pointer.execution)
         runner = WorkflowRunner(schedule, BoundaryFrames(session), folder, inputs, pointer)
         runner.check_inputs(ahead)  # what can be refused is refused before anything is captured
-        tracker = runner.observer = RunTracker(root, run, session) if store is not None else None
+        is_tracked = store is not None and len(ahead) > 0
+        tracker = runner.observer = RunTracker(root, run, session) if is_tracked else None
         results: list[ExecutionResult] = []
         try:
             for _ in ahead:
@@ -221,20 +221,14 @@ def settings_of(texts: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def capture_mode(records: str | None, untracked: bool) -> Mode:
+def capture_mode(records: bool, untracked: bool) -> Mode:
     """The mode that the options of a command mean.
 
     Raises:
-        UsageError: They contradict each other, or ``records`` is neither ``lazy`` nor ``eager`` (``usage.arguments``).
+        UsageError: They contradict each other (``usage.arguments``).
     """
-    if records is not None and untracked:
-        raise UsageError(
-            "--records captures what --untracked does not", code="usage.arguments", hint="give one of them"
-        )
-    if records not in (None, "lazy", "eager"):
-        raise UsageError(
-            f"--records={records}: no such mode", code="usage.arguments", hint="--records or --records=eager"
-        )
+    if records and untracked:
+        raise UsageError("--records contradicts --untracked", code="usage.arguments", hint="give one of them")
     if untracked:
         return "untracked"
-    return "columns" if records is None else "eager" if records == "eager" else "records"
+    return "records" if records else "columns"

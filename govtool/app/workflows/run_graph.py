@@ -23,7 +23,7 @@ def workflow_graph(store: Reader, commit: Commit, run: WorkflowRun) -> RunGraph:
     Raises:
         UsageError: The run has no records (``usage.no-records``), or a file has changed since (``usage.changed``).
     """
-    if run.mode not in ("records", "eager"):
+    if run.mode != "records":
         raise UsageError(
             f"the run {run.id} has no records of rows",
             code="usage.no-records",
