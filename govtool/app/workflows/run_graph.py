@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from govtool.errors import EngineError, UsageError
-from govtool.workflow.modules.run_graph import RelationRows, RunGraph, build_run_graph
+from govtool.workflow.modules.run_graph import build_run_graph
+from govtool.workflow.modules.run_tuples import RelationRows, RunGraph
 
 if TYPE_CHECKING:
     from govtool.model.records import RecordRun

@@ -8,127 +8,36 @@ fine-grained provenance, section 1.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
 
 import numpy as np  # noqa: TID253 - graphs are arrays; only what makes them imports this
 
 from govtool.arrays.sets import Array
 from govtool.errors import UsageError
-from govtool.model.token import ROW_BITS
 from govtool.model.workflow_run import BoundaryRelation, ModuleInvocation, WorkflowRun
-from govtool.records.plan.expressions import Attribute, Named, passed
-from govtool.records.plan.nodes import Plan, Project, Relation, Union, Write, outputs
+from govtool.records.plan.expressions import Named
+from govtool.records.plan.nodes import Plan, Project, Write, outputs
 from govtool.records.plan.tree import Node
-from govtool.records.plan.types import LONG, Struct
 from govtool.records.sql.dialect import NotExact
-from govtool.records.sql.statement import KEPT
-from govtool.records.trace.carrier import RECORD
 from govtool.records.trace.normal import normalized, spare_ids
-from govtool.records.trace.segment import alike
 from govtool.workflow import vocabulary as terms
-from govtool.workflow.annotate.circuit import NONE, Circuit, Sources
+from govtool.workflow.annotate.circuit import NONE
 from govtool.workflow.annotate.evaluate import Annotator
-from govtool.workflow.annotate.rows import LONG_ONE, LONG_ZERO, Rows, joined
 from govtool.workflow.annotate.tables import Executor
 from govtool.workflow.builder import GraphBuilder
-from govtool.workflow.graph import ProvenanceGraph
 from govtool.workflow.modules.circuit_graph import CircuitWriter
-
-
-class RunFiles(Protocol):
-    """What the graph of a run reads: plans and rows of relations."""
-
-    def plan(self, path: str) -> Plan | None:
-        """The plan of the write that made a relation; None: it was not recorded."""
-
-    def rows(self, relation: BoundaryRelation) -> RelationRows:
-        """The rows of a relation."""
-
-    def executors(self, plan: Plan) -> Iterator[Executor]:
-        """New executors of a plan's session, the first choice first."""
-
-
-@dataclass(frozen=True, slots=True)
-class RelationRows:
-    """The rows of a relation, in the order of its files.
-
-    Attributes:
-        columns: Names of its columns.
-        values: One tuple a row.
-        counts: The rows of each file.
-        tokens: One a row: the id of the record.
-    """
-
-    columns: tuple[str, ...]
-    values: Sequence[tuple[Any, ...]]
-    counts: tuple[int, ...]
-    tokens: Sequence[str]
-
-
-@dataclass(frozen=True, slots=True)
-class RelationTuples:
-    """Nodes of the tuples of a relation, and of those that would be there without others: candidates.
-
-    Attributes:
-        relation: The relation.
-        nodes: The p-node of each row, candidates last: int64[n].
-        cells: The v-nodes of columns that have some, by name: int64[n], -1 for none.
-        extra: The values of candidates, which no file has: Arrow arrays by column.
-    """
-
-    relation: BoundaryRelation
-    nodes: Array
-    cells: Mapping[str, Array] = field(default_factory=dict)
-    extra: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def candidates(self) -> int:
-        """How many there are."""
-        return next((len(values) for values in self.extra.values()), 0)
-
-
-@dataclass(frozen=True, slots=True)
-class OutputTuples:
-    """An output of an execution, with the nodes of its rows.
-
-    Attributes:
-        execution: The execution.
-        node: The node of the workflow.
-        relation: The relation.
-        columns: Names of its columns.
-        rows: Its rows; after them the candidates.
-        present: How many rows are there.
-        nodes: The ``o`` node of each: int64[n].
-        cells: Their ``o`` nodes of values, by column: int64[n], -1 for none.
-    """
-
-    execution: int
-    node: str
-    relation: str
-    columns: tuple[str, ...]
-    rows: Sequence[tuple[Any, ...]]
-    present: int
-    nodes: Array
-    cells: Mapping[str, Array]
-
-
-@dataclass(frozen=True, slots=True)
-class RunGraph:
-    """A graph, the outputs of its executions, and what it does not show.
-
-    Attributes:
-        graph: The graph.
-        outputs: The outputs.
-        coarse: Relations of invocations whose rows depend on everything that the invocation read, with the reason.
-        candidates: Rows that are not there and would be without others, by relation. They have nodes, too.
-    """
-
-    graph: ProvenanceGraph
-    outputs: tuple[OutputTuples, ...]
-    coarse: Mapping[str, str]
-    candidates: Mapping[str, int]
+from govtool.workflow.modules.run_leaves import PlanLeaves
+from govtool.workflow.modules.run_tuples import (
+    LazyState,
+    OutputTuples,
+    RelationRows,
+    RelationTuples,
+    RunFiles,
+    RunGraph,
+)
+from govtool.workflow.modules.written_rows import matched, python_rows
 
 
 def build_run_graph(run: WorkflowRun, files: RunFiles) -> RunGraph:
@@ -201,15 +110,6 @@ class _RunBuilder:
         return self._sources[path]
 
 
-@dataclass(slots=True)
-class _LazyState:
-    """State tuples whose ``s`` nodes are made when something is made of them."""
-
-    tuples: RelationTuples
-    nodes: Array
-    cells: dict[str, Array]
-
-
 class _Invocation:
     """The nodes of one invocation."""
 
@@ -218,9 +118,13 @@ class _Invocation:
         self.invocation = invocation
         self.own: dict[str, Any] = {"module": invocation.module, "invocation": invocation.number}
         self.inputs: dict[str, RelationTuples] = {}
-        self.state: dict[str, _LazyState] = {}
+        self.state: dict[str, LazyState] = {}
         self.node = int(run.graph.nodes("m", invocation.module, **self.own)[0])
         self._producers: dict[int, int] = {}
+
+    def rows(self, relation: BoundaryRelation) -> RelationRows:
+        """The rows of a relation."""
+        return self.run.files.rows(relation)
 
     def boundary(self, kind: str, tuples: RelationTuples, among: Array | None = None) -> RelationTuples:
         """Nodes of tuples that cross the border, and of their cells; of all, or of some."""
@@ -251,10 +155,10 @@ class _Invocation:
         found = {name: [row[at] for row in rows.values] for at, name in enumerate(rows.columns)}
         return {name: found[name] + values.to_pylist() for name, values in tuples.extra.items()} or found
 
-    def lazy(self, tuples: RelationTuples) -> _LazyState:
+    def lazy(self, tuples: RelationTuples) -> LazyState:
         """State tuples without nodes as yet."""
         count = len(tuples.nodes)
-        return _LazyState(tuples, np.full(count, NONE), {name: np.full(count, NONE) for name in tuples.cells})
+        return LazyState(tuples, np.full(count, NONE), {name: np.full(count, NONE) for name in tuples.cells})
 
     def output(self, path: str) -> RelationTuples:
         """What the invocation made, with its ``o`` nodes."""
@@ -297,7 +201,7 @@ class _Invocation:
         for state in self.state.values():
             every = np.arange(len(state.nodes))
             for name in ("", *state.cells):
-                read = self._resolved(state, name, every)
+                read = self.state_nodes(state, name, every)
                 graph.edges(read[read >= 0], box[0])
         count = len(self.run.files.rows(relation).values)
         return RelationTuples(relation, np.repeat(box, count))
@@ -309,7 +213,7 @@ class _Invocation:
         if not isinstance(root, Write):
             raise UsageError("the plan writes nothing")
         ids = spare_ids(root.child)
-        leaves = _Leaves(self)
+        leaves = PlanLeaves(self)
         annotator = Annotator(executor, ids, lambda leaf: leaves.rows(annotator, leaf))
         rows = annotator.rows(normalized(_titled(root, ids.named), ids))
         rows, table = annotator.keep(rows)
@@ -321,8 +225,8 @@ class _Invocation:
         }
         cells = dict(zip(cell_columns, table.ids(*cell_columns.values()), strict=True)) if cell_columns else {}
         present = np.repeat(np.arange(len(times)), np.maximum(times, 0))
-        values = _python_rows(table.read(*rows.columns), present)
-        order = _matched(values, list(root.columns), self.run.files.rows(relation))
+        values = python_rows(table.read(*rows.columns), present)
+        order = matched(values, list(root.columns), self.run.files.rows(relation))
         absent = np.flatnonzero(times <= 0)
         chosen = np.concatenate([present[order], absent])
         wanted = [annotation[chosen], *(column[chosen] for column in cells.values())]
@@ -341,7 +245,7 @@ class _Invocation:
     def _title(self, relation: BoundaryRelation) -> str:
         return f"{self.invocation.module}#{self.invocation.number}.{relation.path.rpartition('/')[2]}"
 
-    def _resolved(self, state: _LazyState, column: str, rows: Array) -> Array:
+    def state_nodes(self, state: LazyState, column: str, rows: Array) -> Array:
         """``s`` nodes of state tuples, or of their cells; made where there are none yet."""
         fresh = np.unique(rows[state.nodes[rows] == NONE])
         if len(fresh):
@@ -369,171 +273,3 @@ def _titled(root: Write, named: Callable[..., Named]) -> Node:
         columns.append(named(name, column) if column.id in used else Named(column, column.id, name))
         used.add(column.id)
     return Project(root.child, tuple(columns))
-
-
-class _Leaves:
-    """Leaves of one plan: the tuples of the invocation's relations, as sources of a circuit."""
-
-    def __init__(self, invocation: _Invocation) -> None:
-        self._invocation = invocation
-        self._blocks: dict[int, Callable[[Array], Array]] = {}
-        self._known: dict[tuple[str, str], int] = {}
-        self._tables = 0
-
-    def resolve(self, start: int, places: Array) -> Array:
-        """See ``circuit_graph.Resolve``."""
-        return self._blocks[start](places)
-
-    def rows(self, a: Annotator, leaf: Relation) -> Rows:
-        """The annotated rows of a leaf.
-
-        Raises:
-            UsageError: It reads what the invocation did not receive.
-        """
-        path, tuples = self._path(leaf)
-        nodes = {"": self._numbered(a.circuit, path, "", np.ones(len(tuples.nodes), bool))}
-        nodes.update(
-            (name, self._numbered(a.circuit, path, name, column >= 0)) for name, column in tuples.cells.items()
-        )
-        added = {name: a.ids.attribute(f"node {name}", LONG) for name in nodes}
-        node = self._read(a, leaf, tuples, nodes, added)
-        cells = {each.id: added[each.name] for each in leaf.columns if each.name in added and each.name}
-        if not tuples.candidates:
-            return Rows(node, leaf.columns, added[""], LONG_ONE, cells)
-        times = a.ids.attribute("times", LONG)
-        present = Project(node, (*_copies(a, (*leaf.columns, *added.values())), a.ids.named("times", LONG_ONE)))
-        absent = self._loaded(a, leaf, tuples, nodes)
-        both = Union((present, absent), (*leaf.columns, *added.values(), times))
-        return Rows(both, leaf.columns, added[""], times, cells, candidates=True)
-
-    def _read(
-        self,
-        a: Annotator,
-        leaf: Relation,
-        tuples: RelationTuples,
-        nodes: Mapping[str, Array],
-        added: Mapping[str, Attribute],
-    ) -> Node:
-        """The rows of the files, each with its nodes."""
-        records = _records(leaf, tuples.relation, self._invocation.run.files.rows(tuples.relation))
-        record, number = a.ids.attribute("record", LONG), a.ids.attribute("loaded", LONG)
-        loaded = {added[name]: _nullable(values[: len(records)]) for name, values in nodes.items()}
-        side = a.tables.load({number: records, **loaded})
-        read = replace(leaf, columns=(*leaf.columns, record), metadata=(*leaf.metadata, (record.id, RECORD)))
-        node = joined(read, side, alike(record, number))
-        return Project(node, (*map(passed, leaf.columns), *map(passed, added.values())))
-
-    def _loaded(self, a: Annotator, leaf: Relation, tuples: RelationTuples, nodes: Mapping[str, Array]) -> Node:
-        """Candidates: their values and nodes, and that they are not there."""
-        import pyarrow as pa
-
-        first = len(tuples.nodes) - tuples.candidates
-        columns = tuple(a.ids.attribute(each.name, each.type) for each in leaf.columns)
-        own = {name: a.ids.attribute(f"node {name}", LONG) for name in nodes}
-        arrays = {f"c{each.id}": tuples.extra[each.name] for each in columns}
-        arrays.update({f"c{own[name].id}": _nullable(values[first:]) for name, values in nodes.items()})
-        self._tables += 1
-        kept = load_table(a.executor, f"kept_candidates_{self._tables}", pa.table(arrays), (*columns, *own.values()))
-        return Project(kept, (*map(passed, (*columns, *own.values())), a.ids.named("times", LONG_ZERO)))
-
-    def _path(self, leaf: Relation) -> tuple[str, RelationTuples]:
-        wanted = {file.uri for file in leaf.files}
-        for path, tuples in self._relations():
-            if wanted <= {file.uri for file in tuples.relation.files}:
-                return path, tuples
-        raise UsageError(f"it reads {leaf.dataset}, which is no relation of the workflow")
-
-    def _relations(self) -> Iterator[tuple[str, RelationTuples]]:
-        own = self._invocation
-        yield from own.inputs.items()
-        yield from ((path, each.tuples) for path, each in own.state.items())
-
-    def _numbered(self, circuit: Circuit, path: str, column: str, there: Array) -> Array:
-        """The circuit nodes of tuples, or of their cells; ``NONE`` where there are none."""
-        start = self._source(circuit, path, column, len(there))
-        return np.where(there, start + np.arange(len(there)), NONE)
-
-    def _source(self, circuit: Circuit, path: str, column: str, count: int) -> int:
-        """The block of a relation's tuples or cells; one relation that is read twice has one."""
-        key = (path, column)
-        if key not in self._known:
-            start = circuit.add(Sources(count, path))
-            self._known[key] = start
-            self._blocks[start] = self._finder(path, column)
-        return self._known[key]
-
-    def _finder(self, path: str, column: str) -> Callable[[Array], Array]:
-        own = self._invocation
-        if path in own.inputs:
-            tuples = own.inputs[path]
-            nodes = tuples.cells[column] if column else tuples.nodes
-            return lambda places: nodes[places]
-        return lambda places: own._resolved(own.state[path], column, places)
-
-
-def _copies(a: Annotator, columns: Sequence[Attribute]) -> Iterator[Named]:
-    return (a.ids.named(column.name, column) for column in columns)
-
-
-def load_table(executor: Any, name: str, table: Any, columns: tuple[Attribute, ...]) -> Relation:
-    """Bring a table of any types to an executor; its columns are ``c`` and the id of the attribute.
-
-    Raises:
-        NotExact: The executor has no such tables.
-    """
-    connection = getattr(executor, "connection", None)
-    if connection is None:
-        raise NotExact("rows that are in no file are read by DuckDB only")
-    connection.register(f"{name}_view", table)
-    connection.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT * FROM {name}_view")
-    connection.unregister(f"{name}_view")
-    return Relation(0, name, KEPT, (), columns, Struct(()))
-
-
-def _nullable(values: Array) -> Any:
-    import pyarrow as pa
-
-    return pa.array(values, pa.int64(), mask=values < 0)
-
-
-def _records(leaf: Relation, relation: BoundaryRelation, rows: RelationRows) -> Array:
-    """The packed ids of a relation's rows, as the leaf numbers its files; -1 for files that it does not read."""
-    ordinals = {file.uri: file.ordinal for file in leaf.files}
-    parts = [
-        (ordinals[file.uri] << ROW_BITS) + np.arange(count) if file.uri in ordinals else np.full(count, NONE)
-        for file, count in zip(relation.files, rows.counts, strict=True)
-    ]
-    return np.concatenate(parts) if parts else np.empty(0, np.int64)
-
-
-def _python_rows(columns: Sequence[Any], chosen: Array) -> list[tuple[Any, ...]]:
-    lists = [column.to_pylist() for column in columns]
-    return [tuple(column[row] for column in lists) for row in chosen.tolist()]
-
-
-def _matched(found: list[tuple[Any, ...]], names: list[str], written: RelationRows) -> Array:
-    """For each written row the place of an equal one.
-
-    Raises:
-        UsageError: The rows are not the same: the plan does not give again what was written.
-    """
-    at = [names.index(name) for name in written.columns]
-    own = [tuple(_canonical(row[place]) for place in at) for row in found]
-    there = [tuple(map(_canonical, row)) for row in written.values]
-    left, right = sorted(range(len(own)), key=own.__getitem__), sorted(range(len(there)), key=there.__getitem__)
-    if [own[place] for place in left] != [there[place] for place in right]:
-        raise UsageError("evaluated again, it gives other rows than were written")
-    order = np.empty(len(there), np.int64)
-    order[right] = left
-    return order
-
-
-def _canonical(value: Any) -> str:
-    """A value as text: floats by nine digits, the order of a bag does not count."""
-    if isinstance(value, float):
-        return f"{value:.9g}"
-    if isinstance(value, (list, tuple)):
-        return f"[{sorted(map(_canonical, value))}]"
-    if isinstance(value, dict):
-        return f"{{{[(key, _canonical(each)) for key, each in value.items()]}}}"
-    return repr(value)
