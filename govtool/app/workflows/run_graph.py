@@ -115,5 +115,7 @@ def _table(relation: BoundaryRelation, uri: str, size: int, modified: int) -> An
         what = "is gone" if facts is None else "was written again"
         raise UsageError(f"{path} {what} since the run: the graph cannot be built", code="usage.changed")
     if relation.format == "csv":
-        return pc.read_csv(path)
+        # As Spark reads it: nothing between two commas is NULL.
+        options = pc.ConvertOptions(strings_can_be_null=True, null_values=[""], quoted_strings_can_be_null=False)
+        return pc.read_csv(path, convert_options=options)
     return pj.read_json(path) if relation.format == "json" else pq.ParquetFile(path).read()

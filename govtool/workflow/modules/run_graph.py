@@ -186,8 +186,10 @@ class _Invocation:
             assert plan is not None
             try:
                 return self._annotated(relation, plan, executor)
-            except (NotExact, UsageError) as error:
-                reason = reason or str(error)  # that of the first choice
+            except Exception as error:
+                if not _is_refusal(error):
+                    raise
+                reason = reason or str(error).splitlines()[0]  # that of the first choice
         return self._opaque(relation, reason)
 
     def _opaque(self, relation: BoundaryRelation, reason: str) -> RelationTuples:
@@ -259,6 +261,12 @@ class _Invocation:
 
     def _produced(self, nodes: Array, producers: Array) -> None:
         self._producers.update(zip(nodes.tolist(), producers.tolist(), strict=True))
+
+
+def _is_refusal(error: Exception) -> bool:
+    """Whether an executor, or the evaluator, cannot do a plan."""
+    engines = ("pyspark", "py4j", "duckdb", "_duckdb")
+    return isinstance(error, (NotExact, UsageError)) or type(error).__module__.startswith(engines)
 
 
 def _placed(places: Array, nodes: Array) -> Array:

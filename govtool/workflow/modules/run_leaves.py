@@ -12,6 +12,7 @@ from govtool.arrays.sets import Array
 from govtool.errors import UsageError
 from govtool.model.token import ROW_BITS
 from govtool.model.workflow_run import BoundaryRelation
+from govtool.records.plan import types as t
 from govtool.records.plan.expressions import Attribute, Named, passed
 from govtool.records.plan.nodes import Project, Relation, Union
 from govtool.records.plan.tree import Node
@@ -24,6 +25,19 @@ from govtool.workflow.annotate.circuit import NONE, Circuit, Sources
 from govtool.workflow.annotate.evaluate import Annotator
 from govtool.workflow.annotate.rows import LONG_ONE, LONG_ZERO, Rows, joined
 from govtool.workflow.modules.run_tuples import LazyState, RelationRows, RelationTuples
+
+ARROW_TYPES = {
+    t.BOOLEAN: "bool",
+    t.BYTE: "int8",
+    t.SHORT: "int16",
+    t.INTEGER: "int32",
+    t.LONG: "int64",
+    t.FLOAT: "float32",
+    t.DOUBLE: "float64",
+    t.STRING: "string",
+    t.DATE: "date32",
+}
+"""Types that files of text are read in."""
 
 
 class ReceivedTuples(Protocol):
@@ -85,6 +99,8 @@ class PlanLeaves:
         added: Mapping[str, Attribute],
     ) -> Node:
         """The rows of the files, each with its nodes."""
+        if leaf.format != "parquet":
+            return self._parsed(a, leaf, tuples, nodes, added)
         records = _records(leaf, tuples.relation, self._invocation.rows(tuples.relation))
         record, number = a.ids.attribute("record", LONG), a.ids.attribute("loaded", LONG)
         loaded = {added[name]: _nullable(values[: len(records)]) for name, values in nodes.items()}
@@ -92,6 +108,29 @@ class PlanLeaves:
         read = replace(leaf, columns=(*leaf.columns, record), metadata=(*leaf.metadata, (record.id, RECORD)))
         node = joined(read, side, alike(record, number))
         return Project(node, (*map(passed, leaf.columns), *map(passed, added.values())))
+
+    def _parsed(
+        self,
+        a: Annotator,
+        leaf: Relation,
+        tuples: RelationTuples,
+        nodes: Mapping[str, Array],
+        added: Mapping[str, Attribute],
+    ) -> Node:
+        """Rows of files of text, which executors do not number; what was read is loaded in the types of the leaf."""
+        import pyarrow as pa
+
+        rows = self._invocation.rows(tuples.relation)
+        arrays = {}
+        for column in leaf.columns:
+            if column.name not in rows.columns or column.type not in ARROW_TYPES:
+                raise NotExact(f"the column {column.name} of a file of text is not read here")
+            at = rows.columns.index(column.name)
+            arrays[f"c{column.id}"] = pa.array([row[at] for row in rows.values], ARROW_TYPES[column.type])
+        arrays.update({f"c{added[name].id}": _nullable(values[: len(rows.values)]) for name, values in nodes.items()})
+        self._tables += 1
+        columns = (*leaf.columns, *added.values())
+        return load_table(a.executor, f"kept_candidates_{self._tables}", pa.table(arrays), columns)
 
     def _loaded(self, a: Annotator, leaf: Relation, tuples: RelationTuples, nodes: Mapping[str, Array]) -> Node:
         """Candidates: their values and nodes, and that they are not there."""

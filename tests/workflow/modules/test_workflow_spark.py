@@ -325,3 +325,33 @@ def test_a_changed_file_is_refused(dealers, tmp_path):
         workflow_graph(store, store.head("main"), replace(run, relations={**run.relations, path: other}))
     with pytest.raises(UsageError, match="no records of rows"):
         workflow_graph(store, store.head("main"), runs["untracked"].run)
+
+
+def test_nested_rows_of_text_files_keep_their_own_provenance(spark, tmp_path):
+    """FLATTEN of COGROUP: a row is gone with its own record, and stays without those beside it in the bag."""
+    pytest.importorskip("duckdb", reason="duckdb is not installed: pip install govtool[records]")
+    from govtool.app.workflows.run_graph import workflow_graph
+    from govtool.workflow import cogroup, flatten
+    from govtool.workflow.deletion import delete
+
+    def nest(cars, wishes):
+        return flatten(cogroup(cars, wishes, by="model", names=["cars", "wishes"]), "cars").select("model", "car")
+
+    folder = tmp_path / "in"
+    folder.mkdir()
+    (folder / "Cars.csv").write_text("model,car\nCivic,1\nCivic,2\nGolf,3\n")
+    (folder / "Wishes.csv").write_text("model,user\nCivic,ann\n,eve\n")
+    inputs = {"Cars": "model string, car int", "Wishes": "model string, user string"}
+    flow = govtool.Workflow("nested", [govtool.module("Nest", inputs, (), {"Flat": "model string, car int"})(nest)])
+    store = Store.init(str(tmp_path / "store"))
+    answer = govtool.run_workflow(flow, folder, state=tmp_path / "state", mode="records", store=store.uri, spark=spark)
+    found = workflow_graph(store, store.head("main"), answer.run)
+    assert found.coarse == {}
+    (output,) = found.outputs
+    assert sorted(output.rows) == [("Civic", 1), ("Civic", 2), ("Golf", 3)]
+    tokens = {found.graph.label_of(n): n for n, kind in enumerate(types_of(found.graph)) if kind == "wi"}
+    for row, lost in ((0, ("Civic", 1)), (1, ("Civic", 2)), (2, ("Golf", 3))):
+        token = next(node for label, node in tokens.items() if "/Cars.csv@" in label and label.endswith(f":0/{row}"))
+        deletion = delete(found.graph, [token])
+        gone = {output.rows[n] for n, node in enumerate(output.nodes.tolist()) if node in deletion.removed}
+        assert gone == {lost}
