@@ -101,13 +101,14 @@ def run_workflow(
     with ExitStack() as stack:
         pointer = stack.enter_context(folder.opened())
         ahead = executions_to_run(pointer.execution, request.executions, inputs.executions())
+        inputs.check_all(schedule.inputs, ahead)  # what can be refused is refused before Spark starts
+        if not ahead:
+            return WorkflowOutcome(_untracked(new_run(request, (), pointer.execution), (), pointer.execution), (), root)
         session = stack.enter_context(_session(spark, request))
         resumed = commit_interrupted(store, root, branch) if store is not None else ()
-        run = new_run(request, session, pointer.execution)
+        run = new_run(request, (str(session.sparkContext.applicationId),), pointer.execution)
         runner = WorkflowRunner(schedule, BoundaryFrames(session), folder, inputs, pointer)
-        runner.check_inputs(ahead)  # what can be refused is refused before anything is captured
-        is_tracked = store is not None and len(ahead) > 0
-        tracker = runner.observer = RunTracker(root, run, session) if is_tracked else None
+        tracker = runner.observer = RunTracker(root, run, session) if store is not None else None
         results: list[ExecutionResult] = []
         try:
             for _ in ahead:
@@ -130,8 +131,8 @@ def _untracked(run: WorkflowRun, results: Sequence[ExecutionResult], whole: int)
     return replace(run, status="complete", ended=_now(), invocations=invocations, whole=whole)
 
 
-def new_run(request: WorkflowRequest, session: Any, whole: int) -> WorkflowRun:
-    """A run that begins now."""
+def new_run(request: WorkflowRequest, applications: tuple[str, ...], whole: int) -> WorkflowRun:
+    """A run that begins now, in some Spark applications."""
     from govtool.workflow.modules.unfold import unfolded
 
     started = _now()
@@ -142,7 +143,7 @@ def new_run(request: WorkflowRequest, session: Any, whole: int) -> WorkflowRun:
         workflow=request.flow.name,
         status="running",
         mode=request.mode,
-        applications=(str(session.sparkContext.applicationId),),
+        applications=applications,
         started=started,
         ended="",
         error="",

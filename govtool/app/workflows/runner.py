@@ -100,16 +100,6 @@ class WorkflowRunner:
         self.reuse = reuse
         self._initial = {slot: self._initial_state(slot) for slot in schedule.state if slot not in pointer.state}
 
-    def check_inputs(self, executions: range) -> None:
-        """Refuse executions whose inputs are not there, before the first of them runs.
-
-        Raises:
-            UsageError: One is missing (``usage.missing-input``).
-        """
-        for execution in executions:
-            for name in self._schedule.inputs:
-                self._inputs.find(name, execution)
-
     def execute(self) -> ExecutionResult:
         """Run the next execution; the pointer names it once it is whole.
 
