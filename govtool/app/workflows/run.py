@@ -102,10 +102,11 @@ def run_workflow(
         pointer = stack.enter_context(folder.opened())
         ahead = executions_to_run(pointer.execution, request.executions, inputs.executions())
         inputs.check_all(schedule.inputs, ahead)  # what can be refused is refused before Spark starts
-        if not ahead:
-            return WorkflowOutcome(_untracked(new_run(request, (), pointer.execution), (), pointer.execution), (), root)
-        session = stack.enter_context(_session(spark, request))
         resumed = commit_interrupted(store, root, branch) if store is not None else ()
+        if not ahead:
+            run = _untracked(new_run(request, (), pointer.execution), (), pointer.execution)
+            return WorkflowOutcome(run, (), root, resumed)
+        session = stack.enter_context(_session(spark, request))
         run = new_run(request, (str(session.sparkContext.applicationId),), pointer.execution)
         runner = WorkflowRunner(schedule, BoundaryFrames(session), folder, inputs, pointer)
         tracker = runner.observer = RunTracker(root, run, session) if store is not None else None
