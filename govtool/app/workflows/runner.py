@@ -49,7 +49,7 @@ class BoundaryEngine(Protocol):
 
 
 class RunObserver(Protocol):
-    """Hears of what ran, as it ran."""
+    """Is called for what ran, as it ran."""
 
     def invoked(self, invocation: ModuleInvocation, relations: Mapping[str, BoundaryRelation]) -> None:
         """A module was invoked, and its relations are written."""
