@@ -63,9 +63,9 @@ __all__ = [
 _PLACES = {
     "BoundedLoop": "govtool.workflow.modules.workflow",
     "Graph": "govtool.api.graph",
+    "Workflow": "govtool.workflow.modules.workflow",
     "WorkflowGraph": "govtool.api.workflow",
     "import_graph": "govtool.api.workflow",
-    "Workflow": "govtool.workflow.modules.workflow",
     "ingest_catalog": "govtool.api.ingest",
     "ingest_dbt": "govtool.api.ingest",
     "ingest_log": "govtool.api.ingest",
@@ -76,12 +76,12 @@ _PLACES = {
     "init": "govtool.api.opening",
     "lineage": "govtool.api.lineage",
     "list_graphs": "govtool.api.workflow",
+    "module": "govtool.workflow.modules.definition",
     "open": "govtool.api.opening",
     "provenance_graph": "govtool.api.workflow",
+    "run_workflow": "govtool.api.workflows",
     "whatif_delete": "govtool.api.why",
     "why": "govtool.api.why",
-    "module": "govtool.workflow.modules.definition",
-    "run_workflow": "govtool.api.workflows",
 }
 """The module of each name that is imported on first use."""
 

@@ -70,7 +70,9 @@ class WorkflowArm:
         self._tracker: RunTracker | None = None
         if store is not None:
             request = WorkflowRequest(flow, inputs, folder, mode="records")
-            self._tracker = RunTracker(folder, new_run(request, spark, pointer.execution), spark)
+            self._tracker = RunTracker(
+                folder, new_run(request, (str(spark.sparkContext.applicationId),), pointer.execution), spark
+            )
         self._runner = WorkflowRunner(
             flow.validated(), BoundaryFrames(spark), state, InputFolder(inputs), pointer, self._tracker, reuse
         )

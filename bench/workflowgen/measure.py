@@ -49,7 +49,7 @@ def _one_run(
     family: Family, spec: Spec, places: tuple[Any, Path, Path, str], order: Sequence[str], executions: Sequence[int]
 ) -> tuple[dict[str, list[float]], dict[str, list[OutputRow]]]:
     spark, inputs, folder, store = places
-    # The tracked arm has a session of its own: the listener of one session hears nothing of the others.
+    # The tracked arm has a session of its own: the listener of one session is called for that session only.
     sessions = {name: spark.newSession() for name in order}
     made: dict[str, HandArm | WorkflowArm] = {}
     for name in order:

@@ -194,6 +194,14 @@ def _ref(name: str, value: object) -> str:
         raise _wrong(name, value, "a version: a number, an id, a tag, a branch, or a date") from None
 
 
+def _workflow(name: str, value: object) -> object:
+    from govtool.workflow.modules.workflow import Workflow
+
+    if not isinstance(value, Workflow):
+        raise _wrong(name, type(value), "a workflow")
+    return value
+
+
 def _wrong(name: str, value: object, wanted: str) -> UsageError:
     """The error. Of texts only the type is shown: they may hold what identifies a person."""
     shown = value.__name__ if isinstance(value, type) else f"{value!a:.60}"
@@ -217,6 +225,7 @@ CONVERTERS: Mapping[str, _Converter] = {
     "Mapping[str, str] | Iterable[str] | None": _or_none(_pairs),
     "Mapping[str, Mapping[str, float]] | None": _or_none(_numbers),
     "Day | None": _or_none(_day),
+    "Workflow": _workflow,
     "Ref": _ref,
     "Ref | None": _or_none(_ref),
 }

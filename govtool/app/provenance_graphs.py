@@ -10,7 +10,7 @@ import difflib
 import hashlib
 import mmap
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 PREFIX = "graph:"
 """The prefix of the ingest sources of graphs."""
+RUN_PREFIX = "run:"
+"""The prefix of names that mean the graph of a workflow run."""
 SUFFIXES = {".json": "json", ".graphml": "graphml", ".xml": "graphml"}
 """Formats that are read, by the end of a file's name."""
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
@@ -123,21 +125,21 @@ def open_graph(store: Reader, commit: Commit, name: str) -> ProvenanceGraph:
             nearest=tuple(difflib.get_close_matches(name, names, 3, 0.4)),
             hint="govtool graph list",
         )
-    return _cached(store, refs)
+    return _cached(store, _digest(refs), lambda: _built(store, refs))
 
 
-def _cached(store: Reader, refs: Sequence[FragmentRef]) -> ProvenanceGraph:
+def _cached(store: Reader, key: str, build: Callable[[], ProvenanceGraph]) -> ProvenanceGraph:
     from govtool.store.cache import cache_dir, lookup, publish
     from govtool.workflow.storage import mapped
 
-    directory = cache_dir(store.cache_id, f"{_digest(refs)}-{mapped.FORMAT}-graph")
+    directory = cache_dir(store.cache_id, f"{key}-{mapped.FORMAT}-graph")
     file = directory / mapped.FILE
     if lookup(directory):
         try:
             return mapped.opened(_mapped(file))
         except (IntegrityError, FormatError, OSError, ValueError):
             _discard(directory)
-    graph = _built(store, refs)
+    graph = build()
     try:
         publish(directory, lambda folder: _write(folder / mapped.FILE, graph))
         return mapped.opened(_mapped(file))
@@ -199,4 +201,23 @@ def graph_called(
     from govtool.app.project import commit_at, read_store
 
     reader = read_store(store)
-    return open_graph(reader, commit_at(reader, at, branch), text)
+    commit = commit_at(reader, at, branch)
+    if text.startswith(RUN_PREFIX):
+        return open_run_graph(reader, commit, text.removeprefix(RUN_PREFIX))
+    return open_graph(reader, commit, text)
+
+
+def open_run_graph(store: Reader, commit: Commit, name: str) -> ProvenanceGraph:
+    """The graph of a workflow run; it is built from the run's records once, and the cache keeps it.
+
+    Raises:
+        UnknownNameError: There is no such run (``usage.unknown-run``).
+        UsageError: It has no records (``usage.no-records``), or a file has changed since.
+    """
+    from govtool.app.workflows.run_graph import workflow_graph
+    from govtool.app.workflows.stored import find_workflow_run
+    from govtool.model.workflow_run import run_text
+
+    run = find_workflow_run(store, commit, name)
+    key = hashlib.sha256(run_text(run).encode("utf-8", "surrogatepass")).hexdigest()
+    return _cached(store, key, lambda: workflow_graph(store, commit, run).graph)

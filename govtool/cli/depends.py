@@ -6,7 +6,14 @@ from typing import Annotated
 
 import typer
 
-from govtool.cli.graph_files import GraphOption, GraphOptions, NodeArgument, show_answer
+from govtool.cli.graph_files import (
+    GraphOption,
+    GraphOptions,
+    GraphRunOption,
+    NodeArgument,
+    graph_name,
+    show_answer,
+)
 from govtool.cli.options import (
     AllOption,
     AtOption,
@@ -23,10 +30,11 @@ from govtool.errors import EXIT_EVIDENCE, EXIT_FINDINGS, EXIT_OK
 def depends(
     ui: Ui,
     node: NodeArgument,
-    graph: GraphOption,
     on: Annotated[
         list[str], typer.Option("--on", metavar="TOKEN", help="A record; several are deleted together. Repeatable.")
     ],
+    graph: GraphOption = None,
+    run: GraphRunOption = None,
     fail_on: Annotated[
         str, typer.Option("--fail-on", metavar="none|depends", help="Exit with 1 if the node depends on them.")
     ] = "none",
@@ -49,7 +57,7 @@ def depends(
     from govtool.answers.answer import at_least
 
     at_least(fail_on, ("depends",), "verdict")
-    options = GraphOptions(graph, format, output, limit, all, at, branch, store)
+    options = GraphOptions(graph_name(graph, run), format, output, limit, all, at, branch, store)
     answer = options.opened(ui).depends(node, on)
     show_answer(ui, options, answer)
     if answer.depends == "unknown":

@@ -18,8 +18,12 @@ if TYPE_CHECKING:
     from govtool.api.workflow import WorkflowGraph
 
 GraphOption = Annotated[
-    str,
+    str | None,
     typer.Option("--graph", metavar="NAME|FILE", help="A graph of the store, or a file: JSON, GraphML."),
+]
+GraphRunOption = Annotated[
+    str | None,
+    typer.Option("--run", metavar="RUN", help="The graph of a workflow run, which is built from its records."),
 ]
 GraphArgument = Annotated[
     str, typer.Argument(metavar="NAME|FILE", help="A graph of the store, or a file: JSON, GraphML.")
@@ -39,6 +43,19 @@ FromOption = Annotated[
     Path | None,
     typer.Option("--from", metavar="FILE", help="JSON Lines: a list of tokens a line, an answer a line."),
 ]
+
+
+def graph_name(graph: str | None, run: str | None) -> str:
+    """The name of the graph that two options mean.
+
+    Raises:
+        UsageError: Neither is given, or both (``usage.arguments``).
+    """
+    from govtool.app.provenance_graphs import RUN_PREFIX
+
+    if (graph is None) == (run is None):
+        raise UsageError("name one graph", code="usage.arguments", hint="--graph NAME|FILE, or --run RUN")
+    return graph if graph is not None else f"{RUN_PREFIX}{run}"
 
 
 class GraphOptions(NamedTuple):

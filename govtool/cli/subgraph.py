@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from govtool.cli.graph_files import GraphOption, GraphOptions, NodeArgument, show_answer
+from govtool.cli.graph_files import (
+    GraphOption,
+    GraphOptions,
+    GraphRunOption,
+    NodeArgument,
+    graph_name,
+    show_answer,
+)
 from govtool.cli.options import (
     AllOption,
     AtOption,
@@ -18,7 +25,8 @@ from govtool.cli.ui import Ui
 def subgraph(
     ui: Ui,
     node: NodeArgument,
-    graph: GraphOption,
+    graph: GraphOption = None,
+    run: GraphRunOption = None,
     limit: LimitOption = None,
     all: AllOption = False,
     format: FormatOption = None,
@@ -35,5 +43,5 @@ def subgraph(
     Siblings are the other inputs of what comes of the node: with them a deletion can be judged in the subgraph alone.
     Formats: table, plain, json, jsonl, csv, markdown.
     """
-    options = GraphOptions(graph, format, output, limit, all, at, branch, store)
+    options = GraphOptions(graph_name(graph, run), format, output, limit, all, at, branch, store)
     show_answer(ui, options, options.opened(ui).subgraph(node))

@@ -7,7 +7,14 @@ from typing import Annotated
 import typer
 
 from govtool.cli.complete import complete_selector
-from govtool.cli.graph_files import FromOption, GraphOptions, InGraphOption, delete_in_graph
+from govtool.cli.graph_files import (
+    FromOption,
+    GraphOptions,
+    GraphRunOption,
+    InGraphOption,
+    delete_in_graph,
+    graph_name,
+)
 from govtool.cli.options import (
     AllOption,
     AtOption,
@@ -45,6 +52,7 @@ def whatif_delete(
         ),
     ] = None,
     graph: InGraphOption = None,
+    run: GraphRunOption = None,
     from_: FromOption = None,
     sql: WhatIfSqlOption = None,
     data: WhatIfDataOption = None,
@@ -76,8 +84,8 @@ def whatif_delete(
     files, each row is deleted, kept, recomputed or unknown, and rows appear; see docs/why.md.
     Formats: table, plain, json, jsonl, csv, markdown.
     """
-    if graph is not None:
-        options = GraphOptions(graph, format, output, limit, all, at, branch, store)
+    if graph is not None or run is not None:
+        options = GraphOptions(graph_name(graph, run), format, output, limit, all, at, branch, store)
         return delete_in_graph(ui, options, selector or [], from_, strict=strict, fail_on=fail_on)
     if sql is not None:
         query = RowQuery(sql, data, mode, key, dialect, format, output, limit, all)

@@ -33,16 +33,9 @@ def workflow_run(
         typer.Option("--state", metavar="DIR", help="The folder of the sequence. Default: NAME.state."),
     ] = None,
     records: Annotated[
-        str | None,
-        typer.Option(
-            "--records",
-            metavar="",
-            is_flag=False,
-            flag_value="lazy",
-            help="Record exact plans, so that rows can be traced; --records=eager: also the rows of steps that cannot "
-            "be evaluated again. They hold literals.",
-        ),
-    ] = None,
+        bool,
+        typer.Option("--records", help="Record exact plans, so that rows can be traced. They hold literals."),
+    ] = False,
     untracked: Annotated[bool, typer.Option("--untracked", help="Capture nothing; no store is needed.")] = False,
     conf: Annotated[
         list[str] | None,

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from govtool.cli.graph_files import GraphOption, GraphOptions, ModuleOption, ZoomedOption
+from govtool.cli.graph_files import (
+    GraphOption,
+    GraphOptions,
+    GraphRunOption,
+    ModuleOption,
+    ZoomedOption,
+    graph_name,
+)
 from govtool.cli.options import (
     AllOption,
     AtOption,
@@ -18,8 +25,9 @@ from govtool.cli.zoom import show_zoom
 
 def zoom_out(
     ui: Ui,
-    graph: GraphOption,
     module: ModuleOption,
+    graph: GraphOption = None,
+    run: GraphRunOption = None,
     zoomed: ZoomedOption = None,
     limit: LimitOption = None,
     all: AllOption = False,
@@ -38,5 +46,5 @@ def zoom_out(
     invocation stay; what happens between them goes.
     Formats: table, plain, json, jsonl, csv, markdown for the difference; dot, graphml for the view.
     """
-    options = GraphOptions(graph, format, output, limit, all, at, branch, store)
+    options = GraphOptions(graph_name(graph, run), format, output, limit, all, at, branch, store)
     show_zoom(ui, options, "out", module, zoomed)

@@ -82,7 +82,7 @@ class WorkflowRun:
         id: Its id.
         workflow: The name of the workflow.
         status: ``complete``, ``failed`` or ``aborted``: the process was killed.
-        mode: ``columns``, ``records`` or ``eager``: how much of its data is captured.
+        mode: ``columns`` or ``records``: how much is captured.
         applications: Ids of the Spark applications that it ran in.
         started: ISO 8601, UTC.
         ended: ISO 8601, UTC; empty: not known.

@@ -16,8 +16,8 @@ import govtool
 from govtool.api.arguments import CONVERTERS, checked
 from govtool.errors import GovtoolError, UsageError
 
-UNCHECKED = {"return", "self", "progress", "stdin"}
-"""Parameters that are functions or streams."""
+UNCHECKED = {"return", "self", "progress", "spark", "stdin"}
+"""Parameters that are functions, streams or sessions."""
 
 HOSTILE: tuple[object, ...] = (
     *("", " ", "\0", "\ud800", "a\nb", "**", "class:", ",", "1+", "@", "pack:", "rename:", "HEAD~-1", "/", "~nobody"),
@@ -62,6 +62,8 @@ QUESTIONS: dict[str, tuple[object, ...]] = {
     "compare_static": (),
     "verify": ("a.sql",),
     "compare_oracle": ("a.csv",),
+    "workflow_runs": (),
+    "workflow_run": ("accounts",),
 }
 """Each question with arguments that make sense."""
 
@@ -84,7 +86,7 @@ def test_whatever_is_passed_an_error_is_one_of_govtool(
     assert (shown.out, shown.err) == ("", "")
 
 
-NO_FUNCTIONS = ("Graph", "WorkflowGraph", "errors", "__version__")
+NO_FUNCTIONS = {"BoundedLoop", "Graph", "Workflow", "WorkflowGraph", "__version__", "errors", "module"}
 
 
 def test_every_parameter_is_checked() -> None:

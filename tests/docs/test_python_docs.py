@@ -56,6 +56,8 @@ COMMANDS: Mapping[tuple[str, ...], str] = {
     ("coverage",): "coverage",
     ("log",): "log",
     ("verify",): "verify",
+    ("workflow", "list"): "workflow_runs",
+    ("workflow", "show"): "workflow_run",
     ("trace", "back"): "trace_back",
     ("trace", "forward"): "trace_forward",
     ("compare", "static"): "compare_static",

@@ -59,6 +59,17 @@ class InputFolder:
             hint=f"write {self.root / str(execution) / name}.parquet, or {self.root / name}.parquet for all executions",
         )
 
+    def check_all(self, names: Iterable[str], executions: range) -> None:
+        """Refuse executions whose inputs are not there, before the first of them runs.
+
+        Raises:
+            UsageError: One is missing (``usage.missing-input``).
+        """
+        wanted = tuple(names)
+        for execution in executions:
+            for name in wanted:
+                self.find(name, execution)
+
     def initial(self, slot: str) -> BoundaryRelation | None:
         """The initial version of a state relation; None if there is no file of it."""
         folder = self.root / "state"

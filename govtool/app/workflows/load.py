@@ -106,6 +106,6 @@ def _imported(file: Path) -> ModuleType:
 def _by_value(module: ModuleType) -> None:
     try:
         from pyspark import cloudpickle
-    except ImportError:  # then nothing runs, which is told by whoever wants a session
+    except ImportError:  # whoever starts the session reports it
         return
     cloudpickle.register_pickle_by_value(module)

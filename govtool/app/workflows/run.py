@@ -25,10 +25,9 @@ if TYPE_CHECKING:
     from govtool.store import Store
     from govtool.workflow.modules.workflow import Workflow
 
-Mode = Literal["untracked", "columns", "records", "eager"]
-MODES: tuple[Mode, ...] = ("untracked", "columns", "records", "eager")
-"""How much is captured: nothing; lineage of columns; exact plans, so that rows can be traced; rows of steps that cannot
-be evaluated again, besides."""
+Mode = Literal["untracked", "columns", "records"]
+MODES: tuple[Mode, ...] = ("untracked", "columns", "records")
+"""How much is captured: nothing; lineage of columns; exact plans besides, so that rows can be traced."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,11 +101,14 @@ def run_workflow(
     with ExitStack() as stack:
         pointer = stack.enter_context(folder.opened())
         ahead = executions_to_run(pointer.execution, request.executions, inputs.executions())
-        session = stack.enter_context(_session(spark, request))
+        inputs.check_all(schedule.inputs, ahead)  # what can be refused is refused before Spark starts
         resumed = commit_interrupted(store, root, branch) if store is not None else ()
-        run = new_run(request, session, pointer.execution)
+        if not ahead:
+            run = _untracked(new_run(request, (), pointer.execution), (), pointer.execution)
+            return WorkflowOutcome(run, (), root, resumed)
+        session = stack.enter_context(_session(spark, request))
+        run = new_run(request, (str(session.sparkContext.applicationId),), pointer.execution)
         runner = WorkflowRunner(schedule, BoundaryFrames(session), folder, inputs, pointer)
-        runner.check_inputs(ahead)  # what can be refused is refused before anything is captured
         tracker = runner.observer = RunTracker(root, run, session) if store is not None else None
         results: list[ExecutionResult] = []
         try:
@@ -130,8 +132,8 @@ def _untracked(run: WorkflowRun, results: Sequence[ExecutionResult], whole: int)
     return replace(run, status="complete", ended=_now(), invocations=invocations, whole=whole)
 
 
-def new_run(request: WorkflowRequest, session: Any, whole: int) -> WorkflowRun:
-    """A run that begins now."""
+def new_run(request: WorkflowRequest, applications: tuple[str, ...], whole: int) -> WorkflowRun:
+    """A run that begins now, in some Spark applications."""
     from govtool.workflow.modules.unfold import unfolded
 
     started = _now()
@@ -142,7 +144,7 @@ def new_run(request: WorkflowRequest, session: Any, whole: int) -> WorkflowRun:
         workflow=request.flow.name,
         status="running",
         mode=request.mode,
-        applications=(str(session.sparkContext.applicationId),),
+        applications=applications,
         started=started,
         ended="",
         error="",
@@ -221,20 +223,14 @@ def settings_of(texts: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def capture_mode(records: str | None, untracked: bool) -> Mode:
+def capture_mode(records: bool, untracked: bool) -> Mode:
     """The mode that the options of a command mean.
 
     Raises:
-        UsageError: They contradict each other, or ``records`` is neither ``lazy`` nor ``eager`` (``usage.arguments``).
+        UsageError: They contradict each other (``usage.arguments``).
     """
-    if records is not None and untracked:
-        raise UsageError(
-            "--records captures what --untracked does not", code="usage.arguments", hint="give one of them"
-        )
-    if records not in (None, "lazy", "eager"):
-        raise UsageError(
-            f"--records={records}: no such mode", code="usage.arguments", hint="--records or --records=eager"
-        )
+    if records and untracked:
+        raise UsageError("--records contradicts --untracked", code="usage.arguments", hint="give one of them")
     if untracked:
         return "untracked"
-    return "columns" if records is None else "eager" if records == "eager" else "records"
+    return "records" if records else "columns"

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from govtool.errors import EngineError, UsageError
-from govtool.workflow.modules.run_graph import RelationRows, RunGraph, build_run_graph
+from govtool.workflow.modules.run_graph import build_run_graph
+from govtool.workflow.modules.run_tuples import RelationRows, RunGraph
 
 if TYPE_CHECKING:
     from govtool.model.records import RecordRun
@@ -23,7 +24,7 @@ def workflow_graph(store: Reader, commit: Commit, run: WorkflowRun) -> RunGraph:
     Raises:
         UsageError: The run has no records (``usage.no-records``), or a file has changed since (``usage.changed``).
     """
-    if run.mode not in ("records", "eager"):
+    if run.mode != "records":
         raise UsageError(
             f"the run {run.id} has no records of rows",
             code="usage.no-records",
@@ -114,5 +115,7 @@ def _table(relation: BoundaryRelation, uri: str, size: int, modified: int) -> An
         what = "is gone" if facts is None else "was written again"
         raise UsageError(f"{path} {what} since the run: the graph cannot be built", code="usage.changed")
     if relation.format == "csv":
-        return pc.read_csv(path)
+        # As Spark reads it: nothing between two commas is NULL.
+        options = pc.ConvertOptions(strings_can_be_null=True, null_values=[""], quoted_strings_can_be_null=False)
+        return pc.read_csv(path, convert_options=options)
     return pj.read_json(path) if relation.format == "json" else pq.ParquetFile(path).read()

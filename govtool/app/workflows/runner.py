@@ -49,7 +49,7 @@ class BoundaryEngine(Protocol):
 
 
 class RunObserver(Protocol):
-    """Hears of what ran, as it ran."""
+    """Is called for what ran, as it ran."""
 
     def invoked(self, invocation: ModuleInvocation, relations: Mapping[str, BoundaryRelation]) -> None:
         """A module was invoked, and its relations are written."""
@@ -99,16 +99,6 @@ class WorkflowRunner:
         self.observer = observer
         self.reuse = reuse
         self._initial = {slot: self._initial_state(slot) for slot in schedule.state if slot not in pointer.state}
-
-    def check_inputs(self, executions: range) -> None:
-        """Refuse executions whose inputs are not there, before the first of them runs.
-
-        Raises:
-            UsageError: One is missing (``usage.missing-input``).
-        """
-        for execution in executions:
-            for name in self._schedule.inputs:
-                self._inputs.find(name, execution)
 
     def execute(self) -> ExecutionResult:
         """Run the next execution; the pointer names it once it is whole.
@@ -189,8 +179,12 @@ class _Execution:
         try:
             results = self._results(use, returned)
             changed = [name for name in module.state_names if name in results and results[name] is not frames[name]]
-            outputs = {name: self._written(use, name, results[name], frames, inputs, None) for name in use.materialised}
-            after = {name: self._written(use, name, results[name], frames, inputs, before[name]) for name in changed}
+            outputs = {
+                name: self._handed_on(use, name, results[name], frames, inputs)
+                or self._written(use, name, results[name], None)
+                for name in use.materialised
+            }
+            after = {name: self._written(use, name, results[name], before[name]) for name in changed}
         except EngineError as error:
             raise EngineError(f"{where}: {error.message}", code=error.code) from error
         return outputs, after
@@ -228,21 +222,28 @@ class _Execution:
             raise EngineError(f"it returned no {', '.join(lost)}", code="engine.module")
         return {name: frame for name, frame in results.items() if frame is not None}
 
-    def _written(
+    def _handed_on(
         self,
         use: ScheduledUse,
         name: str,
         frame: Any,
         frames: Mapping[str, Any],
         inputs: Mapping[str, BoundaryRelation],
-        before: BoundaryRelation | None,
-    ) -> BoundaryRelation:
-        """A relation on disk. An input that is handed on as it came stays where it is."""
+    ) -> BoundaryRelation | None:
+        """An input from another node that is handed on as it came: it stays where it is.
+
+        An input of the workflow is written all the same: its file is the user's, who may write it again.
+        """
+        declared = use.module.relation(name)
+        if declared is None or declared.schema is not None:  # then it is checked, which a write does
+            return None
+        own = (inputs[other] for other in inputs if frames[other] is frame and use.sources[other] is not None)
+        return next(own, None)
+
+    def _written(self, use: ScheduledUse, name: str, frame: Any, before: BoundaryRelation | None) -> BoundaryRelation:
+        """A relation on disk."""
         declared = use.module.relation(name)
         assert declared is not None
-        same = next((inputs[other] for other in inputs if frames[other] is frame), None)
-        if same is not None and same.format == "parquet" and declared.schema is None:
-            return same
         try:
             return self.runner._frames.write(frame, self.place / use.node / name, declared, before)
         except GovtoolError:

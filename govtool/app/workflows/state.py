@@ -116,7 +116,7 @@ class StateFolder:
         write_atomically(self.root / _CURRENT, json.dumps(body, sort_keys=True, separators=(",", ":")))
 
     def place(self, execution: int, mark: str) -> Path:
-        """The folder of an execution's relations; ``mark`` tells tries of one execution apart."""
+        """The folder of an execution's relations; each try of one execution has a ``mark`` of its own."""
         return self.root / f"e{execution:06d}.{mark}"
 
     def _sweep(self, execution: int) -> None:

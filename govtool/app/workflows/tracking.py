@@ -66,12 +66,24 @@ class RunTracker:
         for session, listener, _ in self._recorder.sessions.values():
             with contextlib.suppress(Exception):  # the session may have been stopped
                 session._jsparkSession.listenerManager().unregister(listener)
+        _release(self._recorder.replay)
         self._run = replace(self._run, status=status, ended=ended, error=error)
         self._save()
         return self.run
 
     def _save(self) -> None:
         write_atomically(self._manifest, run_text(self.run))
+
+
+def _release(replay: Any) -> None:
+    """Have a recorder of plans keep no more functions and rows: what it patched stays patched."""
+    if replay is not None:
+        replay.rows._note = _ignore
+        replay.functions.note = _ignore
+
+
+def _ignore(*_: Any) -> None:
+    """Take a note of nothing."""
 
 
 def commit_run(store: Store, root: Path, run: WorkflowRun, branch: str | None = None) -> tuple[str, ...]:

@@ -8,92 +8,36 @@ fine-grained provenance, section 1.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
 
 import numpy as np  # noqa: TID253 - graphs are arrays; only what makes them imports this
 
 from govtool.arrays.sets import Array
 from govtool.errors import UsageError
-from govtool.model.token import ROW_BITS
 from govtool.model.workflow_run import BoundaryRelation, ModuleInvocation, WorkflowRun
-from govtool.records.plan.expressions import Named, passed
-from govtool.records.plan.nodes import Plan, Project, Relation, Write, outputs
+from govtool.records.plan.expressions import Named
+from govtool.records.plan.nodes import Plan, Project, Write, outputs
 from govtool.records.plan.tree import Node
-from govtool.records.plan.types import LONG
 from govtool.records.sql.dialect import NotExact
-from govtool.records.trace.carrier import RECORD
 from govtool.records.trace.normal import normalized, spare_ids
-from govtool.records.trace.segment import alike
 from govtool.workflow import vocabulary as terms
-from govtool.workflow.annotate.circuit import NONE, Circuit, Sources
+from govtool.workflow.annotate.circuit import NONE
 from govtool.workflow.annotate.evaluate import Annotator
-from govtool.workflow.annotate.rows import LONG_ONE, Rows, joined
 from govtool.workflow.annotate.tables import Executor
 from govtool.workflow.builder import GraphBuilder
-from govtool.workflow.graph import ProvenanceGraph
 from govtool.workflow.modules.circuit_graph import CircuitWriter
-
-
-class RunFiles(Protocol):
-    """What the graph of a run reads: plans and rows of relations."""
-
-    def plan(self, path: str) -> Plan | None:
-        """The plan of the write that made a relation; None: it was not recorded."""
-
-    def rows(self, relation: BoundaryRelation) -> RelationRows:
-        """The rows of a relation."""
-
-    def executors(self, plan: Plan) -> Iterator[Executor]:
-        """New executors of a plan's session, the first choice first."""
-
-
-@dataclass(frozen=True, slots=True)
-class RelationRows:
-    """The rows of a relation, in the order of its files.
-
-    Attributes:
-        columns: Names of its columns.
-        values: One tuple a row.
-        counts: The rows of each file.
-        tokens: One a row: the id of the record.
-    """
-
-    columns: tuple[str, ...]
-    values: Sequence[tuple[Any, ...]]
-    counts: tuple[int, ...]
-    tokens: Sequence[str]
-
-
-@dataclass(frozen=True, slots=True)
-class RelationTuples:
-    """Nodes of the tuples of a relation.
-
-    Attributes:
-        relation: The relation.
-        nodes: The p-node of each row: int64[n].
-        cells: The v-nodes of columns that have some, by name: int64[n], -1 for none.
-    """
-
-    relation: BoundaryRelation
-    nodes: Array
-    cells: Mapping[str, Array] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class RunGraph:
-    """A graph, and what it does not show.
-
-    Attributes:
-        graph: The graph.
-        coarse: Relations of invocations whose rows depend on everything that the invocation read, with the reason.
-        candidates: Rows that are not there and would be without others, by relation: the graph has no nodes for them.
-    """
-
-    graph: ProvenanceGraph
-    coarse: Mapping[str, str]
-    candidates: Mapping[str, int]
+from govtool.workflow.modules.run_leaves import PlanLeaves
+from govtool.workflow.modules.run_tuples import (
+    LazyState,
+    OutputTuples,
+    RelationRows,
+    RelationTuples,
+    RunFiles,
+    RunGraph,
+)
+from govtool.workflow.modules.written_rows import matched, python_rows
 
 
 def build_run_graph(run: WorkflowRun, files: RunFiles) -> RunGraph:
@@ -106,7 +50,7 @@ def build_run_graph(run: WorkflowRun, files: RunFiles) -> RunGraph:
     for invocation in run.invocations:
         if invocation.execution <= run.whole:
             builder.add(invocation)
-    return RunGraph(builder.graph.build(), builder.coarse, builder.candidates)
+    return RunGraph(builder.graph.build(), tuple(builder.outputs), builder.coarse, builder.candidates)
 
 
 class _RunBuilder:
@@ -118,6 +62,7 @@ class _RunBuilder:
         self.relations = run.relations
         self.coarse: dict[str, str] = {}
         self.candidates: dict[str, int] = {}
+        self.outputs: list[OutputTuples] = []
         self._sources: dict[str, RelationTuples] = {}
         self._made: dict[tuple[int, str, str], RelationTuples] = {}
         self._state: dict[str, RelationTuples] = {}
@@ -135,9 +80,26 @@ class _RunBuilder:
                 self._state[slot] = known = self.source("st", path)
             own.state[path] = own.lazy(known)
         for name, path in invocation.outputs:
-            self._made[(invocation.execution, invocation.node, name)] = own.output(path)
+            made = own.output(path)
+            self._made[(invocation.execution, invocation.node, name)] = made
+            if name in invocation.kept:
+                self.outputs.append(self._output(invocation, name, made))
         changed = {slot: own.new_state(path) for _, slot, path in invocation.new_state}
         self._state.update(changed)
+
+    def _output(self, invocation: ModuleInvocation, name: str, made: RelationTuples) -> OutputTuples:
+        rows = self.files.rows(made.relation)
+        extra = zip(*(made.extra[column].to_pylist() for column in rows.columns), strict=True) if made.extra else ()
+        return OutputTuples(
+            invocation.execution,
+            invocation.node,
+            name,
+            rows.columns,
+            [*rows.values, *extra],
+            len(rows.values),
+            made.nodes,
+            made.cells,
+        )
 
     def source(self, kind: str, path: str) -> RelationTuples:
         """The tokens of a relation that no invocation of the run made."""
@@ -148,15 +110,6 @@ class _RunBuilder:
         return self._sources[path]
 
 
-@dataclass(slots=True)
-class _LazyState:
-    """State tuples whose ``s`` nodes are made when something is made of them."""
-
-    tuples: RelationTuples
-    nodes: Array
-    cells: dict[str, Array]
-
-
 class _Invocation:
     """The nodes of one invocation."""
 
@@ -165,9 +118,13 @@ class _Invocation:
         self.invocation = invocation
         self.own: dict[str, Any] = {"module": invocation.module, "invocation": invocation.number}
         self.inputs: dict[str, RelationTuples] = {}
-        self.state: dict[str, _LazyState] = {}
+        self.state: dict[str, LazyState] = {}
         self.node = int(run.graph.nodes("m", invocation.module, **self.own)[0])
         self._producers: dict[int, int] = {}
+
+    def rows(self, relation: BoundaryRelation) -> RelationRows:
+        """The rows of a relation."""
+        return self.run.files.rows(relation)
 
     def boundary(self, kind: str, tuples: RelationTuples, among: Array | None = None) -> RelationTuples:
         """Nodes of tuples that cross the border, and of their cells; of all, or of some."""
@@ -183,7 +140,7 @@ class _Invocation:
             own = column if among is None else column[among]
             rows = np.arange(len(column)) if among is None else among
             cells[name] = self._cells(kind, own, [values[name][row] for row in rows[own >= 0]])
-        return RelationTuples(tuples.relation, made, cells)
+        return RelationTuples(tuples.relation, made, cells, tuples.extra if among is None else {})
 
     def _cells(self, kind: str, column: Array, values: list[Any]) -> Array:
         found = np.full(len(column), NONE)
@@ -195,12 +152,13 @@ class _Invocation:
 
     def _values(self, tuples: RelationTuples) -> dict[str, list[Any]]:
         rows = self.run.files.rows(tuples.relation)
-        return {name: [row[at] for row in rows.values] for at, name in enumerate(rows.columns)}
+        found = {name: [row[at] for row in rows.values] for at, name in enumerate(rows.columns)}
+        return {name: found[name] + values.to_pylist() for name, values in tuples.extra.items()} or found
 
-    def lazy(self, tuples: RelationTuples) -> _LazyState:
+    def lazy(self, tuples: RelationTuples) -> LazyState:
         """State tuples without nodes as yet."""
         count = len(tuples.nodes)
-        return _LazyState(tuples, np.full(count, NONE), {name: np.full(count, NONE) for name in tuples.cells})
+        return LazyState(tuples, np.full(count, NONE), {name: np.full(count, NONE) for name in tuples.cells})
 
     def output(self, path: str) -> RelationTuples:
         """What the invocation made, with its ``o`` nodes."""
@@ -210,14 +168,12 @@ class _Invocation:
         """State that the invocation left: tuples are those nodes that produced them, never ``s`` nodes."""
         tuples = self.inner(path)
         known = self._producers
-        produced = np.array(
-            [known.get(node, node) if node >= 0 else self.node for node in tuples.nodes.tolist()], np.int64
-        )
+        nodes = [known.get(node, node) if node >= 0 else self.node for node in tuples.nodes.tolist()]
         cells = {
             name: np.array([known.get(node, node) for node in column.tolist()], np.int64)
             for name, column in tuples.cells.items()
         }
-        return replace(tuples, nodes=produced, cells=cells)
+        return replace(tuples, nodes=np.array(nodes, np.int64), cells=cells)
 
     def inner(self, path: str) -> RelationTuples:
         """The tuples of a relation that the invocation made, as nodes within it."""
@@ -225,25 +181,30 @@ class _Invocation:
             return self.inputs[path]
         relation = self.run.relations[path]
         plan = self.run.files.plan(path)
-        reason = "its plan was not recorded"
+        reason = "" if plan is not None else "its plan was not recorded"
         for executor in self.run.files.executors(plan) if plan is not None else ():
             assert plan is not None
             try:
                 return self._annotated(relation, plan, executor)
-            except (NotExact, UsageError) as error:
-                reason = str(error)
+            except Exception as error:
+                if not _is_refusal(error):
+                    raise
+                reason = reason or str(error).splitlines()[0]  # that of the first choice
         return self._opaque(relation, reason)
 
     def _opaque(self, relation: BoundaryRelation, reason: str) -> RelationTuples:
         """Tuples of which nothing is known but what the invocation read."""
         graph = self.run.graph
-        name = f"{self.invocation.module}#{self.invocation.number}.{relation.path.rpartition('/')[2]}"
-        self.run.coarse[name] = reason
+        self.run.coarse[self._title(relation)] = reason
         box = graph.nodes("op", self.invocation.module, black_box=True, **self.own)
         for tuples in self.inputs.values():
-            graph.edges(tuples.nodes, box[0])
+            for read in (tuples.nodes, *tuples.cells.values()):
+                graph.edges(read[read >= 0], box[0])
         for state in self.state.values():
-            graph.edges(self._resolved(state, "", np.arange(len(state.nodes))), box[0])
+            every = np.arange(len(state.nodes))
+            for name in ("", *state.cells):
+                read = self.state_nodes(state, name, every)
+                graph.edges(read[read >= 0], box[0])
         count = len(self.run.files.rows(relation).values)
         return RelationTuples(relation, np.repeat(box, count))
 
@@ -254,7 +215,7 @@ class _Invocation:
         if not isinstance(root, Write):
             raise UsageError("the plan writes nothing")
         ids = spare_ids(root.child)
-        leaves = _Leaves(self)
+        leaves = PlanLeaves(self)
         annotator = Annotator(executor, ids, lambda leaf: leaves.rows(annotator, leaf))
         rows = annotator.rows(normalized(_titled(root, ids.named), ids))
         rows, table = annotator.keep(rows)
@@ -266,22 +227,27 @@ class _Invocation:
         }
         cells = dict(zip(cell_columns, table.ids(*cell_columns.values()), strict=True)) if cell_columns else {}
         present = np.repeat(np.arange(len(times)), np.maximum(times, 0))
-        values = _python_rows(table.read(*rows.columns), present)
-        order = _matched(values, list(root.columns), self.run.files.rows(relation))
-        chosen = present[order]
+        values = python_rows(table.read(*rows.columns), present)
+        order = matched(values, list(root.columns), self.run.files.rows(relation))
+        absent = np.flatnonzero(times <= 0)
+        chosen = np.concatenate([present[order], absent])
         wanted = [annotation[chosen], *(column[chosen] for column in cells.values())]
         writer = CircuitWriter(
             annotator.circuit, self.run.graph, self.invocation.module, self.invocation.number, leaves.resolve
         )
         places = writer.write(np.concatenate(wanted) if wanted else np.empty(0, np.int64))
-        absent = int((times <= 0).sum())
-        if absent:
-            key = f"{self.invocation.module}#{self.invocation.number}.{relation.path.rpartition('/')[2]}"
-            self.run.candidates[key] = absent
+        extra = {}
+        if len(absent):
+            self.run.candidates[self._title(relation)] = len(absent)
+            columns = zip(root.columns, table.read(*rows.columns), strict=True)
+            extra = {name: column.take(absent.tolist()) for name, column in columns}
         made = {name: _placed(places, column[chosen]) for name, column in cells.items()}
-        return RelationTuples(relation, _placed(places, annotation[chosen]), made)
+        return RelationTuples(relation, _placed(places, annotation[chosen]), made, extra)
 
-    def _resolved(self, state: _LazyState, column: str, rows: Array) -> Array:
+    def _title(self, relation: BoundaryRelation) -> str:
+        return f"{self.invocation.module}#{self.invocation.number}.{relation.path.rpartition('/')[2]}"
+
+    def state_nodes(self, state: LazyState, column: str, rows: Array) -> Array:
         """``s`` nodes of state tuples, or of their cells; made where there are none yet."""
         fresh = np.unique(rows[state.nodes[rows] == NONE])
         if len(fresh):
@@ -297,6 +263,12 @@ class _Invocation:
         self._producers.update(zip(nodes.tolist(), producers.tolist(), strict=True))
 
 
+def _is_refusal(error: Exception) -> bool:
+    """Whether an executor, or the evaluator, cannot do a plan."""
+    engines = ("pyspark", "py4j", "duckdb", "_duckdb")
+    return isinstance(error, (NotExact, UsageError)) or type(error).__module__.startswith(engines)
+
+
 def _placed(places: Array, nodes: Array) -> Array:
     return np.where(nodes >= 0, places[nodes], NONE)
 
@@ -309,126 +281,3 @@ def _titled(root: Write, named: Callable[..., Named]) -> Node:
         columns.append(named(name, column) if column.id in used else Named(column, column.id, name))
         used.add(column.id)
     return Project(root.child, tuple(columns))
-
-
-class _Leaves:
-    """Leaves of one plan: the tuples of the invocation's relations, as sources of a circuit."""
-
-    def __init__(self, invocation: _Invocation) -> None:
-        self._invocation = invocation
-        self._blocks: dict[int, Callable[[Array], Array]] = {}
-        self._known: dict[tuple[str, str], int] = {}
-
-    def resolve(self, start: int, places: Array) -> Array:
-        """See ``circuit_graph.Resolve``."""
-        return self._blocks[start](places)
-
-    def rows(self, a: Annotator, leaf: Relation) -> Rows:
-        """The annotated rows of a leaf.
-
-        Raises:
-            UsageError: It reads what the invocation did not receive.
-        """
-        path, relation = self._path(leaf)
-        rows = self._invocation.run.files.rows(relation)
-        records = _records(leaf, relation, rows)
-        columns = {"": self._source(a.circuit, path, "", len(rows.values))}
-        for name, column in self._cell_columns(path).items():
-            start = self._source(a.circuit, path, name, len(rows.values))
-            columns[name] = np.where(column, start + np.arange(len(column)), NONE) if column is not None else start
-        record = a.ids.attribute("record", LONG)
-        added = {name: a.ids.attribute(f"node {name}", LONG) for name in columns}
-        nodes = {"": columns[""] + np.arange(len(rows.values))}
-        nodes.update({name: column for name, column in columns.items() if name})
-        loaded = {added[name]: _nullable(values) for name, values in nodes.items()}
-        number = a.ids.attribute("loaded", LONG)
-        side = a.tables.load({number: records, **loaded})
-        read = replace(leaf, columns=(*leaf.columns, record), metadata=(*leaf.metadata, (record.id, RECORD)))
-        node = joined(read, side, alike(record, number))
-        kept = Project(node, (*map(passed, leaf.columns), *map(passed, added.values())))
-        cells = {each.id: added[each.name] for each in leaf.columns if each.name in added and each.name}
-        return Rows(kept, leaf.columns, added[""], LONG_ONE, cells)
-
-    def _path(self, leaf: Relation) -> tuple[str, BoundaryRelation]:
-        wanted = {file.uri for file in leaf.files}
-        for path, relation in self._relations():
-            if wanted <= {file.uri for file in relation.files}:
-                return path, relation
-        raise UsageError(f"it reads {leaf.dataset}, which is no relation of the workflow")
-
-    def _relations(self) -> Iterator[tuple[str, BoundaryRelation]]:
-        own = self._invocation
-        yield from ((path, each.relation) for path, each in own.inputs.items())
-        yield from ((path, each.tuples.relation) for path, each in own.state.items())
-
-    def _cell_columns(self, path: str) -> dict[str, Array]:
-        """For each column with v-nodes, where it has them."""
-        own = self._invocation
-        cells = own.inputs[path].cells if path in own.inputs else own.state[path].tuples.cells
-        return {name: column >= 0 for name, column in cells.items()}
-
-    def _source(self, circuit: Circuit, path: str, column: str, count: int) -> int:
-        """The block of a relation's tuples or cells; one relation that is read twice has one."""
-        key = (path, column)
-        if key not in self._known:
-            start = circuit.add(Sources(count, path))
-            self._known[key] = start
-            self._blocks[start] = self._finder(path, column)
-        return self._known[key]
-
-    def _finder(self, path: str, column: str) -> Callable[[Array], Array]:
-        own = self._invocation
-        if path in own.inputs:
-            tuples = own.inputs[path]
-            nodes = tuples.cells[column] if column else tuples.nodes
-            return lambda places: nodes[places]
-        return lambda places: own._resolved(own.state[path], column, places)
-
-
-def _nullable(values: Array) -> Any:
-    import pyarrow as pa
-
-    return pa.array(values, pa.int64(), mask=values < 0)
-
-
-def _records(leaf: Relation, relation: BoundaryRelation, rows: RelationRows) -> Array:
-    """The packed ids of a relation's rows, as the leaf numbers its files; -1 for files that it does not read."""
-    ordinals = {file.uri: file.ordinal for file in leaf.files}
-    parts = [
-        (ordinals[file.uri] << ROW_BITS) + np.arange(count) if file.uri in ordinals else np.full(count, NONE)
-        for file, count in zip(relation.files, rows.counts, strict=True)
-    ]
-    return np.concatenate(parts) if parts else np.empty(0, np.int64)
-
-
-def _python_rows(columns: Sequence[Any], chosen: Array) -> list[tuple[Any, ...]]:
-    lists = [column.to_pylist() for column in columns]
-    return [tuple(column[row] for column in lists) for row in chosen.tolist()]
-
-
-def _matched(found: list[tuple[Any, ...]], names: list[str], written: RelationRows) -> Array:
-    """For each written row the place of an equal one.
-
-    Raises:
-        UsageError: The rows are not the same: the plan does not give again what was written.
-    """
-    at = [names.index(name) for name in written.columns]
-    own = [tuple(_canonical(row[place]) for place in at) for row in found]
-    there = [tuple(map(_canonical, row)) for row in written.values]
-    left, right = sorted(range(len(own)), key=own.__getitem__), sorted(range(len(there)), key=there.__getitem__)
-    if [own[place] for place in left] != [there[place] for place in right]:
-        raise UsageError("evaluated again, it gives other rows than were written")
-    order = np.empty(len(there), np.int64)
-    order[right] = left
-    return order
-
-
-def _canonical(value: Any) -> str:
-    """A value as text: floats by nine digits, the order of a bag does not count."""
-    if isinstance(value, float):
-        return f"{value:.9g}"
-    if isinstance(value, (list, tuple)):
-        return f"[{sorted(map(_canonical, value))}]"
-    if isinstance(value, dict):
-        return f"{{{[(key, _canonical(each)) for key, each in value.items()]}}}"
-    return repr(value)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from govtool.errors import UsageError
 from govtool.workflow.modules.unfold import unfolded
+from govtool.workflow.modules.violations import InvalidWorkflowError, Violation, arrow, listed, near
 
 if TYPE_CHECKING:
     from govtool.workflow.modules.definition import Module, RelationSchema
@@ -21,42 +19,6 @@ MAX_PASSES = 1000
 """Passes of a loop, at most."""
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,99}")
 """Names of workflows, nodes, modules and relations. They become names of folders: no dots, slashes or spaces."""
-
-
-@dataclass(frozen=True, slots=True)
-class Violation:
-    """A rule that a workflow breaks.
-
-    Attributes:
-        rule: The rule: ``name``, ``module``, ``edge``, ``inputs``, ``cycle``, ``connected``, ``state`` …
-        message: What is wrong, with the names of nodes and relations.
-        nodes: The nodes that it is about.
-        relations: The relations that it is about.
-        nearest: Names that may have been meant.
-    """
-
-    rule: str
-    message: str
-    nodes: tuple[str, ...] = ()
-    relations: tuple[str, ...] = ()
-    nearest: tuple[str, ...] = ()
-
-    def __str__(self) -> str:
-        """The message, with the nearest names."""
-        return self.message + (f" (did you mean {', '.join(self.nearest)}?)" if self.nearest else "")
-
-
-class InvalidWorkflowError(UsageError):
-    """A workflow that cannot run; ``violations`` holds every rule that it breaks."""
-
-    default_code = "usage.workflow"
-
-    def __init__(self, name: str, violations: tuple[Violation, ...]) -> None:
-        """List all violations in the message."""
-        lines = "".join(f"\n  {each}" for each in violations)
-        count = "1 rule is" if len(violations) == 1 else f"{len(violations)} rules are"
-        super().__init__(f"workflow {name} cannot run: {count} broken{lines}")
-        self.violations = violations
 
 
 def require_valid(flow: Workflow) -> None:
@@ -94,7 +56,7 @@ def _names(flow: Workflow) -> Iterator[Violation]:
     for name, several in modules.items():
         if len(set(map(id, several.values()))) > 1 and len(set(several.values())) > 1:
             nodes = tuple(several)
-            yield Violation("module", f"different modules are called {name}, at nodes {_listed(nodes)}", nodes)
+            yield Violation("module", f"different modules are called {name}, at nodes {listed(nodes)}", nodes)
 
 
 def _by_name(flow: Workflow) -> dict[str, dict[str, Module]]:
@@ -126,7 +88,7 @@ def _same_but_case(kind: str, names: Iterable[str], relations: bool = False) -> 
             own = tuple(alike)
             yield Violation(
                 "name",
-                f"{kind} {_listed(own)} differ only in case, which folders on some systems do not",
+                f"{kind} {listed(own)} differ only in case, which folders on some systems do not",
                 () if relations else own,
                 own if relations else (),
             )
@@ -150,7 +112,7 @@ def _relations_of(each: Module, nodes: tuple[str, ...]) -> Iterator[Violation]:
             places = [side for side, names in sides.items() for found in names if found == name]
             yield Violation(
                 "module",
-                f"module {each.name}: {name} is declared {count} times, in {_listed(places)}; inputs, state and "
+                f"module {each.name}: {name} is declared {count} times, in {listed(places)}; inputs, state and "
                 "outputs are disjoint",
                 nodes,
                 (name,),
@@ -177,12 +139,12 @@ def _edge(flow: Workflow, edge: DataEdge) -> Iterator[Violation]:
     unknown = [node for node in dict.fromkeys(ends) if node not in flow.nodes]
     for node in unknown:
         yield Violation(
-            "edge", f"{_arrow(edge)}: there is no node {node!r}", ends, edge.relations, _near(node, flow.nodes)
+            "edge", f"{arrow(edge)}: there is no node {node!r}", ends, edge.relations, near(node, flow.nodes)
         )
     if edge.source == edge.target:
-        yield Violation("edge", f"{_arrow(edge)}: a node hands nothing to itself; use a loop", ends, edge.relations)
+        yield Violation("edge", f"{arrow(edge)}: a node hands nothing to itself; use a loop", ends, edge.relations)
     if not edge.relations:
-        yield Violation("edge", f"{_arrow(edge)} carries no relation", ends)
+        yield Violation("edge", f"{arrow(edge)} carries no relation", ends)
     if not unknown:
         yield from _label(flow.nodes[edge.source], flow.nodes[edge.target], edge)
 
@@ -194,16 +156,16 @@ def _label(source: Module, target: Module, edge: DataEdge) -> Iterator[Violation
             if name not in names:
                 yield Violation(
                     "edge",
-                    f"{_arrow(edge)}: {name} is no {side} of module {each.name}",
+                    f"{arrow(edge)}: {name} is no {side} of module {each.name}",
                     ends,
                     (name,),
-                    _near(name, names),
+                    near(name, names),
                 )
         made, needed = source.relation(name), target.relation(name)
         if made is not None and needed is not None and _differ(made, needed):
             yield Violation(
                 "schema",
-                f"{_arrow(edge)}: {source.name} makes {name} as ({made.schema}), {target.name} needs ({needed.schema})",
+                f"{arrow(edge)}: {source.name} makes {name} as ({made.schema}), {target.name} needs ({needed.schema})",
                 ends,
                 (name,),
             )
@@ -229,14 +191,14 @@ _SYNONYMS = {"integer": "int", "long": "bigint", "short": "smallint", "byte": "t
 def _loops(flow: Workflow) -> Iterator[Violation]:
     taken: dict[str, int] = {}
     for number, loop in enumerate(flow.loops):
-        name = f"loop over {_listed(loop.nodes)}"
+        name = f"loop over {listed(loop.nodes)}"
         if not loop.nodes:
             yield Violation("loop", "a loop has no nodes")
         if not isinstance(loop.times, int) or isinstance(loop.times, bool) or not 1 <= loop.times <= MAX_PASSES:
             yield Violation("loop", f"{name}: {loop.times!r} passes; 1 to {MAX_PASSES} are possible", loop.nodes)
         for node in loop.nodes:
             if node not in flow.nodes:
-                yield Violation("loop", f"{name}: there is no node {node!r}", loop.nodes, (), _near(node, flow.nodes))
+                yield Violation("loop", f"{name}: there is no node {node!r}", loop.nodes, (), near(node, flow.nodes))
             if taken.setdefault(node, number) != number:
                 yield Violation("loop", f"{name}: {node} is in another loop, too; loops do not overlap", (node,))
         for edge in loop.back:
@@ -250,13 +212,13 @@ def _back_edge(flow: Workflow, edge: DataEdge, nodes: tuple[str, ...], name: str
     for node in outside:
         yield Violation(
             "loop",
-            f"{name}: {_arrow(edge)} leads from pass to pass, and {node} is not in the loop",
+            f"{name}: {arrow(edge)} leads from pass to pass, and {node} is not in the loop",
             (edge.source, edge.target),
             edge.relations,
-            _near(node, nodes),
+            near(node, nodes),
         )
     if not edge.relations:
-        yield Violation("loop", f"{name}: {_arrow(edge)} carries no relation", (edge.source, edge.target))
+        yield Violation("loop", f"{name}: {arrow(edge)} carries no relation", (edge.source, edge.target))
     if not outside and edge.source in flow.nodes and edge.target in flow.nodes:
         yield from _label(flow.nodes[edge.source], flow.nodes[edge.target], edge)
 
@@ -272,10 +234,10 @@ def _state(flow: Workflow) -> Iterator[Violation]:
         for name in dict.fromkeys(names):
             if name not in modules:
                 message = f"shared state {relation}: there is no module {name!r}"
-                yield Violation("state", message, (), (relation,), _near(name, modules))
+                yield Violation("state", message, (), (relation,), near(name, modules))
             elif relation not in modules[name].state_names:
                 message = f"shared state {relation} is no state of module {name}"
-                yield Violation("state", message, (), (relation,), _near(relation, modules[name].state_names))
+                yield Violation("state", message, (), (relation,), near(relation, modules[name].state_names))
         yield from _shared_schema(relation, [modules[name] for name in names if name in modules])
 
 
@@ -290,13 +252,13 @@ def _shared_schema(relation: str, modules: list[Module]) -> Iterator[Violation]:
 def _kept(flow: Workflow) -> Iterator[Violation]:
     for node, names in flow.keep.items():
         if node not in flow.nodes:
-            yield Violation("outputs", f"keep: there is no node {node!r}", (node,), names, _near(node, flow.nodes))
+            yield Violation("outputs", f"keep: there is no node {node!r}", (node,), names, near(node, flow.nodes))
             continue
         own = flow.nodes[node].output_names
         for name in names:
             if name not in own:
                 message = f"keep: {name} is no output of {node} (module {flow.nodes[node].name})"
-                yield Violation("outputs", message, (node,), (name,), _near(name, own))
+                yield Violation("outputs", message, (node,), (name,), near(name, own))
 
 
 # ---- the graph, loops unfolded --------------------------------------------------------------------------------------
@@ -312,7 +274,7 @@ def _suppliers(flow: Workflow) -> Iterator[Violation]:
         if len(sources) > 1:
             yield Violation(
                 "inputs",
-                f"{node} receives {name} from {_listed(sources)}; number them ({name}_1, {name}_2 …) and unite them "
+                f"{node} receives {name} from {listed(sources)}; number them ({name}_1, {name}_2 …) and unite them "
                 "inside",
                 (node, *sources),
                 (name,),
@@ -328,10 +290,10 @@ def _missing(flow: Workflow) -> Iterator[Violation]:
         lost = tuple(name for name in flow.nodes[node].input_names if name not in names)
         if lost:
             given = sorted({name for each in flow.nodes.values() for name in each.output_names if name in lost})
-            hint = f"; {_listed(given)} is made by another node" if given else ""
+            hint = f"; {listed(given)} is made by another node" if given else ""
             yield Violation(
                 "inputs",
-                f"{node} (module {flow.nodes[node].name}) receives no {_listed(lost)}{hint}",
+                f"{node} (module {flow.nodes[node].name}) receives no {listed(lost)}{hint}",
                 (node,),
                 lost,
             )
@@ -387,7 +349,7 @@ def _connected(flow: Workflow) -> Iterator[Violation]:
         waiting += fresh
     apart = tuple(node for node in flow.nodes if node not in reached)
     if apart:
-        yield Violation("connected", f"{_listed(apart)}: not connected with {first}", apart)
+        yield Violation("connected", f"{listed(apart)}: not connected with {first}", apart)
 
 
 def _external(flow: Workflow) -> Iterator[Violation]:
@@ -417,18 +379,3 @@ def _adjacent(nodes: Iterable[str], pairs: Iterable[tuple[str, str]]) -> dict[st
         if target not in found[source]:
             found[source].append(target)
     return found
-
-
-def _near(name: str, names: Iterable[str]) -> tuple[str, ...]:
-    known = [str(each) for each in names]
-    close = difflib.get_close_matches(str(name), known, 3, 0.5)
-    return tuple(close or [each for each in known if each.lower() == str(name).lower()])
-
-
-def _listed(names: Iterable[str]) -> str:
-    return ", ".join(map(str, names))
-
-
-def _arrow(edge: DataEdge) -> str:
-    names = f" ({_listed(edge.relations)})" if edge.relations else ""
-    return f"{edge.source} → {edge.target}{names}"

@@ -12,7 +12,7 @@ from govtool.workflow.modules.definition import Module
 
 if TYPE_CHECKING:
     from govtool.workflow.modules.schedule import Schedule
-    from govtool.workflow.modules.validate import Violation
+    from govtool.workflow.modules.violations import Violation
 
 
 @dataclass(frozen=True, slots=True)

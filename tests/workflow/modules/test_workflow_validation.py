@@ -10,7 +10,7 @@ import pytest
 import govtool
 from govtool.errors import UsageError
 from govtool.workflow.modules.unfold import unfolded
-from govtool.workflow.modules.validate import InvalidWorkflowError
+from govtool.workflow.modules.violations import InvalidWorkflowError
 from govtool.workflow.modules.workflow import DataEdge
 
 
