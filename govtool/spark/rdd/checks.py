@@ -8,10 +8,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from govtool.spark.rdd import sources, worker
-from govtool.spark.rdd.log import Node, Recorded
+from govtool.spark.rdd.log import RddNode, RecordedResult
 from govtool.spark.rdd.notes import Note
-
-digest_of = worker.digest
 
 
 @contextlib.contextmanager
@@ -28,7 +26,7 @@ def own_jobs() -> Iterator[None]:
                 registry[number]._value = value
 
 
-def differences(node: Node) -> tuple[Note, ...]:
+def differences(node: RddNode) -> tuple[Note, ...]:
     """Compare a re-run of a node with what its actions returned and with the files that it wrote.
 
     What a re-run gave is kept until another action runs.
@@ -44,7 +42,7 @@ def differences(node: Node) -> tuple[Note, ...]:
     return notes
 
 
-def _compared(node: Node) -> Iterator[Note]:
+def _compared(node: RddNode) -> Iterator[Note]:
     expected = list(node.recorded)
     if "written" in node.details:
         expected.append(_written(node))
@@ -61,7 +59,7 @@ def _compared(node: Node) -> Iterator[Note]:
             return
 
 
-def _broken(node: Node, what: str) -> Note:
+def _broken(node: RddNode, what: str) -> Note:
     return Note("break", f"a re-run of {node.label} {what}: a function is not deterministic, or an input has changed")
 
 
@@ -70,6 +68,6 @@ def _measured(rdd: Any) -> tuple[int, int]:
     return sum(count for count, _ in parts), sum(digest for _, digest in parts) % (1 << 64)
 
 
-def _written(node: Node) -> Recorded:
+def _written(node: RddNode) -> RecordedResult:
     lines = node.rdd.context.textFile(node.details["written"])
-    return Recorded("saveAsTextFile", *_measured(lines))
+    return RecordedResult("saveAsTextFile", *_measured(lines))

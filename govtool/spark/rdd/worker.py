@@ -10,7 +10,7 @@ import copy
 import hashlib
 import pickle
 from collections.abc import Callable, Iterable, Iterator
-from itertools import chain
+from itertools import chain, islice
 from typing import Any
 
 Row = tuple[Any, Any, tuple[Any, ...]]
@@ -215,6 +215,23 @@ def token(value: Any) -> str:
     if isinstance(value, (list, set, frozenset)) or type(value).__name__ == "ResultIterable":
         return f"[{','.join(sorted(map(token, value)))}]"
     return type(value).__qualname__
+
+
+def is_small(value: Any, budget: int) -> bool:
+    """Return True if a value is made of few values and short texts."""
+    waiting = [value]
+    while waiting and budget >= 0:
+        each = waiting.pop()
+        budget -= 1
+        if isinstance(each, (str, bytes)):
+            budget -= len(each) // 100
+        elif isinstance(each, (tuple, list, set, frozenset)):
+            waiting.extend(islice(each, max(budget, 0) + 1))
+        elif isinstance(each, dict):
+            waiting.extend(islice(chain.from_iterable(each.items()), max(budget, 0) + 1))
+        elif type(each).__name__ == "ResultIterable":
+            return False  # a group, which may be large
+    return budget >= 0 and not waiting
 
 
 def digest(values: Iterable[Any]) -> tuple[int, int]:
