@@ -228,12 +228,17 @@ def _selected(place: Place, predicate: Callable[[Any], Any] | None) -> Place:
     condition = EVERYTHING if predicate is None else Predicate(predicate)
     if place.rows is not None:
         return replace(place, rows=condition.matching(place.rows, worker.on_value(worker.single)))
-    notes = (*place.notes, *_examined(place.node))
-    return replace(place, rows=rows_of(place.node, condition), notes=notes)
+    notes = _changed_inputs(place.node)
+    if not notes and checks.in_one_pass(place.node):
+        rows, notes = checks.observed(place.node, condition)
+    else:
+        notes = notes or checks.differences(place.node)
+        rows = rows_of(place.node, condition)
+    return replace(place, rows=rows, notes=(*place.notes, *notes))
 
 
-def _examined(node: RddNode) -> tuple[Note, ...]:
-    """Look at the inputs of a node, and compare a re-run of it with what was recorded."""
+def _changed_inputs(node: RddNode) -> tuple[Note, ...]:
+    """Look at the files behind a node, and leave out the records of those that have changed."""
     notes: list[Note] = []
     for source in ancestors((node,)):
         files = sources.changed(source) if "path" in source.details else []
@@ -242,7 +247,7 @@ def _examined(node: RddNode) -> tuple[Note, ...]:
         notes += [
             Note("break", f"{file} was changed or removed after the run: its records are left out") for file in files
         ]
-    return tuple(notes) or checks.differences(node)
+    return tuple(notes)
 
 
 def _kept(place: Place) -> Place:
