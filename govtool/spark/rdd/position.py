@@ -120,9 +120,9 @@ class LineagePosition:
         """
         if any(place.node not in self._targets() for place in self.places()):
             raise UsageError("only results can be verified", hint="call verify() before go_back()")
-        selected = union([place.rows.map(worker.value_of) for place in self._settled()])
+        self._settled()
         with checks.own_jobs():
-            return contains(self.replay(), selected)
+            return contains(self.replay(), self.rdd)
 
     # ---- records ------------------------------------------------------------------------------------------------
 
@@ -208,7 +208,7 @@ class LineagePosition:
         return "\n".join(lines)
 
     def show(self, n: int = 20) -> None:
-        """Print the first records of each place with their ids."""
+        """Print the first records of each place, with their number and exactness."""
         from govtool.render.text import printable
 
         for place in self._settled():
