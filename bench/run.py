@@ -213,6 +213,12 @@ def _spark(_: argparse.Namespace) -> str:
     return section()
 
 
+def _rdd(_: argparse.Namespace) -> str:
+    from bench.rdd import section
+
+    return section()
+
+
 def _large_log(arguments: argparse.Namespace) -> str:
     from bench.logs import large
 
@@ -225,6 +231,7 @@ SECTIONS: dict[str, Callable[[argparse.Namespace], str]] = {
     "logs": _logs,
     "large-log": _large_log,
     "spark": _spark,
+    "rdd": _rdd,
     "spark-listener": _spark_listener,
     "spark-logs": _spark_logs,
     "startup": _startup,

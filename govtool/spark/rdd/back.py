@@ -8,7 +8,7 @@ from typing import Any
 
 from govtool.spark.rdd import worker
 from govtool.spark.rdd.conditions import EVERYTHING, KeyIn, keys_of
-from govtool.spark.rdd.log import Feed, Node
+from govtool.spark.rdd.log import Feed, RddNode
 from govtool.spark.rdd.notes import Note
 from govtool.spark.rdd.operators import Kind
 from govtool.spark.rdd.rows import aligned, has_origins, narrow_rows, once, stop_rows, union
@@ -21,12 +21,12 @@ _DUPLICATES = "records that equal each other cannot be told apart behind a shuff
 class Traced:
     """Rows of one stop, and why they may be too many."""
 
-    stop: Node
+    stop: RddNode
     rows: Any
     notes: tuple[Note, ...] = ()
 
 
-def back(node: Node, rows: Any) -> list[Traced]:
+def back(node: RddNode, rows: Any) -> list[Traced]:
     """Return the rows of the stops before a node from which rows of it come.
 
     Args:
@@ -38,17 +38,17 @@ def back(node: Node, rows: Any) -> list[Traced]:
     return _TRACES[node.kind](node, rows)
 
 
-def _by_origins(node: Node, rows: Any) -> list[Traced]:
+def _by_origins(node: RddNode, rows: Any) -> list[Traced]:
     stops = {feed.stop.number: feed.stop for feeds in node.incoming for feed in feeds}
     return [Traced(stop, once(rows.flatMap(worker.origins_at(number)))) for number, stop in stops.items()]
 
 
-def _of_group(node: Node, rows: Any) -> list[Traced]:
+def _of_group(node: RddNode, rows: Any) -> list[Traced]:
     keys = keys_of(rows.keys())
     condition = KeyIn(keys, node.key())
     notes = (ODD_KEYS,) if keys.odd else ()
     found: dict[int, list[Any]] = {}
-    stops: dict[int, Node] = {}
+    stops: dict[int, RddNode] = {}
     for feed in (feed for feeds in node.incoming for feed in feeds):
         stops[feed.stop.number] = feed.stop
         base = stop_rows(feed.stop, condition, worker.pipeline(feed.steps))
@@ -60,7 +60,7 @@ def _of_group(node: Node, rows: Any) -> list[Traced]:
     ]
 
 
-def _of_partition(node: Node, rows: Any) -> list[Traced]:
+def _of_partition(node: RddNode, rows: Any) -> list[Traced]:
     note = Note("superset", f"{node.label} may use any record of its partition")
     numbers = frozenset(rows.keys().keys().distinct().collect())
     before = aligned(node.incoming[0], node.parents[0].rdd)
@@ -70,7 +70,7 @@ def _of_partition(node: Node, rows: Any) -> list[Traced]:
     return _by_value(node.incoming[0], values, (note,))
 
 
-def _of_order(node: Node, rows: Any) -> list[Traced]:
+def _of_order(node: RddNode, rows: Any) -> list[Traced]:
     return _by_value(node.incoming[0], rows.map(worker.value_of).map(node.result_key()), ())
 
 
@@ -88,7 +88,7 @@ def _stops_of(feeds: tuple[Feed, ...], rows: Any, notes: tuple[Note, ...]) -> li
     return [Traced(stop, once(rows.flatMap(worker.origins_at(number))), notes) for number, stop in stops.items()]
 
 
-def _of_opaque(node: Node, rows: Any) -> list[Traced]:
+def _of_opaque(node: RddNode, rows: Any) -> list[Traced]:
     note = Note("coarse", f"{node.label} is not known to lineage: every record may have been used")
     if rows.isEmpty():
         return []
@@ -96,7 +96,7 @@ def _of_opaque(node: Node, rows: Any) -> list[Traced]:
     return [Traced(stop, once(stop_rows(stop, EVERYTHING, worker.single)), (note,)) for stop in stops.values()]
 
 
-_TRACES: dict[Kind, Callable[[Node, Any], list[Traced]]] = {
+_TRACES: dict[Kind, Callable[[RddNode, Any], list[Traced]]] = {
     Kind.GROUP: _of_group,
     Kind.PARTITION: _of_partition,
     Kind.ORDER: _of_order,

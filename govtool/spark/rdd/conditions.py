@@ -13,7 +13,7 @@ MAX_BROADCAST = 100_000
 
 
 @dataclass(frozen=True, slots=True)
-class Keys:
+class KeySet:
     """A set of keys, in the driver and broadcast, or as an RDD.
 
     Attributes:
@@ -27,13 +27,13 @@ class Keys:
     odd: bool = False
 
 
-def keys_of(keys: Any) -> Keys:
+def keys_of(keys: Any) -> KeySet:
     """Collect an RDD of keys as far as the driver may hold them."""
     found = set(keys.mapPartitions(worker.distinct_up_to(MAX_BROADCAST)).collect())
     if len(found) > MAX_BROADCAST:
-        return Keys(None, keys.distinct())
+        return KeySet(None, keys.distinct())
     odd = frozenset(worker.token(key) for key in found if not worker.equals_itself(key))
-    return Keys(keys.context.broadcast((frozenset(found), odd)), None, bool(odd))
+    return KeySet(keys.context.broadcast((frozenset(found), odd)), None, bool(odd))
 
 
 class Condition:
@@ -66,7 +66,7 @@ class Predicate(Condition):
 class KeyIn(Condition):
     """Records whose key is one of a set."""
 
-    keys: Keys
+    keys: KeySet
     key: Callable[[Any], Any]
     narrows = True
 

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from govtool.errors import EvidenceError, UnknownNameError
-from govtool.spark.rdd import checks, saved, sources
+from govtool.spark.rdd import checks, saved, sources, worker
 from govtool.spark.rdd.lineage_rdd import LineageRDD, call_site
-from govtool.spark.rdd.log import Log, Node, Recorded, ancestors
+from govtool.spark.rdd.log import ProgramLog, RddNode, RecordedResult, ancestors
 from govtool.spark.rdd.operators import OPERATORS, SOURCE
-from govtool.spark.rdd.position import Place, Position
+from govtool.spark.rdd.position import LineagePosition, Place
 
 MAX_DIGESTED = 2_000
-"""Records that ``collect()`` returned and of which a digest is noted; of more, only the number."""
+"""Values, and hundreds of characters, of which ``collect()`` notes a digest; of more records only the number."""
 _SHIPPED = ("worker", "operators")
 """Modules whose functions run in tasks: executors need no govtool."""
 
@@ -43,7 +43,7 @@ class LineageContext:
     def __init__(self, sc: Any) -> None:
         """Wrap a ``SparkContext``."""
         self.spark_context = sc
-        self._log = Log()
+        self._log = ProgramLog()
         self._lost: dict[str, str] = {}
 
     def textFile(
@@ -65,13 +65,13 @@ class LineageContext:
         nodes = tuple(map(self.node_of, rdds))
         rdd = self.spark_context.union([node.rdd for node in nodes])
         apply = lambda *parents: self.spark_context.union(list(parents))  # noqa: E731
-        return self.wrap(Node("union", OPERATORS["union"], nodes, rdd, {}, apply, f"union at {call_site()}"))
+        return self.wrap(RddNode("union", OPERATORS["union"], nodes, rdd, {}, apply, f"union at {call_site()}"))
 
     def track(self, rdd: Any, name: str = "") -> LineageRDD:
         """Return an RDD of Spark as a tracked source: traces end at its records."""
         return self._source("track", rdd, name or repr(rdd))
 
-    def get_lineage(self, path: str) -> Position:
+    def get_lineage(self, path: str) -> LineagePosition:
         """Return the position at the lines of files that ``saveAsTextFile`` wrote in this program.
 
         Raises:
@@ -132,7 +132,7 @@ class LineageContext:
 
     # ---- for LineageRDD -----------------------------------------------------------------------------------------
 
-    def apply(self, name: str, parents: list[Node], arguments: dict[str, Any]) -> Node:
+    def apply(self, name: str, parents: list[RddNode], arguments: dict[str, Any]) -> RddNode:
         """Return the node of a tracked method on other nodes."""
         first, *others = map(self.wrap, parents)
         if name == "union":
@@ -143,40 +143,40 @@ class LineageContext:
         tracked: LineageRDD = method(*others, **arguments)
         return tracked._node
 
-    def wrap(self, node: Node) -> LineageRDD:
+    def wrap(self, node: RddNode) -> LineageRDD:
         """Return a node as a tracked RDD."""
         return LineageRDD(self, node)
 
-    def position(self, node: Node) -> Position:
+    def position(self, node: RddNode) -> LineagePosition:
         """Return the position at all records of a node."""
-        return Position(self._log, lambda: ([Place(node)], (node,)))
+        return LineagePosition(self._log, lambda: ([Place(node)], (node,)))
 
-    def node_of(self, rdd: Any) -> Node:
+    def node_of(self, rdd: Any) -> RddNode:
         """Return the node of an RDD; an RDD that is not tracked becomes a source."""
         if isinstance(rdd, LineageRDD):
             return rdd._node
-        return self.track(rdd.rdd if isinstance(rdd, Position) else rdd)._node
+        return self.track(rdd.rdd if isinstance(rdd, LineagePosition) else rdd)._node
 
-    def before_action(self, node: Node) -> None:
+    def before_action(self, node: RddNode) -> None:
         """Note which files a job is about to read."""
         for each in ancestors((node,)):
             if "path" in each.details and "files" not in each.details:
                 each.details["files"] = sources.identities(self.spark_context, each.details["path"])
 
-    def acted(self, node: Node) -> None:
+    def acted(self, node: RddNode) -> None:
         """Note that an action ran."""
         self._log.add(node, None)
 
-    def collected(self, node: Node, records: list[Any]) -> None:
+    def collected(self, node: RddNode, records: list[Any]) -> None:
         """Note what ``collect()`` returned."""
-        digest = checks.digest_of(records)[1] if len(records) <= MAX_DIGESTED else None
-        self._log.add(node, Recorded("collect", len(records), digest))
+        digest = worker.digest(records)[1] if worker.is_small(records, MAX_DIGESTED) else None
+        self._log.add(node, RecordedResult("collect", len(records), digest))
 
-    def counted(self, node: Node, count: int) -> None:
+    def counted(self, node: RddNode, count: int) -> None:
         """Note what ``count()`` returned."""
-        self._log.add(node, Recorded("count", count))
+        self._log.add(node, RecordedResult("count", count))
 
-    def wrote(self, path: str, node: Node) -> None:
+    def wrote(self, path: str, node: RddNode) -> None:
         """Note which files were written."""
         node.details["written"] = path
         node.details["written_files"] = sources.identities(self.spark_context, path)
@@ -184,4 +184,4 @@ class LineageContext:
 
     def _source(self, method: str, rdd: Any, name: str, details: dict[str, Any] | None = None) -> LineageRDD:
         label = name or f"{method} at {call_site()}"
-        return self.wrap(Node(method, SOURCE, (), rdd, {}, None, label, details or {}))
+        return self.wrap(RddNode(method, SOURCE, (), rdd, {}, None, label, details or {}))

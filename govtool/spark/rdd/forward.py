@@ -7,14 +7,14 @@ from typing import Any
 
 from govtool.spark.rdd import worker
 from govtool.spark.rdd.back import ODD_KEYS, Traced
-from govtool.spark.rdd.conditions import EVERYTHING, Condition, KeyIn, Keys, keys_of
-from govtool.spark.rdd.log import Feed, Node, ancestors
+from govtool.spark.rdd.conditions import EVERYTHING, Condition, KeyIn, KeySet, keys_of
+from govtool.spark.rdd.log import Feed, RddNode, ancestors
 from govtool.spark.rdd.notes import Note
 from govtool.spark.rdd.operators import Kind, itself
 from govtool.spark.rdd.rows import aligned, has_origins, once, rows_of, stop_rows, union
 
 
-def next_nodes(stop: Node, targets: tuple[Node, ...]) -> list[Node]:
+def next_nodes(stop: RddNode, targets: tuple[RddNode, ...]) -> list[RddNode]:
     """Return the stops and targets that records of a stop reach without passing another."""
     return [
         node
@@ -23,7 +23,7 @@ def next_nodes(stop: Node, targets: tuple[Node, ...]) -> list[Node]:
     ]
 
 
-def forward(stop: Node, rows: Any, node: Node) -> Traced:
+def forward(stop: RddNode, rows: Any, node: RddNode) -> Traced:
     """Return the rows of a node that rows of a stop reach.
 
     Args:
@@ -38,11 +38,11 @@ def forward(stop: Node, rows: Any, node: Node) -> Traced:
     return _TRACES[node.kind](stop, rows, node)
 
 
-def _from(stop: Node, feeds: tuple[Feed, ...]) -> list[tuple[int, Feed]]:
+def _from(stop: RddNode, feeds: tuple[Feed, ...]) -> list[tuple[int, Feed]]:
     return [(number, feed) for number, feed in enumerate(feeds) if feed.stop is stop]
 
 
-def _expanded(stop: Node, rows: Any, feeds: tuple[Feed, ...]) -> Any:
+def _expanded(stop: RddNode, rows: Any, feeds: tuple[Feed, ...]) -> Any:
     return union(
         [
             rows.flatMap(worker.expansion(number, stop.number, worker.pipeline(feed.steps)))
@@ -51,23 +51,23 @@ def _expanded(stop: Node, rows: Any, feeds: tuple[Feed, ...]) -> Any:
     )
 
 
-def _records(stop: Node, rows: Any, node: Node) -> Any:
+def _records(stop: RddNode, rows: Any, node: RddNode) -> Any:
     """The records that rows become before an operator reads them."""
     parts = [_expanded(stop, rows, feeds) for feeds in node.incoming if _from(stop, feeds)]
     return union(parts).map(worker.value_of)
 
 
-def _keys(stop: Node, rows: Any, node: Node) -> Keys:
+def _keys(stop: RddNode, rows: Any, node: RddNode) -> KeySet:
     return keys_of(_records(stop, rows, node).map(node.key()))
 
 
-def _to_group(stop: Node, rows: Any, node: Node) -> Traced:
+def _to_group(stop: RddNode, rows: Any, node: RddNode) -> Traced:
     keys = _keys(stop, rows, node)
     found = stop_rows(node, KeyIn(keys, node.result_key()), worker.single)
     return Traced(node, found, (ODD_KEYS,) if keys.odd else ())
 
 
-def _to_origins(stop: Node, rows: Any, node: Node) -> Traced:
+def _to_origins(stop: RddNode, rows: Any, node: RddNode) -> Traced:
     """Rows of a node that were made with their origins: those with an origin among the rows."""
     condition: Condition = EVERYTHING
     if node.operator.key is not None:
@@ -78,7 +78,7 @@ def _to_origins(stop: Node, rows: Any, node: Node) -> Traced:
     return Traced(node, found if ids.many is None else once(found))
 
 
-def _to_partition(stop: Node, rows: Any, node: Node) -> Traced:
+def _to_partition(stop: RddNode, rows: Any, node: RddNode) -> Traced:
     note = Note("superset", f"{node.label} may use any record of its partition")
     before = aligned(node.incoming[0], node.parents[0].rdd)
     if before is None:
@@ -94,7 +94,7 @@ def _to_partition(stop: Node, rows: Any, node: Node) -> Traced:
     return Traced(node, made, (note,))
 
 
-def _to_order(stop: Node, rows: Any, node: Node) -> Traced:
+def _to_order(stop: RddNode, rows: Any, node: RddNode) -> Traced:
     keys = keys_of(_records(stop, rows, node).map(worker.as_key))
     key = node.result_key()
     condition = KeyIn(keys, worker.key_after(key))
@@ -102,13 +102,13 @@ def _to_order(stop: Node, rows: Any, node: Node) -> Traced:
     return Traced(node, stop_rows(node, condition, worker.single), (note,))
 
 
-def _to_opaque(stop: Node, rows: Any, node: Node) -> Traced:
+def _to_opaque(stop: RddNode, rows: Any, node: RddNode) -> Traced:
     note = Note("coarse", f"{node.label} is not known to lineage: every record may have been used")
     found = stop_rows(node, EVERYTHING, worker.single)
     return Traced(node, found.context.emptyRDD() if rows.isEmpty() else found, (note,))
 
 
-_TRACES: dict[Kind, Callable[[Node, Any, Node], Traced]] = {
+_TRACES: dict[Kind, Callable[[RddNode, Any, RddNode], Traced]] = {
     Kind.GROUP: _to_group,
     Kind.PARTITION: _to_partition,
     Kind.ORDER: _to_order,

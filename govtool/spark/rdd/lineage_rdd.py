@@ -10,12 +10,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from govtool.spark.rdd.log import Node, same_rdd
-from govtool.spark.rdd.operators import OPAQUE, OPERATORS, PER_RECORD, Kind, Operator, text_lines
+from govtool.spark.rdd.log import RddNode, same_rdd
+from govtool.spark.rdd.operators import OPAQUE, OPERATORS, PER_RECORD, Kind, RddOperator, text_lines
 
 if TYPE_CHECKING:
     from govtool.spark.rdd.context import LineageContext
-    from govtool.spark.rdd.position import Position
+    from govtool.spark.rdd.position import LineagePosition
 
 ACTIONS = frozenset(
     [
@@ -68,7 +68,7 @@ class LineageRDD:
     Where Spark itself wants an RDD, as ``createDataFrame`` does, pass ``rdd``.
     """
 
-    def __init__(self, context: LineageContext, node: Node) -> None:
+    def __init__(self, context: LineageContext, node: RddNode) -> None:
         """Wrap a node of a log; use the methods of `LineageContext` instead."""
         self._lineage = context
         self._node = node
@@ -78,7 +78,7 @@ class LineageRDD:
         """Spark's own RDD."""
         return self._node.rdd
 
-    def get_lineage(self) -> Position:
+    def get_lineage(self) -> LineagePosition:
         """Return the position at all records of this RDD. Nothing runs yet."""
         return self._lineage.position(self._node)
 
@@ -106,7 +106,7 @@ class LineageRDD:
         self.rdd.saveAsTextFile(path, compressionCodecClass)
         self._lineage.wrote(path, self.as_text_lines())
 
-    def as_text_lines(self) -> Node:
+    def as_text_lines(self) -> RddNode:
         """Return the node of the lines that ``saveAsTextFile`` writes."""
         lines = _text_lines(self.rdd)
         return self._added("saveAsTextFile", OPERATORS["text lines"], (self._node,), lines, {}, _text_lines)
@@ -137,7 +137,7 @@ class LineageRDD:
 
     # ---- how methods are tracked --------------------------------------------------------------------------------
 
-    def _tracked(self, name: str, operator: Operator, /, *args: Any, **named: Any) -> LineageRDD:
+    def _tracked(self, name: str, operator: RddOperator, /, *args: Any, **named: Any) -> LineageRDD:
         method = getattr(self.rdd, name)
         bound = inspect.signature(method).bind(*args, **named)
         bound.apply_defaults()
@@ -153,7 +153,7 @@ class LineageRDD:
         arguments = {key: value for key, value in bound.arguments.items() if not _holds_rdds(value)}
         return self._lineage.wrap(self._added(name, operator, parents, rdd, arguments, apply))
 
-    def _others(self, bound: inspect.BoundArguments) -> list[Node]:
+    def _others(self, bound: inspect.BoundArguments) -> list[RddNode]:
         """The nodes of RDDs among the arguments, in order."""
         found = []
         for value in bound.arguments.values():
@@ -175,7 +175,7 @@ class LineageRDD:
         parents = (self._node, *(self._lineage.node_of(each) for each in given if _is_rdd(each)))
         return self._opaque(name, parents, result)
 
-    def _opaque(self, name: str, parents: tuple[Node, ...], result: Any) -> Any:
+    def _opaque(self, name: str, parents: tuple[RddNode, ...], result: Any) -> Any:
         from pyspark import RDD
 
         if isinstance(result, RDD):
@@ -187,13 +187,13 @@ class LineageRDD:
     def _added(
         self,
         name: str,
-        operator: Operator,
-        parents: tuple[Node, ...],
+        operator: RddOperator,
+        parents: tuple[RddNode, ...],
         rdd: Any,
         arguments: dict[str, Any],
         apply: Callable[..., Any] | None,
-    ) -> Node:
-        return Node(name, operator, parents, rdd, arguments, apply, f"{name} at {call_site()}")
+    ) -> RddNode:
+        return RddNode(name, operator, parents, rdd, arguments, apply, f"{name} at {call_site()}")
 
 
 def call_site() -> str:
@@ -211,15 +211,15 @@ def _text_lines(rdd: Any) -> Any:
 def _is_rdd(value: Any) -> bool:
     from pyspark import RDD
 
-    from govtool.spark.rdd.position import Position
+    from govtool.spark.rdd.position import LineagePosition
 
-    return isinstance(value, (LineageRDD, RDD, Position))
+    return isinstance(value, (LineageRDD, RDD, LineagePosition))
 
 
 def _native(value: Any) -> Any:
-    from govtool.spark.rdd.position import Position
+    from govtool.spark.rdd.position import LineagePosition
 
-    return value.rdd if isinstance(value, (LineageRDD, Position)) else value
+    return value.rdd if isinstance(value, (LineageRDD, LineagePosition)) else value
 
 
 def _holds_rdds(value: Any) -> bool:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from govtool.spark.rdd.operators import OPERATORS, STOPS, Kind, Operator
+from govtool.spark.rdd.operators import OPERATORS, STOPS, Kind, RddOperator
 from govtool.spark.rdd.worker import Step
 
 MAX_FEEDS = 64
@@ -22,7 +22,7 @@ _numbers = itertools.count(1)
 
 
 @dataclass(frozen=True, slots=True)
-class Recorded:
+class RecordedResult:
     """What an action returned: the number of records, and a digest of them where they were few."""
 
     action: str
@@ -40,13 +40,13 @@ class Feed:
         in_order: The records arrive in the partitions and the order of Spark's own RDD.
     """
 
-    stop: Node
+    stop: RddNode
     steps: tuple[Step, ...] = ()
     in_order: bool = True
 
 
 @dataclass(eq=False)
-class Node:
+class RddNode:
     """One operator of a program.
 
     Attributes:
@@ -61,14 +61,14 @@ class Node:
     """
 
     name: str
-    operator: Operator
-    parents: tuple[Node, ...]
+    operator: RddOperator
+    parents: tuple[RddNode, ...]
     rdd: Any
     arguments: dict[str, Any] = field(default_factory=dict)
     apply: Callable[..., Any] | None = None
     label: str = ""
     details: dict[str, Any] = field(default_factory=dict)
-    recorded: list[Recorded] = field(default_factory=list)
+    recorded: list[RecordedResult] = field(default_factory=list)
     stops: bool = False
     number: int = field(default_factory=lambda: next(_numbers))
     incoming: tuple[tuple[Feed, ...], ...] = ()
@@ -113,9 +113,9 @@ class Node:
         return self.operator.result_key
 
 
-def ancestors(nodes: tuple[Node, ...]) -> list[Node]:
+def ancestors(nodes: tuple[RddNode, ...]) -> list[RddNode]:
     """Return nodes and all that they come from, parents before children."""
-    found: dict[int, Node] = {}
+    found: dict[int, RddNode] = {}
     waiting = list(nodes)
     while waiting:
         node = waiting.pop()
@@ -125,12 +125,12 @@ def ancestors(nodes: tuple[Node, ...]) -> list[Node]:
     return [found[number] for number in sorted(found)]
 
 
-def marked(node: Node, goals: tuple[Node, ...]) -> tuple[Node, tuple[Node, ...]]:
+def marked(node: RddNode, goals: tuple[RddNode, ...]) -> tuple[RddNode, tuple[RddNode, ...]]:
     """Return a mark at a node, and goals that read the mark in its place.
 
     A way on from records in the middle of a stage needs a stop there; the program has none.
     """
-    mark = Node("mark", OPERATORS["mark"], (node,), node.rdd, {}, same_rdd, node.label)
+    mark = RddNode("mark", OPERATORS["mark"], (node,), node.rdd, {}, same_rdd, node.label)
     made = {node.number: mark}
     for each in ancestors(goals):
         if each is not node and any(parent.number in made for parent in each.parents):
@@ -144,7 +144,7 @@ def same_rdd(rdd: Any) -> Any:
     return rdd
 
 
-class Log:
+class ProgramLog:
     """The operators on which actions ran, and the files that were written.
 
     An operator is forgotten with the last RDD that needs it, as Spark forgets its shuffle files; what a written file
@@ -152,24 +152,24 @@ class Log:
     """
 
     def __init__(self) -> None:
-        self.outputs: dict[str, Node] = {}
-        self._acted: weakref.WeakSet[Node] = weakref.WeakSet()
+        self.outputs: dict[str, RddNode] = {}
+        self._acted: weakref.WeakSet[RddNode] = weakref.WeakSet()
         self._lock = threading.Lock()
 
-    def add(self, node: Node, recorded: Recorded | None) -> None:
+    def add(self, node: RddNode, recorded: RecordedResult | None) -> None:
         """Note that an action ran."""
         with self._lock:
             self._acted.add(node)
             if recorded is not None:
                 node.recorded.append(recorded)
 
-    def wrote(self, path: str, node: Node) -> None:
+    def wrote(self, path: str, node: RddNode) -> None:
         """Note that a node was written."""
         with self._lock:
             self.outputs[path] = node
             self._acted.add(node)
 
-    def results_of(self, node: Node) -> Iterator[Node]:
+    def results_of(self, node: RddNode) -> Iterator[RddNode]:
         """Yield the nodes with actions that come from a node."""
         with self._lock:
             acted = sorted(self._acted, key=lambda each: each.number)

@@ -43,7 +43,7 @@ STOPS = frozenset(Kind) - {Kind.RECORD, Kind.SAME, Kind.UNION}
 
 
 @dataclass(frozen=True, slots=True)
-class Operator:
+class RddOperator:
     """One tracked method.
 
     Attributes:
@@ -106,37 +106,37 @@ def text_lines(value: Any) -> list[str]:
     return text.split("\n")
 
 
-PER_RECORD = Operator(Kind.RECORD, _each)
-_GROUP = Operator(Kind.GROUP, key=lambda _: _first, result_key=_first)
-_VALUES = Operator(Kind.GROUP, key=lambda _: itself, result_key=itself)
-_JOIN = Operator(Kind.JOIN, key=lambda _: _first, result_key=_first)
-_SAME = Operator(Kind.SAME)
-_PARTITION = Operator(Kind.PARTITION)
+PER_RECORD = RddOperator(Kind.RECORD, _each)
+_GROUP = RddOperator(Kind.GROUP, key=lambda _: _first, result_key=_first)
+_VALUES = RddOperator(Kind.GROUP, key=lambda _: itself, result_key=itself)
+_JOIN = RddOperator(Kind.JOIN, key=lambda _: _first, result_key=_first)
+_SAME = RddOperator(Kind.SAME)
+_PARTITION = RddOperator(Kind.PARTITION)
 
-OPERATORS: dict[str, Operator] = {
-    "map": Operator(Kind.RECORD, lambda a: ("map", a["f"])),
-    "flatMap": Operator(Kind.RECORD, lambda a: ("flat", a["f"])),
-    "filter": Operator(Kind.RECORD, lambda a: ("filter", a["f"])),
-    "keyBy": Operator(Kind.RECORD, _key_by),
-    "mapValues": Operator(Kind.RECORD, _map_values),
-    "flatMapValues": Operator(Kind.RECORD, _flat_map_values),
-    "keys": Operator(Kind.RECORD, lambda _: ("map", _first)),
-    "values": Operator(Kind.RECORD, lambda _: ("map", itemgetter(1))),
-    "text lines": Operator(Kind.RECORD, lambda _: ("flat", text_lines)),
+OPERATORS: dict[str, RddOperator] = {
+    "map": RddOperator(Kind.RECORD, lambda a: ("map", a["f"])),
+    "flatMap": RddOperator(Kind.RECORD, lambda a: ("flat", a["f"])),
+    "filter": RddOperator(Kind.RECORD, lambda a: ("filter", a["f"])),
+    "keyBy": RddOperator(Kind.RECORD, _key_by),
+    "mapValues": RddOperator(Kind.RECORD, _map_values),
+    "flatMapValues": RddOperator(Kind.RECORD, _flat_map_values),
+    "keys": RddOperator(Kind.RECORD, lambda _: ("map", _first)),
+    "values": RddOperator(Kind.RECORD, lambda _: ("map", itemgetter(1))),
+    "text lines": RddOperator(Kind.RECORD, lambda _: ("flat", text_lines)),
     "sortBy": _SAME,
     "sortByKey": _SAME,
     "repartition": _SAME,
     "coalesce": _SAME,
     "partitionBy": _SAME,
     "repartitionAndSortWithinPartitions": _SAME,
-    "union": Operator(Kind.UNION),
-    "mark": Operator(Kind.MARK),
+    "union": RddOperator(Kind.UNION),
+    "mark": RddOperator(Kind.MARK),
     "reduceByKey": _GROUP,
     "groupByKey": _GROUP,
     "aggregateByKey": _GROUP,
     "combineByKey": _GROUP,
     "foldByKey": _GROUP,
-    "groupBy": Operator(Kind.GROUP, key=lambda a: a["f"], result_key=_first),
+    "groupBy": RddOperator(Kind.GROUP, key=lambda a: a["f"], result_key=_first),
     "distinct": _VALUES,
     "cogroup": _GROUP,
     "groupWith": _GROUP,
@@ -145,17 +145,17 @@ OPERATORS: dict[str, Operator] = {
     "leftOuterJoin": _JOIN,
     "rightOuterJoin": _JOIN,
     "fullOuterJoin": _JOIN,
-    "cartesian": Operator(Kind.PRODUCT),
-    "subtract": Operator(Kind.EXCEPT, key=lambda _: itself, result_key=itself),
-    "subtractByKey": Operator(Kind.EXCEPT, key=lambda _: _first, result_key=_first),
-    "zipWithIndex": Operator(Kind.ORDER, result_key=_first),
-    "zipWithUniqueId": Operator(Kind.ORDER, result_key=_first),
-    "sample": Operator(Kind.ORDER, result_key=itself),
+    "cartesian": RddOperator(Kind.PRODUCT),
+    "subtract": RddOperator(Kind.EXCEPT, key=lambda _: itself, result_key=itself),
+    "subtractByKey": RddOperator(Kind.EXCEPT, key=lambda _: _first, result_key=_first),
+    "zipWithIndex": RddOperator(Kind.ORDER, result_key=_first),
+    "zipWithUniqueId": RddOperator(Kind.ORDER, result_key=_first),
+    "sample": RddOperator(Kind.ORDER, result_key=itself),
     "mapPartitions": _PARTITION,
     "mapPartitionsWithIndex": _PARTITION,
     "glom": _PARTITION,
     "pipe": _PARTITION,
 }
 """Tracked methods by name."""
-OPAQUE = Operator(Kind.OPAQUE)
-SOURCE = Operator(Kind.SOURCE)
+OPAQUE = RddOperator(Kind.OPAQUE)
+SOURCE = RddOperator(Kind.SOURCE)

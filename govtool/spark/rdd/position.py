@@ -12,7 +12,7 @@ from govtool.spark.rdd import checks, sources, worker
 from govtool.spark.rdd.back import Traced, back
 from govtool.spark.rdd.conditions import EVERYTHING, Predicate, keys_of
 from govtool.spark.rdd.forward import forward, next_nodes
-from govtool.spark.rdd.log import Log, Node, ancestors, marked
+from govtool.spark.rdd.log import ProgramLog, RddNode, ancestors, marked
 from govtool.spark.rdd.notes import Note, worst
 from govtool.spark.rdd.operators import Kind
 from govtool.spark.rdd.replay import contains, replayed
@@ -30,23 +30,23 @@ class Place:
         notes: Why they may be too many.
     """
 
-    node: Node
+    node: RddNode
     rows: Any = None
     notes: tuple[Note, ...] = ()
 
 
-Here = tuple[list[Place], tuple[Node, ...]]
+Here = tuple[list[Place], tuple[RddNode, ...]]
 """Places, and the results towards which a way on leads."""
 
 
-class Position:
+class LineagePosition:
     """Records at one place of a program or several.
 
     A position is lazy: jobs run when its records are asked for, and once. Methods of ``pyspark.RDD`` that are not here
     run on the raw records.
     """
 
-    def __init__(self, log: Log, make: Callable[[], Here], steps: tuple[str, ...] = ()) -> None:
+    def __init__(self, log: ProgramLog, make: Callable[[], Here], steps: tuple[str, ...] = ()) -> None:
         """Start where a function says; use ``LineageRDD.get_lineage()`` instead."""
         self._log = log
         self._make = make
@@ -56,11 +56,11 @@ class Position:
 
     # ---- moves --------------------------------------------------------------------------------------------------
 
-    def where(self, predicate: Callable[[Any], Any]) -> Position:
+    def where(self, predicate: Callable[[Any], Any]) -> LineagePosition:
         """Keep the records for which a function returns a true value."""
         return self._then("where", lambda: [_selected(place, predicate) for place in self.places()])
 
-    def at(self, where: Any) -> Position:
+    def at(self, where: Any) -> LineagePosition:
         """Keep one place: a tracked RDD, or a part of the label, such as a path."""
         node = getattr(where, "_node", None)
 
@@ -69,31 +69,31 @@ class Position:
 
         return self._then(f"at {where}", lambda: list(filter(kept, self.places())))
 
-    def go_back(self) -> Position:
+    def go_back(self) -> LineagePosition:
         """Go back over one boundary, to the records from which these come."""
         return self._then("back", lambda: _merged(_moved_back(self._settled())))
 
-    def go_back_all(self) -> Position:
+    def go_back_all(self) -> LineagePosition:
         """Go back to the records of the sources."""
         return self._then("back to the sources", lambda: _sources(self._settled()))
 
-    def go_next(self) -> Position:
+    def go_next(self) -> LineagePosition:
         """Go on over one boundary, to the records that these reach."""
         return self._on("on", lambda places, goals: _merged(_moved_on(places, goals)))
 
-    def go_next_all(self) -> Position:
+    def go_next_all(self) -> LineagePosition:
         """Go on to the results: where `get_lineage` was called, or where actions ran on what comes from there."""
         return self._on("on to the results", _results)
 
-    def _then(self, step: str, places: Callable[[], list[Place]]) -> Position:
-        return Position(self._log, lambda: (places(), self._targets()), (*self._steps, step))
+    def _then(self, step: str, places: Callable[[], list[Place]]) -> LineagePosition:
+        return LineagePosition(self._log, lambda: (places(), self._targets()), (*self._steps, step))
 
-    def _on(self, step: str, move: Callable[[list[Place], tuple[Node, ...]], list[Place]]) -> Position:
+    def _on(self, step: str, move: Callable[[list[Place], tuple[RddNode, ...]], list[Place]]) -> LineagePosition:
         def made() -> Here:
             places, goals = _goals(self._log, self._settled(), self._targets())
             return move(places, goals), goals
 
-        return Position(self._log, made, (*self._steps, step))
+        return LineagePosition(self._log, made, (*self._steps, step))
 
     # ---- replay -------------------------------------------------------------------------------------------------
 
@@ -120,9 +120,9 @@ class Position:
         """
         if any(place.node not in self._targets() for place in self.places()):
             raise UsageError("only results can be verified", hint="call verify() before go_back()")
-        selected = union([place.rows.map(worker.value_of) for place in self._settled()])
+        self._settled()
         with checks.own_jobs():
-            return contains(self.replay(), selected)
+            return contains(self.replay(), self.rdd)
 
     # ---- records ------------------------------------------------------------------------------------------------
 
@@ -130,7 +130,7 @@ class Position:
         """Return the places with their rows."""
         return self._here()[0]
 
-    def _targets(self) -> tuple[Node, ...]:
+    def _targets(self) -> tuple[RddNode, ...]:
         """The results towards which a way on leads."""
         return self._here()[1]
 
@@ -208,7 +208,7 @@ class Position:
         return "\n".join(lines)
 
     def show(self, n: int = 20) -> None:
-        """Print the first records of each place with their ids."""
+        """Print the first records of each place, with their number and exactness."""
         from govtool.render.text import printable
 
         for place in self._settled():
@@ -228,12 +228,17 @@ def _selected(place: Place, predicate: Callable[[Any], Any] | None) -> Place:
     condition = EVERYTHING if predicate is None else Predicate(predicate)
     if place.rows is not None:
         return replace(place, rows=condition.matching(place.rows, worker.on_value(worker.single)))
-    notes = (*place.notes, *_examined(place.node))
-    return replace(place, rows=rows_of(place.node, condition), notes=notes)
+    notes = _changed_inputs(place.node)
+    if not notes and checks.in_one_pass(place.node):
+        rows, notes = checks.observed(place.node, condition)
+    else:
+        notes = notes or checks.differences(place.node)
+        rows = rows_of(place.node, condition)
+    return replace(place, rows=rows, notes=(*place.notes, *notes))
 
 
-def _examined(node: Node) -> tuple[Note, ...]:
-    """Look at the inputs of a node, and compare a re-run of it with what was recorded."""
+def _changed_inputs(node: RddNode) -> tuple[Note, ...]:
+    """Look at the files behind a node, and leave out the records of those that have changed."""
     notes: list[Note] = []
     for source in ancestors((node,)):
         files = sources.changed(source) if "path" in source.details else []
@@ -242,7 +247,7 @@ def _examined(node: Node) -> tuple[Note, ...]:
         notes += [
             Note("break", f"{file} was changed or removed after the run: its records are left out") for file in files
         ]
-    return tuple(notes) or checks.differences(node)
+    return tuple(notes)
 
 
 def _kept(place: Place) -> Place:
@@ -299,7 +304,7 @@ def _sources(places: list[Place]) -> list[Place]:
     return sorted(found, key=lambda place: place.node.number)
 
 
-def _moved_on(places: Iterable[Place], goals: tuple[Node, ...]) -> list[Traced]:
+def _moved_on(places: Iterable[Place], goals: tuple[RddNode, ...]) -> list[Traced]:
     moved: list[Traced] = []
     for place in places:
         following = _following(place, goals)
@@ -308,11 +313,11 @@ def _moved_on(places: Iterable[Place], goals: tuple[Node, ...]) -> list[Traced]:
     return moved
 
 
-def _following(place: Place, goals: tuple[Node, ...]) -> list[Node]:
+def _following(place: Place, goals: tuple[RddNode, ...]) -> list[RddNode]:
     return next_nodes(place.node, goals) if place.node.stops else []
 
 
-def _results(places: list[Place], goals: tuple[Node, ...]) -> list[Place]:
+def _results(places: list[Place], goals: tuple[RddNode, ...]) -> list[Place]:
     """Go on from the node that is farthest back, so that rows that meet at a stop are followed once."""
     waiting = {place.node.number: place for place in places}
     found: list[Place] = []
@@ -333,10 +338,12 @@ def _wait(waiting: dict[int, Place], traced: Traced) -> None:
     waiting[traced.stop.number] = _merged(both)[0]
 
 
-def _goals(log: Log, places: list[Place], targets: tuple[Node, ...]) -> tuple[list[Place], tuple[Node, ...]]:
+def _goals(
+    log: ProgramLog, places: list[Place], targets: tuple[RddNode, ...]
+) -> tuple[list[Place], tuple[RddNode, ...]]:
     """The places, and the results to which a way on leads: from a target, those of actions on what comes from it."""
     reached = {place.node for place in places}
-    goals: dict[Node, None] = {}
+    goals: dict[RddNode, None] = {}
     for target in targets:
         further = tuple(log.results_of(target)) if target in reached else ()
         goals.update(dict.fromkeys(further or (target,)))

@@ -11,7 +11,7 @@ from typing import Any
 
 from govtool.spark.rdd import worker
 from govtool.spark.rdd.conditions import EVERYTHING, Condition, KeyIn, keys_of
-from govtool.spark.rdd.log import Feed, Node
+from govtool.spark.rdd.log import Feed, RddNode
 from govtool.spark.rdd.operators import Kind
 from govtool.spark.rdd.worker import Outputs
 
@@ -19,14 +19,14 @@ _RUN_WITH_IDS = (Kind.JOIN, Kind.PRODUCT, Kind.EXCEPT)
 """Stops whose rows cost a run, so that a condition restricts them first."""
 
 
-def rows_of(node: Node, condition: Condition = EVERYTHING) -> Any:
+def rows_of(node: RddNode, condition: Condition = EVERYTHING) -> Any:
     """Return the rows of a node that fulfil a condition; a row may occur twice where keys are many."""
     if node.stops:
         return stop_rows(node, condition, worker.single)
     return narrow_rows(node.feeds, condition, worker.single)
 
 
-def stop_rows(stop: Node, condition: Condition, outputs: Outputs) -> Any:
+def stop_rows(stop: RddNode, condition: Condition, outputs: Outputs) -> Any:
     """Return the rows of a stop with an output that fulfils a condition."""
     maker = _MAKERS.get(stop.kind)
     if maker is not None:
@@ -46,7 +46,7 @@ def narrow_rows(feeds: tuple[Feed, ...], condition: Condition, outputs: Outputs)
     return union(parts)
 
 
-def ordered_rows(stop: Node) -> Any:
+def ordered_rows(stop: RddNode) -> Any:
     """Return all rows of a stop in the partitions and the order of Spark's own RDD."""
     if stop.kind is Kind.GROUP:
         return stop.rdd.map(worker.named_by(stop.result_key()))
@@ -73,13 +73,13 @@ def aligned(feeds: tuple[Feed, ...], native: Any) -> Any:
     return union(parts)
 
 
-def _keeps_order(stop: Node) -> bool:
+def _keeps_order(stop: RddNode) -> bool:
     if stop.kind in (Kind.MARK, Kind.UNION):
         return all(feed.in_order and _keeps_order(feed.stop) for feed in stop.incoming[0])
     return stop.kind not in _RUN_WITH_IDS
 
 
-def _in_order(stop: Node) -> Any:
+def _in_order(stop: RddNode) -> Any:
     if stop.kind in (Kind.MARK, Kind.UNION):
         return narrow_rows(stop.incoming[0], EVERYTHING, worker.single)
     return ordered_rows(stop)
@@ -98,16 +98,16 @@ def once(rows: Any) -> Any:
 # ---- stops that are run with ids ------------------------------------------------------------------------------------
 
 
-def _mark_rows(stop: Node, condition: Condition, outputs: Outputs) -> Any:
+def _mark_rows(stop: RddNode, condition: Condition, outputs: Outputs) -> Any:
     return narrow_rows(stop.incoming[0], condition, outputs)
 
 
-def _side(stop: Node, parent: int, condition: Condition) -> Any:
+def _side(stop: RddNode, parent: int, condition: Condition) -> Any:
     """Rows of one parent whose key the selected results have."""
     return narrow_rows(stop.incoming[parent], condition, worker.single)
 
 
-def _keys(stop: Node, condition: Condition, outputs: Outputs) -> Condition:
+def _keys(stop: RddNode, condition: Condition, outputs: Outputs) -> Condition:
     """The condition on the inputs of a stop that follows from one on its results."""
     if not condition.narrows:
         return EVERYTHING
@@ -116,7 +116,7 @@ def _keys(stop: Node, condition: Condition, outputs: Outputs) -> Condition:
     return KeyIn(keys_of(condition.matching(stop.rdd, outputs).map(stop.result_key())), stop.key())
 
 
-def _join_rows(stop: Node, condition: Condition, outputs: Outputs) -> Any:
+def _join_rows(stop: RddNode, condition: Condition, outputs: Outputs) -> Any:
     keys = _keys(stop, condition, outputs)
     left, right = (_keyed(_side(stop, parent, keys)) for parent in (0, 1))
     rows = getattr(left, stop.name)(right, stop.arguments.get("numPartitions")).map(worker.joined)
@@ -127,17 +127,17 @@ def _keyed(rows: Any) -> Any:
     return once(rows).keyBy(worker.key_of_value)
 
 
-def _product_rows(stop: Node, condition: Condition, outputs: Outputs) -> Any:
+def _product_rows(stop: RddNode, condition: Condition, outputs: Outputs) -> Any:
     left, right = (_side(stop, parent, EVERYTHING) for parent in (0, 1))
     return condition.matching(left.cartesian(right).map(worker.paired), worker.on_value(outputs))
 
 
-def _except_rows(stop: Node, condition: Condition, outputs: Outputs) -> Any:
+def _except_rows(stop: RddNode, condition: Condition, outputs: Outputs) -> Any:
     present = KeyIn(keys_of(condition.matching(stop.rdd, outputs).map(stop.result_key())), stop.key())
     return condition.matching(_side(stop, 0, present), worker.on_value(outputs))
 
 
-_MAKERS: dict[Kind, Callable[[Node, Condition, Outputs], Any]] = {
+_MAKERS: dict[Kind, Callable[[RddNode, Condition, Outputs], Any]] = {
     Kind.MARK: _mark_rows,
     Kind.UNION: _mark_rows,
     Kind.JOIN: _join_rows,
@@ -149,7 +149,7 @@ _MAKERS: dict[Kind, Callable[[Node, Condition, Outputs], Any]] = {
 # ---- records chosen or numbered by their place ----------------------------------------------------------------------
 
 
-def _order_rows(stop: Node) -> Any:
+def _order_rows(stop: RddNode) -> Any:
     """Rows with their origins, where the order of the input is known; None otherwise."""
     rows = aligned(stop.incoming[0], stop.parents[0].rdd)
     if rows is None:
@@ -160,7 +160,7 @@ def _order_rows(stop: Node) -> Any:
     return pairs.mapPartitionsWithIndex(worker.renumbered)
 
 
-def has_origins(stop: Node) -> bool:
+def has_origins(stop: RddNode) -> bool:
     """Return True if the rows of a node carry the rows that they come from."""
     if stop.kind is Kind.ORDER:
         return aligned(stop.incoming[0], stop.parents[0].rdd) is not None

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from govtool.errors import EvidenceError, FormatError
 from govtool.spark.rdd import functions
-from govtool.spark.rdd.log import Node, ancestors
+from govtool.spark.rdd.log import RddNode, ancestors
 from govtool.spark.rdd.operators import OPERATORS, Kind, per_record
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ _REBUILT = {*OPERATORS, "saveAsTextFile"} - {"pipe", "text lines"}
 EAGER = "run the job with --records=eager to keep its records"
 
 
-def encode(outputs: Mapping[str, Node]) -> str:
+def encode(outputs: Mapping[str, RddNode]) -> str:
     """Return the operators behind written files as JSON."""
     nodes = ancestors(tuple(outputs.values()))
     document = {
@@ -40,7 +40,7 @@ def encode(outputs: Mapping[str, Node]) -> str:
     return json.dumps(document, indent=1)
 
 
-def _encoded(node: Node) -> dict[str, Any]:
+def _encoded(node: RddNode) -> dict[str, Any]:
     found: dict[str, Any] = {
         "number": node.number,
         "name": node.name,
@@ -61,7 +61,7 @@ def _encoded(node: Node) -> dict[str, Any]:
     return found
 
 
-def _source(node: Node) -> dict[str, Any]:
+def _source(node: RddNode) -> dict[str, Any]:
     partitions = node.rdd.getNumPartitions()
     if node.name == "textFile":
         return {"partitions": partitions, "unicode": node.details.get("unicode", True)}
@@ -73,7 +73,7 @@ def _source(node: Node) -> dict[str, Any]:
     return {"partitions": partitions, "records": repr(records)}
 
 
-def _arguments(node: Node) -> dict[str, Any]:
+def _arguments(node: RddNode) -> dict[str, Any]:
     defaults = inspect.signature(getattr(node.rdd, node.name, _nothing)).parameters
     found = {}
     for name, value in node.arguments.items():
@@ -101,7 +101,7 @@ def _is_plain(value: Any) -> bool:
         return False
 
 
-def decode(text: str, context: LineageContext, files: Iterable[Path]) -> tuple[dict[str, Node], dict[str, str]]:
+def decode(text: str, context: LineageContext, files: Iterable[Path]) -> tuple[dict[str, RddNode], dict[str, str]]:
     """Build the operators of a saved log again, with functions found in the user's files.
 
     Returns:
@@ -119,8 +119,10 @@ def decode(text: str, context: LineageContext, files: Iterable[Path]) -> tuple[d
         raise FormatError(f"no log of an RDD program: {error}") from error
 
 
-def _decoded(document: Any, context: LineageContext, files: tuple[Path, ...]) -> tuple[dict[str, Node], dict[str, str]]:
-    made: dict[int, Node] = {}
+def _decoded(
+    document: Any, context: LineageContext, files: tuple[Path, ...]
+) -> tuple[dict[str, RddNode], dict[str, str]]:
+    made: dict[int, RddNode] = {}
     missing: dict[int, str] = {}
     for entry in document["nodes"]:
         number = entry["number"]
@@ -139,7 +141,7 @@ def _decoded(document: Any, context: LineageContext, files: tuple[Path, ...]) ->
     )
 
 
-def _node(entry: dict[str, Any], parents: list[Node], context: LineageContext, files: tuple[Path, ...]) -> Node:
+def _node(entry: dict[str, Any], parents: list[RddNode], context: LineageContext, files: tuple[Path, ...]) -> RddNode:
     if "missing" in entry:
         raise EvidenceError(entry["missing"])
     if not parents:
@@ -158,7 +160,7 @@ def _node(entry: dict[str, Any], parents: list[Node], context: LineageContext, f
     return node
 
 
-def _source_node(entry: dict[str, Any], context: LineageContext) -> Node:
+def _source_node(entry: dict[str, Any], context: LineageContext) -> RddNode:
     if "path" in entry:
         return context.node_of(context.textFile(entry["path"], entry["partitions"], entry["unicode"]))
     return context.node_of(context.parallelize(ast.literal_eval(entry["records"]), entry["partitions"]))

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import glob
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from govtool.spark.rdd import worker
-from govtool.spark.rdd.log import Node
+from govtool.spark.rdd.log import RddNode
 
 MAX_FILES = 1_000
 """Files of a store that is not local whose identity is noted; beyond that a change is not noticed."""
+
+_PARTS = re.compile(r",(?![^{]*\})")
 
 Identity = dict[str, tuple[int, int]]
 """Size and time of modification in milliseconds, by path."""
@@ -40,8 +43,8 @@ class RecordId:
 def identities(sc: Any, path: str) -> Identity:
     """Return the identity of the files that Hadoop reads for a path: lists, patterns and folders included."""
     found: Identity = {}
-    for each in path.split(","):
-        local = _local(sc, each)
+    for each in _PARTS.split(path):
+        local = None if "{" in each else _local(sc, each)  # Python has no such patterns
         found.update(_of_local(local) if local is not None else _of_hadoop(sc, each))
     return found
 
@@ -72,13 +75,13 @@ def _of_hadoop(sc: Any, path: str) -> Identity:
         for status in system.listStatus(top.getPath()) if top.isDirectory() else (top,):
             name = status.getPath().getName()
             if status.isFile() and not name.startswith(("_", ".")):
-                found[status.getPath().toString()] = (status.getLen(), status.getModificationTime())
+                found[_plain(status.getPath().toString())] = (status.getLen(), status.getModificationTime())
             if len(found) >= MAX_FILES:
                 return found
     return found
 
 
-def changed(node: Node) -> list[str]:
+def changed(node: RddNode) -> list[str]:
     """Return the files of a source that are gone or were written again since a job read them."""
     recorded: Identity | None = node.details.get("files")
     if recorded is None:
@@ -87,7 +90,7 @@ def changed(node: Node) -> list[str]:
     return sorted(file for file, identity in recorded.items() if now.get(file) != identity)
 
 
-def files_of_partitions(node: Node, numbers: Iterable[int]) -> dict[int, str]:
+def files_of_partitions(node: RddNode, numbers: Iterable[int]) -> dict[int, str]:
     """Return the file of each partition of ``textFile``."""
     partitions = node.rdd._jrdd.rdd().partitions()
     return {number: _plain(partitions[number].inputSplit().value().getPath().toString()) for number in numbers}
@@ -97,7 +100,7 @@ def _plain(path: str) -> str:
     return "/" + path.removeprefix("file:").lstrip("/") if path.startswith("file:") else path
 
 
-def refuse(node: Node, files: list[str]) -> None:
+def refuse(node: RddNode, files: list[str]) -> None:
     """Leave out the partitions of files that have changed."""
     if not files:
         node.details.pop("refused", None)
@@ -106,7 +109,7 @@ def refuse(node: Node, files: list[str]) -> None:
     node.details["refused"] = frozenset(number for number, file in every.items() if file in files)
 
 
-def record_ids(node: Node, ids: list[Any]) -> list[RecordId]:
+def record_ids(node: RddNode, ids: list[Any]) -> list[RecordId]:
     """Return the names of rows of a node, in their order. Partitions before those of the rows are counted."""
     if node.operator.kind.value != "source":
         return sorted((RecordId(node.label, "", each) for each in ids), key=lambda each: worker.token(each.record))
@@ -119,7 +122,7 @@ def record_ids(node: Node, ids: list[Any]) -> list[RecordId]:
     )
 
 
-def _files(node: Node, wanted: set[int]) -> dict[int, str]:
+def _files(node: RddNode, wanted: set[int]) -> dict[int, str]:
     if "path" not in node.details or not wanted:
         return {}
     return files_of_partitions(node, range(max(wanted) + 1))
@@ -130,7 +133,7 @@ def _before(partition: int, files: dict[int, str]) -> set[int]:
     return {each for each in range(partition) if files.get(each) == files.get(partition)}
 
 
-def _counts(node: Node, partitions: list[int]) -> dict[int, int]:
+def _counts(node: RddNode, partitions: list[int]) -> dict[int, int]:
     if not partitions:
         return {}
     counted = node.rdd.mapPartitionsWithIndex(worker.counted)

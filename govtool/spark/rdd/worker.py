@@ -10,7 +10,7 @@ import copy
 import hashlib
 import pickle
 from collections.abc import Callable, Iterable, Iterator
-from itertools import chain
+from itertools import chain, islice
 from typing import Any
 
 Row = tuple[Any, Any, tuple[Any, ...]]
@@ -217,13 +217,64 @@ def token(value: Any) -> str:
     return type(value).__qualname__
 
 
+def is_small(value: Any, budget: int) -> bool:
+    """Return True if a value is made of few values and short texts."""
+    waiting = [value]
+    while waiting and budget >= 0:
+        each = waiting.pop()
+        budget -= 1
+        if isinstance(each, (str, bytes)):
+            budget -= len(each) // 100
+        elif isinstance(each, (tuple, list, set, frozenset)):
+            waiting.extend(islice(each, max(budget, 0) + 1))
+        elif isinstance(each, dict):
+            waiting.extend(islice(chain.from_iterable(each.items()), max(budget, 0) + 1))
+        elif type(each).__name__ == "ResultIterable":
+            return False  # a group, which may be large
+    return budget >= 0 and not waiting
+
+
 def digest(values: Iterable[Any]) -> tuple[int, int]:
     """Return count and digest of records, whatever their order."""
     count = total = 0
     for value in values:
         count += 1
-        total += int.from_bytes(hashlib.sha256(token(value).encode("utf-8", "surrogatepass")).digest()[:8], "big")
+        total += digest_of_one(value)
     return count, total % (1 << 64)
+
+
+def digest_of_one(value: Any) -> int:
+    """Return the digest of one record; those of records are added."""
+    return int.from_bytes(hashlib.sha256(token(value).encode("utf-8", "surrogatepass")).digest()[:8], "big")
+
+
+class PartitionTotals:
+    """An accumulator of count and digest by partition: a task that is retried counts once."""
+
+    def zero(self, value: dict[int, tuple[int, int]]) -> dict[int, tuple[int, int]]:
+        """Return no partition."""
+        return {}
+
+    def addInPlace(
+        self, one: dict[int, tuple[int, int]], other: dict[int, tuple[int, int]]
+    ) -> dict[int, tuple[int, int]]:
+        """Return the partitions of both."""
+        return {**one, **other}
+
+
+def observing(seen: Any, with_digest: bool) -> Callable[[int, Iterable[Row]], Iterator[Row]]:
+    """Rows as they are, while count and digest of a partition go to an accumulator."""
+
+    def observed(partition: int, rows: Iterable[Row]) -> Iterator[Row]:
+        count = total = 0
+        for row in rows:
+            count += 1
+            if with_digest:
+                total += digest_of_one(row[1])
+            yield row
+        seen.add({partition: (count, total)})
+
+    return observed
 
 
 def counted(partition: int, values: Iterable[Any]) -> Iterator[tuple[int, int]]:

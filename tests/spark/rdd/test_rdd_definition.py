@@ -11,7 +11,7 @@ import rdd_reference as ref
 from rdd_programs import generated
 
 FIRST = int(os.environ.get("RDD_SEED", "1"))
-SEEDS = range(FIRST, FIRST + int(os.environ.get("RDD_PROGRAMS", "5")))
+SEEDS = range(FIRST, FIRST + int(os.environ.get("RDD_PROGRAMS", "3")))
 
 
 def tokens(position, sources):

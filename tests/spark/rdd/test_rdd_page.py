@@ -16,7 +16,7 @@ ERROR 4 disk of node-2
 ERROR 3 disk of node-1
 ERROR 2 network of node-7
 """
-_BLOCK = re.compile(r"^```py\n(.*?)^```\n\n((?:    .*\n|\n)*)", re.MULTILINE | re.DOTALL)
+_BLOCK = re.compile(r"^```py\n(.*?)^```\n\n((?:    [^\n]*\n|\n)*)", re.MULTILINE | re.DOTALL)
 
 
 def test_the_page(spark, tmp_path):

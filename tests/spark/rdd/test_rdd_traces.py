@@ -274,3 +274,14 @@ def test_functions_typed_into_a_shell(lineage):
     doubled = lineage.parallelize([1, 2, 3], 2).filter(shell["keep"]).map(shell["twice"])
     assert doubled.collect() == [4, 6]
     assert where(doubled, 6).go_back_all().collect() == [3]
+
+
+def test_large_results_are_counted_and_not_digested():
+    from govtool.spark.rdd.worker import is_small
+
+    assert is_small([("word", 1)] * 500, 2_000)
+    assert is_small([], 2_000)
+    assert not is_small([("word", 1)] * 1_000, 2_000)
+    assert not is_small([[1] * 10**6], 2_000)
+    assert not is_small([{n: n for n in range(5_000)}], 2_000)
+    assert not is_small(["x" * 10**6], 2_000)
