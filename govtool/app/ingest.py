@@ -45,7 +45,7 @@ from govtool.store.names import DEFAULT_BRANCH
 if TYPE_CHECKING:
     from govtool.capture.sql.extract import Extraction, Options, Shortfall
     from govtool.capture.sql.files import Script
-    from govtool.store import CommitResult, Store
+    from govtool.store import CommitResult, FragmentRef, Store
 
 DERIVATIONS_PER_FRAGMENT = 512
 """The target size of a fragment; the number of buckets is the power of two that comes nearest from above."""
@@ -166,6 +166,8 @@ class IngestPayload:
     """What else the source keeps in the store."""
     parts: EncodedParts | None = None
     """More derivations, that are encoded already."""
+    kept: tuple[FragmentRef, ...] = ()
+    """What the source keeps as it is in the store; it is neither read nor written again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,7 +319,11 @@ def commit_payload(
         source, payload.coverage, payload.diagnostics, files=payload.files, dialect=payload.dialect, reasons=reasons
     )
     return store.commit(
-        Changes(retract=(source,), add=(*fragments(source, derivations), *counted, *more), uploaded=uploaded),
+        Changes(
+            retract=(source,),
+            add=(*fragments(source, derivations), *counted, *more),
+            uploaded=(*uploaded, *payload.kept),
+        ),
         message=message or f"{command} {source}",
         author=author or user_name(),
         batch=aliases.batch(batch),
