@@ -50,6 +50,7 @@ def opened(spark, folder, kind):
     return frame
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["csv", "json", "text", "orc"])
 def test_rows_are_traced_to_their_places(spark, recorder, folder, kind):
     if kind == "orc" and not (folder / "orc").exists():

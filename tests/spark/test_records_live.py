@@ -133,6 +133,7 @@ def attached(spark, job):
     hook.recorder("").replay = before
 
 
+@pytest.mark.slow
 def test_a_frame_is_traced_before_it_is_written(spark, job, attached):
     from pyspark.sql import functions as F
 
