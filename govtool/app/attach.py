@@ -47,7 +47,7 @@ class Capture:
     def lineage(self, frame: DataFrame) -> RecordSet:
         """Every row of a DataFrame, to be narrowed with ``where`` and traced with ``go_back`` and ``go_back_all``.
 
-        Nothing is written, and nothing runs before it is asked for: Spark evaluates the rewritten plan in a session
+        Nothing is written, and nothing runs before rows are requested: Spark evaluates the rewritten plan in a session
         beside this one. Files have to be what they were when the DataFrame was made.
 
         Args:

@@ -153,7 +153,7 @@ def _with_rows(leaf: Relation, files: DataFrame, spark: SparkSession) -> DataFra
     that no filter comes before it.
 
     Raises:
-        NotExact: The reader leaves out rows that it cannot parse, which depends on the columns that are asked for.
+        NotExact: The reader leaves out rows that it cannot parse, which depends on the columns that are requested.
     """
     from pyspark.sql import functions as F
 

@@ -35,7 +35,7 @@ import org.apache.spark.unsafe.types.UTF8String;
  * "root": n}: nodes come after what they refer to, and are referred to as {"$": n}.
  *
  * All that an action needs is one call: apply(QueryExecution) writes {"settings": {name: value}, "exact": plan}, and
- * where the plan asks for the time, "now": {"from": ms, "to": ms, "values": {class: value}}: when it was optimized, which
+ * where the plan reads the clock, "now": {"from": ms, "to": ms, "values": {class: value}}: when it was optimized, which
  * is when Spark reads the clock, once a query, and what it read, where the optimized plan still shows it.
  * apply(String) names the settings, separated by commas, once.
  */
@@ -76,6 +76,8 @@ public class PlanWalker implements java.util.function.Function {
         out.append(",\"now\":").append(now);
       } catch (Exception error) {
         return out.append("}").toString(); // the plan is read without it: the time is not known
+      } catch (StackOverflowError error) {
+        return out.append("}").toString();
       }
     }
     return out.append("}").toString();
@@ -102,9 +104,7 @@ public class PlanWalker implements java.util.function.Function {
     out.append("{\"from\":").append(call(phase, "startTimeMs")).append(",\"to\":").append(call(phase, "endTimeMs"));
     out.append(",\"values\":{");
     Map found = new HashMap();
-    if (!clocks.isEmpty()) {
-      search(optimized, found);
-    }
+    search(optimized, found);
     boolean started = false;
     for (java.util.Iterator items = found.entrySet().iterator(); items.hasNext(); ) {
       Map.Entry item = (Map.Entry) items.next();
@@ -114,8 +114,11 @@ public class PlanWalker implements java.util.function.Function {
     out.append("}}");
   }
 
-  /** Values of aliases that are the time in the analyzed plan. */
+  /** Values of aliases that are the time in the analyzed plan. What is cached read the clock at another time. */
   private void search(Object tree, Map found) {
+    if (tree.getClass().getSimpleName().equals("InMemoryRelation")) {
+      throw new IllegalStateException("cached");
+    }
     if (tree instanceof Alias && ((Alias) tree).child() instanceof Literal) {
       Object kind = clocks.get(new Long(((Alias) tree).exprId().id()));
       Object value = ((Literal) ((Alias) tree).child()).value();
