@@ -68,7 +68,7 @@ def page_views(folder: Path, rows: int) -> Path:
 
 
 def users(folder: Path, rows: int) -> Path:
-    """One row a user of page_views, but for every fourth, who is left out: L5 asks for them."""
+    """One row a user of page_views, but for every fourth, who is left out: L5 looks for them."""
     names = users_of(rows)
     kept = names.take(pa.array([i for i in range(len(names)) if i % 4]))
     return _people(folder, f"users-{rows}", kept)

@@ -96,6 +96,7 @@ def _job(setting: Setting, how: str, actions: int) -> dict[str, float]:
     else:
         words = _words(setting.workload.name, setting.data, setting.rows, place, actions)
         whole = cost_of([sys.executable, *words], environment(), _emptied(place))
+    (place / "setting").write_text(setting.key)
     inside = Cost(**json.loads((place / "result.json").read_text()))
     return {"wall": inside.wall, "cpu": inside.cpu, "process wall": whole.wall, "process cpu": whole.cpu}
 
@@ -121,7 +122,8 @@ def recorded_job(name: str, data: Path, rows: int, place: Path, actions: int) ->
 def _proved(setting: Setting, actions: int) -> dict[str, Any]:
     """The trace of the last recorded job, verified in a new process, and the bytes that the job left."""
     place = setting.folder / "out" / "recorded"
-    if not (place / ".govtool").exists():  # another setting ran in between
+    mark = place / "setting"
+    if not mark.exists() or mark.read_text() != setting.key:  # another setting ran in between
         _job(setting, "recorded", actions)
     output = place / f"out{actions - 1}"
     condition = f"{setting.workload.key} = '{_first(output, setting.workload.key)}'"

@@ -128,8 +128,8 @@ One write over 1,000 rows in four sessions of one JVM, in turns, {
         " to ".join(map(str, turns))
     } times: two plain ones, one
 whose column lineage is recorded, one whose exact plans are recorded as well. CPU of Python and the JVM, in
-milliseconds, means. What comes after an action is measured alone, as it is far steadier than the action: the recorder works then.
-Goal: at most 50 ms at 100 operators.
+milliseconds, means. What comes after an action is measured alone, as it is far steadier than the action: the
+recorder works then. Goal: at most 50 ms at 100 operators.
 
 {
         table(

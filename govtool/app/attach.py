@@ -11,8 +11,11 @@ from govtool.app.run import IDENTIFIED, commit_captured, read_captured, reposito
 from govtool.config import load_config
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
     from govtool.answers.ingest import IngestResult
     from govtool.records.captured import Planned
+    from govtool.records.trace.recordset import RecordSet
 
 _WAIT = 60.0
 
@@ -40,6 +43,24 @@ class Capture:
         self._recorder.checkpoint(_WAIT)
         replay = self._recorder.replay
         return list(read_spool(Path(replay.spool.folder))) if replay is not None else []
+
+    def lineage(self, frame: DataFrame) -> RecordSet:
+        """Every row of a DataFrame, to be narrowed with ``where`` and traced with ``go_back`` and ``go_back_all``.
+
+        Nothing is written, and nothing runs before rows are requested: Spark evaluates the rewritten plan in a session
+        beside this one. Files have to be what they were when the DataFrame was made.
+
+        Args:
+            frame: A DataFrame of this process's classic session; it need not have been written or collected.
+
+        Raises:
+            UsageError: The session is not recorded with ``records=True`` (``usage.no-records``), or the plan cannot be
+                read (``usage.no-plan``) or traced.
+        """
+        from govtool.app.frame_lineage import frame_lineage
+
+        self._recorder.drain(_WAIT)
+        return frame_lineage(frame, self._recorder.replay)
 
     def commit(
         self, *, message: str | None = None, identify: int = IDENTIFIED, row_digests: bool | None = None

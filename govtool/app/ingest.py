@@ -46,7 +46,7 @@ from govtool.store.names import DEFAULT_BRANCH
 if TYPE_CHECKING:
     from govtool.capture.sql.extract import Extraction, Options, Shortfall
     from govtool.capture.sql.files import Script
-    from govtool.store import CommitResult, Store
+    from govtool.store import CommitResult, FragmentRef, Store
 
 DERIVATIONS_PER_FRAGMENT = 512
 """The target size of a fragment; the number of buckets is the power of two that comes nearest from above."""
@@ -167,6 +167,8 @@ class IngestPayload:
     """What else the source keeps in the store."""
     parts: EncodedParts | None = None
     """More derivations, that are encoded already."""
+    kept: tuple[FragmentRef, ...] = ()
+    """What the source keeps as it is in the store; it is neither read nor written again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,7 +322,11 @@ def commit_payload(
     # A statement names tables as they are written, the graph as aliases have them.
     reach = () if aliases else reach_fragments(source, payload.shortfalls)
     return store.commit(
-        Changes(retract=(source,), add=(*fragments(source, derivations), *counted, *reach, *more), uploaded=uploaded),
+        Changes(
+            retract=(source,),
+            add=(*fragments(source, derivations), *counted, *reach, *more),
+            uploaded=(*uploaded, *payload.kept),
+        ),
         message=message or f"{command} {source}",
         author=author or user_name(),
         batch=aliases.batch(batch),

@@ -1,12 +1,14 @@
 """Tables of record-level provenance: written with the runs of a job, carried along, and read.
 
-A commit replaces all that its source holds. What earlier runs of the job recorded is read back and written again; the
-fragments are named by their content, so that nothing is stored twice.
+A commit replaces all that its source holds. What earlier runs of the job recorded is carried along as it is, by
+reference: the cost of a commit follows what it adds. Only an application that is recorded again, as a notebook is that
+commits now and then, is read back. Fragments are named by their content, so that nothing is stored twice.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import hashlib
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -32,6 +34,21 @@ if TYPE_CHECKING:
     from govtool.records.capture import RecordedWrite
     from govtool.records.plan.nodes import Plan
     from govtool.store import Commit, FragmentRef, Reader
+
+
+@dataclass(frozen=True, slots=True)
+class RecordChange:
+    """What a commit does to the record-level tables of a source."""
+
+    added: tuple[Fragment, ...] = ()
+    kept: tuple[FragmentRef, ...] = ()
+    """Of earlier runs, as they are."""
+
+    @property
+    def identity(self) -> list[str]:
+        """What the source holds afterwards, in an order of its own."""
+        own = (hashlib.sha256(fragment.data).hexdigest() for fragment in self.added)
+        return sorted({*own, *(ref.sha256 for ref in self.kept)})
 
 
 @dataclass(slots=True)
@@ -86,6 +103,26 @@ class RecordTables:
         plans = {**earlier.plans, **self.plans}
         used = {run.plan for run in runs.values()}
         return RecordTables({digest: plans[digest] for digest in plans if digest in used}, runs, private)
+
+    def beside(self, store: Reader, commit: Commit | None, source: str, known: Container[str]) -> RecordChange:
+        """What a commit adds and what it carries along, where these tables come beside those of earlier runs.
+
+        Args:
+            store: The store.
+            commit: What is there; None: nothing.
+            source: The job's source.
+            known: Applications of the source that the commit has runs of.
+
+        Raises:
+            StoreError: a fragment cannot be read.
+            IntegrityError: a fragment is not what was written.
+        """
+        if commit is None:
+            return RecordChange(self.fragments(source))
+        if any(run.application in known for run in self.runs.values()):
+            return RecordChange(self.resumed(read_tables(store, commit, source)).fragments(source))
+        refs = (ref for ref in store.fragments(commit) if ref.source == source and ref.table in RECORD_TABLES)
+        return RecordChange(self.fragments(source), tuple(refs))
 
     def fragments(self, source: str) -> tuple[Fragment, ...]:
         """The tables as fragments: one a plan, one an application."""

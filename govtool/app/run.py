@@ -17,6 +17,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -25,7 +26,7 @@ from govtool.answers.coverage import Coverage
 from govtool.answers.ingest import IngestResult
 from govtool.app.identify import identify_outputs
 from govtool.app.ingest import IngestKey, IngestPayload, ingest_once
-from govtool.app.record_tables import RecordTables, read_tables
+from govtool.app.record_tables import RecordChange, RecordTables
 from govtool.app.sql import SourceText
 from govtool.config import load_config
 from govtool.errors import UsageError
@@ -294,13 +295,17 @@ def commit_captured(
         gathered.runs = identify_outputs(gathered.runs, gathered.places, identified, rows=rows)
     base = store.head(branch)
     for _ in range(_TRIES):
+        known: set[str] = set()
         if base is not None:
-            gathered.resume(*_stored_findings(store, base, source))
-            captured.records = captured.records.resumed(read_tables(store, base, source))
-        ids = json.dumps([source, sorted(run.id for run in gathered.runs), *sorted(captured.records.runs)])
+            derivations, runs = _stored_findings(store, base, source)
+            known = {name for run in runs for name in (run.application, run.id.rpartition("/")[0] or run.id)}
+            gathered.resume(derivations, runs)
+        records = captured.records.beside(store, base, source, known)
+        ids = json.dumps([source, sorted(run.id for run in gathered.runs), *records.identity])
         batch = f"run:{hashlib.sha256(ids.encode()).hexdigest()}"
         key = IngestKey("run", source, batch, captured.processes, SourceText(Path.cwd()))
-        result = ingest_once(store, key, lambda: _payload(captured), message=message, author=author, branch=branch)
+        payload = partial(_payload, captured, records)
+        result = ingest_once(store, key, payload, message=message, author=author, branch=branch)
         if not result.created or result.commit.parent == (base.id if base is not None else None):
             break
         # Others committed meanwhile; if it was another run of this job, what it said must not be lost.
@@ -308,7 +313,7 @@ def commit_captured(
     return result
 
 
-def _payload(captured: Captured) -> IngestPayload:
+def _payload(captured: Captured, records: RecordChange) -> IngestPayload:
     """What a job did, as what its source says."""
     from govtool.model.run import RUNS, encode_runs
 
@@ -340,7 +345,8 @@ def _payload(captured: Captured) -> IngestPayload:
             "runs": dict(sorted(gathered.statuses.items())),
             "breaks": dict(sorted(gathered.breaks.items())),
         },
-        more=(*runs, *captured.records.fragments(gathered.source)),
+        more=(*runs, *records.added),
+        kept=records.kept,
     )
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from govtool.records.plan import catalyst
+from govtool.records.plan.clock import Clock
 from govtool.records.plan.expressions import UdfReference
 from govtool.records.plan.nodes import Plan, Session
 
@@ -42,6 +44,24 @@ def read_spool(folder: Path) -> Iterator[Planned]:
             yield _captured(file.stem, line, udfs, rows)
 
 
+def read_frame(text: str, version: str, folder: Path, here: dict[str, Any]) -> Planned:
+    """The plan of a DataFrame of this process.
+
+    Args:
+        text: What the reader of plans wrote of it.
+        version: Spark's.
+        folder: The process's spool of plans, with functions and rows that were handed out before.
+        here: ``functions`` and ``rows`` that were not.
+    """
+    udfs: dict[str, UdfReference] = {}
+    rows: dict[int, Any] = {}
+    for file in sorted(folder.glob(f"{os.getpid()}-*.jsonl")):
+        for line in _lines(file):
+            _remember(line, udfs, rows)
+    _remember(here, udfs, rows)
+    return _captured("", {**json.loads(text), "spark": version}, udfs, rows)
+
+
 def _lines(file: Path) -> Iterator[dict[str, Any]]:
     with file.open(encoding="utf-8", errors="replace") as lines:
         for text in lines:
@@ -67,7 +87,8 @@ def _captured(process: str, line: dict[str, Any], udfs: dict[str, UdfReference],
     if "exact" not in line:
         return Planned(process, application, number, None, str(line.get("break", "the plan is missing")))
     try:
-        plan = catalyst.read(line["exact"], session_of(line["spark"], line["settings"]), udfs, rows)
+        clock = Clock.of(line.get("now"))
+        plan = catalyst.read(line["exact"], session_of(line["spark"], line["settings"]), udfs, rows, clock)
     except (ValueError, KeyError, TypeError, IndexError) as error:
         return Planned(process, application, number, None, f"the plan cannot be read: {type(error).__name__}: {error}")
     return Planned(process, application, number, plan)

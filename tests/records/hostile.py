@@ -126,7 +126,8 @@ SQL = {
     "reading a view": "select v.k + 1 x, count(*) n from v join u using (k) group by v.k + 1",
     "math": "select sqrt(k) a, ln(k) b, pow(k, 2) c, round(f, 1) e, bround(2.5) g, floor(f) h, ceil(f) i, floor(d) j, pmod(-7, 3) l, -7 div 2 n, -7 % 3 o, sign(d) p, log(2, k) q from t where f between 0 and 100 and k > 0",
     "a parameter marker's kin": "select s || ? from t where s = ':x' or s = '?'",
-    "current time": "select current_date() a, current_timestamp() b",
+    "current time": "select current_date() a, current_timestamp() b, now() c, localtimestamp() d, date_add(current_date(), int(k % 7)) e from t where day <= current_date()",
+    "current time within": "select k, current_timestamp() - interval 1 hour < timestamp '2100-01-01 00:00:00' a from t",
     "random": "select rand(1), uuid() from t",
     "a sample": "select k from t tablesample (50 percent) repeatable (1)",
 }  # fmt: skip

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from govtool.app.dataset_places import path_id
-from govtool.app.record_tables import RecordTables, read_tables
+from govtool.app.record_tables import RecordTables
 from govtool.model.run import RUNS, Run, RunInput, RunOutput, encode_runs
 from govtool.records.capture import RecordedWrite
 from govtool.records.execute.duckdb import DuckExecutor
@@ -45,6 +45,8 @@ class Warehouse:
     store: Store
     source: str = "run:job.py"
     runs: list[Run] = field(default_factory=list)
+    committed: set[str] = field(default_factory=set)
+    """Applications of runs that are in the store."""
 
     def table(self, name: str, columns: dict[str, pa.DataType], *parts: list[tuple]) -> Path:
         """Write a folder with a file a part."""
@@ -95,16 +97,15 @@ class Warehouse:
 
     def commit(self, *writes: RecordedWrite) -> None:
         """Commit writes as ``govtool run --records`` does, beside those of earlier runs."""
-        head = self.store.head("main")
         tables = RecordTables.of(writes)
-        if head is not None:
-            tables = tables.resumed(read_tables(self.store, head, self.source))
+        change = tables.beside(self.store, self.store.head("main"), self.source, self.committed)
+        self.committed.update(run.application for run in self.runs)
         runs = Fragment(self.source, RUNS, encode_runs(self.runs), len(self.runs))
         self.store.commit(
-            Changes(retract=(self.source,), add=(runs, *tables.fragments(self.source))),
+            Changes(retract=(self.source,), add=(runs, *change.added), uploaded=change.kept),
             message="run",
             author="test",
-            batch=f"run:{len(self.runs)}:{len(tables.runs)}",
+            batch=f"run:{len(self.runs)}:{change.identity}",
             summary={},
         )
 

@@ -18,7 +18,7 @@ from govtool.records.plan import codec
 
 BREAKS = {
     "a sample": "a random sample",
-    "current time": "current_date, which depends on when the query runs",
+    "current time within": "current_timestamp, which depends on when the query runs",
     "random": "rand, which is drawn at random or by partition",
     "collation": "ResolvedCollation: not on the list of functions",
     "a subquery in case": "Aggregate: column k is neither grouped by nor aggregated",
@@ -30,7 +30,15 @@ DUCK_BREAKS_AT_MOST = 45
 
 EVERY = int(os.environ.get("GOVTOOL_EVERY_PROGRAM", "9"))
 """One in so many programs is run; 1 for all of them, which takes minutes."""
-ALWAYS = {"windows", "rows of the driver", "partitioned", "timestamps around daylight saving", "scalar subqueries"}
+ALWAYS = {
+    "current time",
+    "current time within",
+    "windows",
+    "rows of the driver",
+    "partitioned",
+    "timestamps around daylight saving",
+    "scalar subqueries",
+}
 
 
 def chosen(titles):

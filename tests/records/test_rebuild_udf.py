@@ -31,7 +31,9 @@ def test_a_python_udf_is_rebuilt_from_the_file_that_has_it(spark, tmp_path):
         priced = F.udf(module_of(path).priced, "double")
         frame = spark.range(4).select(priced("id").alias("p"), (F.col("id") + 1).alias("q")).filter("p > 1.5")
         walker = Walker(spark.sparkContext._gateway, spark.version)
-        captured = json.loads(walker.read(frame._jdf.queryExecution()))
+        read = walker.read(frame._jdf.queryExecution())
+        assert isinstance(read, str), read
+        captured = json.loads(read)
     finally:
         rdd._prepare_for_python_RDD = original
     udfs = {

@@ -96,6 +96,31 @@ def test_what_a_run_recorded_outlives_later_runs_of_its_job(shop):
     assert [group.count for group in answer.trace.inputs] == [2, 1]
 
 
+def test_a_commit_reads_and_writes_nothing_of_earlier_runs(shop, monkeypatch):
+    for number in range(2, 5):
+        shop.commit(shop.run(BY_LAND, "report", "views", "users", run=f"app-{number}/0", part=f"p{number}"))
+    assert main(["store", "compact"]) == 0  # what is packed is carried along, too
+    write = shop.run("SELECT DISTINCT land FROM users", "lands", "users", run="app-9/0")
+    with monkeypatch.context() as patch:
+        patch.setattr(Store, "read", None)
+        patch.setattr(Store, "read_many", None)
+        change = RecordTables.of([write]).beside(shop.store, shop.store.head("main"), shop.source, shop.committed)
+    assert len(change.added) == 3  # a plan, a run, private values
+    assert len(change.kept) == 1 + 4 + 4
+    shop.commit(write)
+    runs = read_record_runs(shop.store, shop.store.head("main"))
+    assert [run.run for run in runs] == ["app-1/0", "app-2/0", "app-3/0", "app-4/0", "app-9/0"]
+    assert read_plan(shop.store, shop.store.head("main"), runs[1])
+    assert main(["store", "fsck"]) == 0
+
+
+def test_an_application_that_goes_on_is_one_fragment(shop):
+    shop.commit(shop.run("SELECT DISTINCT land FROM users", "lands", "users", run="app-1/1"))
+    assert len(refs(shop.store, RECORD_RUNS)) == len(refs(shop.store, PRIVATE_VALUES)) == 1
+    assert len(refs(shop.store, PLANS)) == 2
+    assert [run.run for run in read_record_runs(shop.store, shop.store.head("main"))] == ["app-1/0", "app-1/1"]
+
+
 def test_the_same_write_again_takes_its_own_place(shop):
     shop.commit(shop.run(BY_LAND, "report", "views", "users"))
     assert len(read_record_runs(shop.store, shop.store.head("main"))) == 1

@@ -121,3 +121,40 @@ def test_records_lie_in_their_own_tables(job):
 def opened(folder):
     store = Store.open(str(folder / "store"))
     return store, store.head("main")
+
+
+@pytest.fixture(scope="module")
+def attached(spark, job):
+    """The capture of the job's session, as a notebook has it."""
+    from govtool.spark.live import hook
+
+    before = hook.recorder("").replay
+    yield govtool.spark.attach(spark, records=True)
+    hook.recorder("").replay = before
+
+
+@pytest.mark.slow
+def test_a_frame_is_traced_before_it_is_written(spark, job, attached):
+    from pyspark.sql import functions as F
+
+    views = spark.read.parquet(str(job / "data" / "views"))
+    double = F.udf(lambda value: value * 2, "int")
+    land = spark.createDataFrame([("ann", "fr"), ("bob", "de")], "name string, land string")
+    frame = views.join(land, views.user == land.name).groupBy("land").agg(F.sum(double("spent")).alias("total"))
+    bad = attached.lineage(frame).where("land = 'de'")
+    found = bad.go_back_all()
+    assert sorted(map(tuple, found.df("views").collect())) == [("bob", 1, 30)] * 2
+    assert found.df("views").where("spent > 10").count() == 2  # an ordinary DataFrame
+    assert found.arrow("rows-1").to_pylist() == [{"name": "bob", "land": "de"}]
+    assert {part.exactness for part in found.answer().inputs} == {"exact"}
+    assert all(str(token).startswith("file//") for token in found.ids("views"))
+    forward = attached.lineage(frame).lineage.input("views", "user = 'ann' and spent = 20").go_next_all()
+    assert forward.arrow().to_pydict()["land"] == ["fr"]
+
+
+def test_a_frame_of_an_unrecorded_session_is_refused(spark):
+    from govtool.app.frame_lineage import frame_lineage
+    from govtool.errors import UsageError
+
+    with pytest.raises(UsageError, match="not recorded with its plans"):
+        frame_lineage(spark.range(3), None)

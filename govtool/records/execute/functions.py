@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import types
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,15 +20,22 @@ MAX_FILE = 4 << 20
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
-def registry(files: Iterable[Path]) -> Callable[[Udf], Any]:
-    """Return what gives Spark the function of a call: a UDF of the recorded kind and type, or None."""
-    known = tuple(files)
+def registry(files: Iterable[Path], live: Mapping[tuple[str, str, str], Any] | None = None) -> Callable[[Udf], Any]:
+    """Return what gives Spark the function of a call: a UDF of the recorded kind and type, or None.
+
+    Args:
+        files: Where functions are looked for.
+        live: Functions of this process, by module, qualified name and digest; they come first.
+    """
+    known, here = tuple(files), live or {}
 
     def udf(call: Udf) -> Any:
         from pyspark.sql import functions as F
         from pyspark.sql.types import StructType
 
-        function = find(call.reference, known)
+        named = (call.reference.module, call.reference.qualname, call.reference.digest)
+        function = here.get(named) if call.reference.digest else None
+        function = function or find(call.reference, known)
         if function is None:
             return None
         schema = StructType.fromJson(t.to_json(t.Struct((t.Field("value", call.type),))))

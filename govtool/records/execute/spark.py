@@ -24,7 +24,11 @@ if TYPE_CHECKING:
 
 RECORD = "_record"
 """The column of a relation that holds a record's id: file ordinal and row, packed."""
-_ORDINAL = "_govtool_ordinal"
+_ORDINAL, _ROW, _FILE = "_govtool_ordinal", "_govtool_row", "_govtool_file"
+_PARTITION_BITS = 33
+"""Of ``monotonically_increasing_id``: the row's number in its partition."""
+_WHOLE = 1 << 50
+"""Bytes of a partition, and of opening a file: so every file is a partition of its own."""
 _FORMATS = ("parquet", "csv", "json", "text", "orc")
 _IGNORED = frozenset({"inferschema", "mergeschema", "basepath", "path", "pathglobfilter", "recursivefilelookup"})
 """Options that say which files or which schema: both are recorded."""
@@ -116,14 +120,15 @@ def view(leaf: Relation, spark: SparkSession) -> DataFrame:
     if not leaf.files:
         return _empty(leaf, spark)
     files = _read(leaf, spark)
+    if records:
+        files = _with_rows(leaf, files, spark)
     partitions = {name: f"_partition_{i}" for i, name in enumerate(leaf.partitioned)}
     if partitions or records:
         files = _with_ordinals(leaf, files, spark, list(partitions.values()))
     columns = []
     for each in leaf.columns:
         if each.id in records:
-            row = F.col("_metadata.row_index")
-            column = F.col(_ORDINAL).cast("long") * F.lit(1 << ROW_BITS) + row
+            column = F.col(_ORDINAL).cast("long") * F.lit(1 << ROW_BITS) + F.col(_ROW)
         else:
             column = F.col(partitions.get(each.name) or _quoted(each.name))
         columns.append(column.alias(f"c{each.id}"))
@@ -139,6 +144,27 @@ def _read(leaf: Relation, spark: SparkSession) -> DataFrame:
         if name.lower() not in _IGNORED:
             reader = reader.option(name, value)
     return reader.load([_path(each.uri) for each in leaf.files])
+
+
+def _with_rows(leaf: Relation, files: DataFrame, spark: SparkSession) -> DataFrame:
+    """Each row with its index in its file: Parquet's own, else its position in one sequential read of each file.
+
+    A partition is then a whole file, and Spark numbers rows within partitions. The number is no function of the row, so
+    that no filter comes before it.
+
+    Raises:
+        NotExact: The reader leaves out rows that it cannot parse, which depends on the columns that are requested.
+    """
+    from pyspark.sql import functions as F
+
+    if leaf.format == "parquet":
+        return files.withColumn(_ROW, F.col("_metadata.row_index")).withColumn(_FILE, F.col("_metadata.file_path"))
+    if any(name.lower() == "mode" and value.upper() == "DROPMALFORMED" for name, value in leaf.options):
+        raise NotExact("rows of files from which malformed ones are dropped")
+    for name in ("spark.sql.files.maxPartitionBytes", "spark.sql.files.openCostInBytes"):
+        spark.conf.set(name, str(_WHOLE))
+    within = F.monotonically_increasing_id().bitwiseAND(F.lit((1 << _PARTITION_BITS) - 1))
+    return files.select("*", within.alias(_ROW), F.col("_metadata.file_path").alias(_FILE))
 
 
 def _path(uri: str) -> str:
@@ -159,9 +185,10 @@ def _with_ordinals(leaf: Relation, files: DataFrame, spark: SparkSession, partit
         rows.append(f"({', '.join([string(_plain(file.uri)), str(file.ordinal), *literals])})")
     names = ", ".join(["_path", _ORDINAL, *partitions])
     listing = spark.sql(f"SELECT * FROM VALUES {', '.join(rows)} AS files ({names})")
-    path = F.regexp_replace(F.col("_metadata.file_path"), "^file:/+", "file:/")
+    given = F.col(_FILE if _FILE in files.columns else "_metadata.file_path")
+    path = F.regexp_replace(given, "^file:/+", "file:/")
     joined = files.join(F.broadcast(listing), path == F.col("_path"), "left")
-    lost = F.raise_error(F.concat(F.lit("govtool: a file that was not recorded: "), F.col("_metadata.file_path")))
+    lost = F.raise_error(F.concat(F.lit("govtool: a file that was not recorded: "), given))
     return joined.filter(F.coalesce(F.col(_ORDINAL) >= 0, lost.cast("boolean")))
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from govtool.records.plan import leaves
+from govtool.records.plan.clock import Clock
 from govtool.records.plan.expressions import (
     Attribute,
     Cast,
@@ -65,7 +66,11 @@ _JOINS = {
 
 
 def read(
-    captured: Json, session: Session, udfs: dict[str, UdfReference] | None = None, local: dict[int, Json] | None = None
+    captured: Json,
+    session: Session,
+    udfs: dict[str, UdfReference] | None = None,
+    local: dict[int, Json] | None = None,
+    clock: Clock | None = None,
 ) -> Plan:
     """Read a captured plan.
 
@@ -74,11 +79,13 @@ def read(
         session: What the plan ran in.
         udfs: Python functions by the digest of their command.
         local: Rows of driver data by the id of the first column of its leaf.
+        clock: When Spark read the clock for the plan, if it did.
 
     Raises:
         ValueError: The JSON is none of a plan.
     """
     reader = _Reader(captured, session, udfs or {}, local or {})
+    reader.terms.clock = clock or Clock()
     return Plan(reader.plan(captured), session)
 
 

@@ -14,6 +14,7 @@ from typing import Any, cast
 
 from govtool.records.plan import functions
 from govtool.records.plan import types as t
+from govtool.records.plan.clock import CLOCKS, Clock
 from govtool.records.plan.expressions import (
     AggregateCall,
     Attribute,
@@ -136,6 +137,7 @@ class TermReader:
         self.made = made
         self.zone = zone
         self.udfs = udfs
+        self.clock = Clock()
         self._drawn: set[int] = set()
         """Numbers of what is not deterministic, arguments included."""
         self._special: dict[str, Callable[[Json, t.Type], Term]] = {
@@ -195,6 +197,8 @@ class TermReader:
         try:
             if kind in _EDGES:
                 return Edge(_EDGES[kind])
+            if kind in CLOCKS and (known := self.clock.value(kind, self.zone)) is not None:
+                return Literal(known, own)
             special = self._special.get(kind)
             if special is not None:
                 return special(raw["f"], own)

@@ -6,10 +6,12 @@ import java.util.HashMap;
 import java.util.IdentityHashMap;
 import java.util.Map;
 import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.ExprId;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.util.ArrayData;
@@ -32,7 +34,9 @@ import org.apache.spark.unsafe.types.UTF8String;
  * {"types": [JSON of a type, ...], "nodes": [{"c": class, "p": is an operator, "t": type, "f": {field: value}}, ...],
  * "root": n}: nodes come after what they refer to, and are referred to as {"$": n}.
  *
- * All that an action needs is one call: apply(QueryExecution) writes {"settings": {name: value}, "exact": plan}.
+ * All that an action needs is one call: apply(QueryExecution) writes {"settings": {name: value}, "exact": plan}, and
+ * where the plan reads the clock, "now": {"from": ms, "to": ms, "values": {class: value}}: when it was optimized, which
+ * is when Spark reads the clock, once a query, and what it read, where the optimized plan still shows it.
  * apply(String) names the settings, separated by commas, once.
  */
 public class PlanWalker implements java.util.function.Function {
@@ -44,6 +48,8 @@ public class PlanWalker implements java.util.function.Function {
   private final Map typeNumbers = new HashMap();
   private final Map knownTypes = new IdentityHashMap();
   private final Map attributes = new HashMap();
+  private final Map clocks = new HashMap();
+  private boolean clock;
   private String[] settings = new String[0];
   private int count;
   private long values;
@@ -59,8 +65,77 @@ public class PlanWalker implements java.util.function.Function {
     }
     StringBuilder out = new StringBuilder("{\"settings\":{");
     effective(out, given);
-    LogicalPlan plan = ((org.apache.spark.sql.execution.QueryExecution) given).analyzed();
-    return out.append("},\"exact\":").append(new PlanWalker().write(plan, 200000L)).append("}").toString();
+    org.apache.spark.sql.execution.QueryExecution execution =
+        (org.apache.spark.sql.execution.QueryExecution) given;
+    PlanWalker walker = new PlanWalker();
+    out.append("},\"exact\":").append(walker.write(execution.analyzed(), 200000L));
+    if (walker.clock) {
+      StringBuilder now = new StringBuilder();
+      try {
+        walker.now(now, execution);
+        out.append(",\"now\":").append(now);
+      } catch (Exception error) {
+        return out.append("}").toString(); // the plan is read without it: the time is not known
+      } catch (StackOverflowError error) {
+        return out.append("}").toString();
+      }
+    }
+    return out.append("}").toString();
+  }
+
+  // ---- the clock -----------------------------------------------------------------------------------------------
+
+  private static boolean isClock(String kind) {
+    return kind.equals("CurrentTimestamp") || kind.equals("Now") || kind.equals("CurrentDate")
+        || kind.equals("LocalTimestamp");
+  }
+
+  private void note(Object tree) {
+    if (isClock(tree.getClass().getSimpleName())) {
+      clock = true;
+    } else if (tree instanceof Alias && isClock(((Alias) tree).child().getClass().getSimpleName())) {
+      clocks.put(new Long(((Alias) tree).exprId().id()), ((Alias) tree).child().getClass().getSimpleName());
+    }
+  }
+
+  private void now(StringBuilder out, org.apache.spark.sql.execution.QueryExecution execution) throws Exception {
+    LogicalPlan optimized = execution.optimizedPlan();
+    Object phase = ((scala.collection.Map) call(call(execution, "tracker"), "phases")).apply("optimization");
+    out.append("{\"from\":").append(call(phase, "startTimeMs")).append(",\"to\":").append(call(phase, "endTimeMs"));
+    out.append(",\"values\":{");
+    Map found = new HashMap();
+    search(optimized, found);
+    boolean started = false;
+    for (java.util.Iterator items = found.entrySet().iterator(); items.hasNext(); ) {
+      Map.Entry item = (Map.Entry) items.next();
+      started = name(out, (String) item.getKey(), started);
+      out.append(item.getValue());
+    }
+    out.append("}}");
+  }
+
+  /** Values of aliases that are the time in the analyzed plan. What is cached read the clock at another time. */
+  private void search(Object tree, Map found) {
+    if (tree.getClass().getSimpleName().equals("InMemoryRelation")) {
+      throw new IllegalStateException("cached");
+    }
+    if (tree instanceof Alias && ((Alias) tree).child() instanceof Literal) {
+      Object kind = clocks.get(new Long(((Alias) tree).exprId().id()));
+      Object value = ((Literal) ((Alias) tree).child()).value();
+      if (kind != null && value instanceof Number) {
+        found.put(kind, value);
+      }
+    }
+    search(((org.apache.spark.sql.catalyst.trees.TreeNode) tree).children(), found);
+    if (tree instanceof LogicalPlan) {
+      search(((LogicalPlan) tree).expressions(), found);
+    }
+  }
+
+  private void search(scala.collection.Seq trees, Map found) {
+    for (scala.collection.Iterator items = trees.iterator(); items.hasNext(); ) {
+      search(items.next(), found);
+    }
   }
 
   /** The effective values of the settings of an execution's session; the session's class moves between versions. */
@@ -111,6 +186,7 @@ public class PlanWalker implements java.util.function.Function {
     if (count > MAX_NODES) {
       throw new IllegalStateException("plan-too-large");
     }
+    note(tree);
     StringBuilder out = new StringBuilder();
     out.append("{\"c\":");
     text(out, tree.getClass().getName());
@@ -193,8 +269,7 @@ public class PlanWalker implements java.util.function.Function {
     }
     String kind = tree.getClass().getSimpleName();
     if (kind.equals("Literal")) {
-      org.apache.spark.sql.catalyst.expressions.Literal literal =
-          (org.apache.spark.sql.catalyst.expressions.Literal) tree;
+      Literal literal = (Literal) tree;
       out.append("\"value\":");
       internal(out, literal.value(), literal.dataType());
       return;

@@ -26,6 +26,7 @@ from govtool.spark.live.spool import Spool
 
 RECORDS = "GOVTOOL_SPARK_RECORDS"
 """The environment variable that asks for records: the folder of their spool."""
+_WALKER = "_govtool_plan_walker"
 MAX_UDFS = 10_000
 MAX_ROWS = 100_000
 """Values of the driver's rows that are kept of one DataFrame."""
@@ -66,12 +67,18 @@ class PlanRecorder:
             safely(self.functions.patch)
             safely(partial(self.rows.patch, type(session)))
 
+    def walker(self, session: Any) -> Walker:
+        """What reads plans of a session's JVM."""
+        gateway = session.sparkContext._gateway
+        if id(gateway) not in self._walkers:
+            self._walkers[id(gateway)] = Walker(gateway, str(session.version))
+        return self._walkers[id(gateway)]
+
     def executed(self, session: Any, execution: Any, number: int, application: str) -> None:
         """Write down the exact plan of an execution that succeeded; never raises."""
         line: dict[str, Any] = {"e": "replay", "n": number, "application": application}
         try:
-            gateway = session.sparkContext._gateway
-            walker = self._walkers.setdefault(id(gateway), Walker(gateway, str(session.version)))
+            walker = self.walker(session)
             line["spark"] = walker.version
             line["functions"] = self.functions.fresh()
             line["rows"] = self.rows.fresh()
@@ -99,15 +106,13 @@ class Walker:
         self._reason = ""
 
     def read(self, execution: Any) -> str | dict[str, Any]:
-        """Return the JSON text of ``{"settings": {…}, "exact": plan}``, or ``{"break": reason}``.
+        """Return the JSON text of ``{"settings": {…}, "exact": plan, "now": times}``, or ``{"break": reason}``.
 
         It is one call of the JVM, and its text is not parsed here: an action waits for none of it, but its CPU counts.
         """
         if self._walk is None and not self._reason:
             try:
-                walk = _compiled(self._gateway)
-                walk.apply(",".join(SETTINGS))
-                self._walk = walk
+                self._walk = _compiled(self._gateway)
             except Exception as error:
                 self._reason = f"the plan reader cannot be compiled in this JVM: {type(error).__name__}"
         if self._walk is None:
@@ -120,7 +125,19 @@ class Walker:
 
 
 def _compiled(gateway: Any) -> Any:
-    """An instance of ``PlanWalker`` within the JVM."""
+    """The instance of ``PlanWalker`` within the JVM, made once.
+
+    A second class of this name would not do: py4j remembers methods by the names of classes, and calls the first one's.
+    """
+    known = vars(gateway).get(_WALKER)
+    if known is None:
+        known = _compile(gateway)
+        known.apply(",".join(SETTINGS))
+        setattr(gateway, _WALKER, known)
+    return known
+
+
+def _compile(gateway: Any) -> Any:
     jvm = gateway.jvm
     with open(os.path.join(os.path.dirname(__file__), "PlanWalker.java"), encoding="utf-8") as file:
         source = file.read()
@@ -140,12 +157,16 @@ class Functions:
 
     def __init__(self) -> None:
         self.known: dict[str, dict[str, str]] = {}
+        self.live: dict[tuple[str, str, str], Any] = {}
+        """Functions of this process by module, qualified name and digest."""
         self._written: set[str] = set()
 
     def note(self, command: bytes, function: Any) -> None:
         """Remember the function behind a pickled command."""
         if len(self.known) < MAX_UDFS:
-            self.known.setdefault(hashlib.sha256(command).hexdigest(), identity(function))
+            found = self.known.setdefault(hashlib.sha256(command).hexdigest(), identity(function))
+            if found["digest"]:
+                self.live[found["module"], found["qualname"], found["digest"]] = inspect.unwrap(function)
 
     def fresh(self) -> dict[str, dict[str, str]]:
         """What was not handed out before."""
@@ -269,6 +290,11 @@ class DriverRows:
         with self._lock:
             found, self._fresh = self._fresh, []
         return found
+
+    def waiting(self) -> list[dict[str, Any]]:
+        """What was not handed out yet."""
+        with self._lock:
+            return list(self._fresh)
 
     def patch(self, session_class: Any) -> None:
         """Hear of rows when they are made into DataFrames."""

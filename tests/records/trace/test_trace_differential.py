@@ -27,3 +27,13 @@ def test_traces_in_spark_are_those_of_the_reference(spark, tmp_path):
     report = run(range(2), tmp_path, spark)
     assert report.wrong == []
     assert report.traces
+
+
+@pytest.mark.slow
+def test_traces_of_plans_that_spark_made_are_those_of_the_reference(spark, tmp_path):
+    from spark_plans import run as run_captured
+
+    report = run_captured(range(3000, 3016), tmp_path, spark.newSession())
+    assert report.wrong == []
+    assert report.cases == 16
+    assert report.traces > report.supersets
