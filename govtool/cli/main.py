@@ -98,6 +98,7 @@ COMMANDS: Mapping[str, _Entry | dict[str, _Entry]] = {
         "back": _Entry("trace_back", "The input rows behind rows of an output."),
         "forward": _Entry("trace_forward", "The output rows that rows of an input reached."),
     },
+    "replay": _Entry("replay", "A recorded run over changed inputs, compared with what it wrote.", _QUESTIONS),
     "runs": _Entry("runs", "What ran, how it ended, what it read and wrote.", _QUESTIONS),
     "diff": _Entry("diff", "What changed between two versions, or why two runs differ.", _QUESTIONS),
     "snapshot": _Entry("snapshot", "Record a version of a dataset with its provenance.", _FEED),

@@ -58,6 +58,7 @@ COMMANDS: Mapping[tuple[str, ...], str] = {
     ("verify",): "verify",
     ("trace", "back"): "trace_back",
     ("trace", "forward"): "trace_forward",
+    ("replay",): "replay",
     ("compare", "static"): "compare_static",
     ("compare", "oracle"): "compare_oracle",
 }
