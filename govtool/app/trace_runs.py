@@ -42,7 +42,7 @@ def place_of(file: File) -> Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Recorded:
+class RecordedFiles:
     """The files of recorded runs.
 
     Attributes:
@@ -58,13 +58,13 @@ class Recorded:
     paths: dict[str, str] = field(default_factory=dict)
 
     @staticmethod
-    def of(runs: Iterable[RecordRun]) -> Recorded:
+    def of(runs: Iterable[RecordRun]) -> RecordedFiles:
         """The files of some runs."""
         from govtool.records.execute.inputs import relations
         from govtool.records.plan import codec
         from govtool.records.stored import relation_of
 
-        found = Recorded()
+        found = RecordedFiles()
         for run in runs:
             found.runs[run.run] = run
             written = relation_of(run.written, run.output)
@@ -92,7 +92,7 @@ class _Walk:
 
     def __init__(
         self,
-        files: Recorded,
+        files: RecordedFiles,
         candidates: Callable[[Place], Sequence[str]],
         follow: Callable[[RecordRun, Rows, int], tuple[HopAnswer, Found]],
         why: Callable[[Place], tuple[str, bool]],
@@ -163,7 +163,7 @@ Hops = tuple[tuple[HopAnswer, ...], tuple[HopEnd, ...]]
 
 def hops_back(store: Reader, commit: Commit, opened: OpenedWrite, found: RecordSet, request: TraceRequest) -> Hops:
     """The traces through the runs that wrote what a trace back came to, and through those before them."""
-    files = Recorded.of(recorded(store, commit))
+    files = RecordedFiles.of(recorded(store, commit))
 
     def follow(run: RecordRun, rows: Rows, depth: int) -> tuple[HopAnswer, Found]:
         write = open_write(store, commit, run, sidecar_use(request.sidecars))
@@ -184,7 +184,7 @@ def hops_forward(
     store: Reader, commit: Commit, starts: Sequence[tuple[OpenedWrite, TraceReport]], request: TraceRequest
 ) -> Hops:
     """The traces through the runs that read what a trace forward came to, and through those after them."""
-    files = Recorded.of(recorded(store, commit))
+    files = RecordedFiles.of(recorded(store, commit))
 
     def follow(run: RecordRun, rows: Rows, depth: int) -> tuple[HopAnswer, Found]:
         write = open_write(store, commit, run, sidecar_use(request.sidecars))

@@ -1,4 +1,4 @@
-"""Changes of inputs: rows left out, datasets replaced; and plans that read the inputs so changed."""
+"""InputChanges of inputs: rows left out, datasets replaced; and plans that read the inputs so changed."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ Change = Exclusion | Replacement
 
 
 @dataclass(frozen=True, slots=True)
-class Changes:
+class InputChanges:
     """What a replay changes.
 
     Attributes:
@@ -71,7 +71,7 @@ class Changes:
     lineage: Lineage
     parts: tuple[Change, ...]
 
-    def checked(self, root: Node) -> Changes:
+    def checked(self, root: Node) -> InputChanges:
         """The same changes.
 
         Raises:
@@ -81,7 +81,7 @@ class Changes:
         if not self.parts:
             raise UsageError("nothing is changed", code="usage.arguments", hint="--without, or --with")
         leaves = [leaf for leaf in relations(root) if leaf.format != "kept"]
-        meant: dict[str, Change] = {}
+        by_dataset: dict[str, Change] = {}
         for part in self.parts:
             own = [leaf for leaf in leaves if is_called(leaf, part.dataset) or _has_records(part, leaf)]
             if not own:
@@ -89,7 +89,7 @@ class Changes:
                 near = tuple(difflib.get_close_matches(part.dataset, known, 3, 0.3)) or tuple(known[:3])
                 raise UnknownNameError(f"{part.dataset!r} is no input", code="usage.unknown-dataset", nearest=near)
             for leaf in own:
-                other = meant.setdefault(leaf.dataset, part)
+                other = by_dataset.setdefault(leaf.dataset, part)
                 if type(other) is not type(part) or (isinstance(part, Replacement) and other is not part):
                     raise UsageError(f"{leaf.dataset!r} is changed twice", code="usage.arguments")
                 _check(part, leaf)

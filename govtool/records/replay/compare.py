@@ -22,8 +22,8 @@ from govtool.records.plan.nodes import (
 )
 from govtool.records.plan.tree import Node, walk, walk_nodes
 from govtool.records.replay.answer import ChangedRow, ReplayAnswer, Row
-from govtool.records.replay.changes import Change, Changes
-from govtool.records.replay.reach import Reach, among, reach
+from govtool.records.replay.changes import Change, InputChanges
+from govtool.records.replay.reach import ReplayReach, among, reach
 from govtool.records.trace.back import Stage, StagePosition, count_rows
 from govtool.records.trace.computed import computed
 from govtool.records.trace.normal import normalized
@@ -48,7 +48,7 @@ def replay(lineage: Lineage, changes: Iterable[Change], position: StagePosition 
             None: the whole output.
 
     Raises:
-        UsageError: A change is mistaken (see ``Changes.checked``).
+        UsageError: A change is mistaken (see ``InputChanges.checked``).
         UnknownNameError: A change is of no input.
         EvidenceError: Inputs are gone or have changed (``evidence.changed``), or too many rows differ.
         EngineError: No engine evaluates the plan exactly.
@@ -60,7 +60,7 @@ def replay(lineage: Lineage, changes: Iterable[Change], position: StagePosition 
         )
     stage = lineage.stage if position is None else position.stage
     before = Project(_plan(lineage, stage), tuple(map(_same, unique(stage.segment.visible))))
-    wanted = Changes(lineage, tuple(changes)).checked(before)
+    wanted = InputChanges(lineage, tuple(changes)).checked(before)
     reached = reach(wanted, before)
     shown = tuple(column for column in outputs(before) if column.id not in lineage.blank)
     steady = frozenset(column.id for column in shown) - computed(before)
@@ -124,7 +124,7 @@ def _same(column: Attribute) -> Named:
 def _part(
     lineage: Lineage,
     node: Node,
-    reached: Reach,
+    reached: ReplayReach,
     chosen: Node | None,
     shown: tuple[Attribute, ...],
     steady: frozenset[int],
@@ -140,7 +140,7 @@ def _written(
     lineage: Lineage,
     recorded: Relation,
     before: Node,
-    reached: Reach,
+    reached: ReplayReach,
     chosen: Node | None,
     shown: tuple[Attribute, ...],
     steady: frozenset[int],

@@ -30,7 +30,7 @@ from govtool.records.plan.nodes import (
 )
 from govtool.records.plan.tree import Node, walk_nodes
 from govtool.records.plan.types import BOOLEAN, LONG, Struct
-from govtool.records.replay.changes import Changes, Exclusion
+from govtool.records.replay.changes import Exclusion, InputChanges
 from govtool.records.sql.statement import KEPT
 from govtool.records.trace.candidates import relaxed
 from govtool.records.trace.computed import computed
@@ -44,7 +44,7 @@ _ADDING = (Aggregate, Distinct, Expand, Filter, Generate, Join, LocalRows, Proje
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
+class ReplayReach:
     """The values for which a result is evaluated again.
 
     Attributes:
@@ -67,17 +67,17 @@ class Reach:
         return both(alike(one, other) for one, other in zip(columns, self.values.columns, strict=True))
 
 
-def reach(changes: Changes, node: Node) -> Reach:
+def reach(changes: InputChanges, node: Node) -> ReplayReach:
     """The values of a result that changes can reach."""
     columns = tuple(column for column in unique(outputs(node)) if _is_compared(column))
-    return _by_columns(changes, node, columns) or _by_trace(changes, node, columns) or Reach()
+    return _by_columns(changes, node, columns) or _by_trace(changes, node, columns) or ReplayReach()
 
 
 def _is_compared(column: Attribute) -> bool:
     return isinstance(column.type, (t.Scalar, t.Decimal)) and column.type not in (t.VOID, t.FLOAT, t.DOUBLE)
 
 
-def _by_columns(changes: Changes, node: Node, columns: tuple[Attribute, ...]) -> Reach | None:
+def _by_columns(changes: InputChanges, node: Node, columns: tuple[Attribute, ...]) -> ReplayReach | None:
     """By the columns that arrive at every changed input."""
     ids = changes.lineage.ids
     copies = tuple(ids.attribute(column.name, column.type) for column in columns)
@@ -94,7 +94,7 @@ def _by_columns(changes: Changes, node: Node, columns: tuple[Attribute, ...]) ->
     own = tuple(ids.attribute(copy.name, copy.type) for copy in shared)
     kept = changes.lineage.executor.keep(Distinct(Union(tuple(parts), own)))
     place = {copy.id: column for copy, column in zip(copies, columns, strict=True)}
-    return Reach(tuple(place[copy.id] for copy in shared), kept)
+    return ReplayReach(tuple(place[copy.id] for copy in shared), kept)
 
 
 def _read(leaf: Relation) -> tuple[int, ...]:
@@ -110,14 +110,14 @@ def _arrivals(pushed: Node, values: Relation) -> Iterator[tuple[Relation, dict[i
             yield each.left, {other.id: own for own, (_, other) in pairs.items()}
 
 
-def _values(changes: Changes, leaf: Relation, columns: list[int]) -> Node:
+def _values(changes: InputChanges, leaf: Relation, columns: list[int]) -> Node:
     rows = changes.rows(leaf)
     assert rows is not None
     by_id = {column.id: column for column in outputs(rows)}
     return Project(rows, tuple(changes.lineage.ids.named(by_id[number].name, by_id[number]) for number in columns))
 
 
-def _by_trace(changes: Changes, node: Node, columns: tuple[Attribute, ...]) -> Reach | None:
+def _by_trace(changes: InputChanges, node: Node, columns: tuple[Attribute, ...]) -> ReplayReach | None:
     """By a trace forward of the rows that are left out, through a plan without conditions on aggregates."""
     steady = tuple(column for column in columns if column.id not in computed(node))
     if not steady or not _only_adds(node) or not all(isinstance(part, Exclusion) for part in changes.parts):
@@ -133,10 +133,10 @@ def _by_trace(changes: Changes, node: Node, columns: tuple[Attribute, ...]) -> R
     if position is None or position.grade.exactness == "coarse":
         return None
     own = tuple(Named(column, next(lineage.ids.numbers), column.name) for column in steady)
-    return Reach(steady, executor.keep(Distinct(Project(position.rows, own))))
+    return ReplayReach(steady, executor.keep(Distinct(Project(position.rows, own))))
 
 
-def _with_ids(changes: Changes, leaf: Relation) -> Node | None:
+def _with_ids(changes: InputChanges, leaf: Relation) -> Node | None:
     """The ids of the rows of a leaf that are left out."""
     if not changes.of(leaf):
         return None

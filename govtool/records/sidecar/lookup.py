@@ -6,7 +6,7 @@ compares it. Joins with record ids are narrowed in the same way, and need no sid
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,7 @@ from govtool.records.plan.tree import Node, rewrite_nodes, walk_nodes
 from govtool.records.plan.types import LONG, Struct
 from govtool.records.sidecar.folder import SidecarFolder
 from govtool.records.sidecar.keyfile import KeySet
+from govtool.records.sql.dialect import NotExact
 from govtool.records.sql.statement import KEPT
 from govtool.records.trace.segment import conjuncts
 
@@ -32,8 +33,12 @@ MAX_FOUND = 200_000
 """The most rows that are read one by one."""
 _LISTED = 256
 """Up to so many rows are written into the statement, so that the reader skips others."""
-_REMEMBERED = 1000
+_REMEMBERED = 5000
 """Up to so many rows are read with all their columns, once."""
+_CONSTANTS = 500
+"""Up to so many values are looked for as constants."""
+_WRITTEN = (t.BYTE, t.SHORT, t.INTEGER, t.LONG, t.STRING)
+"""Types whose values are written as constants."""
 HASH = "(hash({columns}) & 4294967295)"
 _HASHED = frozenset(
     ["boolean", "byte", "short", "integer", "long", "string", "binary", "date", "timestamp", "timestamp_ntz"]
@@ -41,7 +46,7 @@ _HASHED = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Lookup:
+class KeyLookup:
     """A semijoin of a leaf with values.
 
     Attributes:
@@ -101,6 +106,7 @@ class SidecarExecutor:
         self.base = base
         self.use = use
         self._remembered: dict[Any, tuple[frozenset[int], str]] = {}
+        self._scans: dict[Any, list[tuple[dict[str, frozenset[str]], frozenset[int]]]] = {}
         self._numbers = count(1)
 
     def keep(self, node: Node) -> Relation:
@@ -120,9 +126,17 @@ class SidecarExecutor:
         return rewrite_nodes(node, self._narrowed)
 
     def _narrowed(self, node: Node) -> Node:
+        import duckdb
+
         found = lookup_of(node)
         if found is None or not isinstance(node, Join) or not _is_cheap(found.values):
             return node
+        try:
+            return self._looked_up(node, found)
+        except (duckdb.Error, NotExact):
+            return node  # the plan itself shows whether it can be evaluated
+
+    def _looked_up(self, node: Join, found: KeyLookup) -> Join:
         kept = found.values if isinstance(found.values, Relation) else self.base.keep(found.values)
         if self._scalar(f"SELECT count(*) FROM {kept.dataset}") > MAX_LOOKUPS:
             return replace(node, right=kept)
@@ -131,7 +145,7 @@ class SidecarExecutor:
             replace(node, right=kept) if rows is None else replace(node, left=self._leaf(found.leaf, rows), right=kept)
         )
 
-    def _by_id(self, found: Lookup, kept: Relation) -> dict[int, np.ndarray[Any, Any]] | None:
+    def _by_id(self, found: KeyLookup, kept: Relation) -> dict[int, np.ndarray[Any, Any]] | None:
         import numpy as np
 
         assert found.record is not None
@@ -139,10 +153,9 @@ class SidecarExecutor:
         ids = np.unique(self._numbers_of(f"SELECT {name}::BIGINT AS v FROM {kept.dataset} WHERE {name} IS NOT NULL"))
         if len(ids) > MAX_FOUND:
             return None
-        files = ids >> ROW_BITS & (1 << FILE_BITS) - 1
-        return {int(file): ids[files == file] & (1 << ROW_BITS) - 1 for file in np.unique(files)}
+        return _by_file(frozenset(ids.tolist()))
 
-    def _by_key(self, found: Lookup, kept: Relation) -> dict[int, np.ndarray[Any, Any]] | None:
+    def _by_key(self, found: KeyLookup, kept: Relation) -> dict[int, np.ndarray[Any, Any]] | None:
         keys = found.keys() if self.use.folder is not None else {}
         for names in _choices(tuple(sorted(keys))):
             rows = self._candidates(found.leaf, {name: keys[name] for name in names}, kept)
@@ -151,7 +164,46 @@ class SidecarExecutor:
                 return None if sum(map(len, rows.values())) > MAX_FOUND else rows
         if keys:
             self.use.miss(found.leaf, tuple(sorted(keys)))
-        return None
+        return self._scanned_rows(found, kept)
+
+    def _scanned_rows(self, found: KeyLookup, kept: Relation) -> dict[int, np.ndarray[Any, Any]] | None:
+        """The rows that may have one of a few values, found by one scan for constants.
+
+        An engine reads the other columns only of rows that meet constants, and the rows answer the next steps, too.
+        None: there are many values, or many rows.
+        """
+        conditions = self._constants(found, kept)
+        if not conditions:
+            return None
+        leaf, columns = found.leaf, data_columns(found.leaf)
+        key = _content(leaf, columns)
+        for names, records in self._scans.get(key, ()):
+            if all(name in conditions and conditions[name] <= values for name, values in names.items()):
+                return _by_file(records)
+        table = f"kept_scanned_{next(self._numbers)}"
+        by_name = {column.name: column_name(column) for column in columns}
+        where = " AND ".join(f"{by_name[name]} IN ({', '.join(sorted(conditions[name]))})" for name in conditions)
+        self._read_rows(leaf, table, self.base.view, f"WHERE {where} LIMIT {_REMEMBERED + 1}")
+        records = frozenset(self._numbers_of(f"SELECT record AS v FROM {table}").tolist())
+        if len(records) > _REMEMBERED:
+            return None
+        self._scans.setdefault(key, []).append((conditions, records))
+        self._remembered[key] = records, table
+        return _by_file(records)
+
+    def _constants(self, found: KeyLookup, kept: Relation) -> dict[str, frozenset[str]]:
+        """By column, the few values that it has to have, as they are written in SQL."""
+        keys = {name: other for name, (own, other) in found.keys().items() if own.type in _WRITTEN}
+        if not keys or self._scalar(f"SELECT count(*) FROM {kept.dataset}") > _CONSTANTS:
+            return {}
+        names = ", ".join(column_name(other) for other in keys.values())
+        rows = self.base.connection.execute(f"SELECT {names} FROM {kept.dataset}").fetchall()
+        values = {name: {row[at] for row in rows} for at, name in enumerate(keys)}
+        return {
+            name: frozenset(map(_written, own))
+            for name, own in values.items()
+            if own and None not in own and not any("\x00" in str(value) for value in own)
+        }
 
     def _candidates(
         self, leaf: Relation, keys: dict[str, tuple[Attribute, Attribute]], kept: Relation
@@ -226,8 +278,19 @@ class SidecarExecutor:
             self._remembered[key] = known, table = frozenset(records), made
         values = [f"v{number} AS {column_name(column)}" for number, column in enumerate(columns)]
         values += [f"record AS {column_name(column)}" for column in leaf.columns if column.id in marks]
-        listed = ", ".join(map(str, sorted(records))) or "NULL"
-        return f"SELECT {', '.join(values)} FROM {table} WHERE record IN ({listed})"
+        text = f"SELECT {', '.join(values)} FROM {table}"
+        return (
+            text if records == known else f"{text} WHERE record IN ({', '.join(map(str, sorted(records))) or 'NULL'})"
+        )
+
+    def _read_rows(self, leaf: Relation, table: str, source: Callable[[Relation], str], more: str = "") -> None:
+        """Keep rows of a leaf with all their columns, in its order, and their record ids."""
+        columns = data_columns(leaf)
+        record = Attribute(max((column.id for column in leaf.columns), default=0) + 1, "record", LONG)
+        own = replace(leaf, columns=(*columns, record), metadata=((record.id, RECORD),))
+        values = [f"{column_name(column)} AS v{number}" for number, column in enumerate(columns)]
+        text = f"SELECT {', '.join([*values, f'{column_name(record)} AS record'])} FROM ({source(own)}) {more}"
+        self.base.connection.execute(f"CREATE TEMP TABLE {table} AS {text}")
 
     def _scalar(self, text: str) -> int:
         return int(self.base.connection.execute(text).fetchall()[0][0])
@@ -238,7 +301,30 @@ class SidecarExecutor:
         return np.asarray(self.base.connection.execute(text).fetchnumpy()["v"])
 
 
-def lookup_of(node: Node) -> Lookup | None:
+def data_columns(leaf: Relation) -> list[Attribute]:
+    """The columns of a leaf that are data."""
+    marks = dict(leaf.metadata)
+    return [column for column in leaf.columns if column.id not in marks]
+
+
+def _content(leaf: Relation, columns: list[Attribute]) -> tuple[Any, ...]:
+    """Return a key of what a leaf reads, whatever the ids of its columns."""
+    return (leaf.files, tuple((column.name, column.type) for column in columns))
+
+
+def _by_file(records: frozenset[int]) -> dict[int, np.ndarray[Any, Any]]:
+    import numpy as np
+
+    ids = np.array(sorted(records), np.int64)
+    files = ids >> ROW_BITS & (1 << FILE_BITS) - 1
+    return {int(file): ids[files == file] & (1 << ROW_BITS) - 1 for file in np.unique(files)}
+
+
+def _written(value: object) -> str:
+    return "'" + value.replace("'", "''") + "'" if isinstance(value, str) else str(value)
+
+
+def lookup_of(node: Node) -> KeyLookup | None:
     """The semijoin of Parquet files with values by equality of columns, if an operator is one."""
     if not isinstance(node, Join) or node.kind != "left_semi" or not isinstance(node.left, Relation):
         return None
@@ -253,7 +339,7 @@ def lookup_of(node: Node) -> Lookup | None:
             for one, other in (part.arguments, part.arguments[::-1]):
                 if isinstance(one, Attribute) and isinstance(other, Attribute) and one.id in own and other.id in others:
                     pairs.setdefault(one.id, others[other.id])
-    return Lookup(leaf, node.right, pairs) if pairs else None
+    return KeyLookup(leaf, node.right, pairs) if pairs else None
 
 
 def key_set_of(executor: DuckExecutor, columns: list[Attribute]) -> KeySet:
