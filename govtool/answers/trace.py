@@ -18,6 +18,65 @@ _PLACE = ("_id", "_file", "_row")
 
 
 @dataclass(frozen=True, slots=True)
+class HopEnd:
+    """Files at which a trace across runs does not go on.
+
+    Attributes:
+        run: The run that the trace came from.
+        dataset: The dataset.
+        files: Their URIs.
+        rows: The rows in them.
+        reason: Why.
+        broken: Whether the trace is lost there; else there is nothing to go on to.
+    """
+
+    run: str
+    dataset: str
+    files: tuple[str, ...]
+    rows: int
+    reason: str
+    broken: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        """The end in JSON's types."""
+        return {
+            "run": self.run,
+            "dataset": self.dataset,
+            "files": list(self.files),
+            "rows": self.rows,
+            "reason": self.reason,
+            "broken": self.broken,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class HopAnswer:
+    """The trace through one more run.
+
+    Attributes:
+        depth: How many runs away from the first.
+        trace: The trace in that run. Back: from the rows of its output that the run above read. Forward: from the rows
+            of its inputs that the run before wrote.
+        outputs: Rows of its output, of a trace forward.
+    """
+
+    depth: int
+    trace: TraceAnswer
+    outputs: tuple[InputAnswer, ...] = ()
+
+    @property
+    def parts(self) -> tuple[tuple[str, InputAnswer], ...]:
+        """Every group of rows, after what it is."""
+        groups = (("input", self.trace.inputs), ("output", self.outputs), ("against", self.trace.against))
+        return tuple((name, rows) for name, group in groups for rows in group)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The hop in JSON's types."""
+        found = {name: value for name, value in self.trace.to_dict().items() if name != "schema"}
+        return {"depth": self.depth, **found, "outputs": [rows.to_dict() for rows in self.outputs]}
+
+
+@dataclass(frozen=True, slots=True)
 class TraceReport(GraphAnswer):
     """A trace: its steps, and the rows that it came to, by dataset."""
 
@@ -43,11 +102,18 @@ class TraceReport(GraphAnswer):
     """Engines that would not have been exact, and why."""
     records: RecordSet | None = field(default=None, compare=False, repr=False)
     """The rows themselves, to be traced further."""
+    opened: Any = field(default=None, compare=False, repr=False)
+    """The write, as ``govtool.app.records`` opened it."""
+    hops: tuple[HopAnswer, ...] = ()
+    """The traces through other runs, with ``all_runs``."""
+    ends: tuple[HopEnd, ...] = ()
+    """Where a trace through all runs does not go on, and why."""
 
     @property
     def is_complete(self) -> bool:
-        """Whether no file was refused, and what was verified holds."""
-        return not self.trace.refused and self.verified is not False
+        """Whether no file was refused, in no run, no trace broke off, and what was verified holds."""
+        lost = any(hop.trace.refused for hop in self.hops) or any(end.broken for end in self.ends)
+        return not self.trace.refused and not lost and self.verified is not False
 
     @property
     def parts(self) -> tuple[tuple[str, InputAnswer], ...]:
@@ -58,7 +124,8 @@ class TraceReport(GraphAnswer):
             ("output", self.outputs),
             ("against", self.trace.against),
         )
-        return tuple((name, rows) for name, group in groups for rows in group)
+        own = tuple((name, rows) for name, group in groups for rows in group)
+        return own + tuple(part for hop in self.hops for part in hop.parts)
 
     def body(self) -> Mapping[str, object]:
         """The run, its steps, and rows by dataset; see docs/output.md."""
@@ -71,6 +138,8 @@ class TraceReport(GraphAnswer):
             "outputs": [rows.to_dict() for rows in self.outputs],
             "verified": self.verified,
             "engine": self.engine,
+            "hops": [hop.to_dict() for hop in self.hops],
+            "ends": [end.to_dict() for end in self.ends],
         }
 
     def rows(self) -> Iterator[tuple[Cell, ...]]:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from os import fspath
 from typing import TYPE_CHECKING
 
-from govtool.api.arguments import checked
+from govtool.api.arguments import Texts, checked, texts
 from govtool.api.opened import OpenedVersion
 
 if TYPE_CHECKING:
+    from govtool.answers.replay import ReplayReport
     from govtool.answers.trace import TraceReport
     from govtool.app.requests import PathArgument
+    from govtool.records.sidecar.build import BuiltKeys
     from govtool.records.trace.recordset import RecordSet
 
 
@@ -44,8 +47,10 @@ class RecordQuestions(OpenedVersion):
         *,
         run: str | None = None,
         step: bool = False,
+        all_runs: bool = False,
         limit: int | None = 1000,
         verify: bool = False,
+        sidecars: bool = True,
     ) -> TraceReport:
         """The input rows behind rows of an output.
 
@@ -54,19 +59,20 @@ class RecordQuestions(OpenedVersion):
             where: A Spark SQL boolean expression over the columns of the output.
             run: As for ``records``.
             step: Go one boundary only.
+            all_runs: Go on into the runs that wrote the inputs, as far as the store knows.
             limit: The most rows to list of each input; None: all. Counts are whole.
             verify: Evaluate the plan again and compare all its rows with the written ones.
+            sidecars: Look keys up in sidecars, where ``index_records`` made some.
 
         Raises:
             UsageError: As for ``records``; the condition is mistaken, or no row meets it (``usage.no-rows``).
             EngineError: No engine evaluates the plan exactly, or Spark is needed and missing.
         """
-        from govtool.app.trace import ALL_ROWS, trace_back
+        from govtool.app.trace import trace_back
+        from govtool.app.trace_report import TraceRequest, row_limit
 
-        most = ALL_ROWS if limit is None else limit
-        return trace_back(
-            self._reader, self._commit, fspath(dataset), where, run=run, step=step, limit=most, verify=verify
-        )
+        request = TraceRequest(fspath(dataset), where, run, step, all_runs, row_limit(limit), verify, sidecars)
+        return trace_back(self._reader, self._commit, request)
 
     @checked
     def trace_forward(
@@ -76,8 +82,10 @@ class RecordQuestions(OpenedVersion):
         *,
         run: str | None = None,
         step: bool = False,
+        all_runs: bool = False,
         limit: int | None = 1000,
         verify: bool = False,
+        sidecars: bool = True,
     ) -> TraceReport:
         """The output rows that rows of an input reached.
 
@@ -86,16 +94,72 @@ class RecordQuestions(OpenedVersion):
             where: A Spark SQL boolean expression over the columns of the input.
             run: The write; by default the one that read the files which are there now.
             step: Go one boundary only.
+            all_runs: Go on into the runs that read the output, as far as the store knows; several runs that read the
+                input are all followed.
             limit: The most rows to list; None: all. Counts are whole.
             verify: As for ``trace_back``.
+            sidecars: As for ``trace_back``.
 
         Raises:
             UsageError: As for ``trace_back``.
             EngineError: As for ``trace_back``.
         """
-        from govtool.app.trace import ALL_ROWS, trace_forward
+        from govtool.app.trace import trace_forward
+        from govtool.app.trace_report import TraceRequest, row_limit
 
-        most = ALL_ROWS if limit is None else limit
-        return trace_forward(
-            self._reader, self._commit, fspath(dataset), where, run=run, step=step, limit=most, verify=verify
-        )
+        request = TraceRequest(fspath(dataset), where, run, step, all_runs, row_limit(limit), verify, sidecars)
+        return trace_forward(self._reader, self._commit, request)
+
+    @checked
+    def replay(
+        self,
+        run: str,
+        *,
+        without: Texts | None = None,
+        where: Texts | None = None,
+        replaced: Mapping[str, str] | Iterable[str] | None = None,
+        of: str | None = None,
+        limit: int | None = 1000,
+    ) -> ReplayReport:
+        """Evaluate a recorded run over changed inputs, and compare with what it wrote. Nothing is written.
+
+        Args:
+            run: The id of a run or of an application, or ``JOB~n``.
+            without: Inputs of which rows are left out.
+            where: Which rows, a Spark SQL boolean expression for each of ``without``.
+            replaced: By input, the Parquet file or folder that is read instead: a mapping, or ``DATASET=FILE``.
+            of: The dataset that is meant, where a run wrote several.
+            limit: The most rows to list of each kind; None: all. Counts are whole.
+
+        Raises:
+            UsageError: Nothing is changed, a condition is mistaken, or files cannot be read.
+            UnknownNameError: There is no such run or input.
+            AmbiguousNameError: The run made several writes (``usage.ambiguous-run``).
+            EvidenceError: Inputs are gone or have changed (``evidence.changed``).
+            EngineError: No engine evaluates the plan exactly, or Spark is needed and missing.
+        """
+        from govtool.app.replay import ReplayRequest, conditions, replaced_inputs, replay_run
+        from govtool.app.trace_report import row_limit
+
+        changes = conditions(texts(without), texts(where)), replaced_inputs(replaced)
+        return replay_run(self._reader, self._commit, ReplayRequest(run, *changes, of, row_limit(limit)))
+
+    @checked
+    def index_records(self, run: str, *, remove: bool = False) -> list[BuiltKeys]:
+        """Build the key sidecars of what a run read, so that traces look keys up and scan no input.
+
+        Args:
+            run: The id of a run or of an application, or ``JOB~n``.
+            remove: Remove them instead.
+
+        Raises:
+            UsageError: The store has no records (``usage.no-records``), or the plan cannot be traced.
+            UnknownNameError: There is no such run.
+            EngineError: DuckDB is missing.
+            StoreError: The cache cannot be written.
+        """
+        from govtool.app.record_runs import of_run, recorded
+        from govtool.app.sidecars import index_records
+
+        runs = of_run(self._reader, self._commit, recorded(self._reader, self._commit), run)
+        return index_records(self._reader, self._commit, runs, remove=remove)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,6 +29,7 @@ from govtool.records.trace.segment import EXACT, Grade, alike, both, projected, 
 
 if TYPE_CHECKING:
     from govtool.model.records import RecordRun
+    from govtool.records.sidecar.lookup import SidecarUse
     from govtool.store import Commit, Reader
 
 MAX_FILES = 2000
@@ -47,6 +48,7 @@ class OpenedWrite:
         lineage: The plan, cut at its boundaries.
         executor: Evaluates it.
         output: The files that it wrote, if they are still what was written.
+        sidecars: Key sidecars that rows are looked up in.
     """
 
     run: RecordRun
@@ -54,6 +56,7 @@ class OpenedWrite:
     lineage: Lineage
     executor: ExecutorChain
     output: Relation | None
+    sidecars: SidecarUse
 
     def rows(self, condition: str | None = None) -> RecordSet:
         """The output rows that meet a condition.
@@ -70,16 +73,29 @@ class OpenedWrite:
         node: Node = self.output
         if condition is not None:
             node = Filter(node, bound_condition(condition, outputs(self.output)))
-        return self._matched(node) if self.lineage.refused else self.lineage.recorded(node)
+        return self._matched(node, self.output) if self.lineage.refused else self.lineage.recorded(node)
 
-    def _matched(self, chosen: Node) -> RecordSet:
+    def at_places(self, output: Relation, ids: Sequence[tuple[int, int]]) -> RecordSet:
+        """The output rows at given places of the written files.
+
+        Args:
+            output: The written files, or some of them: see ``written_output``.
+            ids: File ordinal and row index of each.
+
+        Raises:
+            EvidenceError: The plan does not give these rows again.
+        """
+        if not self.lineage.refused:
+            return self.lineage.rows(output, ids)
+        return self._matched(self.lineage.at_places(output, ids), output)
+
+    def _matched(self, chosen: Node, output: Relation) -> RecordSet:
         """The plan's rows with the values of rows of the output, in the columns that are not computed."""
         lineage, stage = self.lineage, self.lineage.stage
         kept = self.executor.keep(chosen)
         copies = {column.id: lineage.ids.named(column.name, column) for column in unique(outputs(kept))}
         own = computed(self.plan.root) | lineage.blank
-        assert self.output is not None
-        pairs = list(zip(stage.segment.visible, self.output.columns, strict=True))
+        pairs = list(zip(stage.segment.visible, output.columns, strict=True))
         plain = [(column, other) for column, other in pairs if column.id not in own]
         same = both(alike(column, copies[other.id].attribute) for column, other in plain)
         found = Join(stage.segment.node, Project(kept, tuple(copies.values())), "left_semi", same)
@@ -126,13 +142,22 @@ class OpenedWrite:
         return same_rows(again.select(places), written.select(places))
 
 
-def open_write(store: Reader, commit: Commit, run: RecordRun) -> OpenedWrite:
+def open_write(store: Reader, commit: Commit, run: RecordRun, sidecars: SidecarUse | None = None) -> OpenedWrite:
     """Read a write's plan, check its files, and cut it at its boundaries.
+
+    Args:
+        store: The store.
+        commit: Plans are those of this commit.
+        run: The write.
+        sidecars: Key sidecars to look rows up in.
 
     Raises:
         UsageError: The plan cannot be traced, or its private values were removed.
         StoreError: A fragment cannot be read.
     """
+    from govtool.records.sidecar.lookup import SidecarUse
+
+    sidecars = sidecars or SidecarUse()
     plan = read_plan(store, commit, run)
     leaves = relations(plan.root)
     lost = changed(leaves)
@@ -140,10 +165,12 @@ def open_write(store: Reader, commit: Commit, run: RecordRun) -> OpenedWrite:
     gone = {(each.dataset, each.uri) for each in lost}
     files = {leaf.leaf: [file for file in leaf.files if (leaf.dataset, file.uri) not in gone] for leaf in leaves}
     root = titled(with_files(plan.root, files) if gone else plan.root)
-    executor = ExecutorChain(engines(plan.session))
+    executor = ExecutorChain(engines(plan.session, sidecars))
     keys = declared_keys(leaves, load_config(Path.cwd()).keys)
     lineage = Lineage.of(root, executor, run=run.run, output=run.output or run.run, refused=refused, keys=keys)
-    return OpenedWrite(run, Plan(root, plan.session), lineage, executor, _output(run, root, lineage))
+    output = written_output(run, root, lineage)
+    lineage = replace(lineage, written=output)
+    return OpenedWrite(run, Plan(root, plan.session), lineage, executor, output, sidecars)
 
 
 def titled(root: Node) -> Node:
@@ -162,9 +189,20 @@ def _renamed(column: Attribute) -> Named:
     return Named(column, column.id, column.name)
 
 
-def _output(run: RecordRun, root: Node, lineage: Lineage) -> Relation | None:
-    """The written files, with columns in the plan's order; None where they are unknown, or are not what was written."""
+def written_output(
+    run: RecordRun, root: Node, lineage: Lineage, only: Collection[str] | None = None
+) -> Relation | None:
+    """The written files, with columns in the plan's order; None where they are unknown, or are not what was written.
+
+    Args:
+        run: The write.
+        root: Its plan.
+        lineage: The plan, cut at its boundaries.
+        only: The URIs of the files that matter; None: all.
+    """
     left = relation_of(run.written, run.output)
+    if left is not None and only is not None:
+        left = replace(left, files=tuple(file for file in left.files if file.uri in only))
     if left is None or changed([left]):
         return None
     order = _in_order(left.columns, [column.name for column in outputs(root)])
@@ -181,18 +219,19 @@ def _in_order(columns: Sequence[Attribute], names: Sequence[str]) -> list[Attrib
     return list(columns) if len(columns) == len(names) else None
 
 
-def engines(session: Session) -> tuple[PlanEngine, ...]:
+def engines(session: Session, sidecars: SidecarUse) -> tuple[PlanEngine, ...]:
     """DuckDB, then Spark."""
-    return (PlanEngine("DuckDB", lambda: _duckdb(session)), PlanEngine("Spark", lambda: _spark(session)))
+    return (PlanEngine("DuckDB", lambda: _duckdb(session, sidecars)), PlanEngine("Spark", lambda: _spark(session)))
 
 
-def _duckdb(session: Session) -> Executor:
+def _duckdb(session: Session, sidecars: SidecarUse) -> Executor:
     from govtool.records.sql.dialect import NotExact
 
     try:
         from govtool.records.execute.duckdb import DuckExecutor
+        from govtool.records.sidecar.lookup import SidecarExecutor
 
-        return DuckExecutor(session)
+        return SidecarExecutor(DuckExecutor(session), sidecars)
     except ImportError as error:
         raise NotExact("it is not installed (pip install 'govtool[records]')") from error
 

@@ -9,11 +9,19 @@ import typer
 from govtool.cli.graph import opened_graph
 from govtool.cli.options import AtOption, BranchOption, StoreOption
 from govtool.cli.ui import Ui
+from govtool.errors import UsageError
 from govtool.render.text import count, short, size
 
 
 def index(
     ui: Ui,
+    run: Annotated[
+        str | None, typer.Argument(metavar="[RUN]", help="With --records: a run, an application or JOB~1.")
+    ] = None,
+    records: Annotated[
+        bool, typer.Option("--records", help="Index the keys of what a recorded run read, for traces of rows.")
+    ] = False,
+    remove: Annotated[bool, typer.Option("--remove", help="With --records: remove these indexes of keys.")] = False,
     publish: Annotated[
         bool, typer.Option("--publish", help="Put it into the store as well, for readers without one.")
     ] = False,
@@ -25,10 +33,15 @@ def index(
 
       govtool index
       govtool index --publish --store s3://bucket/lineage
+      govtool index 'job~1' --records
 
     The first question builds it otherwise. It lives in GOVTOOL_CACHE, else in ~/.cache/govtool. Whoever has no index
-    of a commit asks the published one page by page: run this with --publish after an ingest, as in CI.
+    of a commit asks the published one page by page: run this with --publish after an ingest, as in CI. With --records
+    it is the keys of a run's input files that are indexed, at most 8 bytes a row and key, once for all runs.
     """
+    if records or remove or run is not None:
+        _index_records(ui, run, records, remove, (store, at, branch))
+        return
     with opened_graph(ui, store, at, branch) as graph:
         built = graph.index()
     ui.mark("open the index")
@@ -47,3 +60,22 @@ def index(
         ui.note(
             f"{what}: {count(publication.pages, 'page')}, {size(publication.size)}; whole {size(publication.whole)}"
         )
+
+
+def _index_records(
+    ui: Ui, run: str | None, records: bool, remove: bool, opened: tuple[str | None, str | None, str | None]
+) -> None:
+    if run is None or not records:
+        raise UsageError(
+            "keys are indexed for a run: give both RUN and --records", code="usage.arguments", hint="govtool runs"
+        )
+    with opened_graph(ui, *opened) as graph, ui.progressing("indexing keys"):
+        answers = graph.index_records(run, remove=remove)
+    for each in answers:
+        columns = ", ".join(each.columns)
+        done = f"{count(each.built, 'file')}{' removed' if remove else ''}, {size(each.bytes)}"
+        present = f", {count(each.present, 'file')} indexed before" if each.present else ""
+        why = f": {each.why}" if each.why else ""
+        ui.note(f"{each.dataset} by {columns}: {done}{present}{why}")
+    if not answers:
+        ui.note(f"no trace of {run} looks up keys of files")

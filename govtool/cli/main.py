@@ -115,6 +115,7 @@ COMMANDS: Mapping[str, _Entry | dict[str, _Entry]] = {
     },
     "subgraph": _Entry("subgraph", "What a node of a provenance graph comes from, and what comes of it.", _QUESTIONS),
     "depends": _Entry("depends", "Whether a node would be gone without some records.", _QUESTIONS),
+    "replay": _Entry("replay", "A recorded run over changed inputs, compared with what it wrote.", _QUESTIONS),
     "runs": _Entry("runs", "What ran, how it ended, what it read and wrote.", _QUESTIONS),
     "diff": _Entry("diff", "What changed between two versions, or why two runs differ.", _QUESTIONS),
     "snapshot": _Entry("snapshot", "Record a version of a dataset with its provenance.", _FEED),

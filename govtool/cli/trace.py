@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 import shutil
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from govtool.cli.options import AtOption, BranchOption, FormatOption, OutputOption, StoreOption
 from govtool.cli.ui import Ui
 from govtool.errors import EXIT_EVIDENCE, EXIT_OK, EXIT_USAGE, UsageError
 
@@ -37,6 +39,11 @@ IdsOption = Annotated[bool, typer.Option("--ids", help="Print only the records' 
 VerifyOption = Annotated[
     bool, typer.Option("--verify", help="Evaluate the plan again and compare all its rows with the written ones.")
 ]
+AllRunsOption = Annotated[bool, typer.Option("--all-runs", help="Go on through other runs, as far as they are known.")]
+SidecarsOption = Annotated[
+    bool,
+    typer.Option("--sidecars/--no-sidecars", help="Look keys up in sidecars; build those that are missing afterwards."),
+]
 _PLACE = re.compile(r"([0-9]+):([0-9]+)")
 _PAGE = 1000
 
@@ -50,15 +57,52 @@ class TraceOptions:
     where: str
     run: str | None
     step: bool
+    all_runs: bool
     show: int
     limit: int | None
     ids: bool
     verify: bool
+    sidecars: bool
     format: list[str] | None
     output: list[Path] | None
     at: str | None
     branch: str | None
     store: str | None
+
+
+def trace_command(direction: str, help_text: str, argument: Any) -> Callable[..., int]:
+    """Return the command of a direction; all its options are declared here.
+
+    Args:
+        direction: ``back`` or ``forward``.
+        help_text: The command's documentation.
+        argument: The annotation of the dataset's argument.
+    """
+
+    def command(
+        ui: Ui,
+        dataset: str,
+        where: WhereOption,
+        run: RunOption = None,
+        step: StepOption = False,
+        all_runs: AllRunsOption = False,
+        show: ShowOption = 20,
+        limit: TraceLimitOption = None,
+        ids: IdsOption = False,
+        verify: VerifyOption = False,
+        sidecars: SidecarsOption = True,
+        format: FormatOption = None,
+        output: OutputOption = None,
+        at: AtOption = None,
+        branch: BranchOption = None,
+        store: StoreOption = None,
+    ) -> int:
+        options = (dataset, where, run, step, all_runs, show, limit, ids, verify, sidecars, format, output)
+        return trace(ui, TraceOptions(direction, *options, at, branch, store))
+
+    command.__annotations__["dataset"] = argument
+    command.__doc__ = help_text
+    return command
 
 
 def trace(ui: Ui, options: TraceOptions) -> int:
@@ -72,7 +116,7 @@ def trace(ui: Ui, options: TraceOptions) -> int:
     try:
         report = _answer(options, {form for form, _ in outputs})
     except UsageError as error:
-        return _with_caret(ui, error, options.where)
+        return with_caret(ui, error, options.where)
     ui.mark("traced")
     _write_tables(report, tables)
     if options.ids:
@@ -82,7 +126,25 @@ def trace(ui: Ui, options: TraceOptions) -> int:
     else:
         for form, file in outputs:
             _show(ui, report, form, file, options.show)
+    if options.sidecars:
+        _index(ui, report)
     return EXIT_OK if report.is_complete else EXIT_EVIDENCE
+
+
+def _index(ui: Ui, report: TraceReport) -> None:
+    """Build the key sidecars that the trace would have used, now that its answer is there."""
+    from govtool.app.sidecars import build_missing, missing_keys
+    from govtool.errors import GovtoolError
+
+    wanted = missing_keys(report.opened.sidecars)
+    if not wanted:
+        return
+    ui.out.flush()
+    try:
+        with ui.progressing("indexing keys for the next trace (--no-sidecars)"):
+            build_missing(wanted, report.opened)
+    except GovtoolError as error:
+        ui.note(f"key sidecars were not built: {error.message}")
 
 
 def _answer(options: TraceOptions, forms: set[str]) -> TraceReport:
@@ -95,8 +157,10 @@ def _answer(options: TraceOptions, forms: set[str]) -> TraceReport:
         options.where,
         run=options.run,
         step=options.step,
+        all_runs=options.all_runs,
         limit=_most(options, forms),
         verify=options.verify,
+        sidecars=options.sidecars,
     )
 
 
@@ -132,22 +196,22 @@ def _show(ui: Ui, report: TraceReport, form: str, file: Path | None, show: int) 
             ui.show(table)
 
 
-def _with_caret(ui: Ui, error: UsageError, where: str) -> int:
-    """Report a mistake in the expression below its text.
+def with_caret(ui: Ui, error: UsageError, *conditions: str) -> int:
+    """Report a mistake in the one expression below its text.
 
     Raises:
-        UsageError: It is about something else.
+        UsageError: It is about something else, or there are several expressions.
     """
     from govtool.model import Diagnostic
     from govtool.render.errors import diagnostic_lines
 
     place = _PLACE.fullmatch(error.location or "")
-    lines = where.splitlines() or [""]
-    if place is None or int(place[1]) > len(lines) or ui.debug:
+    lines = conditions[0].splitlines() if len(conditions) == 1 else []
+    if place is None or not 1 <= int(place[1]) <= max(len(lines), 1) or len(conditions) != 1 or ui.debug:
         raise error
     line, column = int(place[1]), int(place[2])
     found = Diagnostic(error.code, "error", error.message, "--where", line, column, candidates=error.nearest)
-    for spans in diagnostic_lines(found, lines[line - 1], ui.remark_width()):
+    for spans in diagnostic_lines(found, (lines or [""])[line - 1], ui.remark_width()):
         ui.remark(spans)
     if error.hint:
         ui.hint(error.hint)

@@ -6,47 +6,19 @@ from typing import Annotated
 
 import typer
 
-from govtool.cli.options import AtOption, BranchOption, FormatOption, OutputOption, StoreOption
-from govtool.cli.trace import (
-    IdsOption,
-    RunOption,
-    ShowOption,
-    StepOption,
-    TraceLimitOption,
-    TraceOptions,
-    VerifyOption,
-    WhereOption,
-    trace,
-)
-from govtool.cli.ui import Ui
+from govtool.cli.trace import trace_command
 
+_HELP = """The input rows behind rows of an output.
 
-def trace_back(
-    ui: Ui,
-    dataset: Annotated[str, typer.Argument(metavar="OUTPUT", help="A dataset that a recorded run wrote, or its path.")],
-    where: WhereOption,
-    run: RunOption = None,
-    step: StepOption = False,
-    show: ShowOption = 20,
-    limit: TraceLimitOption = None,
-    ids: IdsOption = False,
-    verify: VerifyOption = False,
-    format: FormatOption = None,
-    output: OutputOption = None,
-    at: AtOption = None,
-    branch: BranchOption = None,
-    store: StoreOption = None,
-) -> int:
-    """The input rows behind rows of an output.
+  govtool trace back out/report --where "error_code = 4"
+  govtool trace back mart.orders --where "id = 7" --run 'job~1' -o rows.csv
 
-      govtool trace back out/report --where "error_code = 4"
-      govtool trace back mart.orders --where "id = 7" --run 'job~1' -o rows.csv
+Runs are recorded with govtool run --records. Every step says how close it keeps to the exact rows, and why. Input
+files that have changed since are refused: exit code 3. Formats: table, plain, json, jsonl, csv, markdown; -o
+FILE.parquet writes all rows in their own types. --all-runs goes on through the runs that wrote
+the inputs, and says where it ends.
+"""
 
-    Runs are recorded with govtool run --records. Every step says how close it keeps to the exact rows, and why. Input
-    files that have changed since are refused: exit code 3. Formats: table, plain, json, jsonl, csv, markdown; -o
-    FILE.parquet writes all rows in their own types.
-    """
-    return trace(
-        ui,
-        TraceOptions("back", dataset, where, run, step, show, limit, ids, verify, format, output, at, branch, store),
-    )
+_DATASET = typer.Argument(metavar="OUTPUT", help="A dataset that a recorded run wrote, or its path.")
+
+trace_back = trace_command("back", _HELP, Annotated[str, _DATASET])

@@ -6,47 +6,19 @@ from typing import Annotated
 
 import typer
 
-from govtool.cli.options import AtOption, BranchOption, FormatOption, OutputOption, StoreOption
-from govtool.cli.trace import (
-    IdsOption,
-    RunOption,
-    ShowOption,
-    StepOption,
-    TraceLimitOption,
-    TraceOptions,
-    VerifyOption,
-    WhereOption,
-    trace,
-)
-from govtool.cli.ui import Ui
+from govtool.cli.trace import trace_command
 
+_HELP = """The output rows that rows of an input reached.
 
-def trace_forward(
-    ui: Ui,
-    dataset: Annotated[str, typer.Argument(metavar="INPUT", help="A dataset that a recorded run read, or its path.")],
-    where: WhereOption,
-    run: RunOption = None,
-    step: StepOption = False,
-    show: ShowOption = 20,
-    limit: TraceLimitOption = None,
-    ids: IdsOption = False,
-    verify: VerifyOption = False,
-    format: FormatOption = None,
-    output: OutputOption = None,
-    at: AtOption = None,
-    branch: BranchOption = None,
-    store: StoreOption = None,
-) -> int:
-    """The output rows that rows of an input reached.
+  govtool trace forward raw/users --where "id = 42"
+  govtool trace forward raw/users --where "id = 42" --format json
 
-      govtool trace forward raw/users --where "id = 42"
-      govtool trace forward raw/users --where "id = 42" --format json
+Runs are recorded with govtool run --records. Every step says how close it keeps to the exact rows, and why. Input
+files that have changed since are refused: exit code 3. Formats: table, plain, json, jsonl, csv, markdown; -o
+FILE.parquet writes all rows in their own types. --all-runs goes on through the runs that read
+the output, and says where it ends.
+"""
 
-    Runs are recorded with govtool run --records. Every step says how close it keeps to the exact rows, and why. Input
-    files that have changed since are refused: exit code 3. Formats: table, plain, json, jsonl, csv, markdown; -o
-    FILE.parquet writes all rows in their own types.
-    """
-    return trace(
-        ui,
-        TraceOptions("forward", dataset, where, run, step, show, limit, ids, verify, format, output, at, branch, store),
-    )
+_DATASET = typer.Argument(metavar="INPUT", help="A dataset that a recorded run read, or its path.")
+
+trace_forward = trace_command("forward", _HELP, Annotated[str, _DATASET])

@@ -11,7 +11,7 @@ from govtool.render.text import count, printable, width
 
 if TYPE_CHECKING:
     from govtool.answers.trace import TraceReport
-    from govtool.records.trace.answer import InputAnswer
+    from govtool.records.trace.answer import InputAnswer, RefusedFile
 
 FORMATS = ("table", "plain", "json", "jsonl", "csv", "markdown")
 _STYLES = {"exact": "green", "superset": "yellow", "coarse": "red", "incomplete": "red"}
@@ -54,8 +54,46 @@ def _tables(report: TraceReport, show: int, room: int | None) -> Iterator[Table]
     yield _steps(report)
     for part, group in report.parts:
         yield _rows(part, group, show, room)
-    if report.trace.refused:
-        yield _refused(report)
+    if report.hops:
+        yield _hops(report)
+    if report.ends:
+        yield _ends(report)
+    refused = [*report.trace.refused, *(file for hop in report.hops for file in hop.trace.refused)]
+    if refused:
+        yield _refused(refused)
+
+
+def _hops(report: TraceReport) -> Table:
+    rows = []
+    for hop in report.hops:
+        groups = [group for part, group in hop.parts if part != "against"]
+        grades = [*(step.exactness for step in hop.trace.steps), *(group.exactness for group in groups)]
+        worst = max(grades, key=list(_STYLES).index, default="exact")
+        found = f"{sum(group.count for group in groups):,}"
+        rows.append((str(hop.depth), hop.trace.run, hop.trace.output, f"{hop.trace.selected:,}", found, worst))
+    columns = (
+        TableColumn("hop", justify="right"),
+        TableColumn("run", style="bold"),
+        TableColumn("output"),
+        TableColumn("from", justify="right"),
+        TableColumn("rows", justify="right"),
+        TableColumn("trace"),
+    )
+    return Table(columns=columns, rows=rows, heading=f"through {count(len(report.hops), 'more run')}")
+
+
+def _ends(report: TraceReport) -> Table:
+    rows = [
+        (end.dataset, str(len(end.files)), f"{end.rows:,}", ("lost: " if end.broken else "") + end.reason)
+        for end in report.ends
+    ]
+    columns = (
+        TableColumn("ends at", style="bold"),
+        TableColumn("files", justify="right"),
+        TableColumn("rows", justify="right"),
+        TableColumn("because"),
+    )
+    return Table(columns=columns, rows=rows)
 
 
 def _steps(report: TraceReport) -> Table:
@@ -150,10 +188,10 @@ def _fitting(titles: Sequence[str], cells: Sequence[Sequence[str]], room: int | 
     return len(titles)
 
 
-def _refused(report: TraceReport) -> Table:
+def _refused(files: Sequence[RefusedFile]) -> Table:
     return Table(
         columns=(TableColumn("refused", style="red"), TableColumn("because it")),
-        rows=[(file.file, file.reason) for file in report.trace.refused],
-        heading=f"{count(len(report.trace.refused), 'input file')} refused",
+        rows=[(file.file, file.reason) for file in files],
+        heading=f"{count(len(files), 'input file')} refused",
         summary="The rows of these files are not shown, nor others that reach the output with them only.",
     )

@@ -60,6 +60,7 @@ COMMANDS: Mapping[tuple[str, ...], str] = {
     ("workflow", "show"): "workflow_run",
     ("trace", "back"): "trace_back",
     ("trace", "forward"): "trace_forward",
+    ("replay",): "replay",
     ("compare", "static"): "compare_static",
     ("compare", "oracle"): "compare_oracle",
 }

@@ -6,6 +6,7 @@ import pytest
 
 from govtool.app import records
 from govtool.app.trace import trace_back
+from govtool.app.trace_report import TraceRequest
 from govtool.errors import EngineError
 from govtool.records.execute.chain import ExecutorChain, PlanEngine
 from govtool.records.execute.duckdb import DuckExecutor
@@ -82,12 +83,12 @@ def test_an_executor_that_cannot_be_started_says_what_to_install(shop, monkeypat
     def missing(session):
         raise EngineError("pyspark is not installed", code="engine.spark", hint="pip install 'govtool[spark]'")
 
-    def refuses(session):
+    def refuses(session, *_):
         raise NotExact("files of format csv")
 
     monkeypatch.setattr(records, "_duckdb", refuses)
     monkeypatch.setattr(records, "_spark", missing)
     with pytest.raises(EngineError) as error:
-        trace_back(shop.store, shop.store.head("main"), "report", "n = 2")
+        trace_back(shop.store, shop.store.head("main"), TraceRequest("report", "n = 2"))
     assert "files of format csv" in error.value.message
     assert error.value.hint == "pip install 'govtool[spark]'"

@@ -105,11 +105,12 @@ def multiset(table: pyarrow.Table) -> Counter[tuple[Hashable, ...]]:
 
     Timestamps are microseconds in UTC, floats are rounded to ``DIGITS`` digits, maps are sets of pairs; NaN equals NaN.
     """
-    columns = [[_plain(value) for value in column.to_pylist()] for column in table.columns]
+    columns = [[comparable(value) for value in column.to_pylist()] for column in table.columns]
     return Counter(zip(*columns, strict=True)) if columns else Counter({(): table.num_rows})
 
 
-def _plain(value: Any) -> Hashable:
+def comparable(value: Any) -> Hashable:
+    """A cell in a form that compares as results do: see ``multiset``."""
     if isinstance(value, bool) or value is None:
         return (type(value).__name__, value)
     if isinstance(value, float):
@@ -120,16 +121,16 @@ def _plain(value: Any) -> Hashable:
     if isinstance(value, decimal.Decimal):
         return ("decimal", value, value.as_tuple().exponent)
     if isinstance(value, dict):
-        return ("struct", tuple((name, _plain(item)) for name, item in value.items()))
+        return ("struct", tuple((name, comparable(item)) for name, item in value.items()))
     if isinstance(value, list):
         return _list(value)
     return (type(value).__name__, value)
 
 
 def _list(value: list[Any]) -> Hashable:
-    items = tuple(_plain(item) for item in value)
+    items = tuple(comparable(item) for item in value)
     if value and all(isinstance(item, tuple) and len(item) == 2 for item in value):  # the pairs of a map
-        return ("map", frozenset((_plain(key), _plain(item)) for key, item in value))
+        return ("map", frozenset((comparable(key), comparable(item)) for key, item in value))
     return ("list", items)
 
 

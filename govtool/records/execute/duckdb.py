@@ -81,6 +81,14 @@ class DuckExecutor:
         own = tuple(each for _, each in columns.values())
         return Relation(0, name, KEPT, (), own, t.Struct(()))
 
+    def stream(self, text: str) -> Any:
+        """The batches of a statement of one's own, as a reader of pyarrow.
+
+        Raises:
+            NotExact: DuckDB cannot run it.
+        """
+        return self._run(text).to_arrow_reader(1 << 20)
+
     def _run(self, text: str) -> Any:
         import duckdb
 

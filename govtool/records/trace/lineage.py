@@ -12,7 +12,6 @@ from govtool.model.token import ROW_BITS
 from govtool.records.plan.expressions import Attribute, Call, Expression
 from govtool.records.plan.nodes import (
     Distinct,
-    Filter,
     Join,
     LocalRows,
     Project,
@@ -39,6 +38,7 @@ from govtool.records.trace.segment import (
     both,
     projected,
 )
+from govtool.records.trace.selection import filtered
 
 MISSING = "input files are gone or have changed: rows may be missing"
 DUPLICATES = Grade("superset", "duplicates: other rows of the output have the same values")
@@ -57,6 +57,8 @@ class Lineage:
         keys: Columns of declared keys, by dataset.
         refused: Files whose rows cannot be read.
         blank: Ids of columns that cannot be evaluated again and are NULL.
+        written: The files that the run wrote, if they are still what was written.
+        plan: The plan as it was recorded; None where only a part of it is known.
     """
 
     stage: Stage
@@ -67,6 +69,8 @@ class Lineage:
     keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     refused: tuple[RefusedFile, ...] = ()
     blank: frozenset[int] = frozenset()
+    written: Relation | None = None
+    plan: Node | None = None
 
     @staticmethod
     def of(plan: Node, executor: Executor, **more: Any) -> Lineage:
@@ -76,7 +80,7 @@ class Lineage:
             UsageError: The plan cannot be traced.
         """
         segment, ids, blank = traceable(plan)
-        return Lineage(Stage(segment), executor, ids, blank=blank, **more)
+        return Lineage(Stage(segment), executor, ids, blank=blank, plan=plan, **more)
 
     def graded(self, grade: Grade) -> Grade:
         """The grade of rows: where files were refused, rows may be missing, whatever else holds."""
@@ -137,12 +141,20 @@ class Lineage:
         Args:
             output: The written files.
             ids: File ordinal and row index of each.
+
+        Raises:
+            EvidenceError: The plan does not give these rows again.
         """
+        return self.recorded(self.at_places(output, ids))
+
+    def at_places(self, output: Relation, ids: Iterable[tuple[int, int]]) -> Node:
+        """A plan of the rows at given places of written files."""
         node, record = self.read(output)
         wanted = self.ids.attribute("record", LONG)
-        places = LocalRows(0, (wanted,), tuple((file << ROW_BITS | row,) for file, row in ids))
+        packed = tuple((file << ROW_BITS | row,) for file, row in ids)
+        places = self.executor.keep(LocalRows(0, (wanted,), packed))
         chosen = Join(node, places, "left_semi", Call("=", (record, wanted), BOOLEAN))
-        return self.recorded(projected(chosen, output.columns))
+        return projected(chosen, output.columns)
 
     def input(self, dataset: str, condition: str | Expression | None = None) -> RecordSet:
         """Rows of an input, to be traced forward.
@@ -160,7 +172,7 @@ class Lineage:
         for leaf in leaves.values():
             node, record = self.read(leaf)
             if condition is not None:
-                node = Filter(node, bound_condition(condition, outputs(leaf)))
+                node = filtered(self.executor, self.ids, node, bound_condition(condition, outputs(leaf)))
             parts.append(ReachedRows(leaf, Distinct(projected(node, (record,)))))
         return RecordSet(self, tuple(parts))
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from govtool.errors import UnknownNameError, UsageError
@@ -36,13 +37,16 @@ from govtool.records.plan.types import BOOLEAN, LONG
 from govtool.records.trace.answer import InputAnswer, StepAnswer, TraceAnswer, json_value, row_key
 from govtool.records.trace.back import ReachedRows, StagePosition, Step, count_rows, step_back
 from govtool.records.trace.forward import Forward, input_key
+from govtool.records.trace.push import semijoined
 from govtool.records.trace.segment import (
     Leaf,
     projected,
     reads,
 )
+from govtool.records.trace.selection import filtered
 
 if TYPE_CHECKING:
+    from govtool.records.replay.answer import ReplayAnswer
     from govtool.records.trace.lineage import Lineage
 
 SHOWN = 1000
@@ -82,7 +86,8 @@ class RecordSet:
             blank = [c.name for c in part.stage.segment.visible if c.id in reads([meets]) & self.lineage.blank]
             if blank:
                 raise UsageError(f"column '{blank[0]}' cannot be evaluated again", code="usage.opaque-column")
-            return replace(self, parts=(replace(part, rows=Filter(part.rows, meets)),))
+            rows = filtered(self.lineage.executor, self.lineage.ids, part.rows, meets)
+            return replace(self, parts=(replace(part, rows=rows),))
         node, record = self._raw(part)
         meets = bound_condition(condition, outputs(part.leaf))
         rows = Distinct(projected(Filter(node, meets), (record,)))
@@ -100,10 +105,14 @@ class RecordSet:
         wanted = self.lineage.ids.attribute("record", LONG)
         packed = tuple((file << ROW_BITS | row,) for file, row in ids)
         (column,) = outputs(part.rows)
-        same = Call("=", (column, wanted), BOOLEAN)
-        return replace(
-            self, parts=(replace(part, rows=Join(part.rows, LocalRows(0, (wanted,), packed), "left_semi", same)),)
-        )
+        kept = self.lineage.executor.keep(LocalRows(0, (wanted,), packed))
+        rows = semijoined(part.rows, kept, Call("=", (column, wanted), BOOLEAN))
+        return replace(self, parts=(replace(part, rows=rows),))
+
+    def kept(self) -> RecordSet:
+        """The same rows, evaluated once: what is done with them next does not choose them again."""
+        parts = [replace(part, rows=self.lineage.executor.keep(part.rows)) for part in self.parts]
+        return replace(self, parts=tuple(parts))
 
     def go_back(self) -> RecordSet:
         """The rows one boundary below; rows of inputs stay where they are."""
@@ -146,6 +155,34 @@ class RecordSet:
                 part = forward.from_below(part)
             found += [part] if isinstance(part, StagePosition) else []
         return RecordSet(self.lineage, self._merged(found), self.steps)
+
+    def replay(
+        self,
+        exclude: RecordSet | Mapping[str, str] | None = None,
+        with_: Mapping[str, str | PathLike[str]] | None = None,
+    ) -> ReplayAnswer:
+        """These rows, of the output or at a boundary, evaluated over changed inputs and compared with what they were.
+
+        Args:
+            exclude: Rows of inputs to leave out, as a trace of the same plan found them; or by input a Spark SQL
+                boolean expression.
+            with_: By input, the Parquet file or folder that is read instead.
+
+        Raises:
+            UsageError: Nothing is changed, a condition is mistaken, files cannot be read, or these are rows of inputs.
+            UnknownNameError: A change is of no input.
+            EvidenceError: Inputs are gone or have changed (``evidence.changed``).
+            EngineError: No engine evaluates the plan exactly.
+        """
+        from govtool.records.replay.changes import exclusions
+        from govtool.records.replay.compare import replay
+        from govtool.records.replay.files import replacement
+
+        part = self._one(None)
+        if not isinstance(part, StagePosition):
+            raise UsageError("rows of the output, or at a boundary, are replayed; these are inputs", code="usage.rows")
+        changes = [*exclusions(self.lineage, exclude), *(replacement(*each) for each in (with_ or {}).items())]
+        return replay(self.lineage, changes, part)
 
     def count(self) -> int:
         """Return the number of rows, without those that stand against others."""
@@ -291,11 +328,14 @@ class RecordSet:
 
     def _records(self, part: ReachedRows, limit: int | None) -> list[tuple[Token, int, int, dict[str, Any]]]:
         """Token, file ordinal, row and values of input rows, in their order."""
+        if limit is not None:  # the ids of the page first: rows that are not shown are not read
+            (column,) = outputs(part.rows)
+            part = replace(part, rows=self.lineage.executor.keep(Limit(Sort(part.rows, (SortKey(column),)), limit)))
         node, record = self._raw(part)
         columns = outputs(part.leaf)
-        ordered: Node = Sort(Project(node, (passed(record), *map(passed, columns))), (SortKey(record),))
+        ordered = Sort(Project(node, (passed(record), *map(passed, columns))), (SortKey(record),))
         found = []
-        for packed, *values in self.lineage.executor.fetch(ordered if limit is None else Limit(ordered, limit)):
+        for packed, *values in self.lineage.executor.fetch(ordered):
             file, row = packed >> ROW_BITS & (1 << FILE_BITS) - 1, packed & (1 << ROW_BITS) - 1
             named = {column.name: value for column, value in zip(columns, values, strict=True)}
             found.append((self._token(part.leaf, file, row, named), file, row, named))

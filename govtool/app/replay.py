@@ -1,0 +1,101 @@
+"""Replays of recorded runs: the question, its inputs, its answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from govtool.answers.replay import ReplayedChange, ReplayReport
+from govtool.app.history import version_of
+from govtool.app.record_runs import find_writer, input_name
+from govtool.app.records import open_write
+from govtool.app.sidecars import sidecar_use
+from govtool.errors import UsageError
+from govtool.records.replay.changes import Change, Exclusion
+from govtool.records.replay.compare import replay
+from govtool.records.replay.files import replacement
+
+if TYPE_CHECKING:
+    from govtool.store import Commit, Reader
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayRequest:
+    """A replay.
+
+    Attributes:
+        run: The id of a run or of an application, or ``JOB~n``.
+        without: Inputs, each with the condition of rows that are left out.
+        replaced: Inputs, each with the Parquet file or folder that is read instead.
+        output: The dataset that is meant, where a run wrote several.
+        limit: The most rows of each kind that are listed.
+    """
+
+    run: str
+    without: tuple[tuple[str, str], ...] = ()
+    replaced: tuple[tuple[str, str], ...] = ()
+    output: str | None = None
+    limit: int = 1000
+
+
+def replay_run(store: Reader, commit: Commit, request: ReplayRequest) -> ReplayReport:
+    """Evaluate a recorded write over changed inputs, and compare it with what was written.
+
+    Raises:
+        UsageError: see ``find_writer``; a change is mistaken, or its files cannot be read.
+        UnknownNameError: there is no such run or input.
+        AmbiguousNameError: the run made several writes (``usage.ambiguous-run``).
+        EvidenceError: inputs are gone or have changed (``evidence.changed``).
+        EngineError: no engine evaluates the plan exactly, or Spark is needed and missing.
+    """
+    run = find_writer(store, commit, request.output, request.run)
+    opened = open_write(store, commit, run, sidecar_use(True))
+    changes: list[Change] = [Exclusion(input_name(run, name), where) for name, where in request.without]
+    changes += [replacement(input_name(run, name), place) for name, place in request.replaced]
+    answer = replay(opened.lineage, changes)
+    return ReplayReport(
+        version=version_of(store, commit),
+        changes=tuple(map(_stated, changes)),
+        replay=answer,
+        limit=request.limit,
+        engine=opened.executor.engine,
+        refusals=tuple(opened.executor.refusals),
+    )
+
+
+def conditions(inputs: Sequence[str], where: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    """Inputs with the conditions of rows that are left out; those of one input are alternatives.
+
+    Raises:
+        UsageError: They are not as many (``usage.arguments``).
+    """
+    if len(inputs) != len(where):
+        raise UsageError("each --without needs a --where, and each --where a --without", code="usage.arguments")
+    found: dict[str, str] = {}
+    for name, condition in zip(inputs, where, strict=True):
+        found[name] = f"({found[name]}) OR ({condition})" if name in found else condition
+    return tuple(found.items())
+
+
+def replaced_inputs(given: Mapping[str, str] | Iterable[str] | None) -> tuple[tuple[str, str], ...]:
+    """Inputs with the file or folder that is read instead: a mapping, or texts ``DATASET=FILE``.
+
+    Raises:
+        UsageError: A text is none such (``usage.arguments``).
+    """
+    if isinstance(given, Mapping):
+        return tuple(given.items())
+    found = []
+    for text in given or ():
+        dataset, _, file = text.partition("=")
+        if not (dataset and file):
+            raise UsageError(f"{text!r} is not DATASET=FILE", code="usage.arguments", location="replaced")
+        found.append((dataset, file))
+    return tuple(found)
+
+
+def _stated(change: Change) -> ReplayedChange:
+    if isinstance(change, Exclusion):
+        return ReplayedChange(change.dataset, change.where or "the rows of a trace")
+    return ReplayedChange(change.dataset, "", tuple(file.uri for file in change.files))

@@ -1,0 +1,67 @@
+"""``govtool replay``."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from govtool.cli.options import AtOption, BranchOption, FormatOption, OutputOption, StoreOption
+from govtool.cli.trace import ShowOption, TraceLimitOption, with_caret
+from govtool.cli.ui import Ui
+from govtool.errors import EXIT_EVIDENCE, EXIT_OK, UsageError
+
+_PAGE = 1000
+
+
+def replay(
+    ui: Ui,
+    run: Annotated[str, typer.Argument(metavar="RUN", help="A recorded run, an application or JOB~1.")],
+    without: Annotated[
+        list[str] | None, typer.Option("--without", metavar="DATASET", help="Leave rows of an input out; with --where.")
+    ] = None,
+    where: Annotated[
+        list[str] | None,
+        typer.Option("--where", metavar="EXPR", help="Which rows: a Spark SQL boolean expression; one a --without."),
+    ] = None,
+    replaced: Annotated[
+        list[str] | None,
+        typer.Option("--with", metavar="DATASET=FILE", help="Read a Parquet file, or a folder of them, instead."),
+    ] = None,
+    of: Annotated[
+        str | None, typer.Option("--of", metavar="DATASET", help="The output that is meant, of a run with several.")
+    ] = None,
+    show: ShowOption = 20,
+    limit: TraceLimitOption = None,
+    format: FormatOption = None,
+    output: OutputOption = None,
+    at: AtOption = None,
+    branch: BranchOption = None,
+    store: StoreOption = None,
+) -> int:
+    """Evaluate a recorded run over changed inputs, and compare with what it wrote.
+
+      govtool replay 'job~1' --without users --where "id = 42"
+      govtool replay app-1/0 --with users=fixed.parquet --format json
+
+    Only the groups and partitions that the change reaches are evaluated, where that can be shown; nothing is written.
+    What a run over these inputs would decide anew (limits with ties, random values) is named, and the exit code is 3.
+    Formats: table, plain, json, jsonl, csv, markdown.
+    """
+    from govtool.api.opening import open as open_version
+    from govtool.cli.formats import chosen
+    from govtool.render.replay import FORMATS, render_replay
+
+    outputs = chosen(format, output, FORMATS)
+    forms = {form for form, _ in outputs}
+    if limit is None and "csv" not in forms:
+        limit = _PAGE if forms & {"json", "jsonl"} else show
+    graph = open_version(store, ref=at, branch=branch)
+    try:
+        report = graph.replay(run, without=without, where=where, replaced=replaced, of=of, limit=limit)
+    except UsageError as error:
+        return with_caret(ui, error, *(where or ()))
+    ui.mark("replayed")
+    for form, file in outputs:
+        ui.show(render_replay(form, report), file)
+    return EXIT_OK if report.is_complete else EXIT_EVIDENCE

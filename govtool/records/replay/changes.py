@@ -1,0 +1,224 @@
+"""InputChanges of inputs: rows left out, datasets replaced; and plans that read the inputs so changed."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from govtool.errors import UnknownNameError, UsageError
+from govtool.records.execute.inputs import relations
+from govtool.records.leaves import with_relations
+from govtool.records.plan.expressions import Attribute, Call, Literal, passed
+from govtool.records.plan.nodes import File, Filter, Join, Project, Relation, SetOperation, Union, outputs
+from govtool.records.plan.tree import Node
+from govtool.records.plan.types import BOOLEAN, LONG, Field, Struct
+from govtool.records.trace.back import ReachedRows
+from govtool.records.trace.forward import input_key
+from govtool.records.trace.recordset import bound_condition, is_called, leaf_name
+from govtool.records.trace.segment import everything
+
+if TYPE_CHECKING:
+    from govtool.records.trace.lineage import Lineage
+    from govtool.records.trace.recordset import RecordSet
+
+_RECORD = "_record"
+
+
+@dataclass(frozen=True, slots=True)
+class Exclusion:
+    """Rows of an input that are left out.
+
+    Attributes:
+        dataset: The input.
+        where: A Spark SQL boolean expression: rows for which it is true are left out. None: those of ``records``.
+        records: By input (see ``input_key``), the ids of rows to leave out.
+    """
+
+    dataset: str
+    where: str | None = None
+    records: tuple[tuple[tuple[object, ...], Relation], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Replacement:
+    """Another content of an input.
+
+    Attributes:
+        dataset: The input.
+        files: The Parquet files that are read instead.
+        columns: The names of their columns.
+    """
+
+    dataset: str
+    files: tuple[File, ...]
+    columns: tuple[str, ...]
+
+
+Change = Exclusion | Replacement
+
+
+@dataclass(frozen=True, slots=True)
+class InputChanges:
+    """What a replay changes.
+
+    Attributes:
+        lineage: The recorded plan.
+        parts: The changes, each of an input of its own.
+    """
+
+    lineage: Lineage
+    parts: tuple[Change, ...]
+
+    def checked(self, root: Node) -> InputChanges:
+        """The same changes.
+
+        Raises:
+            UsageError: There are none, an input is changed twice, a condition is mistaken, or columns are missing.
+            UnknownNameError: A change is of no input.
+        """
+        if not self.parts:
+            raise UsageError("nothing is changed", code="usage.arguments", hint="--without, or --with")
+        leaves = [leaf for leaf in relations(root) if leaf.format != "kept"]
+        by_dataset: dict[str, Change] = {}
+        for part in self.parts:
+            own = [leaf for leaf in leaves if is_called(leaf, part.dataset) or _has_records(part, leaf)]
+            if not own:
+                known = sorted({leaf.dataset for leaf in leaves})
+                near = tuple(difflib.get_close_matches(part.dataset, known, 3, 0.3)) or tuple(known[:3])
+                raise UnknownNameError(f"{part.dataset!r} is no input", code="usage.unknown-dataset", nearest=near)
+            for leaf in own:
+                other = by_dataset.setdefault(leaf.dataset, part)
+                if type(other) is not type(part) or (isinstance(part, Replacement) and other is not part):
+                    raise UsageError(f"{leaf.dataset!r} is changed twice", code="usage.arguments")
+                _check(part, leaf)
+        return self
+
+    def of(self, leaf: Relation) -> list[Change]:
+        """The changes of a leaf."""
+        return [part for part in self.parts if _has_records(part, leaf) or is_called(leaf, part.dataset)]
+
+    def applied(self, root: Node) -> Node:
+        """A plan over the changed inputs."""
+        return with_relations(root, self._changed)
+
+    def rows(self, leaf: Relation) -> Node | None:
+        """The rows of a leaf that the changes take away or add, some perhaps twice; None where it is not changed.
+
+        The columns are those of the leaf.
+        """
+        found: list[Node] = []
+        for part in self.of(leaf):
+            if isinstance(part, Replacement):
+                now = _replaced(leaf, part)
+                found += [_difference(leaf, now, self.lineage), _difference(now, leaf, self.lineage)]
+            else:
+                found.append(self._left_out(leaf, part, "left_semi"))
+        if not found:
+            return None
+        return found[0] if len(found) == 1 else Union(tuple(found), leaf.columns)
+
+    def _changed(self, leaf: Relation) -> Node:
+        node: Node = leaf
+        for part in self.of(leaf):
+            node = _replaced(leaf, part) if isinstance(part, Replacement) else self._left_out(node, part, "left_anti")
+        return node
+
+    def _left_out(self, node: Node, part: Exclusion, kind: str) -> Node:
+        """The rows that an exclusion leaves out (``left_semi``), or the others (``left_anti``)."""
+        leaf = _leaf(node)
+        if part.where is not None:
+            meets = Call("<=>", (bound_condition(part.where, _data(leaf)), Literal(True, BOOLEAN)), BOOLEAN)
+            return Filter(node, meets if kind == "left_semi" else Call("not", (meets,), BOOLEAN))
+        ids = dict(part.records).get(input_key(leaf))
+        if ids is None:
+            return node if kind == "left_anti" else Filter(node, Literal(False, BOOLEAN))
+        record = self.lineage.ids.attribute("record", LONG)
+        read = replace(leaf, columns=(*leaf.columns, record), metadata=(*leaf.metadata, (record.id, _RECORD)))
+        (column,) = outputs(ids)
+        copy = self.lineage.ids.named("record", column)
+        same = Call("=", (record, copy.attribute), BOOLEAN)
+        joined = Join(_with_leaf(node, read), Project(ids, (copy,)), kind, same)  # type: ignore[arg-type]
+        return Project(joined, everything(leaf))
+
+
+def exclusions(lineage: Lineage, exclude: RecordSet | Mapping[str, str] | None) -> list[Exclusion]:
+    """The rows of a trace, or the conditions of some inputs, as exclusions.
+
+    Raises:
+        UsageError: The rows are not those of inputs of this plan.
+    """
+    if exclude is None:
+        return []
+    if isinstance(exclude, Mapping):
+        return [Exclusion(dataset, where) for dataset, where in exclude.items()]
+    found = []
+    for part in exclude.parts:
+        if exclude.lineage is not lineage or not isinstance(part, ReachedRows):
+            raise UsageError("only rows of inputs, traced in the same plan, can be left out", code="usage.rows")
+        if not part.against:
+            kept = lineage.executor.keep(part.rows)
+            found.append(Exclusion(leaf_name(part.leaf), None, ((input_key(part.leaf), kept),)))
+    return found
+
+
+def _data(leaf: Relation) -> list[Attribute]:
+    """The columns of a leaf that are data."""
+    marks = dict(leaf.metadata)
+    return [column for column in leaf.columns if column.id not in marks]
+
+
+def _leaf(node: Node) -> Relation:
+    while not isinstance(node, Relation):
+        (node,) = node.nodes()[:1]
+    return node
+
+
+def _with_leaf(node: Node, leaf: Relation) -> Node:
+    if isinstance(node, Relation):
+        return leaf
+    first, *others = node.nodes()
+    return node.replaced(nodes=(_with_leaf(first, leaf), *others))
+
+
+def _has_records(part: Change, leaf: Relation) -> bool:
+    return isinstance(part, Exclusion) and part.where is None and input_key(leaf) in dict(part.records)
+
+
+def _check(part: Change, leaf: Relation) -> None:
+    if isinstance(part, Exclusion):
+        if part.where is not None:
+            bound_condition(part.where, _data(leaf))
+        return
+    lost = [column.name for column in _data(leaf) if column.name not in part.columns]
+    if lost:
+        raise UsageError(
+            f"the files for {leaf.dataset!r} have no column {lost[0]!r}",
+            code="usage.unknown-column",
+            nearest=tuple(difflib.get_close_matches(lost[0], part.columns, 3, 0.4)),
+        )
+
+
+def _replaced(leaf: Relation, part: Replacement) -> Relation:
+    """A leaf that reads other files; what were partition columns are in them."""
+    kinds = {column.name: column.type for column in leaf.columns}
+    fields = (*leaf.schema.fields, *(Field(name, kinds[name]) for name in leaf.partitioned if name in kinds))
+    return replace(
+        leaf, format="parquet", files=part.files, schema=Struct(fields), partitioned=(), options=(), version=""
+    )
+
+
+def _difference(one: Relation, other: Relation, lineage: Lineage) -> Node:
+    columns = _data(one)
+    own = tuple(lineage.ids.attribute(column.name, column.type) for column in columns)
+    left, right = (Project(leaf, tuple(map(passed, columns))) for leaf in (one, other))
+    rows = SetOperation(left, right, "except", True, own)
+    values: Sequence[Attribute] = own
+    named = {column.id: value for column, value in zip(columns, values, strict=True)}
+    return Project(
+        rows,
+        tuple(
+            replace(passed(column), value=named.get(column.id, Literal(None, column.type))) for column in one.columns
+        ),
+    )

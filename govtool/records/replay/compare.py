@@ -1,0 +1,206 @@
+"""A replay: the part of a result that a change reaches, evaluated over changed inputs and compared with what it was."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterable
+from typing import TYPE_CHECKING
+
+from govtool.errors import EvidenceError
+from govtool.records.execute.compare import comparable
+from govtool.records.plan.expressions import Attribute, Named, Udf
+from govtool.records.plan.nodes import (
+    Break,
+    Deduplicate,
+    Limit,
+    Project,
+    Relation,
+    Sample,
+    SetOperation,
+    Tail,
+    outputs,
+)
+from govtool.records.plan.tree import Node, walk, walk_nodes
+from govtool.records.replay.answer import ChangedRow, ReplayAnswer, Row
+from govtool.records.replay.changes import Change, InputChanges
+from govtool.records.replay.reach import ReplayReach, among, reach
+from govtool.records.trace.back import Stage, StagePosition, count_rows
+from govtool.records.trace.computed import computed
+from govtool.records.trace.normal import normalized
+from govtool.records.trace.opaque import blanked
+from govtool.records.trace.segment import unique
+
+if TYPE_CHECKING:
+    from govtool.records.trace.lineage import Lineage
+
+MAX_DIFFERENT = 1_000_000
+"""The most rows that may differ."""
+Key = tuple[Hashable, ...]
+
+
+def replay(lineage: Lineage, changes: Iterable[Change], position: StagePosition | None = None) -> ReplayAnswer:
+    """Evaluate a plan over changed inputs, as far as the change reaches, and compare.
+
+    Args:
+        lineage: The recorded plan.
+        changes: What is changed.
+        position: Rows of the output or at a boundary: only rows with their columns that are not computed are compared.
+            None: the whole output.
+
+    Raises:
+        UsageError: A change is mistaken (see ``InputChanges.checked``).
+        UnknownNameError: A change is of no input.
+        EvidenceError: Inputs are gone or have changed (``evidence.changed``), or too many rows differ.
+        EngineError: No engine evaluates the plan exactly.
+    """
+    if lineage.refused:
+        first = lineage.refused[0]
+        raise EvidenceError(
+            f"the plan cannot be evaluated over what was read: {first.file} {first.reason}", code="evidence.changed"
+        )
+    stage = lineage.stage if position is None else position.stage
+    before = Project(_plan(lineage, stage), tuple(map(_same, unique(stage.segment.visible))))
+    wanted = InputChanges(lineage, tuple(changes)).checked(before)
+    reached = reach(wanted, before)
+    shown = tuple(column for column in outputs(before) if column.id not in lineage.blank)
+    steady = frozenset(column.id for column in shown) - computed(before)
+    recorded = lineage.written if stage is lineage.stage else None
+    chosen = None if position is None or position.rows is stage.segment.node else position.rows
+    after = _part(lineage, wanted.applied(before), reached, chosen, shown, steady)
+    own = _part(lineage, before, reached, chosen, shown, steady)
+    old = own if recorded is None else _written(lineage, recorded, before, reached, chosen, shown, steady)
+    kept = (lineage.executor.keep(old), lineage.executor.keep(after))
+    gone, changed, new = _compared(lineage, kept, tuple(n for n, c in enumerate(shown) if c.id in steady))
+    doubts = doubts_of(lineage, before)
+    if doubts and recorded is not None and any(_differences(lineage, kept[0], lineage.executor.keep(own))):
+        doubts = (*doubts, "the plan does not give the written rows again over the recorded inputs")
+    return ReplayAnswer(
+        run=lineage.run,
+        output=lineage.output if stage is lineage.stage else stage.operator,
+        recorded=recorded is not None,
+        columns=tuple(column.name for column in shown),
+        reached=tuple(column.name for column in reached.columns),
+        groups=None if reached.values is None else count_rows(lineage.executor, reached.values),
+        before=count_rows(lineage.executor, kept[0]),
+        after=count_rows(lineage.executor, kept[1]),
+        gone=gone,
+        changed=changed,
+        new=new,
+        doubts=doubts,
+    )
+
+
+def _plan(lineage: Lineage, stage: Stage) -> Node:
+    """The plan of a stage; where a trace takes a limit's rows from the output, the output's own plan evaluates it."""
+    if stage is not lineage.stage or lineage.plan is None:
+        return stage.segment.node
+    return blanked(normalized(lineage.plan, lineage.ids))[0]
+
+
+def doubts_of(lineage: Lineage, node: Node) -> tuple[str, ...]:
+    """Why a plan evaluated again may give other rows than a run would."""
+    found: dict[str, None] = {}
+    for each in walk_nodes(node):
+        if isinstance(each, (Limit, Tail)):
+            found["rows that tie at a limit may be others"] = None
+        elif isinstance(each, Sample):
+            found["a sample may be another one"] = None
+        elif isinstance(each, Deduplicate):
+            found["dropDuplicates by some columns keeps one row of each, not determined which"] = None
+        elif isinstance(each, Break):
+            found[each.reason] = None
+        for term in walk(each):
+            if getattr(term, "deterministic", True) is False:
+                name = term.reference.qualname if isinstance(term, Udf) else getattr(term, "name", "an expression")
+                found[f"{name} is not deterministic"] = None
+    blank = [column.name for column in outputs(node) if column.id in lineage.blank]
+    return (*found, *(f"column {name} cannot be evaluated again and is not compared" for name in blank))
+
+
+def _same(column: Attribute) -> Named:
+    return Named(column, column.id, column.name)
+
+
+def _part(
+    lineage: Lineage,
+    node: Node,
+    reached: ReplayReach,
+    chosen: Node | None,
+    shown: tuple[Attribute, ...],
+    steady: frozenset[int],
+) -> Node:
+    """The rows of a plan that are compared, their columns in order."""
+    rows = reached.within(lineage, node)
+    if chosen is not None:
+        rows = among(lineage, rows, chosen, tuple(column for column in shown if column.id in steady))
+    return Project(rows, tuple(lineage.ids.named(column.name, column) for column in shown))
+
+
+def _written(
+    lineage: Lineage,
+    recorded: Relation,
+    before: Node,
+    reached: ReplayReach,
+    chosen: Node | None,
+    shown: tuple[Attribute, ...],
+    steady: frozenset[int],
+) -> Node:
+    """The written rows that are compared, under the columns of the plan."""
+    pairs = zip(recorded.columns, outputs(before), strict=True)
+    named = Project(recorded, tuple(Named(own, column.id, column.name) for own, column in pairs))
+    return _part(lineage, named, reached, chosen, shown, steady)
+
+
+def _compared(
+    lineage: Lineage, kept: tuple[Relation, Relation], steady: tuple[int, ...]
+) -> tuple[tuple[Row, ...], tuple[ChangedRow, ...], tuple[Row, ...]]:
+    """Rows that are gone, changed and new: a changed row is one of its steady cells, before and after."""
+    old, new = _differences(lineage, *kept)
+    before, after = _by_key(old, steady), _by_key(new, steady)
+    pairs = [key for key, rows in before.items() if steady and len(rows) == 1 and len(after.get(key, ())) == 1]
+    if not steady and len(old) == len(new) == 1:  # the one row of an aggregate without keys
+        return (), (ChangedRow(old[0], new[0]),), ()
+    changed = tuple(ChangedRow(before.pop(key)[0], after.pop(key)[0]) for key in pairs)
+    gone = tuple(row for rows in before.values() for row in rows)
+    return gone, changed, tuple(row for rows in after.values() for row in rows)
+
+
+def _by_key(rows: Iterable[Row], steady: tuple[int, ...]) -> dict[Key, list[Row]]:
+    found: dict[Key, list[Row]] = {}
+    for row in rows:
+        found.setdefault(tuple(comparable(row[at]) for at in steady), []).append(row)
+    return found
+
+
+def _differences(lineage: Lineage, old: Relation, new: Relation) -> tuple[list[Row], list[Row]]:
+    """Rows that are more often in one plan than in the other; floats are equal up to the order of a sum."""
+    gone, come = _more(lineage, old, new), _more(lineage, new, old)
+    counts = Counter(_key(row) for row in come)
+    counts.subtract(Counter(_key(row) for row in gone))
+    surplus = {key: -count for key, count in counts.items() if count < 0}
+    missing = {key: count for key, count in counts.items() if count > 0}
+    return _take(gone, surplus), _take(come, missing)
+
+
+def _key(row: Row) -> Key:
+    return tuple(map(comparable, row))
+
+
+def _take(rows: list[Row], counts: dict[Key, int]) -> list[Row]:
+    taken = []
+    for row in sorted(rows, key=repr):
+        key = _key(row)
+        if counts.get(key, 0) > 0:
+            counts[key] -= 1
+            taken.append(row)
+    return taken
+
+
+def _more(lineage: Lineage, one: Relation, other: Relation) -> list[Row]:
+    columns = tuple(lineage.ids.attribute(column.name, column.type) for column in one.columns)
+    rows = lineage.executor.fetch(Limit(SetOperation(one, other, "except", True, columns), MAX_DIFFERENT + 1))
+    if len(rows) > MAX_DIFFERENT:
+        raise EvidenceError(
+            f"more than {MAX_DIFFERENT:,} rows differ", code="evidence.different", hint="replay a smaller change"
+        )
+    return rows

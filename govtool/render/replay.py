@@ -1,0 +1,85 @@
+"""Replays as text: the rows of a result that are gone, changed and new."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from govtool.records.trace.answer import json_value
+from govtool.render.envelope import compact, json_lines
+from govtool.render.table import Table, TableColumn, markdown, plain, to_csv
+from govtool.render.text import count
+
+if TYPE_CHECKING:
+    from govtool.answers.replay import ReplayReport
+    from govtool.records.replay.answer import Row
+
+FORMATS = ("table", "plain", "json", "jsonl", "csv", "markdown")
+_SIGNS = {"gone": "-", "changed": "~", "new": "+"}
+
+
+def render_replay(form: str, report: ReplayReport) -> Table | Iterable[str]:
+    """A replay in one of ``FORMATS``."""
+    if form == "json":
+        return json_lines(report.to_dict())
+    if form == "jsonl":
+        return (compact(dict(zip(report.fields, row, strict=True))) for row in report.rows())
+    if form == "csv":
+        rows = ([kind, " ".join(columns or ()), before, after] for kind, columns, before, after in _texts(report))
+        return to_csv(report.fields, (["" if cell is None else cell for cell in row] for row in rows))
+    table = _table(report)
+    if form == "table":
+        return table
+    return plain(table) if form == "plain" else markdown(table)
+
+
+def _texts(report: ReplayReport) -> Iterable[tuple[Any, ...]]:
+    return report.rows()
+
+
+def _table(report: ReplayReport) -> Table:
+    names = report.replay.columns
+    rows = [(_SIGNS[kind], kind, *_cells(before, after)) for kind, before, after, _ in report.kinds()]
+    columns = (TableColumn(""), TableColumn("row", style="bold"), *map(TableColumn, names))
+    return Table(columns=columns, rows=rows, heading=_heading(report), summary=_summary(report))
+
+
+def _cells(before: Row | None, after: Row | None) -> list[str]:
+    if before is None or after is None:
+        return [_cell(value) for value in before or after or ()]
+    pairs = zip(before, after, strict=True)
+    return [_cell(old) if old == new else f"{_cell(old)} → {_cell(new)}" for old, new in pairs]
+
+
+def _cell(value: object) -> str:
+    shown = json_value(value)
+    if shown is None:
+        return "NULL"
+    return shown if isinstance(shown, str) else compact(shown)
+
+
+def _heading(report: ReplayReport) -> str:
+    parts = [
+        f"without {each.dataset} where {each.where}"
+        if each.where
+        else f"with {count(len(each.files), 'other file')} for {each.dataset}"
+        for each in report.changes
+    ]
+    return f"{report.replay.output} {' and '.join(parts)}"
+
+
+def _summary(report: ReplayReport) -> str:
+    found = report.replay
+    reached = "all was evaluated again"
+    if found.groups is not None:
+        reached = f"{count(found.groups, 'value')} of {', '.join(found.reached)} evaluated again"
+    against = "compared with the written rows" if found.recorded else "compared with the plan over what was read"
+    lines = [
+        f"{len(found.gone):,} gone, {len(found.changed):,} changed, {len(found.new):,} new",
+        " · ".join([reached, against, f"run {found.run}", *([report.engine] if report.engine else [])]),
+    ]
+    shown = sum(min(len(rows), report.limit) for rows in (found.gone, found.changed, found.new))
+    rest = len(found.gone) + len(found.changed) + len(found.new) - shown
+    lines += [f"{rest:,} more rows (--show N)"] if rest else []
+    lines += [f"{name} was left: {why}" for name, why in report.refusals]
+    return "\n".join([*lines, *(f"NOT CERTAIN: {doubt}" for doubt in found.doubts)])

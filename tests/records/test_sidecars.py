@@ -1,0 +1,177 @@
+"""Key sidecars: the same answers with them as without, whatever is in the data and whatever became of the files."""
+
+from __future__ import annotations
+
+import os
+import random
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from recorded import Warehouse
+
+import govtool
+from govtool.app.sidecars import sidecar_folder
+from govtool.records.sidecar import keyfile, lookup
+from govtool.records.sidecar.folder import SidecarFolder
+from govtool.records.sidecar.keyfile import KeySet
+from govtool.store import Store
+
+COLUMNS = {"name": pa.string(), "number": pa.int64(), "value": pa.int64()}
+NAMES = ["a", "a ", " a", "A", "ä", "a\u0308", "", None, "it's", "0", "x" * 200]
+BY_BOTH = "SELECT name, number, sum(value) AS total FROM data GROUP BY name, number"
+BY_NAME = "SELECT name, count(*) AS n FROM data GROUP BY name"
+
+
+@pytest.fixture
+def house(tmp_path, monkeypatch):
+    monkeypatch.setenv("GOVTOOL_CACHE", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    warehouse = Warehouse(tmp_path, Store.init(str(tmp_path / ".govtool")))
+    rng = random.Random(7)
+    parts = [
+        [(rng.choice(NAMES), rng.choice([None, 0, 1, -1, 2**62]), rng.randrange(100)) for _ in range(60)]
+        for _ in range(3)
+    ]
+    warehouse.table("data", COLUMNS, *parts, [])
+    warehouse.commit(warehouse.run(BY_BOTH, "both", "data", run="app-1/0"))
+    warehouse.commit(warehouse.run(BY_NAME, "names", "data", run="app-2/0"))
+    return warehouse
+
+
+def rows(output, where, sidecars):
+    report = govtool.open().trace_back(output, where, sidecars=sidecars)
+    assert report.engine == "DuckDB"
+    return report.trace, report.opened.sidecars.used
+
+
+CASES = [
+    ("both", "name = 'a' AND number = 1"),
+    ("both", "name IS NULL"),
+    ("both", "name <=> NULL AND number IS NULL"),
+    ("both", "(name = 'a ' AND number = 0) OR (name = 'A' AND number = -1) OR (number = 1 AND name = '')"),
+    ("both", "number IN (1, 4611686018427387904) AND total > 50"),
+    ("both", "true"),
+    ("names", "name = 'a'"),
+    ("names", "name IN ('a', 'a ', ' a', 'A', 'ä', 'a\u0308', 'it''s')"),
+    ("names", "name = 'a' AND name = 'a'"),
+    ("names", "n > 1"),
+]
+
+
+@pytest.mark.parametrize("bits", [32, 3, 0])
+def test_answers_with_sidecars_are_those_without(house, monkeypatch, bits):
+    """With 3 bits every hash is that of many keys, with none it is that of all."""
+    monkeypatch.setattr(lookup, "HASH", f"(hash({{columns}}) & {(1 << bits) - 1})")
+    monkeypatch.setattr("govtool.records.sidecar.build.HASH", lookup.HASH)
+    with monkeypatch.context() as plain:
+        plain.setattr(lookup.SidecarExecutor, "narrowed", lambda self, node: node)
+        expected = [rows(*case, False)[0] for case in CASES]
+    assert [rows(*case, False)[0] for case in CASES] == expected
+    graph = govtool.open()
+    assert [(each.columns, each.built, each.rows) for each in graph.index_records("app-1")] == [
+        (("name", "number"), 4, 180)
+    ]
+    assert [(each.columns, each.built) for each in graph.index_records("app-2")] == [(("name",), 4)]
+    for case, plain in zip(CASES, expected, strict=True):
+        found, used = rows(*case, True)
+        assert found == plain, case
+        assert used, case
+
+
+def test_a_second_index_builds_nothing_and_removing_leaves_nothing(house):
+    graph = govtool.open()
+    graph.index_records("app-1")
+    (again,) = graph.index_records("app-1")
+    assert (again.built, again.present) == (0, 4)
+    (gone,) = graph.index_records("app-1", remove=True)
+    assert gone.built == 4
+    assert list(sidecar_folder().path.iterdir()) == []
+    assert rows("both", "name = 'a'", True)[1] == 0
+
+
+def test_at_most_eight_bytes_a_row(tmp_path):
+    keys = KeySet((("a", "BIGINT"),), "test 1")
+    data = tmp_path / "data"
+    data.write_bytes(b"data")
+    packed = np.sort(np.random.default_rng(1).integers(0, 2**64, 10_000, np.uint64) & np.uint64(0xFFFFFFFF00000FFF))
+    keyfile.write(tmp_path / "x.keys", data.as_uri(), keys, keyfile.identity(data.as_uri()), packed)
+    assert (tmp_path / "x.keys").stat().st_size <= 8 * len(packed)
+    found = keyfile.opened(tmp_path / "x.keys", data.as_uri(), keys)
+    hashes = (packed >> np.uint64(32)).astype(np.uint32)
+    wanted = np.unique(hashes[[3, 77, 9_999]])
+    expected = sorted(int(row) & 0xFFFFFFFF for row, of in zip(packed, hashes, strict=True) if of in wanted)
+    assert found.found(wanted, 100).tolist() == expected
+    assert found.found(wanted, 2) is None
+
+
+def test_a_file_replaced_under_its_name_with_its_size_and_time_is_another_one(house):
+    place = house.folder / "same"
+    place.mkdir()
+
+    def put(names):
+        table = pa.table({"name": pa.array(names), "number": pa.array(range(len(names)))})
+        pq.write_table(
+            table, place / "part-0.parquet", compression="none", use_dictionary=False, write_statistics=False
+        )
+
+    put(["a ", " a", "b", " a"])
+    house.commit(house.run("SELECT name, sum(number) AS s FROM same GROUP BY name", "sums", "same", run="app-3/0"))
+    govtool.open().index_records("app-3")
+    found, used = rows("sums", "name = 'b'", True)
+    assert used
+    before = (place / "part-0.parquet").stat()
+    put(["b", " a", "a ", " a"])
+    os.utime(place / "part-0.parquet", ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert (place / "part-0.parquet").stat().st_size == before.st_size
+    found, used = rows("sums", "name = 'b'", True)
+    assert used == 0
+    assert [row["_row"] for row in found.inputs[0].rows] == [0]
+
+
+@pytest.mark.parametrize("damage", ["cut", "empty", "header", "magic", "other"])
+def test_a_damaged_sidecar_is_not_used(house, damage):
+    govtool.open().index_records("app-2")
+    expected = rows("names", "name = 'a'", False)[0]
+    for file in sidecar_folder().path.iterdir():
+        data = bytearray(file.read_bytes())
+        if damage == "cut":
+            data = data[:-1]
+        elif damage == "empty":
+            data = bytearray()
+        elif damage == "header":
+            data[12:20] = b"\xff" * 8
+        elif damage == "magic":
+            data[:7] = b"GTKEYS2"
+        else:
+            data = bytearray(data.replace(b"duckdb ", b"duckbd "))
+        file.write_bytes(data)
+    found, used = rows("names", "name = 'a'", True)
+    assert (found, used) == (expected, 0)
+
+
+def test_the_folder_keeps_to_its_bound(tmp_path):
+    folder = SidecarFolder(tmp_path, 250)
+    for number in range(4):
+        (tmp_path / f"{number}.keys").write_bytes(b"x" * 100)
+        os.utime(tmp_path / f"{number}.keys", (number, number))
+    (tmp_path / ".build-dead").write_bytes(b"x")
+    os.utime(tmp_path / ".build-dead", (1, 1))
+    (tmp_path / ".build-live").write_bytes(b"x")
+    folder.evict()
+    assert sorted(file.name for file in tmp_path.iterdir()) == [".build-live", "2.keys", "3.keys"]
+
+
+def test_a_cache_that_is_too_small_is_stated(house, monkeypatch):
+    monkeypatch.setenv("GOVTOOL_CACHE_SIZE", "4K")
+    (built,) = govtool.open().index_records("app-1")
+    assert "GOVTOOL_CACHE_SIZE" in built.why
+
+
+def test_rows_by_id_are_those_of_the_files(house):
+    records = govtool.open().records("names").where("name = 'a'").go_back_all()
+    ids = [(token.file, token.row) for token in records.ids()]
+    assert len(ids) > 3
+    assert [(t.file, t.row) for t in records.rows(ids[1:3]).ids()] == ids[1:3]
+    assert records.rows([(9, 9)]).ids() == ()

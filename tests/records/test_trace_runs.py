@@ -1,0 +1,115 @@
+"""Traces across runs: as far as the store knows, each hop by the files that both runs recorded."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import jsonschema
+import pyarrow as pa
+import pytest
+from recorded import Warehouse
+
+import govtool
+from govtool.cli.main import main
+from govtool.errors import UsageError
+from govtool.store import Store
+
+SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "schemas" / "trace-1.json").read_text(encoding="utf-8"))
+ORDERS = [(1, "ann", 10), (2, "bob", 20), (3, "ann", 30), (4, "zoe", 5)]
+PEOPLE = [("ann", "fr"), ("bob", "de"), ("zoe", "fr")]
+
+
+@pytest.fixture
+def house(tmp_path, monkeypatch):
+    """orders → clean → by_land (with people) → big, and clean → names."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("GOVTOOL_STORE", raising=False)
+    warehouse = Warehouse(tmp_path, Store.init(str(tmp_path / ".govtool")))
+    warehouse.table("orders", {"id": pa.int64(), "name": pa.string(), "spent": pa.int64()}, ORDERS[:2], ORDERS[2:])
+    warehouse.table("people", {"person": pa.string(), "land": pa.string()}, PEOPLE)
+    warehouse.commit(warehouse.run("SELECT id, name, spent FROM orders WHERE spent > 5", "clean", "orders", run="a/0"))
+    by_land = "SELECT land, sum(spent) AS total FROM clean JOIN people ON name = person GROUP BY land"
+    warehouse.commit(warehouse.run(by_land, "by_land", "clean", "people", run="b/0"))
+    warehouse.commit(warehouse.run("SELECT land, total FROM by_land WHERE total > 15", "big", "by_land", run="c/0"))
+    warehouse.commit(warehouse.run("SELECT DISTINCT name FROM clean", "names", "clean", run="d/0"))
+    return warehouse
+
+
+def answered(report):
+    answer = json.loads(json.dumps(report.to_dict()))
+    jsonschema.validate(answer, SCHEMA)
+    return answer
+
+
+def name_of(dataset):
+    return dataset.rpartition("/")[2]
+
+
+def hops(answer):
+    return [
+        (hop["depth"], hop["run"], {name_of(g["dataset"]): g["count"] for g in [*hop["inputs"], *hop["outputs"]]})
+        for hop in answer["hops"]
+    ]
+
+
+def ends(answer):
+    return {name_of(end["dataset"]): (end["rows"], end["broken"]) for end in answer["ends"]}
+
+
+def test_back_through_every_run(house):
+    answer = answered(govtool.open().trace_back("big", "land = 'fr'", all_runs=True))
+    assert hops(answer) == [(1, "b/0", {"clean": 2, "people": 1}), (2, "a/0", {"orders": 2})]
+    assert ends(answer) == {"people": (1, False), "orders": (2, False)}
+    rows = answer["hops"][1]["inputs"][0]["rows"]
+    assert [(row["id"], Path(row["_file"]).name, row["_row"]) for row in rows] == [
+        (1, "part-0.parquet", 0),
+        (3, "part-1.parquet", 0),
+    ]
+    assert {step["exactness"] for hop in answer["hops"] for step in hop["steps"]} == {"exact"}
+
+
+def test_forward_through_every_run(house):
+    answer = answered(govtool.open().trace_forward("orders", "id = 1", all_runs=True))
+    assert answer["run"] == "a/0"
+    assert hops(answer) == [(1, "b/0", {"by_land": 1}), (1, "d/0", {"names": 1}), (2, "c/0", {"big": 1})]
+    assert ends(answer) == {"big": (1, False), "names": (1, False)}
+
+
+def test_an_input_that_several_runs_read_is_followed_through_all(house):
+    report = govtool.open().trace_forward("clean", "name = 'bob'", all_runs=True)
+    answer = answered(report)
+    assert {answer["run"], *(hop["run"] for hop in answer["hops"])} == {"b/0", "d/0", "c/0"}
+
+
+def test_a_file_that_was_written_again_breaks_the_trace_and_the_rest_goes_on(house):
+    file = house.folder / "clean" / "out.parquet"
+    facts = file.stat()
+    os.utime(file, ns=(facts.st_atime_ns, facts.st_mtime_ns + 10**9))
+    by_land = "SELECT land, sum(spent) AS total FROM clean JOIN people ON name = person GROUP BY land"
+    house.commit(house.run(by_land, "later", "clean", "people", run="e/0"))
+    report = govtool.open().trace_back("later", "land = 'fr'", all_runs=True)
+    answer = answered(report)
+    assert answer["hops"] == []
+    assert ends(answer) == {"people": (1, False), "clean": (2, True)}
+    (lost,) = [end for end in answer["ends"] if end["broken"]]
+    assert "a/0 wrote it" in lost["reason"]
+    assert not report.is_complete
+
+
+def test_an_input_of_an_earlier_run_that_is_gone_is_refused_there(house, capsys):
+    (house.folder / "orders" / "part-1.parquet").unlink()
+    words = ["trace", "back", "big", "--where", "land = 'fr'", "--all-runs"]
+    assert main([*words, "--format", "json"]) == 3
+    answer = json.loads(capsys.readouterr().out)
+    assert [Path(each["file"]).name for hop in answer["hops"] for each in hop["refused"]] == ["part-1.parquet"]
+    assert main(words) == 3
+    out = capsys.readouterr().out
+    assert "through" in out
+    assert "no recorded run wrote it" in out
+
+
+def test_one_step_and_all_runs_exclude_each_other(house):
+    with pytest.raises(UsageError):
+        govtool.open().trace_back("big", "true", step=True, all_runs=True)
