@@ -107,7 +107,7 @@ def section(sizes: Iterable[int]) -> str:
             graph, row = _built(size, Path(folder))
             once.append(row)
             other = _networkx(graph) if graph.node_count <= 1.1 * NETWORKX_NODES else None
-            duck = _Duck(graph)
+            duck: _Duck | None = _Duck(graph)
             deletions += _deletions(graph, other, duck)
             zooms += _zooms(graph, other)
             for fan_out in FAN_OUTS:

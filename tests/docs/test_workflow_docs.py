@@ -147,3 +147,19 @@ def test_a_damaged_cache_is_built_again(project, capsys):
     file.write_bytes(bytes(data))
     code, out, _ = run(capsys, "graph", "export", "g")
     assert (code, len(json.loads(out)["nodes"])) == (0, 23)
+
+
+def test_names_cannot_steer_a_terminal(project, capsys):
+    token, function = "\x1b[31mX\u202e", "f\x1b]0;title\x07"
+    nodes = [
+        {"id": 1, "kind": "p", "type": "wi", "label": token},
+        {"id": function, "kind": "p", "type": "op", "label": function},
+    ]
+    (project / "names.json").write_text(json.dumps({"nodes": nodes, "edges": [[1, function]]}), encoding="utf-8")
+    for words in (("whatif", "delete", token), ("subgraph", "1"), ("depends", function, "--on", token)):
+        for form in ("table", "plain", "json", "jsonl", "csv", "markdown"):
+            code, out, _ = run(capsys, *words, "--graph", "names.json", "--format", form)
+            assert code == 0
+            assert not {"\x1b", "\x07", "\u202e"} & set(out)
+    for form in ("json", "dot", "graphml", "prov-json"):
+        assert not {"\x1b", "\x07", "\u202e"} & set(run(capsys, "graph", "export", "names.json", "-f", form)[1])
