@@ -11,7 +11,7 @@ from govtool.answers.answer import Answer, Cell
 from govtool.records.trace.answer import json_value
 
 if TYPE_CHECKING:
-    from govtool.workflow.queries.statuses import Deletion, RowStatus
+    from govtool.workflow.queries.statuses import RowDeletion, RowStatus
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class WhatIfRowsAnswer(Answer):
     deleted: tuple[str, ...]
     """The tokens."""
     columns: tuple[str, ...]
-    result: Deletion
+    result: RowDeletion
     engine: str = "DuckDB"
 
     @property

@@ -47,9 +47,9 @@ def why(
         UsageError: The query, the folder or a file is wrong; a semiring does not fit.
         EngineError: No engine evaluates the query exactly.
     """
-    from govtool.app.why import why as ask
+    from govtool.app.why import why as evaluate
 
-    return ask(
+    return evaluate(
         sql,
         fspath(data),
         list(semirings),

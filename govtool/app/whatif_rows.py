@@ -14,7 +14,7 @@ from govtool.errors import UnknownNameError, UsageError
 if TYPE_CHECKING:
     from govtool.answers.whatif_rows import WhatIfRowsAnswer
     from govtool.workflow.annotate.tables import Executor
-    from govtool.workflow.queries.statuses import Deletion
+    from govtool.workflow.queries.statuses import RowDeletion
     from govtool.workflow.why import QueryProvenance
 
 MODES = ("auto", "propagate", "replay")
@@ -74,7 +74,7 @@ def _answer(opened: OpenedQuery, found: QueryProvenance, tokens: Sequence[str], 
     return WhatIfRowsAnswer(mode, tuple(tokens), columns, _deletion(opened, found, nodes, mode))
 
 
-def _deletion(opened: OpenedQuery, found: QueryProvenance, nodes: Any, mode: str) -> Deletion:
+def _deletion(opened: OpenedQuery, found: QueryProvenance, nodes: Any, mode: str) -> RowDeletion:
     from govtool.workflow.queries.replay import ReplayDiffers, replayed, rerun, resolved
     from govtool.workflow.queries.statuses import propagated
 
@@ -82,12 +82,12 @@ def _deletion(opened: OpenedQuery, found: QueryProvenance, nodes: Any, mode: str
     if mode == "replay":
         before = found.standing_rows()
         return replayed(before, rerun(found.query, opened.plan, nodes, opened.folder.sizes), computed)
-    said = propagated(found, nodes)
-    if mode == "propagate" or said.is_certain:
-        return said
+    propagation = propagated(found, nodes)
+    if mode == "propagate" or propagation.is_certain:
+        return propagation
     after = rerun(found.query, opened.plan, nodes, opened.folder.sizes)
     try:
-        return resolved(said, after, computed)
+        return resolved(propagation, after, computed)
     except ReplayDiffers:
         return replayed(found.standing_rows(), after, computed)
 

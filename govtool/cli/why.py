@@ -43,7 +43,7 @@ def why(
     relation:row. Rows that would appear only after a deletion are candidates. Formats: table, plain, json, jsonl, csv,
     markdown; a terminal shows long annotations in part, -o FILE whole.
     """
-    from govtool.api.why import why as ask
+    from govtool.api.why import why as evaluate
     from govtool.app.why import read_values
     from govtool.cli.formats import chosen
     from govtool.render.why import FORMATS, render
@@ -53,7 +53,7 @@ def why(
     names = [each.strip() for each in semirings.split(",") if each.strip()]
     tokens = read_values(values or [])
     with carets(ui, text, sql) as failed:
-        answer = ask(
+        answer = evaluate(
             text, data, semirings=names, keys=key, values=tokens, dialect=dialect, exact=exact,
             capped=all(file is None and form in ("table", "plain", "markdown") for form, file in outputs),
         )  # fmt: skip

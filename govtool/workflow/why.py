@@ -11,7 +11,7 @@ import numpy as np  # noqa: TID253 - circuits are arrays; only what evaluates th
 
 from govtool.arrays.sets import Array
 from govtool.errors import UsageError
-from govtool.workflow.annotate.circuit import NONE, Box, Gate, Steered, Terms
+from govtool.workflow.annotate.circuit import NONE, Box, Gate, LimitGuard, Terms
 from govtool.workflow.annotate.query import AnnotatedQuery
 from govtool.workflow.semirings.lineage import lineage
 from govtool.workflow.semirings.natural import standing_counts
@@ -89,7 +89,7 @@ class QueryProvenance:
     @property
     def gains_possible(self) -> bool:
         """Whether a deletion may bring rows that are not among the candidates."""
-        return any(isinstance(block, (Gate, Steered, Box)) or _is_framed(block) for _, block in self.query.circuit)
+        return any(isinstance(block, (Gate, LimitGuard, Box)) or _is_framed(block) for _, block in self.query.circuit)
 
     @cached_property
     def rows(self) -> list[ResultRow]:

@@ -146,7 +146,7 @@ class Guard:
         truth: bool per node: whether it is true as things stand.
     """
 
-    function: Function
+    function: ValueFunction
     truth: Array
 
     @property
@@ -156,7 +156,7 @@ class Guard:
 
 
 @dataclass(frozen=True, slots=True)
-class Steered:
+class LimitGuard:
     """A guard whose inside is not known, such as a limit: 1 for the rows that it let through.
 
     Attributes:
@@ -227,7 +227,7 @@ class Terms:
 
 
 @dataclass(frozen=True, slots=True)
-class Function:
+class ValueFunction:
     """Values computed from values.
 
     Attributes:
@@ -271,8 +271,8 @@ class Box:
         return len(self.over)
 
 
-Block = Sources | Sum | Delta | Product | Monus | Guard | Steered | Gate | Terms | Function | Box
-VALUES = (Terms, Function, Box)
+Block = Sources | Sum | Delta | Product | Monus | Guard | LimitGuard | Gate | Terms | ValueFunction | Box
+VALUES = (Terms, ValueFunction, Box)
 """Blocks of v-nodes."""
 
 

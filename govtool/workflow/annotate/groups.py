@@ -18,12 +18,12 @@ from govtool.workflow.annotate.circuit import (
     NONE,
     ONE,
     Delta,
-    Function,
     Gate,
     Guard,
     Inputs,
     Product,
     Terms,
+    ValueFunction,
     arrays_of,
 )
 from govtool.workflow.annotate.conditions import valued
@@ -336,7 +336,7 @@ def _guarded_terms(
     """Annotations times the guard of a computed condition."""
     (cells,) = table.ids(rows.cells[condition.id])
     (truths,) = table.ids(chosen(truth(condition), LONG_ONE, Literal(0, LONG)))
-    function = Function(condition, table, ((condition.id, cells),), condition)
+    function = ValueFunction(condition, table, ((condition.id, cells),), condition)
     start = a.add(Guard(function, truths.astype(bool)))
     guards = np.where(cells != NONE, np.arange(table.count) + start, ONE)
     return a.add(Product(annotation, guards)) + np.arange(table.count)

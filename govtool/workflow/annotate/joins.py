@@ -19,7 +19,7 @@ from govtool.workflow.annotate.unions import united
 from govtool.workflow.annotate.values import counted
 
 
-class Side:
+class JoinSide:
     """One input of a join, numbered."""
 
     __slots__ = ("number", "rows", "table")
@@ -40,7 +40,7 @@ def join(a: Annotator, node: Join, context: Context | None) -> Rows:
         return _half(a, node, left, right, context)
     if node.kind not in ("left", "right", "full", "left_single"):
         raise refused(f"a join of kind {node.kind}")
-    return _outer(a, node, Side(a, left), Side(a, right), context)
+    return _outer(a, node, JoinSide(a, left), JoinSide(a, right), context)
 
 
 def _inner(a: Annotator, left: Rows, right: Rows, condition: Expression | None, context: Context | None) -> Rows:
@@ -96,7 +96,7 @@ def _is_guarded(part: Expression, left: Rows, right: Rows) -> bool:
 
 
 def _half(a: Annotator, node: Join, left: Rows, right: Rows, context: Context | None) -> Rows:
-    side = Side(a, left)
+    side = JoinSide(a, left)
     pairs = _partners(a, side, right, node.condition, context)
     if node.kind == "existence" and node.exists is not None:
         rows, column = existence(a, side.rows, side.table, pairs)
@@ -107,7 +107,9 @@ def _half(a: Annotator, node: Join, left: Rows, right: Rows, context: Context | 
     return kept_by(a, side.rows, side.table, pairs, node.kind == "left_anti")
 
 
-def _partners(a: Annotator, side: Side, right: Rows, condition: Expression | None, context: Context | None) -> Matches:
+def _partners(
+    a: Annotator, side: JoinSide, right: Rows, condition: Expression | None, context: Context | None
+) -> Matches:
     """The right rows that match each left one, times the guards of the match."""
     number = a.ids.named("left", side.number)
     node = Project(side.rows.node, (*map(passed, side.rows.everything), number))
@@ -116,7 +118,7 @@ def _partners(a: Annotator, side: Side, right: Rows, condition: Expression | Non
     return Matches(flipped, number.attribute)
 
 
-def _outer(a: Annotator, node: Join, left: Side, right: Side, context: Context | None) -> Rows:
+def _outer(a: Annotator, node: Join, left: JoinSide, right: JoinSide, context: Context | None) -> Rows:
     columns = left.rows.columns + right.rows.columns
     parts = [_inner(a, left.rows, right.rows, node.condition, context)]
     if node.kind in ("left", "full", "left_single"):
@@ -129,7 +131,7 @@ def _outer(a: Annotator, node: Join, left: Side, right: Side, context: Context |
     return united(a, parts, columns)
 
 
-def _alone(a: Annotator, side: Side, pairs: Matches) -> Rows:
+def _alone(a: Annotator, side: JoinSide, pairs: Matches) -> Rows:
     return kept_by(a, side.rows, side.table, pairs, True, is_padding=True)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np  # noqa: TID253 - arrays of node ids; only what annotates imports this
 
@@ -22,22 +22,11 @@ from govtool.records.plan.nodes import Aggregate, Project, Relation, Window, out
 from govtool.records.plan.tree import Node
 from govtool.records.plan.types import INTEGER, LONG, Struct, to_json
 from govtool.records.sql.statement import KEPT
+from govtool.records.trace.back import Executor as Executor
+from govtool.records.trace.back import count_rows
 from govtool.records.trace.normal import Ids
 from govtool.records.trace.segment import unique
 from govtool.workflow.annotate.circuit import arrays_of
-
-
-class Executor(Protocol):
-    """Evaluates plans: one of ``govtool.records.execute``, never a chain, as numbers of rows are its own."""
-
-    def keep(self, node: Node) -> Relation:
-        """Evaluate a plan once; return a leaf that reads its rows, columns under their ids."""
-
-    def fetch(self, node: Node) -> list[tuple[Any, ...]]:
-        """The rows of a plan."""
-
-    def arrow(self, node: Node) -> Any:
-        """The rows of a plan as a pyarrow table, columns by position."""
 
 
 @dataclass(eq=False, slots=True)
@@ -106,8 +95,6 @@ class TableStore:
 
     def count(self, node: Node) -> int:
         """The number of rows of a plan."""
-        from govtool.records.trace.back import count_rows
-
         return count_rows(self.executor, node)
 
     def fetch(self, node: Node, values: Iterable[Expression]) -> Any:

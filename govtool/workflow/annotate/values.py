@@ -13,7 +13,7 @@ from govtool.records.plan.expressions import Attribute, Call, Expression, Litera
 from govtool.records.plan.nodes import Filter, Project
 from govtool.records.plan.types import BOOLEAN
 from govtool.records.trace.segment import either
-from govtool.workflow.annotate.circuit import NONE, ONE, Function, Guard, Product
+from govtool.workflow.annotate.circuit import NONE, ONE, Guard, Product, ValueFunction
 from govtool.workflow.annotate.evaluate import Annotator
 from govtool.workflow.annotate.rows import (
     LONG_ONE,
@@ -62,7 +62,7 @@ def _function(a: Annotator, rows: Rows, column: Named) -> Rows:
     """Give a column that is already there its v-nodes."""
     read = reads_cells(column.value, rows)
     rows, table = a.keep(rows)
-    block = Function(column.value, table, cell_arrays(rows, table, read), column.attribute)
+    block = ValueFunction(column.value, table, cell_arrays(rows, table, read), column.attribute)
     start = a.add(block)
     node = a.ids.named("cell", chosen(any_cell(rows, read), shifted(table.number, start)))
     return replace(rows, node=extended(rows, [node]), cells={**rows.cells, column.id: node.attribute})
@@ -86,7 +86,7 @@ def guarded(a: Annotator, rows: Rows, condition: Expression) -> Rows:
     cells = cell_arrays(rows, table, read)
     (annotation,) = table.ids(rows.annotation)
     (found,) = table.ids(chosen(holds.attribute, LONG_ONE, LONG_ZERO))
-    function = Function(condition, table, cells, holds.attribute)
+    function = ValueFunction(condition, table, cells, holds.attribute)
     start = a.add(Guard(function, found.astype(bool)))
     computed = reduce(np.maximum, (nodes for _, nodes in cells)) != NONE
     guards = np.where(computed, np.arange(table.count) + start, ONE)

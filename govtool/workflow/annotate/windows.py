@@ -31,8 +31,8 @@ from govtool.workflow.annotate.circuit import (
     Delta,
     Gate,
     Inputs,
+    LimitGuard,
     Monus,
-    Steered,
     Sum,
     Terms,
     arrays_of,
@@ -324,7 +324,7 @@ def limit(a: Annotator, node: Limit, context: Context | None) -> Rows:
     (annotation,) = table.ids(rows.annotation)
     gate = _order_gate(a, rows, table, keys, gate)
     total = a.add(Sum(Inputs(np.array([0, table.count]), annotation)))
-    guard = a.add(Steered(_label(node), np.array([total]), gate))
+    guard = a.add(LimitGuard(_label(node), np.array([total]), gate))
     outside = a.either(gate, a.add(Gate(np.array([guard]), "present")))
     position = a.ids.named(
         "position",

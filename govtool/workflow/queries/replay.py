@@ -19,7 +19,7 @@ from govtool.records.plan.types import LONG
 from govtool.records.trace.carrier import RECORD
 from govtool.records.trace.segment import alike
 from govtool.workflow.annotate.query import AnnotatedQuery
-from govtool.workflow.queries.statuses import Deletion, RowStatus, Values
+from govtool.workflow.queries.statuses import RowDeletion, RowStatus, Values
 
 DIGITS = 9
 """Significant digits in which floats have to agree."""
@@ -74,7 +74,7 @@ def _everywhere(node: Node, change: Any) -> Node:
     return rewrite_nodes(node, each)
 
 
-def replayed(before: Sequence[Values], after: Sequence[Values], computed: Sequence[int]) -> Deletion:
+def replayed(before: Sequence[Values], after: Sequence[Values], computed: Sequence[int]) -> RowDeletion:
     """Statuses from a re-run alone: rows with equal values are kept, others matched by what is not computed.
 
     Args:
@@ -82,10 +82,10 @@ def replayed(before: Sequence[Values], after: Sequence[Values], computed: Sequen
         after: The rows of the re-run.
         computed: The positions of computed columns.
     """
-    return resolved(Deletion(tuple(RowStatus(row, "unknown") for row in before), (), True), after, computed)
+    return resolved(RowDeletion(tuple(RowStatus(row, "unknown") for row in before), (), True), after, computed)
 
 
-def resolved(said: Deletion, after: Sequence[Values], computed: Sequence[int]) -> Deletion:
+def resolved(propagation: RowDeletion, after: Sequence[Values], computed: Sequence[int]) -> RowDeletion:
     """A deletion with a re-run's answer for what propagation left open; the rest stays as it is.
 
     Raises:
@@ -94,17 +94,17 @@ def resolved(said: Deletion, after: Sequence[Values], computed: Sequence[int]) -
     left: dict[Any, list[Values]] = defaultdict(list)
     for row in after:
         left[key_of(row)].append(row)
-    rows = list(said.rows)
+    rows = list(propagation.rows)
     for row in rows:
         if row.after is not None:
             _take(left, row.after)
-    for gain in said.gains:
+    for gain in propagation.gains:
         _take(left, gain)
     _match(rows, left, ())
     _match(rows, left, tuple(computed))
     rows = [RowStatus(row.before, "deleted") if row.status == "unknown" else row for row in rows]
-    gains = (*said.gains, *(value for values in left.values() for value in values))
-    return Deletion(tuple(rows), gains, False, True)
+    gains = (*propagation.gains, *(value for values in left.values() for value in values))
+    return RowDeletion(tuple(rows), gains, False, True)
 
 
 def _take(left: dict[Any, list[Values]], row: Values) -> None:

@@ -33,7 +33,7 @@ class RowStatus:
 
 
 @dataclass(frozen=True, slots=True)
-class Deletion:
+class RowDeletion:
     """The rows of a result after a deletion.
 
     Attributes:
@@ -54,7 +54,7 @@ class Deletion:
         return not self.gains_possible and all(row.status != "unknown" for row in self.rows)
 
 
-def propagated(found: QueryProvenance, gone: Array) -> Deletion:
+def propagated(found: QueryProvenance, gone: Array) -> RowDeletion:
     """What propagation over the annotations says of a deletion.
 
     Args:
@@ -88,11 +88,11 @@ class _Statuses:
         self.gains: list[Values] = []
         self.gains_possible = state.gains_possible
 
-    def deletion(self) -> Deletion:
+    def deletion(self) -> RowDeletion:
         """All rows."""
         for at in range(len(self._values)):
             self._row(at)
-        return Deletion(tuple(self.rows), tuple(self.gains), self.gains_possible)
+        return RowDeletion(tuple(self.rows), tuple(self.gains), self.gains_possible)
 
     def _row(self, at: int) -> None:
         times, low, high = int(self._times[at]), int(self._low[at]), int(self._high[at])

@@ -20,15 +20,15 @@ from govtool.workflow.annotate.circuit import (
     ONE,
     Box,
     Delta,
-    Function,
     Gate,
     Guard,
+    LimitGuard,
     Monus,
     Product,
     Sources,
-    Steered,
     Sum,
     Terms,
+    ValueFunction,
 )
 from govtool.workflow.annotate.query import AnnotatedQuery
 from govtool.workflow.queries.values import NewValues
@@ -140,7 +140,7 @@ def _guard(state: Survival, start: int, block: Guard) -> None:
     state.low[start + own[unknown]], state.high[start + own[unknown]] = 0, 1
 
 
-def _touched(state: Survival, function: Function, own: Array) -> tuple[Array, Array]:
+def _touched(state: Survival, function: ValueFunction, own: Array) -> tuple[Array, Array]:
     touched, unknown = np.zeros(len(own), bool), np.zeros(len(own), bool)
     for _, nodes in function.cells:
         touched |= state.touched(nodes)
@@ -148,7 +148,7 @@ def _touched(state: Survival, function: Function, own: Array) -> tuple[Array, Ar
     return touched, unknown
 
 
-def _function(state: Survival, start: int, block: Function) -> None:
+def _function(state: Survival, start: int, block: ValueFunction) -> None:
     touched, unknown = _touched(state, block, np.arange(block.count))
     state.unknown[start : start + block.count] = unknown
     again = np.flatnonzero(touched & ~unknown)
@@ -192,7 +192,7 @@ def _box(state: Survival, start: int, block: Box) -> None:
     state.unknown[start : start + block.count] = unknown
 
 
-def _steered(state: Survival, start: int, block: Steered) -> None:
+def _limit_guard(state: Survival, start: int, block: LimitGuard) -> None:
     own = np.arange(start, start + block.count)
     doubtful = state.moved(block.over)
     if state.is_open(block.gate):
@@ -217,5 +217,5 @@ def _gate(state: Survival, start: int, block: Gate) -> None:
 
 _RULES: dict[type, Callable[[Survival, int, Any], None]] = {
     Sources: _sources, Sum: _sum, Delta: _delta, Product: _product, Monus: _monus, Guard: _guard,
-    Function: _function, Terms: _terms, Box: _box, Steered: _steered, Gate: _gate,
+    ValueFunction: _function, Terms: _terms, Box: _box, LimitGuard: _limit_guard, Gate: _gate,
 }  # fmt: skip

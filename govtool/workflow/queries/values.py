@@ -17,7 +17,7 @@ from govtool.records.plan.tree import Node, Term, walk
 from govtool.records.plan.types import BOOLEAN, DOUBLE, FLOAT, INTEGER, LONG, Scalar, Type
 from govtool.records.plan.types import Decimal as DecimalType
 from govtool.records.trace.segment import alike
-from govtool.workflow.annotate.circuit import Function, Guard, Terms, arrays_of
+from govtool.workflow.annotate.circuit import Guard, Terms, ValueFunction, arrays_of
 from govtool.workflow.annotate.query import AnnotatedQuery
 from govtool.workflow.annotate.rows import LONG_ONE, LONG_ZERO, chosen, is_there, joined, rewritten, truth
 from govtool.workflow.annotate.tables import TableStore, type_name
@@ -112,14 +112,14 @@ class NewValues:
             parts.append(Project(table, (ids.named("node", one), ids.named("value", two))))
         return Union(tuple(parts), (number, value)), number, value
 
-    def functions(self, start: int, function: Function, own: Array) -> None:
+    def functions(self, start: int, function: ValueFunction, own: Array) -> None:
         """Evaluate some values of functions again."""
         rows, number = self._function_rows(start, function, own)
         node, made = rows
         self._compare(start, node, number, made, (function.table, function.result))
 
     def _function_rows(
-        self, start: int, function: Function, own: Array
+        self, start: int, function: ValueFunction, own: Array
     ) -> tuple[tuple[Node, Attribute], Attribute]:  # fmt: skip
         ids = self.query.ids
         wanted, row = ids.attribute("wanted", LONG), ids.attribute("row", LONG)

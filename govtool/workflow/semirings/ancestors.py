@@ -14,13 +14,13 @@ from govtool.workflow.annotate.circuit import (
     Box,
     Circuit,
     Delta,
-    Function,
     Guard,
+    LimitGuard,
     Monus,
     Product,
-    Steered,
     Sum,
     Terms,
+    ValueFunction,
 )
 
 
@@ -44,9 +44,9 @@ def inputs_of(block: Block, own: Array) -> Iterator[Array]:
     elif isinstance(block, (Product, Monus)):
         yield block.left[own]
         yield block.right[own]
-    elif isinstance(block, Steered):
+    elif isinstance(block, LimitGuard):
         yield block.over[own]
-    elif isinstance(block, (Guard, Function)):
+    elif isinstance(block, (Guard, ValueFunction)):
         function = block.function if isinstance(block, Guard) else block
         for _, nodes in function.cells:
             yield nodes[own]

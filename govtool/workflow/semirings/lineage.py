@@ -12,7 +12,6 @@ from govtool.workflow.annotate.circuit import (
     Box,
     Circuit,
     Delta,
-    Function,
     Guard,
     Inputs,
     Monus,
@@ -20,6 +19,7 @@ from govtool.workflow.annotate.circuit import (
     Sources,
     Sum,
     Terms,
+    ValueFunction,
 )
 
 Pairs = tuple[Array, Array]
@@ -84,7 +84,7 @@ def _step(block: Block, counts: Array, owners: Array, own: Array) -> list[Pairs]
         return [_present(counts, owners, block.left[own])]
     if isinstance(block, Guard):
         return [(owners[block.truth[own]], nodes[own[block.truth[own]]]) for _, nodes in block.function.cells]
-    if isinstance(block, Function):
+    if isinstance(block, ValueFunction):
         return [(owners, nodes[own]) for _, nodes in block.cells]
     if isinstance(block, Terms):
         return _terms(block, counts, owners, own)

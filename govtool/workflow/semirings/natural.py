@@ -11,10 +11,10 @@ from govtool.workflow.annotate.circuit import (
     Delta,
     Guard,
     Inputs,
+    LimitGuard,
     Monus,
     Product,
     Sources,
-    Steered,
     Sum,
 )
 
@@ -25,7 +25,7 @@ def standing_counts(circuit: Circuit) -> Array:
     counts[ONE] = 1
     for start, block in circuit:
         end = start + block.count
-        if isinstance(block, (Sources, Steered)):
+        if isinstance(block, (Sources, LimitGuard)):
             counts[start:end] = 1
         elif isinstance(block, Guard):
             counts[start:end] = block.truth

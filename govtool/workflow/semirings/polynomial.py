@@ -23,14 +23,14 @@ from govtool.workflow.annotate.circuit import (
     Box,
     Circuit,
     Delta,
-    Function,
     Guard,
+    LimitGuard,
     Monus,
     Product,
     Sources,
-    Steered,
     Sum,
     Terms,
+    ValueFunction,
 )
 from govtool.workflow.semirings.ancestors import ancestors
 from govtool.workflow.semirings.capped import capped
@@ -167,7 +167,7 @@ class Polynomials:
         if isinstance(block, Sources):
             names = self._tokens.names(own + start)
             self._polynomials.update((start + at, {(name,): 1}) for at, name in zip(own.tolist(), names, strict=True))
-        elif isinstance(block, (Terms, Function, Box)):
+        elif isinstance(block, (Terms, ValueFunction, Box)):
             self._values(start, block, own)
         elif isinstance(block, Guard):
             conditions = self._functions(block.function, own)
@@ -188,7 +188,7 @@ class Polynomials:
             return times(known[int(block.left[at])], known[int(block.right[at])])
         if isinstance(block, Monus):
             return minus(known[int(block.left[at])], known[int(block.right[at])])
-        if isinstance(block, Steered):
+        if isinstance(block, LimitGuard):
             return {(f"[{block.label}({text_of(known[int(block.over[at])])})]",): 1}
         assert isinstance(block, (Sum, Delta))
         offsets = block.inputs.offsets
@@ -196,8 +196,8 @@ class Polynomials:
         total = plus([*(known[node] for node in nodes), *([{(more,): 1}] if more else [])])
         return delta(total) if isinstance(block, Delta) and not self._erased else total
 
-    def _values(self, start: int, block: Terms | Function | Box, own: Array) -> None:
-        if isinstance(block, Function):
+    def _values(self, start: int, block: Terms | ValueFunction | Box, own: Array) -> None:
+        if isinstance(block, ValueFunction):
             made = self._functions(block, own)
         elif isinstance(block, Box):
             made = [f"{block.label}({text_of(self.of(int(block.over[at])))})" for at in own.tolist()]
@@ -205,7 +205,7 @@ class Polynomials:
             made = self._aggregates(block, own, [self._more(start, at) for at in own.tolist()])
         self._texts.update((start + at, text) for at, text in zip(own.tolist(), made, strict=True))
 
-    def _functions(self, function: Function, own: Array) -> list[str]:
+    def _functions(self, function: ValueFunction, own: Array) -> list[str]:
         cells = dict(function.cells)
         expression, plain = folded(function.expression, frozenset(cells))
         values = {

@@ -5,7 +5,18 @@ from __future__ import annotations
 import numpy as np  # noqa: TID253 - circuits are arrays; only what evaluates them imports this
 
 from govtool.arrays.sets import Array
-from govtool.workflow.annotate.circuit import ONE, Circuit, Delta, Guard, Inputs, Monus, Product, Sources, Steered, Sum
+from govtool.workflow.annotate.circuit import (
+    ONE,
+    Circuit,
+    Delta,
+    Guard,
+    Inputs,
+    LimitGuard,
+    Monus,
+    Product,
+    Sources,
+    Sum,
+)
 
 
 def supported(circuit: Circuit) -> Array:
@@ -14,7 +25,7 @@ def supported(circuit: Circuit) -> Array:
     found[ONE] = True
     for start, block in circuit:
         own = slice(start, start + block.count)
-        if isinstance(block, (Sources, Guard, Steered)):
+        if isinstance(block, (Sources, Guard, LimitGuard)):
             found[own] = True
         elif isinstance(block, (Sum, Delta)):
             found[own] = anywhere(block.inputs, found)
@@ -32,7 +43,7 @@ def obstacles(circuit: Circuit, support: Array) -> dict[str, Array]:
         own = slice(start, start + block.count)
         if isinstance(block, Guard):
             found["guard"][own] = True
-        elif isinstance(block, Steered):
+        elif isinstance(block, LimitGuard):
             found["limit"][own] = True
         for marks in found.values():
             if isinstance(block, (Sum, Delta)):

@@ -20,13 +20,13 @@ from govtool.workflow.annotate.circuit import (
     Block,
     Circuit,
     Delta,
-    Function,
     Guard,
     Monus,
     Product,
     Sources,
     Sum,
     Terms,
+    ValueFunction,
 )
 from govtool.workflow.semirings.ancestors import ancestors
 
@@ -102,7 +102,7 @@ def _node(block: Block, at: int, known: dict[int, Any], count: int) -> Any:
     if isinstance(block, Guard):
         value, null = _function(block.function, at, known, count)
         return ((value != 0) & ~null).astype(np.int64)
-    if isinstance(block, Function):
+    if isinstance(block, ValueFunction):
         return _function(block, at, known, count)
     if isinstance(block, Terms):
         return _aggregate(block, at, known, count)
@@ -165,7 +165,7 @@ def _constant(value: Any, count: int, is_counted: bool = False) -> Numbers:
     return np.full(count, number), np.zeros(count, bool)
 
 
-def _function(function: Function, at: int, known: dict[int, Any], count: int) -> Numbers:
+def _function(function: ValueFunction, at: int, known: dict[int, Any], count: int) -> Numbers:
     cells = {number: int(nodes[at]) for number, nodes in function.cells}
 
     def column(attribute: Attribute) -> Numbers:

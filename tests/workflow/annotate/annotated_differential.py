@@ -123,19 +123,19 @@ class Case:
 
     def _deletion(self, report: Report, gone: list[str]) -> list[str]:
         nodes = np.array([node for node, token in self.names.items() if token in gone], np.int64)
-        said = propagated(self.found, nodes)
+        propagation = propagated(self.found, nodes)
         expected = bag_of(bag(self.plan, without(self.data, gone)))
-        sure = bag_of(row.after for row in said.rows if row.after is not None) + bag_of(said.gains)
-        unknown = sum(row.status == "unknown" for row in said.rows)
-        report.statuses.update(row.status for row in said.rows)
+        sure = bag_of(row.after for row in propagation.rows if row.after is not None) + bag_of(propagation.gains)
+        unknown = sum(row.status == "unknown" for row in propagation.rows)
+        report.statuses.update(row.status for row in propagation.rows)
         for kind in _operators(self.plan):
-            report.unknown[kind].update({"rows": len(said.rows), "unknown": unknown})
+            report.unknown[kind].update({"rows": len(propagation.rows), "unknown": unknown})
         left = expected - sure
-        if sure - expected or (not said.gains_possible and left.total() > unknown):
+        if sure - expected or (not propagation.gains_possible and left.total() > unknown):
             return [f"without {gone}: {sure - expected} are not in a re-run, {left} are left for {unknown} unknown"]
         again = rerun(self.query, self.query.plan, nodes, {name: len(rows) for name, rows in self.data.items()})
         computed = [at for at, column in enumerate(self.query.columns) if column.id in self.found.cells]
-        done = resolved(said, again, computed)
+        done = resolved(propagation, again, computed)
         whole = bag_of(row.after for row in done.rows if row.after is not None) + bag_of(done.gains)
         return [] if done.is_certain and whole == expected else [f"replay without {gone}: {whole} not {expected}"]
 
