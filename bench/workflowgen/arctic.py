@@ -220,7 +220,7 @@ class ArcticByHand:
         query = read(str(self._inputs / str(execution) / "Query.parquet"))
         measures = read(str(self._inputs / str(execution) / "Measures.parquet"))
         place = self._folder / str(execution)
-        minima = {}
+        minima: dict[int, Any] = {}
         for station, above in self._above.items():
             state = str(self._folder / "state" / f"M_station{station}.Observed")
             measured(measures, station).write.mode("append").parquet(state)

@@ -142,7 +142,7 @@ def _parsed(relation: RelationSchema) -> Any:
     from pyspark.sql.types import StructType
 
     try:
-        return StructType.fromDDL(relation.schema)
+        return StructType.fromDDL(relation.schema or "")
     except Exception as error:
         raise UsageError(
             f"the schema of {relation.name} cannot be read: {relation.schema!r}",

@@ -108,4 +108,4 @@ def _by_value(module: ModuleType) -> None:
         from pyspark import cloudpickle
     except ImportError:  # whoever starts the session reports it
         return
-    cloudpickle.register_pickle_by_value(module)
+    cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]

@@ -59,7 +59,7 @@ class CircuitWriter:
     def __init__(self, circuit: Circuit, builder: GraphBuilder, module: str, invocation: int, resolve: Resolve) -> None:
         self._circuit = circuit
         self._builder = builder
-        self._own = {"module": module, "invocation": invocation}
+        self._own: dict[str, Any] = {"module": module, "invocation": invocation}
         self._resolve = resolve
         self._places = np.full(circuit.size, _NO_GRAPH_NODE, np.int64)
         self._needed = np.zeros(circuit.size, bool)
@@ -202,7 +202,8 @@ class CircuitWriter:
 
 def _inputs(block: Block, mask: Array) -> list[Array]:
     """The circuit nodes that some nodes of a block read."""
-    gate = [np.array([block.gate])] if getattr(block, "gate", NONE) != NONE else []
+    number: int = getattr(block, "gate", NONE)
+    gate = [] if number == NONE else [np.array([number])]
     if isinstance(block, (Product, Monus)):
         return [block.left[mask], block.right[mask]]
     if isinstance(block, (Sum, Delta)):

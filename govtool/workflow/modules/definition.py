@@ -99,18 +99,15 @@ def module(
     """
     if not isinstance(name, str):
         raise UsageError(f"the name of a module is {name!r}, no text", code="usage.arguments")
-    sides = [_relations(name, side, given) for side, given in _sides(inputs, state, outputs)]
+    received = _relations(name, "inputs", inputs)
+    kept, made = _relations(name, "state", state), _relations(name, "outputs", outputs)
 
     def decorate(function: Callable[..., Any]) -> Module:
         if not callable(function):
             raise UsageError(f"module {name} decorates {function!r}, no function", code="usage.arguments")
-        return Module(name, *sides, function)
+        return Module(name, received, kept, made, function)
 
     return decorate
-
-
-def _sides(inputs: Relations, state: Relations, outputs: Relations) -> Iterable[tuple[str, Relations]]:
-    return (("inputs", inputs), ("state", state), ("outputs", outputs))
 
 
 def _relations(module_name: str, side: str, given: Relations) -> tuple[RelationSchema, ...]:
