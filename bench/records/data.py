@@ -145,7 +145,8 @@ def _people(folder: Path, name: str, names: pa.Array) -> Path:
 def _zipf(count: int) -> np.ndarray[Any, np.dtype[np.float64]]:
     """The cumulated distribution of Zipf's law over so many ranks."""
     cumulated: np.ndarray[Any, np.dtype[np.float64]] = np.cumsum(1.0 / np.arange(1, count + 1))
-    return cumulated / cumulated[-1]
+    cumulated /= cumulated[-1]
+    return cumulated
 
 
 def _draw(

@@ -132,6 +132,7 @@ def _median(take: Callable[[Any], Any], given: list[Any]) -> dict[str, float]:
 def warm(name: str, rows: int, place: Path) -> dict[str, Any]:
     """Traces by ``graph.records``, back and forward, and raw rows by id."""
     import govtool
+    from govtool.records.plan.nodes import Relation
 
     choices = Choices(name, place)
     given = {size: choices.of(size, REPEATS + 1) for size in SIZES}
@@ -143,6 +144,7 @@ def warm(name: str, rows: int, place: Path) -> dict[str, Any]:
         )
     source = lineage.lineage
     (leaf,) = source.leaves()
+    assert isinstance(leaf, Relation)
     views = leaf.dataset
     found["forward 1"] = _median(
         lambda each: source.input(views, f"user = '{each[1][0]}'").go_next_all().count(), given[1]
