@@ -197,3 +197,13 @@ def returned(reader: ScriptReader, tokens: list[Token], second: str) -> bool:
                 reader.add(variables.bare(inner), exp.Set(returns=name, expression=query, shown=True), "parsed")
                 return True
     return False
+
+
+def returned_value(reader: ScriptReader, tokens: list[Token], value: list[Token]) -> None:
+    """Read ``RETURN expression`` of a function that returns one value."""
+    if len(value) == 1 and (value[0].token_type in STRING_TYPES or word(value[0]) in ("NEW", "OLD", "NULL")):
+        return
+    query = variables.value_of(reader, value)
+    if query is not None:
+        tree = exp.Set(returns=reader.routine, expression=query, quiet=True, scalar=True)
+        reader.add(tokens, tree, "ignored", head="return")
