@@ -201,7 +201,11 @@ def returned(reader: ScriptReader, tokens: list[Token], second: str) -> bool:
 
 def returned_value(reader: ScriptReader, tokens: list[Token], value: list[Token]) -> None:
     """Read ``RETURN expression`` of a function that returns one value."""
-    if len(value) == 1 and (value[0].token_type in STRING_TYPES or word(value[0]) in ("NEW", "OLD", "NULL")):
+    if len(value) < 3 and (
+        value[-1].token_type in STRING_TYPES
+        or value[-1].token_type == marks.NUMBER
+        or word(value[-1]) in ("NEW", "OLD", "NULL")
+    ):
         return
     query = variables.value_of(reader, value)
     if query is not None:

@@ -71,7 +71,6 @@ class Write:
         self.bounds = bounds or []
         self.renamed_to = renamed_to
 
-
     def of(self, target: str) -> Write:
         """Return the same write of another dataset."""
         write = Write(target, self.kind, self.mode, self.target_kind, self.output, defines=self.defines)
