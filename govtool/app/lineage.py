@@ -79,6 +79,8 @@ def summarise(
         names = columns.setdefault(target, {})
         for column in derivation.columns:
             names.setdefault(column_of(column.path))
+        if any(edge.target_path == HIDDEN for edge in derivation.edges):
+            names.setdefault(HIDDEN)  # columns behind a * that are not known
         for edge in derivation.edges:
             if edge.kind in CONTRIBUTED and edge.target_path != ROWS and edge.source.path != ROWS:
                 reached = f"{target}.{column_of(edge.target_path)}"

@@ -26,11 +26,12 @@ from govtool.capture.sql.variables import assigning, live
 from govtool.capture.sql.walk.assignments import VariableAssignment
 from govtool.capture.sql.walk.dependencies import Deps, Interner
 from govtool.capture.sql.walk.functions import type_text
-from govtool.capture.sql.walk.relation import TableInfo, starred
+from govtool.capture.sql.walk.relation import ShardedTable, TableInfo, starred
 from govtool.capture.sql.walk.state import Inline, Returned, VariableValue
 from govtool.capture.sql.walk.statements import StatementWalk
 from govtool.capture.sql.walk.writes import Write
 from govtool.model import Diagnostic
+from govtool.names import split_name
 
 _NONE: Final[frozenset[str]] = frozenset()
 
@@ -106,6 +107,8 @@ class Batch(Definitions):
             for add in self.later.pop(name, ()):
                 add()
         definers = self._definers.get(name)
+        if definers is None and name in self._alters and name in self.schema:
+            return self._altered_schema(name, statement)
         if definers is None:
             info = self._known.get(name)
             if info is None or (not info.complete and name in self._fillers and not info.columns):
@@ -150,6 +153,15 @@ class Batch(Definitions):
         if before and chosen.parsed.branch:
             info = self._of_any_arm(name, info, [d for d in before if exclusive(chosen.parsed.branch, d.parsed.branch)])
         return self._altered(name, info, chosen, statement)
+
+    def _altered_schema(self, name: str, statement: StatementState) -> TableInfo:
+        """A supplied table as ALTERs have changed it where a statement stands."""
+        columns = dict(self.schema[name])
+        for alter in self._alters[name]:
+            same = alter.script is statement.script
+            if alter is not statement and (not same or alter.index < statement.index):
+                self._apply(alter, columns, drops=same)
+        return self._info(name, columns, complete=True)
 
     def _of_any_arm(self, name: str, info: TableInfo, others: list[StatementState]) -> TableInfo:
         """A table that other arms of a branch define, too, has the columns of each."""
@@ -244,6 +256,10 @@ class Batch(Definitions):
         info = self.table(name, StatementState(_NOTHING, ScriptState("", "", ""), 0, None, None, ()))
         return dict(info.columns) if info.complete and info.columns else None
 
+    def names(self) -> set[str]:
+        """Return the names of all tables that are supplied, defined or filled."""
+        return {*self.schema, *self._definers, *self._fillers}
+
     def usage_size(self) -> int:
         """Return how many columns usage has shown so far; it only grows."""
         return sum(map(len, self._used.values()))
@@ -275,7 +291,8 @@ class Batch(Definitions):
 
     def returned(self, name: str) -> Returned | None:
         """Return the rows of a table function whose body is a block."""
-        statements = self.returning.get(name) or self.returning.get(name.rsplit(".", 1)[-1])
+        last = name.rsplit(".", 1)[-1]
+        statements = self.returning.get(name) or self.returning.get(last) or self.returning.get(self.named(last))
         if not statements:
             return None
         found = Returned([])
@@ -362,6 +379,8 @@ class Batch(Definitions):
         for write in statement.writes:
             if not write.target and write.kind == "select" and statement.relation:
                 write.target, write.kind, write.target_kind = statement.relation, "select", "table"
+        if self.partitions:
+            statement.writes += self._into_partitions(statement.writes)
         statement.diagnostics.extend(walk.diagnostics)
         statement.ambiguous = walk.ambiguous
         statement.unsettled = bool(walk.ambiguous) or walk.presumed or any(w.output.open for w in statement.writes)
@@ -372,6 +391,15 @@ class Batch(Definitions):
                 self._move(write, statement)
             elif write.defines and write.target:
                 statement.infos[write.target] = self._defined(write, statement)
+
+    def _into_partitions(self, writes: list[Write]) -> list[Write]:
+        """The same writes once more, of each partition of a table that is filled: its rows are found in them."""
+        found: list[Write] = []
+        for write in writes:
+            if write.mode == "append" and write.kind != "partition":
+                for name in self.partitions.get(write.target, ()):
+                    found.append(write.of(name))
+        return found
 
     def _demanded(self, write: Write) -> None:
         """Columns that other statements name of a relation whose ``*`` is not resolved: they can only pass through
@@ -429,7 +457,10 @@ class _Here:
     def table(self, name: str) -> TableInfo:
         found = self._tables.get(name)
         if found is None:
-            found = self._tables[name] = self.batch.table(name, self.statement)
+            found = shards(self.batch, name, self.statement) if name[-2:] == '*"' else None
+            if found is None:
+                found = self.batch.table(name, self.statement)
+            self._tables[name] = found
         return found
 
     def table_name(self, node: exp.Table) -> str:
@@ -440,7 +471,11 @@ class _Here:
                 touched = batch.triggering(routine)
                 if touched:
                     return touched[0]
-        return batch.table_name(node, statement)
+        name = batch.table_name(node, statement)
+        return batch.meant(name, node) if batch.synonyms and name else name
+
+    def written_name(self, node: exp.Table) -> str:
+        return self.batch.table_name(node, self.statement)
 
     def triggering(self, routine: str) -> list[str]:
         return self.batch.triggering(routine)
@@ -462,6 +497,18 @@ class _Here:
         if found is None and "." in name:
             found = functions.get(name.rsplit(".", 1)[-1])
         return found
+
+
+def shards(batch: Batch, name: str, statement: StatementState) -> ShardedTable | None:
+    """The tables that BigQuery's wildcard stands for (``ds.events_*``), as far as they are known; None if none is."""
+    if statement.script.dialect != "bigquery":
+        return None
+    parts = split_name(name)
+    prefix = parts[-1].strip('"').rstrip("*")
+    names = batch.names()
+    found = [one for one in names if (own := split_name(one))[:-1] == parts[:-1] and own[-1].strip('"') != parts[-1]]
+    found = [one for one in found if split_name(one)[-1].strip('"').startswith(prefix) and not one.endswith('*"')]
+    return ShardedTable(name, [batch.table(one, statement) for one in sorted(found)]) if found else None
 
 
 def _assigned_values(statement: StatementState) -> list[tuple[str, list[Deps], list[int]]]:

@@ -13,9 +13,15 @@ from govtool.capture.sql.relations import Relations, column_name
 from govtool.capture.sql.states import StatementState
 from govtool.capture.sql.walk.relation import into_of, named_table
 from govtool.capture.sql.walk.state import Inline
+from govtool.capture.sql.walk.transfer import written_files
+from govtool.names import split_name
 
 _SYSTEM_TYPES: Final = frozenset({"sysname", "hierarchyid", "sql_variant", "cursor"})
 """Types of T-SQL that the parser takes for a user's."""
+
+
+MAX_SYNONYMS: Final = 8
+"""Synonyms of synonyms that are followed."""
 
 
 class Definitions(Relations):
@@ -26,12 +32,18 @@ class Definitions(Relations):
         self.functions: dict[str, Inline] = {}
         self.returning: dict[str, list[StatementState]] = {}
         """The statements that return the rows of a table function, and the one that says how they are called."""
+        self._by_last_part: dict[str, str] = {}
+        """Names of these functions by their last part."""
         self.table_types: dict[str, exp.Expr] = {}
         """The columns of T-SQL's table types."""
         self.triggers: dict[str, list[tuple[StatementState, exp.Table]]] = {}
         """By routine that triggers run, the tables whose rows it sees."""
         self.row_sets: dict[str, set[str]] = {}
         """By routine what it calls sets of these rows: ``inserted``, ``deleted``."""
+        self.synonyms: dict[str, tuple[exp.Table, StatementState]] = {}
+        """Other names of tables, public ones without a schema, with what they stand for."""
+        self.partitions: dict[str, list[str]] = {}
+        """The partitions of tables: rows that go into the table are found in them."""
         self._fillers: dict[str, list[StatementState]] = {}
         self._alters: dict[str, list[StatementState]] = {}
 
@@ -60,7 +72,9 @@ class Definitions(Relations):
         elif isinstance(tree, nodes.Set):
             statement.script.assignments.append(statement)
             if tree.args.get("returns"):
-                self.returning.setdefault(tree.args["returns"].lower(), []).append(statement)
+                returns = tree.args["returns"].lower()
+                self.returning.setdefault(returns, []).append(statement)
+                self._by_last_part.setdefault(returns.rsplit(".", 1)[-1], returns)
         elif isinstance(tree, nodes.Declare):
             statement.script.assignments.append(statement)
             for item in tree.expressions:
@@ -85,6 +99,7 @@ class Definitions(Relations):
             return
         if type(tree) is nodes.Command:
             self._find_trigger(tree, statement)
+            self._find_link(tree, statement)
             return
         defines: list[str] = []
         fills: list[str] = []
@@ -94,6 +109,9 @@ class Definitions(Relations):
                 self.functions[function.name] = function
             elif str(tree.args.get("kind") or "").upper() in ("TABLE", "VIEW"):
                 defines.append(self._target(tree.this, statement))
+                for item in tree.args["properties"].expressions if tree.args.get("properties") else ():
+                    if isinstance(item, nodes.PartitionedOfProperty) and isinstance(item.this, nodes.Table):
+                        self.partitions.setdefault(self.table_name(item.this, statement), []).append(defines[-1])
             elif str(tree.args.get("kind") or "").upper() == "TYPE" and isinstance(tree.this, nodes.Schema):
                 self.table_types.setdefault(self._target(tree.this, statement), tree.this)
         elif isinstance(tree, nodes.Query):
@@ -123,6 +141,12 @@ class Definitions(Relations):
         ):
             if not isinstance(tree, nodes.Copy) or tree.args.get("kind"):
                 fills.append(self._target(tree.this, statement))
+            else:
+                defines.extend(written_files(tree))
+        elif isinstance(tree, (nodes.Copy, nodes.Export)) or (
+            isinstance(tree, nodes.Insert) and isinstance(tree.this, nodes.Directory)
+        ):
+            defines.extend(written_files(tree))
         elif isinstance(tree, nodes.MultitableInserts):
             for item in tree.expressions:
                 insert = item.this if isinstance(item, nodes.ConditionalInsert) else item
@@ -141,6 +165,33 @@ class Definitions(Relations):
             self.triggers.setdefault(routine, []).append((statement, tree.args["table"]))
             for name in tree.args.get("rows") or ():
                 self.row_sets.setdefault(routine, set()).add(name)
+
+    def _find_link(self, tree: exp.Expr, statement: StatementState) -> None:
+        """Another name of a table, or a partition of it."""
+        name = tree.args.get("synonym")
+        if name is not None:
+            self.synonyms[self.table_name(name, statement)] = (tree.args["table"], statement)
+            if tree.args.get("public"):
+                self.synonyms[self._part(name.this, statement.script.dialect)] = (tree.args["table"], statement)
+        elif tree.args.get("partition"):
+            parent = self.table_name(tree.args["parent"], statement)
+            self.partitions.setdefault(parent, []).append(self.table_name(tree.args["table"], statement))
+
+    def meant(self, name: str, node: exp.Table) -> str:
+        """Return the table that a name stands for: the name itself, or that of which it is a synonym."""
+        for _ in range(MAX_SYNONYMS):
+            found = self.synonyms.get(name)
+            if found is None and not node.args.get("db"):
+                found = self.synonyms.get(split_name(name)[-1])
+            if found is None:
+                break
+            node, statement = found
+            name = self.table_name(node, statement)
+        return name
+
+    def named(self, last: str) -> str:
+        """Return the name of the function with a body of statements whose last part this is; empty if there is none."""
+        return self._by_last_part.get(last, "")
 
     def triggering(self, routine: str | None) -> list[str]:
         """Return the tables whose rows a routine sees, as a trigger runs it."""

@@ -49,6 +49,8 @@ HOLES: Final = frozenset({"template", "dropped", "parse-error", "nesting"})
 """What leaves a statement without a part of its text."""
 _READ_WHOLE: Final = frozenset({"parsed", "ignored"})
 """States of statements whose text says which rows flow."""
+_COPIES: Final = frozenset({"create_synonym", "partition"})
+"""Kinds of statements that say that all columns are those of another table, whatever they are called."""
 _new: Final[Callable[..., Any]] = tuple.__new__
 """Makes a named tuple in a third of the time of its constructor; for what there is much of."""
 
@@ -129,7 +131,7 @@ class Emitter:
                 if note not in notes:
                     notes.append(note)
         complete = not write.output.open
-        partial = not complete or any(n.severity != "info" for n in notes)
+        partial = (not complete and write.kind not in _COPIES) or any(n.severity != "info" for n in notes)
         derivation: Derivation = _new(
             Derivation,
             (
@@ -285,6 +287,8 @@ class Emitter:
             reason = "star-unresolved" + (f": except {', '.join(sorted(star.except_))}" if star.except_ else "")
             for source in sources:
                 edges.append(Edge(source, HIDDEN, EdgeKind.OPAQUE, reason=reason))
+            if write.kind in _COPIES:
+                continue
             note = Diagnostic("star-unresolved", "warning", text, target=f"{self.dataset(target)}.{HIDDEN}")
             diagnostics.append(draft.statement.placed(note))
         return edges

@@ -37,7 +37,7 @@ from govtool.capture.sql.scripts.trees import TreeCache
 from govtool.capture.sql.states import ScriptState, StatementState
 from govtool.capture.sql.templates.macros import MacroLibrary
 from govtool.capture.sql.templates.rendering import ColumnsOf
-from govtool.capture.sql.templates.template import Rendered, Variant, render
+from govtool.capture.sql.templates.template import UNNAMED_RELATION, Rendered, Variant, render
 from govtool.capture.sql.walk.writes import Write
 from govtool.errors import GovtoolError
 from govtool.model import Derivation, Diagnostic, Statement
@@ -417,6 +417,8 @@ def _outcome(statement: StatementState, status: str | None) -> str:
     if statement.parsed.status == "ignored" or (not statement.writes and not statement.diagnostics):
         return "ignored"
     if any(note.severity == "error" for note in statement.diagnostics):
+        return "opaque"
+    if any(note.code == "template" and note.message.endswith(UNNAMED_RELATION) for note in statement.diagnostics):
         return "opaque"
     if status == "partial" and _reads_are_lost(statement):
         return "opaque"

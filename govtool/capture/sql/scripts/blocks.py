@@ -346,6 +346,8 @@ def _return(reader: ScriptReader, tokens: list[Token]) -> list[Token] | None:
             return tokens[2:]
         return tokens[2:] or None
     rest = tokens[1:]
+    if reader.routine is not None and rest:
+        table_functions.returned_value(reader, tokens, rest)
     if _has_query(rest):
         _query(reader, rest)
     else:

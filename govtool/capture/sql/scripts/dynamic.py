@@ -9,7 +9,7 @@ from sqlglot.tokenizer_core import Token
 
 from govtool.capture.sql import marks
 from govtool.capture.sql.lexer import STRING_TYPES, closing, find_word, word
-from govtool.capture.sql.scripts import bindings, strings, variables
+from govtool.capture.sql.scripts import bindings, folding, strings, variables
 from govtool.capture.sql.scripts.rewrites import renamed
 from govtool.capture.sql.scripts.trees import parse_again
 
@@ -65,6 +65,8 @@ def _execute(reader: ScriptReader, tokens: list[Token], second: str) -> None:
         _constant(reader, tokens, 1, "execute")
         return
     name = word(tokens[1]).lower() if len(tokens) > 1 else ""
+    if name in folding.FUNCTIONS and _folded(reader, tokens, 1, "execute"):
+        return
     procedural = reader.flow.inside and reader.lex.name in ("", "postgres", "redshift", "materialize", "risingwave")
     if procedural or name in ("format", "concat"):
         _opaque(reader, tokens, "execute")
@@ -118,7 +120,10 @@ def _constant(reader: ScriptReader, tokens: list[Token], start: int, head: str) 
         index >= end or tail in ("INTO", "USING", "AT", "AS", "") or tokens[index].token_type == marks.COMMA
     )
     targets = _targets(reader, tokens, index)
-    if not joined or (index < end and tokens[index].token_type in _JOINS):
+    unclear = not joined or (index < end and tokens[index].token_type in _JOINS)
+    if unclear and not targets and _folded(reader, written, start, head):
+        return
+    if unclear:
         _opaque(reader, tokens, head)
         variables.unknown(reader, tokens, targets, "dynamic SQL", head="assignment")
         return
@@ -136,6 +141,16 @@ def _constant(reader: ScriptReader, tokens: list[Token], start: int, head: str) 
             _bind(reader, number, given)
     if targets:
         _kept(reader, written, targets, text, given)
+
+
+def _folded(reader: ScriptReader, tokens: list[Token], start: int, head: str) -> bool:
+    """Read the statement that an expression of constants makes; False if it is none."""
+    text = folding.constant_text(tokens[start:])
+    if text is None:
+        return False
+    reader.add(tokens, None, "ignored", head=head)
+    reader.body(text, tokens[start], tokens[start].start, None)
+    return True
 
 
 def _bind(reader: ScriptReader, number: int, given: dict[str, exp.Expr]) -> None:

@@ -16,6 +16,7 @@ from govtool.capture.sql import marks
 from govtool.capture.sql.lexer import NestingError, word, word_set
 from govtool.capture.sql.scripts.blocks import ignored
 from govtool.capture.sql.scripts.clauses import simplified, unread
+from govtool.capture.sql.scripts.links import attached
 from govtool.capture.sql.scripts.rewrites import QUERY_WORDS, REWRITES, dropped
 from govtool.capture.sql.scripts.rewrites_tsql import rewritten
 from govtool.capture.sql.scripts.source_positions import error_token
@@ -65,6 +66,8 @@ def failed(reader: ScriptReader, tokens: list[Token], error: Exception) -> None:
 def command(reader: ScriptReader, tokens: list[Token]) -> None:
     """A statement that sqlglot keeps as text."""
     head = word(tokens[0])
+    if attached(reader, tokens):
+        return
     if _without_clauses(reader, tokens) or _rewritten(reader, tokens):
         return
     words = [word(t) for t in tokens[1:8]]

@@ -9,7 +9,7 @@ from sqlglot.tokenizer_core import Token
 
 from govtool.capture.sql import marks
 from govtool.capture.sql.lexer import STRING_TYPES, closing, find_word, split, word, word_set
-from govtool.capture.sql.scripts import table_functions, table_types, triggers, variables
+from govtool.capture.sql.scripts import links, table_functions, table_types, triggers, variables
 from govtool.names import fold, join_name
 
 if TYPE_CHECKING:
@@ -29,11 +29,7 @@ def create(reader: ScriptReader, tokens: list[Token]) -> list[Token] | None:
     """Read a CREATE; what is left of the piece is a statement of the routine's body."""
     kind_at = _kind(tokens)
     if kind_at < 0:
-        at = find_word(tokens[:5], {"RULE"}, 1)
-        if at < 0:
-            return tokens
-        triggers.rule(reader, tokens, _name(tokens, at + 1, reader.lex.name)[0])
-        return None
+        return _rule_or_synonym(reader, tokens)
     kind = word(tokens[kind_at])
     if kind in ("PACKAGE", "TYPE"):
         return _package(reader, tokens, kind_at)
@@ -84,6 +80,18 @@ def create(reader: ScriptReader, tokens: list[Token]) -> list[Token] | None:
         reader.flow = type(flow)()
         return None
     return rest
+
+
+def _rule_or_synonym(reader: ScriptReader, tokens: list[Token]) -> list[Token] | None:
+    """Read PostgreSQL's rules, and synonyms; anything else is left as it is."""
+    at = find_word(tokens[:6], {"RULE", "SYNONYM"}, 1)
+    if at < 0 or any(word(token) in ("TABLE", "VIEW", "AS") for token in tokens[1:at]):
+        return tokens
+    if word(tokens[at]) == "SYNONYM":
+        links.synonym(reader, tokens, at)
+    else:
+        triggers.rule(reader, tokens, _name(tokens, at + 1, reader.lex.name)[0])
+    return None
 
 
 def do_block(reader: ScriptReader, tokens: list[Token]) -> list[Token] | None:

@@ -57,7 +57,10 @@ def replaced(reader: ScriptReader, tokens: list[Token], start: int) -> list[Toke
     while start < len(tokens) and tokens[start].token_type == marks.L_PAREN:
         start += 1
     end = start
-    if held and start < len(tokens) and tokens[start].token_type == marks.PARAMETER:
+    begins = start < len(tokens) and (
+        tokens[start].token_type == marks.PARAMETER or tokens[start].token_type in STRING_TYPES
+    )
+    if held and begins:
         end = next((i for i, t in enumerate(tokens[start:], start) if t.token_type in _ENDS), len(tokens))
     elsewhere = any(word(token) == "AT" for token in tokens[end : end + 3])
     if end == start or elsewhere or _jumps(reader.text):

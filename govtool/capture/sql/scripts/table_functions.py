@@ -197,3 +197,17 @@ def returned(reader: ScriptReader, tokens: list[Token], second: str) -> bool:
                 reader.add(variables.bare(inner), exp.Set(returns=name, expression=query, shown=True), "parsed")
                 return True
     return False
+
+
+def returned_value(reader: ScriptReader, tokens: list[Token], value: list[Token]) -> None:
+    """Read ``RETURN expression`` of a function that returns one value."""
+    if len(value) < 3 and (
+        value[-1].token_type in STRING_TYPES
+        or value[-1].token_type == marks.NUMBER
+        or word(value[-1]) in ("NEW", "OLD", "NULL")
+    ):
+        return
+    query = variables.value_of(reader, value)
+    if query is not None:
+        tree = exp.Set(returns=reader.routine, expression=query, quiet=True, scalar=True)
+        reader.add(tokens, tree, "ignored", head="return")

@@ -1,9 +1,9 @@
 """Triggers and rules: the table whose rows their bodies see, as NEW and OLD, inserted and deleted, or by other names.
 
-The head of a trigger is a COMMAND with arguments of our own, which ``definitions`` reads: ``trigger`` is the routine that
-runs, ``table`` whose rows it sees, ``rows`` what it calls sets of them. The body begins with a SET (``variables``) that
-gives NEW and OLD the columns of these tables: they are records. PostgreSQL names the table apart from the body, so the
-tables of a routine are looked for when it is read.
+The head of a trigger is a COMMAND with arguments of our own, which ``definitions`` reads: ``trigger`` is the routine
+that runs, ``table`` whose rows it sees, ``rows`` what it calls sets of them. The body begins with a SET
+(``variables``) that gives NEW and OLD the columns of these tables: they are records. PostgreSQL names the table apart
+from the body, so the tables of a routine are looked for when it is read.
 """
 
 from __future__ import annotations

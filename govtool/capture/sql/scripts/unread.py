@@ -17,7 +17,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token
 
 from govtool.capture.sql import marks
-from govtool.capture.sql.lexer import closing, word, word_set
+from govtool.capture.sql.lexer import word, word_set
 
 _HEADS: Final = word_set("SELECT WITH INSERT UPDATE DELETE MERGE CREATE REPLACE FROM (")
 _READS: Final = word_set("FROM JOIN USING")
@@ -27,6 +27,8 @@ _NO_NAMES: Final = word_set(
     """SELECT WITH WHERE ON SET VALUES UNNEST FLATTEN GROUP ORDER LIMIT HAVING UNION AS AND BY CASE WHEN THEN ELSE END
     INNER LEFT RIGHT FULL CROSS OUTER NATURAL JOIN FROM USING"""
 )
+MAX_COLUMNS: Final = 1000
+"""Tokens of a list of columns behind the name of a common table that are looked through."""
 _WITH_FROM: Final = word_set("EXTRACT SUBSTRING TRIM OVERLAY POSITION")
 """Functions whose arguments are written with FROM."""
 _NAMES: Final = frozenset({marks.VAR, marks.IDENTIFIER})
@@ -84,12 +86,15 @@ def _name_at(tokens: Sequence[Token], index: int) -> int:
 def _common_tables(tokens: Sequence[Token]) -> frozenset[str]:
     """The names that a WITH gives queries: ``name AS (`` and ``name (a, b) AS (``."""
     found: set[str] = set()
-    for index, token in enumerate(tokens[:-2]):
-        at = index + 1
-        if tokens[at].token_type == marks.L_PAREN:
-            at = closing(tokens, at) + 1
-        if at + 1 < len(tokens) and word(tokens[at]) == "AS" and tokens[at + 1].token_type == marks.L_PAREN:
-            found.add(token.text.lower())
+    for index in range(1, len(tokens) - 1):
+        if word(tokens[index]) != "AS" or tokens[index + 1].token_type != marks.L_PAREN:
+            continue
+        at = index - 1
+        if tokens[at].token_type == marks.R_PAREN:
+            while at > max(0, index - MAX_COLUMNS) and tokens[at].token_type != marks.L_PAREN:
+                at -= 1
+            at -= 1
+        found.add(tokens[max(at, 0)].text.lower())
     return frozenset(found)
 
 

@@ -217,7 +217,7 @@ def names(run: TemplateRun, unknown: Callable[..., Any], package: str = "") -> d
         "exceptions": _Quiet(),
         "run_started_at": _FIXED,
         "modules": {"datetime": _DATETIME, "pytz": _ZONES},
-        "graph": unknown("graph"),
+        "graph": run.missing("graph", "graph: what dbt knows of the project's nodes is not known here", call=False),
     }
 
 

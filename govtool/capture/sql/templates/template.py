@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from govtool.capture.sql.lexer import word_set
 from govtool.capture.sql.templates.dataform import SUFFIX, read_sqlx
@@ -173,28 +173,43 @@ def render(
     return Rendered(
         tuple(variants),
         tuple(diagnostics),
-        tuple(sorted(name for name in unknown if name[:1] != "!")),
+        tuple(sorted(name for name in unknown if name[:1] not in ("!", "="))),
         tuple(sorted(relations)),
         config if called else None,
         tuple(sorted({relation for _, run in runs for relation in run.wanted})),
     )
 
 
+UNNAMED_RELATION: Final = "which relation is read is not known"
+"""How the note ends of a template in which a relation is named by a value that nobody gave."""
+
+_RELATION_PLACE = re.compile(r"\b(?:FROM|JOIN)\s+(?:[^\s(),]*\.)?\Z", re.IGNORECASE)
+
+
 def _missing(name: str, reasons: Mapping[str, str]) -> str:
     """What to say of SQL that is missing: ``name`` stands for it, or for a part of it (``macro_item_0``)."""
     if name[:1] == "!":
         return name[1:]
+    if name[:1] == "=":
+        return f"{name[1:]} has no value: {UNNAMED_RELATION}"
     known = [key for key in reasons if name == key or name.startswith(f"{key}_")]
     if known:
         return reasons[max(known, key=len)]
     return f"macro {name} is not known: the SQL that it makes is missing"
 
 
+def _names_relation(match: re.Match[str]) -> bool:
+    """Whether a value that nobody gave is the whole name of a relation, or the last part of one."""
+    before = _MARK.sub("", match.string[max(0, match.start() - 200) : match.start()])
+    behind = _MARK.sub("", match.string[match.end() : match.end() + 40])
+    return _RELATION_PLACE.search(before) is not None and not (behind[:1].isalnum() or behind[:1] in ("_", ".", "("))
+
+
 def _variant(output: str, variables: Mapping[str, object] | None, unknown: dict[str, int]) -> Variant:
     """Take the line marks and the places of unknown macros out of a rendering; note the latter in ``unknown``."""
     if "\ue002" in output:
         for match in _UNKNOWN.finditer(output):
-            if match.group(1)[:1] == "=":
+            if match.group(1)[:1] == "=" and not _names_relation(match):
                 continue
             mark = output.rfind("\ue000", 0, match.start())
             line = int(output[mark + 1 : output.find("\ue001", mark)]) if mark >= 0 else 1

@@ -47,6 +47,7 @@ class CallWalk(ChoiceWalk):
         name = function_name(node, self.dialect)
         if self._inline(name, node, kind, chain, at.scope, at.env, at.out):
             return
+        self._returned_value(name, kind, chain, at)
         inserted = at.scope.by_alias.get("values") if name == "values" else None
         if inserted is not None:  # MySQL's VALUES(column) in ON DUPLICATE KEY UPDATE: the row that was to be inserted
             for item in node.expressions:
@@ -66,6 +67,20 @@ class CallWalk(ChoiceWalk):
             chain = self.interner.prepend(name, chain)
             kind = AGGREGATION if name in AGGREGATES else max(kind, TRANSFORMATION)
         at.stack.extend((item, kind, chain) for item in node.expressions if isinstance(item, nodes.Expr))
+
+    def _returned_value(self, name: str, kind: int, chain: int, at: Visit) -> None:
+        """Collect what a function returns whose body is a block of statements; its arguments are followed beside it."""
+        returned = self.lookup.returned(name) if name not in self.inlining else None
+        if returned is None:
+            return
+        below = self.interner.prepend(name, chain) if kind < CONDITIONAL else chain
+        for value in returned.values:
+            self.rows.update(value.rows)
+            self.read(value.reads)
+            for deps in value.output.deps:
+                at.out.extend(compose(dep, max(kind, TRANSFORMATION), below, self.interner) for dep in deps)
+            if value.reason:
+                self.diagnose("opaque", f"what {name} returns is not known: it comes from {value.reason}")
 
     def _encrypt(self, node: exp.Encrypt | exp.EncryptRaw, kind: int, chain: int, at: Visit) -> None:
         arguments = [value for value in node.args.values() if isinstance(value, nodes.Expr)]

@@ -95,7 +95,7 @@ class ColumnWalk(VariableWalk):
                             break
                         owner = source
                 else:
-                    if owner is not None:
+                    if owner is not None and scope.aliases_first is None:
                         known = owner.get(name, self.interner) or ()
                         scope.seen[text] = known
                         self.named.update(known)
@@ -188,7 +188,7 @@ class ColumnWalk(VariableWalk):
         while level is not None:
             found = self._in_scope(name, node, level)
             if found is not None:
-                if level is scope and text:
+                if level is scope and text and scope.aliases_first is None:
                     scope.seen[text] = found
                 return found
             level = level.parent
@@ -217,6 +217,8 @@ class ColumnWalk(VariableWalk):
         if merged is not None:
             return merged
         owners = [source for source in scope.sources if name in source.known and not source.hidden]
+        if scope.aliases_first is not None and name in scope.aliases and name not in scope.aliases_first:
+            return scope.aliases[name]
         if len(owners) == 1:
             return owners[0].get(name, self.interner)
         if owners:

@@ -9,9 +9,10 @@ from sqlglot import exp
 
 from govtool.capture.sql import nodes
 from govtool.capture.sql.walk.dependencies import TRANSFORMATION, compose
-from govtool.capture.sql.walk.relation import OpenStar, QueryOutput, Source, TableInfo, file_name
+from govtool.capture.sql.walk.relation import OpenStar, QueryOutput, Source, TableInfo, file_name, starred
 from govtool.capture.sql.walk.scope import Scope
-from govtool.capture.sql.walk.writes import WriteWalk
+from govtool.capture.sql.walk.state import EVERYWHERE
+from govtool.capture.sql.walk.writes import Write, WriteWalk
 
 _GRAPH: Final = frozenset({"node", "edge", "filetable"})
 """What a table of T-SQL is created AS, beside a query: one of a graph, or of files."""
@@ -76,7 +77,8 @@ class CreateWalk(WriteWalk):
         elif like is not None:
             source = self.lookup.table(self.lookup.table_name(like))
             output = _columns([*source.columns, *names], [*source.columns.values(), *types])
-            self._write(tree.this, output, "create_table", "declare", target_kind, None)
+            write = self._write(tree.this, output, "create_table", "declare", target_kind, None)
+            self._parents(write, properties)
         else:
             output = _columns(names, types)
             for partition in (p for p in properties if isinstance(p, nodes.PartitionedByProperty)):
@@ -87,9 +89,50 @@ class CreateWalk(WriteWalk):
             mode = "replace" if generated else "declare"
             write = self._write(tree.this, output, "create_table", mode, target_kind, None, defines=bool(output.names))
             write.reads.pop(write.target, None)
+            self._parents(write, properties)
             location = next((p for p in properties if isinstance(p, nodes.LocationProperty)), None)
             if location is not None and isinstance(location.this, nodes.Literal):
-                write.dataset_reads = (file_name(location.this.name),)
+                self._located(write, file_name(location.this.name))
+
+    def _located(self, write: Write, file: str) -> None:
+        """A table over files: its columns are theirs by name, else by position, where it is known what they hold."""
+        write.dataset_reads = (file,)
+        known = self.lookup.table(file)
+        if not known.complete or not known.columns:
+            return
+        columns = list(known.columns)
+        output = write.output
+        by_name = set(output.names) <= set(columns)
+        for position, name in enumerate(output.names):
+            column = name if by_name else columns[position] if position < len(columns) else ""
+            if column and not output.deps[position]:
+                output.deps[position] = known.deps(column, self.interner)
+
+    def _parents(self, write: Write, properties: Iterable[exp.Expr]) -> None:
+        """Let the rows of a table that is made as a part of others be rows of these."""
+        columns = {name: write.output.types.get(i) for i, name in enumerate(write.output.names)}
+        table = TableInfo(write.target, columns, complete=bool(columns))
+        for item in properties:
+            named = [item.this] if isinstance(item, nodes.PartitionedOfProperty) else item.expressions
+            if isinstance(item, (nodes.PartitionedOfProperty, nodes.InheritsProperty)):
+                for parent in named:
+                    if isinstance(parent, nodes.Table) and (name := self.lookup.table_name(parent)):
+                        self.part_of(table, name)
+
+    def part_of(self, table: TableInfo, parent: str) -> None:
+        """The rows of a partition, or of a table that inherits, are rows of its parent."""
+        known = self.lookup.table(parent) if parent != table.id else table
+        names = [name for name in table.columns if name in known.columns or not known.complete]
+        if not table.complete:
+            names = list(dict.fromkeys([*names, *known.columns, *sorted(table.used | known.used)]))
+        output = QueryOutput()
+        for name in names:
+            output.add(name, starred(table.deps(name, self.interner)))
+        if not table.complete and not known.complete:
+            output.open.append(OpenStar(table))
+        write = Write(parent, "partition", "append", "table", output, defines=False)
+        write.reads = {table.id: EVERYWHERE}
+        self.writes.append(write)
 
     def _create_model(self, tree: exp.Create) -> None:
         """CREATE MODEL m … AS SELECT …: a model is made of the columns that it was trained on."""

@@ -38,6 +38,14 @@ CTES_WHEN_READ: Final = frozenset({"duckdb", "sqlite"})
 NO_ALIASES_IN_HAVING: Final = frozenset({"postgres", "oracle", "tsql", "fabric", "trino", "presto", "athena"})
 
 
+ALIASES_IN_HAVING: Final = frozenset({"mysql", "bigquery"})
+"""Dialects in which a name in HAVING means an output column before a column of FROM.
+
+MySQL 8.4, "SELECT Statement": HAVING may refer to columns of the SELECT list and of outer queries; a name that is also
+in GROUP BY means the column there. BigQuery, "Query syntax", HAVING: aliases override names of the FROM clause.
+"""
+
+
 class QueryWalk(SetOperationWalk):
     """Walks query expressions."""
 
@@ -172,6 +180,8 @@ class QueryWalk(SetOperationWalk):
         args = node.args
         env = self.environment(node, parent, env)
         scope = Scope(parent)
+        if self.dialect == "clickhouse":  # prefer_column_name_to_alias is 0 by default: aliases replace columns
+            scope.aliases_first = frozenset()
         self.add_sources(node, scope, env)
         if args.get("match") is not None and scope.sources:
             last = scope.sources.pop()
@@ -193,6 +203,10 @@ class QueryWalk(SetOperationWalk):
         if group is not None:
             self._group(group, node, output, scope, env)
         scope.aliases_visible = self.dialect not in NO_ALIASES_IN_HAVING
+        if self.dialect in ALIASES_IN_HAVING and args.get("having") is not None:
+            keys = [item for item in (group.expressions if group is not None else ()) if isinstance(item, nodes.Column)]
+            scope.aliases_first = frozenset([self.name(item.this) for item in keys])
+            scope.seen.clear()
         for key in ("having", "qualify"):
             clause = args.get(key)
             if clause is not None:

@@ -299,6 +299,29 @@ class ArrayElements(TableInfo):
         return (interner.ref(self.id, self.path),)
 
 
+class ShardedTable(TableInfo):
+    """Tables that are read as one, by a name with a wildcard: a column is that of each which has it."""
+
+    __slots__ = ("shards",)
+
+    def __init__(self, name: str, shards: list[TableInfo]) -> None:
+        columns: dict[str, str | None] = {}
+        for shard in reversed(shards):  # the latest says what columns there are
+            for column, type_ in shard.columns.items():
+                columns.setdefault(column, type_)
+        super().__init__(name, columns, all([shard.complete for shard in shards]))  # noqa: C419
+        self.shards = shards
+
+    def deps(self, column: str, interner: Interner) -> Deps:
+        """Return the dependencies on the column in each table that has it, or may."""
+        having = [shard for shard in self.shards if column in shard.columns or not shard.complete] or self.shards
+        return tuple([interner.ref(shard.id, column) for shard in having])
+
+    def hidden(self, interner: Interner) -> Deps:
+        """Return the dependencies on the columns that nobody has named."""
+        return tuple([interner.ref(shard.id, HIDDEN) | OPAQUE for shard in self.shards])
+
+
 BULK_FILE: Final = "openrowset_bulk"
 """What T-SQL's ``OPENROWSET(BULK 'file', …)`` is called: a file stands for a table."""
 

@@ -29,6 +29,7 @@ class Scope:
         around: The scope of the enclosing query: the parent, but for the scope of an ON whose parent is its own query.
         aliases: Output columns of this SELECT by name, filled as the projections are walked.
         windows: Named windows by folded name.
+        aliases_first: Where output columns go before those of FROM, the columns that go before them all the same.
         aliases_visible: Whether the clause that is walked may name output columns (HAVING, QUALIFY in most dialects).
         seen: What written names stand for here, as far as they were resolved: unqualified names that a source of this
             scope owns (lateral aliases yield to them), and (qualifier, name) pairs.
@@ -36,6 +37,7 @@ class Scope:
 
     __slots__ = (
         "aliases",
+        "aliases_first",
         "aliases_visible",
         "around",
         "by_alias",
@@ -58,6 +60,7 @@ class Scope:
         self.windows: dict[str, exp.Expr] = {}
         self.seen: dict[str | tuple[str, str], Deps] = {}
         self.aliases_visible = False
+        self.aliases_first: frozenset[str] | None = None
 
     def add(self, source: Source) -> None:
         """Add a FROM item; what was resolved before may now mean something else."""

@@ -6,12 +6,13 @@ shape of its elements. What has no known shape is treated as a whole.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from sqlglot import exp
 
 from govtool.capture.sql import nodes
-from govtool.capture.sql.walk.dependencies import CONDITIONAL, Deps, bounded
+from govtool.capture.sql.walk.dependencies import AGGREGATION, CONDITIONAL, WINDOW, Deps, bounded, compose
 from govtool.capture.sql.walk.fields import FieldWalk
 from govtool.capture.sql.walk.functions import function_name
 from govtool.capture.sql.walk.relation import QueryOutput, Source
@@ -50,8 +51,11 @@ class ShapeWalk(FieldWalk):
             return self._struct_shape(node, scope, env, depth)
         if isinstance(node, nodes.Cast):
             return self._typed(self.shape(node.this, scope, env, depth + 1), node.args.get("to"))
+        if isinstance(node, nodes.Order):
+            return self._ordered(node, scope, env, depth)
         if isinstance(node, _WRAPPERS):
-            return self.shape(node.this, scope, env, depth + 1) if isinstance(node.this, nodes.Expr) else None
+            inner = self.shape(node.this, scope, env, depth + 1) if isinstance(node.this, nodes.Expr) else None
+            return self._aggregated(node, inner) if inner is not None and isinstance(node, nodes.AggFunc) else inner
         if isinstance(node, nodes.Array):
             items = node.expressions
             if len(items) == 1 and isinstance(items[0], nodes.Query):
@@ -75,6 +79,23 @@ class ShapeWalk(FieldWalk):
         if isinstance(node, nodes.Query):
             return self._query_shape(node, scope, env)
         return None
+
+    def _ordered(self, node: exp.Order, scope: Scope, env: Environment | None, depth: int) -> QueryOutput | None:
+        """The fields of what an aggregate puts in order: the order decides which row each of them comes from."""
+        shape = self.shape(node.this, scope, env, depth + 1) if isinstance(node.this, nodes.Expr) else None
+        if shape is None:
+            return None
+        keys = [dep for item in node.expressions for dep in self.collect(item, scope, env, WINDOW, 0)]
+        return _with(shape, lambda deps: bounded((*deps, *keys)))
+
+    def _aggregated(self, node: exp.Expr, shape: QueryOutput) -> QueryOutput:
+        """The fields of an aggregate's result: of one of many rows, or of several."""
+        chain = self.interner.prepend(function_name(node, self.dialect), 0)
+
+        def through(deps: Deps) -> Deps:
+            return tuple([compose(dep, AGGREGATION, chain, self.interner) for dep in deps])
+
+        return _with(shape, through)
 
     def remember_shape(self, node: exp.Expr, output: QueryOutput, scope: Scope, env: Environment | None) -> None:
         """Attach the shape of ``node``, if it has one, to the last column of ``output``."""
@@ -227,3 +248,11 @@ def _descended(source: Source, path: tuple[str, ...]) -> QueryOutput | None:
         position = shape.index().get(step)
         shape = shape.fields.get(position) if position is not None else None
     return shape
+
+
+def _with(shape: QueryOutput, change: Callable[[Deps], Deps]) -> QueryOutput:
+    """A shape whose fields, and theirs, have other dependencies."""
+    found = shape.copy()
+    found.deps = [change(deps) for deps in shape.deps]
+    found.fields = {position: _with(inner, change) for position, inner in shape.fields.items()}
+    return found

@@ -22,6 +22,7 @@ from govtool.capture.sql.walk.relation import (
     FunctionRows,
     OpenStar,
     QueryOutput,
+    ShardedTable,
     Source,
     TableInfo,
     file_name,
@@ -245,7 +246,7 @@ class SourceWalk(TableFunctionWalk):
             self._place(Source(alias, output=QueryOutput()), node, scope, env)
             return
         table = self.lookup.table(name)
-        self.reads[table.id] = EVERYWHERE
+        self._read_rows(table)
         db = args.get("db")
         last: exp.Expr | None = this
         written = ""
@@ -265,6 +266,13 @@ class SourceWalk(TableFunctionWalk):
             source = Source(source.alias, output=self.relabelled(self.table_output(table), columns))
         self._place(source, node, scope, env)
 
+    def _read_rows(self, table: TableInfo) -> None:
+        """Record that the rows of a table are read; of a wildcard, those of the tables that it stands for."""
+        if type(table) is ShardedTable:
+            self.reads.update(dict.fromkeys([shard.id for shard in table.shards], EVERYWHERE))
+        else:
+            self.reads[table.id] = EVERYWHERE
+
     def _add_plain_table(
         self, node: exp.Table, this: exp.Expr, alias: exp.Expr | None, scope: Scope, env: Environment | None
     ) -> None:
@@ -278,7 +286,7 @@ class SourceWalk(TableFunctionWalk):
             scope.add(Source(called, output=QueryOutput()))
         else:
             table = self.lookup.table(self.lookup.table_name(node))
-            self.reads[table.id] = EVERYWHERE
+            self._read_rows(table)
             scope.add(Source(called, table=table))
 
     def _add_files(self, files: list[str], node: exp.Table, scope: Scope, env: Environment | None) -> None:

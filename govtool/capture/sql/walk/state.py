@@ -102,6 +102,9 @@ class Lookup(Protocol):
     def table_name(self, node: exp.Table) -> str:
         """Return the canonical id of a written table name; empty if it is not a plain name."""
 
+    def written_name(self, node: exp.Table) -> str:
+        """Return the same, even where the name is a synonym."""
+
     def function(self, name: str) -> Inline | None:
         """Return the SQL function of that name, if its body is known."""
 

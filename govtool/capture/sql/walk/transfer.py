@@ -5,10 +5,12 @@ from __future__ import annotations
 from sqlglot import exp
 
 from govtool.capture.sql import nodes
+from govtool.capture.sql.walk.dependencies import OPAQUE, bounded
 from govtool.capture.sql.walk.insert import InsertWalk
 from govtool.capture.sql.walk.relation import QueryOutput, file_name
 from govtool.capture.sql.walk.scope import Scope
 from govtool.capture.sql.walk.writes import Write
+from govtool.model import ROWS
 
 
 class TransferWalk(InsertWalk):
@@ -28,8 +30,7 @@ class TransferWalk(InsertWalk):
                     self.query(query, None, None), self._target(table), columns, {}, [], False, tree, query
                 )
             else:
-                for name in columns:
-                    output.add(name, ())
+                output = self._from_files(table, columns, [file_name(name) for f in files if (name := _location(f))])
             write = self._write(table, output, "copy", "append", self._kind_of(table), query, defines=False)
             write.dataset_reads = tuple(file_name(name) for f in files if (name := _location(f)))
             return
@@ -51,6 +52,24 @@ class TransferWalk(InsertWalk):
                 output = kept
         for target in (name for f in files if (name := _location(f))):
             self.writes.append(self._taken(Write(file_name(target), "copy", "replace", "file", output)))
+
+    def _from_files(self, table: exp.Expr, columns: list[str], files: list[str]) -> QueryOutput:
+        """The columns of a table that is filled from files: by position, where it is known what the files hold."""
+        known = [self.lookup.table(name) for name in files]
+        target = self.lookup.table(self._target(table))
+        names = columns or (list(target.columns) if target.complete else [])
+        output = QueryOutput()
+        if not known or not all([file.complete and file.columns for file in known]):  # noqa: C419
+            for name in names if columns else ():
+                output.add(name, ())
+            for file in known:  # what it holds may have come from anywhere, and goes anywhere
+                self.rows[self.interner.ref(file.id, ROWS) | OPAQUE] = None
+            return output
+        made = [[file.deps(column, self.interner) for column in file.columns] for file in known]
+        for position, name in enumerate(names or list(known[0].columns)):
+            found = [dep for deps in made if position < len(deps) for dep in deps[position]]
+            output.add(name, bounded(found))
+        return output
 
     def _load(self, tree: exp.LoadData) -> None:
         table = tree.this
@@ -76,6 +95,17 @@ class TransferWalk(InsertWalk):
             self.diagnose("opaque", "EXPORT DATA without a constant uri", tree)
             return
         self.writes.append(self._taken(Write(file_name(uri), "copy", "replace", "file", output)))
+
+
+def written_files(tree: exp.Expr) -> list[str]:
+    """The names of the files that a COPY, an EXPORT or an INSERT into a directory writes."""
+    if isinstance(tree, nodes.Insert):
+        return [file_name(tree.this.this.name)]
+    if isinstance(tree, nodes.Export):
+        options = tree.args.get("options")
+        items = options.expressions if options is not None else ()
+        return [file_name(item.args["value"].name) for item in items if item.name.lower() == "uri"]
+    return [file_name(name) for file in tree.args.get("files") or () if (name := _location(file))]
 
 
 def _location(node: exp.Expr) -> str:

@@ -71,6 +71,14 @@ class Write:
         self.bounds = bounds or []
         self.renamed_to = renamed_to
 
+    def of(self, target: str) -> Write:
+        """Return the same write of another dataset."""
+        write = Write(target, self.kind, self.mode, self.target_kind, self.output, defines=self.defines)
+        write.bounds = self.bounds
+        write.rows, write.reads, write.named = self.rows, self.reads, self.named
+        write.dataset_reads = self.dataset_reads
+        return write
+
 
 class WriteWalk(QueryWalk):
     """Records writes."""
