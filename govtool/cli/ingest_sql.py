@@ -84,6 +84,7 @@ def ingest_sql(
             source=source,
             namespace=namespace,
             drop_unreadable=drop_unreadable,
+            explain_failures=explain_failures,
             strict=strict,
             min_coverage=min_coverage,
             message=message,
