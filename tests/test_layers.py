@@ -16,6 +16,7 @@ LAYERS = {
     "functions": 0,
     "names": 0,
     "clock": 0,
+    "linear": 0,
     "config": 0,
     "redaction": 0,
     "release": 0,

@@ -144,6 +144,8 @@ def _finding_object(finding: Finding) -> dict[str, object]:
         "place": finding.place,
         "fingerprint": finding.fingerprint,
         "accepted": finding.accepted,
+        "strength": finding.strength or None,
+        "worse_than": finding.worse_than or None,
         "waiver": finding.waiver,
         "expires": finding.expires and finding.expires.isoformat(),
     }

@@ -33,6 +33,8 @@ class CoverageDemand:
     """This share of the statements and of their runs has to be, in percent."""
     errors: bool = True
     """Diagnostics of severity ``error`` count as a lack of evidence."""
+    shortfalls: bool = False
+    """The statements that were not understood are wanted, too, where nothing is new: all is read again."""
 
     def problem(self, coverage: Coverage, diagnostics: Sequence[Diagnostic]) -> str | None:
         """Return what is lacking, or None if the demand is met."""

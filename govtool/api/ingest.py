@@ -37,6 +37,7 @@ def ingest_sql(
     namespace: str | None = None,
     drop_unreadable: bool = False,
     follow_links: bool = False,
+    explain_failures: bool = False,
     strict: bool = False,
     min_coverage: float | None = None,
     message: str | None = None,
@@ -64,6 +65,7 @@ def ingest_sql(
         namespace: The namespace of datasets, to tell two databases apart.
         drop_unreadable: Forget what files said before that are there and cannot be read or understood now.
         follow_links: Follow symbolic links in folders also where they lead out of these.
+        explain_failures: Return ``shortfalls`` also where nothing is new: all is read again.
         strict: Commit only if everything was understood.
         min_coverage: Commit only if this share of the statements was understood, in percent.
         message: The commit's message.
@@ -108,7 +110,7 @@ def ingest_sql(
         stdin=stdin,
         progress=progress,
         drop_unreadable=drop_unreadable,
-        demand=CoverageDemand(strict, min_coverage),
+        demand=CoverageDemand(strict, min_coverage, shortfalls=explain_failures),
     )
 
 
@@ -127,6 +129,9 @@ def ingest_log(
     workers: int | None = None,
     master: str | None = None,
     max_errors: int | None = None,
+    explain_failures: bool = False,
+    strict: bool = False,
+    min_coverage: float | None = None,
     source: str | None = None,
     namespace: str | None = None,
     message: str | None = None,
@@ -151,6 +156,9 @@ def ingest_log(
         workers: Processes of the local engine; by default one a core.
         master: The URL of Spark's master.
         max_errors: Give up after this many records that cannot be read.
+        explain_failures: Return ``shortfalls`` also where nothing is new: the log is read again.
+        strict: Commit only if everything was understood.
+        min_coverage: Commit only if this share of the statements and of their runs was understood, in percent.
         source: The name of what this ingest replaces; by default the name of the log or the folder.
         namespace: The namespace of datasets, to tell two databases apart.
         message: The commit's message.
@@ -161,10 +169,12 @@ def ingest_log(
         progress: Called with a status: its ``stage``, ``done`` and ``total``, ``rate`` …
 
     Raises:
+        RefusedIngestError: nothing was understood, or less than demanded; nothing was committed.
         UsageError: nothing to read, an unknown format, dialect or branch, more than ``max_errors`` errors.
         EngineError: a worker process died, or Spark failed.
         StoreError: there is no store, or the commit could not be written; then the store is as it was.
     """
+    from govtool.answers.ingest import CoverageDemand
     from govtool.app.logs import ingest
     from govtool.app.logs.request import LogRequest
     from govtool.app.project import existing_branch
@@ -198,6 +208,7 @@ def ingest_log(
         branch=existing_branch(opened, branch),
         stdin=stdin,
         progress=progress,
+        demand=CoverageDemand(strict, min_coverage, errors=False, shortfalls=explain_failures),
     )
 
 
@@ -209,6 +220,7 @@ def ingest_dbt(
     source: str | None = None,
     namespace: str | None = None,
     keep_literals: bool = False,
+    explain_failures: bool = False,
     strict: bool = False,
     min_coverage: float | None = None,
     message: str | None = None,
@@ -225,6 +237,7 @@ def ingest_dbt(
         source: The name of what this ingest replaces; by default the project's name.
         namespace: The namespace of datasets, to tell two databases apart.
         keep_literals: Store literals as they are.
+        explain_failures: Return ``shortfalls`` also where nothing is new: all is read again.
         strict: Commit only if everything was understood.
         min_coverage: Commit only if this share of the statements was understood, in percent.
         message: The commit's message.
@@ -254,7 +267,7 @@ def ingest_dbt(
         author=author,
         branch=existing_branch(opened, branch),
         progress=progress,
-        demand=CoverageDemand(strict, min_coverage, errors=False),
+        demand=CoverageDemand(strict, min_coverage, errors=False, shortfalls=explain_failures),
     )
 
 
@@ -269,6 +282,7 @@ def ingest_catalog(
     source: str | None = None,
     namespace: str | None = None,
     keep_literals: bool = False,
+    explain_failures: bool = False,
     strict: bool = False,
     min_coverage: float | None = None,
     message: str | None = None,
@@ -288,6 +302,7 @@ def ingest_catalog(
         source: The name of what this ingest replaces; by default the database's name.
         namespace: The namespace of datasets; by default the server's, as OpenLineage names it.
         keep_literals: Store literals as they are.
+        explain_failures: Return ``shortfalls`` also where nothing is new: all is read again.
         strict: Commit only if everything was understood.
         min_coverage: Commit only if this share of the statements was understood, in percent.
         message: The commit's message.
@@ -325,7 +340,7 @@ def ingest_catalog(
         author=author,
         branch=existing_branch(opened, branch),
         progress=progress,
-        demand=CoverageDemand(strict, min_coverage, errors=False),
+        demand=CoverageDemand(strict, min_coverage, errors=False, shortfalls=explain_failures),
     )
 
 

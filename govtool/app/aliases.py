@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from govtool.config import CONFIG_FILE, load_config
+from govtool.linear import LinearRegex
 from govtool.model import ColumnRef, Derivation
 from govtool.model.fact import FACTS, Fact, decode_facts, encode_facts
 from govtool.model.records import RECORD_RUNS, RecordRun, decode_record_runs, encode_record_runs
@@ -26,11 +27,11 @@ class Aliases:
 
     patterns: Sequence[tuple[str, str]]
     renamed: dict[str, str] = field(default_factory=dict)
-    _rules: list[tuple[re.Pattern[str], str]] = field(init=False)
+    _rules: list[tuple[LinearRegex, str]] = field(init=False)
 
     def __post_init__(self) -> None:
         self._rules = [
-            (re.compile("(.*)".join(map(re.escape, pattern.split("*"))), re.DOTALL), name)
+            (LinearRegex("(?s)" + "(.*)".join(map(re.escape, pattern.split("*")))), name)
             for pattern, name in self.patterns
         ]
 
@@ -50,9 +51,9 @@ class Aliases:
         if known is not None:
             return known
         for pattern, target in self._rules:
-            found = pattern.fullmatch(name)
+            found = pattern.groups(name)
             if found is not None:
-                parts = iter(found.groups())
+                parts = iter(found)
                 new = "".join(next(parts) if piece == "*" else piece for piece in re.split(r"(\*)", target))
                 if new != name:
                     self.renamed[name] = new

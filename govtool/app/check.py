@@ -34,7 +34,7 @@ def check_answer(
     from govtool.policy.baseline import accepted, read_baseline
     from govtool.policy.check import check, require_zones
 
-    known = frozenset[str]() if baseline is None else read_baseline(baseline)
+    known = {} if baseline is None else read_baseline(baseline)
     head = _governed(snapshot, rules)
     require_zones(head.places, head.policies)
     # A zone may be new: the base need not have its datasets.

@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import IO, TYPE_CHECKING, Any
 
-from govtool.answers.coverage import Coverage
+from govtool.answers.coverage import Coverage, Reason
 from govtool.answers.ingest import CoverageDemand, IngestResult, RefusedIngestError
 from govtool.app.aliases import Aliases, configured
 from govtool.app.coverage import coverage_fragments, read_coverage, reasons_of
@@ -227,7 +227,7 @@ def ingest_once(
     """
     known = already_ingested(store, key, branch)
     if known is not None and not (without_stale and stale_files(known.diagnostics)):
-        return known
+        return replace(known, shortfalls=extract().shortfalls) if demand is not None and demand.shortfalls else known
     payload = extract()
     if demand is not None:
         _judge(payload, key, demand)
@@ -247,21 +247,26 @@ def ingest_once(
 
 
 def _judge(payload: IngestPayload, key: IngestKey, demand: CoverageDemand) -> None:
-    """Refuse a payload of which too little was understood.
+    reasons = reasons_of(payload.source, payload.shortfalls)
+    require(demand, payload.coverage, payload.diagnostics, key.text, payload.shortfalls, reasons)
+
+
+def require(
+    demand: CoverageDemand,
+    coverage: Coverage,
+    diagnostics: tuple[Diagnostic, ...],
+    text: SourceText,
+    shortfalls: tuple[Shortfall, ...],
+    reasons: tuple[Reason, ...],
+) -> None:
+    """Refuse to commit something of which too little was understood.
 
     Raises:
         RefusedIngestError: It was; with everything that an outcome would show.
     """
-    problem = demand.problem(payload.coverage, payload.diagnostics)
+    problem = demand.problem(coverage, diagnostics)
     if problem:
-        raise RefusedIngestError(
-            f"{problem}; nothing was committed",
-            payload.diagnostics,
-            key.text,
-            payload.shortfalls,
-            reasons_of(payload.source, payload.shortfalls),
-            payload.coverage,
-        )
+        raise RefusedIngestError(f"{problem}; nothing was committed", diagnostics, text, shortfalls, reasons, coverage)
 
 
 def already_ingested(store: Store, key: IngestKey, branch: str = DEFAULT_BRANCH) -> IngestResult | None:
@@ -276,7 +281,8 @@ def already_ingested(store: Store, key: IngestKey, branch: str = DEFAULT_BRANCH)
     report = read_coverage(store, known, with_diagnostics=True)
     coverage = sum((entry.coverage for entry in report.sources if entry.source == key.source), Coverage())
     diagnostics = tuple(diagnostic for name, diagnostic in report.diagnostics if name == key.source)
-    return IngestResult(known, False, key.source, key.files, coverage, diagnostics, key.text)
+    reasons = tuple(reason for reason in report.reasons if reason.source == key.source)
+    return IngestResult(known, False, key.source, key.files, coverage, diagnostics, key.text, reasons=reasons)
 
 
 def commit_payload(

@@ -70,7 +70,7 @@ def ingest_catalog(
     from govtool.api.ingest import ingest_catalog as ingest
 
     ui.mark("start")
-    with refusal_shown(ui), ui.progressing("reading the catalog") as progress:
+    with refusal_shown(ui, explain_failures=explain_failures), ui.progressing("reading the catalog") as progress:
         result = ingest(
             url,
             sql=sql,
@@ -80,6 +80,7 @@ def ingest_catalog(
             source=source,
             namespace=namespace,
             keep_literals=keep_literals,
+            explain_failures=explain_failures,
             strict=strict,
             min_coverage=min_coverage,
             message=message,

@@ -51,13 +51,14 @@ def ingest_dbt(
     from govtool.api.ingest import ingest_dbt as ingest
 
     ui.mark("start")
-    with refusal_shown(ui), ui.progressing("reading the project") as progress:
+    with refusal_shown(ui, explain_failures=explain_failures), ui.progressing("reading the project") as progress:
         result = ingest(
             target,
             dialect=dialect,
             source=source,
             namespace=namespace,
             keep_literals=keep_literals,
+            explain_failures=explain_failures,
             strict=strict,
             min_coverage=min_coverage,
             message=message,

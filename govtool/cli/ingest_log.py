@@ -23,7 +23,7 @@ from govtool.cli.options import (
     StoreOption,
     StrictOption,
 )
-from govtool.cli.sqlargs import show_diagnostics, show_ingest
+from govtool.cli.sqlargs import refusal_shown, show_diagnostics, show_ingest
 from govtool.cli.ui import Ui
 
 
@@ -99,7 +99,7 @@ def ingest_log(
     from govtool.render.progress import log_label
 
     ui.mark("start")
-    with ui.progressing("reading the log") as progress:
+    with refusal_shown(ui, explain_failures=explain_failures), ui.progressing("reading the log") as progress:
         result = ingest(
             paths,
             format=format,
@@ -113,6 +113,9 @@ def ingest_log(
             workers=workers,
             master=master,
             max_errors=max_errors,
+            explain_failures=explain_failures,
+            strict=strict,
+            min_coverage=min_coverage,
             source=source,
             namespace=namespace,
             message=message,
@@ -124,5 +127,5 @@ def ingest_log(
         )
     ui.mark("read, extract and commit")
     show_diagnostics(ui, result.diagnostics, None)
-    show_ingest(ui, result, explain_failures=explain_failures, keep_literals=keep_literals, with_costs=True)
+    show_ingest(ui, result, explain_failures=explain_failures, keep_literals=keep_literals)
     result.check_coverage(strict=strict, min_coverage=min_coverage, errors=False)

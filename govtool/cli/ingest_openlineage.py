@@ -18,9 +18,8 @@ from govtool.cli.options import (
     StoreOption,
     StrictOption,
 )
-from govtool.cli.sqlargs import refusal_shown, show_diagnostics
+from govtool.cli.sqlargs import refusal_shown, show_diagnostics, show_ingest
 from govtool.cli.ui import Ui
-from govtool.render.table import Table
 
 
 def ingest_openlineage(
@@ -47,7 +46,6 @@ def ingest_openlineage(
     commit. SQL without column lineage is read as SQL; --dialect is for SQL whose event does not tell.
     """
     from govtool.api.ingest import ingest_openlineage as ingest
-    from govtool.render.commits import ingest_summary
 
     ui.mark("start")
     with refusal_shown(ui), ui.progressing("reading events") as progress:
@@ -67,5 +65,5 @@ def ingest_openlineage(
         )
     ui.mark("read, merge and commit")
     show_diagnostics(ui, result.diagnostics, result.text)
-    ui.table(Table(columns=(), rows=(), summary=ingest_summary(result)))
+    show_ingest(ui, result)
     result.check_coverage(strict=strict, min_coverage=min_coverage)

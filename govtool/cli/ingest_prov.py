@@ -14,9 +14,8 @@ from govtool.cli.options import (
     StoreOption,
     StrictOption,
 )
-from govtool.cli.sqlargs import refusal_shown, show_diagnostics
+from govtool.cli.sqlargs import refusal_shown, show_diagnostics, show_ingest
 from govtool.cli.ui import Ui
-from govtool.render.table import Table
 
 
 def ingest_prov(
@@ -40,7 +39,6 @@ def ingest_prov(
     columns: lineage is of whole datasets, and what goes through it is unknown.
     """
     from govtool.api.ingest import ingest_prov as ingest
-    from govtool.render.commits import ingest_summary
 
     ui.mark("start")
     with refusal_shown(ui), ui.progressing("reading documents") as progress:
@@ -58,5 +56,5 @@ def ingest_prov(
         )
     ui.mark("ingest")
     show_diagnostics(ui, result.diagnostics, result.text)
-    ui.table(Table(columns=(), rows=(), summary=ingest_summary(result)))
+    show_ingest(ui, result)
     result.check_coverage(strict=strict, min_coverage=min_coverage)

@@ -15,7 +15,7 @@ from govtool.cli.options import (
     StoreOption,
     StrictOption,
 )
-from govtool.cli.sqlargs import refusal_shown, show_diagnostics
+from govtool.cli.sqlargs import refusal_shown, show_diagnostics, show_reasons
 from govtool.cli.ui import Ui
 from govtool.render.table import Table
 
@@ -66,5 +66,6 @@ def ingest_spark(
         )
     ui.mark("read and commit")
     show_diagnostics(ui, result.diagnostics, result.text)
+    show_reasons(ui, result)
     ui.table(Table(columns=(), rows=(), summary=spark_summary(result)))
     result.check_coverage(strict=strict, min_coverage=min_coverage)

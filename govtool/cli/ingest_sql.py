@@ -87,6 +87,7 @@ def ingest_sql(
             namespace=namespace,
             drop_unreadable=drop_unreadable,
             follow_links=follow_links,
+            explain_failures=explain_failures,
             strict=strict,
             min_coverage=min_coverage,
             message=message,

@@ -20,24 +20,28 @@ _SHOWN = 10
 _RANK = {"error": 0, "warning": 1, "info": 2}
 
 
-def show_ingest(
-    ui: Ui, result: IngestResult, *, explain_failures: bool, keep_literals: bool = True, with_costs: bool = False
-) -> None:
+def show_ingest(ui: Ui, result: IngestResult, *, explain_failures: bool = False, keep_literals: bool = True) -> None:
     """The outcome of an ingest: the failures and the reasons that cost most, each if asked for, and the summary."""
     from govtool.render.commits import ingest_summary
-    from govtool.render.coverage import breakdown, costs
 
     if explain_failures:
         from govtool.app.failures import failures
         from govtool.render.failures import explained
 
         ui.write(explained(failures(result.shortfalls, keep_literals=keep_literals)))
-    if with_costs and result.reasons:
+    show_reasons(ui, result)
+    ui.table(Table(columns=(), rows=(), summary=ingest_summary(result)))
+
+
+def show_reasons(ui: Ui, result: IngestResult) -> None:
+    """How much was understood fully, partly and not at all, and the reasons that cost most, where there are any."""
+    from govtool.render.coverage import breakdown, costs
+
+    if result.reasons:
         ui.table(breakdown(result.coverage))
         ui.write([""])
         ui.table(costs(result.reasons))
         ui.write([""])
-    ui.table(Table(columns=(), rows=(), summary=ingest_summary(result)))
 
 
 @contextmanager

@@ -6,15 +6,23 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 from govtool.errors import UsageError
-from govtool.policy.finding import Finding, RuleVerdict
+from govtool.policy.finding import Finding, RuleVerdict, exceeds
 
 SCHEMA = "baseline/1"
 
 
-def read_baseline(path: Path) -> frozenset[str]:
-    """The fingerprints of a baseline file.
+class Accepted(NamedTuple):
+    """What a baseline accepts of one finding; None where the file is of an earlier version."""
+
+    verdict: str | None = None
+    strength: str | None = None
+
+
+def read_baseline(path: Path) -> dict[str, Accepted]:
+    """What a baseline file accepts, by fingerprint.
 
     Raises:
         UsageError: It cannot be read, or is no baseline (``usage.baseline``).
@@ -23,7 +31,10 @@ def read_baseline(path: Path) -> frozenset[str]:
         value = json.loads(path.read_text(encoding="utf-8"))
         if not isinstance(value, Mapping) or value.get("schema") != SCHEMA:
             raise ValueError(f"its schema is not {SCHEMA}")
-        return frozenset(str(entry["fingerprint"]) for entry in value["findings"])
+        return {
+            str(entry["fingerprint"]): Accepted(entry.get("verdict"), entry.get("strength"))
+            for entry in value["findings"]
+        }
     except OSError as error:
         raise UsageError(
             (error.strerror or str(error)).lower(),
@@ -35,9 +46,16 @@ def read_baseline(path: Path) -> frozenset[str]:
         raise UsageError(f"not a baseline: {error}", code="usage.baseline", location=str(path)) from error
 
 
-def accepted(findings: Iterable[Finding], known: frozenset[str]) -> tuple[Finding, ...]:
-    """Mark the findings that a baseline holds."""
-    return tuple(replace(f, accepted=True) if f.fingerprint in known and not f.failed else f for f in findings)
+def accepted(findings: Iterable[Finding], known: Mapping[str, Accepted]) -> tuple[Finding, ...]:
+    """Mark the findings that a baseline holds, and those that are worse than what it holds."""
+    return tuple(_marked(finding, known.get(finding.fingerprint)) for finding in findings)
+
+
+def _marked(finding: Finding, before: Accepted | None) -> Finding:
+    if before is None or finding.failed:
+        return finding
+    worse_than = exceeds(finding, before.verdict, before.strength)
+    return replace(finding, worse_than=worse_than) if worse_than else replace(finding, accepted=True)
 
 
 def baseline_object(findings: Iterable[Finding]) -> dict[str, object]:
@@ -54,4 +72,6 @@ def _entries(findings: Iterable[Finding]) -> Iterator[dict[str, str]]:
             "source": finding.source,
             "column": finding.column,
             "state": finding.state,
+            "verdict": finding.verdict.label,
+            **({"strength": finding.strength} if finding.strength else {}),
         }

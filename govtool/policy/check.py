@@ -13,7 +13,7 @@ from govtool.errors import UsageError
 from govtool.graph.index import Index
 from govtool.policy.changes import judge_changes
 from govtool.policy.dataset_facts import DatasetFacts, ToolFact, Truth
-from govtool.policy.finding import Finding, PolicyRemark, RuleVerdict, waived, zone_notes
+from govtool.policy.finding import Finding, PolicyRemark, RuleVerdict, exceeds, waived, zone_notes
 from govtool.policy.hidden import possible_classes
 from govtool.policy.joins import judge_joins
 from govtool.policy.judge import Approvals, Question, judge, taints_of
@@ -179,8 +179,8 @@ def check(governed: Governed, today: date, base: Governed | None = None) -> Chec
     known = 0
     if base is not None:
         # A rule that failed before the change, too, has told nothing of either.
-        before = {f.fingerprint for f in _all(base, today, None) if not f.failed}
-        fresh = [f for f in findings if f.fingerprint not in before]
+        before = {f.fingerprint: f for f in _all(base, today, None) if not f.failed}
+        fresh = list(_fresh(findings, before))
         known = len(findings) - len(fresh)
         findings = fresh
     waived_findings, remarks = waived(findings, policies, today)
@@ -194,6 +194,15 @@ def check(governed: Governed, today: date, base: Governed | None = None) -> Chec
     return CheckResult(
         policies.rules, tuple(sorted(waived_findings, key=_order)), remarks, known, columns, skipped, idle
     )
+
+
+def _fresh(findings: Iterable[Finding], before: Mapping[str, Finding]) -> Iterable[Finding]:
+    """The findings that a base has not, or has with less getting through."""
+    for finding in findings:
+        known = before.get(finding.fingerprint)
+        worse_than = "" if known is None else exceeds(finding, known.verdict.label, known.strength or None)
+        if known is None or worse_than:
+            yield replace(finding, worse_than=worse_than)
 
 
 def _judges_nothing(governed: Governed, rule: PlacedPart[Rule]) -> bool:

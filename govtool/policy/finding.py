@@ -12,6 +12,7 @@ from enum import IntEnum
 from govtool.names import split_name
 from govtool.policy.load import PlacedPart, PolicySet
 from govtool.policy.model import Waiver
+from govtool.policy.strength import is_worse
 from govtool.query.evidence import Evidence, WayStep
 from govtool.query.patterns import Patterns
 
@@ -68,6 +69,10 @@ class Finding:
     """When that waiver does."""
     accepted: bool = False
     """In the baseline."""
+    strength: str = ""
+    """How much of a value gets through, of ``govtool.policy.strength.STRENGTHS``; empty where no value flows."""
+    worse_than: str = ""
+    """What a baseline, a waiver or the base accepts at most, where this is more: a strength, or ``unknown``."""
 
     @property
     def failed(self) -> bool:
@@ -118,6 +123,19 @@ class PolicyRemark:
     place: str
 
 
+def exceeds(finding: Finding, verdict: str | None, strength: str | None) -> str:
+    """Return what was accepted of a finding where it is more now: a strength, or ``unknown``; else empty.
+
+    Args:
+        finding: As it is now.
+        verdict: When it was accepted; None if that is not known.
+        strength: The same.
+    """
+    if verdict == RuleVerdict.UNKNOWN.label and finding.verdict is RuleVerdict.VIOLATED:
+        return verdict
+    return (strength or "") if is_worse(finding.strength, strength) else ""
+
+
 def zone_notes(policies: PolicySet) -> Iterable[PolicyRemark]:
     """A zone of a pack that gave way to another of its name."""
     for name, place in sorted(policies.replaced_zones.items()):
@@ -139,7 +157,12 @@ def waived(
     out = []
     for finding in findings:
         match = next((w for w, names in live if w.value.rule == finding.rule and _covers(names, finding)), None)
-        if match is not None and not finding.failed and finding.verdict in (RuleVerdict.VIOLATED, RuleVerdict.UNKNOWN):
+        if match is None or finding.failed or finding.verdict not in (RuleVerdict.VIOLATED, RuleVerdict.UNKNOWN):
+            pass
+        elif is_worse(finding.strength, match.value.at_most):
+            used.add(match.place)
+            finding = replace(finding, worse_than=match.value.at_most or "")
+        else:
             used.add(match.place)
             finding = replace(finding, verdict=RuleVerdict.WAIVED, waiver=match.place, expires=match.value.expires)
         out.append(finding)

@@ -18,6 +18,7 @@ from govtool.policy.model import NONE, Declassify, Rule
 from govtool.policy.propagate import Propagation
 from govtool.policy.provenance_paths import Array, Arrival, TaintState, leading_to, ways
 from govtool.policy.seeds import Seeds
+from govtool.policy.strength import strength_of
 from govtool.policy.taints import Mode, Taint, possible_group
 from govtool.policy.threshold import shortfall
 from govtool.query.evidence import step
@@ -261,6 +262,7 @@ class _Search:
             why=why,
             fix=fix,
             place=question.rule.place,
+            strength=strength_of(index, arrival.edges),
         )
 
 

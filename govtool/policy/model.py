@@ -64,6 +64,7 @@ _OneOrMore = BeforeValidator(_listed, json_schema_input_type=ClassName | tuple[C
 ClassNames = Annotated[tuple[ClassName, ...], Field(min_length=1), _OneOrMore]
 Duration = Annotated[str, AfterValidator(_duration)]
 Severity = Literal["error", "warning", "note"]
+Strength = Literal["influence", "hidden", "aggregate", "part", "whole"]
 
 
 class PolicyPart(BaseModel):
@@ -358,6 +359,9 @@ class Waiver(PolicyPart):
     reason: str = Field(min_length=1)
     approved_by: str = Field(min_length=1)
     expires: date
+    at_most: Strength | None = Field(
+        default=None, description="How much of a value it accepts; what lets more through is not waived."
+    )
 
 
 class Given(PolicyPart):

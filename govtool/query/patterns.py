@@ -21,11 +21,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from govtool.graph.index import Index
+from govtool.linear import LinearRegex
 from govtool.names import split_name
 
 _QUOTED = r'"(?:[^"]|"")*"'
-_PART = rf'(?:{_QUOTED}|\[[^\]]*\]|[^."\[])++'
+_PART = rf'(?:{_QUOTED}|\[[^\]]*\]|[^."\[])+'
 _IN_PART = rf'(?:{_QUOTED}|\[[^\]]*\]|[^."\[])*'
+_FEW_STARS = 2
 LONGEST = 500
 """Characters of a pattern."""
 
@@ -40,8 +42,8 @@ class Pattern:
 
     text: str
     is_regex: bool = field(init=False)
-    _regex: re.Pattern[str] = field(init=False, repr=False, compare=False)
-    _last: re.Pattern[str] | None = field(init=False, repr=False, compare=False)
+    _regex: LinearRegex = field(init=False, repr=False, compare=False)
+    _last: LinearRegex | None = field(init=False, repr=False, compare=False)
     """What the last part of a name must match, where the pattern says so."""
     prefix: str = field(init=False, repr=False, compare=False)
     """How every name that matches a glob begins; empty for a regular expression."""
@@ -54,12 +56,9 @@ class Pattern:
             raise ValueError("a pattern has 1 to 500 characters")
         is_regex = len(text) > 2 and text[0] == "/" and text[-1] == "/"
         object.__setattr__(self, "is_regex", is_regex)
-        try:
-            regex = re.compile(text[1:-1] if is_regex else _glob(split_name(text)))
-        except (re.error, OverflowError, RecursionError) as error:
-            raise ValueError(f"{text!r} is not a regular expression: {error}") from error
         parts = split_name(text)
-        last = None if is_regex or "**" in parts[-1] else re.compile(_segment(parts[-1]))
+        regex = LinearRegex(text[1:-1]) if is_regex else _matcher(parts)
+        last = None if is_regex or "**" in parts[-1] else _matcher(parts[-1:])
         object.__setattr__(self, "_regex", regex)
         object.__setattr__(self, "prefix", "" if is_regex else _literal(parts))
         object.__setattr__(self, "_last", last)
@@ -67,13 +66,13 @@ class Pattern:
 
     def matches(self, name: str) -> bool:
         """Whether a dataset's name, or for a glob a column's full name, matches."""
-        return bool(self._regex.search(name) if self.is_regex else self._regex.fullmatch(name))
+        return self._regex.search(name) if self.is_regex else self._regex.fullmatch(name)
 
     def _may_end(self, path: str) -> bool:
         """Whether a column of this path may match, whatever its dataset."""
         if self.is_regex:
-            return bool(self._regex.search(path))
-        return self._last is None or bool(self._last.fullmatch(split_name(path)[-1]))
+            return self._regex.search(path)
+        return self._last is None or self._last.fullmatch(split_name(path)[-1])
 
     def datasets(self, index: Index) -> Iterable[int]:
         """The visible datasets of a graph that match; they lie in the order of their names."""
@@ -141,6 +140,13 @@ def _literal(parts: list[str]) -> str:
             return text + re.split(r"[*?]", part)[0]
         text += part + ("." if number < len(parts) - 1 else "")
     return text
+
+
+def _matcher(parts: list[str]) -> LinearRegex:
+    """What matches a glob's parts. With a star or two ``re`` goes over a name a few times at most."""
+    text = _glob(parts)
+    stars = sum(len(re.findall(r"\*+", part)) for part in parts if not part.startswith('"'))
+    return LinearRegex(text, text.replace(_PART, f"{_PART}+") if stars <= _FEW_STARS else "")
 
 
 def _glob(parts: list[str]) -> str:

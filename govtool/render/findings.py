@@ -37,7 +37,7 @@ def _way(start: str, steps: Iterable[WayStep]) -> str:
 
 def reason(finding: Finding) -> str:
     """Why, and what to do: ``not declassified: lower() keeps the value · fix: keyed-hash``."""
-    parts = [finding.why]
+    parts = [_worsened(finding), finding.why]
     if finding.verdict.label == "waived" and finding.expires:
         parts.append(f"waived until {finding.expires} ({finding.waiver})")
     elif finding.fix:
@@ -45,12 +45,21 @@ def reason(finding: Finding) -> str:
     return " · ".join(part for part in parts if part)
 
 
+def _worsened(finding: Finding) -> str:
+    """``worse than what was accepted: whole, not part``; empty if nothing was."""
+    if not finding.worse_than:
+        return ""
+    now = finding.verdict.label if finding.worse_than == "unknown" else finding.strength
+    return f"worse than what was accepted: {now}, not {finding.worse_than}"
+
+
 def sentence(finding: Finding) -> str:
     """One finding in one sentence."""
     about = f" ({', '.join(finding.classes)})" if finding.classes else ""
     source = f" from {finding.source}" if finding.source and finding.source != finding.column else ""
     doubt = "could not be told: " if finding.verdict.label == "unknown" else ""
-    return f"{finding.title}: {doubt}{finding.column}{about}{source}. {finding.why}".rstrip(". ") + "."
+    worsened = f"{_worsened(finding)}; " if finding.worse_than else ""
+    return f"{finding.title}: {doubt}{finding.column}{about}{source}. {worsened}{finding.why}".rstrip(". ") + "."
 
 
 def summary(result: CheckResult, *, strict: bool) -> str:

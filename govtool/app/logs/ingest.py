@@ -19,10 +19,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Protocol
 
-from govtool.answers.ingest import IngestResult
+from govtool.answers.ingest import CoverageDemand, IngestResult
 from govtool.app.aliases import configured
 from govtool.app.coverage import coverage_fragments, ranked
-from govtool.app.ingest import IngestKey, already_ingested, user_name
+from govtool.app.ingest import IngestKey, already_ingested, require, user_name
 from govtool.app.logs import local
 from govtool.app.logs.local import LogFindings, gather, weight
 from govtool.app.logs.meter import Meter
@@ -55,6 +55,7 @@ def ingest_log(
     branch: str = DEFAULT_BRANCH,
     stdin: IO[bytes] | None = None,
     progress: Report | None = None,
+    demand: CoverageDemand | None = None,
 ) -> IngestResult:
     """Read logs, and commit what their statements say to the store.
 
@@ -65,6 +66,7 @@ def ingest_log(
     Raises:
         UsageError: nothing to read, an unknown format, dialect or engine, an unreadable schema.
         EvidenceError: more than ``max_errors`` rejects (``evidence.max-errors``).
+        RefusedIngestError: less was understood than ``demand`` asks for; nothing was committed.
         EngineError: a worker process died, the log changed while it was read, or Spark is missing or failed.
         StoreError: the commit could not be written; the store is as it was.
     """
@@ -92,13 +94,16 @@ def ingest_log(
         surveyed = _surveyed(files, engine)
         batch = _batch(source, settings, how, request, surveyed)
         known = already_ingested(store, IngestKey("ingest log", source, batch, len(files), text), branch)
-        if known is not None:
+        again = demand is not None and demand.shortfalls
+        if known is not None and not again:
             return known
         pieces = _pieces(surveyed, how)
         gathered = engine.gather(pieces, len(surveyed), request.max_errors, Meter(progress, weight(pieces)), batch)
+        if known is not None:
+            return replace(known, shortfalls=tuple(costliest(gathered.findings.failures)))
         _check_unchanged(surveyed, engine)
         read = sum(not log.problem for log in surveyed.values())
-        return _commit(store, source, gathered, read, settings, batch, text, message, author, branch)
+        return _commit(store, source, gathered, read, settings, batch, text, message, author, branch, demand)
 
 
 class _Engine(Protocol):
@@ -304,6 +309,7 @@ def _commit(
     message: str | None,
     author: str | None,
     branch: str,
+    demand: CoverageDemand | None,
 ) -> IngestResult:
     from govtool.model.columnar import DERIVATIONS
     from govtool.store import Changes, Fragment
@@ -314,6 +320,9 @@ def _commit(
     diagnostics = (*schema, *gathered.notes, *worst(findings.diagnostics))
     reasons = ranked(source, findings.costs)
     codes = findings.codes + Counter(d.code for d in (*schema, *gathered.notes))
+    shortfalls = tuple(costliest(findings.failures))
+    if demand is not None:
+        require(demand, findings.coverage, diagnostics, text, shortfalls, tuple(reasons))
     summary: dict[str, Any] = {
         "command": "ingest log",
         "source": source,
@@ -348,7 +357,7 @@ def _commit(
         findings.coverage,
         diagnostics,
         text,
-        tuple(costliest(findings.failures)),
+        shortfalls,
         gathered.counts,
         reasons,
     )

@@ -162,6 +162,7 @@ def _environment() -> SandboxedTemplates:
     environment.filters["_unpack"] = lambda value, targets: current().unpack(value, targets)
     environment.filters["_not"] = lambda value: current().negate(value)
     environment.filters["_in"] = lambda value, values, negated: current().member(value, values, negated)
+    environment.filters["_weighed"] = lambda value: current().weighed(value)
     environment.filters["_concat"] = lambda *values: current().join(*values)
     environment.globals.pop("lipsum", None)
     return environment
@@ -227,6 +228,14 @@ class _Changer:
             return _filter(node.nodes[0], "_concat", list(node.nodes[1:]))
         if isinstance(node, nodes.Compare) and len(node.ops) == 1 and node.ops[0].op in ("in", "notin"):
             return _filter(node.expr, "_in", [node.ops[0].expr, nodes.Const(node.ops[0].op == "notin")])
+        if isinstance(node, nodes.Compare):  # of nested values a comparison may take time without end, as may a hash
+            node.expr = _weighed(node.expr)
+            for operand in node.ops:
+                operand.expr = _weighed(operand.expr)
+        elif isinstance(node, nodes.Pair):
+            node.key = _weighed(node.key)
+        elif isinstance(node, nodes.Getitem):
+            node.arg = _weighed(node.arg)
         return node
 
 
@@ -236,6 +245,10 @@ def _targets(target: nodes.Node) -> nodes.Const:
 
 def _filter(node: nodes.Node, name: str, args: list[nodes.Expr]) -> nodes.Filter:
     return nodes.Filter(node, name, args, [], None, None, lineno=node.lineno)
+
+
+def _weighed(node: nodes.Expr) -> nodes.Expr:
+    return node if isinstance(node, (nodes.Const, nodes.Slice)) else _filter(node, "_weighed", [])
 
 
 def _marked(text: str, line: int) -> str:

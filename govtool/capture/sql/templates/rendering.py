@@ -9,6 +9,7 @@ from itertools import islice
 from typing import Any
 
 from govtool.capture.sql.templates import dbt
+from govtool.capture.sql.templates.budget import Budget, Clock
 from govtool.capture.sql.templates.columns import TemplateColumn, warehouse_name
 from govtool.capture.sql.templates.macros import ROOT_PACKAGE, MacroLibrary, adapter_of, dispatched, find, prefixes
 from govtool.capture.sql.templates.packages.known import PACKAGES, QUERYING_MACROS
@@ -58,8 +59,10 @@ class TemplateRun:
         file: str = "",
         dialect: str = "",
         columns: ColumnsOf | None = None,
+        clock: Clock | None = None,
     ) -> None:
         """Start with everything at zero."""
+        self.budget = Budget(clock or Clock())
         self.quote = "`" if dialect in _BACKTICKS else '"'
         self.dialect = dialect
         self.file = file
@@ -331,6 +334,7 @@ class TemplateRun:
         except TypeError:
             return []
         self.iterations += len(items)
+        self.budget.spend([None] * len(items))
         if self.iterations > MAX_ITERATIONS:
             raise Limit(f"more than {MAX_ITERATIONS} iterations")
         return [self.unpack(item, targets) for item in items] if targets else items
@@ -347,6 +351,7 @@ class TemplateRun:
 
     def member(self, item: object, values: Any, negated: bool) -> object:
         """``in`` and ``not in``."""
+        self.budget.spend(item, values)
         if isinstance(item, Unknown):
             return item.condition(f" in {plain(values)}", negated=negated)
         if isinstance(values, Unknown):
@@ -361,11 +366,13 @@ class TemplateRun:
 
     def join(self, *values: object) -> str:
         """``~``."""
+        self.budget.spend(values)
         text = "".join("" if value is None else str(value) for value in values)
         return bounded_text(text)
 
     def finalize(self, value: object) -> object:
         """The value of an output tag."""
+        self.budget.spend(value)
         if value is None:
             return ""
         text = value if isinstance(value, str) else str(value)
@@ -374,8 +381,14 @@ class TemplateRun:
             raise Limit(f"more than {MAX_OUTPUT} characters of output")
         return text
 
-    def count_call(self) -> None:
-        """Count a call."""
+    def weighed(self, value: object) -> object:
+        """An operand of a comparison or a key, counted."""
+        self.budget.spend(value)
+        return value
+
+    def count_call(self, *values: object) -> None:
+        """Count a call and what it is given."""
+        self.budget.spend(*values)
         self.calls += 1
         if self.calls > MAX_CALLS:
             raise Limit(f"more than {MAX_CALLS} calls")

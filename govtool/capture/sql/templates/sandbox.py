@@ -5,7 +5,8 @@ on.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
 from typing import Any
 
 from jinja2 import TemplateError
@@ -31,6 +32,8 @@ class SandboxedTemplates(SandboxedEnvironment):
             return left
         if isinstance(right, Unknown):
             return right
+        budget = current().budget
+        budget.spend(left, right)
         length = size(left) + size(right)
         if operator == "**":
             if not isinstance(left, (int, float)) or not isinstance(right, (int, float)):
@@ -50,7 +53,9 @@ class SandboxedTemplates(SandboxedEnvironment):
             raise Limit("a format that is too wide")
         if length > MAX_VALUE:
             raise Limit("a value that is too long")
-        return super().call_binop(context, operator, left, right)
+        result = super().call_binop(context, operator, left, right)
+        budget.spend(result if isinstance(result, str) else [None] * size(result))
+        return result
 
     def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
         """Whether a template may see an attribute."""
@@ -81,7 +86,8 @@ class SandboxedTemplates(SandboxedEnvironment):
     def call(__self, __context: Context, __obj: Any, *args: Any, **kwargs: Any) -> Any:
         """A call, counted; of an unknown value it is unknown."""
         run = current()
-        run.count_call()
+        owner = getattr(__obj, "__self__", None) if not isinstance(__obj, Unknown) else None
+        run.count_call(owner if isinstance(owner, (str, list, dict, tuple, set)) else None, args, kwargs)
         caller = kwargs.get("caller")
         if isinstance(__obj, dbt.CallStatement):
             return ""
@@ -90,7 +96,6 @@ class SandboxedTemplates(SandboxedEnvironment):
             return f"{Unknown(__obj._name, True)}{caller()}"
         if isinstance(__obj, Unknown):
             return Unknown(__obj._name, True)
-        owner = getattr(__obj, "__self__", None)
         name = getattr(__obj, "__name__", "")
         if isinstance(owner, str):
             _check_text_method(owner, name, args, kwargs)
@@ -149,6 +154,8 @@ def guarded(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
 
     def guarded(*args: Any, **kwargs: Any) -> Any:
         value = args[first] if len(args) > first else None
+        budget = current().budget
+        budget.spend(args[first:], kwargs)
         if isinstance(value, Unknown):
             if name in ("default", "d"):
                 return args[first + 1] if len(args) > first + 1 and args[first + 1] not in (None, "") else value
@@ -171,10 +178,13 @@ def guarded(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
             raise Limit("a value that is too long")
         try:
             result = function(*args, **kwargs)
+            if isinstance(result, Iterator):  # such as of map and select: its work is done here, and counted
+                result = list(islice(result, MAX_VALUE))
         except Limit:
             raise
         except (TypeError, ValueError, KeyError, IndexError, AttributeError, TemplateError):
             return Unknown(plain(value))
+        budget.spend(result if isinstance(result, str) else [None] * size(result))
         if isinstance(result, str):
             return bounded_text(result)
         return result
@@ -191,6 +201,7 @@ def tested(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
 
     def tested(*args: Any, **kwargs: Any) -> Any:
         value = args[first] if len(args) > first else None
+        current().budget.spend(args[first:])
         if isinstance(value, Unknown):
             if name in ("undefined", "none"):
                 return value.condition(" is defined", negated=True)

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from govtool.capture.sql.lexer import word_set
+from govtool.capture.sql.templates.budget import Clock
 from govtool.capture.sql.templates.dataform import SUFFIX, read_sqlx
 from govtool.capture.sql.templates.jinja import compile_template
 from govtool.capture.sql.templates.macros import MacroLibrary
@@ -117,6 +118,7 @@ def render(
             Diagnostic("template", "warning", f"not a valid template: {error}", file or None, error.line)
         )
         return Rendered((Variant(fill(strip_tags(source), variables, dialect)),), tuple(diagnostics))
+    clock = Clock()
     runs: list[tuple[str, TemplateRun]] = []
     seen: set[frozenset[tuple[str, bool]]] = set()
     # Breadth first: flip one undecided test at a time, then those that come into sight behind it.
@@ -132,7 +134,7 @@ def render(
         if len(runs) >= MAX_VARIANTS:
             dropped += 1
             continue
-        run = TemplateRun(choices, dict(variables or {}), macros, file, dialect, columns)
+        run = TemplateRun(choices, dict(variables or {}), macros, file, dialect, columns, clock)
         try:
             output = template.render(run)
         except Limit as error:

@@ -19,6 +19,7 @@ from govtool.capture.sql.walk.relation import ArrayElements, FunctionRows, OpenS
 from govtool.capture.sql.walk.scope import Environment, MergingJoin, Scope
 from govtool.capture.sql.walk.shapes import SHAPED
 from govtool.capture.sql.walk.types import fields_of
+from govtool.linear import LinearRegex
 
 _SHAPED: Final = frozenset(SHAPED)
 
@@ -267,11 +268,11 @@ class ProjectionWalk(PivotWalk):
         every = self.starred_columns(inner, scope, env) if isinstance(inner, nodes.Star) else self.star(scope)
         if isinstance(inner, nodes.Literal):
             try:
-                pattern = re.compile(inner.name)
-            except re.error:
+                pattern = LinearRegex(inner.name)
+            except ValueError:
                 self.diagnose("opaque", "COLUMNS has a pattern that is not a regular expression", node)
                 return
-            every = _kept(every, lambda name: bool(pattern.search(name)))
+            every = _kept(every, lambda name: pattern.search(name))
         elif not isinstance(inner, nodes.Star):
             self.diagnose("opaque", "COLUMNS with a computed argument", node)
         _extend(output, every)
@@ -421,6 +422,4 @@ def _kept(output: QueryOutput, keep: Callable[[str], bool]) -> QueryOutput:
 
 def _like(pattern: exp.Expr, name: str) -> bool:
     text = pattern.name if isinstance(pattern, nodes.Expr) else str(pattern)
-    return (
-        re.fullmatch(re.escape(text).replace("%", ".*").replace("_", "."), name, re.IGNORECASE | re.DOTALL) is not None
-    )
+    return LinearRegex("(?is)" + re.escape(text).replace("%", ".*").replace("_", ".")).fullmatch(name)

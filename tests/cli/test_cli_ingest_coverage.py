@@ -1,0 +1,74 @@
+"""Coverage where people look: in every ingest's summary, where nothing is new, and before a log is committed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+BAD = "create table t (a text);\ncreate view w as selec a frm t;\ninsert into d selct 1;\ninsert into d selct 2;\n"
+
+
+def log(path: str = "q.jsonl", bad: int = 1) -> str:
+    rows = [{"ts": "2026-01-01T10:00:00Z", "sql": "CREATE TABLE mart.a AS SELECT e FROM crm.u"}]
+    rows += [{"ts": "2026-01-01T10:00:01Z", "sql": "SELECT FROM WHERE AND ("}] * bad
+    Path(path).write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def test_the_summary_of_sql_says_what_cost_most(govtool, project):
+    govtool("init")
+    Path("w.sql").write_text(BAD)
+    done = govtool("ingest", "sql", "w.sql")
+    for words in ("fully", "partly", "not at all", "what cost most of the coverage"):
+        assert words in done.out
+    again = govtool("ingest", "sql", "w.sql")
+    assert "nothing new" in again.out
+    assert "what cost most of the coverage" in again.out
+
+
+def test_what_is_understood_has_no_reasons(govtool, project):
+    govtool("init")
+    Path("w.sql").write_text("create view w as select a from t;")
+    assert "what cost most" not in govtool("ingest", "sql", "w.sql").out
+
+
+def test_failures_are_explained_where_nothing_is_new(govtool, project):
+    govtool("init")
+    Path("w.sql").write_text(BAD)
+    first = govtool("ingest", "sql", "w.sql", "--explain-failures").out
+    again = govtool("ingest", "sql", "w.sql", "--explain-failures").out
+    assert "selct" in first
+    assert [line for line in again.splitlines() if "selct" in line] == [
+        line for line in first.splitlines() if "selct" in line
+    ]
+    assert "nothing new" in again
+
+
+def test_failures_of_a_log_are_explained_where_nothing_is_new(govtool, project):
+    govtool("init")
+    govtool("ingest", "log", log())
+    assert "SELECT FROM WHERE" not in govtool("ingest", "log", "q.jsonl").out
+    again = govtool("ingest", "log", "q.jsonl", "--explain-failures")
+    assert "SELECT FROM WHERE" in again.out
+    assert "nothing new" in again.out
+    assert len(govtool("log", "-f", "jsonl").out.splitlines()) == 1
+
+
+def test_a_log_of_which_too_little_is_understood_is_not_committed(govtool, project):
+    govtool("init")
+    refused = govtool("ingest", "log", log(), "--min-coverage", "60")
+    assert refused.code == 3
+    assert "nothing was committed" in refused.err
+    assert govtool("ingest", "log", "q.jsonl", "--strict").code == 3
+    assert govtool("log", "-f", "jsonl").out == ""
+    assert govtool("ingest", "log", "q.jsonl", "--min-coverage", "50").code == 0
+    assert len(govtool("log", "-f", "jsonl").out.splitlines()) == 1
+    assert govtool("ingest", "log", "q.jsonl", "--strict").code == 3  # what is there already is judged, too
+
+
+def test_a_log_that_became_worse_leaves_the_head_as_it_was(govtool, project):
+    govtool("init")
+    govtool("ingest", "log", log(bad=0))
+    assert govtool("ingest", "log", log(bad=3), "--min-coverage", "60").code == 3
+    assert len(govtool("log", "-f", "jsonl").out.splitlines()) == 1
+    assert "mart.a.e" in govtool("impact", "crm.u.e").out
