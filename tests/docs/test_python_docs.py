@@ -360,4 +360,12 @@ def test_what_cannot_run_is_still_there_and_gets_less():
 def test_a_command_that_asks_has_a_method_and_every_method_a_command():
     questions = {name for name, _ in inspect.getmembers(Graph, inspect.isfunction) if not name.startswith("_")}
     assert {name for name in COMMANDS.values() if name != "lineage"} <= questions
-    assert questions - set(COMMANDS.values()) <= {"at", "index", "records", "run", "snapshot", "to_networkx"}
+    assert questions - set(COMMANDS.values()) <= {
+        "at",
+        "index",
+        "index_records",
+        "records",
+        "run",
+        "snapshot",
+        "to_networkx",
+    }
