@@ -219,19 +219,20 @@ def _in_order(columns: Sequence[Attribute], names: Sequence[str]) -> list[Attrib
     return list(columns) if len(columns) == len(names) else None
 
 
-def engines(session: Session, sidecars: SidecarUse) -> tuple[PlanEngine, ...]:
+def engines(session: Session, sidecars: SidecarUse | None = None) -> tuple[PlanEngine, ...]:
     """DuckDB, then Spark."""
     return (PlanEngine("DuckDB", lambda: _duckdb(session, sidecars)), PlanEngine("Spark", lambda: _spark(session)))
 
 
-def _duckdb(session: Session, sidecars: SidecarUse) -> Executor:
+def _duckdb(session: Session, sidecars: SidecarUse | None) -> Executor:
     from govtool.records.sql.dialect import NotExact
 
     try:
         from govtool.records.execute.duckdb import DuckExecutor
         from govtool.records.sidecar.lookup import SidecarExecutor
 
-        return SidecarExecutor(DuckExecutor(session), sidecars)
+        executor = DuckExecutor(session)
+        return executor if sidecars is None else SidecarExecutor(executor, sidecars)
     except ImportError as error:
         raise NotExact("it is not installed (pip install 'govtool[records]')") from error
 

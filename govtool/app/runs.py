@@ -204,7 +204,7 @@ def find_version(history: History, dataset: str, text: str) -> WrittenVersion:
     if not found:
         found = [w for w in versions if w.output.identity and _is_stated(w.output.identity, text)]
     if not found and text == "latest":
-        found = versions[-1:]
+        found = list(versions[-1:])
     if not found:
         runs = {id(run) for run in matching_runs(history, text)}
         found = [w for w in versions if id(w.run) in runs]

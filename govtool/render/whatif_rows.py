@@ -36,7 +36,7 @@ def render(
     elif form == "json":
         yield json_lines(answers[0].to_dict())
     elif form == "csv":
-        rows = [("" if cell is None else cell for cell in row) for each in answers for row in each.rows()]
+        rows = [["" if cell is None else cell for cell in row] for each in answers for row in each.rows()]
         yield to_csv(answers[0].fields, rows)
     else:
         for each in answers:

@@ -169,7 +169,8 @@ def _with_aliases(at: exp.Select, scope: Scope) -> exp.Expr:
         name = part.name.lower() if isinstance(part, exp.Column) and not part.table else ""
         return exp.Paren(this=items[name].copy()) if name in items and not scope.found(name, "") else part
 
-    return at.args["having"].this.transform(named)
+    having: exp.Expr = at.args["having"].this.transform(named)
+    return having
 
 
 def _aggregated(at: exp.Select) -> bool:

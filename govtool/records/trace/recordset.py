@@ -181,7 +181,8 @@ class RecordSet:
         part = self._one(None)
         if not isinstance(part, StagePosition):
             raise UsageError("rows of the output, or at a boundary, are replayed; these are inputs", code="usage.rows")
-        changes = [*exclusions(self.lineage, exclude), *(replacement(*each) for each in (with_ or {}).items())]
+        replacements = [replacement(dataset, place) for dataset, place in (with_ or {}).items()]
+        changes = [*exclusions(self.lineage, exclude), *replacements]
         return replay(self.lineage, changes, part)
 
     def count(self) -> int:

@@ -172,7 +172,7 @@ def deltas(a: Annotator, found: Groups, columns: tuple[Attribute, ...]) -> Rows:
     (total,) = [c for c in _outputs(found.groups.node) if c.name == "times"][-1:]
     count = chosen(there(total), LONG_ONE, Literal(0, LONG))
     times = a.ids.named("times", count)
-    made = Project(found.groups.node, (*map(passed, _outputs(found.groups.node)), node, times))
+    made: Node = Project(found.groups.node, (*map(passed, _outputs(found.groups.node)), node, times))
     is_sure = not found.rows.candidates
     made, origins = with_origins(a, found, made)
     return Rows(

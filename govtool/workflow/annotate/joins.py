@@ -63,7 +63,8 @@ def product_of(a: Annotator, left: Array, right: Array) -> int:
 
 def _paired(a: Annotator, left: Rows, right: Rows, condition: Expression | None, context: Context | None) -> Rows:
     """Pairs that meet a condition, annotated with the left row and the guards of the condition."""
-    plain, rest = [], []
+    plain: list[Expression] = []
+    rest: list[Expression] = []
     for part in conjuncts(condition):
         (rest if _is_guarded(part, left, right) else plain).append(part)
     node = joined(left.node, right.node, both([same_context(left, right), *plain]))

@@ -18,14 +18,14 @@ from govtool.workflow.annotate.circuit import (
     Box,
     Circuit,
     Delta,
-    Function,
+    ValueFunction,
     Gate,
     Guard,
     Inputs,
     Monus,
     Product,
     Sources,
-    Steered,
+    LimitGuard,
     Sum,
     Terms,
 )
@@ -112,7 +112,7 @@ class CircuitWriter:
     def _opaque_or_value(self, start: int, block: Block, chosen: Array) -> None:
         if isinstance(block, Terms):
             self._terms(start, block, chosen)
-        elif isinstance(block, Function):
+        elif isinstance(block, ValueFunction):
             values = _taken(block.table.read(block.result)[0], chosen)
             made = self._made(start, chosen, "val", function_label(block.expression), black_box=True, values=values)
             self._operands(block, chosen, made)
@@ -125,7 +125,7 @@ class CircuitWriter:
             if block.cells is not None:
                 self._list_edges(block.cells, chosen, made)
             self._gate(block.gate, made)
-        elif isinstance(block, Steered):
+        elif isinstance(block, LimitGuard):
             made = self._made(start, chosen, "op", block.label, black_box=True)
             self._edges(block.over[chosen], made)
             self._gate(block.gate, made)
@@ -193,7 +193,7 @@ class CircuitWriter:
         if gate != NONE:
             self._edges(np.full(len(made), gate), made)
 
-    def _operands(self, function: Function, chosen: Array, made: Array, *, is_guard: bool = False) -> None:
+    def _operands(self, function: ValueFunction, chosen: Array, made: Array, *, is_guard: bool = False) -> None:
         left = _left_columns(function.expression)
         for column, nodes in function.cells:
             side = terms.PLAIN if not is_guard else terms.LEFT if column in left else terms.RIGHT
@@ -212,13 +212,13 @@ def _inputs(block: Block, mask: Array) -> list[Array]:
         nodes, places = _of_lists(block.inputs, mask)
         more = [] if block.cells is None else [block.cells[places]]
         return [nodes, *more, *([] if block.around is None else [block.around[mask]]), *gate]
-    if isinstance(block, (Guard, Function)):
+    if isinstance(block, (Guard, ValueFunction)):
         function = block.function if isinstance(block, Guard) else block
         return [nodes[mask] for _, nodes in function.cells]
     if isinstance(block, Box):
         more = [] if block.cells is None else [_of_lists(block.cells, mask)[0]]
         return [block.over[mask], *more, *gate]
-    if isinstance(block, Steered):
+    if isinstance(block, LimitGuard):
         return [block.over[mask], *gate]
     return [block.watched] if isinstance(block, Gate) else []
 

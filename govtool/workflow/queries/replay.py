@@ -95,9 +95,9 @@ def resolved(propagation: RowDeletion, after: Sequence[Values], computed: Sequen
     for row in after:
         left[key_of(row)].append(row)
     rows = list(propagation.rows)
-    for row in rows:
-        if row.after is not None:
-            _take(left, row.after)
+    for each in rows:
+        if each.after is not None:
+            _take(left, each.after)
     for gain in propagation.gains:
         _take(left, gain)
     _match(rows, left, ())

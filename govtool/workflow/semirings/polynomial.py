@@ -193,7 +193,8 @@ class Polynomials:
         assert isinstance(block, (Sum, Delta))
         offsets = block.inputs.offsets
         nodes = block.inputs.nodes[offsets[at] : offsets[at + 1]].tolist()
-        total = plus([*(known[node] for node in nodes), *([{(more,): 1}] if more else [])])
+        left_out: list[Polynomial] = [{(more,): 1}] if more else []
+        total = plus([*(known[node] for node in nodes), *left_out])
         return delta(total) if isinstance(block, Delta) and not self._erased else total
 
     def _values(self, start: int, block: Terms | ValueFunction | Box, own: Array) -> None:

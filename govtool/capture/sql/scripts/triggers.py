@@ -53,7 +53,7 @@ def begin(reader: ScriptReader, tokens: list[Token], start: int, body: int, rout
             return False
         routine = ".".join([fold(part.name, dialect=reader.lex.name, table=True) for part in function.parts])
     if reader.lex.name in variables.TSQL:
-        rows = _ROW_SETS
+        rows = list(_ROW_SETS)
     tree = exp.Command(this="TRIGGER", trigger=routine, table=table, rows=tuple(rows))
     reader.add(head, tree, "ignored", head="create trigger")
     if body >= 0 and reader.lex.name not in variables.TSQL:

@@ -41,9 +41,9 @@ def unread_tree(tokens: Sequence[Token], dialect: str) -> exp.Expr | None:
     target, creates = _target(tokens)
     named = _common_tables(tokens)
     found: dict[str, exp.Table] = {}
-    for table in _sources(tokens, dialect):
-        if table.args.get("db") or table.name.lower() not in named:
-            found.setdefault(table.sql(), table)
+    for source in _sources(tokens, dialect):
+        if source.args.get("db") or source.name.lower() not in named:
+            found.setdefault(source.sql(), source)
     table = _table(tokens, target, dialect)[0] if target else None
     if word(tokens[0]) == "DELETE" and found:  # DELETE FROM t: what it writes
         found.pop(next(iter(found)))
