@@ -13,6 +13,7 @@ from recorded import Warehouse
 
 import govtool
 from govtool.app.sidecars import sidecar_folder
+from govtool.cli.main import main
 from govtool.records.sidecar import keyfile, lookup
 from govtool.records.sidecar.folder import SidecarFolder
 from govtool.records.sidecar.keyfile import KeySet
@@ -89,6 +90,17 @@ def test_a_second_index_builds_nothing_and_removing_leaves_nothing(house):
     assert gone.built == 4
     assert list(sidecar_folder().path.iterdir()) == []
     assert rows("both", "name = 'a'", True)[1] == 0
+
+
+def test_the_command_builds_and_removes(house, capsys):
+    assert main(["index", "app-2/0", "--records"]) == 0
+    assert "by name: 4 files" in capsys.readouterr().err
+    assert rows("names", "name = 'a'", True)[1]
+    assert main(["index", "app-2/0", "--records", "--remove"]) == 0
+    assert "4 files removed" in capsys.readouterr().err
+    assert main(["index", "app-2/0"]) == 2
+    assert main(["index", "--records"]) == 2
+    assert main(["index", "app-9", "--records"]) == 2
 
 
 def test_at_most_eight_bytes_a_row(tmp_path):

@@ -104,6 +104,8 @@ def _built(executor: DuckExecutor, folder: SidecarFolder, leaf: Relation, names:
             packed = packed_hashes(executor, leaf, file, keys)
         except NotExact as error:
             return replace(answer, why=str(error))
+        if len(packed) >= keyfile.MAX_ROWS:
+            return replace(answer, why="a file has too many rows")
         if answer.bytes + 8 * len(packed) > folder.limit:
             return replace(answer, why="the cache is too small for them: raise GOVTOOL_CACHE_SIZE")
         if keyfile.identity(file.uri) != known:

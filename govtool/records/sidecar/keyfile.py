@@ -26,7 +26,7 @@ _LENGTH = struct.Struct("<I")
 _MAX_HEADER = 1 << 20
 _SHORT_ROWS = 1 << 24
 MAX_ROWS = 1 << 32
-"""A file with more rows than its rows' numbers have room for gets no sidecar."""
+"""A file with more rows than their numbers have room for gets no sidecar."""
 
 
 @dataclass(frozen=True, slots=True)

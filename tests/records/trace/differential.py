@@ -120,10 +120,15 @@ class Files:
     def __init__(self, data: Data, folder: Path, spark: Any = None) -> None:
         from govtool.records.execute.duckdb import DuckExecutor
         from govtool.records.execute.spark_executor import SparkExecutor
+        from govtool.records.sidecar.lookup import SidecarExecutor, SidecarUse
 
         self.data = data
         session = Session("4.0", ansi=True, zone="UTC")
-        self.executor: Any = SparkExecutor(session, spark) if spark is not None else DuckExecutor(session, threads=1)
+        self.executor: Any = (
+            SparkExecutor(session, spark)
+            if spark is not None
+            else SidecarExecutor(DuckExecutor(session, threads=1), SidecarUse())
+        )
         self.split = {name: (len(rows) + 1) // 2 for name, rows in data.items()}
         self.catalog = {name: self._written(name, relation, folder) for name, relation in catalog().items()}
 
@@ -147,8 +152,8 @@ class Files:
         return pack(0, 0, position) if position < split else pack(0, 1, position - split)
 
     def close(self) -> None:
-        if hasattr(self.executor, "connection"):
-            self.executor.connection.close()
+        if hasattr(self.executor, "base"):
+            self.executor.base.connection.close()
         else:
             self.executor.close()
 

@@ -22,6 +22,13 @@ def test_traces_over_files_are_those_of_the_reference(first, tmp_path):
     assert report.skipped < 4, report.reasons
 
 
+def test_a_traced_row_that_was_taken_off_elsewhere_is_revived_by_a_replay():
+    """The rows that took it off are no part of the trace, as no row of the result comes of it there."""
+    report = run(range(101602, 101603))
+    assert report.wrong == []
+    assert report.revived == 1
+
+
 @pytest.mark.slow
 def test_traces_in_spark_are_those_of_the_reference(spark, tmp_path):
     report = run(range(2), tmp_path, spark)
