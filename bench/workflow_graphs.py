@@ -107,16 +107,16 @@ def section(sizes: Iterable[int]) -> str:
             graph, row = _built(size, Path(folder))
             once.append(row)
             other = _networkx(graph) if graph.node_count <= 1.1 * NETWORKX_NODES else None
-            duck: _Duck | None = _Duck(graph)
+            duck = _Duck(graph)
             deletions += _deletions(graph, other, duck)
             zooms += _zooms(graph, other)
-            for fan_out in FAN_OUTS:
-                if fan_out != FAN_OUTS[0]:
-                    other = duck = None
-                    graph = generate(size, fan_out)
-                    support_of(graph)
-                nodes += _questions(graph, fan_out, other, duck)
-            del graph, other, duck
+            nodes += _questions(graph, FAN_OUTS[0], other, duck)
+        del other, duck
+        for fan_out in FAN_OUTS[1:]:
+            graph = generate(size, fan_out)
+            support_of(graph)
+            nodes += _questions(graph, fan_out, None, None)
+        del graph
     return _TEXT.format(
         once=table(_ONCE, once),
         deletions=table(_DELETIONS, deletions),
