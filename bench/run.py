@@ -139,6 +139,12 @@ Building the index, once a commit:
 """
 
 
+def _workflow_graphs(arguments: argparse.Namespace) -> str:
+    from bench.workflow_graphs import section
+
+    return section(arguments.nodes or [1_000_000])
+
+
 def _arrays(arguments: argparse.Namespace) -> str:
     from bench.arrays import section
 
@@ -216,6 +222,7 @@ SECTIONS: dict[str, Callable[[argparse.Namespace], str]] = {
     "startup": _startup,
     "graph": _graph,
     "arrays": _arrays,
+    "workflow-graphs": _workflow_graphs,
     "governance": _governance,
     "store": _store,
     "cold": _cold,

@@ -125,7 +125,7 @@ def _deletion(answer: GraphDeletionAnswer) -> str:
         f" · {_sizes(answer.left_nodes, answer.left_edges)} left"
     ]
     if answer.gains_possible:
-        lines.append("rows may appear that the graph does not have: only a new run can decide")
+        lines.append("rows may appear: only a new run can decide")
     return "\n".join(lines)
 
 

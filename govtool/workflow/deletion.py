@@ -18,9 +18,9 @@ from govtool.arrays.neighbours import entering, leaving
 from govtool.arrays.sets import Array, distinct
 from govtool.errors import UsageError
 from govtool.workflow import vocabulary as terms
-from govtool.workflow.evaluation import UNDECIDED, World
+from govtool.workflow.evaluation import UNDECIDED, World, counted, maybe_absent
 from govtool.workflow.graph import ProvenanceGraph
-from govtool.workflow.rules import support_of
+from govtool.workflow.rules import order_of, support_of
 from govtool.workflow.values import Value, same
 
 
@@ -67,7 +67,7 @@ def refuse_zoomed(graph: ProvenanceGraph) -> None:
     Raises:
         UsageError: There are some (``usage.zoomed-graph``).
     """
-    if (graph.type == terms.ZOOM).any():
+    if graph.is_zoomed:
         raise UsageError(
             "modules are zoomed out in this graph: what a deletion takes cannot be known",
             code="usage.zoomed-graph",
@@ -141,7 +141,7 @@ class _Judgement:
 
     def run(self, touched: Array) -> None:
         """Judge the nodes that lost an input, and all that what is found spreads to."""
-        rank = self.graph.order
+        rank = order_of(self.graph)
         edges = self.graph.edges.in_python()
         queue = [(int(rank[node]), node) for node in touched.tolist()]
         heapq.heapify(queue)
@@ -193,7 +193,7 @@ class _Judgement:
         if self._is_tuple_unknown(node, label, inputs):
             self.unknown.add(node)
             return True
-        if label == terms.DELTA and not self.graph.maybe_absent[node]:
+        if label == terms.DELTA and not maybe_absent(self.graph)[node]:
             return False
         if any(each in self.vague or each in self.unknown for each, _ in inputs):
             if label != terms.DELTA:
@@ -216,11 +216,11 @@ class _Judgement:
         """Whether a standing tuple is there for certain."""
         if node in self.unknown:
             return False
-        return node in self.vague or not self.graph.maybe_absent[node] or bool(self.after.times(node))
+        return node in self.vague or not maybe_absent(self.graph)[node] or bool(self.after.times(node))
 
     def _count_again(self, node: int) -> bool:
         """Count a tuple that is certain; return whether it is there another number of times."""
-        if not self.graph.is_counted[node]:
+        if not counted(self.graph)[node]:
             return False
         before, after = self.before.times(node), self.after.times(node)
         if before is not None and before == after:
@@ -262,6 +262,8 @@ class _Judgement:
             self.unknown.add(node)
             return True
         recorded = self.before.value(node)
+        if recorded is None:  # some files have null where they know no value; NULL is what the terms give then
+            recorded = UNDECIDED
         computed = self.before.aggregate(node, recorded)
         after = self.after.aggregate(node, computed if recorded is UNDECIDED else recorded)
         differs = recorded is not UNDECIDED and not same(recorded, computed)

@@ -21,7 +21,7 @@ from govtool.workflow.rules import is_joint
 
 
 @dataclass(frozen=True, slots=True)
-class Dependency:
+class NodeDependency:
     """The records that a node depends on.
 
     Attributes:
@@ -35,7 +35,7 @@ class Dependency:
     lineage: Array
 
 
-def dependency(graph: ProvenanceGraph, node: int, on: Iterable[int] | Array) -> Dependency:
+def dependency(graph: ProvenanceGraph, node: int, on: Iterable[int] | Array) -> NodeDependency:
     """Return whether a node depends on a set of nodes, and on which records at all.
 
     Raises:
@@ -50,7 +50,7 @@ def dependency(graph: ProvenanceGraph, node: int, on: Iterable[int] | Array) -> 
     depends: bool | Literal["unknown"] = at < len(found.removed) and int(found.removed[at]) == node
     if not depends and node in found.unknown:
         depends = "unknown"
-    return Dependency(depends, _necessary(graph, node, above, tokens), tokens)
+    return NodeDependency(depends, _necessary(graph, node, above, tokens), tokens)
 
 
 def _necessary(graph: ProvenanceGraph, node: int, above: Array, tokens: Array) -> Array:

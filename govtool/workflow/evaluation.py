@@ -32,7 +32,7 @@ UNDECIDED = _Undecided()
 """Not known, and not to be guessed."""
 
 
-class Term(NamedTuple):
+class AggregateTerm(NamedTuple):
     """A term of an aggregate: a value, and how often it counts."""
 
     value: Value
@@ -77,7 +77,7 @@ class World:
 
     def _operands(self, node: int) -> list[int]:
         """The tuples that a multiplicity is made of."""
-        if self._gone(node) or not self.graph.is_counted[node]:
+        if self._gone(node) or not counted(self.graph)[node]:
             return []
         edges, kind = self.edges, self.graph.kind
         return [s for s in (int(edges.source[edge]) for edge in edges.in_edges(node)) if kind[s] == terms.P]
@@ -85,7 +85,7 @@ class World:
     def _combined(self, node: int) -> int | None:
         if self._gone(node):
             return 0
-        if not self.graph.is_counted[node]:
+        if not counted(self.graph)[node]:
             return 1
         label = self.graph.label_of(node)
         if terms.is_guard(label):
@@ -127,27 +127,28 @@ class World:
             if node in self.values:
                 return self.values[node]
             found = self.graph.value_of(node, UNDECIDED)
-            if found is not UNDECIDED or self.graph.label_of(node) != terms.CELL:
+            is_known = found is not UNDECIDED and found is not None  # null: some files know no value
+            if is_known or self.graph.label_of(node) != terms.CELL:
                 return found
             edges = self.edges.in_edges(node)
             if len(edges) != 1:
                 return UNDECIDED
             node = int(self.edges.source[edges[0]])
 
-    def terms_of(self, node: int) -> list[Term]:
+    def terms_of(self, node: int) -> list[AggregateTerm]:
         """The terms of an aggregate that are still there."""
         sources = [int(self.edges.source[edge]) for edge in self.edges.in_edges(node)]
         return [self._term(each) for each in sources if not self._gone(each)]
 
-    def _term(self, node: int) -> Term:
+    def _term(self, node: int) -> AggregateTerm:
         graph = self.graph
         if graph.label_of(node) != terms.TENSOR:
-            return Term(self.value(node) if graph.kind[node] == terms.V else UNDECIDED, 1)
+            return AggregateTerm(self.value(node) if graph.kind[node] == terms.V else UNDECIDED, 1)
         inputs = [int(self.edges.source[edge]) for edge in self.edges.in_edges(node)]
         values = [each for each in inputs if graph.kind[each] == terms.V]
         times = _multiplied([self.times(each) for each in inputs if graph.kind[each] == terms.P])
         found = self.value(values[0]) if len(values) == 1 else UNDECIDED
-        return Term(self.value(node) if found is UNDECIDED else found, times)
+        return AggregateTerm(self.value(node) if found is UNDECIDED else found, times)
 
     def aggregate(self, node: int, like: Value = UNDECIDED) -> Value:
         """The value of an aggregate by its terms.
@@ -196,7 +197,7 @@ def _plain_integers(graph: ProvenanceGraph, tensors: Array) -> Array | None:
     inputs = np.asarray(graph.edges.source)[edge].astype(np.int64)
     is_value = graph.kind[inputs] == terms.V
     cells = inputs[is_value]
-    if len(inputs) != 2 * len(tensors) or len(cells) != len(tensors) or graph.is_counted[inputs[~is_value]].any():
+    if len(inputs) != 2 * len(tensors) or len(cells) != len(tensors) or counted(graph)[inputs[~is_value]].any():
         return None
     has, places = graph.values.places(cells)
     if not has.all() or not (graph.values.type[places] == INTEGER).all():
@@ -245,11 +246,11 @@ _COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
 }
 
 
-def _count(found: Sequence[Term]) -> int:
+def _count(found: Sequence[AggregateTerm]) -> int:
     return sum(each.times or 0 for each in found)
 
 
-def _sum(found: Sequence[Term]) -> Value:
+def _sum(found: Sequence[AggregateTerm]) -> Value:
     if not found:
         return None
     if any(isinstance(each.value, float) for each in found):
@@ -257,7 +258,7 @@ def _sum(found: Sequence[Term]) -> Value:
     return sum(_number(each.value) * (each.times or 0) for each in found)
 
 
-def _average(found: Sequence[Term]) -> Value:
+def _average(found: Sequence[AggregateTerm]) -> Value:
     if not found:
         return None
     count = _count(found)
@@ -273,8 +274,8 @@ def _number(value: Value) -> Any:
     return value
 
 
-def _extreme(pick: Callable[..., Any]) -> Callable[[Sequence[Term]], Value]:
-    def of(found: Sequence[Term]) -> Value:
+def _extreme(pick: Callable[..., Any]) -> Callable[[Sequence[AggregateTerm]], Value]:
+    def of(found: Sequence[AggregateTerm]) -> Value:
         return pick((each.value for each in found), key=_order) if found else None
 
     return of
@@ -289,11 +290,11 @@ def _order(value: Value) -> tuple[bool, Value]:
     return (False, Fraction(value) if isinstance(value, (float, Decimal)) else value)
 
 
-def _collected(found: Sequence[Term]) -> Value:
+def _collected(found: Sequence[AggregateTerm]) -> Value:
     return [each.value for each in found for _ in range(each.times or 0)]
 
 
-_AGGREGATES: Mapping[str, Callable[[Sequence[Term]], Value]] = {
+_AGGREGATES: Mapping[str, Callable[[Sequence[AggregateTerm]], Value]] = {
     "SUM": _sum,
     "AVG": _average,
     "MIN": _extreme(min),
@@ -333,6 +334,10 @@ def counted(graph: ProvenanceGraph) -> Array:
     A record, an invocation and a black box count once, and so do products of these. Sums of several, and what is made
     of them up to a ``δ``, do not; nor does anything behind a difference or a comparison.
     """
+    return graph.once("counted", _counted)
+
+
+def _counted(graph: ProvenanceGraph) -> Array:
     may_be_none = maybe_absent(graph)
     is_p = graph.kind == terms.P
     degree = np.diff(np.asarray(graph.edges.backward).astype(np.int64))
@@ -348,6 +353,10 @@ def maybe_absent(graph: ProvenanceGraph) -> Array:
     Those are differences, comparisons, and what is made of them: rows that fail a condition on an aggregate stay in
     the graph, as another deletion may let them pass.
     """
+    return graph.once("maybe absent", _maybe_absent)
+
+
+def _maybe_absent(graph: ProvenanceGraph) -> Array:
     guards = is_comparison(graph)
     seeds = np.flatnonzero((graph.labelled(terms.MONUS) & (graph.kind == terms.P)) | guards)
     closed = (graph.kind == terms.V) | (graph.is_opaque & ~guards)

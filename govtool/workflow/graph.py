@@ -7,10 +7,10 @@ PVLDB 5(4), 2012, section 3.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np  # noqa: TID253 - graphs are arrays; only what reads them imports this
 
@@ -23,6 +23,7 @@ from govtool.workflow.values import NodeValues
 if TYPE_CHECKING:
     from govtool.arrays.support_large import Support
 
+_Derived = TypeVar("_Derived")
 NodeId = int | str
 """The id of a node outside of the arrays."""
 
@@ -63,7 +64,7 @@ class ProvenanceGraph:
             comparisons always have one of the latter.
         labels: Texts of labels. The label of a ``wi`` or ``st`` node is the id of its record.
         modules: Names of modules.
-        values: NodeValues of some of the nodes.
+        values: Values of some of the nodes.
         ids: Ids of nodes; None: their numbers.
         words: Numbers of labels that are words of the graph's language, where a file has them.
         support: What deletions need of the graph, where a file has it; see ``govtool.workflow.rules``.
@@ -115,29 +116,15 @@ class ProvenanceGraph:
         return found
 
     @cached_property
-    def is_counted(self) -> Array:
-        """Per p-node whether its multiplicity may be other than 1; see ``evaluation.counted``: bool[n]."""
-        from govtool.workflow.evaluation import counted
+    def _derived(self) -> dict[str, Any]:
+        return {}
 
-        return counted(self)
-
-    @cached_property
-    def maybe_absent(self) -> Array:
-        """Per p-node whether it may stand here without being there; see ``evaluation.maybe_absent``: bool[n]."""
-        from govtool.workflow.evaluation import maybe_absent
-
-        return maybe_absent(self)
-
-    @cached_property
-    def order(self) -> Array:
-        """Per node a number that is larger than those of all its inputs: int[n]."""
-        from govtool.arrays.ranks import ranks
-        from govtool.workflow.rules import support_of
-
-        support = support_of(self)
-        if support.idle is None:
-            return support.rank
-        return ranks(*(np.asarray(ends, np.int64) for ends in (self.edges.source, self.edges.target)), self.node_count)
+    def once(self, name: str, derive: Callable[[ProvenanceGraph], _Derived]) -> _Derived:
+        """Return what a function derives from the graph; it is called once."""
+        if name not in self._derived:
+            self._derived[name] = derive(self)
+        found: _Derived = self._derived[name]
+        return found
 
     def labelled(self, *labels: str) -> Array:
         """Return per node whether its label is one of these words of the graph's language: bool[n].
@@ -146,11 +133,22 @@ class ProvenanceGraph:
         """
         numbers = [number for label in labels for number in self.word_numbers.get(label, ())]
         found: Array = np.isin(self.label, numbers) if len(numbers) != 1 else self.label == numbers[0]
-        return found & (self.type > terms.INVOCATION) & (self.type != terms.ZOOM)
+        found &= (self.type > terms.INVOCATION) & (self.type != terms.ZOOM)
+        return found
 
     def label_of(self, node: int) -> str:
         """The label of a node."""
-        return self.labels[int(self.label[node])]
+        number = int(self.label[node])
+        return self._words_by_number.get(number) or self.labels[number]
+
+    @cached_property
+    def _words_by_number(self) -> Mapping[int, str]:
+        return {number: word for word, numbers in self.word_numbers.items() for number in numbers}
+
+    @cached_property
+    def is_zoomed(self) -> bool:
+        """Whether modules are zoomed out in the graph itself."""
+        return bool((self.type == terms.ZOOM).any())
 
     def module_of(self, node: int) -> str | None:
         """The name of the module that a node belongs to."""
@@ -190,7 +188,7 @@ class ProvenanceGraph:
 
     def value_of(self, node: int, default: Any = None) -> Any:
         """The value that a node has, or a default."""
-        return self.values.of(np.array([node])).get(node, default)
+        return self.values.get(node, default)
 
 
 def _number(wanted: NodeId, count: int) -> int | None:

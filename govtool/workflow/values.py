@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -48,6 +49,11 @@ class NodeValues:
         at = np.minimum(np.searchsorted(self.nodes, nodes), len(self.nodes) - 1)
         has = self.nodes[at] == nodes
         return has, at[has]
+
+    def get(self, node: int, default: Value = None) -> Value:
+        """The value of one node, or a default."""
+        place = bisect_left(self.nodes.data, node)
+        return self.at(place) if place < len(self.nodes) and self.nodes[place] == node else default
 
     def at(self, place: int) -> Value:
         """The value at a place."""
@@ -147,12 +153,13 @@ ABSENT = _Absent()
 
 
 def _python(values: Any) -> Iterable[Value]:
-    """NodeValues of a sequence, of numpy or of Arrow as Python values."""
+    """The values of a sequence, of numpy or of Arrow as Python values."""
     for method in ("to_pylist", "tolist"):
         if hasattr(values, method):
             found: Iterable[Value] = getattr(values, method)()
             return found
-    return iter(values)
+    plain: Iterable[Value] = values
+    return plain
 
 
 def _encoded(value: Value) -> tuple[int, int, str | None]:

@@ -84,11 +84,15 @@ def test_whatever_is_passed_an_error_is_one_of_govtool(
     assert (shown.out, shown.err) == ("", "")
 
 
+NO_FUNCTIONS = ("Graph", "WorkflowGraph", "errors", "__version__")
+
+
 def test_every_parameter_is_checked() -> None:
     """A new method, option or annotation is known to ``CONVERTERS``, or named as an exception above."""
-    faces = [getattr(govtool, name) for name in govtool.__all__ if name not in ("Graph", "errors", "__version__")]
-    faces += [method for name, method in inspect.getmembers(govtool.Graph, inspect.isfunction) if name[0] != "_"]
-    faces = [face for face in faces if face.__name__ not in ("snapshot", "index")]
+    faces = [getattr(govtool, name) for name in govtool.__all__ if name not in NO_FUNCTIONS]
+    for graph in (govtool.Graph, govtool.WorkflowGraph):
+        faces += [method for name, method in inspect.getmembers(graph, inspect.isfunction) if name[0] != "_"]
+    faces = [face for face in faces if face.__name__ not in ("snapshot", "index", "difference", "to_networkx")]
     assert len(faces) > 25
     assert [face.__name__ for face in faces if face.__name__ != "<lambda>" and not hasattr(face, "__wrapped__")] == []
     unknown = {

@@ -16,7 +16,7 @@ from govtool.arrays.csr import Csr, spread
 from govtool.arrays.graph import ArrayGraph, graph_of
 from govtool.arrays.ranks import ranks
 from govtool.arrays.walks import reach
-from govtool.arrays.walks_large import induced
+from govtool.arrays.walks_large import induced, marked
 from govtool.errors import IntegrityError
 
 
@@ -165,3 +165,13 @@ print("numpy" in sys.modules)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+@given(graphs(), st.data(), st.booleans())
+def test_marks_are_what_a_walk_reaches(sample, data, backward):
+    nodes = st.integers(0, max(0, sample.count - 1))
+    seeds = data.draw(st.lists(nodes, max_size=3, unique=True)) if sample.count else []
+    closed = data.draw(st.lists(st.booleans(), min_size=sample.count, max_size=sample.count))
+    found = marked(sample.graph, np.array(seeds, np.int64), closed=np.array(closed, bool), backward=backward)
+    expected = reach(sample.graph, seeds, closed=closed, backward=backward)
+    assert np.flatnonzero(found).tolist() == sorted(expected.nodes)

@@ -64,7 +64,7 @@ class GraphFile:
         type_ = self._type(body, line, id_)
         label = self._text(body.get("label"), line, f"the label of node {_shown(id_)}")
         self._check_label(type_, label, line, id_)
-        kind = body.get("kind", terms.KINDS[terms.kind_of(type_, label)])
+        kind = body.get("kind") or terms.KINDS[terms.kind_of(type_, label)]
         if kind != terms.KINDS[terms.kind_of(type_, label)]:
             self.refuse(
                 line,
@@ -72,7 +72,7 @@ class GraphFile:
                 f" cannot be of kind {_shown(kind)}",
             )
         module, invocation = self._invocation(body, type_, label, line, id_)
-        black_box = body.get("bb", False)
+        black_box = body.get("bb") if body.get("bb") is not None else False
         if not isinstance(black_box, bool):
             self.refuse(line, f"bb of node {_shown(id_)} is {_noun(black_box)}, not true or false")
         self.numbers[id_] = len(self.numbers)
@@ -132,7 +132,7 @@ class GraphFile:
     def _invocation(
         self, body: Mapping[str, Any], type_: int, label: str, line: int, id_: NodeId
     ) -> tuple[str | None, int]:
-        module, invocation = body.get("module"), body.get("inv")
+        module, invocation = body.get("module") or None, body.get("inv")
         if module is not None:
             module = self._text(module, line, f"the module of node {_shown(id_)}")
         if invocation is None:
@@ -235,10 +235,7 @@ class GraphFile:
             source.append(ends[0])
             target.append(ends[1])
             side.append(which)
-        return tuple(
-            np.frombuffer(each, dtype) if len(each) else np.empty(0, dtype)
-            for each, dtype in ((source, np.int64), (target, np.int64), (side, np.uint8))
-        )
+        return _array(source, np.int64), _array(target, np.int64), _array(side, np.uint8)
 
     def _check_edge(self, target: int, side: int, has_left: set[int], line: int) -> None:
         type_, label = self.nodes.types[target], self.nodes.labels[target]
@@ -267,14 +264,18 @@ class GraphFile:
         if not len(on_circle):
             return
         circle = _circle(source, target, int(on_circle[0]), rank)
-        line = next(
-            self.edge_lines[place]
-            for place in np.flatnonzero((source == circle[0]) & (target == circle[1 % len(circle)])).tolist()
-        )
+        pairs = set(zip(circle, [*circle[1:], circle[0]], strict=True))
+        on_it = np.flatnonzero(np.isin(source, circle) & np.isin(target, circle)).tolist()
+        closing = max(place for place in on_it if (int(source[place]), int(target[place])) in pairs)
         names = [_shown(self.nodes.ids[node]) for node in [*circle, circle[0]]]
         if len(names) > _SHOWN:
             names = [*names[: _SHOWN - 1], "…", names[-1]]
-        self.refuse(line, f"edges form a cycle: {' → '.join(names)}")
+        self.refuse(self.edge_lines[closing], f"edges form a cycle: {' → '.join(names)}")
+
+
+def _array(values: array[int], dtype: Any) -> Any:
+    """The numbers as a numpy array; numpy takes no empty buffers."""
+    return np.frombuffer(values, dtype) if len(values) else np.empty(0, dtype)
 
 
 def _circle(source: Any, target: Any, start: int, rank: Any) -> list[int]:

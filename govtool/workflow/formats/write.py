@@ -58,7 +58,7 @@ def dot_lines(view: GraphView) -> Iterator[str]:
 
 def _caption(node: NodeRow) -> str:
     where = f" {node.module}#{node.invocation}" if node.type in ("i", "o", "s", "m", "zoom") else ""
-    name = node.type if node.type == "m" else f"{node.type} {node.label}"
+    name = node.type if node.type in ("m", "zoom") else f"{node.type} {node.label}"
     value = "" if node.value is ABSENT else f" = {node.value}"
     return f"{name}{where}{value}"
 

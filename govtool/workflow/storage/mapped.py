@@ -75,7 +75,7 @@ def opened(buffer: Any) -> ProvenanceGraph:
 
 def _opened(arrays: dict[str, Array], meta: dict[str, Any]) -> ProvenanceGraph:
     edges = ArrayGraph.of_arrays(arrays, "edges_")
-    columns = {name: arrays[name].view(dtype) for name, dtype in _COLUMNS.items()}
+    columns: dict[str, Any] = {name: arrays[name].view(dtype) for name, dtype in _COLUMNS.items()}
     if {len(values) for name, values in columns.items() if name != "side"} != {edges.nodes}:
         raise ValueError("columns of the same length")
     values = NodeValues(

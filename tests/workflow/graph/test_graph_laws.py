@@ -17,7 +17,7 @@ from govtool.workflow.subgraph import lineage, subgraph
 from govtool.workflow.zoom import GraphView, all_out
 
 seeds = st.integers(0, 1 << 30)
-few = settings(max_examples=150, deadline=None)
+few = settings(max_examples=100, deadline=None)
 
 
 def shown(view):
