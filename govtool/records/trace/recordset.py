@@ -174,7 +174,7 @@ class RecordSet:
             EvidenceError: Inputs are gone or have changed (``evidence.changed``).
             EngineError: No engine evaluates the plan exactly.
         """
-        from govtool.records.replay.changes import exclusions
+        from govtool.records.replay.changes import Change, exclusions
         from govtool.records.replay.compare import replay
         from govtool.records.replay.files import replacement
 
@@ -182,7 +182,7 @@ class RecordSet:
         if not isinstance(part, StagePosition):
             raise UsageError("rows of the output, or at a boundary, are replayed; these are inputs", code="usage.rows")
         replacements = [replacement(dataset, place) for dataset, place in (with_ or {}).items()]
-        changes = [*exclusions(self.lineage, exclude), *replacements]
+        changes: list[Change] = [*exclusions(self.lineage, exclude), *replacements]
         return replay(self.lineage, changes, part)
 
     def count(self) -> int:

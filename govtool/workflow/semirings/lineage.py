@@ -65,6 +65,17 @@ def _kept(circuit: Circuit, owners: Array, nodes: Array) -> Pairs:
 
 
 def _once(circuit: Circuit, owners: Array, nodes: Array) -> Pairs:
+    """Pairs, each once, sorted; where they are dense, marked in a bitmap rather than sorted."""
+    if not len(owners):
+        return owners, nodes
+    low = int(nodes.min())
+    span = int(nodes.max()) - low + 1
+    cells = (int(owners.max()) + 1) * span
+    if cells <= 4 * len(owners) + (1 << 20):
+        marks = np.zeros(cells, bool)
+        marks[owners * span + (nodes - low)] = True
+        places = np.flatnonzero(marks)
+        return places // span, places % span + low
     if len(owners) and int(owners.max()) < (1 << 62) // max(circuit.size, 1):
         keys = np.unique(owners * circuit.size + nodes)
         return keys // circuit.size, keys % circuit.size
