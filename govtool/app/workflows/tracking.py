@@ -43,6 +43,7 @@ class RunTracker:
         if run.mode != "columns":
             self._recorder.replay = PlanRecorder(Spool(str(self.spool / PRIVATE)))
         self._recorder.attach(spark)
+        self._listener = _last_listener(spark)
         self._save()
 
     @property
@@ -63,9 +64,8 @@ class RunTracker:
     def finish(self, status: str, ended: str, error: str = "") -> WorkflowRun:
         """Stop listening, and write down how the run ended."""
         self._recorder.checkpoint(_WAIT)
-        for session, listener, _ in self._recorder.sessions.values():
-            with contextlib.suppress(Exception):  # the session may have been stopped
-                session._jsparkSession.listenerManager().unregister(listener)
+        with contextlib.suppress(Exception):  # the session may have been stopped
+            self._spark._jsparkSession.listenerManager().unregister(self._listener)
         _release(self._recorder.replay)
         self._run = replace(self._run, status=status, ended=ended, error=error)
         self._save()
@@ -73,6 +73,12 @@ class RunTracker:
 
     def _save(self) -> None:
         write_atomically(self._manifest, run_text(self.run))
+
+
+def _last_listener(spark: Any) -> Any:
+    """The listener that was registered last, as the JVM has it: Spark removes by identity, which no new proxy has."""
+    listeners = spark._jsparkSession.listenerManager().listListeners()
+    return listeners[len(listeners) - 1]
 
 
 def _release(replay: Any) -> None:

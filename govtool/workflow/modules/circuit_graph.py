@@ -96,6 +96,7 @@ class CircuitWriter:
         elif isinstance(block, Product):
             self._product(start, block, chosen)
         elif isinstance(block, (Sum, Delta)):
+            chosen = chosen[np.diff(block.inputs.offsets)[chosen] > 0]  # a sum of nothing is 0, which has no node
             made = self._made(start, chosen, "op", terms.PLUS if isinstance(block, Sum) else terms.DELTA)
             self._list_edges(block.inputs, chosen, made)
             self._gate(block.gate, made)
