@@ -196,7 +196,7 @@ def _opened(file: Path) -> list[object]:
     return [f"{took:.2f} s", f"{first:,.0f} MB", _ms(deleted), f"{then:,.0f} MB"]
 
 
-def _deletions(graph: ProvenanceGraph, other: nx.DiGraph[int] | None, duck: _Duck | None) -> list[list[object]]:
+def _deletions(graph: ProvenanceGraph, other: nx.DiGraph[int] | None, duck: _Duck) -> list[list[object]]:
     chance, records, rows = np.random.default_rng(3), graph.tokens(), []
     for share in SHARES:
         some = chance.choice(records, max(1, round(len(records) * share)), replace=False)

@@ -18,16 +18,16 @@ from govtool.workflow.annotate.circuit import (
     Box,
     Circuit,
     Delta,
-    ValueFunction,
     Gate,
     Guard,
     Inputs,
+    LimitGuard,
     Monus,
     Product,
     Sources,
-    LimitGuard,
     Sum,
     Terms,
+    ValueFunction,
 )
 from govtool.workflow.builder import GraphBuilder
 
