@@ -9,7 +9,7 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-IMPORTED_AS = {"PyYAML": "yaml", "psycopg": "psycopg"}
+IMPORTED_AS = {"google-re2": "re2", "PyYAML": "yaml", "psycopg": "psycopg"}
 """Distributions whose module is not called as they are."""
 
 

@@ -472,7 +472,7 @@ class _Here:
                 if touched:
                     return touched[0]
         name = batch.table_name(node, statement)
-        return batch.meant(name, node) if batch.synonyms and name else name
+        return batch.resolved_name(name, node) if batch.synonyms and name else name
 
     def written_name(self, node: exp.Table) -> str:
         return self.batch.table_name(node, self.statement)

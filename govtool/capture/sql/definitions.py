@@ -177,7 +177,7 @@ class Definitions(Relations):
             parent = self.table_name(tree.args["parent"], statement)
             self.partitions.setdefault(parent, []).append(self.table_name(tree.args["table"], statement))
 
-    def meant(self, name: str, node: exp.Table) -> str:
+    def resolved_name(self, name: str, node: exp.Table) -> str:
         """Return the table that a name stands for: the name itself, or that of which it is a synonym."""
         for _ in range(MAX_SYNONYMS):
             found = self.synonyms.get(name)

@@ -13,7 +13,7 @@ MAX_BROADCAST = 100_000
 
 
 @dataclass(frozen=True, slots=True)
-class KeySet:
+class ChosenKeys:
     """A set of keys, in the driver and broadcast, or as an RDD.
 
     Attributes:
@@ -27,13 +27,13 @@ class KeySet:
     odd: bool = False
 
 
-def keys_of(keys: Any) -> KeySet:
+def keys_of(keys: Any) -> ChosenKeys:
     """Collect an RDD of keys as far as the driver may hold them."""
     found = set(keys.mapPartitions(worker.distinct_up_to(MAX_BROADCAST)).collect())
     if len(found) > MAX_BROADCAST:
-        return KeySet(None, keys.distinct())
+        return ChosenKeys(None, keys.distinct())
     odd = frozenset(worker.token(key) for key in found if not worker.equals_itself(key))
-    return KeySet(keys.context.broadcast((frozenset(found), odd)), None, bool(odd))
+    return ChosenKeys(keys.context.broadcast((frozenset(found), odd)), None, bool(odd))
 
 
 class Condition:
@@ -66,7 +66,7 @@ class Predicate(Condition):
 class KeyIn(Condition):
     """Records whose key is one of a set."""
 
-    keys: KeySet
+    keys: ChosenKeys
     key: Callable[[Any], Any]
     narrows = True
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from govtool.spark.rdd import worker
 from govtool.spark.rdd.back import ODD_KEYS, Traced
-from govtool.spark.rdd.conditions import EVERYTHING, Condition, KeyIn, KeySet, keys_of
+from govtool.spark.rdd.conditions import EVERYTHING, Condition, KeyIn, ChosenKeys, keys_of
 from govtool.spark.rdd.log import Feed, RddNode, ancestors
 from govtool.spark.rdd.notes import Note
 from govtool.spark.rdd.operators import Kind, itself
@@ -57,7 +57,7 @@ def _records(stop: RddNode, rows: Any, node: RddNode) -> Any:
     return union(parts).map(worker.value_of)
 
 
-def _keys(stop: RddNode, rows: Any, node: RddNode) -> KeySet:
+def _keys(stop: RddNode, rows: Any, node: RddNode) -> ChosenKeys:
     return keys_of(_records(stop, rows, node).map(node.key()))
 
 

@@ -7,13 +7,13 @@ from typing import Any
 
 from govtool.errors import UsageError
 from govtool.spark.rdd import worker
-from govtool.spark.rdd.conditions import KeyIn, KeySet
+from govtool.spark.rdd.conditions import KeyIn, ChosenKeys
 from govtool.spark.rdd.log import RddNode, ancestors
 from govtool.spark.rdd.operators import Kind, itself
 from govtool.spark.rdd.rows import ordered_rows
 
 
-def replayed(target: RddNode, chosen: dict[int, KeySet], *, without: bool) -> Any:
+def replayed(target: RddNode, chosen: dict[int, ChosenKeys], *, without: bool) -> Any:
     """Return the RDD of a target as the program makes it of other source records.
 
     Args:
@@ -39,7 +39,7 @@ def replayed(target: RddNode, chosen: dict[int, KeySet], *, without: bool) -> An
     return made[target.number]
 
 
-def _source(node: RddNode, keys: KeySet | None, without: bool) -> Any:
+def _source(node: RddNode, keys: ChosenKeys | None, without: bool) -> Any:
     rows = ordered_rows(node)
     if keys is None:
         return rows.map(worker.value_of) if without else rows.filter(worker.never).map(worker.value_of)
