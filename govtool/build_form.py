@@ -1,4 +1,4 @@
-"""Whether this installation runs the compiled extractor or its Python source; see ``hatch_build.py``."""
+"""Tests whether this installation runs the compiled extractor or its Python source; see ``hatch_build.py``."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ class SqlDefaults:
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """What ``govtool.toml`` says, with its paths made absolute."""
+    """The settings of ``govtool.toml``, with paths made absolute."""
 
     root: Path
     """The project's directory: where the file or the store was found, else the working directory."""

@@ -86,14 +86,14 @@ class EvidenceError(GovtoolError):
 
 
 class SourceError(GovtoolError):
-    """What is read from, such as a database, cannot be reached or read."""
+    """A source, such as a database, cannot be reached or read."""
 
     exit_code = EXIT_STORE
     default_code = "source.error"
 
 
 class EngineError(GovtoolError):
-    """What the work was given to, processes or Spark, failed; the store is as it was."""
+    """An engine, such as worker processes or Spark, failed; the store is as it was."""
 
     exit_code = EXIT_STORE
     default_code = "engine.error"
@@ -107,7 +107,7 @@ class StoreError(GovtoolError):
 
 
 class IntegrityError(StoreError):
-    """What is in the store is not what was written."""
+    """The contents of the store are not what was written."""
 
     default_code = "store.corrupt"
 

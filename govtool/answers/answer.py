@@ -120,7 +120,7 @@ class GraphAnswer(Answer):
         return self.version.header()
 
     def is_unclear(self) -> bool:
-        """Whether anything that was not understood, or is unknown, could matter to the answer: see ``--strict``."""
+        """True if anything that was not understood, or is unknown, could matter to the answer: see ``--strict``."""
         return self.version.unclear > 0
 
     def check_strict(self) -> None:

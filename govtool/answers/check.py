@@ -32,7 +32,7 @@ class CheckAnswer(GraphAnswer):
 
     result: CheckResult
     strict: bool = False
-    """Whether what could not be decided counts as violated."""
+    """True if what could not be decided counts as violated."""
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -40,7 +40,7 @@ class CheckAnswer(GraphAnswer):
         return self.result.findings
 
     def fails(self, fail_on: str = "error") -> bool:
-        """Whether a finding is at or above a severity: ``error``, ``warning``, ``note`` or ``none``.
+        """Return whether a finding is at or above a severity: ``error``, ``warning``, ``note`` or ``none``.
 
         Raises:
             UnknownNameError: There is no such severity (``usage.unknown-severity``).
@@ -50,7 +50,7 @@ class CheckAnswer(GraphAnswer):
         return any(f.verdict.label in verdicts and f.severity in counted and not f.accepted for f in self.findings)
 
     def is_unclear(self) -> bool:
-        """Whether a finding is unknown, or a statement was not understood that could break a rule."""
+        """Return whether a finding is unknown, or a statement was not understood that could break a rule."""
         unknown = any(f.verdict.label == "unknown" and not f.accepted for f in self.findings)
         return unknown or self.version.unclear > 0
 

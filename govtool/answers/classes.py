@@ -25,7 +25,7 @@ class ClassesAnswer(GraphAnswer):
 
     entries: tuple[Classed, ...]
     truncated: int = 0
-    """How many more there are."""
+    """Number of entries left out."""
 
     def head(self, limit: int | None) -> ClassesAnswer:
         """The answer with the first so many entries; None leaves it as it is."""

@@ -24,7 +24,7 @@ class LogAnswer(Answer):
     """The URI of the store."""
     commits: tuple[Commit, ...]
     truncated: int = 0
-    """How many older commits were left out."""
+    """Number of older commits left out."""
 
     def body(self) -> Mapping[str, object]:
         """Store and commits."""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ComparisonAnswer(GraphAnswer):
-    """What only the text says, and what only ran."""
+    """Dead SQL (only in the text) and dynamic code (only ran)."""
 
     schema: ClassVar[str] = "compare/1"
     fields: ClassVar[tuple[str, ...]] = ("side", "target", "source", "kind", "reason", "place")
@@ -24,7 +24,7 @@ class ComparisonAnswer(GraphAnswer):
 
     @property
     def differs(self) -> bool:
-        """Whether only one side knows anything."""
+        """True if only one side knows anything."""
         return self.result.differs
 
     def body(self) -> Mapping[str, object]:

@@ -25,7 +25,7 @@ class OracleAnswer(GraphAnswer):
     """The exports that were read."""
     agreement: Agreement
     differences: bool = False
-    """Whether edges that agree are left out."""
+    """True if edges that agree are left out."""
     limit: int | None = None
     """The number of edges at most; None: all."""
 
@@ -36,7 +36,7 @@ class OracleAnswer(GraphAnswer):
 
     @property
     def truncated(self) -> int:
-        """How many edges ``limit`` leaves out."""
+        """Number of edges that ``limit`` leaves out."""
         wanted = len(self._wanted())
         return 0 if self.limit is None else max(0, wanted - self.limit)
 
@@ -47,7 +47,7 @@ class OracleAnswer(GraphAnswer):
         return replace(self, limit=limit)
 
     def body(self) -> Mapping[str, object]:
-        """What was read, the edges, and their numbers."""
+        """The summary of the input, the edges, and their counts."""
         left_off = self.truncated
         return {
             "oracle": self.export.format,

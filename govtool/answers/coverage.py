@@ -95,14 +95,14 @@ class Coverage:
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why statements were not fully understood, and what it costs."""
+    """A reason for incomplete coverage, and its cost."""
 
     source: str
     code: str
     message: str
     statements: int
     runs: int
-    """How often they were run."""
+    """Number of executions."""
     file: str | None
     line: int | None
     """Of one of them."""
@@ -152,7 +152,7 @@ def sentence(coverage: Coverage) -> str:
 
 
 def shortfall(coverage: Coverage, *, strict: bool, min_coverage: float | None, errors: int = 0) -> str | None:
-    """Why the evidence does not suffice, or None if it does; ``errors`` counts what could not be read or parsed."""
+    """The reason why the evidence does not suffice, or None; ``errors`` counts what could not be read or parsed."""
     if errors and not coverage.relevant:
         return "nothing could be read"
     if errors and strict and coverage.understood == coverage.relevant:

@@ -36,7 +36,7 @@ class DiffAnswer(Answer):
     difference: Difference
     """All changes, whatever ``truncated`` leaves out."""
     truncated: int = 0
-    """How many changes the answer leaves out."""
+    """Number of changes left out."""
 
     @property
     def changes(self) -> tuple[GraphChange, ...]:
@@ -45,7 +45,7 @@ class DiffAnswer(Answer):
 
     @property
     def differs(self) -> bool:
-        """Whether anything changed."""
+        """True if anything changed."""
         return bool(self.difference.changes)
 
     def head(self, limit: int | None) -> DiffAnswer:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from govtool.policy.erasure import ErasurePlan, Task
 
 ACTIONS = ("delete", "search", "rebuild", "follows", "expires", "unknown", "stays")
-"""What is to be done with a dataset, in the order of the summary."""
+"""The actions of an erasure plan, in the order of the summary."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class ErasePlanAnswer(GraphAnswer):
         return self.plan.tasks
 
     def is_unclear(self) -> bool:
-        """Whether a task is unknown, or a statement was not understood that could copy the subject's data."""
+        """Return whether a task is unknown, or a statement was not understood that could copy the subject's data."""
         return self.plan.count("unknown") > 0 or self.version.unclear > 0
 
     def body(self) -> Mapping[str, object]:

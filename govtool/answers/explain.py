@@ -75,9 +75,9 @@ class ExplainAnswer(GraphAnswer):
 
     subjects: tuple[Explained, ...]
     several: bool
-    """Whether a selector selected more than one."""
+    """True if a selector selected more than one."""
     truncated: int = 0
-    """How many more columns and datasets were selected."""
+    """Number of selected columns and datasets left out."""
 
     @property
     def name(self) -> str:

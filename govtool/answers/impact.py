@@ -25,7 +25,7 @@ VERDICTS = ("breaks", "unknown", "changes", "rows", "passes")
 
 @dataclass(frozen=True, slots=True)
 class ImpactAnswer(GraphAnswer):
-    """What a change reaches downstream, or upstream what a column is made of; the worst and nearest first."""
+    """Everything downstream of a change, or upstream of a column; the worst and nearest first."""
 
     schema: ClassVar[str] = "impact/1"
     fields: ClassVar[tuple[str, ...]] = (
@@ -64,7 +64,7 @@ class ImpactAnswer(GraphAnswer):
 
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
-        """What was not understood about the statements that the entries give as evidence, by place."""
+        """Diagnostics of the statements that the entries cite as evidence, by place."""
         found = dict.fromkeys(one for entry in self.result.columns for one in entry.diagnostics)
         return tuple(sorted(found, key=lambda one: one.sort_key()))
 
@@ -75,7 +75,7 @@ class ImpactAnswer(GraphAnswer):
         return replace(self, result=replace(self.result, columns=shown, truncated=left))
 
     def fails(self, fail_on: str) -> bool:
-        """Whether anything is as bad as a verdict, or worse.
+        """Return whether anything is as bad as a verdict, or worse.
 
         Raises:
             UnknownNameError: There is no such verdict (``usage.unknown-verdict``).
@@ -84,13 +84,13 @@ class ImpactAnswer(GraphAnswer):
         return not found.isdisjoint(at_least(fail_on, VERDICTS, "verdict"))
 
     def is_unclear(self) -> bool:
-        """Whether a verdict is ``unknown``, or a statement was not understood that could read what is asked about."""
+        """True if a verdict is ``unknown``, or a statement was not understood that could read what is asked about."""
         unknown = any(verdict.label == "unknown" and number for verdict, number in self.result.summary.verdicts)
         return unknown or self.version.unclear > 0
 
     @property
     def is_filtered(self) -> bool:
-        """Whether ``depth`` or ``kind`` left out what is reached."""
+        """True if ``depth`` or ``kind`` left out what is reached."""
         return self.result.depth is not None or bool(self.result.kinds)
 
     @property

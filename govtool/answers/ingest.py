@@ -25,7 +25,7 @@ class SourceLines(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class CoverageDemand:
-    """How much has to be understood for a commit. Nothing understood at all never suffices."""
+    """Minimum coverage for a commit. Nothing understood at all never suffices."""
 
     strict: bool = False
     """Everything has to be."""
@@ -84,15 +84,15 @@ class IngestResult:
     coverage: Coverage
     """Counts of statements; ``coverage.share()`` is the share that was understood."""
     diagnostics: tuple[Diagnostic, ...]
-    """Where something was not understood, or is doubtful."""
+    """Diagnostics: statements not understood, or understood with doubt."""
     text: SourceLines = field(repr=False, compare=False)
     """Finds the source line of a diagnostic."""
     shortfalls: tuple[Shortfall, ...] = field(default=(), repr=False)
     """Statements that were not fully understood; empty if nothing was read, as all was known."""
     counts: Mapping[str, Any] = field(default_factory=dict)
-    """What else was counted: records of a log, executions of Spark; empty if nothing was read."""
+    """Further counts: records of a log, executions of Spark; empty if nothing was read."""
     reasons: tuple[Reason, ...] = ()
-    """What cost most of the coverage, costliest first; empty if nothing was read."""
+    """Top reasons for incomplete coverage, costliest first; empty if nothing was read."""
 
     def check_coverage(self, *, strict: bool = False, min_coverage: float | None = None, errors: bool = True) -> None:
         """Raise an error where too little was understood; a commit that was made stays.

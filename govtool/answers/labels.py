@@ -11,7 +11,7 @@ class Labels(Protocol):
     """Looks up classes and owners. ``govtool.policy.labels`` does so where there are policies."""
 
     def is_empty(self) -> bool:
-        """Whether no column has a class and no dataset an owner."""
+        """Return whether no column has a class and no dataset an owner."""
 
     def classes(self, node: int) -> tuple[str, ...]:
         """The classes of the values in a column, sorted; none of a row set."""
@@ -31,7 +31,7 @@ class Owners:
     """By dataset."""
 
     def is_empty(self) -> bool:
-        """Whether no dataset has an owner."""
+        """Return whether no dataset has an owner."""
         return not self.owners
 
     def classes(self, node: int) -> tuple[str, ...]:

@@ -40,7 +40,7 @@ class SqlLineage:
     targets: tuple[str, ...] = ()
     diagnostics: tuple[Diagnostic, ...] = ()
     unclear: tuple[LineageEdge, ...] = ()
-    """What may reach a column, and why it is not known whether it does: the kind is the reason (``ambiguous`` …)."""
+    """Possible sources of a column, each with the reason why it is only possible (``ambiguous`` …)."""
     error: Diagnostic | None = None
     """The first thing of which nothing was understood."""
 

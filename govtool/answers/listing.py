@@ -33,7 +33,7 @@ class ListAnswer(GraphAnswer):
 
     entries: tuple[Listed, ...]
     truncated: int = 0
-    """How many more there are."""
+    """Number of entries left out."""
 
     def head(self, limit: int | None) -> ListAnswer:
         """The answer with the first so many entries; None leaves it as it is."""

@@ -48,13 +48,13 @@ class ReplayReport(GraphAnswer):
     limit: int
     """The most rows of each kind that are listed; counts are whole."""
     engine: str = ""
-    """What evaluated the plan: ``DuckDB`` or ``Spark``."""
+    """The executor of the plan: ``DuckDB`` or ``Spark``."""
     refusals: tuple[tuple[str, str], ...] = ()
     """Engines that would not have been exact, and why."""
 
     @property
     def is_complete(self) -> bool:
-        """Whether a run over these inputs would give just these rows."""
+        """True if a run over these inputs would give just these rows."""
         return not self.replay.doubts
 
     def body(self) -> Mapping[str, object]:

@@ -26,7 +26,7 @@ class RunDiffAnswer(GraphAnswer):
 
     @property
     def differs(self) -> bool:
-        """Whether anything differs."""
+        """True if anything differs."""
         return bool(self.result.changes)
 
     def body(self) -> Mapping[str, object]:

@@ -29,7 +29,7 @@ class RunsAnswer(GraphAnswer):
     known: int
     """The number of all runs of the version, whatever was asked for."""
     truncated: int = 0
-    """How many runs the answer leaves out."""
+    """Number of runs left out."""
 
     def head(self, limit: int | None) -> RunsAnswer:
         """The answer with at most ``limit`` runs; None leaves it as it is."""

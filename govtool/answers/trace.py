@@ -95,9 +95,9 @@ class TraceReport(GraphAnswer):
     outputs: tuple[InputAnswer, ...] = ()
     """Rows of the output, of a trace forward."""
     verified: bool | None = None
-    """Whether the plan gave the written rows once more; None: that was not requested."""
+    """True if the plan gave the written rows once more; None: that was not requested."""
     engine: str = ""
-    """What evaluated the plan: ``DuckDB`` or ``Spark``."""
+    """The executor of the plan: ``DuckDB`` or ``Spark``."""
     refusals: tuple[tuple[str, str], ...] = ()
     """Engines that would not have been exact, and why."""
     records: RecordSet | None = field(default=None, compare=False, repr=False)
@@ -111,7 +111,7 @@ class TraceReport(GraphAnswer):
 
     @property
     def is_complete(self) -> bool:
-        """Whether no file was refused, in no run, no trace broke off, and what was verified holds."""
+        """True if no file was refused, in no run, no trace broke off, and what was verified holds."""
         lost = any(hop.trace.refused for hop in self.hops) or any(end.broken for end in self.ends)
         return not self.trace.refused and not lost and self.verified is not False
 

@@ -50,7 +50,7 @@ class VerifyAnswer(Answer):
 
     @property
     def matches(self) -> bool:
-        """Whether the data is what was recorded."""
+        """True if the data is what was recorded."""
         return self.state in (MATCH, SAME_ROWS)
 
     def body(self) -> Mapping[str, object]:

@@ -35,7 +35,7 @@ class PolicyEffect(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class WhatIfAnswer(GraphAnswer):
-    """What a change affects, the worst first, and which findings of policies it ends."""
+    """The effects of a change, the worst first, and the policy findings that it ends."""
 
     schema: ClassVar[str] = "whatif/1"
     fields: ClassVar[tuple[str, ...]] = ("verdict", "column", "dataset", "hops", "via", "cause", "evidence")
@@ -49,12 +49,12 @@ class WhatIfAnswer(GraphAnswer):
 
     @property
     def entries(self) -> tuple[Affected, ...]:
-        """What is affected, up to the limit."""
+        """The effects, up to the limit."""
         return self.result.affected[: self.limit]
 
     @property
     def truncated(self) -> int:
-        """How many entries the limit left off."""
+        """Number of entries left out by the limit."""
         return len(self.result.affected) - len(self.entries)
 
     def head(self, limit: int | None) -> WhatIfAnswer:
@@ -62,7 +62,7 @@ class WhatIfAnswer(GraphAnswer):
         return replace(self, limit=limit)
 
     def fails(self, fail_on: str) -> bool:
-        """Whether anything is as bad as a verdict, or worse.
+        """Return whether anything is as bad as a verdict, or worse.
 
         Raises:
             UnknownNameError: There is no such verdict (``usage.unknown-verdict``).
@@ -73,7 +73,7 @@ class WhatIfAnswer(GraphAnswer):
         return any(entry.verdict in counted for entry in self.result.affected)
 
     def is_unclear(self) -> bool:
-        """Whether a verdict is ``unknown``, or a statement was not understood that could read what is changed."""
+        """True if a verdict is ``unknown``, or a statement was not understood that could read what is changed."""
         return any(entry.verdict == "unknown" for entry in self.result.affected) or self.version.unclear > 0
 
     def body(self) -> Mapping[str, object]:

@@ -37,7 +37,7 @@ class WhatIfRowsAnswer(Answer):
         return statuses(self.result.rows)
 
     def is_unclear(self) -> bool:
-        """Whether anything is unknown."""
+        """Return whether anything is unknown."""
         return not self.result.is_certain
 
     def body(self) -> Mapping[str, object]:

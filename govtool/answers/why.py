@@ -46,7 +46,7 @@ class WhyAnswer(Answer):
     columns: tuple[str, ...]
     tuples: tuple[WhyTuple, ...]
     gains_possible: bool
-    """Whether a deletion may bring rows that are not among the candidates."""
+    """True if a deletion may bring rows that are not among the candidates."""
     engine: str = "DuckDB"
     """What evaluated the query."""
     notes: tuple[str, ...] = ()

@@ -100,7 +100,7 @@ class SubgraphAnswer(Answer):
 
 @dataclass(frozen=True, slots=True)
 class DependsAnswer(Answer):
-    """Whether a node depends on records, and on which at all."""
+    """True if a node depends on records, and on which at all."""
 
     schema: ClassVar[str] = "depends/1"
     fields: ClassVar[tuple[str, ...]] = ("part", *_NODE_FIELDS)
@@ -222,7 +222,7 @@ class GraphImportAnswer(Answer):
     entry: GraphEntry
     commit: int
     created: bool
-    """Whether there is a new commit; the store may have had just this graph."""
+    """True if there is a new commit; the store may have had just this graph."""
 
     def body(self) -> Mapping[str, object]:
         """The graph and its commit."""

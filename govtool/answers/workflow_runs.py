@@ -31,7 +31,7 @@ class WorkflowRunsAnswer(GraphAnswer):
 
     runs: tuple[WorkflowRun, ...]
     truncated: int = 0
-    """How many runs the answer leaves out."""
+    """Number of runs left out."""
 
     def head(self, limit: int | None) -> WorkflowRunsAnswer:
         """The answer with at most ``limit`` runs; None leaves it as it is."""

@@ -229,4 +229,4 @@ CONVERTERS: Mapping[str, _Converter] = {
     "Ref": _ref,
     "Ref | None": _or_none(_ref),
 }
-"""What makes an argument of what a caller passes, by the annotation of the parameter."""
+"""Converters of arguments, by the annotation of the parameter."""

@@ -65,12 +65,12 @@ class Graph(HistoryQuestions, RecordQuestions, WorkflowQuestions):
         evidence: Texts | None = None,
         strict: bool = False,
     ) -> ImpactAnswer:
-        """What depends on a column or dataset, and what a change would break.
+        """List what depends on a column or dataset, and what a change would break.
 
         Args:
             column: A column or dataset by the shortest unambiguous end of its name, or a selector.
             change: ``drop``, ``rename:NEW``, ``retype:TYPE`` or ``logic`` (the default).
-            upstream: What it is made of, instead.
+            upstream: Its sources, instead.
             depth: Hops to go at most.
             kind: Follow only edges of these kinds.
             semantics: ``precise``, or ``lineagex``: the arms of a UNION ALL count as references.
@@ -120,7 +120,7 @@ class Graph(HistoryQuestions, RecordQuestions, WorkflowQuestions):
         evidence: Texts | None = None,
         strict: bool = False,
     ) -> PathAnswer:
-        """How one column reaches another: the shortest ways, hop by hop.
+        """Find the shortest lineage paths between two columns, hop by hop.
 
         Args:
             start: A column, dataset or selector.
@@ -158,7 +158,7 @@ class Graph(HistoryQuestions, RecordQuestions, WorkflowQuestions):
         limit: int | None = None,
         evidence: Texts | None = None,
     ) -> ExplainAnswer:
-        """Where a column or dataset comes from, who reads it, and what is not known about it.
+        """Show the sources and readers of a column or dataset, and what is not known about it.
 
         Args:
             column: A column, dataset or selector.
@@ -220,7 +220,7 @@ class Graph(HistoryQuestions, RecordQuestions, WorkflowQuestions):
         today: Day | None = None,
         limit: int | None = None,
     ) -> ClassesAnswer:
-        """The classes of columns, and by which way they came.
+        """Show the classes of columns, and where they are inherited from.
 
         Args:
             selector: As for ``ls``.
@@ -292,7 +292,7 @@ class Graph(HistoryQuestions, RecordQuestions, WorkflowQuestions):
         limit: int | None = None,
         strict: bool = False,
     ) -> WhatIfAnswer:
-        """What would happen if columns or datasets were changed, several at once.
+        """List the effects of one or several changes of columns or datasets.
 
         Args:
             action: ``drop``, ``rename``, ``retype``, ``mask`` or ``delete``.
@@ -335,7 +335,7 @@ class Graph(HistoryQuestions, RecordQuestions, WorkflowQuestions):
             subject: ``COLUMN`` or ``COLUMN=VALUE``, one or several. The value is personal data: it is neither stored
                 nor logged.
             key: Selectors of further columns that hold the same identifier.
-            within: What is kept no longer than this is left to expire.
+            within: Leave data to expire that is kept no longer than this.
             show_values: Whether the answer repeats the values.
             policy: As for ``impact``: the plan knows classes, declassifiers and retention.
             today: As for ``impact``.

@@ -136,7 +136,7 @@ class HistoryQuestions(OpenedVersion):
         today: Day | None = None,
         limit: int | None = None,
     ) -> DiffAnswer | RunDiffAnswer:
-        """What changed between two versions of the graph, or why two runs of a job differ.
+        """Compare two versions of the graph, or two runs of a job.
 
         Versions differ in datasets, columns, edges, facts, runs and versions of datasets.
 
@@ -170,7 +170,7 @@ class HistoryQuestions(OpenedVersion):
 
     @checked
     def coverage(self, *, details: bool = True) -> CoverageAnswer:
-        """How much was understood, by source; what was not, and the reasons that cost most.
+        """Measure how much was understood, by source, with the top reasons for incomplete coverage.
 
         Args:
             details: Read every diagnostic, too.
@@ -184,7 +184,7 @@ class HistoryQuestions(OpenedVersion):
 
     @checked
     def compare_static(self) -> ComparisonAnswer:
-        """What only the text says (dead SQL), and what only ran (dynamic code).
+        """Compare lineage from text with lineage from runs: dead SQL, and dynamic code.
 
         Raises:
             UsageError: this version has only texts, or only runs (``usage.no-evidence``).

@@ -79,7 +79,7 @@ class OpenedVersion:
             return question(snapshot)
 
     def _reopened(self, used: Snapshot, evidence: Texts | None) -> bool:
-        """Whether another index takes the place of the one that was used: that was damaged, and is discarded."""
+        """Return whether another index takes the place of the one that was used: that was damaged, and is discarded."""
         from govtool.app.index import discard_damaged
 
         key = tuple(texts(evidence))

@@ -121,7 +121,7 @@ class WorkflowGraph:
 
     @checked
     def depends(self, node: str, on: Texts) -> DependsAnswer:
-        """Whether a node would be gone without some records (necessity), and which it comes from (lineage).
+        """Return whether a node would be gone without some records (necessity), and which it comes from (lineage).
 
         Args:
             node: The id of a node, or the token of a record.

@@ -36,7 +36,7 @@ class Aliases:
         ]
 
     def __bool__(self) -> bool:
-        """Whether there are any."""
+        """Return whether there are any."""
         return bool(self._rules)
 
     def batch(self, batch: str) -> str:

@@ -1,4 +1,4 @@
-"""Where in the repository the files are that evidence and policies name, for annotations and code scanning.
+"""Locate the files of evidence and policies in the repository, for annotations and code scanning.
 
 Evidence names files relative to what was ingested, policies relative to the working directory; GitHub shows an
 annotation where a file of that path is in the repository. So the files are looked for: below the working directory,

@@ -18,7 +18,7 @@ GROUPS = ("static", "runtime")
 
 
 def evidence_of(store: Reader, commit: Commit) -> tuple[str, ...]:
-    """How what a commit holds is known, sorted.
+    """Return the kinds of evidence in a commit, sorted.
 
     Raises:
         StoreError: a fragment cannot be read.

@@ -54,7 +54,7 @@ def names_for(index: Index, typed: str) -> list[str]:
 
 
 def _start(name: str, typed: str) -> int:
-    """Where in a full name the typed part starts."""
+    """Return the position at which the typed part starts in a full name."""
     return 0 if name.startswith(typed) else name.find(f".{typed}") + 1
 
 

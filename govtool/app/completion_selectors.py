@@ -53,7 +53,7 @@ def complete_selectors(store_option: str | None, policies: Sequence[str] | None,
 
 
 class _Offers:
-    """What there is to offer; each source is read when it is asked for, and gives nothing where it cannot be read."""
+    """Candidates for completion; each source is read on demand, and offers nothing if it cannot be read."""
 
     def __init__(self, store_option: str | None, policies: Sequence[str] | None) -> None:
         self._store_option, self._wanted = store_option, policies
@@ -115,7 +115,7 @@ class _Offers:
             yield from (".".join(parts[:end]) for end in range(1, len(parts) + 1))
 
     def _stated(self, key: str) -> Iterator[str]:
-        """What ``metadata`` and zones state."""
+        """Return the facts of ``metadata`` and zones."""
         for part in self._parts("metadata"):
             yield from _texts(part, key)
         for part in self._parts("zones"):

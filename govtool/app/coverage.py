@@ -1,4 +1,4 @@
-"""How much of the evidence was understood, per source and in sum, and what was not.
+"""Coverage of the evidence, per source and in sum, with the reasons for what was not understood.
 
 Each ingest stores its counts (table ``coverage``, one row) and its diagnostics (table ``diagnostics``, one row each)
 beside its derivations, so that the figures of any commit are those of its live sources.
@@ -35,7 +35,7 @@ _NEAR = re.compile(r" near (['\"]).*\1\Z", re.DOTALL)
 
 @dataclass(slots=True)
 class Cost:
-    """What one reason costs: statements, their runs, and the place of the first of them."""
+    """The cost of one reason: statements, their runs, and the place of the first of them."""
 
     statements: int
     runs: int
@@ -47,7 +47,7 @@ Costs = dict[tuple[str, str], Cost]
 
 
 def costs_of(shortfalls: Iterable[Shortfall]) -> Costs:
-    """What statements have in common that were not fully understood."""
+    """Group statements that were not fully understood by what they have in common."""
     costs: Costs = {}
     for shortfall in shortfalls:
         note = shortfall.diagnostic
@@ -82,7 +82,7 @@ def ranked(source: str, costs: Costs) -> tuple[Reason, ...]:
 
 
 def reasons_of(source: str, shortfalls: Iterable[Shortfall]) -> tuple[Reason, ...]:
-    """What statements have in common that were not fully understood, costliest first."""
+    """Return the reasons for incomplete coverage, costliest first."""
     return ranked(source, costs_of(shortfalls))
 
 
@@ -200,7 +200,7 @@ def total_coverage(store: Reader, commit: Commit) -> Coverage:
 
 
 def coverage_dir(store: Reader, commit: Commit) -> Path:
-    """Where the local cache keeps the sum, in ``total.json``."""
+    """Return the folder of the local cache for the sum, ``total.json``."""
     from govtool.store import cache
 
     return cache.cache_dir(store.cache_id, f"{commit.id}-coverage")

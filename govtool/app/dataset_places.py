@@ -1,4 +1,4 @@
-"""Where a dataset of the graph lies, and what a place is called there."""
+"""Locations of datasets, and names of locations."""
 
 from __future__ import annotations
 

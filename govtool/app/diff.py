@@ -33,7 +33,7 @@ _BATCH = 16
 
 
 def diff_commits(store: Reader, old: Commit, new: Commit) -> Difference:
-    """What was added, removed and changed from one commit to another, of any branches.
+    """List what was added, removed and changed from one commit to another, of any branches.
 
     Raises:
         StoreError: A fragment cannot be read.
@@ -73,7 +73,7 @@ def _record_changes(
 
 
 def _records(store: Reader, refs: Sequence[FragmentRef]) -> RecordedParts:
-    """What some fragments record beside lineage."""
+    """Return what some fragments record beside lineage."""
     wanted = [ref for ref in refs if ref.table in (FACTS, RUNS) or ref.table in VERSION_TABLES]
     found = dict(zip(wanted, store.read_many(wanted), strict=True))
     return RecordedParts(

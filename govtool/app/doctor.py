@@ -35,7 +35,7 @@ class Checked:
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """What was found."""
+    """The findings of a diagnosis."""
 
     checks: tuple[Checked, ...]
     aliases: tuple[Proposal, ...] = ()
@@ -43,7 +43,7 @@ class Diagnosis:
 
     @property
     def healthy(self) -> bool:
-        """Whether nothing is wrong."""
+        """True if nothing is wrong."""
         return all(check.state != WRONG for check in self.checks)
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from govtool.capture.sql.files import Script
 
 HOW = "explain"
-"""How an answer of PostgreSQL is known, among the evidence of a derivation."""
+"""The kind of evidence of PostgreSQL's answers."""
 
 
 def check_explainable(url: str) -> None:
@@ -165,7 +165,7 @@ class _State:
         self._settle(statement)
 
     def _read_again(self, statement: _Written, text: str) -> list[Derivation] | None:
-        """What the text that PostgreSQL wrote says; None where it, too, is not fully understood."""
+        """Read the text that PostgreSQL wrote; None if it, too, is not fully understood."""
         from govtool.capture.sql.extract import extract_in_turn
         from govtool.capture.sql.logged import LoggedScript, LoggedStatement
 
@@ -185,7 +185,7 @@ class _State:
         return list(extraction.derivations)
 
     def _fall_back(self, statement: _Written, answer: ExplainedStatement) -> None:
-        """Where nothing at all was understood, say what the plan reads: that is reached, nobody knows how."""
+        """Where nothing at all was understood, return what the plan reads, as sources by unknown ways."""
         file, line = statement.file, statement.line
         place = [d for d in self.derivations if d.statement.file == file and d.statement.line == line]
         if place or not answer.target:

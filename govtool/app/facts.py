@@ -71,7 +71,7 @@ def keep_owners(store: Reader, commit: Commit, owners: Mapping[str, str]) -> Non
 
 
 def owners_dir(store: Reader, commit: Commit) -> Path:
-    """Where the local cache keeps the owners of a commit's datasets, in ``owners.json``."""
+    """Return the folder of the local cache for the owners of a commit's datasets, ``owners.json``."""
     from govtool.store import cache
 
     return cache.cache_dir(store.cache_id, f"{commit.id}-owners")

@@ -138,7 +138,7 @@ def subgraph_answer(name: str, graph: ProvenanceGraph, node: str) -> SubgraphAns
 
 
 def depends_answer(name: str, graph: ProvenanceGraph, node: str, on: Sequence[str]) -> DependsAnswer:
-    """Whether a node depends on records."""
+    """Return whether a node depends on records."""
     from govtool.workflow.dependency import dependency
 
     number = node_called(graph, node)

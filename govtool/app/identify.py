@@ -121,7 +121,7 @@ def _parquet_body(path: Path) -> int:
 
 
 def _parquet_schema(path: Path) -> str:
-    """What the footer tells and pages do not: columns with their types, and the number of rows."""
+    """Return what the footer holds and pages do not: columns with their types, and the number of rows."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

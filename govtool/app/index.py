@@ -144,7 +144,7 @@ def forget_opened() -> None:
 
 
 def damaged_since() -> bool:
-    """Whether an index that was taken from the cache since is damaged, all of it compared; it is discarded then.
+    """Return whether an index that was taken from the cache since is damaged, all of it compared; it is discarded then.
 
     To be asked when something went wrong that should not have: a damaged index explains it, and the next opening
     builds a new one.
@@ -156,7 +156,7 @@ def damaged_since() -> bool:
 
 
 def discard_damaged(store: Reader, commit: Commit, evidence: Iterable[str] = ()) -> bool:
-    """Whether the cached index of one commit is damaged, all of it compared; it is discarded then.
+    """Return whether the cached index of one commit is damaged, all of it compared; it is discarded then.
 
     Args:
         store: Where the commit is.
@@ -187,7 +187,7 @@ def damaged_indexes() -> list[Path]:
 
 
 def _is_verified(directory: Path) -> bool:
-    """Whether the file is as it was when it was compared, not long ago. Small ones are compared each time."""
+    """Return whether the file is as it was when it was compared, not long ago. Small ones are compared each time."""
     try:
         noted = (directory / VERIFIED).stat()
         if (directory / layout.FILE).stat().st_size <= ALWAYS_VERIFIED or time.time() - noted.st_mtime > VERIFIED_FOR:
@@ -206,7 +206,7 @@ def _note_verified(directory: Path) -> None:
 
 
 def _identity(directory: Path) -> str:
-    """What changes whenever the file is written, replaced or copied."""
+    """Return the marks that change whenever the file is written, replaced or copied."""
     found = (directory / layout.FILE).stat()
     return f"{found.st_size} {found.st_mtime_ns} {found.st_ctime_ns} {found.st_ino}"
 

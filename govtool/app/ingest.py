@@ -129,7 +129,7 @@ def _kept(
     assumed: tuple[Diagnostic, ...],
     facts: tuple[Fact, ...],
 ) -> KeptLineage:
-    """What the source said before of files that failed; the store is read only if some did."""
+    """Return the earlier lineage of files that failed; the store is read only if some did."""
     if not has_failures(extraction.diagnostics):
         return KeptLineage()
     head = store.seen(branch)
@@ -152,7 +152,7 @@ def _fact_fragments(source: str, facts: Sequence[Fact]) -> tuple[Fragment, ...]:
 
 @dataclass(frozen=True, slots=True)
 class IngestPayload:
-    """What a source says, ready to be committed."""
+    """The result of reading a source, ready to be committed."""
 
     source: str
     dialect: str
@@ -164,7 +164,7 @@ class IngestPayload:
     counts: Mapping[str, Any] = field(default_factory=dict)
     """More figures for the commit's summary."""
     more: tuple[Fragment, ...] = ()
-    """What else the source keeps in the store."""
+    """Further tables that the source keeps in the store."""
     parts: EncodedParts | None = None
     """More derivations, that are encoded already."""
     kept: tuple[FragmentRef, ...] = ()
@@ -182,13 +182,13 @@ class EncodedParts:
     columns: Mapping[str, Collection[str]]
     """Columns by dataset; queries apart."""
     queries: Callable[[], int]
-    """How many columns queries have."""
+    """Number of columns of queries."""
     edges: Callable[[], int]
 
 
 @dataclass(frozen=True, slots=True)
 class IngestKey:
-    """What an ingest is about to read."""
+    """The identity of an ingest: everything that decides its result."""
 
     command: str
     source: str
@@ -270,7 +270,7 @@ def require(
 
 
 def already_ingested(store: Store, key: IngestKey, branch: str = DEFAULT_BRANCH) -> IngestResult | None:
-    """What an ingest would say that the head of the branch says already; None if there is something to be read.
+    """Return the result of an ingest if the head of the branch already has it; None if there is something to read.
 
     Raises:
         StoreError: the store cannot be read.

@@ -29,14 +29,14 @@ if TYPE_CHECKING:
     from govtool.store import Store
 
 HOW = "catalog"
-"""How what a catalog says is known."""
+"""The kind of evidence of a catalog."""
 
 _UNDEFINED = "the catalog does not give its definition"
 
 
 @dataclass(frozen=True, slots=True)
 class CatalogRequest:
-    """Which catalog to read, and how."""
+    """A catalog, and how to read it."""
 
     url: str
     only: tuple[str, ...] = ()
@@ -44,7 +44,7 @@ class CatalogRequest:
     sql: tuple[str, ...] = ()
     """Files and folders of SQL that is read with it, with the catalog as its schema."""
     explain: bool = False
-    """Whether to ask the database about statements that stay open."""
+    """True to ask the database about statements that stay open."""
     dialect: str = ""
     """Empty: that of the database."""
     source: str | None = None
@@ -145,7 +145,7 @@ def _extract(
     request: CatalogRequest,
     progress: Progress | None,
 ) -> tuple[Extraction, Extraction]:
-    """What the SQL files say, and what the definitions of the catalog say."""
+    """Extract lineage from the SQL files and from the definitions of the catalog."""
     from govtool.capture.sql.extract import extract_in_turn
 
     own, extraction = extract_in_turn([list(_definitions(catalog)), found], settings, progress)
@@ -176,7 +176,7 @@ def _definitions(catalog: Catalog) -> Iterator[LoggedScript]:
 
 
 def place_of(name: str) -> str:
-    """What stands for the file of a relation's definition: ``catalog:shop.public.orders``."""
+    """Return the name that stands for the file of a relation's definition: ``catalog:shop.public.orders``."""
     return f"catalog:{name}"
 
 

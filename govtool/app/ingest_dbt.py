@@ -43,7 +43,7 @@ _NO_SQL = {
 
 @dataclass(frozen=True, slots=True)
 class DbtRequest:
-    """Which project to read, and how."""
+    """A dbt project, and how to read it."""
 
     target: str
     """Its ``target`` folder."""

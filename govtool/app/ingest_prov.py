@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ProvRequest:
-    """What to read."""
+    """PROV documents to read."""
 
     paths: tuple[str, ...]
     """Files and folders of PROV-JSON, PROV-N or PROV-JSONLD, or ``-`` for standard input (PROV-JSON)."""

@@ -41,7 +41,7 @@ ALLOCATIONS = 200_000
 
 @dataclass(frozen=True, slots=True)
 class SparkRequest:
-    """What to read and how to understand it."""
+    """Spark event logs, and how to read them."""
 
     paths: tuple[str, ...]
     """Event logs: files, rolling directories, folders of either."""
@@ -98,7 +98,7 @@ def _spilled_findings() -> Iterator[SpilledFindings]:
     try:
         yield spilled
     except OSError as error:
-        raise translate(error, "put aside what the logs say", tempfile.gettempdir()) from error
+        raise translate(error, "spill the findings of the logs", tempfile.gettempdir()) from error
     finally:
         spilled.close()
 
@@ -160,7 +160,7 @@ def _seldom_collected() -> Iterator[None]:
 
 
 def _payload(gathered: EventLogFindings, spilled: SpilledFindings, files: int) -> IngestPayload:
-    """What the executions of Spark say, as what their source says."""
+    """Turn the executions of Spark into the payload of their source."""
     outcomes = gathered.outcomes
     understood, partial = outcomes["understood"], outcomes["partial"]
     opaque = outcomes["opaque"] + gathered.broken
@@ -188,7 +188,7 @@ def _payload(gathered: EventLogFindings, spilled: SpilledFindings, files: int) -
 
 
 def _derivations(gathered: EventLogFindings, spilled: SpilledFindings) -> Iterator[Fragment]:
-    """What was put aside as fragments, by fingerprint, with when each was seen."""
+    """Return the derivations that were spilled as fragments, by fingerprint, with the times of each."""
     import pyarrow as pa
 
     from govtool.model.columnar import DERIVATIONS, write_table
@@ -220,7 +220,7 @@ def _derivations(gathered: EventLogFindings, spilled: SpilledFindings) -> Iterat
 
 
 def _declared(gathered: EventLogFindings, spilled: SpilledFindings) -> Iterator[Fragment]:
-    """What is known of names and columns, dataset by dataset."""
+    """Return what is known of names and columns, dataset by dataset."""
     from govtool.model.columnar import DERIVATIONS, encode
 
     waiting: list[Derivation] = []

@@ -219,7 +219,7 @@ class _Passage:
                     stack.append(found)
 
     def unclear(self, source: ColumnRef) -> Iterable[tuple[str, str]]:
-        """What may lie behind a column of a temporary table, and why that is not known."""
+        """Return the possible sources of a column of a temporary table, and why they are only possible."""
         return self._unclear_behind(source) if source.dataset in self.temporary else ()
 
     def _unclear_behind(self, source: ColumnRef) -> Iterator[tuple[str, str]]:

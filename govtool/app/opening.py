@@ -26,7 +26,7 @@ class Snapshot:
     store: Reader
     commit: Commit
     evidence: tuple[str, ...]
-    """How what is in the index is known; empty for everything."""
+    """The kinds of evidence in the index; empty for all."""
     governance: Governance = field(compare=False, repr=False)
     guard: AbstractContextManager[object] = field(compare=False, repr=False)
     """Held while the index is read. An index that is read page by page from a remote store changes as it is read, so

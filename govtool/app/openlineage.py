@@ -39,12 +39,12 @@ ROWS_PER_FRAGMENT = 512
 """The target size of a fragment of merged events."""
 
 _TRIES = 5
-"""How often a merge is repeated because another process added to the same source meanwhile."""
+"""Number of attempts of a merge while other processes add to the same source."""
 
 
 @dataclass(frozen=True, slots=True)
 class OpenLineageRequest:
-    """What to read and how to understand it."""
+    """Spark event logs, and how to read them."""
 
     paths: tuple[str, ...]
     """Files and folders of JSON or JSON lines, plain or compressed, or ``-`` for standard input."""
@@ -52,7 +52,7 @@ class OpenLineageRequest:
     dialect: str = ""
     """Of SQL facets whose event does not tell."""
     append: bool = False
-    """Merge with what the source said before instead of replacing it."""
+    """Merge with the earlier events of the source instead of replacing them."""
 
 
 @dataclass(slots=True)
@@ -236,7 +236,7 @@ def commit_events(
 
 
 def _payload(source: str, read: Read, derived: OpenLineageFindings) -> IngestPayload:
-    """What merged events say."""
+    """Turn merged events into a payload."""
     coverage = Coverage(
         statements=derived.understood + derived.partial + derived.opaque,
         understood=derived.understood,
@@ -273,7 +273,7 @@ def read_state(store: Reader, commit: Commit, source: str | None = None) -> Merg
 
 
 def export_openlineage(store: Reader, commit: Commit, *, source: str | None = None, queries: bool = False) -> Exported:
-    """What a commit holds, or one source of it, as OpenLineage events.
+    """Export a commit, or one source of it, as OpenLineage events.
 
     Raises:
         StoreError: a fragment cannot be read.

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from govtool.store import Commit, Reader
 
 FOLDER = "policies"
-"""Where policies are looked for below the working directory."""
+"""The folder of policies below the working directory."""
 PACK = "pack:"
 
 
@@ -77,7 +77,7 @@ def policy_files(wanted: Sequence[str] | None) -> list[tuple[Path, str]]:
 
 
 def _exists(path: Path) -> bool:
-    """Whether there is something; not where the name is none that the file system can have."""
+    """Return whether there is something; not where the name is none that the file system can have."""
     try:
         return path.exists()
     except OSError:
@@ -92,7 +92,7 @@ def load_policies(wanted: Sequence[str] | None) -> PolicySet:
 
 
 def stated_facts(store: Reader, commit: Commit) -> list[ToolFact]:
-    """What dbt and other tools say of the datasets of a commit, in the words that policies understand."""
+    """Return the facts that dbt and other tools state of the datasets of a commit, in the words of policies."""
     from govtool.app.facts import read_facts
     from govtool.policy.dataset_facts import ToolFact
 
@@ -100,7 +100,7 @@ def stated_facts(store: Reader, commit: Commit) -> list[ToolFact]:
 
 
 class Outcome(NamedTuple):
-    """What a policy's test gave."""
+    """The result of a policy's test."""
 
     name: str
     place: str
@@ -109,11 +109,11 @@ class Outcome(NamedTuple):
     surplus: tuple[str, ...]
     """Errors that were not expected."""
     problem: str | None = None
-    """Why it could not be run."""
+    """The reason why it could not be run."""
 
     @property
     def passed(self) -> bool:
-        """Whether all that was expected was found, and no other error."""
+        """True if all that was expected was found, and no other error."""
         return not self.missing and not self.surplus and self.problem is None
 
 
@@ -198,7 +198,7 @@ def graph_of(sql: str, test: PolicyTest) -> tuple[Index, list[ToolFact], str | N
 def lint(
     policies: PolicySet, index: Index | None, today: date, tool_facts: Iterable[ToolFact] = ()
 ) -> list[PolicyRemark]:
-    """What is suspicious about policies; with a graph, also what matches nothing in it."""
+    """List suspicious parts of policies; with a graph, also selectors that match nothing in it."""
     from govtool.policy.lint import in_graph, in_itself
 
     remarks = list(in_itself(policies, today))

@@ -32,7 +32,7 @@ _CHUNK = 8 * 1024**2
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """What `publish_index` did."""
+    """The result of `publish_index`."""
 
     created: bool
     """False: the index was there already."""

@@ -53,7 +53,7 @@ def edge_kinds(labels: Iterable[str] | None) -> list[EdgeKind] | None:
 
 
 def selector(snapshot: Snapshot, rules: PolicyChoice) -> Selector:
-    """What selects from a version. Policies that were named are read at once: a mistake in them is never passed over.
+    """Return the selector of a version. Named policies are read at once: a mistake in them is never passed over.
 
     Raises:
         UsageError: A named policy cannot be read, or is mistaken.
@@ -66,7 +66,7 @@ def selector(snapshot: Snapshot, rules: PolicyChoice) -> Selector:
 
 
 def subjects(snapshot: Snapshot, rules: PolicyChoice) -> Subjects:
-    """What finds the subjects of a question; a plain name costs no more than looking it up.
+    """Return the finder of the subjects of a question; a plain name costs no more than a look-up.
 
     Raises:
         UsageError: A named policy cannot be read, or is mistaken.
@@ -105,7 +105,7 @@ def impact_answer(
     semantics: str,
     limit: int | None,
 ) -> ImpactAnswer:
-    """What a change reaches, or without a change what the column is made of; see ``govtool.query.impact``.
+    """Answer what a change reaches, or without a change what the column is derived from; see ``govtool.query.impact``.
 
     Raises:
         UsageError: Policies are mistaken, or the arguments make no sense together.
@@ -182,7 +182,7 @@ def path_answer(
 def explain_answer(
     snapshot: Snapshot, column: str, rules: PolicyChoice, *, exclude: Sequence[str], limit: int | None
 ) -> ExplainAnswer:
-    """Where columns and datasets come from and who reads them; see ``govtool.query.explain``.
+    """Answer where columns and datasets come from and who reads them; see ``govtool.query.explain``.
 
     Raises:
         UsageError: Nothing is selected, a named policy is mistaken, or a selector is.

@@ -21,7 +21,7 @@ PACKAGE = Path(__file__).parents[1]
 
 @dataclass(frozen=True, slots=True)
 class ReaderSources:
-    """What decides the answer of one kind of ingest."""
+    """The files and versions that decide the result of one kind of ingest."""
 
     parts: tuple[str, ...]
     """Folders and files of the package."""

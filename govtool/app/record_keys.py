@@ -48,7 +48,7 @@ def declared_keys(
 
 
 def _is_named(dataset: str, name: str) -> bool:
-    """Whether a name is a dataset's, or the end of it after a separator."""
+    """Return whether a name is a dataset's, or the end of it after a separator."""
     return any(each == name or each.endswith((f"/{name}", f".{name}")) for each in (dataset, *dataset.split(",")))
 
 

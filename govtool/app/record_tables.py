@@ -53,7 +53,7 @@ class RecordChange:
 
 @dataclass(slots=True)
 class RecordTables:
-    """What a source holds for record-level provenance. What is added later takes the place of an earlier write."""
+    """The tables of record-level provenance of a source. A later write takes the place of an earlier one."""
 
     plans: dict[str, StoredPlan] = field(default_factory=dict)
     """By digest."""
@@ -64,14 +64,14 @@ class RecordTables:
 
     @staticmethod
     def of(writes: Iterable[RecordedWrite]) -> RecordTables:
-        """What a job's writes leave."""
+        """Return the tables of a job's writes."""
         found = RecordTables()
         for write in writes:
             found.add(write)
         return found
 
     def __bool__(self) -> bool:
-        """Whether there is anything."""
+        """Return whether there is anything."""
         return bool(self.runs)
 
     def add(self, write: RecordedWrite) -> None:
@@ -173,7 +173,7 @@ def dataset_id(name: str) -> str:
 
 
 def read_tables(store: Reader, commit: Commit, source: str | None = None) -> RecordTables:
-    """What a commit holds: of one source, or of all.
+    """Read the tables of a commit: of one source, or of all.
 
     Raises:
         StoreError: a fragment cannot be read.

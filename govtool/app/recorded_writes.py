@@ -28,7 +28,7 @@ _SLACK = timedelta(milliseconds=5)
 
 @dataclass(frozen=True, slots=True)
 class ProcessActions:
-    """What one process of a job did.
+    """The actions of one process of a job.
 
     Attributes:
         process: The name of its file in the spool.
@@ -95,7 +95,7 @@ def _writes(executed: Iterable[Executed], plans: Mapping[str, Plan]) -> Iterator
 
 
 def breaks_of(plan: Plan) -> tuple[str, ...]:
-    """Why parts of a plan cannot be evaluated again."""
+    """Return the reasons why parts of a plan cannot be evaluated again."""
     from govtool.records.plan.expressions import Opaque
     from govtool.records.plan.nodes import Break
     from govtool.records.plan.tree import walk, walk_nodes

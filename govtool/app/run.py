@@ -62,7 +62,7 @@ class Finished:
 
 @dataclass(slots=True)
 class Captured:
-    """What a spool says."""
+    """The contents of a spool."""
 
     gathered: EventLogFindings
     processes: int
@@ -191,7 +191,7 @@ def repository_state(folder: Path) -> str:
 
 
 def _folder_of(command: Sequence[str]) -> Path:
-    """Where the script of a command line is."""
+    """Return the folder of the script in a command line."""
     for word in command:
         if word.endswith((".py", ".pyw")) and Path(word).is_file():
             return Path(word).resolve().parent
@@ -235,7 +235,7 @@ def read_captured(spool: Path, source: str | None = None, commit: str = "") -> C
 
 
 def _record_tables(spool: Path, actions: Sequence[ProcessActions]) -> tuple[RecordTables, list[str]]:
-    """What can be traced of a job's writes, and why the rest cannot. Nothing here costs the job's lineage."""
+    """The traceable part of a job's writes, and why the rest is not. Nothing here costs the job's lineage."""
     from govtool.app.recorded_writes import recorded_writes
 
     tables = RecordTables()
@@ -314,7 +314,7 @@ def commit_captured(
 
 
 def _payload(captured: Captured, records: RecordChange) -> IngestPayload:
-    """What a job did, as what its source says."""
+    """Turn the actions of a job into the payload of its source."""
     from govtool.model.run import RUNS, encode_runs
 
     gathered = captured.gathered
@@ -351,7 +351,7 @@ def _payload(captured: Captured, records: RecordChange) -> IngestPayload:
 
 
 def _stored_findings(store: Reader, commit: Commit, source: str) -> tuple[list[Derivation], list[Run]]:
-    """What a source says at a commit."""
+    """Return the findings of a source at a commit."""
     from govtool.model.columnar import DERIVATIONS, decode
     from govtool.model.run import RUNS, decode_runs
 

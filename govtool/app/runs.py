@@ -25,7 +25,7 @@ _DIGEST = 6
 
 @dataclass(frozen=True, slots=True)
 class RunFilter:
-    """Which runs; every condition that is given must hold."""
+    """Conditions on runs; all that are given must hold."""
 
     job: str | None = None
     """A glob."""
@@ -79,7 +79,7 @@ class RunFilter:
 
 
 def datasets_of(run: Run) -> tuple[str, ...]:
-    """What a run read and wrote."""
+    """Return what a run read and wrote."""
     return (*(read.dataset for read in run.inputs), *(written.dataset for written in run.outputs))
 
 
@@ -97,7 +97,7 @@ def read_history(store: Reader, commit: Commit) -> History:
 
 
 def run_or_commit(store: Reader, ref: str, branch: str | None, at: Commit) -> Run | Commit:
-    """What a user means by the name of a commit or of a run; where both are called so, the commit.
+    """Resolve the name of a commit or of a run; where both have it, the commit.
 
     Args:
         store: The store.
@@ -266,7 +266,7 @@ def _is_stated(identity: ContentIdentity, text: str) -> bool:
 
 
 def is_named(name: str, wanted: str) -> bool:
-    """Whether a dataset is meant by its name, the end of it, or a glob."""
+    """Return whether a dataset is meant by its name, the end of it, or a glob."""
     return name == wanted or name.endswith((f".{wanted}", f"/{wanted}")) or fnmatchcase(name, wanted)
 
 

@@ -59,7 +59,7 @@ class Selector:
 
     @cached_property
     def known(self) -> Governed:
-        """What is known of datasets, with policies or without."""
+        """The facts of datasets, with policies or without."""
         return self._governance.known(self._wanted, self._today)
 
     def select(self, texts: Sequence[str], exclude: Sequence[str] = ()) -> Selection:
@@ -183,7 +183,7 @@ class Selector:
         return read_history(self._reader, self._commit)
 
     def _job(self, value: str) -> Iterable[int]:
-        """What statements of a file write, or runs of a job (by glob) wrote and is still there."""
+        """Select what statements of a file write, or what runs of a job (by glob) wrote and is still there."""
         runs = [run for run in self._history.runs if fnmatchcase(run.job, value)]
         found = {*written_in(self.index, value), *self._made_by(runs)}
         if not found and not runs:
@@ -193,7 +193,7 @@ class Selector:
         return found
 
     def _run(self, value: str) -> Iterable[int]:
-        """What runs (by id, its beginning or end, or by glob) wrote and is still there, or was when it was read."""
+        """Select what runs (by id, its beginning or end, or by glob) wrote and is still there, or was when read."""
         from govtool.app.runs import find_run, matching_runs, runs_named
 
         return self._made_by(
@@ -203,7 +203,7 @@ class Selector:
         )
 
     def _software(self, value: str) -> Iterable[int]:
-        """What runs with a piece of software wrote and is still there, or was when it was read.
+        """Select what runs with a piece of software wrote and is still there, or was when it was read.
 
         The flawed software of Muniswamy-Reddy, Macko and Seltzer, "Making a Cloud Provenance-Aware" (TaPP 2009).
         """

@@ -53,7 +53,7 @@ def take_snapshot(
     Args:
         store: The store.
         place: A file, a folder, or ``s3://…``.
-        run: What made it.
+        run: The run or software that made it.
         name: The dataset's name in the graph; by default that of its place.
         made_of: Places of data that it was made of. Data without a snapshot of its present content is kept as unknown.
         rows: Also record a digest of its rows, whatever their order and files.
@@ -172,7 +172,7 @@ def dataset_name(place: str, name: str | None) -> str:
 
 
 def read_identity(place: str, progress: Progress | None = None) -> ContentIdentity | None:
-    """What a dataset contains now; ``None`` if there is nothing.
+    """Identify the contents of a dataset now; ``None`` if there is nothing.
 
     Raises:
         StoreError: it cannot be read.

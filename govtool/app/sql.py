@@ -1,4 +1,4 @@
-"""What `lineage`, `ingest sql` and the batch protocol share: dialects, schemas, options, reading scripts."""
+"""Shared parts of `lineage`, `ingest sql` and the batch protocol: dialects, schemas, options, reading scripts."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _LONGEST_SOURCE = 200
 
 @dataclass(frozen=True, slots=True)
 class SqlRequest:
-    """What to read and how to understand it."""
+    """Spark event logs, and how to read them."""
 
     paths: tuple[str, ...]
     """Files, folders, or ``-`` for standard input."""
@@ -56,7 +56,7 @@ class SqlRequest:
     catalog: str | None = field(default=None, repr=False)
     """The address of a database: its catalog is the schema, and its defaults are those of names."""
     explain: bool = False
-    """Whether to ask that database, a PostgreSQL, about what the text leaves open."""
+    """True to ask that database, a PostgreSQL, about what the text leaves open."""
     follow_links: bool = False
     """True if symbolic links in folders are followed out of these."""
 
@@ -166,7 +166,7 @@ def extract_scripts(
 def facts_in(
     found: Sequence[Script | Diagnostic], settings: Options, derivations: Iterable[Derivation]
 ) -> tuple[Fact, ...]:
-    """What scripts say in comments, tags and options of the tables and columns of their lineage and beside it."""
+    """Return the comments, tags and options that scripts give to tables and columns of their lineage and beside it."""
     from govtool.capture.sql.tags import facts_of
 
     return facts_of(
@@ -194,7 +194,7 @@ def unmatched_relations(found: Sequence[Script | Diagnostic], settings: Options)
 
 
 def schema_diagnostics(settings: Options) -> tuple[Diagnostic, ...]:
-    """What was not understood of the supplied schema."""
+    """Return the diagnostics of the supplied schema."""
     return () if settings.schema is None else settings.schema.diagnostics
 
 

@@ -31,7 +31,7 @@ _FAILURES = UNREAD | {"parse-error", "nesting", "template", "opaque"}
 
 @dataclass(frozen=True, slots=True)
 class KeptLineage:
-    """What files said before that cannot be read or understood now."""
+    """Earlier lineage of files that cannot be read or understood now."""
 
     derivations: tuple[Derivation, ...] = ()
     facts: tuple[Fact, ...] = ()
@@ -39,7 +39,7 @@ class KeptLineage:
     """A diagnostic ``stale`` a file, with the reason."""
 
     def __bool__(self) -> bool:
-        """Whether anything is kept."""
+        """Return whether anything is kept."""
         return bool(self.derivations or self.facts)
 
     def schema(self) -> Schema:
@@ -51,7 +51,7 @@ class KeptLineage:
 
 
 def has_failures(diagnostics: Iterable[Diagnostic]) -> bool:
-    """Whether something was not understood at all, so that earlier lineage may have to be kept."""
+    """Return whether something was not understood at all, so that earlier lineage may have to be kept."""
     return any(map(_is_failure, diagnostics))
 
 
@@ -93,7 +93,7 @@ def kept_lineage(
 
 
 def _as_before(refs: Iterable[FragmentRef], source: str, diagnostics: Sequence[Diagnostic]) -> bool:
-    """Whether all files were read, and the very same was not understood before: told without reading anything."""
+    """True if all files were read, and the very same was not understood before: told without reading anything."""
     from govtool.app.coverage import DIAGNOSTICS_TABLE, encode_diagnostics
 
     if any(note.code in UNREAD and note.severity == "error" for note in diagnostics):
@@ -111,7 +111,7 @@ def _is_top(path: str) -> bool:
 
 
 def _reasons(now: Sequence[Diagnostic], before: Sequence[Diagnostic]) -> dict[str, Diagnostic]:
-    """Why files, or folders that cannot be read, keep what they said: the first failure of each."""
+    """Return why files, or folders that cannot be read, keep their earlier lineage: the first failure of each."""
     failures = Counter(note.file for note in now if _is_failure(note))
     earlier = Counter(note.file for note in before if _is_failure(note))
     marked = {note.file for note in before if note.code == STALE}
@@ -125,7 +125,7 @@ def _reasons(now: Sequence[Diagnostic], before: Sequence[Diagnostic]) -> dict[st
 
 
 def _reason(file: str, reasons: Mapping[str, Diagnostic]) -> Diagnostic | None:
-    """Why a file keeps what it said: its own failure, or that of a folder above it."""
+    """Return why a file keeps its earlier lineage: its own failure, or that of a folder above it."""
     if file in reasons:
         return reasons[file]
     above = (folder for folder in reasons if folder == "." or file.startswith(f"{folder}/"))
@@ -160,7 +160,7 @@ def _maker(derivation: Derivation) -> tuple[str, str]:
 def _note(file: str, reasons: Mapping[str, Diagnostic]) -> Diagnostic:
     reason = _reason(file, reasons)
     assert reason is not None
-    text = f"what this file said before is kept: {reason.message}"
+    text = f"the earlier lineage of this file is kept: {reason.message}"
     return Diagnostic(STALE, "warning", text, file, reason.line if reason.file == file else None)
 
 

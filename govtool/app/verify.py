@@ -1,4 +1,4 @@
-"""Whether the data under a path, or of a dataset, is what its provenance describes.
+"""Verification: is the data under a path, or of a dataset, what its provenance describes?
 
 Provenance of content comes from `govtool snapshot` and from runs that state what they left. Where both know a dataset,
 the data may be what either says. Read correctness of Muniswamy-Reddy, Macko and Seltzer, "Making a Cloud
@@ -92,7 +92,7 @@ def _of_same_rows(path: str, known: list[DatasetVersion]) -> DatasetVersion | No
 
 
 def _is_here(place: str) -> bool:
-    """Whether a path exists.
+    """Return whether a path exists.
 
     Raises:
         UsageError: The file system can have no such path (``usage.place``).
@@ -114,7 +114,7 @@ def _names(place: str) -> list[str]:
 
 
 def _recorded(store: Reader, commit: Commit, names: list[str]) -> list[DatasetVersion]:
-    """What is recorded of a dataset under any of its names: by runs, the newest first, and by `govtool snapshot`."""
+    """The recorded versions of a dataset under any of its names: by runs, newest first, and by `govtool snapshot`."""
     from govtool.app.runs import read_history
 
     history = read_history(store, commit)

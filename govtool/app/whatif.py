@@ -24,7 +24,7 @@ def whatif_answer(
     to: str | None,
     exclude: Sequence[str],
 ) -> WhatIfAnswer:
-    """What happens if columns or datasets are changed; see ``govtool.query.whatif``.
+    """Answer what happens if columns or datasets are changed; see ``govtool.query.whatif``.
 
     Raises:
         UsageError: Nothing is selected, policies are mistaken, or the change makes no sense.

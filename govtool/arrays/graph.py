@@ -147,7 +147,7 @@ def _graph_of_lists(source: list[int], target: list[int], count: int) -> tuple[A
 
 
 def _offsets(numbers: list[int], count: int) -> list[int]:
-    """Where each number below ``count`` begins among the numbers in order."""
+    """Return the start of each number below ``count`` among the numbers in order."""
     sizes = [0] * (count + 1)
     for number in numbers:
         sizes[number + 1] += 1

@@ -1,4 +1,4 @@
-"""How many inputs the nodes of an and/or graph need, by their rules."""
+"""Numbers of inputs that the nodes of an and/or graph need, by their rules."""
 
 from __future__ import annotations
 

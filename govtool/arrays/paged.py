@@ -36,7 +36,7 @@ class Pages(Protocol):
     """The owner of the pages of some arrays. An *axis* is a numbering that several arrays share."""
 
     is_whole: bool
-    """Whether all arrays are here by now."""
+    """True if all arrays are here by now."""
 
     @property
     def arrays(self) -> Mapping[str, Any]:
@@ -49,7 +49,7 @@ class Pages(Protocol):
         """The number of the page that has an item."""
 
     def has(self, number: int) -> bool:
-        """Whether a page is here."""
+        """Return whether a page is here."""
 
     def page(self, number: int) -> GraphPage | None:
         """A page, brought here if need be; ``None`` if all arrays are here (now)."""

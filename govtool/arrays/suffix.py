@@ -43,7 +43,7 @@ def alike(numbers: Iterable[int], name: Callable[[int], str], like: Sequence[str
 
 
 def is_suffix(short: Sequence[str], name: str) -> bool:
-    """Whether the name ends in these parts."""
+    """Return whether the name ends in these parts."""
     return suffix_key(name).startswith("".join(part + "\0" for part in reversed(short)))
 
 

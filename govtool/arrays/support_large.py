@@ -46,7 +46,7 @@ _THIN = 48
 
 @dataclass(frozen=True, slots=True)
 class Support:
-    """Who has support in a graph, and by how much.
+    """The support of nodes in a graph, as counts.
 
     Attributes:
         graph: With numpy arrays.
@@ -96,11 +96,11 @@ class Support:
         return found if self.idle is None else {**found, "support_idle": self.idle.view(np.uint8)}
 
     def meta(self) -> dict[str, Any]:
-        """What a file has to keep besides."""
+        """Return the metadata of a file."""
         return {"support_later": self.has_later}
 
     def has(self, nodes: Array) -> Array:
-        """Whether nodes have support: bool."""
+        """Return whether nodes have support: bool."""
         found: Array = self.rank[nodes] != NEVER
         return found
 
@@ -180,7 +180,7 @@ class _Deletion:
         self.deleted = np.iinfo(width).max
         self.mark = np.zeros(self.graph.nodes, width)
         self.lost = np.zeros(self.graph.nodes, np.int32)
-        """How many inputs of lower rank nodes with a slack have lost."""
+        """Number of lost inputs of lower rank, for nodes with a slack."""
         arrays = (self.graph.forward, self.graph.target, self.mark, support.slack, self.lost)
         self.views = tuple(values.data for values in arrays)
 
@@ -232,7 +232,7 @@ class _Deletion:
         return np.array(found, np.int64)
 
     def _can_lose(self, node: int, edge: int, target: int) -> bool:
-        """Whether a node gives support by an edge, and can be missed there."""
+        """Return whether a node gives support by an edge, and can be missed there."""
         support = self.support
         return (
             (support.idle is None or not support.idle[edge])
@@ -284,12 +284,12 @@ class _Deletion:
         return found
 
     def _stands(self, nodes: Array, edge: Array) -> Array:
-        """Whether edges bring support from nodes that stand."""
+        """Return whether edges bring support from nodes that stand."""
         found: Array = (self.mark[nodes] == _UNTOUCHED) & (self.support.rank[nodes] != NEVER)
         return found if self.support.idle is None else found & ~self.support.idle[edge]
 
     def _mend_reasons(self, taken: Array) -> None:
-        """Where a node was taken through one that was given back, find an input of lower rank that is lost."""
+        """For a node that was taken through one that was given back, find a lost input of lower rank."""
         mark = self.mark[taken]
         by_edge = np.flatnonzero(mark != self.deleted)
         stale = by_edge[self.mark[self.graph.source[mark[by_edge].astype(np.int64) - 1]] == _UNTOUCHED]

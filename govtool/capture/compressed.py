@@ -30,7 +30,7 @@ class UnreadableStreamError(Exception):
 
 
 def is_compressed(head: bytes) -> bool:
-    """Whether a stream that begins like this is compressed in a way that is read.
+    """Return whether a stream that begins like this is compressed in a way that is read.
 
     Raises:
         UnreadableStreamError: It is compressed in another way.

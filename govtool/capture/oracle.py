@@ -31,12 +31,12 @@ class Recorded(NamedTuple):
 
 @dataclass(slots=True)
 class Export:
-    """What one or several exports hold."""
+    """The contents of one or several exports."""
 
     format: str
     """``snowflake`` or ``databricks``; joined by ``+`` where there are both."""
     edges: dict[Recorded, int] = field(default_factory=dict)
-    """How often each edge was recorded."""
+    """Number of times that each edge was recorded."""
     written: dict[str, set[str]] = field(default_factory=dict)
     """Columns that were written, by dataset; those without a source, too."""
     rows: int = 0

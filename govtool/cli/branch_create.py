@@ -14,7 +14,9 @@ from govtool.render.text import short
 def branch_create(
     ui: Ui,
     name: Annotated[str, typer.Argument(metavar="NAME", help="The new branch.")],
-    ref: Annotated[str | None, typer.Argument(metavar="[REF]", help="Where it starts. Default: HEAD of main.")] = None,
+    ref: Annotated[
+        str | None, typer.Argument(metavar="[REF]", help="The commit it starts from. Default: HEAD of main.")
+    ] = None,
     author: AuthorOption = None,
     store: StoreOption = None,
 ) -> None:

@@ -12,7 +12,7 @@ from govtool.cli.ui import Ui
 
 def branch_delete(
     ui: Ui,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The branch to end.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The branch to delete.")],
     author: AuthorOption = None,
     store: StoreOption = None,
 ) -> None:

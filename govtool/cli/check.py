@@ -37,7 +37,7 @@ def check(
     policy: PolicyOption = None,
     base: Annotated[
         str | None,
-        typer.Option("--base", metavar="REF", help="Judge only what has come since: a branch, a tag, HEAD~1, a date."),
+        typer.Option("--base", metavar="REF", help="Judge only changes since a branch, a tag, HEAD~1 or a date."),
     ] = None,
     baseline: Annotated[
         Path | None, typer.Option("--baseline", metavar="FILE", help="Findings in this file are accepted.")
@@ -56,7 +56,7 @@ def check(
         bool,
         typer.Option(
             "--strict",
-            help="What could not be decided counts as violated; exit with 3 if a statement was not understood.",
+            help="Treat unknown verdicts as violations; exit with 3 if a statement was not understood.",
         ),
     ] = False,
     today: TodayOption = None,
@@ -83,7 +83,7 @@ def check(
     branch: BranchOption = None,
     store: StoreOption = None,
 ) -> int:
-    """Whether the graph keeps to the policies.
+    """Check the lineage graph against your policies.
 
       govtool check
       govtool check --policy pack:gdpr --base main --format github -o check.sarif

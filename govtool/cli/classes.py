@@ -38,7 +38,7 @@ def classes(
     branch: BranchOption = None,
     store: StoreOption = None,
 ) -> int:
-    """The classes of columns, and by which way they came.
+    """Show the classes of columns, and where they are inherited from.
 
       govtool classes mart.customers --policy pack:gdpr
       govtool classes 'class:personal,zone:shared' -f json

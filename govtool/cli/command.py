@@ -36,7 +36,7 @@ _COMMON: dict[str, tuple[Any, object]] = {
         "auto",
     ),
     "timings": (
-        Annotated[bool, typer.Option("--timings", help="Say what each stage took.", rich_help_panel=_PANEL)],
+        Annotated[bool, typer.Option("--timings", help="Show the time of each stage.", rich_help_panel=_PANEL)],
         False,
     ),
     "debug": (
@@ -88,7 +88,7 @@ def as_command(name: str, function: Callable[..., int | None]) -> Any:
 
 
 def _starts_again(ui: Ui) -> bool:
-    """Whether what failed may do so no more, since a damaged index of the cache was the cause and is now gone.
+    """Return whether what failed may do so no more, since a damaged index of the cache was the cause and is now gone.
 
     Raises:
         IntegrityError: it was the cause, and a part of an answer is out already.

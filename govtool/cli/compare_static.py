@@ -33,7 +33,7 @@ def compare_static(
     branch: BranchOption = None,
     store: StoreOption = None,
 ) -> int:
-    """What only the text says (dead SQL), and what only ran (dynamic code).
+    """Compare lineage from text with lineage from runs: dead SQL, and dynamic code.
 
       govtool compare static runtime
       govtool compare static runtime --format markdown --exit-code

@@ -44,7 +44,7 @@ def complete_selector(ctx: typer.Context, incomplete: str) -> list[str]:
 
 @contextlib.contextmanager
 def whole_words(environment: MutableMapping[str, str]) -> Iterator[None]:
-    """Where bash completes: put together the words that it takes apart, and offer no more than it will replace."""
+    """Adapt candidates to bash: put together the words that it takes apart, and offer no more than it will replace."""
     kept = join_words(environment)
     if not kept:
         yield
@@ -97,7 +97,7 @@ def complete_kind(incomplete: str) -> list[str]:
 
 
 def complete_change(incomplete: str) -> list[str]:
-    """What may happen to a column."""
+    """Offer kinds of changes."""
     return _starting(incomplete.lower(), _CHANGES)
 
 
@@ -127,7 +127,7 @@ def complete_log_format(incomplete: str) -> list[str]:
 
 
 def complete_engine(incomplete: str) -> list[str]:
-    """Who reads query logs."""
+    """Offer engines for query logs."""
     with contextlib.suppress(Exception):
         from govtool.app.logs.request import ENGINES
 

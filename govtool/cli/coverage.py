@@ -36,7 +36,7 @@ def coverage(
     branch: BranchOption = None,
     store: StoreOption = None,
 ) -> None:
-    """How much was understood, per source, and what was not; the ten reasons that cost most.
+    """Show how much was understood, by source, with the top 10 reasons for incomplete coverage.
 
     govtool coverage
     govtool coverage --details --all

@@ -21,7 +21,7 @@ def diff(
     ] = "HEAD~1",
     new: Annotated[str, typer.Argument(metavar="[B]", help="To: likewise.")] = "HEAD",
     strict: Annotated[
-        bool, typer.Option("--strict", help="Of runs: exit with 3 if a run does not tell what is to be compared.")
+        bool, typer.Option("--strict", help="For runs: exit with 3 if a run does not record what is compared.")
     ] = False,
     explain: Annotated[
         bool, typer.Option("--explain", help="Of runs: also show what was compared, and what could not be and why.")
@@ -36,7 +36,7 @@ def diff(
     branch: BranchOption = None,
     store: StoreOption = None,
 ) -> int:
-    """What changed between two versions, or why two runs of a job differ.
+    """Compare two versions of the graph, or two runs of a job.
 
       govtool diff v1.0 main --exit-code --format markdown
       govtool diff main~1 main --policy pack:gdpr

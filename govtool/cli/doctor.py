@@ -16,7 +16,7 @@ def doctor(
     branch: BranchOption = None,
     store: StoreOption = None,
 ) -> int:
-    """Whether the installation, the settings, the cache and the store are in order. Exit code 1 if not.
+    """Check the installation, the settings, the cache and the store. Exit code 1 if something is wrong.
 
       govtool doctor
       govtool doctor --format json

@@ -30,7 +30,7 @@ def erase_plan(
             "--subject",
             metavar="COLUMN[=VALUE]",
             autocompletion=complete_name,
-            help="What identifies the subject. The value is not needed yet, and never stored or shown. Repeatable.",
+            help="Key of the data subject, TABLE.COLUMN=VALUE. The value is never stored or shown. Repeatable.",
         ),
     ],
     key: Annotated[
@@ -43,7 +43,7 @@ def erase_plan(
         ),
     ] = None,
     within: Annotated[
-        str, typer.Option("--within", metavar="TIME", help="What is kept no longer than this is left to expire.")
+        str, typer.Option("--within", metavar="TIME", help="Leave data to expire that is kept no longer than this.")
     ] = "30d",
     show_values: Annotated[
         bool, typer.Option("--show-values", help="Show the values of --subject instead of an ellipsis.")

@@ -25,7 +25,7 @@ def explain(
     branch: BranchOption = None,
     store: StoreOption = None,
 ) -> None:
-    """Where a column or dataset comes from, who reads it, and what is not known about it.
+    """Show the sources and readers of a column or dataset, and what is not known about it.
 
       govtool explain crm.users.email
       govtool explain 'class:personal' --limit 10

@@ -18,7 +18,7 @@ FORMATS = ("jsonl", "json")
 def export_openlineage(
     ui: Ui,
     source: Annotated[
-        str | None, typer.Option("--source", metavar="NAME", help="Only what this source says. Default: everything.")
+        str | None, typer.Option("--source", metavar="NAME", help="Export only this source. Default: everything.")
     ] = None,
     queries: Annotated[bool, typer.Option("--queries", help="Bare queries as well, of which nothing is made.")] = False,
     format: FormatOption = None,

@@ -42,12 +42,12 @@ EvidenceOption = Annotated[
     typer.Option(
         "--evidence",
         metavar="HOW",
-        help="Only what is known so: sql, catalog, declared, plan, plan-text, openlineage, prov; static or runtime for "
+        help="Only this evidence: sql, catalog, declared, plan, plan-text, openlineage, prov; static or runtime for "
         "all of texts or of runs. Repeatable.",
     ),
 ]
 SemanticsOption = Annotated[
-    str, typer.Option("--semantics", metavar="precise|lineagex", help="Whether UNION ALL arms count as references.")
+    str, typer.Option("--semantics", metavar="precise|lineagex", help="Count the arms of UNION ALL as references.")
 ]
 
 
@@ -76,7 +76,7 @@ def open_graph(ui: Ui, store: str | None, at: str | None, branch: str | None = N
 
 
 def bound(limit: int | None, all: bool, form: str) -> int | None:
-    """How many entries to ask for: tables are short by default, machines get everything."""
+    """Return the number of entries to ask for: tables are short by default, machines get everything."""
     if all or (limit is None and form not in ("table", "plain", "markdown")):
         return None
     return SHOWN if limit is None else limit

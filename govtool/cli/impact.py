@@ -44,15 +44,18 @@ def impact(
             "--change",
             metavar="CHANGE",
             autocompletion=complete_change,
-            help="What happens to it: drop, rename:NEW, retype:TYPE or logic (the default).",
+            help="The change: drop, rename:NEW, retype:TYPE or logic (the default).",
         ),
     ] = None,
-    upstream: Annotated[bool, typer.Option("--upstream", help="What it is made of, instead.")] = False,
+    upstream: Annotated[bool, typer.Option("--upstream", help="Its sources, instead.")] = False,
     depth: DepthOption = None,
     kind: KindOption = None,
     semantics: SemanticsOption = "precise",
     fail_on: Annotated[
-        str, typer.Option("--fail-on", metavar="VERDICT", help="Exit with 1 if anything is this bad or worse.")
+        str,
+        typer.Option(
+            "--fail-on", metavar="VERDICT", help="Exit with 1 if any finding has this verdict or a worse one."
+        ),
     ] = "none",
     strict: StrictAnswerOption = False,
     min_coverage: MinCoverageOption = None,
@@ -68,7 +71,7 @@ def impact(
     branch: BranchOption = None,
     store: StoreOption = None,
 ) -> int:
-    """What depends on a column, and what a change would break.
+    """Show what depends on a column, and what a change would break.
 
       govtool impact crm.users.email --change drop
       govtool impact mart.audience.email --upstream --format json

@@ -30,7 +30,7 @@ def ingest_catalog(
     ] = None,
     only: Annotated[
         list[str] | None,
-        typer.Option("--only", metavar="PATTERN", help="Only schemas that match, such as 'mart_*'. Repeatable."),
+        typer.Option("--only", metavar="PATTERN", help="Read only schemas that match, such as 'mart_*'. Repeatable."),
     ] = None,
     explain: Annotated[
         bool,
@@ -42,7 +42,11 @@ def ingest_catalog(
     dialect: DialectOption = None,
     source: Annotated[
         str | None,
-        typer.Option("--source", metavar="NAME", help="What this ingest replaces. Default: the database's name."),
+        typer.Option(
+            "--source",
+            metavar="NAME",
+            help="Source name; this ingest replaces its earlier lineage. Default: the database's name.",
+        ),
     ] = None,
     namespace: Annotated[
         str | None,

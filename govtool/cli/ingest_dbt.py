@@ -28,7 +28,11 @@ def ingest_dbt(
     dialect: DialectOption = None,
     source: Annotated[
         str | None,
-        typer.Option("--source", metavar="NAME", help="What this ingest replaces. Default: the project's name."),
+        typer.Option(
+            "--source",
+            metavar="NAME",
+            help="Source name; this ingest replaces its earlier lineage. Default: the project's name.",
+        ),
     ] = None,
     namespace: NamespaceOption = None,
     keep_literals: KeepLiteralsOption = False,

@@ -43,7 +43,7 @@ def ingest_log(
     ] = "auto",
     map: Annotated[
         list[str] | None,
-        typer.Option("--map", metavar="FIELD=NAME,…", help="What a log calls things: text=query,started_at=ts."),
+        typer.Option("--map", metavar="FIELD=NAME,…", help="Map fields of the log: text=query,started_at=ts."),
     ] = None,
     dialect: DialectOption = None,
     schema: SchemaOption = None,
@@ -65,7 +65,7 @@ def ingest_log(
     ] = None,
     master: Annotated[
         str | None,
-        typer.Option("--master", metavar="URL", help="Where Spark runs: local[4], spark://host:7077 …"),
+        typer.Option("--master", metavar="URL", help="Spark's master: local[4], spark://host:7077 …"),
     ] = None,
     max_errors: Annotated[
         int | None,
@@ -74,7 +74,9 @@ def ingest_log(
     source: Annotated[
         str | None,
         typer.Option(
-            "--source", metavar="NAME", help="What this ingest replaces. Default: the log's or folder's name."
+            "--source",
+            metavar="NAME",
+            help="Source name; this ingest replaces its earlier lineage. Default: the log's or folder's name.",
         ),
     ] = None,
     namespace: NamespaceOption = None,

@@ -27,7 +27,7 @@ def ingest_openlineage(
     paths: PathsArgument,
     source: SourceOption = None,
     append: Annotated[
-        bool, typer.Option("--append", help="Merge with what the source said before instead of replacing it.")
+        bool, typer.Option("--append", help="Merge with the earlier events of the source instead of replacing them.")
     ] = False,
     dialect: DialectOption = None,
     message: MessageOption = None,

@@ -48,7 +48,7 @@ def ingest_sql(
     drop_unreadable: Annotated[
         bool,
         typer.Option(
-            "--drop-unreadable", help="Forget what files said before that cannot be read or understood any more."
+            "--drop-unreadable", help="Drop the earlier lineage of files that cannot be read or understood any more."
         ),
     ] = False,
     follow_links: FollowLinksOption = False,

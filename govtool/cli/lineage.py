@@ -40,7 +40,7 @@ def lineage(
     relation_from: RelationFromOption = None,
     var: VariableOption = None,
     semantics: Annotated[
-        str, typer.Option("--semantics", metavar="precise|lineagex", help="Whether UNION ALL arms count as references.")
+        str, typer.Option("--semantics", metavar="precise|lineagex", help="Count the arms of UNION ALL as references.")
     ] = "precise",
     batch: Annotated[
         bool, typer.Option("--batch", help="Serve JSON lines: one request a line in, one answer a line out.")

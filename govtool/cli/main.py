@@ -41,7 +41,7 @@ $ govtool impact shop.web.page[/]"""
 
 
 class _Entry(NamedTuple):
-    """Where a command lives and what the list of commands says about it."""
+    """A command: its module, and its line in the list of commands."""
 
     module: str
     summary: str
@@ -85,7 +85,7 @@ COMMANDS: Mapping[str, _Entry | dict[str, _Entry]] = {
     "explain": _Entry("explain", "Where a column comes from and who reads it.", _QUESTIONS),
     "compare": {
         "oracle": _Entry("compare_oracle", "The graph against what a warehouse recorded itself."),
-        "static": _Entry("compare_static", "What the text says against what ran."),
+        "static": _Entry("compare_static", "Lineage from text against lineage from runs."),
     },
     "coverage": _Entry("coverage", "How much was understood, and what was not.", _QUESTIONS),
     "whatif": {
@@ -126,13 +126,13 @@ COMMANDS: Mapping[str, _Entry | dict[str, _Entry]] = {
     "branch": {
         "create": _Entry("branch_create", "Start a branch."),
         "list": _Entry("branch_list", "The branches and where they stand."),
-        "delete": _Entry("branch_delete", "End a branch."),
-        "merge": _Entry("branch_merge", "Take over what a branch changed."),
+        "delete": _Entry("branch_delete", "Delete a branch."),
+        "merge": _Entry("branch_merge", "Merge a branch."),
     },
     "tag": {
         "create": _Entry("tag_create", "Name a commit."),
         "list": _Entry("tag_list", "The tags and what they name."),
-        "delete": _Entry("tag_delete", "Take a name away."),
+        "delete": _Entry("tag_delete", "Delete a tag."),
     },
     "store": {
         "compact": _Entry("store_compact", "Drop dead entries from the manifest."),
@@ -158,7 +158,7 @@ _GROUPS = {
     "trace": _Entry("", "Rows behind a result, and results that rows reached.", _QUESTIONS),
     "graph": _Entry("", "Provenance graphs of workflows.", _FEED),
     "zoom": _Entry("", "Modules of a provenance graph whole, or what happens within them.", _QUESTIONS),
-    "policy": _Entry("", "Policies: their mistakes, tests and meaning.", _KEEP),
+    "policy": _Entry("", "Validate, test and explain policy files.", _KEEP),
     "branch": _Entry("", "Branches: lines of versions beside main.", _KEEP),
     "tag": _Entry("", "Names for commits.", _KEEP),
     "store": _Entry("", "Upkeep of the store.", _KEEP),
@@ -285,7 +285,7 @@ def _below() -> None:
 
 
 def _completing() -> contextlib.AbstractContextManager[None]:
-    """What a shell's completion needs besides typer's; nothing where none is asked for."""
+    """Return the settings of a shell's completion beside typer's; none where none is requested."""
     if "_GOVTOOL_COMPLETE" not in os.environ:
         return contextlib.nullcontext()
     from govtool.cli.complete import whole_words
@@ -353,7 +353,7 @@ def _report(lines: Iterator[list[Span]], code: int) -> int:
 
 
 def _as_usage_error(error: TyperException) -> UsageError:
-    """What typer found wrong with the arguments, as one of ours."""
+    """Convert typer's argument error into a usage error."""
     context = getattr(error, "ctx", None)
     path = context.command_path if context is not None else "govtool"
     near = tuple(sorted(getattr(error, "possibilities", None) or ()))

@@ -32,10 +32,14 @@ AuthorOption = Annotated[str | None, typer.Option("--author", metavar="NAME", he
 FollowLinksOption = Annotated[
     bool, typer.Option("--follow-links", help="Follow symbolic links also where they lead out of the folder.")
 ]
-MessageOption = Annotated[str | None, typer.Option("--message", "-m", metavar="TEXT", help="What the log says.")]
+MessageOption = Annotated[str | None, typer.Option("--message", "-m", metavar="TEXT", help="Message of the commit.")]
 SourceOption = Annotated[
     str | None,
-    typer.Option("--source", metavar="NAME", help="What this ingest replaces. Default: the folder's or file's name."),
+    typer.Option(
+        "--source",
+        metavar="NAME",
+        help="Source name; this ingest replaces its earlier lineage. Default: the folder's or file's name.",
+    ),
 ]
 NamespaceOption = Annotated[
     str | None,
@@ -49,7 +53,7 @@ FormatOption = Annotated[
         "-f",
         metavar="FORMAT",
         autocompletion=complete_format,
-        help="How to show it; repeat together with -o.",
+        help="Output format; repeat with -o to write several files.",
     ),
 ]
 OutputOption = Annotated[

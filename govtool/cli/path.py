@@ -34,7 +34,7 @@ def path(
     branch: BranchOption = None,
     store: StoreOption = None,
 ) -> None:
-    """How one column reaches another: the shortest ways, hop by hop.
+    """Find the shortest lineage paths between two columns, hop by hop.
 
       govtool path crm.users.email mart.audience.email
       govtool path 'class:personal' 'zone:shared' --limit 1

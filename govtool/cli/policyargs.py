@@ -15,5 +15,6 @@ PolicyOption = Annotated[
     ),
 ]
 TodayOption = Annotated[
-    str | None, typer.Option("--today", metavar="DATE", help="The day that counts for what expires: 2026-11-21.")
+    str | None,
+    typer.Option("--today", metavar="DATE", help="Evaluate expiry dates as of this day (default: today): 2026-11-21."),
 ]

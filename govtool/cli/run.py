@@ -22,7 +22,7 @@ def run(
     ] = None,
     spool: Annotated[
         Path | None,
-        typer.Option("--spool", metavar="DIR", help="Where the job writes down what it does. Default: a new folder."),
+        typer.Option("--spool", metavar="DIR", help="Folder for the records of the job. Default: a new folder."),
     ] = None,
     commit_only: Annotated[
         Path | None,

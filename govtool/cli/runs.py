@@ -42,7 +42,7 @@ def runs(
     branch: BranchOption = None,
     store: StoreOption = None,
 ) -> None:
-    """What ran: jobs, how they ended, what they read and wrote. The newest first.
+    """List runs: jobs, how they ended, what they read and wrote. The newest first.
 
       govtool runs
       govtool runs 'nightly_*' --status failed --software 'pandas<2.1'
@@ -60,4 +60,4 @@ def runs(
     for form, file in outputs:
         ui.show(render_runs(form, answer.head(bound(limit, all, form))), file)
     if not answer.known:
-        ui.hint("no source tells of runs: govtool ingest spark|openlineage|prov PATH")
+        ui.hint("no source holds runs: govtool ingest spark|openlineage|prov PATH")

@@ -24,7 +24,7 @@ def serve_openlineage(
     ] = 5000,
     host: Annotated[
         str,
-        typer.Option("--host", metavar="ADDRESS", help="Where to listen. Anyone who reaches it can send."),
+        typer.Option("--host", metavar="ADDRESS", help="Address to listen on. Anyone who reaches it can send."),
     ] = "127.0.0.1",
     source: Annotated[
         str, typer.Option("--source", metavar="NAME", help="The source that events are added to.")
@@ -35,7 +35,9 @@ def serve_openlineage(
     spool: Annotated[
         Path | None,
         typer.Option(
-            "--spool", metavar="FOLDER", help="Where events wait for their commit. Default: below ~/.local/state."
+            "--spool",
+            metavar="FOLDER",
+            help="Folder for events that wait for their commit. Default: below ~/.local/state.",
         ),
     ] = None,
     dialect: DialectOption = None,

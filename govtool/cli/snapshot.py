@@ -14,9 +14,9 @@ from govtool.render.table import Table
 def snapshot(
     ui: Ui,
     place: Annotated[str, typer.Argument(metavar="PATH", help="A file, a folder, a Delta or Iceberg table, s3://…")],
-    run: Annotated[str, typer.Option("--run", metavar="RUN", help="What made it.")],
+    run: Annotated[str, typer.Option("--run", metavar="RUN", help="The run or software that made it.")],
     made_of: Annotated[
-        list[str] | None, typer.Option("--from", metavar="PATH", help="Data that it was made of. Repeatable.")
+        list[str] | None, typer.Option("--from", metavar="PATH", help="Data that it was derived from. Repeatable.")
     ] = None,
     name: Annotated[str | None, typer.Option("--name", metavar="DATASET", help="Its name in the graph.")] = None,
     rows: Annotated[

@@ -13,7 +13,7 @@ from govtool.render.table import Table
 
 def store_copy(
     ui: Ui,
-    target: Annotated[str, typer.Argument(metavar="URI", help="Where to: a path or s3://bucket/prefix.")],
+    target: Annotated[str, typer.Argument(metavar="URI", help="Target: a path or s3://bucket/prefix.")],
     store: StoreOption = None,
 ) -> None:
     """Copy the whole store, or bring an older copy up to date; what is copied is verified.

@@ -15,7 +15,7 @@ from govtool.errors import EXIT_OK, EXIT_STORE
 def store_fsck(
     ui: Ui,
     anchor: Annotated[
-        str | None, typer.Option("--anchor", metavar="TEXT", help="What store anchor printed earlier.")
+        str | None, typer.Option("--anchor", metavar="TEXT", help="The output of an earlier store anchor.")
     ] = None,
     contents: Annotated[
         bool, typer.Option("--contents/--no-contents", help="Read and hash every fragment, or only look for it.")

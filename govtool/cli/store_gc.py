@@ -13,9 +13,12 @@ from govtool.cli.ui import Ui
 
 def store_gc(
     ui: Ui,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would go.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="List what would be deleted, and delete nothing.")] = False,
     grace: Annotated[
-        float, typer.Option("--grace", metavar="HOURS", min=0, help="Leave alone what is younger: commits under way.")
+        float,
+        typer.Option(
+            "--grace", metavar="HOURS", min=0, help="Keep younger objects: they may belong to commits under way."
+        ),
     ] = 24.0,
     format: FormatOption = None,
     output: OutputOption = None,

@@ -14,7 +14,9 @@ from govtool.render.text import short
 def tag_create(
     ui: Ui,
     name: Annotated[str, typer.Argument(metavar="NAME", help="The new name.")],
-    ref: Annotated[str | None, typer.Argument(metavar="[REF]", help="What it names. Default: HEAD of main.")] = None,
+    ref: Annotated[
+        str | None, typer.Argument(metavar="[REF]", help="The commit to tag. Default: HEAD of main.")
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Move a tag of that name.")] = False,
     author: AuthorOption = None,
     store: StoreOption = None,

@@ -1,4 +1,4 @@
-"""What ``govtool trace back`` and ``govtool trace forward`` share."""
+"""Shared parts of ``govtool trace back`` and ``govtool trace forward``."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def _answer(options: TraceOptions, forms: set[str]) -> TraceReport:
 
 
 def _most(options: TraceOptions, forms: set[str]) -> int | None:
-    """How many rows the answer has to hold; None: all."""
+    """Return the number of rows that the answer has to hold; None: all."""
     if options.limit is not None:
         return options.limit
     if "csv" in forms or (options.ids and options.direction == "forward"):

@@ -1,4 +1,4 @@
-"""What a command talks to: stdout for the answer, stderr for progress, warnings and hints."""
+"""Output of commands: stdout for the answer, stderr for progress, warnings and hints."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Ui:
     out: IO[str] = field(default_factory=lambda: sys.stdout)
     err: IO[str] = field(default_factory=lambda: sys.stderr)
     wrote: bool = False
-    """Whether a part of the answer is on stdout."""
+    """True if a part of the answer is on stdout."""
     _clock: list[tuple[str, float]] = field(default_factory=lambda: [("start", time.perf_counter())])
 
     # answers -----------------------------------------------------------------------------------------------------
@@ -109,7 +109,7 @@ class Ui:
             self.remark([Span(text)])
 
     def hint(self, text: str) -> None:
-        """What to do next; silenced by ``--quiet``."""
+        """Print a hint on what to do next; silenced by ``--quiet``."""
         if not self.quiet:
             self.remark([Span("hint: ", "cyan"), Span(text)])
 

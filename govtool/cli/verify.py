@@ -31,7 +31,7 @@ def verify(
     output: OutputOption = None,
     store: StoreOption = None,
 ) -> int:
-    """Whether data still is what was recorded. Exit code 1 if not.
+    """Check that data still is what was recorded. Exit code 1 if not.
 
       govtool verify data/orders
       govtool verify s3://lake/orders --name sales.orders --format json

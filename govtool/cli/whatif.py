@@ -1,4 +1,4 @@
-"""What the commands of ``govtool whatif`` have in common."""
+"""Shared parts of the commands of ``govtool whatif``."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ SubjectArgument = Annotated[
     ),
 ]
 FailOnOption = Annotated[
-    str, typer.Option("--fail-on", metavar="VERDICT", help="Exit with 1 if anything is this bad or worse.")
+    str,
+    typer.Option("--fail-on", metavar="VERDICT", help="Exit with 1 if any finding has this verdict or a worse one."),
 ]
 ToOption = Annotated[str, typer.Option("--to", metavar="NEW", help="The new name or type.")]
 

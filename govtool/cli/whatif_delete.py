@@ -72,7 +72,7 @@ def whatif_delete(
     branch: BranchOption = None,
     store: StoreOption = None,
 ) -> int:
-    """What loses its last source if data is deleted.
+    """Show what changes or loses its last source if data is deleted.
 
       govtool whatif delete crm.users
       govtool whatif delete crm.users.email stg.legacy -f json

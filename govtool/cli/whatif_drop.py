@@ -34,7 +34,7 @@ def whatif_drop(
     branch: BranchOption = None,
     store: StoreOption = None,
 ) -> int:
-    """What breaks if columns or datasets are dropped.
+    """Show what breaks if columns or datasets are dropped.
 
       govtool whatif drop crm.users.email crm.users.phone
       govtool whatif drop 'stg.**' --exclude stg.users --format markdown

@@ -34,7 +34,7 @@ def whatif_mask(
     branch: BranchOption = None,
     store: StoreOption = None,
 ) -> int:
-    """What changes if columns hold masked values from now on.
+    """Show what changes if columns hold masked values from now on.
 
       govtool whatif mask crm.users.email
       govtool whatif mask class:personal.contact --policy pack:gdpr

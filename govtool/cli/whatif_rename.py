@@ -35,7 +35,7 @@ def whatif_rename(
     branch: BranchOption = None,
     store: StoreOption = None,
 ) -> int:
-    """What breaks if a column or dataset is renamed.
+    """Show what breaks if a column or dataset is renamed.
 
       govtool whatif rename crm.users.email --to mail
       govtool whatif rename stg.users --to stg.people -f json

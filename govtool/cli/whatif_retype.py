@@ -35,7 +35,7 @@ def whatif_retype(
     branch: BranchOption = None,
     store: StoreOption = None,
 ) -> int:
-    """What breaks or changes if columns get another type.
+    """Show what breaks or changes if columns get another type.
 
       govtool whatif retype shop.orders.total --to text
       govtool whatif retype 'shop.orders.*_at' --to date

@@ -28,7 +28,7 @@ def _aliases() -> dict[str, frozenset[str]]:
 
 
 ALIASES = _aliases()
-"""What parsers call a function, by what users write; both without underscores."""
+"""Parsers' names of functions, by those that users write; both without underscores."""
 
 
 def spellings(function: str) -> frozenset[str]:
@@ -43,7 +43,7 @@ def spellings(function: str) -> frozenset[str]:
 
 
 def is_same(one: str, other: str) -> bool:
-    """Whether two names may be of the same function; of two with schemas, neither may be of another schema.
+    """Return whether two names may be of the same function; of two with schemas, neither may be of another schema.
 
     >>> is_same("substr", "substring"), is_same("ltrim", "rtrim"), is_same("ltrim", "trim")
     (True, False, True)

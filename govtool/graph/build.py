@@ -364,7 +364,7 @@ class _Builder:
         }
 
     def _outputs(self) -> None:
-        """What each derivation puts out, and whether it makes the whole dataset."""
+        """Return the outputs of each derivation, and whether it makes the whole dataset."""
         import numpy as np
 
         derivation, node = self.output_derivation, self.output_node

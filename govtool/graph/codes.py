@@ -21,4 +21,4 @@ MODES = ("replace", "append", "update", "delete", "declare", "drop", "rename")
 """Modes of derivations by code."""
 
 PARTIAL, WHOLE, ROW_MAKER = range(3)
-"""What a derivation is to its dataset: some columns, all of it, or columns and rows of it."""
+"""The share of a derivation in its dataset: some columns, all of it, or columns and rows of it."""

@@ -83,7 +83,7 @@ def unequal(left: Any, right: Any) -> tuple[Any, Any]:
 
 
 def _among(some: Any, others: Any) -> Any:
-    """Which digests are among others. Should two of these have the same first half, the second may go unnoticed."""
+    """The digests that are among others. Should two of these have the same first half, the second may go unnoticed."""
     import numpy as np
 
     if not len(others):
@@ -105,7 +105,7 @@ def _parts(bounds: Any, count: int) -> Iterable[tuple[int, int]]:
 
 
 def _edges(a: dict[str, Any], edge: Any, bounds: Any, labels: Any, codes: Any, star_bit: int) -> tuple[Any, Any]:
-    """What the edges into some datasets say, each thing once, and where each dataset's begin."""
+    """Return the edges into some datasets, each once, and the start of each dataset's."""
     import numpy as np
 
     source, target = a["edge_source"][edge].astype(np.int64), a["edge_target"][edge].astype(np.int64)

@@ -1,4 +1,4 @@
-"""What a file or session does to a dataset in the course of its statements: replaced, dropped, renamed.
+"""Changes of a dataset in the course of a file's or session's statements: replaced, dropped, renamed.
 
 Text order counts within one file or one session only; across them, what is said of a dataset are alternatives. Within
 one, a dataset lives through generations: a ``replace`` on a later line and a ``drop`` end one. A generation that is
@@ -17,7 +17,7 @@ from typing import Any
 from govtool.graph.codes import DECLARE, DROP, RENAME, REPLACE
 
 KEEPS, REFILLS, REMAKES = range(3)
-"""What a ``replace`` ends: nothing (a SELECT named by its file), the content (INSERT OVERWRITE), or the columns too."""
+"""The extent of a ``replace``: nothing (a SELECT named by its file), the content (INSERT OVERWRITE), or columns too."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,7 +80,7 @@ class Index:
 
     @property
     def is_paged(self) -> bool:
-        """Whether asking costs requests: then it pays to say beforehand what will be asked (`prefetch`)."""
+        """True if asking costs requests: then it pays to say beforehand what will be asked (`prefetch`)."""
         return False
 
     def resident(self) -> Index:
@@ -109,11 +109,11 @@ class Index:
         return self.text(self.arrays["dataset_kind"][dataset])
 
     def is_elided(self, dataset: int) -> bool:
-        """Whether answers pass through it: temporary, dropped, or an ended generation of a script's table."""
+        """Return whether answers pass through it: temporary, dropped, or an ended generation of a script's table."""
         return bool(self.dataset_flags[dataset] & ELIDED)
 
     def is_hidden(self, dataset: int) -> bool:
-        """Whether no short name leads to it."""
+        """Return whether no short name leads to it."""
         return bool(self.dataset_flags[dataset] & HIDDEN)
 
     def column_count(self, dataset: int) -> int:
@@ -130,11 +130,11 @@ class Index:
         return self.dataset_base[dataset]
 
     def is_rows(self, node: int) -> bool:
-        """Whether a node is a row set."""
+        """Return whether a node is a row set."""
         return self.dataset_base[self.node_dataset[node]] == node
 
     def is_unknown(self, node: int) -> bool:
-        """Whether a node stands for the columns of its dataset that are not known (``dataset.?``)."""
+        """Return whether a node stands for the columns of its dataset that are not known (``dataset.?``)."""
         at = bisect_left(self._unknown, node)
         return at < len(self._unknown) and self._unknown[at] == node
 
@@ -155,7 +155,7 @@ class Index:
         return self.string(self.arrays["node_type"][node])
 
     def is_declared(self, node: int) -> bool:
-        """Whether a declaration (not a definition) fixes the column's type."""
+        """Return whether a declaration (not a definition) fixes the column's type."""
         return bool(self.arrays["node_declared"][node])
 
     def find_dataset(self, name: str) -> int | None:
@@ -217,7 +217,7 @@ class Index:
         return self._parent[at] if at < len(self.nested) and self.nested[at] == node else None
 
     def containers(self, node: int) -> list[int]:
-        """What contains a field, nearest first.
+        """Return the containers of a field, nearest first.
 
         Raises:
             IntegrityError: The index is damaged.
@@ -269,11 +269,11 @@ class Index:
         return _KINDS[self.edge_tag[edge] & KIND_MASK]
 
     def is_star(self, edge: int) -> bool:
-        """Whether no statement names the source: it is reached through ``*``."""
+        """Return whether no statement names the source: it is reached through ``*``."""
         return bool(self.edge_tag[edge] & STAR_BIT)
 
     def is_masking(self, edge: int) -> bool:
-        """Whether the edge masks the value."""
+        """Return whether the edge masks the value."""
         return bool(self.edge_tag[edge] & MASKING_BIT)
 
     def functions(self, edge: int) -> tuple[str, ...]:
@@ -281,11 +281,11 @@ class Index:
         return split_functions(self.string(self.arrays["label_functions"][self._edge_label[edge]]))
 
     def reason(self, edge: int) -> str | None:
-        """Why an edge is opaque."""
+        """Return the reason why an edge is opaque."""
         return self.string(self.arrays["label_reason"][self._edge_label[edge]])
 
     def arm(self, edge: int) -> int:
-        """Which alternative of its derivation an edge belongs to."""
+        """Return the alternative of its derivation that an edge belongs to."""
         number: int = self.arrays["edge_arm"][edge]
         return number
 
@@ -301,7 +301,7 @@ class Index:
 
     @property
     def reference_count(self) -> int:
-        """How many references there are."""
+        """Number of references."""
         return len(self._reference)
 
     def referred(self, reference: int) -> int:
@@ -322,7 +322,7 @@ class Index:
     # A walk takes a reference like an edge: of the numbers that are no edges, the first is the first reference.
 
     def is_reference(self, edge: int) -> bool:
-        """Whether the number of a step of a walk is that of a reference, ``edge_count + reference``."""
+        """Return whether the number of a step of a walk is that of a reference, ``edge_count + reference``."""
         return edge >= self.edge_count
 
     def derivation_of(self, edge: int) -> int:
@@ -333,7 +333,7 @@ class Index:
         return derivation
 
     def ends(self, edge: int) -> tuple[int, int]:
-        """Where a step of a walk, an edge or a reference, begins and ends."""
+        """Return the two ends of a step of a walk, an edge or a reference."""
         if edge >= self.edge_count:
             return self.referred(edge - self.edge_count), self.referring_rows(edge - self.edge_count)
         return self.edge_source[edge], self.edge_target[edge]
@@ -351,7 +351,7 @@ class Index:
         return dataset
 
     def mode(self, derivation: int) -> str:
-        """How a derivation makes its dataset: ``replace``, ``append`` and so on."""
+        """Return the mode of a derivation: ``replace``, ``append`` and so on."""
         return MODES[self.arrays["derivation_mode"][derivation]]
 
     def whole(self, derivation: int) -> int:
@@ -396,7 +396,7 @@ class Index:
         )
 
     def diagnostics(self, derivation: int) -> tuple[Diagnostic, ...]:
-        """What was not understood about a derivation."""
+        """Return the diagnostics of a derivation."""
         offsets = self.arrays["diagnostic"]
         numbers = self.arrays["diagnostic_json"][offsets[derivation] : offsets[derivation + 1]]
         found = [json.loads(self.text(n)) for n in numbers]
@@ -408,7 +408,7 @@ class Index:
 
 
 def _check_below(container: int, field: int) -> None:
-    """What contains a field comes before it; if it does not, following containers may never end."""
+    """Check that the container of a field comes before it; if it does not, following containers may never end."""
     if container >= field:
         raise IntegrityError(
             f"The index has field {field} in {container}, which comes after it", code="store.corrupt-index"

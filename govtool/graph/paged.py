@@ -104,7 +104,7 @@ class PagedIndex(Index):
         return bisect_right(self.root.first[axis], item) - 1
 
     def has(self, number: int) -> bool:
-        """Whether a graph page is here."""
+        """Return whether a graph page is here."""
         return number in self._pages
 
     def page(self, number: int) -> GraphPage | None:
@@ -341,7 +341,7 @@ class PagedIndex(Index):
     # Derivations.
 
     def slot(self, derivation: int) -> tuple[GraphPage, int] | None:
-        """Where a derivation is; ``None`` if the index is whole (now)."""
+        """Return the slot of a derivation; ``None`` if the index is whole (now)."""
         if not self.is_whole and derivation not in self._slots:
             node, dataset = self.home.get(derivation, (-1, None))
             if dataset is None and node >= 0:
@@ -421,4 +421,4 @@ class PagedIndex(Index):
 _ANSWERS = tuple(
     name for name in PagedIndex.__dict__ if name in Index.__dict__ and not name.startswith("_") and name != "is_paged"
 )
-"""What pages answer in their own way; once the index is whole, ``Index`` answers."""
+"""Questions that pages answer in their own way; once the index is whole, ``Index`` answers."""

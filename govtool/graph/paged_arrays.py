@@ -24,7 +24,7 @@ class IndexPages(Pages, Protocol):
     edge_target: Any
 
     def slot(self, derivation: int) -> tuple[GraphPage, int] | None:
-        """Where a derivation is in a page; ``None`` if all arrays are here (now)."""
+        """Return the slot of a derivation in a page; ``None`` if all arrays are here (now)."""
 
 
 class PagedEdges(PagedArray):

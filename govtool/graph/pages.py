@@ -29,12 +29,12 @@ from govtool.errors import FormatError, IntegrityError
 FORMAT = 3
 """Version of the pages' layout. It is part of the root's name: a reader looks for roots that it can read."""
 NODES_OF_PATH = 128
-"""How many nodes of a column path a name page lists: more than ``govtool.query.select`` ever asks for."""
+"""Number of nodes of a column path on a name page: more than ``govtool.query.select`` ever needs."""
 AXES = ("dataset", "node", "edge", "back", "maker", "nested", "container", "unknown", "reference")
-"""What the arrays of graph pages are indexed with; along each, pages follow one another."""
+"""The axes of the arrays of graph pages; along each, pages follow one another."""
 
 NESTED, HAS_FIELDS, IS_ROWS = 1, 2, 4
-"""What an edge in says of the node that it comes from, so that its page need not be read to know."""
+"""Marks of an incoming edge about its source, so that the source's page need not be read."""
 
 _MAGIC = b"govtpgs\x01"
 
@@ -53,7 +53,7 @@ ARRAYS: Mapping[str, tuple[str, ...]] = {
 OFFSETS: Mapping[str, tuple[str, ...]] = {"dataset": ("dataset_base", "maker"), "node": ("forward", "backward")}
 """The same for arrays of offsets, of which a page also has the one after its last."""
 BACK = ("edge_source", "edge_target", "edge_tag", "edge_label", "edge_arm", "edge_derivation")
-"""What an edge in repeats of the edge; the names in a page begin with ``back_``."""
+"""Copies of an edge's attributes in incoming edges; the names in a page begin with ``back_``."""
 DERIVATION_NUMBERS = ("statement", "target", "mode", "whole", "complete", "line", "count", "min_group")
 DERIVATION_TEXTS = (
     "fingerprint", "kind", "dialect", "file", "source", "how", "session", "run", "principal", "first_seen",
@@ -73,7 +73,7 @@ class Root:
     first: Mapping[str, Sequence[int]]
     """Axis to the first number of each graph page, and the length at the end; ``detail`` likewise."""
     offset: Sequence[int]
-    """Where each page begins, in bytes; one more than there are pages."""
+    """The start of each page, in bytes; one more than there are pages."""
     digests: bytes
     names: Sequence[str]
     """The name of the first dataset that begins in a graph page or after it."""
@@ -95,7 +95,7 @@ class Root:
         return self.graph + self.detail + (len(self.keys["datasets"]) if kind == "paths" else 0) + number
 
     def digest(self, page: int) -> bytes:
-        """What a page's digest must be."""
+        """Return the expected digest of a page."""
         return self.digests[page * DIGEST : (page + 1) * DIGEST]
 
 

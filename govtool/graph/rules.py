@@ -18,7 +18,7 @@ OTHERS = 64
 
 
 class SourceRelation(IntEnum):
-    """How the source of an edge relates to the node that was reached."""
+    """The relation of an edge's source to the node that was reached."""
 
     SELF = 0
     PART = 1
@@ -33,7 +33,7 @@ class SourceRelation(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What an edge does to a state."""
+    """The effect of an edge on a state."""
 
     actions: tuple[tuple[bytes, ...], ...]
     """``actions[state][relation][tag]``: an action (see ``STATE``, ``STATEMENT``, ``CHECK``)."""
@@ -61,7 +61,7 @@ class Reached:
 
     node: int
     key: int
-    """Where the way to it ends: its own key, or that of its row set if that is reached in a worse state."""
+    """The end of the way to it: its own key, or that of its row set if that is reached in a worse state."""
     rank: int
     hops: int
     implied: int = 0
@@ -70,11 +70,11 @@ class Reached:
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """What was reached, best evidence of harm first: by rank, hops, name."""
+    """The reached nodes, best evidence of harm first: by rank, hops, name."""
 
     shown: Sequence[Reached]
     total: int
-    """How many there are; ``shown`` may be fewer."""
+    """Total number; ``shown`` may be fewer."""
     columns: tuple[int, ...]
     """Columns per rank, those that a row set implies included; unknown ones (``?``) cannot be counted."""
     datasets: int
@@ -87,7 +87,7 @@ class Reach(Protocol):
     """The outcome of a walk."""
 
     def __contains__(self, key: int) -> bool:
-        """Whether a key was reached."""
+        """Return whether a key was reached."""
 
     def __len__(self) -> int:
         """The number of keys reached, seeds included."""
@@ -99,4 +99,4 @@ class Reach(Protocol):
         """The key before it and the edge between; ``None`` at a seed."""
 
     def ranking(self, subjects: Collection[int], limit: int | None = None) -> Ranking:
-        """What was reached, without the nodes that are the subject and without what answers pass through."""
+        """Return the reached nodes, without the subject's and without those that answers pass through."""

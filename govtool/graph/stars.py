@@ -1,4 +1,4 @@
-"""What an unresolved ``*`` may carry.
+"""Possible columns of an unresolved ``*``.
 
 ``SELECT * FROM s`` over a table whose columns are not all known is an opaque edge from ``s.?`` to the target's ``?``.
 Other statements, of this ingest or another, may name columns of either side: a column of the source that the derivation

@@ -241,7 +241,7 @@ class SmallWalk:
                         yield any_column * n + source, key, edge
 
     def __contains__(self, key: int) -> bool:
-        """Whether a key was reached."""
+        """Return whether a key was reached."""
         return key in self.seen
 
     def __len__(self) -> int:

@@ -280,7 +280,7 @@ class LargeWalk:
         return any_column * self.n + source, before, edge
 
     def __contains__(self, key: int) -> bool:
-        """Whether a key was reached."""
+        """Return whether a key was reached."""
         return bool(self.position[key])
 
     def __len__(self) -> int:

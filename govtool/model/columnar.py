@@ -283,7 +283,7 @@ def split_functions(text: str | None) -> tuple[str, ...]:
 
 
 def join_counted(bounds: Sequence[Counted]) -> str | None:
-    """What a HAVING counts as JSON; ``None`` for nothing."""
+    """Return the counts of a HAVING as JSON; ``None`` for nothing."""
     if not bounds:
         return None
     rows = [[b.at_least, b.what, [list(ref) for ref in b.columns], *([True] if b.joined else [])] for b in bounds]

@@ -103,11 +103,11 @@ class Statement(NamedTuple):
     min_group: int | None = None
     """The k of a ``HAVING COUNT(…) >= k`` in the statement's outermost aggregate scope, the largest of several."""
     min_group_of: tuple[Counted, ...] = ()
-    """What is counted, for each such k; empty where ``min_group`` is known and this is not."""
+    """The counted columns, for each such k; empty where ``min_group`` is known and they are not."""
 
 
 class Derivation(NamedTuple):
-    """What one statement says about one target dataset."""
+    """The lineage that one statement gives one target dataset."""
 
     target: str
     """Canonical dataset id; ``query:<fingerprint>`` for a bare SELECT."""

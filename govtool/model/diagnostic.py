@@ -1,4 +1,4 @@
-"""What could not be understood, and why."""
+"""Diagnostics: what could not be understood, and why."""
 
 from __future__ import annotations
 

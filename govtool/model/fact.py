@@ -24,7 +24,7 @@ class Fact(NamedTuple):
     value: str
     """Text; of ``meta`` JSON where it is not text."""
     how: str
-    """Who says so: ``dbt`` …"""
+    """The tool that states it: ``dbt`` …"""
     file: str
     source: str
     """The ingest's ``--source`` name: the unit of retraction."""

@@ -9,7 +9,7 @@ from enum import IntEnum
 
 
 class EdgeKind(IntEnum):
-    """How a source reaches a target. See docs/architecture.md, "One graph"."""
+    """The way in which a source reaches a target. See docs/architecture.md, "One graph"."""
 
     IDENTITY = 0
     TRANSFORMATION = 1
@@ -41,7 +41,7 @@ STEERING = frozenset({EdgeKind.CONDITIONAL, EdgeKind.WINDOW})
 """Column to column: steers a value (OpenLineage INDIRECT, LineageX contributed)."""
 
 CONTRIBUTED = VALUE_FLOW | STEERING
-"""What LineageX calls contributed columns."""
+"""LineageX's contributed columns."""
 
 ROW_SET = frozenset(EdgeKind(k) for k in range(EdgeKind.JOIN, EdgeKind.UNION_ALL + 1))
 """Column to the row set of a dataset (LineageX referenced)."""

@@ -1,4 +1,4 @@
-"""What record-level provenance keeps in a store: plans, the writes that ran them, and private values.
+"""Tables of record-level provenance in a store: plans, the writes that ran them, and private values.
 
 A plan is kept apart from what differs between its runs: the files that it read lie with the write, its literals and
 the driver's rows in a table of their own. So a plan that runs every day is stored once, and private values can be
@@ -59,7 +59,7 @@ class RecordRun:
     boundaries: tuple[str, ...] = ()
     """Operators at which a trace may stop."""
     breaks: tuple[str, ...] = ()
-    """Why parts of the plan cannot be evaluated again."""
+    """Reasons why parts of the plan cannot be evaluated again."""
 
     @property
     def application(self) -> str:

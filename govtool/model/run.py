@@ -48,7 +48,7 @@ class RunInput:
     bytes: int | None = None
     files: int | None = None
     identity: ContentIdentity | None = None
-    """Which content was read; None: not known."""
+    """The content that was read; None: not known."""
     fields: tuple[tuple[str, str], ...] = ()
     """Column paths and their types, as the run saw them."""
     listing: FileListing | None = None
@@ -56,7 +56,7 @@ class RunInput:
     options: tuple[tuple[str, str], ...] = ()
     """Options of the reader, sorted."""
     unsettled: str = ""
-    """Why it is not known which content was read; empty where nothing speaks against the listing."""
+    """The reason why the content that was read is not known; empty where nothing speaks against the listing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class RunOutput:
     bytes: int | None = None
     files: int | None = None
     identity: ContentIdentity | None = None
-    """Which content was left behind; None: not known."""
+    """The content that was left behind; None: not known."""
     fields: tuple[tuple[str, str], ...] = ()
     written: FileListing | None = None
     """The files that this write made; None: not known."""
@@ -125,13 +125,13 @@ class Run:
     source: str = ""
     """The ingest's ``--source`` name: the unit of retraction."""
     application: str = ""
-    """What the run was a part of: a Spark application, a DAG run; runs of one application share it."""
+    """The larger execution that the run was part of: a Spark application, a DAG run; its runs share it."""
     user: str = ""
     started: str | None = None
     """ISO 8601, UTC."""
     ended: str | None = None
     error: str = ""
-    """Why it failed, first line, redacted."""
+    """The reason of the failure, first line, redacted."""
     software: tuple[Software, ...] = ()
     """Sorted."""
     config: Mapping[str, str] = field(default_factory=dict)
@@ -145,11 +145,11 @@ class Run:
     plan: str = ""
     """The plan or statement, normalised: ids and literals removed, so that equal work reads equal."""
     breaks: tuple[Diagnostic, ...] = ()
-    """Where lineage was lost: ``break.rdd``, ``break.foreach-batch`` …; never guessed over."""
+    """Places where lineage was lost: ``break.rdd``, ``break.foreach-batch`` …; never guessed over."""
     reproduction: Reproduction | None = None
     """Facts that a later run is compared by; None: whoever recorded the run does not know them."""
     batches: Batches | None = None
-    """Which batches of a streaming query it processed; None: it is no part of one, or that is not known."""
+    """The batches of a streaming query; None: it is no part of one, or that is not known."""
 
 
 @lru_cache(maxsize=1)
@@ -236,7 +236,7 @@ _IN_COLUMNS = ("id", "job", "status", "how", "source", "application", "started",
 
 
 def _body(run: Run) -> dict[str, Any]:
-    """What is in no column of its own. Fields are spelled out: ``asdict`` copies every name of every column."""
+    """The fields without a column of their own, spelled out: ``asdict`` copies every name of every column."""
     body: dict[str, Any] = {
         "user": run.user,
         "error": run.error,
@@ -285,7 +285,7 @@ _READERS: Mapping[str, Callable[[Any], Any]] = {
     "written": listing_from,
     "left": listing_from,
 }
-"""How a field of an input or output is read from JSON; the others are as they stand."""
+"""Readers of the fields of an input or output from JSON; the others are as they stand."""
 
 
 def _run(row: Mapping[str, Any]) -> Run:

@@ -6,7 +6,7 @@ import hashlib
 
 
 def buckets_for(size: int, target: int) -> int:
-    """How many fragments that much is spread over, if each is to hold ``target``: the power of two next above."""
+    """Return the number of fragments, if each is to hold ``target``: the power of two next above."""
     return 1 << max(0, -(-size // target) - 1).bit_length()
 
 

@@ -56,7 +56,7 @@ class ContentIdentity:
     """Bytes of the files that decide."""
 
     def same_content(self, other: ContentIdentity) -> bool:
-        """Whether both are the same content; Iceberg's versions were numbers of metadata files once."""
+        """Return whether both are the same content; Iceberg's versions were numbers of metadata files once."""
         versions = self.version == other.version or self.kind == "iceberg"
         return versions and (self.kind, self.digest, self.files, self.size) == (
             other.kind,
@@ -75,7 +75,7 @@ class ContentIdentity:
 
 @dataclass(frozen=True, slots=True)
 class Ancestor:
-    """What a dataset was made of. ``commit`` recorded exactly this content; ``None``: nothing did."""
+    """A source of a dataset. ``commit`` recorded exactly this content; ``None``: nothing did."""
 
     dataset: str
     digest: str | None

@@ -121,5 +121,5 @@ def _shown(index: Index, names: Iterable[str]) -> Iterator[int]:
 
 
 def _made(index: Index, node: int) -> set[tuple[str, int, tuple[str, ...]]]:
-    """What a column is made of, and how."""
+    """Return the sources of a column, and how they reach it."""
     return {(index.name(index.edge_source[e]), index.kind(e), index.functions(e)) for e in index.in_edges(node)}

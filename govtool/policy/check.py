@@ -206,7 +206,7 @@ def _fresh(findings: Iterable[Finding], before: Mapping[str, Finding]) -> Iterab
 
 
 def _judges_nothing(governed: Governed, rule: PlacedPart[Rule]) -> bool:
-    """Whether a rule has nothing to speak of: no column of its class, or no dataset at its place."""
+    """Return whether a rule has nothing to speak of: no column of its class, or no dataset at its place."""
     form, body = rule.value.form, rule.value.body
     if form in ("python", "change"):  # they say themselves what they look at
         return False
@@ -218,7 +218,7 @@ def _judges_nothing(governed: Governed, rule: PlacedPart[Rule]) -> bool:
 
 
 def _occurs(governed: Governed, rule: PlacedPart[Rule], classes: Iterable[str], groups: Iterable[int]) -> bool:
-    """Whether any column is of one of the classes, or may be."""
+    """Return whether any column is of one of the classes, or may be."""
     spread = governed.spread
     taints = taints_of(spread, rule.value, classes, groups)
     return any(len(spread.having(mode, taints)) for mode in (Mode.VALUE, Mode.UNKNOWN))

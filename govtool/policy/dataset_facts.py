@@ -1,4 +1,4 @@
-"""What a policy says of the datasets of a graph: their zones, regions, purposes, owners; and the tags of columns."""
+"""Facts of the datasets of a graph for policies: their zones, regions, purposes, owners; and the tags of columns."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Truth(IntEnum):
 
 
 class ToolFact(NamedTuple):
-    """What a tool such as dbt says of a dataset, or of a column of it."""
+    """A fact that a tool such as dbt states of a dataset, or of a column of it."""
 
     dataset: str
     column: str | None
@@ -33,7 +33,7 @@ class ToolFact(NamedTuple):
 
 @dataclass(slots=True)
 class About:
-    """What is known of a dataset."""
+    """The facts of a dataset."""
 
     zones: list[str] = field(default_factory=list)
     regions: set[str] = field(default_factory=set)
@@ -122,7 +122,7 @@ class DatasetFacts:
             self.column_tags.setdefault(node, set()).update(item.tags)
 
     def about(self, dataset: int) -> About:
-        """What is known of a dataset; nothing of most."""
+        """Return the facts of a dataset; most have none."""
         return self.known.get(dataset, _NOTHING)
 
     def tagged(self, tags: Iterable[str]) -> set[int]:

@@ -1,4 +1,4 @@
-"""Which datasets hold a data subject's data or are made of it, and what is to be done with each, in which order.
+"""Erasure plans: datasets that hold or derive from a data subject's data, what to do with each, and in which order.
 
 The plan is of whole datasets: which rows are the subject's is said only by the columns that hold its key. Everything in
 a dataset that has a key of the subject's may be about the subject (``govtool.policy.subject``), and so may every value
@@ -48,7 +48,7 @@ class SubjectColumn(NamedTuple):
     mode: str
     """``value`` or ``unknown``."""
     classes: tuple[str, ...]
-    """What its data counts as now; empty if the policies do not say."""
+    """The classes of its data now; empty if the policies do not give any."""
     passed: tuple[str, ...]
     """The declassifiers that all of it has passed."""
 
@@ -67,7 +67,7 @@ class Task:
     """Columns that hold the subject's identifier as it is."""
     columns: tuple[SubjectColumn, ...]
     source: str
-    """Where the subject's data comes from: itself, or the first column of the way."""
+    """The origin of the subject's data: itself, or the first column of the way."""
     steps: tuple[WayStep, ...]
     """A shortest way."""
     why: str
@@ -86,7 +86,7 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class ErasurePlan:
-    """What to do; tasks by order and name, then what is unknown, then what may stay."""
+    """An erasure plan; tasks by order and name, then what is unknown, then what may stay."""
 
     subjects: tuple[str, ...]
     """The columns that identify the subject. What they hold for it is never part of a plan."""
@@ -94,10 +94,10 @@ class ErasurePlan:
     """All columns with the key, and how each is known."""
     tasks: tuple[Task, ...]
     within: str
-    """What a retention must end within for ``expires``."""
+    """The limit within which a retention must end for ``expires``."""
 
     def count(self, action: str) -> int:
-        """How many datasets have an action."""
+        """Return the number of datasets that have an action."""
         return sum(task.action == action for task in self.tasks)
 
 
@@ -179,7 +179,7 @@ class _Planner:
         return {self.index.node_dataset[n] for n in spread.having(mode, taints).tolist()}
 
     def _reading(self, datasets: Iterable[int]) -> set[int]:
-        """What is made of the rows of some datasets, and so on: by edges of any kind between row sets."""
+        """The datasets derived from the rows of some datasets, and so on: by edges of any kind between row sets."""
         index = self.index
         found, stack = set[int](), list(datasets)
         while stack:
@@ -191,7 +191,7 @@ class _Planner:
         return found
 
     def _action(self, dataset: int) -> str:
-        """What has to be done with a dataset that holds the subject's data."""
+        """Return the action for a dataset that holds the subject's data."""
         index = self.index
         if index.dataset_kind(dataset) in _STORED_NOWHERE:
             return "follows"

@@ -25,7 +25,7 @@ FAILED = "error"
 
 
 class RuleVerdict(IntEnum):
-    """What a rule says of a column, the worst first."""
+    """The verdicts of a rule on columns, the worst first."""
 
     VIOLATED = 0
     UNKNOWN = 1
@@ -50,23 +50,23 @@ class Finding:
     source: str
     """The column that the data comes from; two, joined by `` + ``, for joins; empty where there is none."""
     column: str
-    """Where the rule speaks: a column, ``dataset.*`` for its rows, or a dataset."""
+    """The place of the verdict: a column, ``dataset.*`` for its rows, or a dataset."""
     classes: tuple[str, ...]
     state: str
-    """How the data arrives: ``value``, ``influence``, ``unknown``, with the declassifiers it has passed."""
+    """The state of the data on arrival: ``value``, ``influence``, ``unknown``, with the declassifiers it has passed."""
     steps: tuple[WayStep, ...] = ()
     """The way edge by edge, temporary datasets included; of a join two ways, one after the other."""
     starts: tuple[tuple[str, int], ...] = ()
     """Of two ways the column that each begins at, and which of the steps is its first."""
     why: str = ""
-    """What did and did not declassify, or what is missing."""
+    """The reason: what did and did not declassify, or what is missing."""
     fix: str = ""
     place: str = ""
     """``file:line`` of the rule."""
     waiver: str | None = None
     """``file:line`` of the waiver that matched."""
     expires: date | None = None
-    """When that waiver does."""
+    """The expiry date of that waiver."""
     accepted: bool = False
     """In the baseline."""
     strength: str = ""
@@ -76,7 +76,7 @@ class Finding:
 
     @property
     def failed(self) -> bool:
-        """Whether it says that its rule failed; no waiver, baseline or base takes that for known."""
+        """True if it says that its rule failed; no waiver, baseline or base takes that for known."""
         return self.state == FAILED
 
     @property
@@ -92,7 +92,7 @@ class Finding:
 
     @property
     def ways(self) -> tuple[tuple[str, tuple[WayStep, ...]], ...]:
-        """Where each way begins, and its edges: one way, of a join two, or none."""
+        """The start of each way, and its edges: one way, of a join two, or none."""
         if not self.starts:
             return ((self.source or self.steps[0].source, self.steps),) if self.steps else ()
         ends = (*(first for _, first in self.starts[1:]), len(self.steps))

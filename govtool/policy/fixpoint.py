@@ -32,7 +32,7 @@ _NONE = np.empty(0, np.int64)
 
 
 class Steps:
-    """What is the same for every word: how tags turn modes, which nodes lie within each other, and their order.
+    """The data shared by all taints: how tags turn modes, which nodes lie within each other, and their order.
 
     Args:
         index: The graph.
@@ -166,7 +166,7 @@ class Word:
         return self.have
 
     def _much(self, frontier: Array) -> bool:
-        """Whether so much is reached that a sweep is faster."""
+        """Return whether so much is reached that a sweep is faster."""
         if len(frontier) * SWEEP > self.n:
             return True
         ahead = int(self.forward[frontier + 1].sum(dtype=np.int64) - self.forward[frontier].sum(dtype=np.int64))
@@ -182,11 +182,11 @@ class Word:
         return distinct_nodes(touched, self.n)
 
     def _here(self, sets: Sequence[Array], nodes: Array) -> Bits:
-        """What some nodes have."""
+        """Return the taints of some nodes."""
         return [sets[mode].take(nodes) if mode in self.modes else None for mode in Mode]
 
     def _taken(self, frontier: Array) -> Bits:
-        """What is new at some nodes, which from now on they have."""
+        """Return the new taints of some nodes, which they have from now on."""
         bits = self._here(self.fresh, frontier)
         for have, fresh, new in zip(self.have, self.fresh, bits, strict=True):
             if new is not None and new.any():
@@ -227,7 +227,7 @@ class Word:
         return late, modes
 
     def _brought(self, entering: Entering) -> Iterator[tuple[Mode, Array]]:
-        """What all edges into nodes bring them, by the mode behind."""
+        """Return what all edges into nodes bring them, by the mode behind."""
         if not len(entering.edge):
             return
         transfer = self.edge_transfer[entering.edge] if len(self.edge_transfer) else None
@@ -286,7 +286,7 @@ class Word:
         transfer: Array | None,
         turns: Mapping[tuple[Mode, Mode], Array],
     ) -> Iterator[tuple[Mode, Array]]:
-        """What each edge makes of what is before it, by the mode behind; without owners the bits are those of edges."""
+        """What each edge makes of the taints before it, by the mode behind; without owners the bits are of edges."""
         some = [b if b is not None and b.any() else None for b in bits]
         for behind in Mode:
             carried: Array | None = None

@@ -45,18 +45,18 @@ from govtool.query.patterns import Pattern, Patterns
 
 Array = np.ndarray[Any, np.dtype[Any]]
 _EXCEPT = "star-unresolved: except "
-"""How the reason of a * that leaves columns out begins; see ``govtool.capture.sql.emit``."""
+"""The prefix of the reason of a * that leaves columns out; see ``govtool.capture.sql.emit``."""
 _ANY = ""
 """A name that may be any."""
 CALLS = frozenset({"openquery", "openrowset", "opendatasource", "exec", "caller"})
-"""What makes rows elsewhere, where it is called with nothing that tells what; a table of such a name has no quotes."""
+"""Functions that make rows elsewhere, if nothing in the call tells which; a table of such a name has no quotes."""
 _PART = r'(?:[\w$]+|""[^"]*"")'
 _CALL = re.compile(rf"{_PART}(?:\.{_PART})*\(.*\)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
 class PossibleClasses:
-    """What may be in columns that are not known."""
+    """The possible classes of columns that are not known."""
 
     seeds: Seeds = field(default_factory=lambda: Seeds.of({}))
     """The nodes ``dataset.?`` and the classes that may be among their columns."""
@@ -73,7 +73,7 @@ class PossibleClasses:
 def possible_classes(
     index: Index, classify: Iterable[Classify], metadata: Iterable[Metadata], places: DatasetFacts
 ) -> PossibleClasses:
-    """What ``classify`` may say of columns that are not known.
+    """Return the classes that ``classify`` may give to columns that are not known.
 
     Args:
         index: The graph.
@@ -124,7 +124,7 @@ def _opaque(index: Index, unknown: Iterable[int]) -> frozenset[int]:
 
 
 def is_call(dataset: str) -> bool:
-    """Whether a dataset is what a call returns: ``"name(what is called)"``, or one of ``CALLS``.
+    """Return whether a dataset is what a call returns: ``"name(what is called)"``, or one of ``CALLS``.
 
     >>> is_call('"exec(crm.get_users)"'), is_call('"crm.get_users(…)"'), is_call('"openrowset"')
     (True, True, True)
@@ -163,7 +163,7 @@ class _Item:
 
 
 def _heads(pattern: list[str]) -> list[tuple[Pattern, str]]:
-    """How a glob may be cut into a dataset's name and a column's: the name that the column must have, or ``_ANY``.
+    """Split a glob at each place between a dataset's name and a column's: the column's name, or ``_ANY``.
 
     >>> [(head.text, name) for head, name in _heads(["crm", "**", "email"])]
     [('crm.**', 'email'), ('crm', 'email')]
@@ -207,7 +207,7 @@ def _except(index: Index, edge: int) -> set[str]:
 def _stops(
     index: Index, nodes: Iterable[int], names: Mapping[str, set[str]], opaque: Collection[int]
 ) -> dict[int, frozenset[str]]:
-    """What comes from opaque datasets may be of a class by any name: no name that is left out stops it."""
+    """True if a name that is left out stops the class; an opaque dataset may hold a class by any name."""
     found: dict[int, frozenset[str]] = {}
     unnamed: set[int] | None = None
     for node in nodes:

@@ -159,12 +159,12 @@ class _Joins:
             yield from (e for e in index.in_edges(node) if index.edge_derivation[e] == derivation)
 
     def _only_from(self, node: int, derivation: int) -> bool:
-        """Whether a column of the target has its values from this very statement."""
+        """Return whether a column of the target has its values from this very statement."""
         edges = self.index.in_edges(node)
         return bool(edges) and all(self.index.edge_derivation[e] == derivation for e in edges)
 
     def _apart(self, one: int, other: int) -> bool:
-        """Whether two edges belong to different alternatives."""
+        """Return whether two edges belong to different alternatives."""
         if one < 0 or other < 0:
             return False
         a, b = self.index.arm(one), self.index.arm(other)

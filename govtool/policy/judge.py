@@ -27,18 +27,18 @@ from govtool.query.patterns import Patterns
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What a rule wants to know."""
+    """A rule's question to the graph."""
 
     rule: PlacedPart[Rule]
     classes: tuple[str, ...]
     sinks: Mapping[int, Truth]
     """Datasets where data must not be; ``UNKNOWN``: where it may be that it must not be."""
     modes: Mapping[Mode, RuleVerdict]
-    """What it means that data arrives in a mode; modes that are left out do not matter."""
+    """The meaning of each mode in which data arrives; modes that are left out do not matter."""
     groups: Mapping[int, Truth]
     """Sources that count (see ``Taint.group``): for certain, or maybe."""
     lacking: str = ""
-    """What is not known where a sink is ``UNKNOWN``."""
+    """The missing knowledge where a sink is ``UNKNOWN``."""
 
 
 class Approvals:
@@ -49,7 +49,7 @@ class Approvals:
         self.names = Patterns(p for a in live for p in a.columns)
 
     def cover(self, column: str) -> bool:
-        """Whether a column is approved."""
+        """Return whether a column is approved."""
         return bool(self.names) and self.names.match(column)
 
 
@@ -139,7 +139,7 @@ class _Search:
     def _walk_unseen(
         self, sinks: set[int], useful: Array, found: dict[tuple[str, str], Finding], covered: set[int]
     ) -> None:
-        """What only columns that are not known may bring; first from those that have it from no others."""
+        """Walk what only unknown columns may bring; first from those that have it from no others."""
         starts = [(g, n) for g, own in self.possible.items() for n in own.nodes[useful[own.nodes]].tolist()]
         for group, node in sorted((g, n) for g, n in starts if self._at_start(g, n)):
             if not self._handed_on(group, node) and not sinks <= covered:
@@ -149,7 +149,7 @@ class _Search:
                 self._walk(group, node, sinks - covered, useful, found, covered)
 
     def _handed_on(self, group: int, node: int) -> bool:
-        """Whether columns that are not known may have all their classes from others, of another dataset."""
+        """Return whether columns that are not known may have all their classes from others, of another dataset."""
         taints = [state.taint for state in self._at_start(group, node)]
         index, spread = self.index, self.spread
         return all(
@@ -177,11 +177,11 @@ class _Search:
         return [TaintState(node, mode, t) for t in taints if t in self.spread.place and self._relevant(t)]
 
     def _relevant(self, taint: Taint) -> bool:
-        """Whether data of a class may become what the rule speaks of."""
+        """Return whether data of a class may become what the rule speaks of."""
         return any(t.name == taint.name and t.group == taint.group for t in self.taints)
 
     def _arrives(self, group: int, node: int) -> bool:
-        """Whether a source gets what it is asked for from another column."""
+        """Return whether a source gets what it is asked for from another column."""
         spread, index = self.spread, self.index
         family = [t for t in self.taints if t.group == group]
         for edge in index.in_edges(node):
@@ -267,7 +267,7 @@ class _Search:
 
 
 def _unseen(index: Index, node: int, name: str, opaque: bool) -> tuple[str, str]:
-    """Why a column may be of a class although nobody knows of it, and what helps."""
+    """Explain why a column may be of a class although it is not known, and what helps."""
     dataset = index.dataset_name(index.node_dataset[node])
     if not opaque:
         return (
@@ -294,7 +294,7 @@ def state_text(mode: Mode, taint: Taint, unsure: frozenset[str] = frozenset()) -
 
 
 def remedy(declassify: Sequence[Declassify], rule: Rule, name: str, spread: Propagation) -> str:
-    """Which declassifiers would satisfy a rule."""
+    """Return the declassifiers that would satisfy a rule."""
     words = []
     for one in declassify:
         if (one.name in rule.accepted or one.to == NONE) and spread.lattice.is_a(name, one.from_):
@@ -304,7 +304,7 @@ def remedy(declassify: Sequence[Declassify], rule: Rule, name: str, spread: Prop
 
 
 def explain(spread: Propagation, rule: Rule, arrival: Arrival) -> str:
-    """What the edges of a way do to the class: why none of them ended the matter."""
+    """Explain the effect of each edge of a way on the class: why none of them ended the matter."""
     index, words = spread.index, []
     classes = {arrival.state.taint.name, *spread.lowered(arrival.state.taint)}
     accepted = [

@@ -30,7 +30,7 @@ class GovernedLabels:
         self._names = lru_cache(maxsize=4096)(self._names_of)
 
     def is_empty(self) -> bool:
-        """Whether no column has a class and no dataset an owner."""
+        """Return whether no column has a class and no dataset an owner."""
         return not self._spread.taints and not any(about.owner for about in self._places.known.values())
 
     def classes(self, node: int) -> tuple[str, ...]:

@@ -37,7 +37,7 @@ class Lattice:
         return frozenset(found)
 
     def is_a(self, name: str, others: Iterable[str]) -> bool:
-        """Whether data of a class is covered by a rule on any of the others."""
+        """Return whether data of a class is covered by a rule on any of the others."""
         return not self.counts_as(name).isdisjoint(others)
 
     def below(self, name: str) -> frozenset[str]:
@@ -45,7 +45,7 @@ class Lattice:
         return frozenset(other for other in self.names if name in self.counts_as(other))
 
     def is_low_entropy(self, name: str) -> bool:
-        """Whether the values of a class can be guessed."""
+        """Return whether the values of a class can be guessed."""
         return self.is_a(name, self._low)
 
     def cycle(self) -> list[str] | None:

@@ -1,4 +1,4 @@
-"""What is suspicious about policies without being wrong."""
+"""Suspicious parts of policies that are not errors."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from govtool.query.patterns import Patterns
 
 
 def in_itself(policies: PolicySet, today: date) -> Iterator[PolicyRemark]:
-    """What can be said without a graph."""
+    """Return the findings that need no graph."""
     yield from zone_notes(policies)
     yield from _classes(policies)
     yield from _declassifiers(policies)
@@ -64,7 +64,7 @@ def _classes(policies: PolicySet) -> Iterator[PolicyRemark]:
 
 
 def _python(policies: PolicySet) -> Iterator[PolicyRemark]:
-    """Where rules in Python come from, and those that cannot be loaded."""
+    """Load the rules in Python; return their origins, and those that cannot be loaded."""
     for rule in policies.rules:
         name = rule.value.python
         if name is None:
@@ -119,7 +119,7 @@ def _functions(policies: PolicySet, index: Index) -> Iterator[PolicyRemark]:
 def in_graph(
     policies: PolicySet, index: Index, today: date, tool_facts: Iterable[ToolFact] = ()
 ) -> Iterator[PolicyRemark]:
-    """What matches nothing in a graph."""
+    """Return selectors that match nothing in a graph."""
     governed = govern(index, policies, today, tool_facts=tool_facts)
     places = governed.places
     for name in places.empty_zones:

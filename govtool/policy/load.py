@@ -31,10 +31,10 @@ from govtool.policy.packages import offers
 T = TypeVar("T")
 
 PACK = "pack:"
-"""What the names of packs begin with."""
+"""The prefix of the names of packs."""
 SUFFIXES = (".yml", ".yaml")
 _MOST_PLACES = 20
-"""How many further mistakes are told by their place."""
+"""Number of further mistakes that are listed with their place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class PolicyFile:
 
     @property
     def is_pack(self) -> bool:
-        """Whether it is one of the packs that come with govtool."""
+        """True if it is one of the packs that come with govtool."""
         return self.document.file.startswith(PACK)
 
     def place(self, *path: str | int) -> str:
@@ -234,7 +234,7 @@ _SHAPES = {
     "bool_type": "true or false",
     "bool_parsing": "true or false",
 }
-"""What a value should be, by the kind of pydantic's error."""
+"""The expected form of a value, by the kind of pydantic's error."""
 _GIVEN = (
     (bool, "true or false"),
     (str, "text"),
@@ -245,7 +245,7 @@ _GIVEN = (
 
 
 def _problem(document: PolicyDocument, item: Any) -> UsageError:
-    """What pydantic found, in our words."""
+    """Describe pydantic's finding in plain words."""
     path: Key = tuple(item["loc"])
     named = ".".join(str(part) for part in path if part != "[key]")
     kind, message = item["type"], str(item["msg"]).removeprefix("Value error, ")
@@ -301,7 +301,7 @@ def _model_in(annotation: Any) -> Any:
 
 
 def mistakes(files: Sequence[PolicyFile]) -> Iterator[UsageError]:
-    """What single files cannot tell: names that nothing defines, names defined twice, cycles."""
+    """Return mistakes across files: names that nothing defines, names defined twice, cycles."""
     policies = PolicySet(tuple(files))
     yield from _twice(files)
     cycle = policies.lattice.cycle()
@@ -337,7 +337,7 @@ def mistakes(files: Sequence[PolicyFile]) -> Iterator[UsageError]:
 
 
 def _hint(kind: str, known: Collection[str]) -> str | None:
-    """What to do about a name that nothing defines."""
+    """Return a hint about a name that nothing defines."""
     if kind == "python rule":
         return "install the package that offers it" + (f"; there are {', '.join(sorted(known))}" if known else "")
     return None if known else f"the policy defines no {kind}"

@@ -28,12 +28,12 @@ _SETS = {name: frozenset(map(squashed, members)) for name, members in SETS.items
 
 
 def is_listed(listed: Iterable[str], function: str) -> bool:
-    """Whether a function, as an edge names it, is among those that a declassifier lists by their names."""
+    """Return whether a function, as an edge names it, is among those that a declassifier lists by their names."""
     return any(is_same(item, function) for item in listed)
 
 
 def named(listed: Iterable[str], function: str) -> bool:
-    """Whether a function, as an edge names it, is among those that a declassifier lists, in whatever way.
+    """Return whether a function, as an edge names it, is among those that a declassifier lists, in whatever way.
 
     >>> named(["tokenize*"], "tokenize_v2"), named(["*"], "max"), named(["max"], "max"), named(["@hash"], "sha2")
     (True, False, True, True)
@@ -54,12 +54,12 @@ def named(listed: Iterable[str], function: str) -> bool:
 
 
 def is_unkeyed(function: str) -> bool:
-    """Whether a function is a hash without a key."""
+    """Return whether a function is a hash without a key."""
     return bool(spellings(function) & _HASH)
 
 
 def keeps_a_value(function: str) -> bool:
-    """Whether an aggregate hands on a real value, so that an aggregate over it hides nobody."""
+    """Return whether an aggregate hands on a real value, so that an aggregate over it hides nobody."""
     return bool(spellings(function) & _MEMBERS)
 
 

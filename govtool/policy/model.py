@@ -1,4 +1,4 @@
-"""What a policy file may say: pydantic models, which also print its JSON Schema (``govtool policy schema``).
+"""The form of policy files: pydantic models, which also print its JSON Schema (``govtool policy schema``).
 
 See docs/policies.md for what each part means. Nothing here knows of graphs.
 """
@@ -52,7 +52,7 @@ def days(duration: str) -> float:
 
 
 def is_duration(text: str) -> bool:
-    """Whether ``days`` can read a text."""
+    """Return whether ``days`` can read a text."""
     return bool(_DURATION.match(text.strip()))
 
 
@@ -87,7 +87,7 @@ class ClassDefinition(PolicyPart):
 
 
 class Classify(PolicyPart):
-    """Which columns are of a class."""
+    """Columns of a class."""
 
     class_: ClassName = Field(alias="class")
     columns: PatternList = ()
@@ -111,7 +111,7 @@ class Declaration(PolicyPart):
 
 
 class Declassify(PolicyPart):
-    """What lowers a class: a mask, or an aggregate over groups that are large enough."""
+    """A declassifier that lowers a class: a mask, or an aggregate over groups that are large enough."""
 
     name: str = Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]*$")
     kind: Literal["mask", "aggregate"]
@@ -153,7 +153,7 @@ class Zone(PolicyPart):
 
 
 class Metadata(PolicyPart):
-    """What is known of datasets or columns, said here because no tool said it."""
+    """Facts of datasets or columns that are stated here because no tool states them."""
 
     datasets: PatternList = ()
     columns: PatternList = ()
@@ -245,7 +245,7 @@ def _only_one(part: PolicyPart) -> None:
 
 
 class Deny(PolicyPart):
-    """What must not be: one of these."""
+    """Forbidden flows: one of these."""
 
     flow: FlowRule | None = None
     join: JoinRule | None = None
@@ -259,7 +259,7 @@ class Deny(PolicyPart):
 
 
 class Require(PolicyPart):
-    """What must be: one of these."""
+    """Requirements: one of these."""
 
     purpose: Purpose | None = None
     metadata: Described | None = None
@@ -271,7 +271,7 @@ class Require(PolicyPart):
 
 
 class PythonRule(PolicyPart):
-    """What a package judges: an entry point of the group ``govtool.rules``, and its options."""
+    """A rule in a package: an entry point of the group ``govtool.rules``, and its options."""
 
     name: str
     options: dict[str, Any] = Field(default_factory=dict)
@@ -365,7 +365,7 @@ class Waiver(PolicyPart):
 
 
 class Given(PolicyPart):
-    """What a test starts from."""
+    """The starting point of a test."""
 
     sql: str = Field(min_length=1)
     schema_: dict[str, dict[str, str] | list[str]] = Field(default_factory=dict, alias="schema")

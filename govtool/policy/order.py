@@ -26,7 +26,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 PART = 1 << 17
 """Edges that are worked on at a time: what they take fits into a processor's cache, and needs no fresh memory."""
 FEW = 8
-"""What enters nodes with at most so many edges is joined for all of them at a time."""
+"""Number of edges of a node up to which the edges of all such nodes are joined at a time."""
 _NO_KIND = KIND_MASK
 """The tag of an edge that carries nothing."""
 
@@ -47,9 +47,9 @@ class Entering(NamedTuple):
 
     node: Array
     start: Array
-    """Where the edges of each node with more than ``FEW`` begin."""
+    """The start of the edges of each node with more than ``FEW``."""
     having: list[int]
-    """How many of the other nodes have a first edge, a second …"""
+    """Numbers of the other nodes that have a first edge, a second …"""
     edge: Array
     source: Array
     tag: Array

@@ -5,7 +5,7 @@ taints, a bit a taint:
 
     value       data of the class is in the column
     influence   data of the class decides over the column, or over which rows there are
-    unknown     whether it is in the column could not be told: an opaque step lies between
+    unknown     whether it is in the column could not be decided: an opaque step lies between
 
 A taint moves along an edge by itself, whatever other taints do, and nothing ever takes one away: the outcome is the
 least fixpoint, the same in any order (Knaster, Tarski), and cycles need no care. Whole frontiers move at once.
@@ -39,7 +39,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 @dataclass(slots=True)
 class Propagation:
-    """Which nodes have which taints."""
+    """The taints of nodes."""
 
     index: Index
     lattice: Lattice
@@ -75,7 +75,7 @@ class Propagation:
         return [t for t in self.taints if self.has(node, mode, t)]
 
     def has(self, node: int, mode: Mode, taint: Taint) -> bool:
-        """Whether a node has a taint."""
+        """Return whether a node has a taint."""
         word, bit = self.place[taint]
         return bool(int(self.sets[word][mode][node]) >> bit & 1)
 

@@ -36,7 +36,7 @@ class Arrival(NamedTuple):
 
 
 def moves(spread_: Propagation, state: TaintState, *, union_all: bool = False) -> Iterator[tuple[TaintState, int]]:
-    """Where a taint goes next, by which edge. The fixpoint of ``propagate`` is the closure of this."""
+    """Return the next places of a taint, with their edges. The fixpoint of ``propagate`` is the closure of this."""
     index = spread_.index
     node, mode, taint = state
     rows = index.is_rows(node)
@@ -130,7 +130,7 @@ def leading_to(index: Index, nodes: Iterable[int]) -> Array:
 
 
 def _around(index: Index, nodes: Array) -> list[Array]:
-    """What contains some columns and what they contain."""
+    """Return the containers and the fields of some columns."""
     if not len(index.nested):
         return []
     return [np.array([*index.containers(n), *index.fields(n)], np.int64) for n in distinct(nodes).tolist()]

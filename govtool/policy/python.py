@@ -69,7 +69,7 @@ def judge_python(governed: Governed, rule: PlacedPart[Rule], today: date, base: 
 
 
 def failure(name: str) -> str | None:
-    """Why a rule cannot be loaded; None if it can."""
+    """Return why a rule cannot be loaded; None if it can."""
     try:
         _load(name)
     except (Exception, SystemExit) as error:  # an import may raise anything

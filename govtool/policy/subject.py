@@ -1,4 +1,4 @@
-"""Where a data subject's key is: the column that was named, where it came from, its copies, and what is joined on it.
+"""Locations of a data subject's key: the named column, its sources, its copies, and what is joined on it.
 
 A column is a *key* if it holds the subject's identifier as it is, so that the subject's rows can be picked by it:
 
@@ -46,7 +46,7 @@ def keys_of(index: Index, named: Iterable[int], also: Iterable[int] = ()) -> Key
     for node in keys.named:
         _own(index, keys, node, "the subject")
     for node in also:
-        _own(index, keys, node, "said to hold the key")
+        _own(index, keys, node, "declared with --key")
     waiting = list(keys.exact)
     while waiting:
         node = waiting.pop()
@@ -72,7 +72,7 @@ def _copies(index: Index, edge: int) -> bool:
 
 
 def _upwards(index: Index, keys: Keys, node: int) -> None:
-    """Where the values of a key come from."""
+    """Return the sources of a key's values."""
     edges = [e for e in index.in_edges(node) if index.kind(e) in VALUE_FLOW or index.kind(e) is EdgeKind.OPAQUE]
     sources = {index.edge_source[e] for e in edges} - {node}
     for edge in edges:
@@ -88,7 +88,7 @@ def _upwards(index: Index, keys: Keys, node: int) -> None:
 
 
 def _partners(index: Index, keys: Keys, node: int) -> None:
-    """What statements compare a key with."""
+    """Return the columns that statements compare a key with."""
     for edge in index.out_edges(node):
         # Of an old-style join the condition is a filter, which only its text can tell from others.
         if index.kind(edge) not in (EdgeKind.JOIN, EdgeKind.FILTER):
@@ -106,7 +106,7 @@ def _partners(index: Index, keys: Keys, node: int) -> None:
             found = joined if len(joined) == 1 else None
             if found is None:
                 for dataset in {index.node_dataset[n] for n in joined} - {index.node_dataset[node]}:
-                    keys.possible.setdefault(dataset, f"joined with {index.name(node)} in {place}; on what is not told")
+                    keys.possible.setdefault(dataset, f"joined with {index.name(node)} in {place}; on unknown columns")
         for other in found or ():
             if other not in keys.exact:
                 _own(index, keys, other, f"joined on {index.name(node)} in {place}")

@@ -27,7 +27,7 @@ ALL = (1 << BITS) - 1
 
 
 class Mode(IntEnum):
-    """How a node has a taint."""
+    """The mode in which a node has a taint."""
 
     VALUE = 0
     INFLUENCE = 1
@@ -40,7 +40,7 @@ class Taint(NamedTuple):
     name: str
     """The class at the source."""
     group: int
-    """Which of several sets of sources it came from; 0 is any. Negative: see ``possible_group``."""
+    """The set of sources that it came from; 0 is any. Negative: see ``possible_group``."""
     passed: frozenset[str]
     """Declassifiers passed on the way."""
     unsure: frozenset[str] = frozenset()
@@ -48,11 +48,11 @@ class Taint(NamedTuple):
 
     @property
     def is_possible(self) -> bool:
-        """Whether it came from columns that are not known and may be of the class."""
+        """True if it came from columns that are not known and may be of the class."""
         return self.group < 0
 
     def stopped_by(self, names: Collection[str]) -> bool:
-        """Whether an edge that leaves out all columns which may give some classes stops it."""
+        """Return whether an edge that leaves out all columns which may give some classes stops it."""
         return self.group < 0 and self.name in names
 
 
@@ -62,7 +62,7 @@ def possible_group(group: int) -> int:
 
 
 def becomes(mode: Mode, kind: EdgeKind, *, any_column: bool = False, union_all: bool = False) -> Mode | None:
-    """How a taint is had behind an edge of a kind; None if the edge does not carry it.
+    """Return the mode of a taint behind an edge of a kind; None if the edge does not carry it.
 
     Args:
         mode: How it is had before.
@@ -141,7 +141,7 @@ def packed(families: Iterable[list[Taint]]) -> list[list[Taint]]:
 def mapping(
     taints: Sequence[Taint], transfers: Transfers, lattice: Lattice, number: int
 ) -> tuple[int, list[tuple[int, int]]]:
-    """What a transfer does to a word: the bits that stay, and those that become others; the rest ends.
+    """Return the effect of a transfer on a word: the bits that stay, and those that become others; the rest ends.
 
     Only values are declassified: what columns that are not known may give stays.
     """

@@ -1,4 +1,4 @@
-"""Whether the groups of an aggregate are shown to be large enough, and of whom.
+"""Tests whether the groups of an aggregate are shown to be large enough, and of whom.
 
 ``HAVING COUNT(*) >= k`` counts rows; where a declassifier names the ``entity`` columns, k must count distinct values of
 one of them (BigQuery and Snowflake do the same in their aggregation thresholds). What a statement counts is said by its
@@ -37,7 +37,7 @@ class Thresholds:
         self._known: dict[tuple[int, str], Truth] = {}
 
     def shown(self, edge: int) -> Truth:
-        """Whether its statement shows that an aggregate is over groups of at least ``min_group_size`` members."""
+        """True if its statement shows that an aggregate is over groups of at least ``min_group_size`` members."""
         key = self.index.edge_derivation[edge], self.index.ref(self.index.edge_source[edge]).dataset
         found = self._known.get(key)
         if found is None:
@@ -59,7 +59,7 @@ class Thresholds:
         return Truth.NO if self.declassify.entity_known else Truth.UNKNOWN
 
     def _is_entity(self, derivation: int, ref: ColumnRef) -> bool:
-        """Whether what a derivation's HAVING calls so is the entity. Of a script's table made twice, both must be."""
+        """True if what a derivation's HAVING calls so is the entity. Of a script's table made twice, both must be."""
         index, rows = self.index, self.index.rows(self.index.target(derivation))
         found = {
             index.edge_source[edge]
@@ -71,12 +71,12 @@ class Thresholds:
 
 
 def bounds_of(index: Index, derivation: int) -> tuple[Counted, ...]:
-    """What the HAVING of a derivation counts, and how many there are at least."""
+    """Return the counted columns of a derivation's HAVING, and the smallest group that it lets through."""
     return split_counted(index.field(derivation, "min_group_of"))
 
 
 def narrowed(index: Index, edge: int, declassify: Declassify, entity: Collection[int] = ()) -> str:
-    """Why an aggregate may be over less than its group; empty if nothing says so.
+    """Return why an aggregate may be over less than its group; empty if nothing shows so.
 
     Args:
         index: The graph.
@@ -96,7 +96,7 @@ def narrowed(index: Index, edge: int, declassify: Declassify, entity: Collection
         if index.kind(e) not in VALUE_FLOW or all(f in NUMBERS for f in index.functions(e)):
             continue
         if index.ref(source) in counted or source in entity:
-            return f"{index.name(source)}, which tells the members apart, is part of what is aggregated"
+            return f"{index.name(source)}, which identifies members, is part of the aggregated values"
     rows = index.rows(index.target(derivation))
     joined = [e for e in index.in_edges(rows) if index.edge_derivation[e] == derivation]
     of = {index.node_dataset[index.edge_source[e]] for e in joined if index.kind(e) is EdgeKind.JOIN}
@@ -124,14 +124,14 @@ def doubtful(index: Index, edge: int, declassify: Declassify) -> str:
 
 
 def _counts_itself(index: Index, edge: int, k: int) -> bool:
-    """Whether HAVING counts distinct values of the column that is aggregated."""
+    """Return whether HAVING counts distinct values of the column that is aggregated."""
     own = (index.ref(index.edge_source[edge]),)
     bounds = bounds_of(index, index.edge_derivation[edge])
     return any(b.what == "distinct" and b.columns == own and b.at_least >= k for b in bounds)
 
 
 def _counts_members(bound: Counted, dataset: str) -> bool:
-    """Whether a bound counts each row of a dataset once."""
+    """Return whether a bound counts each row of a dataset once."""
     if not bound.joined:
         return True
     return bound.what == "distinct" and bool(bound.columns) and all(ref.dataset == dataset for ref in bound.columns)
@@ -182,7 +182,7 @@ def _beside(index: Index, edge: int) -> list[int]:
 
 
 def _chosen(index: Index, edges: list[int]) -> str:
-    """What decides over an aggregate: CASE, FILTER, OVER."""
+    """Return the choices over an aggregate: CASE, FILTER, OVER."""
     kinds = (EdgeKind.CONDITIONAL, EdgeKind.WINDOW)
     names = dict.fromkeys(index.name(index.edge_source[e]) for e in edges if index.kind(e) in kinds)
     return f"{', '.join(names)} decides what of a group is taken in" if names else ""
@@ -221,7 +221,7 @@ def _crossed(index: Index, derivation: int) -> str:
 
 
 def shortfall(index: Index, edge: int, declassify: Declassify) -> str:
-    """Why what a statement counts does not show the groups that a declassifier asks for; empty if it counts nothing.
+    """Explain why a statement's counts do not show the groups that a declassifier needs; empty if it counts nothing.
 
     To be asked of aggregates that do not show it, or of which it is not known.
     """

@@ -1,4 +1,4 @@
-"""What each edge does to classes: nothing for nearly all, and for some a declassifier or several."""
+"""Effects of edges on classes: none for nearly all, and for some a declassifier or several."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def transfers(index: Index, declassify: Iterable[Declassify], today: date, paths
 
 
 def _may_show(index: Index, known: tuple[Declassify, ...], edges: Array) -> Array:
-    """Which edges are worth a closer look: most statements have no HAVING, and most declassifiers no declarations."""
+    """Return the edges worth a closer look: most statements have no HAVING, and most declassifiers no declarations."""
     if any(d.declared for d in known):
         return np.ones(len(edges), bool)
     least = min((d.min_group_size or 2 for d in known if d.kind == "aggregate"), default=2)
@@ -178,7 +178,7 @@ def _masks(known: tuple[Declassify, ...], functions: tuple[str, ...]) -> Transfe
 
 
 def _masked(number: int, one: Declassify, functions: tuple[str, ...]) -> Iterable[Applied]:
-    """What functions, the innermost first, do to a class by one declassifier.
+    """Return the effect of functions, the innermost first, on a class by one declassifier.
 
     An inverse takes back what is hidden inside of it, and what earlier statements have hidden. It undoes any reversible
     function, as the names of users' functions do not show which belong together.

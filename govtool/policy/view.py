@@ -1,4 +1,4 @@
-"""What a rule in Python sees of a checked version, and what it yields: names and values, nothing that it could change.
+"""Inputs and outputs of a rule in Python: names and values of a checked version, nothing that it could change.
 
 Columns and datasets are canonical names (``crm.users.email``, ``crm.users``), rows ``crm.users.*``. See "Rules in
 Python" in docs/policies.md.
@@ -30,7 +30,7 @@ class Found:
     source: str = ""
     """The column that the data comes from, if it is about that; the way from there is looked up."""
     state: str = "value"
-    """What tells this finding from others at the same column; part of its fingerprint."""
+    """The mark that tells this finding from others at the same column; part of its fingerprint."""
     classes: tuple[str, ...] = ()
     verdict: Literal["violated", "unknown"] = "violated"
     fix: str = ""
@@ -56,11 +56,11 @@ class Edge(NamedTuple):
     """``identity``, ``transformation``, ``aggregation``, ``join``, ``filter`` …"""
     functions: tuple[str, ...]
     reason: str | None
-    """Why it is opaque."""
+    """The reason why it is opaque."""
 
 
 class Facts(NamedTuple):
-    """What is known of a dataset."""
+    """The facts of a dataset."""
 
     zones: frozenset[str]
     regions: frozenset[str]
@@ -126,7 +126,7 @@ class View:
         return self._governed.places.index.type(self._node(column))
 
     def facts(self, dataset: str) -> Facts:
-        """What policies, dbt and others say of a dataset.
+        """Return the facts of a dataset from policies, dbt and others.
 
         Raises:
             KeyError: There is no such dataset.
@@ -158,7 +158,7 @@ class View:
         return [self._edge(e) for e in self._way(source, target)]
 
     def has(self, name: str) -> bool:
-        """Whether there is such a column, rows or dataset."""
+        """Return whether there is such a column, rows or dataset."""
         return self._find(name) is not None or self._governed.places.index.find_dataset(name) is not None
 
     def steps(self, source: str, target: str) -> tuple[WayStep, ...]:

@@ -1,4 +1,4 @@
-"""Which classes columns have, and by which way they came."""
+"""Classes of columns, and the ways by which they came."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Classed:
 
     column: str
     classes: tuple[str, ...]
-    """What its data counts as now: the class at its source, or what declassifiers made of it."""
+    """The classes of its data now: the class at its source, or what declassifiers made of it."""
     origin: str
     """The class at its source."""
     mode: str
@@ -84,7 +84,7 @@ def why(spread: Propagation, nodes: Collection[int], *, direct_only: bool = Fals
 
 
 def _arrives(spread: Propagation, start: TaintState) -> bool:
-    """Whether a classified column gets its class from another column as well."""
+    """Return whether a classified column gets its class from another column as well."""
     index, name = spread.index, start.taint.name
     family = [t for t in spread.taints if t.name == name and t.group == 0]
     for edge in index.in_edges(start.node):

@@ -25,7 +25,7 @@ class ComparedEdge:
     """Canonical, as the graph has it where it has it."""
     target: str
     reason: str = ""
-    """Where they differ."""
+    """The place of the difference."""
     evidence: str = ""
     """``file:line`` of the statement in the graph."""
 
@@ -42,7 +42,7 @@ class Agreement:
     """Datasets that the oracle says were written and the graph does not know, sorted."""
 
     def count(self, outcome: str) -> int:
-        """How many edges have an outcome."""
+        """Return the number of edges with an outcome."""
         return sum(edge.outcome == outcome for edge in self.edges)
 
     @property
@@ -207,7 +207,7 @@ def _why_missing(index: Index, matcher: _Matcher, target: int | None, source: Co
         return f"the graph has it over {hops} hops"
     if any(index.edge_source[edge] == number for edge in index.in_edges(index.rows(dataset))):
         return "in the graph it decides the rows, not the value"
-    return "no statement that was read says so"
+    return "no statement that was read has it"
 
 
 def _distance(index: Index, source: int, target: int) -> int | None:

@@ -6,7 +6,7 @@ from govtool.graph.index import Index
 
 
 def is_alias(index: Index, derivation: int) -> bool:
-    """Whether a derivation says nothing but that its target is another name of what it reads."""
+    """Return whether a derivation says nothing but that its target is another name of what it reads."""
     return index.field(derivation, "kind") == "alias"
 
 

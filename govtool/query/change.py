@@ -31,7 +31,7 @@ SEMANTICS = ("precise", "lineagex")
 
 
 class ChangeVerdict(IntEnum):
-    """What a change does to a column, the worst first."""
+    """The verdicts of a change on columns, the worst first."""
 
     BREAKS = 0
     UNKNOWN = 1
@@ -47,7 +47,7 @@ class ChangeVerdict(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What is to happen to the subject."""
+    """A change of the subject."""
 
     kind: str = "logic"
     """One of ``CHANGES``."""
@@ -142,7 +142,7 @@ def rules(
 
 @lru_cache(maxsize=4)
 def _reference_actions(change: str) -> tuple[tuple[int, ...], ...]:
-    """What a statement does that names a column and hands nothing of it on: it fails where the name is gone."""
+    """The effect on statements that name a column and hand nothing of it on: they fail where the name is gone."""
     if change == "logic":
         return ()
     relations = (SourceRelation.SELF, SourceRelation.PART, SourceRelation.WHOLE)
@@ -207,7 +207,7 @@ def _action(change: str, state: ReachState, relation: SourceRelation, tag: int, 
 
 
 def _by_star(change: str, state: ReachState, relation: SourceRelation, kind: EdgeKind, tag: int) -> bool:
-    """Whether a column that is gone or renamed is handed on by a ``*``, by name or by position."""
+    """Return whether a column that is gone or renamed is handed on by a ``*``, by name or by position."""
     unfolding = {"drop": ReachState.BREAKS, "rename": ReachState.RENAMED}.get(change)
     return state is unfolding and relation is SourceRelation.SELF and kind in CONTRIBUTED and bool(tag & STAR_BIT)
 

@@ -1,4 +1,4 @@
-"""What the text says against what ran: the edges that only one of two kinds of evidence has, and why.
+"""Lineage from text against lineage from runs: the edges that only one of two kinds of evidence has, and why.
 
 Both sides are reduced to the datasets that both know and that hold data: a way through a view, a temporary table or a
 name that the other side does not speak of counts as one edge from where it begins to where it ends. An edge that only
@@ -42,7 +42,7 @@ class Only:
     """``differs``; ``partial: CODE`` where the other side says that it does not know all of the target; ``rows not
     told`` where it never says which columns decide on the rows of the target."""
     place: str
-    """Where the side that has it says so."""
+    """The place of the evidence on the side that has it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class EvidenceComparison:
 
     @property
     def differs(self) -> bool:
-        """Whether anything is said by one side only."""
+        """True if anything is said by one side only."""
         return bool(self.only or self.unmatched)
 
 
@@ -89,7 +89,7 @@ def compare(static: Index, runtime: Index) -> EvidenceComparison:
             dataset, place = flows[side][flow]
             reason = sides[other].partial(dataset, flow.target)
             silent = flow.kind == "rows" and flow.target not in row_targets[other]
-            reason_text = f"partial: {reason}" if reason else "rows not told" if silent else "differs"
+            reason_text = f"partial: {reason}" if reason else "rows not known" if silent else "differs"
             only.append(Only(SIDES[side], flow, reason_text, place))
         for name in made[side] - made[other]:
             edges, place = sides[side].size(name)
@@ -149,7 +149,7 @@ class _Side:
         self.made = {name for name, ds in self.datasets.items() if any(self._makes(d) for d in ds)}
 
     def _makes(self, dataset: int) -> bool:
-        """Whether something fills a dataset, not only declares it or gives it another name."""
+        """Return whether something fills a dataset, not only declares it or gives it another name."""
         return any(
             self.index.mode(derivation) not in ("declare", "drop") and not is_alias(self.index, derivation)
             for derivation in self.index.makers(dataset)
@@ -198,7 +198,7 @@ class _Side:
         return evidence(self.index, derivation).place
 
     def size(self, name: str) -> tuple[int, str]:
-        """How many edges enter a dataset, and the first place that says so."""
+        """Return the number of edges into a dataset, and the place of the first."""
         edges = [
             edge
             for dataset in self.datasets[name]
@@ -210,7 +210,7 @@ class _Side:
         return len(edges), places[0] if places else ""
 
     def partial(self, name: str, target: str) -> str:
-        """Why this side may not know all that enters a column or row set of a dataset; empty if it should."""
+        """Return why this side may miss edges into a column or row set of a dataset; empty if it should not."""
         index = self.index
         for dataset in self.datasets[name]:
             nodes = {index.rows(dataset), *(n for n in index.columns(dataset) if index.is_unknown(n))}

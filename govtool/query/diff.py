@@ -1,4 +1,4 @@
-"""What differs between two versions of the graph: datasets, columns and edges, and the statements behind each.
+"""Differences between two versions of the graph: datasets, columns and edges, and the statements behind each.
 
 What else differs, facts, runs, classes …, is in ``govtool.query.recorded`` and ``govtool.policy.verdicts``.
 
@@ -55,7 +55,7 @@ class Difference:
         return cls(tuple(sorted(changes, key=_order)))
 
     def count(self, what: str, change: str) -> int:
-        """How many things of one kind were added, removed or changed."""
+        """Return the number of things of one kind that were added, removed or changed."""
         return sum(1 for item in self.changes if (item.what, item.change) == (what, change))
 
 
@@ -69,7 +69,7 @@ class _Key(NamedTuple):
 
 @dataclass(slots=True)
 class _Fact:
-    """What a version says about one thing; ``shown`` is false for what answers pass through."""
+    """The content of a version about one thing; ``shown`` is false for what answers pass through."""
 
     values: set[str]
     evidence: set[Evidence]
@@ -195,7 +195,7 @@ def _causes(old: _Fact | None, new: _Fact | None) -> tuple[Evidence, ...]:
 
 
 def _same(item: Evidence) -> tuple[str, ...]:
-    """What stays when a statement moves within its file."""
+    """Return the content that stays when a statement moves within its file."""
     return item.file, item.fingerprint, item.kind, item.how, item.run or ""
 
 

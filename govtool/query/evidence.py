@@ -9,12 +9,12 @@ from govtool.graph.index import Index
 from govtool.model.kinds import EdgeKind
 
 RUNTIME = frozenset({"plan", "plan-text", "openlineage", "prov"})
-"""How what ran is known; anything else is what texts and people say."""
+"""The kinds of evidence from runs; all others are of texts and people."""
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Where an edge was said. ``kind`` is the statement's; see ``govtool.model.Statement`` for the rest."""
+    """The place of an edge's evidence. ``kind`` is the statement's; see ``govtool.model.Statement`` for the rest."""
 
     kind: str
     file: str
@@ -74,7 +74,7 @@ _LABELS = {
     EdgeKind.OPAQUE: "opaque",
 }
 REFERENCE = "reference"
-"""What a step is called whose statement names a column and hands nothing of it on."""
+"""The label of a step whose statement names a column and hands nothing of it on."""
 _NAMED = frozenset({EdgeKind.IDENTITY, EdgeKind.TRANSFORMATION, EdgeKind.AGGREGATION})
 
 

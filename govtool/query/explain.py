@@ -1,4 +1,4 @@
-"""Where a column or dataset comes from and who reads it, one step each way, with all the evidence there is."""
+"""Sources and readers of a column or dataset, one step each way, with all the evidence."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class DatasetDefinition:
     complete: bool
     """False where a ``*`` could not be resolved."""
     names_column: bool
-    """Whether the column is among what it puts out (always, for a dataset)."""
+    """True if the column is among what it puts out (always, for a dataset)."""
     diagnostics: tuple[Diagnostic, ...]
 
 

@@ -1,4 +1,4 @@
-"""What a change to a column or dataset does downstream, or where it comes from upstream.
+"""Impact of a change to a column or dataset downstream, and its sources upstream.
 
 Verdicts are those of ``govtool.query.change``. The rows of a dataset that are reached are one entry, ``dataset.*``,
 which stands for all columns of the dataset; columns that are reached by themselves have entries of their own beside it.
@@ -40,7 +40,7 @@ class Impacted:
     path: tuple[str, ...]
     """That way: canonical texts from the subject to this column, temporary datasets left out."""
     via: tuple[str, ...]
-    """What happens on each hop of it, in a few words: ``copy``, ``lower()``, ``join key``."""
+    """The label of each of its hops: ``copy``, ``lower()``, ``join key``."""
     evidence: tuple[Evidence, ...]
     """The statements behind the last hop: that of the column first, then those of temporary datasets before it."""
     steps: tuple[WayStep, ...]
@@ -51,7 +51,7 @@ class Impacted:
     implied: int = 0
     """For rows: how many of them have no entry of their own."""
     diagnostics: tuple[Diagnostic, ...] = ()
-    """What was not understood about the statements of ``evidence``."""
+    """The diagnostics of the statements of ``evidence``."""
     classes: tuple[str, ...] = ()
     """The classes of its values, sorted. Queries know no policies: whoever knows them fills this in."""
     possible_classes: tuple[str, ...] = ()
@@ -91,7 +91,7 @@ class ImpactResult:
     columns: tuple[Impacted, ...]
     summary: Summary
     truncated: int
-    """How many entries the limit left off."""
+    """Number of entries left out by the limit."""
     subjects: tuple[str, ...] = ()
     """Each of what was asked about."""
     unchanged: tuple[str, ...] = ()
@@ -188,7 +188,7 @@ def impact(
 
 
 def _is_already(index: Index, subject: Subject, change: Change) -> bool:
-    """Whether a column is to have the type that it is declared with."""
+    """Return whether a column is to have the type that it is declared with."""
     node = subject.node
     if change.kind != "retype" or node is None or not index.is_declared(node):
         return False
@@ -196,7 +196,7 @@ def _is_already(index: Index, subject: Subject, change: Change) -> bool:
 
 
 def _check(index: Index, change: Change) -> Callable[[int], int] | None:
-    """What decides over an edge besides its tag."""
+    """Return the influences on an edge besides its tag."""
     if change.kind == "retype":
         return partial(retype_action, index, change.to or "")
     by_star = Positions(index)
@@ -323,7 +323,7 @@ class _EntryWriter:
         return step(self.index, edge, node if self.down else None)
 
     def _start(self, key: int) -> str:
-        """Which of the subjects a way comes from, or leads to."""
+        """Return the subjects that a way comes from, or leads to."""
         if len(self.subjects) == 1:
             return self.subjects[0].text
         while (before := self.reach.step(key)) is not None:
@@ -381,7 +381,7 @@ class _EntryWriter:
         return any(state * index.node_count + one in self.reach for one in around for state in range(self.states))
 
     def _any(self, node: int) -> bool:
-        """Whether any column is reached of the dataset whose row set this is."""
+        """Return whether any column is reached of the dataset whose row set this is."""
         index = self.index
         if not index.is_rows(node):
             return False

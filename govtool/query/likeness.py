@@ -87,7 +87,7 @@ def _agreement(index: Index, one: int, other: int) -> float | None:
 
 
 def _fronts(long: str, short: str) -> tuple[str, str]:
-    """What the names have in front of what they share to the letter."""
+    """Return the different beginnings of names whose endings are the same."""
     same = 0
     while same < min(len(long), len(short)) and long[-1 - same] == short[-1 - same]:
         same += 1

@@ -50,7 +50,7 @@ class PathResult:
     ways: tuple[Way, ...]
     """By length, then by name."""
     more: bool
-    """Whether there are (or may be) more than ``limit`` asked for."""
+    """True if there are (or may be) more than ``limit`` asked for."""
     sources: tuple[str, ...] = ()
     """Each of what the ways may start from."""
     targets: tuple[str, ...] = ()
@@ -103,7 +103,7 @@ def _subjects(index: Index, names: str | Subject | Sequence[Subject]) -> tuple[S
 
 
 class _Called:
-    """What a way's start is called: the column, or the dataset that was asked about as a whole."""
+    """The name of a way's start: the column, or the dataset if it is the subject as a whole."""
 
     def __init__(self, starts: tuple[Subject, ...]) -> None:
         self.only = starts[0].text if len(starts) == 1 else None
@@ -130,7 +130,7 @@ class _Search:
         self.index = index
         self.follow = follow
         self.several = several
-        """Whether what is a start and an end is both; else it is an end alone."""
+        """True if what is a start and an end is both; else it is an end alone."""
         self.exhausted = False
         self.struct = len(index.nested) > 0
 

@@ -44,11 +44,11 @@ class Pattern:
     is_regex: bool = field(init=False)
     _regex: LinearRegex = field(init=False, repr=False, compare=False)
     _last: LinearRegex | None = field(init=False, repr=False, compare=False)
-    """What the last part of a name must match, where the pattern says so."""
+    """The pattern of the last part of a name, if there is one."""
     prefix: str = field(init=False, repr=False, compare=False)
-    """How every name that matches a glob begins; empty for a regular expression."""
+    """The prefix of every name that matches a glob; empty for a regular expression."""
     _rest: bool = field(init=False, repr=False, compare=False)
-    """Whether the last part says less than the whole pattern."""
+    """True if the last part says less than the whole pattern."""
 
     def __post_init__(self) -> None:
         text = self.text
@@ -65,11 +65,11 @@ class Pattern:
         object.__setattr__(self, "_rest", parts[:-1] != ["**"])
 
     def matches(self, name: str) -> bool:
-        """Whether a dataset's name, or for a glob a column's full name, matches."""
+        """Return whether a dataset's name, or for a glob a column's full name, matches."""
         return self._regex.search(name) if self.is_regex else self._regex.fullmatch(name)
 
     def _may_end(self, path: str) -> bool:
-        """Whether a column of this path may match, whatever its dataset."""
+        """Return whether a column of this path may match, whatever its dataset."""
         if self.is_regex:
             return self._regex.search(path)
         return self._last is None or self._last.fullmatch(split_name(path)[-1])
@@ -115,11 +115,11 @@ class Patterns:
         self.items = tuple(Pattern(text) for text in texts)
 
     def __bool__(self) -> bool:
-        """Whether there are any."""
+        """Return whether there are any."""
         return bool(self.items)
 
     def match(self, name: str) -> bool:
-        """Whether a dataset's name, or a full column name by a glob, matches."""
+        """Return whether a dataset's name, or a full column name by a glob, matches."""
         return any(item.matches(name) for item in self.items)
 
     def datasets(self, index: Index) -> set[int]:

@@ -36,15 +36,15 @@ _FILLS_UP = frozenset({"postgres", "redshift", "materialize", "risingwave"})
 
 
 class _StatementColumns(NamedTuple):
-    """What a statement says of its positions."""
+    """The columns of a statement, by position."""
 
     insert: bool
     by_position: bool | None
-    """Whether it goes by position where a ``*`` makes a position; None if its text does not tell."""
+    """True if it goes by position where a ``*`` makes a position; None if its text does not tell."""
     names: bool
-    """Whether its ``*`` names columns: RENAME, REPLACE."""
+    """True if its ``*`` names columns: RENAME, REPLACE."""
     fills_up: bool
-    """Whether it may do with fewer columns, the last ones being filled with their defaults."""
+    """True if it may do with fewer columns, the last ones being filled with their defaults."""
 
 
 class Positions:
@@ -77,7 +77,7 @@ class Positions:
         return 1 + (ReachState.RENAMED if not positional or first or columns.names else ReachState.PASSES)
 
     def _positional(self, edge: int) -> bool | None:
-        """Whether an edge through a ``*`` is a position of an INSERT or of an arm; None where that cannot be told."""
+        """True if an edge through a ``*`` is a position of an INSERT or of an arm; None where that cannot be told."""
         index, target = self.index, self.index.edge_target[edge]
         if index.kind(edge) is not EdgeKind.IDENTITY or index.functions(edge) or index.is_rows(target):
             return False
@@ -111,7 +111,7 @@ def _statement_columns(index: Index, derivation: int) -> _StatementColumns:
 
 
 def _is_part(index: Index, edge: int) -> bool:
-    """Whether the target is made of several columns of the ``*``: a struct, a row."""
+    """Return whether the target is made of several columns of the ``*``: a struct, a row."""
     source = index.edge_source[edge]
     return any(
         other != source and index.node_dataset[other] == index.node_dataset[source]
@@ -130,7 +130,7 @@ def _beside(index: Index, edge: int) -> list[int]:
 
 
 def _other_arms(index: Index, edge: int) -> bool:
-    """Whether an arm of the group keeps its columns when the source of an edge is gone."""
+    """Return whether an arm of the group keeps its columns when the source of an edge is gone."""
     derivation, source = index.edge_derivation[edge], index.edge_source[edge]
     group = (index.arm(edge) - 1) // ARMS
     losing = {

@@ -85,7 +85,7 @@ def _values(facts: Iterable[Fact]) -> str | None:
 
 
 def _fact_evidence(left: Iterable[Fact], right: Iterable[Fact]) -> tuple[Evidence, ...]:
-    """Who states the value on one side only, the new side first."""
+    """Return the evidence of a value on one side only, the new side first."""
     values = [{fact.value for fact in side} for side in (left, right)]
     causes = [fact for fact in right if fact.value not in values[0]]
     causes += [fact for fact in left if fact.value not in values[1]]

@@ -28,13 +28,13 @@ LITERAL = re.compile(r"‹[^›]*›")
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """Where a difference begins."""
+    """The first cause of a difference."""
 
     kind: str
     """An aspect; ``added`` and ``removed`` for a run that only one side read from, ``no-provenance`` for data that
     changed without a run, ``chance`` for functions that may answer otherwise each time, ``unknown``."""
     text: str
-    """What it is, in a few words."""
+    """Its description, in a few words."""
     way: tuple[str, ...] = ()
     """Datasets from the one that differs upstream to where it begins."""
     runs: tuple[str | None, str | None] = (None, None)
@@ -59,7 +59,7 @@ class RunChange:
 
 @dataclass(frozen=True, slots=True)
 class NotComparable:
-    """What cannot be compared, since a run does not record it."""
+    """A comparison that is impossible, since a run does not record its subject."""
 
     aspect: str
     name: str
@@ -77,7 +77,7 @@ class OutputVerdict:
     verdict: str
     """``equal``, ``equal rows, files differ``, ``different`` or ``unknown``."""
     by: str
-    """What decided."""
+    """The decisive comparison."""
 
 
 def compare_runs(history: History, first: Run, second: Run) -> list[RunChange]:
@@ -310,7 +310,7 @@ def _first_difference(before: str, after: str) -> tuple[str | None, str | None]:
 
 
 def not_comparable(first: Run, second: Run) -> tuple[NotComparable, ...]:
-    """What one of the runs, or both, does not record."""
+    """Return the comparisons that one of the runs, or both, do not allow."""
     return tuple(_unrecorded(first, second))
 
 

@@ -1,4 +1,4 @@
-"""Why two runs of a job differ: inputs, code, arguments, settings, environment, plan, outputs, and the first cause.
+"""Differences between two runs: inputs, code, arguments, settings, environment, plan, outputs, and the first cause.
 
 A difference of content is followed upstream, to the runs that wrote what each of the two runs read, as long as these
 were given different data themselves; where they were given the same and still wrote something else, what differs
@@ -58,7 +58,7 @@ class RunDifference:
 
     @property
     def reproduced(self) -> bool:
-        """Whether the second run left the same content as the first, as far as content is recorded."""
+        """True if the second run left the same content as the first, as far as content is recorded."""
         return not any(change.aspect in ("output", "status") for change in self.changes)
 
     @property
@@ -112,7 +112,7 @@ def _with_cause(
 
 
 def _of_output(history: History, changes: Sequence[RunChange], first: Run, second: Run) -> Cause:
-    """Why outputs differ: what was read first, then how it was worked on."""
+    """Return the reasons why outputs differ: first the inputs, then the processing."""
     for change in changes:
         if change.aspect == "input" and change.what in _CONTENT:
             return _upstream(history, change.name, first, second)
@@ -120,7 +120,7 @@ def _of_output(history: History, changes: Sequence[RunChange], first: Run, secon
 
 
 def _own(changes: Sequence[RunChange], first: Run, second: Run, way: tuple[str, ...]) -> Cause:
-    """What two runs that read the same did otherwise."""
+    """Return the differences between two runs that read the same."""
     runs = (first.id, second.id)
     ruled_out = ("code", "arguments") if _is_same_work(changes, first, second) else ()
     own = [change for change in changes if change.aspect in _CAUSES and change.aspect not in ruled_out]
@@ -159,7 +159,7 @@ def _words(change: RunChange) -> str:
 
 
 def _is_same_work(changes: Iterable[RunChange], first: Run, second: Run) -> bool:
-    """Whether both plans are known whole and equal: then other code and arguments made no difference."""
+    """Return whether both plans are known whole and equal: then other code and arguments made no difference."""
     old, new = first.reproduction, second.reproduction
     if old is None or new is None or not old.signature or old.signature != new.signature:
         return False
@@ -225,7 +225,7 @@ def _version(history: History, run: Run, dataset: str) -> WrittenVersion | None:
 def _grown(
     history: History, old: WrittenVersion, new: WrittenVersion
 ) -> tuple[str, str, tuple[str | None, str | None]] | None:
-    """Whether one version is the other with more added to it, and by whom."""
+    """Return whether one version is the other with more added to it, and by whom."""
     for kind, small, large in (("added", old, new), ("removed", new, old)):
         parts = list(history.parts(large))
         if small in (part.version for part in parts):

@@ -43,13 +43,13 @@ class Writing(NamedTuple):
 
     @property
     def time(self) -> str:
-        """When it was there to be read; empty if nobody says."""
+        """The time of the version; empty if it is not known."""
         return self.run.ended or self.run.started or ""
 
 
 @dataclass(frozen=True, slots=True)
 class RunInputVersion:
-    """What a run read."""
+    """The version of an input that a run read."""
 
     dataset: str
     version: WrittenVersion | None
@@ -100,7 +100,7 @@ class History:
         return self._writings.get(dataset, ())
 
     def writing(self, version: WrittenVersion) -> Writing:
-        """Who wrote a version."""
+        """Return the run that wrote a version."""
         return self._writings[version.dataset][version.number - 1]
 
     def before(self, dataset: str, time: str | None) -> WrittenVersion | None:
@@ -110,7 +110,7 @@ class History:
         return versions[count - 1].version if count else None
 
     def readings(self, run: Run) -> Iterator[RunInputVersion]:
-        """What a run read, dataset by dataset."""
+        """Return the inputs of a run, dataset by dataset."""
         for read in run.inputs:
             same = self._same_content(read.dataset, read.identity, run)
             if same is not None:
@@ -124,7 +124,7 @@ class History:
         return (earlier or found)[-1].version if found else None
 
     def _earlier(self, dataset: str, run: Run) -> WrittenVersion | None:
-        """What was there when a run started; never what it wrote itself."""
+        """Return the versions that were there when a run started; never those that it wrote itself."""
         found = self.before(dataset, run.started)
         while found is not None and self.writing(found).run is run:
             found = WrittenVersion(dataset, found.number - 1) if found.number > 1 else None
@@ -213,7 +213,7 @@ class History:
         return {v.dataset for v in versions if v.number == len(self.versions(v.dataset))}
 
     def tainted(self, runs: Iterable[Run]) -> set[str]:
-        """Where to start to find all that is there now and was made by some runs, or of what they made.
+        """Return the start of a search for all current data that was made by some runs, or of their outputs.
 
         These are the datasets whose present content they wrote, and those that were made of content of theirs which
         has been replaced since: to these no way leads through the graph of what is there now.

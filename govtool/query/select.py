@@ -21,7 +21,7 @@ _POOL = 2000
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What a question is about: a column, or a dataset with its rows and columns."""
+    """The subject of a question: a column, or a dataset with its rows and columns."""
 
     dataset: int
     node: int | None
@@ -31,7 +31,7 @@ class Subject:
 
     @property
     def is_dataset(self) -> bool:
-        """Whether it is a dataset."""
+        """True if it is a dataset."""
         return self.node is None
 
 

@@ -30,7 +30,7 @@ Method = Callable[[str], Iterable[int]]
 """From the text behind ``method:`` to nodes; a row set stands for its whole dataset."""
 
 KINDS = ("table", "view", "materialized_view", "temporary", "query", "file", "function", "external")
-"""What a dataset may be, in any graph; see ``govtool.model.Derivation``."""
+"""The kinds of datasets, in any graph; see ``govtool.model.Derivation``."""
 METHODS = ("class", "tag", "zone", "owner", "job", "run", "software", "kind", "changed", "opaque", "unused")
 _TERM = re.compile(r"(?P<at>@)?(?:(?P<up>\d{0,6})\+)?(?P<body>.+?)(?:\+(?P<down>\d{0,6}))?", re.DOTALL)
 _BETWEEN = frozenset({*CONTRIBUTED, EdgeKind.OPAQUE})
@@ -38,7 +38,7 @@ _BETWEEN = frozenset({*CONTRIBUTED, EdgeKind.OPAQUE})
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What was selected, sorted by name; a dataset that is selected as a whole is not listed column by column."""
+    """The selected datasets and columns, sorted by name; a dataset selected whole is not listed by column."""
 
     datasets: tuple[int, ...]
     columns: tuple[int, ...]
@@ -51,7 +51,7 @@ class Selection:
         return tuple(sorted(found))
 
     def __bool__(self) -> bool:
-        """Whether anything was."""
+        """Return whether anything was."""
         return bool(self.datasets or self.columns)
 
 
@@ -78,13 +78,13 @@ def select_many(
 
 
 def looks_selective(text: str) -> bool:
-    """Whether a text may be more than a name: it has a method, a pattern, an operator, or several parts."""
+    """Return whether a text may be more than a name: it has a method, a pattern, an operator, or several parts."""
     bare = re.sub(r'"[^"]*"', "", text)
     return bool(re.match(r"[a-z]+:(?!//)", bare) or re.search(r"[*?+@,\s]|^/.*/$", bare))
 
 
 def subjects(index: Index, selection: Selection) -> tuple[Subject, ...]:
-    """What was selected, one by one: whole datasets, then columns."""
+    """Return the selected subjects, one by one: whole datasets, then columns."""
     return (
         *(Subject(d, None, index.dataset_name(d)) for d in selection.datasets),
         *(Subject(index.node_dataset[n], n, index.name(n)) for n in selection.columns),
@@ -184,7 +184,7 @@ class _Selector:
         return found
 
     def _spread(self, nodes: set[int], *, down: bool, depth: int | None) -> set[int]:
-        """What is made of some nodes, or what they are made of, without them."""
+        """Return everything derived from some nodes, or their sources, without them."""
         index, n = self.index, self.index.node_count
         kinds = None if any(index.is_rows(node) for node in nodes) else _BETWEEN
         if not nodes:
@@ -241,7 +241,7 @@ class _Selector:
 
 
 def written_in(index: Index, value: str) -> Iterable[int]:
-    """What statements of a file write; a glob of its path or of its name without the suffix."""
+    """Select what statements of a file write; a glob of its path or of its name without the suffix."""
     for dataset in index.datasets():
         for derivation in index.makers(dataset):
             file = index.field(derivation, "file") or ""
@@ -267,7 +267,7 @@ def unknown(kind: str, value: str, known: Iterable[str]) -> UnknownNameError:
 
 
 def last_term(text: str) -> str:
-    """What is left to complete of a selector: its last name, pattern or method, with its operators.
+    """Return the part of a selector to complete: its last name, pattern or method, with its operators.
 
     >>> last_term("class:personal,@zone:sh"), last_term("mart.** ")
     ('@zone:sh', '')

@@ -22,7 +22,7 @@ _SPEC = re.compile(r"\s*(?P<name>[^\s<>=!~]+)\s*(?:(?P<op><=|>=|==|!=|~=|<|>|=)\
 
 @dataclass(frozen=True, slots=True)
 class SoftwareSpec:
-    """Which software is meant."""
+    """A specification of software: names and versions."""
 
     name: str
     """A glob, in lower case, with ``-`` for ``_``."""
@@ -55,7 +55,7 @@ class SoftwareSpec:
         return spec
 
     def matches(self, software: Software) -> bool:
-        """Whether a piece of software is meant."""
+        """Return whether a piece of software is meant."""
         if not fnmatchcase(_plain(software.name), self.name):
             return False
         if not self.operator:
@@ -70,7 +70,7 @@ class SoftwareSpec:
         return SpecifierSet(f"{self.operator}{self.version}", prereleases=True).contains(version)
 
     def used_by(self, run: Run) -> bool:
-        """Whether a run used it."""
+        """Return whether a run used it."""
         return any(self.matches(item) for item in run.software)
 
 

@@ -45,7 +45,7 @@ _FILLS = frozenset({"replace", "append", "rename"})
 
 @dataclass(slots=True)
 class Conditions:
-    """What a goal needs: everything of ``always``, and of every group one arm."""
+    """The needs of a goal: everything of ``always``, and of every group one arm."""
 
     always: set[int] = field(default_factory=set)
     groups: dict[int, dict[int, set[int]]] = field(default_factory=dict)
@@ -168,7 +168,7 @@ def _edges(index: Index, dataset: int) -> dict[int, dict[int, list[int]]]:
 
 
 def _only_itself(index: Index, dataset: int, edges: dict[int, list[int]] | None) -> bool:
-    """Whether a derivation takes everything from its own dataset."""
+    """Return whether a derivation takes everything from its own dataset."""
     return bool(edges) and all(
         index.node_dataset[index.edge_source[e]] == dataset for into in (edges or {}).values() for e in into
     )
@@ -237,12 +237,12 @@ def _arms(index: Index, edges: dict[int, list[int]]) -> dict[int, set[int]]:
 
 @dataclass(frozen=True, slots=True)
 class ColumnLoss:
-    """What a deletion takes the last source from, sorted nodes."""
+    """The nodes that lose their last source by a deletion, sorted."""
 
     lost: tuple[int, ...]
     """Columns and row sets that were grounded and are no longer."""
     unknown: tuple[int, ...]
-    """Whether they are depends on steps that could not be understood."""
+    """True if they are depends on steps that could not be understood."""
 
 
 def losses(index: Index, deleted: Collection[int]) -> ColumnLoss:

@@ -1,4 +1,4 @@
-"""Which datasets two versions may tell differently, from the rows of fragments alone, without an index of either.
+"""Datasets in which two versions may differ, from the rows of fragments alone, without an index of either.
 
 Rows that both versions have cancel out wherever they lie. Of the rows that are left, what they make and read is
 concerned, and so is what hangs on it: where the order of a file's statements changed, what these make and read; where
@@ -27,7 +27,7 @@ COLUMNS = (
     "target", "target_kind", "mode", "file", "source", "session", "edges.list.element.source_dataset",
     "edges.list.element.source_path",
 )  # fmt: skip
-"""What is needed of a fragment that both versions have."""
+"""Columns of a fragment that both versions have."""
 
 _RESETS, _UNSTABLE = 1, 2
 _SCALARS = ("target", "target_kind", "mode", "source", "file", "session", "fingerprint", "kind", "how", "run")
@@ -183,7 +183,7 @@ class FragmentSurvey:
         return found
 
     def _datasets_of(self, rows: Any) -> set[int]:
-        """What rows make and read."""
+        """Return the outputs and the inputs of rows."""
         import numpy as np
 
         r = self._joined()
@@ -226,7 +226,7 @@ class FragmentSurvey:
         self._put("read_star", (pairs & 1).astype(bool))
 
     def _signatures(self, batch: Any, text: dict[str, Any]) -> Any:
-        """What each row says of the graph, and its statement; not where that stands, nor how often and when it ran."""
+        """Return the content of each row for the graph, and its statement; not its place, count or times."""
         import numpy as np
 
         complete = batch.column("columns_complete").to_numpy(zero_copy_only=False)

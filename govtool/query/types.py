@@ -1,4 +1,4 @@
-"""When a new type of a column provably breaks a statement, and when the type is handed on.
+"""Changes of a column's type: when a statement provably breaks, and when the type is handed on.
 
 Only what every reading of the dialect's manual forbids counts: an assignment without any implicit cast, or SUM and AVG
 over what cannot be summed. Everything else ``changes``, for review. Dialects that coerce freely are left out.
@@ -62,7 +62,7 @@ _SYNONYMS = {
 
 
 def same_type(one: str | None, other: str | None) -> bool:
-    """Whether two texts are one type by another name; what is not known to be the same is not.
+    """Return whether two texts are one type by another name; what is not known to be the same is not.
 
     >>> same_type("INT", "integer"), same_type("VARCHAR(20)", "varchar( 20 )"), same_type("varchar(20)", "varchar(30)")
     (True, True, False)

@@ -1,4 +1,4 @@
-"""What would happen if columns or datasets were dropped, renamed, retyped, masked or deleted, several at once.
+"""Effects of dropping, renaming, retyping, masking or deleting columns or datasets, several at once.
 
 drop, rename, retype    verdicts as ``impact`` gives them, the worst of all changes for each column
 mask                    the values change: what is made of them ``changes``, what they decide over is ``rows``
@@ -42,7 +42,7 @@ class Affected:
     verdict: str
     """One of ``VERDICTS``."""
     cause: str
-    """Which of the changed columns or datasets; empty for what is lost only by all of them together."""
+    """The causing columns or datasets among the changed ones; empty for what is lost only by all of them together."""
     hops: int
     path: tuple[str, ...]
     via: tuple[str, ...]
@@ -183,7 +183,7 @@ def _impacted(index: Index, subjects: list[Subject], change: Change) -> tuple[li
 
 
 def _deleted(index: Index, subjects: list[Subject]) -> list[Affected]:
-    """What loses its last source, and what changes as it loses others."""
+    """Return what loses its last source, and what changes as it loses others."""
     deleted = [index.rows(s.dataset) if s.node is None else s.node for s in subjects]
     loss = losses(index, deleted)
     reached = {entry.column: entry for entry in _impacted(index, subjects, Change("logic"))[0]}

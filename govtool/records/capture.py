@@ -1,4 +1,4 @@
-"""What a job's actions leave for record-level provenance."""
+"""Record-level provenance of a job's actions."""
 
 from __future__ import annotations
 

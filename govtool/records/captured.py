@@ -1,4 +1,4 @@
-"""What a job's spool of records holds, as exact plans."""
+"""Exact plans in a job's spool of records."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ def closing(version: GraphVersion, *parts: str) -> str:
 
 
 def unclear(version: GraphVersion) -> str:
-    """How many statements could matter that were not understood: ``3 statements not understood could read it: …``."""
+    """Count the statements not understood that could matter: ``3 statements not understood could read it: …``."""
     if not version.unclear:
         return ""
     return f"{count(version.unclear, 'statement')} not understood could read it: govtool coverage --details"

@@ -25,7 +25,7 @@ class NamedRef(Protocol):
 
     @property
     def at(self) -> Commit:
-        """Where it stands."""
+        """Its place."""
 
 
 def render(form: str, what: str, names: Sequence[NamedRef], store: str) -> Table | Iterable[str]:

@@ -1,4 +1,4 @@
-"""What texts say against what ran."""
+"""Lineage from text against lineage from runs."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def render(form: str, answer: OracleAnswer) -> Table | Iterable[str]:
 
 
 def reasons(answer: OracleAnswer) -> Table:
-    """How many differences each reason explains."""
+    """Return the number of differences for each reason."""
     found = Counter(
         (edge.outcome, edge.reason if "know" not in edge.reason or "the column" in edge.reason else _shape(edge.reason))
         for edge in answer.agreement.edges

@@ -63,7 +63,7 @@ def table(report: CoverageReport) -> Table:
 
 
 def breakdown(coverage: Coverage) -> Table:
-    """What was understood fully, partly and not at all: by statements, and by how often they were run."""
+    """Return the statements understood fully, partly and not at all: by number, and by how often they were run."""
     rows = [
         ("fully", coverage.understood, coverage.runs_understood),
         ("partly", coverage.partial, coverage.runs_partial),

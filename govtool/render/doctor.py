@@ -1,4 +1,4 @@
-"""What `doctor` found."""
+"""The findings of `doctor`."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ _VALUE = frozenset(label for label, kind in KIND_BY_LABEL.items() if kind in VAL
 
 @dataclass(slots=True)
 class Drawing:
-    """What is to be drawn: columns by dataset, and edges by column name."""
+    """The content of a drawing: columns by dataset, and edges by column name."""
 
     datasets: dict[str, dict[str, str]] = field(default_factory=dict)
     """``{dataset: {column: node id}}``"""

@@ -1,4 +1,4 @@
-"""What all renderings of a check say alike: places, ways, sentences."""
+"""Shared parts of the renderings of a check: places, ways, sentences."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def sentence(finding: Finding) -> str:
     """One finding in one sentence."""
     about = f" ({', '.join(finding.classes)})" if finding.classes else ""
     source = f" from {finding.source}" if finding.source and finding.source != finding.column else ""
-    doubt = "could not be told: " if finding.verdict.label == "unknown" else ""
+    doubt = "could not be decided: " if finding.verdict.label == "unknown" else ""
     worsened = f"{_worsened(finding)}; " if finding.worse_than else ""
     return f"{finding.title}: {doubt}{finding.column}{about}{source}. {worsened}{finding.why}".rstrip(". ") + "."
 

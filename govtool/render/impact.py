@@ -91,7 +91,7 @@ def _summary(answer: ImpactAnswer) -> str:
 
 
 def _filter(result: ImpactResult) -> str:
-    """Which filter hid what is reached: ``beyond depth 1``, ``by other kinds than join``."""
+    """Name the filter that hid what is reached: ``beyond depth 1``, ``by other kinds than join``."""
     depth = f"beyond depth {result.depth}" if result.depth is not None else ""
     kinds = f"by other kinds than {', '.join(result.kinds)}" if result.kinds else ""
     return " or ".join(part for part in (depth, kinds) if part)

@@ -41,7 +41,7 @@ def _case(result: CheckResult, rule: str, title: str, place: str, strict: bool) 
         message = f"{len(bad)} at {', '.join(f.column for f in bad[:5])}"
         yield f"    <failure type={_attribute(bad[0].severity)} message={_attribute(message)}>{_text(body)}</failure>"
     elif doubt:
-        message = f"{len(doubt)} could not be told: {doubt[0].column}: {doubt[0].why}"
+        message = f"{len(doubt)} could not be decided: {doubt[0].column}: {doubt[0].why}"
         yield f"    <skipped message={_attribute(message)}/>"
     elif rule in result.skipped:
         yield '    <skipped message="needs --base"/>'

@@ -109,7 +109,7 @@ def _explained(policies: PolicySet, rules: Sequence[PlacedPart[Rule]]) -> Iterat
 
 
 def rule_sentence(policies: PolicySet, rule: Rule) -> str:
-    """What a rule says, in one sentence."""
+    """Describe a rule in one sentence."""
     body = rule.body
     if rule.form == "python":
         from govtool.policy.packages import offers

@@ -1,4 +1,4 @@
-"""What stands beside a progress bar."""
+"""Columns of a progress bar."""
 
 from __future__ import annotations
 

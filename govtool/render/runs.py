@@ -251,7 +251,7 @@ def render_run_diff(form: str, answer: RunDiffAnswer, *, explain: bool = False) 
 
 
 def _compared(result: RunDifference) -> list[tuple[str, str, str, str, str, str]]:
-    """What was compared, and what could not be and why."""
+    """Render what was compared, and what could not be and why."""
     found = [("output", o.dataset, f"= {o.verdict}", "", "", f"by the {o.by}") for o in result.outputs]
     for aspect in ASPECTS:
         if aspect not in ("output", "status") and result.state(aspect) != "different":

@@ -92,7 +92,7 @@ def _result(finding: Finding, number: int, strict: bool, where: Checkout) -> dic
 
 
 def _physical(finding: Finding, step: WayStep | None, where: Checkout) -> dict[str, object]:
-    """Where a step is said; the rule itself where there is none."""
+    """Return the place of a step; that of the rule itself where it has none."""
     if step is not None:
         file, line = where.evidence(step.evidence.file, step.evidence.place), step.evidence.line
     else:

@@ -65,7 +65,7 @@ def _sentence(answer: VerifyAnswer) -> str:
         number = count(len(files.resized), "file")
         return f"the table's log is what was recorded, but {number} of the table has another size"
     if files is not None and not files.checked:
-        return f"{_SENTENCES[answer.state]}, as far as the table's log tells: its files could not be compared"
+        return f"{_SENTENCES[answer.state]}, by the table's log: its files could not be compared"
     return _SENTENCES[answer.state]
 
 

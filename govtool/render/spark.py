@@ -1,4 +1,4 @@
-"""What an ingest of Spark executions did, in a sentence."""
+"""Summary of an ingest of Spark executions, in a sentence."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ class Prose:
 
 
 def _break_at(line: str, least: int) -> int:
-    """Where to break a full line: after its last separator outside brackets, else inside them, else at its end."""
+    """The place to break a full line: after its last separator outside brackets, else inside them, else at its end."""
     places: list[int] = []
     enclosed: list[int] = []
     depth = 0

@@ -176,7 +176,7 @@ def _is_number(value: object) -> bool:
 
 
 def _fitting(titles: Sequence[str], cells: Sequence[Sequence[str]], room: int | None) -> int:
-    """How many columns fit on a line; two at least."""
+    """Return the number of columns that fit on a line; two at least."""
     if room is None:
         return len(titles)
     used = 1

@@ -19,7 +19,7 @@ FORMATS = ("table", "plain", "json", "jsonl", "csv", "markdown")
 
 
 def render_gc(form: str, result: Collection, store: str, *, dry_run: bool) -> Table | Iterable[str]:
-    """What was collected, or would be."""
+    """Render what was collected, or would be."""
     removed: list[Mapping[str, object]] = [
         {"key": info.key, "bytes": info.size, "modified": info.modified.isoformat()} for info in result.removed
     ]
@@ -42,7 +42,7 @@ def render_gc(form: str, result: Collection, store: str, *, dry_run: bool) -> Ta
 def render_fsck(
     form: str, result: Check, store: str, unknown: Sequence[tuple[str, Ancestor]] = ()
 ) -> Table | Iterable[str]:
-    """What is wrong, if anything, and which records refer to data that nothing recorded."""
+    """Render the damage, if any, and the records that refer to data that nothing recorded."""
     problems: list[Mapping[str, object]] = [{**p._asdict(), "hint": p.remedy} for p in result.problems]
     counts = {"commits": result.commits, "nodes": result.nodes, "fragments": result.fragments}
     sentence = (

@@ -75,7 +75,7 @@ def s3_options(environment: Mapping[str, str] | None = None) -> dict[str, Any]:
 
 
 def retry_policy(environment: Mapping[str, str] | None = None) -> RetryPolicy:
-    """How often a request is tried: ``AWS_MAX_ATTEMPTS``, or seven times.
+    """Return the retry policy: ``AWS_MAX_ATTEMPTS``, or seven attempts.
 
     Raises:
         UsageError: ``usage.aws-config`` if that is not a number.
@@ -130,7 +130,7 @@ def _endpoint(env: Mapping[str, str], settings: Mapping[str, str], region: str |
 
 
 def _credentials(env: Mapping[str, str], profile: Profile) -> dict[str, Any]:
-    """What obstore needs to know about who we are; nothing where it finds that out itself."""
+    """Return the credentials for obstore; nothing where it finds them itself."""
     settings = profile.settings
     if (env.get("AWS_SKIP_SIGNATURE") or "").lower() in _YES:
         return {"skip_signature": True}
@@ -195,7 +195,7 @@ def _process_provider(command: str) -> Callable[[], dict[str, Any]]:
 
 
 def _has_metadata_service(env: Mapping[str, str]) -> bool:
-    """Whether this machine is one that is given credentials: otherwise obstore would wait for an answer for long."""
+    """True if this machine is one that is given credentials: otherwise obstore would wait for an answer for long."""
     import socket
 
     if (env.get("AWS_EC2_METADATA_DISABLED") or "").lower() in _YES:

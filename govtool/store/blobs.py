@@ -1,4 +1,4 @@
-"""What was read from a remote store and is named by its digest, kept on this machine: fragments, nodes, index pages.
+"""Local copies of a remote store's objects that are named by their digest: fragments, nodes, index pages.
 
 A file is named by the sha256 of its content, or by the first digits of it, and compared with its name whenever it is
 read: what is damaged is removed and fetched again. It appears by a rename, so that nobody sees half of it. The bound is
@@ -26,7 +26,7 @@ _LEDGER_SIZE = 64 * 1024
 
 
 def folder() -> Path:
-    """Where the files are."""
+    """Return the folder of the files."""
     return cache.cache_root() / cache.BLOBS
 
 

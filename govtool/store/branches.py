@@ -69,7 +69,7 @@ def create_branch(store: Store, name: str, at: Commit, *, author: str) -> Commit
 
 
 def delete_branch(store: Store, name: str, *, author: str) -> Commit:
-    """End a branch. Its commits stay: by id from a tag, and where they were merged.
+    """Delete a branch. Its commits stay: by id from a tag, and where they were merged.
 
     Returns:
         The closing commit.

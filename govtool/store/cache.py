@@ -48,7 +48,7 @@ def cache_dir(store_id: str, commit_id: str) -> Path:
 
 
 def lookup(directory: Path) -> bool:
-    """Whether a folder of `cache_dir` is there; if so it counts as used now."""
+    """Return whether a folder of `cache_dir` is there; if so it counts as used now."""
     try:
         os.utime(directory)
     except FileNotFoundError:
@@ -125,7 +125,7 @@ def evict(parent: Path, limit: int, *, keep: Path | None = None) -> int:
 
 
 _Entry = tuple[float, Path, int]
-"""When it was used, where it is, how many bytes it has."""
+"""The time of its last use, its path, its size in bytes."""
 
 
 def _folders(parent: Path) -> list[_Entry]:

@@ -1,4 +1,4 @@
-"""What changed between two commits, in fragments; the graph's difference is made from these alone."""
+"""Differences between two commits, in fragments; the graph's difference is made from these alone."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ class FragmentRef(NamedTuple):
 
 
 class Changes(NamedTuple):
-    """What a commit does: first every fragment of the sources in ``retract`` vanishes, then ``add`` is added.
+    """The changes of a commit: first every fragment of the sources in ``retract`` vanishes, then ``add`` is added.
 
     Fragments are a set: adding bytes that a source already has changes nothing.
     """
@@ -103,7 +103,7 @@ class Commit:
     start: int = 1
     """The number of the branch's first slot: what is before it belongs to the branch that it was forked off from."""
     fork: Origin | None = None
-    """Where the parent is, if not one slot below on the same branch."""
+    """The place of the parent, if not one slot below on the same branch."""
     merged: Origin | None = None
     """The commit of another branch that this one took over."""
     closed: bool = False
@@ -116,7 +116,7 @@ class Commit:
 
 
 class CommitResult(NamedTuple):
-    """What ``Store.commit`` did: ``created`` is false if the batch was known already and ``commit`` is the head."""
+    """The result of ``Store.commit``: ``created`` is false if the batch was known already; ``commit`` is the head."""
 
     commit: Commit
     created: bool

@@ -21,7 +21,7 @@ _WORTH = 1024
 
 
 def compaction_due(commit: Commit, live: int) -> bool:
-    """Whether compaction is worth a commit: more than half of at least a thousand entries are dead.
+    """Return whether compaction is worth a commit: more than half of at least a thousand entries are dead.
 
     Args:
         commit: The head.

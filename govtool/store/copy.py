@@ -17,7 +17,7 @@ _MUTABLE = ("tags/", "hint/")
 
 @dataclass(frozen=True, slots=True)
 class Copied:
-    """What a copy did: ``objects`` were written, with ``size`` bytes together; ``present`` were there already."""
+    """The result of a copy: ``objects`` were written, with ``size`` bytes together; ``present`` were there already."""
 
     objects: int
     size: int

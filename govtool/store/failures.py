@@ -1,4 +1,4 @@
-"""What obstore, an object store's server or the operating system says is wrong, as a StoreError with a way out.
+"""Errors of obstore, an object store's server or the operating system, as a StoreError with a way out.
 
 Servers answer with an error code of their own (S3's and Google's XML, Azure's likewise); it says more than the HTTP
 status, and more than the class of the exception that obstore makes of it. References: "Error responses" in the Amazon
@@ -97,7 +97,7 @@ _NOISE = re.compile(r"^(Generic \w+ error: )?(Error performing list request: )?(
 
 
 def is_absent(error: Exception) -> bool:
-    """Whether a FileNotFoundError means that the object is not there, and not that its bucket is gone."""
+    """Return whether a FileNotFoundError means that the object is not there, and not that its bucket is gone."""
     found = _SERVER_CODE.search(str(error))
     return found is None or found[1] in _ABSENT
 
@@ -118,7 +118,7 @@ def translate(error: Exception, action: str, uri: str) -> StoreError:
 
 
 def _remote(error: Exception, text: str) -> _Failure | None:
-    """What a server said, or what kept us from asking it; ``None`` if this is not about a server."""
+    """Describe a server's error, or what kept us from reaching it; ``None`` if this is not about a server."""
     found = _SERVER_CODE.search(text)
     failure = _BY_SERVER_CODE.get(found[1]) if found else None
     if failure is _REGION:

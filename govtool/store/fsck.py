@@ -26,7 +26,7 @@ _BATCH = 64
 
 
 class Anchor(NamedTuple):
-    """What to remember about a store: at slot ``seq`` of ``branch`` was the commit ``id``."""
+    """A fixed point of a store's history: at slot ``seq`` of ``branch`` was the commit ``id``."""
 
     store_id: str
     branch: str
@@ -72,7 +72,7 @@ class Problem(NamedTuple):
 
     @property
     def remedy(self) -> str:
-        """What to do about it."""
+        """The way to mend it."""
         if self.key.startswith("hint/"):
             return "restore the slots from a backup, or remove the hint to accept the branch as it is"
         return _REMEDIES.get(self.code, _RESTORE)

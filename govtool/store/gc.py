@@ -19,13 +19,13 @@ from govtool.store.reachable import all_commits, named_commits, reachable_keys
 from govtool.store.store import Store
 
 GRACE = timedelta(days=1)
-"""How old garbage must be; more than the longest commit can take."""
+"""The minimum age of garbage; more than the longest commit can take."""
 _SWEPT = ("frag", "pack", "manifest", "tmp", published.FOLDER)
 
 
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """What was collected, or would be."""
+    """Render what was collected, or would be."""
 
     removed: tuple[ObjectInfo, ...]
     """Sorted by key."""
@@ -53,7 +53,7 @@ def collect(
     Args:
         store: The store.
         grace: Leave alone what is younger.
-        dry_run: Only say what would go.
+        dry_run: List what would be deleted, and delete nothing.
         now: The clock; what counts is its distance to the times that the store's server gave the objects.
         progress: Called with (removed, to remove).
 

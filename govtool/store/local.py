@@ -18,7 +18,7 @@ from govtool.store.failures import translate
 from govtool.store.objects import ObstoreObjects
 
 STAGING = "tmp"
-"""Where files are written before they get their name; leftovers of killed writers are swept by gc."""
+"""The folder of files that have no name yet; leftovers of killed writers are swept by gc."""
 
 
 class LocalObjects(ObstoreObjects):

@@ -88,7 +88,7 @@ def open_object_store(uri: str, *, create: bool = False) -> Any:
 
 
 def _options(scheme: str) -> dict[str, Any]:
-    """What the usual environment says beyond what obstore reads itself. Who tries again is `govtool.store.retry`."""
+    """The settings of the usual environment that obstore does not read itself. Retries are in `govtool.store.retry`."""
     from govtool.store import aws
 
     found = aws.s3_options() if scheme in _S3 else {}

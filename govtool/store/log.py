@@ -46,12 +46,12 @@ def decode_hint(data: bytes | None) -> Hint | None:
 
 
 class Position(NamedTuple):
-    """Where a branch stands, and how far its hint lags (``None``: there is no usable hint)."""
+    """The head of a branch, and the lag of its hint (``None``: there is no usable hint)."""
 
     head: Commit | None
     lag: int | None
     sure: bool = True
-    """Whether the slot after it was looked at, and was free."""
+    """True if the slot after it was looked at, and was free."""
 
 
 def read_position(objects: ReadableObjects, branch: str, *, hasty: bool = False) -> Position:
@@ -224,7 +224,7 @@ class Nodes:
 
 
 def read_sources(nodes: Nodes, commit: Commit, sources: Iterable[str]) -> Live:
-    """What some sources say at a commit, from as few nodes as can be: the newest first, until each was retracted.
+    """Read the contents of some sources at a commit, from few nodes: the newest first, until each was retracted.
 
     Raises:
         IntegrityError: if a manifest node is missing or damaged.
@@ -256,7 +256,7 @@ def read_sources(nodes: Nodes, commit: Commit, sources: Iterable[str]) -> Live:
 
 
 def read_live(objects: ReadableObjects, commit: Commit, nodes: Nodes | None = None) -> Live:
-    """What is live at a commit.
+    """Read the live contents of a commit.
 
     Args:
         objects: The store's objects.

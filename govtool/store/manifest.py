@@ -48,12 +48,12 @@ class Entry(NamedTuple):
 
     @property
     def content(self) -> tuple[str | int, ...]:
-        """What is said, without ``op`` and wherever it lies."""
+        """The content, without ``op`` and wherever it lies."""
         return self[1:7]
 
     @property
     def adds(self) -> bool:
-        """Whether this adds a fragment."""
+        """True if this adds a fragment."""
         return self.op in ("+", "~")
 
 
@@ -68,11 +68,11 @@ class NodeRef(NamedTuple):
 
     @property
     def key(self) -> str:
-        """Where the node is, relative to the store."""
+        """The path of the node, relative to the store."""
         return node_key(self.sha256)
 
     def mentions(self, source: str) -> bool:
-        """Whether the node may hold something about ``source``."""
+        """Return whether the node may hold something about ``source``."""
         if isinstance(self.sources, str):
             bits = _bits(source)
             return int(self.sources, 16) & bits == bits

@@ -1,4 +1,4 @@
-"""What branches, tags, sources and tables may be called."""
+"""Valid names of branches, tags, sources and tables."""
 
 from __future__ import annotations
 

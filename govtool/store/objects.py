@@ -1,4 +1,4 @@
-"""What the store asks of a place that holds bytes: five requests, of which *create* is the only compare-and-swap.
+"""The store's interface to a place that holds bytes: five requests, of which *create* is the only compare-and-swap.
 
 `ObstoreObjects` gives them on anything that obstore reaches; ``govtool.store.local`` adds durability on local disks,
 and ``govtool.store.quick`` a reader that needs the standard library alone.
@@ -88,7 +88,7 @@ class ObstoreObjects:
 
     @property
     def is_remote(self) -> bool:
-        """Whether a request is worth saving."""
+        """True if a request is worth saving."""
         return self._retries is not ONCE
 
     def fetch_ahead(self, key: str) -> bool:

@@ -18,7 +18,7 @@ MOST = 8 * 1024**2
 
 
 class PackPlace(NamedTuple):
-    """Where a fragment is: in which pack, and from which byte on; no pack means an object of its own."""
+    """The place of a fragment: its pack, and the first byte in it; no pack means an object of its own."""
 
     pack: str = ""
     offset: int = 0

@@ -43,7 +43,7 @@ class PublishedPart:
 
 @dataclass(frozen=True, slots=True)
 class PageRange:
-    """Where a page is: bytes of all parts together, and the first hex digits of its sha256."""
+    """The place of a page: bytes of all parts together, and the first hex digits of its sha256."""
 
     start: int
     end: int

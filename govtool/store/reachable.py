@@ -1,4 +1,4 @@
-"""What the slots of a store refer to, over all branches and all history."""
+"""Objects that the slots of a store refer to, over all branches and all history."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one can ask of a store without changing it."""
+"""Read access to a store."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ class Reader:
 
     @property
     def is_remote(self) -> bool:
-        """Whether a request is worth saving."""
+        """True if a request is worth saving."""
         return bool(getattr(self.objects, "is_remote", False))
 
     @property
     def cache_id(self) -> str:
-        """What the store is called in the local cache. For a remote one this costs no request."""
+        """The store's name in the local cache. For a remote one this costs no request."""
         return digest(self.uri.encode())[:32] if self.is_remote else self.store_id
 
     def head(self, branch: str = DEFAULT_BRANCH) -> Commit | None:

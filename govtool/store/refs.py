@@ -16,7 +16,7 @@ def tag_key(name: str) -> str:
 
 
 def is_ref_name(text: str) -> bool:
-    """Whether a branch or tag may be called that."""
+    """Return whether a branch or tag may be called that."""
     try:
         check_branch(text)
     except UsageError:

@@ -20,7 +20,7 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """How often a request is tried.
+    """The number of attempts of a request, and their delays.
 
     Attributes:
         attempts: At most so often.

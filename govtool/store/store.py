@@ -57,7 +57,7 @@ class Store(Reader):
         return None if position.head is None or position.head.closed else position.head
 
     def _position(self, branch: str) -> log.Position:
-        """Where a branch stands; of a local store, with a history whose newest links hang together."""
+        """Return the head of a branch; of a local store, with a history whose newest links hang together."""
         position = log.read_position(self.objects, check_branch(branch), hasty=self.is_remote)
         head, checked = position.head, self._checked.get(branch)
         if head is None or self.is_remote or self.objects.uri.startswith("memory:"):  # nobody edits a store in memory

@@ -41,7 +41,7 @@ from govtool.store.packs import PackPlace, arrange
 COMMIT_TIMEOUT = 120.0
 """Seconds for which a writer tries again when others win."""
 SKEW = timedelta(minutes=5)
-"""How far the clock may be behind the newest commit; within it, the commit takes its parent's time."""
+"""The tolerated lag of the clock behind the newest commit; within it, the commit takes its parent's time."""
 SUMMARY_LIMIT = 64 * 1024
 """Most bytes of JSON in a commit's summary: slots are read often."""
 TEXT_LIMIT = 8 * 1024
@@ -343,7 +343,7 @@ def _placed(
 
 
 def _already_holds(live: Live, changes: Changes, entries: list[Entry]) -> bool:
-    """Whether the sources of ``changes`` say exactly this already, by the same batch."""
+    """Return whether the sources of ``changes`` say exactly this already, by the same batch."""
     after = Live()
     for source in changes.sources:
         after.feed(live.entries(source))

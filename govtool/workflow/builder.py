@@ -214,7 +214,7 @@ def _joined(parts: list[Array]) -> Array:
 
 
 def _has_sides(columns: dict[str, Array], labels: Texts) -> Array:
-    """Whether nodes are differences or comparisons."""
+    """Return whether nodes are differences or comparisons."""
     operators = columns["type"] == terms.OPERATOR
     used = np.unique(columns["label"][operators]).tolist()
     sided = [number for number in used if labels[number] == terms.MONUS or terms.is_guard(labels[number])]

@@ -213,7 +213,7 @@ class _Judgement:
         return bool(unsure) and not any(self._is_live(each) for each in standing)
 
     def _is_live(self, node: int) -> bool:
-        """Whether a standing tuple is there for certain."""
+        """Return whether a standing tuple is there for certain."""
         if node in self.unknown:
             return False
         return node in self.vague or not maybe_absent(self.graph)[node] or bool(self.after.times(node))
@@ -276,7 +276,7 @@ class _Judgement:
         return True
 
     def _has_emptied_term(self, node: int) -> bool:
-        """Whether a term fell with its value while its tuple stands.
+        """Return whether a term fell with its value while its tuple stands.
 
         An aggregate over nothing is removed, and a new run has 0 or NULL in its place where its row does not hang on
         a group.

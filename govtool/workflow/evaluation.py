@@ -96,7 +96,7 @@ class World:
         return _COMBINED.get(label, _added)(operands) if operands else 1
 
     def _compared(self, node: int, label: str) -> int | None:
-        """Whether a comparison of two values holds."""
+        """Return whether a comparison of two values holds."""
         graph, inputs = self.graph, list(self.edges.in_edges(node))
         sides = {int(graph.side[edge]): int(self.edges.source[edge]) for edge in inputs}
         if len(inputs) != 2 or len(sides) != 2 or label not in _COMPARISONS:

@@ -147,7 +147,7 @@ class ProvenanceGraph:
 
     @cached_property
     def is_zoomed(self) -> bool:
-        """Whether modules are zoomed out in the graph itself."""
+        """True if modules are zoomed out in the graph itself."""
         return bool((self.type == terms.ZOOM).any())
 
     def module_of(self, node: int) -> str | None:

@@ -65,7 +65,7 @@ def _sources(graph: ProvenanceGraph, edge: Array) -> Array:
 
 
 def _are_in(values: Array, ordered: Array) -> Array:
-    """Whether values are among others in order."""
+    """Return whether values are among others in order."""
     at = np.minimum(np.searchsorted(ordered, values), len(ordered) - 1)
     found: Array = ordered[at] == values
     return found

@@ -188,7 +188,7 @@ def _encoded_text(value: Value) -> tuple[int, int, str]:
 
 
 def same(one: Value, other: Value) -> bool:
-    """Whether two values are equal: floats up to 1e-9 of their size, all others exactly."""
+    """Return whether two values are equal: floats up to 1e-9 of their size, all others exactly."""
     if isinstance(one, bool) or isinstance(other, bool) or not (_is_number(one) and _is_number(other)):
         return type(one) is type(other) and bool(one == other)
     if isinstance(one, float) or isinstance(other, float):

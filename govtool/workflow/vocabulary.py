@@ -38,5 +38,5 @@ def kind_of(type_: int, label: str) -> int:
 
 
 def is_guard(label: str) -> bool:
-    """Whether a label is that of a comparison, such as ``[<=]`` or ``[COUNT >= 2]``."""
+    """Return whether a label is that of a comparison, such as ``[<=]`` or ``[COUNT >= 2]``."""
     return label.startswith("[") and label.endswith("]")

@@ -88,7 +88,7 @@ class QueryProvenance:
 
     @property
     def gains_possible(self) -> bool:
-        """Whether a deletion may bring rows that are not among the candidates."""
+        """True if a deletion may bring rows that are not among the candidates."""
         return any(isinstance(block, (Gate, LimitGuard, Box)) or _is_framed(block) for _, block in self.query.circuit)
 
     @cached_property
@@ -175,7 +175,7 @@ class QueryProvenance:
         return obstacles(self.query.circuit, self.support)
 
     def is_positive(self, row: ResultRow, *, guards: bool = False) -> bool:
-        """Whether a row's annotation has no ``⊖``, and unless ``guards`` no guard."""
+        """Return whether a row's annotation has no ``⊖``, and unless ``guards`` no guard."""
         return self._obstacle(row, guards) is None
 
     def _obstacle(self, row: ResultRow, guards: bool) -> str | None:

@@ -62,7 +62,7 @@ def test_a_file_that_fails_keeps_what_it_said(govtool, folder, spoil):
     assert done.code == 0
     assert reached(govtool) == before
     assert "1 file kept as before (stale)" in done.out
-    assert "warning[stale] what this file said before is kept: " in done.err
+    assert "warning[stale] the earlier lineage of this file is kept: " in done.err
     notes = json.loads(govtool("coverage", "-f", "json").out)["diagnostics"]
     assert [(n["code"], n["file"]) for n in notes if n["code"] == "stale"] == [("stale", "2.sql")]
     again = ingest(govtool)

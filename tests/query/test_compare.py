@@ -55,7 +55,7 @@ def test_differences_and_their_reasons():
     assert stated(result) >= {
         ("static", "t.y", "s.b", "value", "differs"),
         ("runtime", "t.y", "s.c", "value", "differs"),
-        ("static", "t.*", "s.f", "rows", "rows not told"),
+        ("static", "t.*", "s.f", "rows", "rows not known"),
         ("runtime", "w.x", "s.b", "value", "partial: code"),
         ("static", "w.x", "s.a", "value", "differs"),
     }

@@ -28,7 +28,7 @@ class ExchangeRow(NamedTuple):
 
 
 Step = Callable[[Iterator[ExchangeRow]], Iterable[ExchangeRow]]
-"""What is done with the rows of one partition."""
+"""A function over the rows of one partition."""
 
 
 def arrow_step(step: Step) -> Callable[[Iterator[RecordBatch]], Iterator[RecordBatch]]:

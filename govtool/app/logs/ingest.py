@@ -107,10 +107,10 @@ def ingest_log(
 
 
 class _Engine(Protocol):
-    """Who does the work."""
+    """An engine that does the work."""
 
     def surveys(self, spans: Sequence[ByteSpan]) -> list[SpanSurvey | str]:
-        """What spans hold, in their order; of one that cannot be read, why."""
+        """Return the contents of spans, in their order; for one that cannot be read, the reason."""
 
     def gather(
         self, pieces: Sequence[Piece], logs: int, max_errors: int | None, meter: Meter, batch: str
@@ -207,7 +207,7 @@ class _Surveyed:
     """Size, time of the last change, file number."""
     spans: tuple[tuple[ByteSpan, SpanSurvey], ...] = ()
     problem: str = ""
-    """Why it cannot be read."""
+    """The reason why it cannot be read."""
 
 
 def _state(path: Path) -> tuple[int, ...]:

@@ -37,7 +37,7 @@ SMALL = 4 << 20
 """Bytes of logs up to which no other process is started: starting takes longer."""
 
 PACKED = 10
-"""How often its size a compressed log is taken to expand to."""
+"""The assumed ratio of a log's size to its compressed size."""
 
 _DEFINITIONS = "definitions"
 _USAGE = "usage"
@@ -45,7 +45,7 @@ _USAGE = "usage"
 
 @dataclass(slots=True)
 class LogFindings:
-    """What logs say, ready to be committed."""
+    """The findings of logs, ready to be committed."""
 
     findings: Findings
     notes: list[Diagnostic]
@@ -59,7 +59,7 @@ class LogFindings:
 
 
 def weight(pieces: Sequence[Piece]) -> int:
-    """How much there is to read, about, in bytes."""
+    """Return the approximate number of bytes to read."""
     return sum(_weight(piece) for piece in pieces)
 
 
@@ -182,7 +182,7 @@ def _collect_piece(setup: Setup, piece: Piece, only: bool) -> bytes:
 
 
 def _weight_of(job: Job) -> int:
-    """How much a job has read itself; what was sent to it is counted when it is read."""
+    """Return the bytes that a job has read itself; what was sent to it is counted when it is read."""
     (first, *_) = job.arguments
     return 0 if isinstance(first, list) else _weight(first)
 

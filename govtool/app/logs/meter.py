@@ -1,4 +1,4 @@
-"""How far an ingest is, and how fast: what a progress bar shows."""
+"""Progress of an ingest, and its rate, for a progress bar."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a part of a log says, as bytes: the work of one process that others put together.
+"""The findings of a part of a log, as bytes: the work of one process that others put together.
 
 The derivations are an Arrow table in the form that a commit stores (``govtool.model.columnar``), with two columns more:
 ``place``, a hash that spreads them evenly over fragments and by which they are sorted, and ``seq``, their order in the
@@ -38,7 +38,7 @@ _SEVERITIES = ("error", "warning", "info")
 
 @dataclass(slots=True)
 class Findings:
-    """What a log says, but for the derivations. Those of its parts can be added up in any order."""
+    """The findings of a log, without its derivations. Those of its parts can be added up in any order."""
 
     coverage: Coverage = field(default_factory=Coverage)
     codes: Counter[str] = field(default_factory=Counter)
@@ -73,7 +73,7 @@ class Findings:
 
 
 def findings_of(extraction: Extraction) -> Findings:
-    """What an extraction says, but for its derivations."""
+    """Return the findings of an extraction, without its derivations."""
     derivations = extraction.derivations
     return Findings(
         Coverage.of(extraction),
@@ -114,7 +114,7 @@ def costliest(shortfalls: Sequence[Shortfall]) -> list[Shortfall]:
 
 @dataclass(slots=True)
 class LogPart:
-    """What a part of a log says."""
+    """The findings of a part of a log."""
 
     findings: Findings
     table: Any

@@ -31,7 +31,7 @@ _Answer = TypeVar("_Answer")
 
 @dataclass(slots=True)
 class Setup:
-    """What all steps of an ingest share."""
+    """The data that all steps of an ingest share."""
 
     how: LogOptions
     settings: Options
@@ -39,10 +39,10 @@ class Setup:
     kept: dict[str, bytes] = field(default_factory=dict)
     """Without a spool, what was made; with one, what was read of it and is needed again and again."""
     made: dict[str, Any] = field(default_factory=dict)
-    """What steps have made of that, for the next step in this process."""
+    """Results of steps, for the next step in this process."""
 
     def view(self, name: str) -> bytes | memoryview:
-        """What a job has made."""
+        """Return the results of a job."""
         if self.spool is not None:
             return self.spool.view(name)
         return self.kept[name]

@@ -1,4 +1,4 @@
-"""What is asked of an ingest of query logs, and what it says of its progress."""
+"""Requests to ingest query logs, and reports of progress."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ ENGINES = ("local", "spark")
 
 
 def log_formats() -> tuple[str, ...]:
-    """What ``--format`` takes."""
+    """Return the values of ``--format``."""
     from govtool.capture.logs.read import NAMES
 
     return NAMES
@@ -19,7 +19,7 @@ def log_formats() -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class LogRequest:
-    """Which logs to read, and how to understand what is in them."""
+    """The logs to read, and how to read them."""
 
     sql: SqlRequest
     """Paths, dialect, schema, defaults. The dialect is that of statements whose log does not say."""
@@ -38,7 +38,7 @@ class LogRequest:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """How far an ingest is."""
+    """The progress of an ingest."""
 
     stage: str
     """``reading``, ``resolving``, ``writing``."""

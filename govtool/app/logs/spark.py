@@ -99,7 +99,7 @@ def _failed(what: str, error: Exception) -> EngineError:
     return EngineError(
         f"Spark {what}: {message[:300] or type(error).__name__}",
         code="engine.spark",
-        hint="govtool --debug ingest log … shows all that Spark said",
+        hint="govtool --debug ingest log … shows the whole output of Spark",
     )
 
 
@@ -129,7 +129,7 @@ class Engine:
         self._parallel = max(2, spark.sparkContext.defaultParallelism)
 
     def surveys(self, spans: Sequence[ByteSpan]) -> list[SpanSurvey | str]:
-        """What spans hold, in their order; of one that cannot be read, why."""
+        """Return the contents of spans, in their order; for one that cannot be read, the reason."""
         from govtool.capture.logs.pieces import SpanSurvey
 
         rows = self._distributed([_json_row(number, span) for number, span in enumerate(spans)])
@@ -292,7 +292,7 @@ class Engine:
         return self._step(frame.where(f"kind = '{kind}'").repartition(1), step)
 
     def _keep(self, name: str, frame: Any) -> Any:
-        """What several steps go on from: kept where a killed ingest finds it again, or else until the end."""
+        """Keep the input of several later steps where a killed ingest finds it again, or else until the end."""
         from pyspark import StorageLevel
 
         if self._folder is None:

@@ -27,7 +27,7 @@ KEPT = 7 * 24 * 3600.0
 _DIGEST = 32
 _LOCK = ".lock"
 _UNFINISHED = ".part-"
-"""What names of files begin with that are being written."""
+"""The prefix of the names of unfinished files."""
 
 
 class StepFiles:
@@ -38,7 +38,7 @@ class StepFiles:
         self.folder = folder
 
     def get(self, name: str) -> bytes | None:
-        """What was put under a name; None if nothing was, or not all of it."""
+        """Return the content under a name; None if there is none, or only a part of it."""
         try:
             data = (self.folder / name).read_bytes()
         except OSError:
@@ -47,7 +47,7 @@ class StepFiles:
         return content if hashlib.blake2b(content, digest_size=_DIGEST).digest() == data[-_DIGEST:] else None
 
     def view(self, name: str) -> memoryview:
-        """What is known to be there, without reading it: only what is looked at is.
+        """Return the known contents without reading them: only what is looked at is read.
 
         Raises:
             OSError: it is not there.

@@ -33,7 +33,7 @@ MAX_LISTED = 1_000
 
 
 def survey_or_problem(span: ByteSpan) -> SpanSurvey | str:
-    """What a span holds; of one that cannot be read, why."""
+    """Return the contents of a span; for one that cannot be read, the reason."""
     from govtool.capture.logs.pieces import survey
 
     try:

@@ -1,4 +1,4 @@
-"""What Spark's executors run: the steps of the local engine, on rows of exchanges.
+"""The steps of the local engine, run by Spark's executors on rows of exchanges.
 
 Statements stay with the executors. The driver sees counts, the worst diagnostics, the most frequent failures and where
 fragments are.
@@ -145,7 +145,7 @@ def read_step(rows: Iterator[ExchangeRow], how: LogOptions, only: bool, sessions
 
 
 def about_step(rows: Iterator[ExchangeRow]) -> Iterator[ExchangeRow]:
-    """What was read, but for records and statements: of all pieces together."""
+    """Return what was read, without records and statements: of all pieces together."""
     from govtool.capture.logs.dedup import LogCollector
     from govtool.capture.logs.log_form import Collected, dump, load
 
@@ -163,7 +163,7 @@ def about_step(rows: Iterator[ExchangeRow]) -> Iterator[ExchangeRow]:
 
 
 def needed_step(rows: Iterator[ExchangeRow]) -> Iterator[ExchangeRow]:
-    """Which statements' texts are needed to fold the sessions of a part."""
+    """Return the statements whose texts are needed to fold the sessions of a part."""
     from govtool.capture.logs.dedup import LogCollector
     from govtool.capture.logs.log_form import load
     from govtool.capture.logs.split import needed

@@ -28,7 +28,7 @@ Report = Callable[["IngestResult | GovtoolError"], None]
 
 @dataclass(slots=True)
 class CommitTarget:
-    """Where a server's events go."""
+    """The store and source of a server's events."""
 
     store: Store
     source: str
@@ -47,7 +47,7 @@ class Committer(threading.Thread):
         self.report = report
         self.wait = wait
         self.failed: Exception | None = None
-        """Why the last batch could not be committed; it stays in the spool."""
+        """The reason why the last batch could not be committed; it stays in the spool."""
         self._wake = threading.Event()
         self._stopping = threading.Event()
 

@@ -16,7 +16,7 @@ from govtool.app.serve.event_spool import EventSpool
 from govtool.release import __version__
 
 PATH = "/api/v1/lineage"
-"""Where events are sent, as the OpenLineage clients know it."""
+"""The path to which the OpenLineage clients send events."""
 MAX_BODY = 16 << 20
 """Bytes of one request, compressed or not."""
 MAX_EVENTS = 1000

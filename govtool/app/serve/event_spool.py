@@ -47,7 +47,7 @@ class EventSpool:
         self.waiting = 0
         """Events since the last ``take``."""
         self.left = bool(left)
-        """Whether an earlier server left events behind."""
+        """True if an earlier server left events behind."""
 
     def put(self, lines: list[bytes]) -> None:
         """Keep events; when this returns they are on disk.

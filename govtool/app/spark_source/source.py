@@ -135,7 +135,7 @@ class GovtoolReader(DataSourceReader):
 
 @dataclass
 class UploadedFragments(WriterCommitMessage):
-    """What one task has uploaded."""
+    """The fragments that one task has uploaded."""
 
     refs: tuple[FragmentRef, ...]
 

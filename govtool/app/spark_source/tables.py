@@ -54,7 +54,7 @@ class StoreVersion:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """What one partition reads: a fragment, or datasets of the index (by number; those of edges' ends)."""
+    """The input of one partition: a fragment, or datasets of the index (by number; those of edges' ends)."""
 
     version: StoreVersion
     ref: FragmentRef | None = None

@@ -29,7 +29,7 @@ _ABOUT = {"derivation", "file", "line", "fingerprint"}
 
 
 def check_columns(table: str, columns: Iterable[str]) -> None:
-    """Whether rows of these columns can be written to a table.
+    """Return whether rows of these columns can be written to a table.
 
     Raises:
         UsageError: ``usage.table`` for a table that only an ingest writes, ``usage.columns`` for wrong columns.

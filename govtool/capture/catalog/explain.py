@@ -44,7 +44,7 @@ class ExplainRequest:
 
 @dataclass(frozen=True, slots=True)
 class ExplainedStatement:
-    """What PostgreSQL makes of a statement."""
+    """PostgreSQL's reading of a statement."""
 
     text: str = ""
     """The same statement with all of its names resolved."""
@@ -55,7 +55,7 @@ class ExplainedStatement:
     creates: str = ""
     """``VIEW`` or ``TABLE``; empty where it creates nothing."""
     refused: str = ""
-    """Why there is no answer."""
+    """The reason why there is no answer."""
 
 
 @dataclass(frozen=True, slots=True)

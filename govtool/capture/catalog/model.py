@@ -1,4 +1,4 @@
-"""What a catalog says, whichever database it was read from."""
+"""The contents of a catalog, whichever database it was read from."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Function:
 
 @dataclass(frozen=True, slots=True)
 class Catalog:
-    """What was read of one database."""
+    """The contents of one database."""
 
     dialect: str
     namespace: str

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 DIALECT = "postgres"
 
 CONNECT_SECONDS = 10
-"""How long a server may take to answer at first, unless the address says otherwise."""
+"""Seconds for a server's first answer, unless the address sets another limit."""
 
 _KINDS = {"r": "table", "p": "table", "f": "table", "v": "view", "m": "materialized_view"}
 _SYSTEM = "n.nspname NOT IN ('pg_catalog', 'information_schema') AND n.nspname !~ '^pg_(toast|temp)'"

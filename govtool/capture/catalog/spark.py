@@ -35,13 +35,13 @@ DIALECT = "spark"
 SESSION_CATALOG = "spark_catalog"
 
 CONNECT_PORT = 15002
-"""Where a Spark Connect server listens unless its address says otherwise."""
+"""The port of a Spark Connect server, unless its address has another."""
 
 CONNECT_SECONDS = 10
-"""How long it may take to answer at first."""
+"""Seconds for the first answer."""
 
 CONNECT_TRIES = 4
-"""How often what a server does not answer is asked again."""
+"""Number of attempts on a server that does not answer."""
 
 _PART = re.compile(r"`((?:[^`]|``)*)`|([^.`]+)")
 

@@ -69,14 +69,14 @@ class DbtNode:
     depends_on: tuple[str, ...]
     columns: tuple[DbtColumn, ...]
     known: bool
-    """Whether the columns are those of the warehouse, all of them."""
+    """True if the columns are those of the warehouse, all of them."""
     facts: tuple[tuple[str, str], ...]
-    """What is said of it: pairs of name and value."""
+    """Its facts: pairs of name and value."""
 
 
 @dataclass(frozen=True, slots=True)
 class DbtRun:
-    """What run_results.json says of a node."""
+    """The entry of a node in run_results.json."""
 
     status: str
     started_at: str | None
@@ -351,7 +351,7 @@ def _runs(results: Mapping[str, Any]) -> tuple[dict[str, DbtRun], dict[str, str]
 
 
 def _freshness(sources: Mapping[str, Any]) -> dict[str, tuple[tuple[str, str], ...]]:
-    """What sources.json (dbt source freshness) says of each source."""
+    """Return the freshness of each source from sources.json (dbt source freshness)."""
     found = {}
     given = sources.get("results")
     for result in given if isinstance(given, list) else ():

@@ -166,7 +166,7 @@ def _packages(own: _Read) -> tuple[list[_Read], set[str]]:
 
 
 def _install_places(read: _Read) -> list[Path]:
-    """Where a project has the packages that were installed."""
+    """Return the folders of a project's installed packages."""
     paths = files.texts(read.settings.get("packages-install-path"), ("dbt_packages", "dbt_modules"))
     return [Path(os.path.normpath(read.folder / path)) for path in paths]
 

@@ -31,7 +31,7 @@ class PropertyReader:
         self._read: dict[Path, Properties] = {}
 
     def read(self, folders: Iterable[Path]) -> Properties:
-        """What all property files below these folders say; of two descriptions of one thing the first counts."""
+        """Read all property files below these folders; of two descriptions of one thing the first counts."""
         found = [self._file(file) for folder in dict.fromkeys(folders) for file in files.files(folder, *SUFFIXES)]
         sources: dict[tuple[str, str], SourceTable] = {}
         described: dict[str, Description] = {}
@@ -57,7 +57,7 @@ class PropertyReader:
 
 
 def properties_in(data: Mapping[str, Any]) -> Properties:
-    """What one property file says; what is not as dbt has it is passed over."""
+    """Read one property file; what is not in dbt's form is passed over."""
     if files.size(data, MAX_VALUES) > MAX_VALUES:
         return Properties()
     sources: dict[tuple[str, str], SourceTable] = {}

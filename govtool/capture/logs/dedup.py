@@ -32,7 +32,7 @@ FAILED_STATEMENT = -1
 
 @dataclass(frozen=True, slots=True)
 class NameContext:
-    """What names without a catalog or a schema mean; canonical parts."""
+    """The meaning of names without a catalog or a schema; canonical parts."""
 
     catalog: str | None = None
     schema: str | None = None

@@ -1,4 +1,4 @@
-"""What a statement does to its session: names that resolve otherwise, transactions, tables that come and go.
+"""Effects of statements on their session: name resolution, transactions, tables that come and go.
 
 Most statements do nothing of it, which one regular expression tells; only the others are tokenised.
 """
@@ -57,7 +57,7 @@ LIFE = frozenset({"temp", "create", "drop", "rename"})
 
 
 def reads_only(text: str) -> bool:
-    """Whether a statement is a query that writes nothing."""
+    """Return whether a statement is a query that writes nothing."""
     return bool(_READS.match(text)) and not _WRITES.search(text)
 
 
@@ -67,7 +67,7 @@ def words(text: str) -> frozenset[str]:
 
 
 def effects(text: str, dialect: str) -> tuple[Effect, ...]:
-    """What a statement, or a text of several, does to its session; nothing for what cannot be read."""
+    """Return the effects of a statement, or a text of several, on its session; nothing for what cannot be read."""
     heads = {head.lower() for head in _HEAD.findall(text)}
     if not heads & _STATEFUL and not (heads & {"select", "with"} and _INTO.search(text)):
         return ()

@@ -23,7 +23,7 @@ class Collected:
     rejects: list[Reject] = field(default_factory=list)
     """The first ones."""
     rejected: int = 0
-    """How many there are."""
+    """Their number."""
     unknown: list[str] = field(default_factory=list)
     """Dialects that the log names and nobody knows, sorted."""
 
@@ -50,7 +50,7 @@ def dump(collected: Collected) -> bytes:
 
 
 def load(data: bytes) -> Collected:
-    """What ``dump`` made, on the same machine or one of its kind."""
+    """Load what ``dump`` made, on the same machine or one of its kind."""
     end = 8 + int.from_bytes(data[:8], "little")
     value: dict[str, Any] = json.loads(data[8:end])
     log = Log(
@@ -75,5 +75,5 @@ def load(data: bytes) -> Collected:
 
 
 def _effects(text: str, dialect: str) -> tuple[Effect, ...]:
-    """What a statement does to its session; of one whose text was left out, that it does something."""
+    """Return the effects of a statement on its session; one whose text was left out has unknown effects."""
     return effects(text, dialect) if text else (Effect("unknown"),)

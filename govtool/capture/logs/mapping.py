@@ -15,7 +15,7 @@ FIELDS = (
     "text", "dialect", "started_at", "ended_at", "user", "role", "database", "schema", "search_path", "session_id",
     "query_id", "parent_id", "status", "error", "rows", "truncated", "parameters",
 )  # fmt: skip
-"""What a map may name."""
+"""The fields that a map may name."""
 
 GENERIC: Mapping[str, tuple[str, ...]] = {
     "text": ("text", "query_text", "query", "sql", "sql_text", "statement", "statement_text", "querytext", "command"),
@@ -123,7 +123,7 @@ class Mapper:
             return Reject(self.file, line, str(error))
 
     def _plan(self, row: dict[str, Any]) -> tuple[list[tuple[str, tuple[str, ...]]], bool]:
-        """Where the values of a row are, and whether that holds for all rows with its names."""
+        """Return the positions of the values of a row, and whether they hold for all rows with its names."""
         keys = {key.lower(): key for key in reversed(list(row))}
         plan: list[tuple[str, tuple[str, ...]]] = []
         lasting = True

@@ -43,7 +43,7 @@ class _Thread:
 
 @dataclass(slots=True)
 class _Server:
-    """What the log has said since the server was started."""
+    """The state of a log since the server was started."""
 
     starts: int = 0
     time: datetime | None = None
@@ -51,7 +51,7 @@ class _Server:
 
 
 def looks_like_general_log(text: str) -> bool:
-    """Whether a log begins like one of MySQL."""
+    """Return whether a log begins like one of MySQL."""
     lines = [line for line in text.splitlines()[:20] if line.strip()]
     return bool(lines) and (
         any(line.startswith("Time ") and _HEADER.match(line) for line in lines) or bool(_TIMED.match(lines[0]))
@@ -93,7 +93,7 @@ def general_log(lines: Iterator[Line | Reject], file: str) -> Iterator[Entry]:
 
 
 def _event_entries(server: _Server, line: int, argument: list[str], event: re.Match[str], file: str) -> Iterator[Entry]:
-    """What one event says."""
+    """Return the entries of one event."""
     if event[1]:
         try:
             server.time = _time(event[1])

@@ -17,7 +17,7 @@ _BATCH = 1_000
 
 
 def is_parquet(raw: IO[bytes]) -> bool:
-    """Whether a stream that can seek begins like a Parquet file; it stays where it is, at its beginning."""
+    """Return whether a stream that can seek begins like a Parquet file; it stays where it is, at its beginning."""
     if not raw.seekable():
         return False
     found = raw.read(len(MAGIC)) == MAGIC

@@ -33,7 +33,7 @@ class ByteSpan(NamedTuple):
 
 
 class SpanSurvey(NamedTuple):
-    """What a span holds."""
+    """The contents of a span."""
 
     digest: str
     """sha256, in hex."""
@@ -42,13 +42,13 @@ class SpanSurvey(NamedTuple):
 
 
 class Piece(NamedTuple):
-    """What is read at a time."""
+    """The unit of reading."""
 
     span: ByteSpan
     line: int
     """The number of the line that the first byte is in; 1-based."""
     whole: bool
-    """Whether this is a log from its first byte to its last; else the lines that begin in the span."""
+    """True if this is a log from its first byte to its last; else the lines that begin in the span."""
     size: int
     """Bytes of the log when it was surveyed: what was added since is left for another time."""
 
@@ -129,7 +129,7 @@ def _without_mark(data: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _behind_newline(raw: IO[bytes], piece: Piece) -> tuple[int, int]:
-    """Where the first line that begins at or behind a span's start begins, and its number."""
+    """Return the position of the first line that begins at or behind a span's start, and its number."""
     at = piece.span.start - 1
     raw.seek(at)
     for data in _limited(raw, piece.size - at):

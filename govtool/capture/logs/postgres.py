@@ -35,7 +35,7 @@ _SEVERITIES = _FAILURES | {"LOG", "WARNING", "NOTICE", "INFO", "STATEMENT", "DET
 
 @dataclass(frozen=True, slots=True)
 class _Event:
-    """What both formats say of one line."""
+    """One line, in either format."""
 
     line: int
     time: str
@@ -61,7 +61,7 @@ def jsonlog(lines: Iterator[Line | Reject], file: str) -> Iterator[Entry]:
 
 
 def looks_like_csvlog(fields: list[str]) -> bool:
-    """Whether the fields of a first line are those of a csvlog."""
+    """Return whether the fields of a first line are those of a csvlog."""
     return len(fields) in CSV_FIELDS and fields[11] in _SEVERITIES | {f"DEBUG{n}" for n in range(1, 6)}
 
 

@@ -41,7 +41,7 @@ class QueryRecord(NamedTuple):
     truncated: bool = False
     """The text is cut off: it is never parsed as if it were whole."""
     spans: bool = False
-    """Whether the lines of the text are lines of the log."""
+    """True if the lines of the text are lines of the log."""
     parameters: str | None = None
     """As the log has them. They are people's data: used for nothing, stored nowhere."""
 
@@ -53,7 +53,7 @@ class Reject(NamedTuple):
     line: int
     message: str
     fatal: bool = False
-    """Whether nothing behind it could be read."""
+    """True if nothing behind it could be read."""
 
 
 Entry = QueryRecord | Reject

@@ -38,7 +38,7 @@ NAMES = (
     "auto", "jsonl", "csv", "postgres-csv", "postgres-json", "snowflake", "bigquery", "databricks", "redshift",
     "redshift-text", "trino", "mysql", "thrift", "sql",
 )  # fmt: skip
-"""What ``--format`` takes."""
+"""Return the values of ``--format``."""
 
 _ALIASES = {
     "json": "jsonl", "postgres": "postgres-csv", "csvlog": "postgres-csv", "jsonlog": "postgres-json",
@@ -63,7 +63,7 @@ Reader = Callable[[Iterator[bytes], str], Records]
 
 @dataclass(frozen=True, slots=True)
 class LogOptions:
-    """How to read logs."""
+    """Options of reading logs."""
 
     format: str = "auto"
     map: Mapping[str, str] = field(default_factory=dict)
@@ -197,7 +197,7 @@ def reader_of(sample: bytes, file: str, options: LogOptions) -> Reader:
 
 def _unknown(file: str) -> UsageError:
     return UsageError(
-        "cannot tell what format this log has",
+        "the format of this log is not recognised",
         code="usage.log-format",
         location=file,
         hint=f"--format {'|'.join(NAMES[1:])}, and --map text=NAME for what holds the statement",

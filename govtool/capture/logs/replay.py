@@ -25,7 +25,7 @@ class Replay:
         self.begun: int | None = None
         self.before = NameContext()
         self.outside: NameContext | None = None
-        """What SET LOCAL hides until the transaction ends."""
+        """Settings hidden by SET LOCAL until the transaction ends."""
         self.savepoints: list[tuple[str, int, NameContext]] = []
         self.aborted = False
 
@@ -47,7 +47,7 @@ class Replay:
         return kept, self.contexts
 
     def _context(self, record: int) -> int:
-        """What the record says, and where it is silent what the session has set."""
+        """Return the context of the record, completed by the session's settings."""
         number = self.log.context[record]
         if self.now == NameContext():
             return number
@@ -123,5 +123,5 @@ class Replay:
 
 
 def does_more(effects: tuple[Effect, ...]) -> bool:
-    """Whether a statement with effects may do more than change its session."""
+    """Return whether a statement with effects may do more than change its session."""
     return any(e.kind in LIFE for e in effects) or len(effects) > 1

@@ -47,7 +47,7 @@ def json_rows(lines: Iterator[Line | Reject], file: str) -> Iterator[Row | Rejec
 
 
 def one_a_line(line: bytes) -> bool:
-    """Whether the first line says that there is one object a line: it holds one, or the beginning of a broken one."""
+    """True if the first line says that there is one object a line: it holds one, or the beginning of a broken one."""
     text = line.strip()
     if text.startswith(b"["):
         return False

@@ -1,4 +1,4 @@
-"""What the folds of a log have found, as scripts for the extractor."""
+"""The folded statements of a log, as scripts for the extractor."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Ordered(NamedTuple):
 
     order: int
     reads: bool
-    """Whether it only reads: nothing else needs it."""
+    """True if it only reads: nothing else needs it."""
     script: LoggedScript
 
 
@@ -75,7 +75,7 @@ def alone_in(statement: DistinctStatement, contexts: Mapping[NameContext, Statem
 
 
 def is_query(statement: DistinctStatement) -> bool:
-    """Whether a statement only reads, so that no other needs it; False where that is not plain."""
+    """Return whether a statement only reads, so that no other needs it; False where that is not plain."""
     return not statement.effects and ";" not in statement.text.rstrip("; \t\r\n") and reads_only(statement.text)
 
 

@@ -27,7 +27,7 @@ _Key = tuple[int, int]
 
 
 class StatementIdentity(NamedTuple):
-    """What makes two statements one."""
+    """The identity of a statement."""
 
     fingerprint: str
     dialect: str
@@ -66,7 +66,7 @@ class StatementRuns:
 
 @dataclass(slots=True)
 class SessionStatements:
-    """What sessions come to."""
+    """The folded statements of sessions."""
 
     alone: dict[Where, StatementRuns] = field(default_factory=dict)
     episodes: dict[tuple[Where, ...], list[StatementRuns]] = field(default_factory=dict)
@@ -110,7 +110,7 @@ class _Episode:
     keys: list[_Key] = field(default_factory=list)
     runs: list[list[int]] = field(default_factory=list)
     since: dict[_Key, int] = field(default_factory=dict)
-    """Where a statement is since the last making or dropping of a table: once more changes nothing."""
+    """Position of a statement since the last making or dropping of a table: once more changes nothing."""
     made: set[_Key] = field(default_factory=set)
 
 

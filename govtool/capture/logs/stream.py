@@ -70,7 +70,7 @@ def lines(pieces: Iterator[bytes], file: str, first: int = 1) -> Iterator[tuple[
 
 
 def is_plain(head: bytes) -> bool:
-    """Whether a stream that begins like this is neither compressed nor UTF-16: its lines end at newline bytes."""
+    """True if a stream that begins like this is neither compressed nor UTF-16: its lines end at newline bytes."""
     return not is_compressed(head) and not head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
 
 

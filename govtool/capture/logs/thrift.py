@@ -46,7 +46,7 @@ class _Message:
 
 
 def looks_like_thrift_log(text: str) -> bool:
-    """Whether the head of a log has lines of log4j, and a statement among them."""
+    """Return whether the head of a log has lines of log4j, and a statement among them."""
     return bool(_TELLING.search(text)) and any(_TIMED.match(line) for line in text.splitlines()[:200])
 
 

@@ -24,7 +24,7 @@ _ORDERED = frozenset({"replace", "rename", "drop"})
 
 @dataclass(frozen=True, slots=True)
 class OpenLineageFindings:
-    """What a state says."""
+    """The findings of a state."""
 
     derivations: tuple[Derivation, ...]
     diagnostics: tuple[Diagnostic, ...]
@@ -190,7 +190,7 @@ class _Deriver:
         found = [_finish(s) for s in kept if s.derivation.mode != "drop" or s.succeeded]
         self._count(found)
         if unfinished:
-            message = f"{unfinished} run{'s' if unfinished > 1 else ''} of which no event tells the end"
+            message = f"{unfinished} run{'s' if unfinished > 1 else ''} whose end no event reports"
             self.notes.append(Diagnostic("unfinished-run", "info", message, job_file(*job), 1))
         return found
 
@@ -304,8 +304,8 @@ def _dataset_span(registers: Registers) -> tuple[str, str]:
 
 
 def _attempted(derivation: Derivation) -> Derivation:
-    """What a run that failed set out to do: it may have added to its target, and replaced or removed nothing."""
-    note = Diagnostic("failed-run", "warning", "no run that said this succeeded", derivation.statement.file, 1)
+    """The intended writes of a run that failed: it may have added to its target, and replaced or removed nothing."""
+    note = Diagnostic("failed-run", "warning", "no run with this lineage succeeded", derivation.statement.file, 1)
     return derivation._replace(
         mode="append" if derivation.mode == "replace" else derivation.mode,
         status="partial",

@@ -24,7 +24,7 @@ EXTRA = "govtool"
 
 @dataclass(slots=True)
 class FacetLineage:
-    """What facets say of one target."""
+    """The lineage of one target from facets."""
 
     edges: list[Edge] = field(default_factory=list)
     reads: set[str] | None = None
@@ -34,9 +34,9 @@ class FacetLineage:
     columns: list[str] = field(default_factory=list)
     """Target columns that lineage is given for, in order."""
     known: bool = False
-    """Whether column lineage is given at all, be it that nothing flows."""
+    """True if column lineage is given at all, be it that nothing flows."""
     partial: bool = False
-    """Whether something was said that cannot be placed."""
+    """True if something was said that cannot be placed."""
 
 
 class Resolver:
@@ -176,7 +176,7 @@ def _items(value: object, into: FacetLineage) -> list[Mapping[str, Any]]:
 
 
 def _transformations(item: Mapping[str, Any], entry: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """What is done to an input; the old form says it once for all inputs of an output column."""
+    """Return the transformations of an input; the old form has them once for all inputs of an output column."""
     listed = item.get("transformations")
     new = [t for t in listed if isinstance(t, Mapping)] if isinstance(listed, list) else []
     if new:

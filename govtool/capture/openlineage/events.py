@@ -49,7 +49,7 @@ class EntityPart(NamedTuple):
 
 @dataclass(slots=True)
 class Event:
-    """What one event says. Values are JSON texts with sorted keys."""
+    """The content of one event. Values are JSON texts with sorted keys."""
 
     key: Key
     time: str

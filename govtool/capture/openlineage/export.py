@@ -363,7 +363,7 @@ def _marked(path: str) -> dict[str, Any]:
 
 
 def _is_silence(edge: Edge) -> bool:
-    """Whether an edge only says that an event named no columns: leaving them out says it again."""
+    """Return whether an edge only says that an event named no columns: leaving them out says it again."""
     return edge.kind is EdgeKind.OPAQUE and edge.reason == "no-column-lineage" and edge.target_path == ROWS
 
 

@@ -133,11 +133,11 @@ _SHAPES: Mapping[str, Any] = {
         "type": str, "url": _URI, "repoUrl?": str, "path?": str, "version?": str, "tag?": str, "branch?": str,
     },
 }  # fmt: skip
-"""What the spec asks of each facet: ``?`` marks what may be missing, ``*`` stands for any name."""
+"""The required shape of each facet: ``?`` marks what may be missing, ``*`` stands for any name."""
 
 
 def _fits(value: object, shape: Any) -> bool:
-    """Whether a facet is as the spec asks: what came otherwise is kept here, and not passed on."""
+    """Return whether a facet is as the spec asks: what came otherwise is kept here, and not passed on."""
     if isinstance(shape, re.Pattern):
         return isinstance(value, str) and shape.match(value) is not None
     if isinstance(shape, list):

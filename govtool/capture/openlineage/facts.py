@@ -1,4 +1,4 @@
-"""What events say of datasets and columns besides lineage, as facts: owners, tags, descriptions, versions, figures."""
+"""Facts of datasets and columns beside lineage: owners, tags, descriptions, versions, figures."""
 
 from __future__ import annotations
 

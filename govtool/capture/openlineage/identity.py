@@ -25,7 +25,7 @@ OBJECT_STORES = frozenset({"s3", "gs", "abfss", "abfs", "wasbs", "wasb", "oss", 
 FILE_SYSTEMS = OBJECT_STORES | {"file", "hdfs", "viewfs", "dbfs", "adl"}
 
 JOBS = "job:"
-"""What the id of a job begins with where lineage leads to or from one."""
+"""The prefix of a job's id where lineage leads to or from one."""
 
 _SAME = {"s3a": "s3", "s3n": "s3"}
 _PARTITION = re.compile(r"[^/=]+=[^/]*\Z")
@@ -53,7 +53,7 @@ class DatasetName(NamedTuple):
 
     @property
     def is_path(self) -> bool:
-        """Whether it is a place in a file system or an object store."""
+        """True if it is a place in a file system or an object store."""
         return scheme_of(self.namespace) in FILE_SYSTEMS
 
 
@@ -143,7 +143,7 @@ def job_id(namespace: str, name: str) -> str:
 
 
 def job_file(namespace: str, name: str) -> str:
-    """What stands for a job where evidence names a file."""
+    """Return the name that stands for a job where evidence names a file."""
     return f"{namespace}/{name}".encode("utf-8", "backslashreplace").decode()
 
 

@@ -1,4 +1,4 @@
-"""What all events said, merged: the same whatever their order, and however often each is heard.
+"""Events, merged: the same whatever their order and repetition.
 
 A state is a map of registers, each with the time of the event that set it. Of two values the later stands, at equal
 times the greater text, so that merging is commutative, associative and idempotent. Within one run, what tells lineage,
@@ -74,7 +74,7 @@ class MergedEvents:
                 _set(key, known, register, value)
 
     def rejects(self) -> list[Diagnostic]:
-        """What was no event, in order of place."""
+        """Return the rejected input, in order of place."""
         found = []
         for key in sorted(k for k in self.entities if k.kind == REJECT):
             severity, message = self.entities[key][EntityPart("self"), "_"].load()
@@ -190,6 +190,6 @@ def span(registers: Registers) -> tuple[str, str]:
 
 
 def run_state(registers: Registers) -> str:
-    """How a run ended: ``COMPLETE``, ``FAIL``, ``ABORT``; ``START``, ``RUNNING`` or ``OTHER`` if it has not."""
+    """Return how a run ended: ``COMPLETE``, ``FAIL``, ``ABORT``; ``START``, ``RUNNING`` or ``OTHER`` if it has not."""
     facets = {facet for part, facet in registers if part.role == "event"}
     return next((s for s in ("COMPLETE", "FAIL", "ABORT", "RUNNING", "START", "OTHER") if s in facets), "DECLARED")

@@ -1,4 +1,4 @@
-"""What of an event may be kept: never a secret, never a person's literal, never a document without end."""
+"""Redaction of events: no secret, no person's literal, no document without end is kept."""
 
 from __future__ import annotations
 

@@ -99,7 +99,7 @@ def derivations(
     outputs: Iterable[DatasetName],
     schemas: Mapping[str, Fields],
 ) -> tuple[list[Derivation], list[Diagnostic]]:
-    """What the SQL of a job says of its outputs.
+    """Return the derivations of the outputs from the SQL of a job.
 
     Args:
         sql: The facet.

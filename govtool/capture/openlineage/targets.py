@@ -1,4 +1,4 @@
-"""What one run, job or dataset event says of its outputs: derivations whose evidence still lacks times and counts."""
+"""Derivations of the outputs of one run, job or dataset event; their evidence still lacks times and counts."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ _KINDS = {
 _SUBTYPES = {"MATERIALIZED": "materialized_view", "TEMPORARY": "temporary"}
 
 SqlReader = Callable[[SqlText, str, list[DatasetName], list[DatasetName]], list[Derivation] | None]
-"""What the SQL of a job says, given its file, inputs and outputs; None where its text is not at hand."""
+"""A reader of a job's SQL, given its file, inputs and outputs; None where its text is not at hand."""
 
 
 @dataclass(slots=True)
 class StateContext:
-    """What all entities of a state share."""
+    """The data that all entities of a state share."""
 
     resolver: Resolver
     schemas: Mapping[str, Fields]

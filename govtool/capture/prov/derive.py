@@ -1,4 +1,4 @@
-"""What PROV documents say, as runs and derivations of datasets.
+"""Runs and derivations of datasets from PROV documents.
 
 An entity is a fixed state of something (PROV-DM 2.1.1): a version. The dataset is what it is a version of: its
 ``prov:location``, the entity that it specializes, the first of its revisions, else itself. Lineage is of whole
@@ -30,7 +30,7 @@ _IGNORED = {
 
 @dataclass(frozen=True, slots=True)
 class ProvFindings:
-    """What documents say."""
+    """The findings of documents."""
 
     derivations: tuple[Derivation, ...]
     runs: tuple[Run, ...]
@@ -151,7 +151,7 @@ class _Deriver:
         return RunOutput(self.dataset(entity), mode=mode, identity=_identity(entity) if mode != "drop" else None)
 
     def _job(self, activity: Element, associations: Iterable[ProvRelation]) -> str:
-        """What is the same over the runs: the plan, the type, the label, else the activity itself."""
+        """Return what is the same over the runs: the plan, the type, the label, else the activity itself."""
         plans = sorted(r.ends["plan"].local for r in associations if "plan" in r.ends)
         return next((name for name in (*plans, *activity.types, activity.label) if name), activity.name.local)
 

@@ -47,7 +47,7 @@ class Element:
     """Local parts, sorted: ``SoftwareAgent``, ``Person``, ``Collection`` …"""
     location: str = ""
     version: str = ""
-    """What an attribute of any namespace that is called ``version`` says."""
+    """The value of an attribute called ``version``, of any namespace."""
     started: str | None = None
     ended: str | None = None
 

@@ -1,4 +1,4 @@
-"""What an UPDATE or a MERGE really sets: not the columns that it hands on as they are, which plans list too."""
+"""The columns that an UPDATE or a MERGE really sets: not those that it hands on as they are, which plans list too."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _parts(path: str, value: p.Expression, own: p.Expression | None) -> Iterator
 
 
 def _same(value: p.Expression, own: p.Expression) -> bool:
-    """Whether a value is a column, or a field of one, as it is; casts to its own type are nobody's."""
+    """Return whether a value is a column, or a field of one, as it is; casts to its own type are nobody's."""
     while isinstance(value, p.Apply) and value.name in ("", "cast") and len(value.arguments) == 1:
         value = value.arguments[0]
     match value, own:

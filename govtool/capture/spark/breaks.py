@@ -1,4 +1,4 @@
-"""Where lineage is lost: code of the user's that makes whole relations, and what is not known of plans."""
+"""Breaks of lineage: user code that makes whole relations, and unknown parts of plans."""
 
 from __future__ import annotations
 

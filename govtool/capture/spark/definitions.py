@@ -16,12 +16,12 @@ RESTORED = "break.restored"
 
 @dataclass(frozen=True, slots=True)
 class Defined:
-    """What a command does to one dataset."""
+    """The effect of a command on one dataset."""
 
     does: str
     """``create``, ``clone``, ``drop``, ``rename``, ``truncate``, ``add``, ``rename_column``, ``restore``, ``call``."""
     place: DatasetPlace | None
-    """What there is afterwards, or no more."""
+    """The state afterwards, or None if it is gone."""
     kind: str
     """As in `Statement`."""
     mode: str
@@ -29,7 +29,7 @@ class Defined:
     columns: tuple[tuple[str, str | None], ...] = ()
     """Paths and types."""
     source: DatasetPlace | None = None
-    """What it was before, or was copied from."""
+    """The earlier name, or the source of the copy."""
     pairs: tuple[tuple[str, str], ...] = ()
     """Paths of the source, and of the place, that are the same."""
     breaks: tuple[tuple[str, str], ...] = ()

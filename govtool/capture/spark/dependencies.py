@@ -1,4 +1,4 @@
-"""What a column depends on, on the way through a plan: dependencies, what becomes of them, values with their parts.
+"""Dependencies of columns on the way through a plan, their steps, and values with their parts.
 
 Composing two steps is the table of the SQL extractor (``govtool/capture/sql/walk/dependencies.py``).
 """
@@ -21,7 +21,7 @@ MAX_VARIANTS = 256
 
 
 class Dependency(NamedTuple):
-    """What a column depends on, and how."""
+    """A source of a column, and the kind of the dependency."""
 
     source: ColumnRef
     kind: EdgeKind = EdgeKind.IDENTITY
@@ -43,16 +43,16 @@ class ColumnDependencies:
 
 @dataclass(frozen=True, slots=True)
 class PlanDependencies:
-    """What a plan says of its output."""
+    """The lineage of a plan's output."""
 
     columns: tuple[ColumnDependencies, ...] = ()
     """By position."""
     rows: tuple[Dependency, ...] = ()
-    """What decides which rows there are: row-set kinds, and `OPAQUE`."""
+    """Dependencies of the set of rows: row-set kinds, and `OPAQUE`."""
     reads: tuple[str, ...] = ()
     """Datasets, in order; views of the catalog, not what is behind them."""
     breaks: tuple[Diagnostic, ...] = ()
-    """Where lineage was lost, or an attribute could not be found."""
+    """Places where lineage was lost, or an attribute could not be found."""
     views: tuple[tuple[str, PlanDependencies], ...] = ()
     """Views of the catalog that were read, and what they say; each once."""
 
@@ -73,7 +73,7 @@ def compose(inner: Dependency, kind: EdgeKind, functions: tuple[str, ...] = ()) 
 
 
 def is_certain(dependency: Dependency) -> bool:
-    """Whether what is opaque is so because of a function whose arguments are certain."""
+    """Return whether what is opaque is so because of a function whose arguments are certain."""
     return (dependency.reason or "").startswith(UDFS)
 
 
@@ -95,7 +95,7 @@ def bounded(dependencies: Iterable[Dependency]) -> tuple[Dependency, ...]:
 
 @dataclass(frozen=True, slots=True)
 class ColumnValue:
-    """What a column depends on, and what its parts do where it was built here."""
+    """The dependencies of a column, and those of its parts where it was built here."""
 
     deps: tuple[Dependency, ...] = ()
     fields: Mapping[str, ColumnValue] | None = None

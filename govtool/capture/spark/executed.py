@@ -1,4 +1,4 @@
-"""What one action did: a run, and what that says of the dataset that it wrote."""
+"""The result of one action: a run, and the lineage of the dataset that it wrote."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Executed:
     places: dict[str, DatasetPlace] = field(default_factory=dict)
     columns: dict[str, dict[str, str | None]] = field(default_factory=dict)
     views: tuple[Derivation, ...] = ()
-    """What views of the catalog that were read stand for."""
+    """The sources of views of the catalog that were read."""
 
 
 def named(executed: Executed, script: str, source: str) -> Executed:
@@ -61,10 +61,10 @@ def _from(made: Derivation, script: str, source: str) -> Derivation:
 
 
 def attempted(made: Derivation, status: str) -> Derivation:
-    """What a run that did not succeed set out to do: it may have added to its target, and replaced nothing."""
+    """The intended writes of a run that did not succeed: it may have added to its target, and replaced nothing."""
     reasons = {"failed": "the run failed", "aborted": "the application ended before the run did"}
     code = "failed-run" if status in reasons else "unfinished-run"
-    text = reasons.get(status, "no event tells how the run ended")
+    text = reasons.get(status, "no event reports how the run ended")
     note = Diagnostic(code, "warning", text, target=made.target)
     return made._replace(
         mode="append" if made.mode == "replace" and made.target_kind != "query" else made.mode,
@@ -74,7 +74,7 @@ def attempted(made: Derivation, status: str) -> Derivation:
 
 
 def outcome_of(made: Derivation | None, *, ignored: bool) -> str:
-    """How far an action was understood, as `Executed` has it."""
+    """Return how far an action was understood, as in `Executed`."""
     if ignored:
         return "ignored"
     if made is None or (made.edges and all(edge.kind is EdgeKind.OPAQUE for edge in made.edges)):
@@ -83,7 +83,7 @@ def outcome_of(made: Derivation | None, *, ignored: bool) -> str:
 
 
 def fingerprint(text: str) -> str:
-    """What tells a plan from others."""
+    """Return the fingerprint of a plan."""
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 

@@ -37,14 +37,14 @@ class WrittenDataset:
     hidden: int = 0
     """Names at the end that the source leaves out."""
     parts: int = 0
-    """How many parts of the table's name the command gives: one without a database means that of the session; 0: not
+    """Number of parts of the table's name in the command: one without a database means that of the session; 0: not
     known."""
     final: bool = True
     """The execution's own plan computes what is written; else one of the executions that it starts has that plan."""
     alone: bool = False
     """The command starts no execution that writes."""
     nested: bool = False
-    """What is written is written by an execution of its own, which the source would have beside the command's."""
+    """True if the write has an execution of its own, which the source would have beside the command's."""
     expects: tuple[tuple[int, str], ...] = ()
     """Ids and names of the columns of what is written, where only another execution has its plan."""
     version: int | None = None
@@ -71,7 +71,7 @@ class Reading:
     command: bool = False
     """The plan does something, rather than answer."""
     defined: Defined | None = None
-    """What the plan does to the catalog."""
+    """The effects of the plan on the catalog."""
     ids: tuple[int, ...] = ()
     """Of the columns that the plan computes, by position."""
     unplaced: bool = False
@@ -85,11 +85,11 @@ class Execution(Protocol):
 
     @property
     def opened(self) -> float:
-        """When it began, on a scale of the source's own."""
+        """The begin, on a scale of the source's own."""
 
     @property
     def closed(self) -> float:
-        """When it ended, on a scale of the source's own: one that opens before another and does not close before it
+        """The end, on a scale of the source's own: one that opens before another and does not close before it
         encloses it.
         """
 
@@ -99,15 +99,15 @@ class Execution(Protocol):
 
     @property
     def problem(self) -> Diagnostic | None:
-        """Why the plan could not be read; None beside no reading: nothing ran."""
+        """The reason why the plan could not be read; None beside no reading: nothing ran."""
 
     @property
     def is_batch(self) -> bool:
-        """Whether this is the batch of a streaming query itself, whose function may run anything inside of it."""
+        """True if this is the batch of a streaming query itself, whose function may run anything inside of it."""
 
     @property
     def is_inference(self) -> bool:
-        """Whether Spark only looks at files to find their schema."""
+        """True if Spark only looks at files to find their schema."""
 
 
 E = TypeVar("E", bound=Execution)
@@ -124,7 +124,7 @@ class Action(Generic[E]):
     main: E
     """The one whose plan computes what is written or returned."""
     written: WrittenDataset | None
-    """What is written, with all that any member knows of it."""
+    """The write, with all that any member knows of it."""
 
 
 class RunSource(Protocol[E]):
@@ -134,10 +134,10 @@ class RunSource(Protocol[E]):
         """The run of an action, without inputs, outputs, plan and breaks; its job is named later."""
 
     def inputs(self, action: Action[E]) -> tuple[RunInput, ...]:
-        """What it read, sorted by dataset."""
+        """Return the inputs, sorted by dataset."""
 
     def outputs(self, action: Action[E]) -> tuple[RunOutput, ...]:
-        """What it wrote, with its figures."""
+        """Return the outputs, with their figures."""
 
     def evidence(self, action: Action[E]) -> str:
         """The normalised plan that stands as the action's evidence."""

@@ -16,12 +16,12 @@ from govtool.model import Derivation, Diagnostic, EdgeKind, Statement
 from govtool.model.run import Run, RunOutput
 
 _INTERNAL = re.compile(r"/_delta_log(?:/|\Z)|/_spark_metadata(?:/|\Z)|/metadata/[^/]*\.avro\Z")
-_UNKNOWN = Diagnostic("break.source", "warning", "none of the executions tells what the command writes")
-_UNPLACED = Diagnostic("break.target", "warning", "the plan does not tell where it writes to")
+_UNKNOWN = Diagnostic("break.source", "warning", "the query of the command is in none of the executions")
+_UNPLACED = Diagnostic("break.target", "warning", "the target of the write is not in the plan")
 
 
 def interpret(executions: Iterable[E], source: RunSource[E]) -> Iterator[Executed]:
-    """What executions of one root did, action by action, in the order in which they began.
+    """Return the actions of the executions of one root, in the order in which they began.
 
     Args:
         executions: Of one root.
@@ -32,12 +32,12 @@ def interpret(executions: Iterable[E], source: RunSource[E]) -> Iterator[Execute
 
 
 def is_internal(dataset: str) -> bool:
-    """Whether this is what a table format keeps beside its data."""
+    """Return whether this is what a table format keeps beside its data."""
     return _INTERNAL.search(dataset) is not None
 
 
 def executed(action: Action[E], source: RunSource[E]) -> Executed:
-    """What one action did.
+    """Return the result of one action.
 
     Args:
         action: Its executions.
@@ -57,7 +57,7 @@ def executed(action: Action[E], source: RunSource[E]) -> Executed:
 
 
 def _is_left_alone(written: WrittenDataset, run: Run, outputs: tuple[RunOutput, ...], members: int) -> bool:
-    """Whether a write that leaves alone what is there already (``mode("ignore")``, ``IF NOT EXISTS``) did so."""
+    """Return whether a write that leaves alone what is there already (``mode("ignore")``, ``IF NOT EXISTS``) did so."""
     if written.save_mode != "ignore" or run.status != "complete":
         return False
     if written.alone:
@@ -74,7 +74,7 @@ def _unread(run: Run, action: Action[E]) -> Executed:
 
 
 def _defined(run: Run, reading: Reading, defined: Defined) -> Executed:
-    """What a command did to the catalog; if it failed, that is nothing."""
+    """Return the effects of a command on the catalog; none if it failed."""
     place, notes = defined.place, [Diagnostic(code, "warning", text) for code, text in defined.breaks]
     outputs = (RunOutput(place.id, defined.does),) if place is not None else ()
     run = replace(run, outputs=outputs, plan=reading.normal, breaks=tuple(notes))

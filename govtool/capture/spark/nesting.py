@@ -1,4 +1,4 @@
-"""Which executions are one action.
+"""Grouping of executions into actions.
 
 Spark names for each execution the root that it belongs to. That alone does not tell actions apart: all writes of a
 ``foreachBatch`` share the batch as their root, whatever their targets. Time alone does not either: threads of one batch
@@ -14,7 +14,7 @@ from dataclasses import replace
 from govtool.capture.spark.execution import Action, E, WrittenDataset
 
 _TARGET, _PLAN, _COLUMNS, _INSIDE = 4, 3, 2, 1
-"""How sure it is that an execution belongs to one that encloses it; 0: it does not."""
+"""Scores of an execution's nesting in another; 0: none."""
 
 
 def actions_of(executions: Iterable[E]) -> list[Action[E]]:
@@ -58,7 +58,7 @@ def _released(ordered: Sequence[E], found: Sequence[tuple[int, int] | None]) -> 
 
 
 def _score(outer: E, inner: E) -> int:
-    """How sure it is that an execution belongs to one that encloses it; 0: it stands for itself."""
+    """Score the nesting of an execution in another; 0: it stands for itself."""
     around, within = outer.reading, inner.reading
     if outer.is_batch or inner.is_batch:
         # The batch is no command, but a sink may run the batch's own plan once more.
@@ -79,7 +79,7 @@ def _score(outer: E, inner: E) -> int:
 
 
 def _same_target(one: WrittenDataset, other: WrittenDataset) -> bool:
-    """Whether two writes go to one dataset: by a name that both give, or by a table's name and its place."""
+    """Return whether two writes go to one dataset: by a name that both give, or by a table's name and its place."""
     if _names(one) & _names(other):
         return True
     if one.place.kind == other.place.kind == "table":
@@ -101,7 +101,7 @@ def _last(written: WrittenDataset) -> str:
 
 
 def _same_columns(one: WrittenDataset, other: WrittenDataset) -> bool | None:
-    """Whether two writes name the same columns; None: one of them names none."""
+    """Return whether two writes name the same columns; None: one of them names none."""
     if not one.columns or not other.columns:
         return None
     if not one.hidden and not other.hidden and len(one.columns) != len(other.columns):
@@ -132,7 +132,7 @@ def _written(execution: E) -> WrittenDataset | None:
 
 
 def _joined(written: WrittenDataset, members: Sequence[E]) -> WrittenDataset:
-    """What is written, by all that tell of it: the outermost has the name, the innermost the place."""
+    """Return the write, from all that report it: the outermost has the name, the innermost the place."""
     aliases = dict.fromkeys(written.place.aliases)
     for inner in filter(None, map(_written, members)):
         if inner.parts > written.parts > 0 and inner.place.kind == written.place.kind:
@@ -147,7 +147,7 @@ def _joined(written: WrittenDataset, members: Sequence[E]) -> WrittenDataset:
 
 
 def _expected(lead: E, members: Iterable[E], written: WrittenDataset) -> tuple[E, tuple[str, ...] | None]:
-    """Where a connector computes what is written as a query of its own: that query, and the names of its columns.
+    """Return the query of which a connector computes its write, and the names of its columns.
 
     It is the query that gives the expected columns: by their ids, in whatever order (a connector that goes by name
     puts them into the order of its table, and adds those that are not given), or by all their names, in order.

@@ -240,7 +240,7 @@ class Generate:
     rows: int = 1
     """For ``stack``: its first argument, which is not among ``arguments``."""
     reason: str = ""
-    """Why the inside of the generator is not known; then its arguments are opaque."""
+    """The reason why the inside of the generator is not known; then its arguments are opaque."""
     map: bool = False
     """``explode`` of a map: key and value."""
     kept: frozenset[int] | None = None
@@ -310,7 +310,7 @@ class LineageBreak:
     """Of the break: ``break.rdd``, ``break.map-in-pandas`` …"""
     message: str
     keys: tuple[Expression, ...] = ()
-    """What is known to decide groups (applyInPandas)."""
+    """The known keys of groups (applyInPandas)."""
 
 
 class Assignment(NamedTuple):
@@ -323,7 +323,7 @@ class Assignment(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """What is done with rows: a WHEN of MERGE; UPDATE and DELETE have one."""
+    """A clause that changes rows: a WHEN of MERGE; UPDATE and DELETE have one."""
 
     action: str
     """``update``, ``insert``, ``delete``."""
@@ -337,7 +337,7 @@ class Modify:
 
     target: Node
     source: Node | None
-    """What MERGE reads."""
+    """The source of MERGE."""
     on: Expression | None
     clauses: tuple[Clause, ...]
 

@@ -1,4 +1,4 @@
-"""What of a Spark application may be kept: settings that may change results, and never a secret.
+"""Redaction of Spark applications: settings that may change results are kept, secrets never.
 
 Spark redacts what matches ``spark.redaction.regex`` in its own logs, by default
 ``(?i)secret|password|token|access[.]?key``
@@ -32,7 +32,7 @@ MAX_VALUE = 4000
 
 
 def is_secret(key: str) -> bool:
-    """Whether a setting's name says that its value is a secret."""
+    """Return whether a setting's name says that its value is a secret."""
     return _KEY.search(key) is not None
 
 

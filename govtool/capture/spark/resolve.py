@@ -74,7 +74,7 @@ class PlanWalk:
         self.definitions: dict[int, _Relation] = {}
 
     def finish(self, relation: _Relation) -> PlanDependencies:
-        """What a relation says, and where lineage was lost on the way."""
+        """Finish the lineage of a relation, with the places where it was lost."""
         columns = [
             ColumnDependencies(output.name, value.deps)
             for output, value in zip(relation.outputs, relation.values(), strict=True)
@@ -438,7 +438,7 @@ class PlanWalk:
 
 
 def _steering(rows: Iterable[Dependency]) -> Iterable[Dependency]:
-    """What decides about rows, as it decides about a value that is set for them."""
+    """Return the influences on rows, as those on a value that is set for them."""
     return (dep if dep.kind is _OPAQUE else dep._replace(kind=_CONDITIONAL, functions=()) for dep in rows)
 
 

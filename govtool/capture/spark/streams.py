@@ -41,7 +41,7 @@ class BatchKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SourceProgress:
-    """How far a batch read one source."""
+    """The progress of a batch in one source."""
 
     offsets: Offsets
     path: str
@@ -50,7 +50,7 @@ class SourceProgress:
 
 @dataclass(frozen=True, slots=True)
 class BatchProgress:
-    """How far a batch read its sources, and where it wrote to."""
+    """The progress of a batch in its sources, and its target."""
 
     key: BatchKey
     offsets: tuple[SourceProgress, ...] = ()

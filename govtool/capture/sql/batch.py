@@ -36,7 +36,7 @@ from govtool.names import split_name
 _NONE: Final[frozenset[str]] = frozenset()
 
 MAX_ROUNDS: Final = 40
-"""How often a loop is walked for the sake of values that come round; chains of functions are cut before."""
+"""Number of rounds of a loop, for the sake of values that come round; chains of functions are cut before."""
 
 _NOTHING: Final = ParsedStatement(None, "", 1, 1, "ignored", "")
 
@@ -74,7 +74,7 @@ class Batch(Definitions):
             self._known[name] = self._info(name, dict(known.columns), complete=known.complete)
 
     def knowledge(self) -> Knowledge:
-        """What this batch, all of it walked, says to statements of other scripts."""
+        """Return the knowledge that this batch, all of it walked, gives to statements of other scripts."""
         outsider = StatementState(_NOTHING, ScriptState("", "", ""), 0, None, None, ())
         names = {*self._definers, *self._fillers, *self._alters, *self._known} - set(self.schema)
         tables = {}
@@ -187,7 +187,7 @@ class Batch(Definitions):
         return self._info(name, None, complete=False)
 
     def _from_elsewhere(self, name: str, statement: StatementState) -> TableInfo:
-        """What is known of a table that no statement defines: the schema, else what is inserted into it."""
+        """Return what is known of a table that no statement defines: the schema, else what is inserted into it."""
         if name in self.schema:
             return self._info(name, dict(self.schema[name]), complete=True)
         columns: dict[str, str | None] = {}

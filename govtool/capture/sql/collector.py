@@ -1,4 +1,4 @@
-"""What a batch asks of the interpreter: rest from the cyclic collector, and room for recursion."""
+"""Interpreter settings of a batch: a pause of the cyclic collector, and room for recursion."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ visit of all else that the process holds."""
 
 
 class _Left:
-    """What only a full collection can free."""
+    """Garbage that only a full collection can free."""
 
     def __init__(self) -> None:
         self.trees = False
-        """Whether there are trees of a large batch."""
+        """True if there are trees of a large batch."""
 
 
 _left: Final = _Left()

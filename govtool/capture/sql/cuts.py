@@ -32,7 +32,7 @@ _REST = ".*"
 
 @dataclass(frozen=True, slots=True)
 class Cuts:
-    """How to cut a dialect's SQL."""
+    """The rules for cutting a dialect's SQL."""
 
     pieces: re.Pattern[str]
     """Finds one piece after another; it has no groups and leaves out no character."""
@@ -101,7 +101,7 @@ def _comments(tokenizer: Tokenizer) -> Iterator[str]:
 
 
 def _odd_comments(tokenizer: Tokenizer, operators: Collection[str]) -> Iterator[str]:
-    """What begins like a comment and is none, or one of another sort."""
+    """Return the text that begins like a comment and is none, or one of another sort."""
     plain = [start for start in (*LINE_COMMENTS, BLOCK_COMMENT) if start in tokenizer._COMMENTS]
     for entry in (*tokenizer._COMMENTS, *operators):
         if any(entry.startswith(start) and entry != start for start in plain):

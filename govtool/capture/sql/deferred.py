@@ -1,4 +1,4 @@
-"""What dbt projects say of columns, and templates that ask for them: they are rendered when those are known.
+"""Properties of columns in dbt projects, and templates that ask for them: they are rendered when those are known.
 
 dbt's macros ask the warehouse which columns a relation has (``dbt_utils.star``, ``adapter.get_columns_in_relation``).
 Here the batch answers: what is asked for is settled first, and where that is what another such template defines, that

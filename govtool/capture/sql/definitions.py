@@ -1,4 +1,4 @@
-"""Which statement defines, fills or alters which relation: found in all trees before the first is walked."""
+"""Statements that define, fill or alter relations: found in all trees before the first is walked."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ _COLUMN: Final = OutputColumn
 _REF: Final = ColumnRef
 _ROWS: Final = ROWS
 HOLES: Final = frozenset({"template", "dropped", "parse-error", "nesting"})
-"""What leaves a statement without a part of its text."""
+"""Reasons that leave a statement without a part of its text."""
 _READ_WHOLE: Final = frozenset({"parsed", "ignored"})
 """States of statements whose text says which rows flow."""
 _COPIES: Final = frozenset({"create_synonym", "partition"})
@@ -63,7 +63,7 @@ class Emitter:
         self.interner: Interner = batch.interner
         self.namespace = namespace
         self.is_default = namespace == DEFAULT_NAMESPACE
-        """Whether datasets are called in the graph as they are here."""
+        """True if datasets are called in the graph as they are here."""
         self.evidence = evidence
         self._refs: dict[int, ColumnRef] = {}
         """Columns as the graph calls them, where that is another name."""
@@ -161,7 +161,7 @@ class Emitter:
         return tuple(sorted([ref for ref in refs if ref not in shown and ref.path not in (_ROWS, HIDDEN)]))
 
     def _counted(self, draft: Draft) -> tuple[Counted, ...]:
-        """What each bound on the size of groups counts."""
+        """Return the columns that each bound on the size of groups counts."""
         found: list[Counted] = []
         for least, what, deps, joined in draft.write.bounds:
             refs = {self._ref(dep >> REF_SHIFT) for dep in deps}

@@ -46,7 +46,7 @@ MAX_TEXT = 4000
 """Characters of a statement that are kept as evidence."""
 
 USAGE_ROUNDS = 3
-"""How often statements are walked again after usage has shown more columns."""
+"""Number of further walks after usage has shown more columns."""
 
 _new: Final[Callable[..., Any]] = tuple.__new__
 """Makes a named tuple in a third of the time of its constructor."""
@@ -68,7 +68,7 @@ class Shortfall(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """What a batch of scripts says."""
+    """The lineage of a batch of scripts."""
 
     derivations: tuple[Derivation, ...]
     diagnostics: tuple[Diagnostic, ...]
@@ -131,7 +131,7 @@ def extract_definitions(
 
 
 class Queries(NamedTuple):
-    """What a group of queries says."""
+    """The lineage of a group of queries."""
 
     extraction: Extraction
     usage: Usage
@@ -385,7 +385,7 @@ _Place = tuple[str, str | None, int]
 
 
 def _notes_by_place(derivations: list[Derivation]) -> dict[_Place, list[Diagnostic]]:
-    """What was noted of statements as their derivations were written, by session, file and line."""
+    """Return the notes of statements as their derivations were written, by session, file and line."""
     notes: dict[_Place, list[Diagnostic]] = {}
     for derivation in derivations:
         if derivation.diagnostics:
@@ -428,7 +428,7 @@ def _outcome(statement: StatementState, status: str | None) -> str:
 
 
 def _reads_are_lost(statement: StatementState) -> bool:
-    """Whether a part of the text is missing, and nothing that is read is left: it may read anything."""
+    """Return whether a part of the text is missing, and nothing that is read is left: it may read anything."""
     holes = any(note.code in HOLES for note in statement.diagnostics)
     return holes and not any(write.reads or write.dataset_reads for write in statement.writes)
 

@@ -43,7 +43,7 @@ STDIN = "<stdin>"
 
 _SKIPPED = frozenset({"node_modules", "__pycache__", "dbt_packages", "venv"})
 _BUILT = "target"
-"""Where dbt puts what it has compiled: skipped beside a ``dbt_project.yml``."""
+"""The folder of dbt's compiled files: skipped beside a ``dbt_project.yml``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Script:
     session: str | None = None
     """The session it ran in, for temp tables and USE; None: the file is its own session."""
     note: Diagnostic | None = None
-    """What was assumed in reading it, such as its encoding."""
+    """An assumption of reading it, such as its encoding."""
 
 
 def read_scripts(
@@ -98,7 +98,7 @@ def find_scripts(folder: Path, *, follow_links: bool = False) -> list[Path]:
 
 
 def is_sql(name: str) -> bool:
-    """Whether a file's name says that it is SQL."""
+    """Return whether a file's name says that it is SQL."""
     lower = name.lower()
     for suffix in TEMPLATE_SUFFIXES:
         if lower.endswith(suffix):

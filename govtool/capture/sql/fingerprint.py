@@ -162,7 +162,7 @@ class _Normalizer:
         return False
 
     def _follows(self, source: str, start: int, end: int) -> bool:
-        """Whether the literal continues an IN list or ends a BETWEEN, right behind one that went."""
+        """Return whether the literal continues an IN list or ends a BETWEEN, right behind one that went."""
         gap = source[self.last : start].split()
         if self.listing and gap and gap[0][0] == "," and "".join(gap) in (",", ",-"):
             self.several = True
@@ -200,7 +200,7 @@ def _word_at(source: str, at: int) -> str:
 
 
 def _compares(source: str, at: int) -> bool:
-    """Whether the operator that ends at an index is a comparison (and not ``=>``, ``->``, ``@>``, ``:=`` …)."""
+    """Return whether the operator that ends at an index is a comparison (and not ``=>``, ``->``, ``@>``, ``:=`` …)."""
     first = at
     while first > 0 and source[first - 1] in _OPERATOR_CHARS:
         first -= 1
@@ -208,7 +208,7 @@ def _compares(source: str, at: int) -> bool:
 
 
 def _cell_ends(source: str, end: int) -> bool:
-    """Whether a comma or a closing parenthesis follows."""
+    """Return whether a comma or a closing parenthesis follows."""
     size = len(source)
     while end < size and source[end] in _BLANKS:
         end += 1

@@ -1,4 +1,4 @@
-"""What the statements of a script leave behind.
+"""The final state of a script, statement by statement.
 
 Inside one script (a session) order counts: a definition replaces what came before, INSERTs add up, TRUNCATE empties,
 DROP ends, RENAME moves. A table that was created, read and dropped again stays as a temporary one, so that what
@@ -37,9 +37,9 @@ class _Branch:
     arm: int
     before: _Live
     left: list[_Live] = field(default_factory=list)
-    """What each arm left that is over."""
+    """The result of each finished arm."""
     always: bool = False
-    """Whether one of its arms is taken in any case."""
+    """True if one of its arms is taken in any case."""
     loops: bool = False
     reads: list[tuple[int, str]] = field(default_factory=list)
     """Of a loop: which statement reads which name; the next time round it reads what the last one left."""
@@ -84,13 +84,13 @@ class _ScriptFold:
         self.live: _Live = {}
         self.kept: list[Draft] = []
         self.gone: dict[str, list[RelationVersion]] = {}
-        """What was dropped and not made again."""
+        """Names that were dropped and not made again."""
         self.bindings: dict[int, Seen] = {}
         self.made_of: dict[int, Seen] = {}
         self.begun: dict[str, list[tuple[int, RelationVersion]]] = {}
         """The versions of a relation with the lines on which they begin."""
         self.now: dict[str, RelationVersion | None] = {}
-        """What names mean here, as far as that was asked for."""
+        """The meanings of names here, as far as they were needed."""
         self.pending: list[str] = []
         self.branches: list[_Branch] = []
         self.variant = -1
@@ -195,7 +195,7 @@ class _ScriptFold:
         return version
 
     def _of_view(self, write: Write) -> Seen:
-        """What a view reads here: what has its names now, and what it was made of where that was dropped since."""
+        """The sources of a view here: the current holders of its names, and earlier ones that were dropped since."""
         then = self.made_of.get(id(write)) or {}
         seen: Seen = {}
         for name in write.reads:
@@ -318,7 +318,7 @@ def _line(item: tuple[int, RelationVersion]) -> int:
 
 
 def _makes_anew(draft: Draft, before: RelationVersion) -> bool:
-    """Whether a declaration ends the version that was read before: CREATE OR REPLACE TABLE without a query."""
+    """Return whether a declaration ends the version that was read before: CREATE OR REPLACE TABLE without a query."""
     tree = draft.statement.tree
     return (
         before.is_read
@@ -351,7 +351,7 @@ def _would_end(draft: Draft, before: Draft) -> bool:
 
 
 def _kept_by(draft: Draft, before: list[Draft]) -> list[Draft]:
-    """What of a dataset outlives a replacement: its declaration, and what another variant of the template says."""
+    """What outlives a replacement of a dataset: its declaration, and the lineage of another variant of the template."""
     statement = draft.statement
     declared = [d for d in before if d.mode == "declare"] if not draft.write.defines else []
     variants = [d for d in before if d.statement.variant != statement.variant]
@@ -368,7 +368,7 @@ def _copy(live: _Live) -> _Live:
 
 
 def _union(ways: list[_Live]) -> _Live:
-    """What stands after any of several ways, in order of text."""
+    """Return the state after any of several ways, in order of text."""
     found: dict[str, list[RelationVersion]] = {}
     for live in ways:
         for target, version in live.items():

@@ -53,7 +53,7 @@ def _column(definition: exp.Expr, dialect: str) -> str:
 
 
 def _mode(definition: exp.Expr) -> str:
-    """Whether a parameter hands a value ``in``, ``out`` or both ways."""
+    """Return whether a parameter hands a value ``in``, ``out`` or both ways."""
     for constraint in definition.args.get("constraints") or ():
         if isinstance(constraint, exp.InOutColumnConstraint) and constraint.args.get("output"):
             return "inout" if constraint.args.get("input_") else "out"

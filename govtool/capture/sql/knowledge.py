@@ -1,4 +1,4 @@
-"""What the definitions of a log say to all other statements, small enough to be sent to other processes.
+"""Definitions of a log for all other statements, small enough to be sent to other processes.
 
 Queries define nothing. What they need of the definitions is the columns of tables, the bodies of SQL functions, which
 names exist, and which columns usage has shown: that, without any tree, is ``Knowledge``.
@@ -21,7 +21,7 @@ Usage = Mapping[str, frozenset[str]]
 
 @dataclass(frozen=True, slots=True)
 class KnownTable:
-    """What is known of one table that the supplied schema does not describe."""
+    """The known shape of one table that the supplied schema does not describe."""
 
     columns: Mapping[str, str | None]
     """In order, with types where known."""
@@ -30,7 +30,7 @@ class KnownTable:
 
 @dataclass(frozen=True, slots=True)
 class Knowledge:
-    """What a batch of definitions says to the statements of other batches."""
+    """Definitions of a batch for the statements of other batches."""
 
     tables: Mapping[str, KnownTable] = field(default_factory=dict)
     defined: frozenset[str] = frozenset()
@@ -62,7 +62,7 @@ class Knowledge:
 
     @classmethod
     def from_json(cls, text: str) -> Knowledge:
-        """What ``to_json`` wrote."""
+        """Load the result of ``to_json``."""
         value = json.loads(text)
         return cls(
             {name: KnownTable(dict(columns), complete) for name, (columns, complete) in value["tables"].items()},
@@ -91,5 +91,5 @@ def usage_to_value(used: Usage) -> dict[str, list[str]]:
 
 
 def usage_of_value(value: Mapping[str, list[str]]) -> dict[str, frozenset[str]]:
-    """What ``usage_to_value`` made."""
+    """Load the result of ``usage_to_value``."""
     return {name: frozenset(columns) for name, columns in value.items()}

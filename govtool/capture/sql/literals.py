@@ -1,4 +1,4 @@
-"""Where the literals of a SQL text are, and what stands around them: one scan by one regular expression a dialect.
+"""Positions of literals in a SQL text, and their surroundings: one scan by one regular expression a dialect.
 
 The expression is made from sqlglot's own table of quotes, escapes and comments, so that a literal here is a literal
 there.
@@ -109,7 +109,7 @@ def _closed(end: str) -> str:
 
 
 def _inside(end: str, escapes: set[str], raw: bool) -> str:
-    """What may stand between an opening quote and ``end``."""
+    """Return the pattern between an opening quote and ``end``."""
     if len(end) > 1:
         return r"(?:\\[\s\S]|[\s\S])*?" if "\\" in escapes and not raw else r"[\s\S]*?"
     quote = re.escape(end)

@@ -13,15 +13,15 @@ class LoggedStatement:
     """As the first of its runs was sent."""
     file: str
     line: int
-    """Where the first of its runs is."""
+    """The place of the first of its runs."""
     spans: bool = False
-    """Whether its lines are lines of the log, too."""
+    """True if its lines are lines of the log, too."""
     catalog: str | None = None
     """Canonical; the catalog of names without one where it ran."""
     schema: str | None = None
     search_path: tuple[str, ...] = ()
     principal: str | None = None
-    """Who ran it, sorted and joined by commas."""
+    """The users who ran it, sorted and joined by commas."""
     first_seen: str | None = None
     last_seen: str | None = None
     count: int = 1

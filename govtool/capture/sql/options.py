@@ -1,4 +1,4 @@
-"""How a batch of scripts is to be read: dialect, defaults, schema, and what bare SELECTs are called."""
+"""Options of reading a batch of scripts: dialect, defaults, schema, and the names of bare SELECTs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from govtool.names import DEFAULT_NAMESPACE, fold, fold_name, join_name
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How to read a batch of scripts."""
+    """Options of reading a batch of scripts."""
 
     dialect: str = ""
     default_catalog: str | None = None
@@ -28,9 +28,9 @@ class Options:
     projects: tuple[DbtProject, ...] = ()
     """The dbt projects that scripts belong to: their macros, packages, variables and seeds."""
     keep_literals: bool = False
-    """Whether to keep the literals in the text of statements, which are often about people."""
+    """True to keep the literals in the text of statements, which are often about people."""
     evidence: bool = True
-    """Whether to make each statement's fingerprint and redacted text; without it ``fingerprint`` is a text digest."""
+    """True to make each statement's fingerprint and redacted text; without it ``fingerprint`` is a text digest."""
 
     def __reduce__(self) -> tuple[object, ...]:
         """Go to other processes by the constructor: a compiled class has no other way."""

@@ -1,4 +1,4 @@
-"""What written names of relations mean where they stand: defaults, search paths, temporary tables, files."""
+"""Resolution of relation names at their place: defaults, search paths, temporary tables, files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from govtool.capture.sql.walk.relation import file_name, named_table
 from govtool.names import fold, join_name, split_name
 
 DEFAULT_SCHEMAS: Final = {"tsql": "dbo", "fabric": "dbo", "snowflake": "public"}
-"""What stands between a catalog and a table where nothing is written: ``db..t``."""
+"""The schema of names with a catalog and an empty schema: ``db..t``."""
 
 FILE_FORMATS: Final = frozenset({"parquet", "delta", "csv", "json", "orc", "avro", "text", "iceberg", "binaryfile"})
 
@@ -29,7 +29,7 @@ class Relations:
         self._definers: dict[str, list[StatementState]] = {}
         self._known_names: frozenset[str] = frozenset()
         self._names: dict[tuple[object, ...], dict[object, str]] = {}
-        """What written table names mean, by all that decides about it."""
+        """Resolved table names, by all that decides about them."""
 
     def _part(self, identifier: exp.Expr, dialect: str) -> str:
         text = identifier.args.get("this")

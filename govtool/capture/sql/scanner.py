@@ -22,7 +22,7 @@ _REMEMBERED: Final = 20_000
 _SHORT: Final = 40
 """Characters of the longest piece that is remembered."""
 _RESTARTS: Final = 8
-"""How often a text is cut anew at most, each time behind a string that was cut as something else."""
+"""Number of times that a text is cut anew at most, each time behind a string that was cut as something else."""
 
 _UPPER: Final = {chr(code): chr(code).upper() for code in range(ord("a"), ord("z") + 1)}
 _DIGITS: Final = "0123456789"
@@ -50,7 +50,7 @@ _PREFIXED: Final = (_RAW, TokenType.NATIONAL_STRING, TokenType.UNICODE_STRING)
 
 
 class _Piece:
-    """What a piece of text means wherever it stands."""
+    """The meaning of a piece of text, wherever it stands."""
 
     def __init__(self, sort: int, kind: TokenType, text: str, size: int, newlines: int, tail: int) -> None:
         self.sort = sort
@@ -167,7 +167,7 @@ class Scanner:
         return tokens
 
     def _piece(self, cut: str) -> _Piece:
-        """What a piece means; remembered if it is short."""
+        """Return the meaning of a piece; cached if it is short."""
         piece = self._classified(cut)
         if len(cut) <= _SHORT:
             if len(self._known) >= _REMEMBERED:
@@ -319,7 +319,7 @@ class Scanner:
 
 
 def _goes_on(text: str, end: int, below: dict[Any, Any] | None) -> bool:
-    """Whether the character behind a word is one that the table of keywords has there."""
+    """Return whether the character behind a word is one that the table of keywords has there."""
     if below is None or end >= len(text):
         return False
     char = text[end]

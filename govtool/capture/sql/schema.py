@@ -33,7 +33,7 @@ class Schema:
     tables: Mapping[str, Columns] = field(default_factory=dict)
     """Canonical dataset name to its columns (canonical, in order) and their types."""
     diagnostics: tuple[Diagnostic, ...] = ()
-    """What in the source was not understood."""
+    """Diagnostics of the source."""
 
     def columns(self, dataset: str) -> Columns | None:
         """The columns of a dataset by its full canonical name; None if it is not known."""
@@ -124,7 +124,7 @@ def schema_from_mapping(
 
 @dataclass(frozen=True, slots=True)
 class _Naming:
-    """How names become canonical."""
+    """Rules for canonical names."""
 
     dialect: str
     catalog: str | None
@@ -156,7 +156,7 @@ class _Naming:
 
 
 def _naming(dialect: str, default_catalog: str | None, default_schema: str | None) -> _Naming:
-    """How names become canonical, with defaults as a user wrote them."""
+    """Return the rules for canonical names, with defaults as a user wrote them."""
     return _Naming(
         dialect,
         fold_name(default_catalog, dialect) if default_catalog else None,
@@ -309,7 +309,7 @@ def _columns(value: object, naming: _Naming) -> dict[str, str | None] | None:
 
 
 def _in_words(value: object) -> str:
-    """What a JSON value is, for people."""
+    """Describe a JSON value for people."""
     if isinstance(value, str):
         return f"the text {value[:40]!r}" if value.strip() else "an empty text"
     if isinstance(value, bool):

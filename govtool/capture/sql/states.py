@@ -31,7 +31,7 @@ class ScriptState:
         self.assignments: list[StatementState] = []
         """Statements that declare or assign script variables."""
         self.live: dict[int, Live] | None = None
-        """Which of them may be in force, by statement; made when first asked for."""
+        """Assignments that may be in force, by statement; made on demand."""
         self.logged = logged
         """It comes from a query log."""
 
@@ -71,11 +71,11 @@ class StatementState:
         self.ambiguous: dict[frozenset[int], tuple[str, int, int]] = {}
         self.infos: dict[str, TableInfo] = {}
         self.unsettled = False
-        """Whether knowing more columns from usage could change the answer."""
+        """True if knowing more columns from usage could change the answer."""
         self.line_map: Callable[[int], int] | None = None
         self.logged = logged
         self.names: dict[object, str] | None = None
-        """What written table names mean here, as far as they were resolved; shared by all whose ``naming`` is equal."""
+        """Resolved table names; shared by all whose ``naming`` is equal."""
 
     @property
     def naming(self) -> tuple[object, ...]:
@@ -95,7 +95,7 @@ class StatementState:
 
     @property
     def times(self) -> int:
-        """How often it was seen: in its script, and how often a log says that was run."""
+        """Number of executions: in its script, times those of the script in a log."""
         return self.parsed.stands_for * (1 if self.logged is None else self.logged.count)
 
     @property

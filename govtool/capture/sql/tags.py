@@ -1,4 +1,4 @@
-"""What DDL says of tables and columns besides their shape: comments, tags, labels, options.
+"""Properties of tables and columns from DDL: comments, tags, labels, options.
 
     COMMENT ON COLUMN t.c IS '…'; COMMENT '…' and COMMENT = '…' clauses           descriptions, and the tags in them
     [WITH] TAG (k = 'v'), ALTER … SET TAG k = 'v', UNSET TAG k                     Snowflake
@@ -94,7 +94,7 @@ def facts_of(
     known: Collection[str] = (),
     projects: Iterable[DbtProject] = (),
 ) -> tuple[Fact, ...]:
-    """What scripts say of tables and columns in comments, tags and options.
+    """Return the comments, tags and options that scripts give to tables and columns.
 
     Args:
         scripts: The scripts; those without any of the keywords cost one search of their text.
@@ -399,7 +399,7 @@ class _Reader:
         return at
 
     def _is_action(self, at: int) -> bool:
-        """Whether something else than a further tag comes: ``SET TAG a = 'b', COLUMN c SET TAG …``."""
+        """Return whether something else than a further tag comes: ``SET TAG a = 'b', COLUMN c SET TAG …``."""
         return self.words[at] == "COLUMN" or (self.words[at] in _ACTIONS and not self._is_set(at))
 
     def _options(self, dataset: str, column: str | None, start: int, end: int) -> None:

@@ -33,7 +33,7 @@ class Draft(NamedTuple):
     mode: str
     """That of the write; ``append`` for a definition that does not end an earlier one, as it is in another branch."""
     bound: Mapping[str, tuple[str, ...]] | None = None
-    """What names that it reads mean here, where that is not what they mean in the end."""
+    """Relations of the names that it reads, where they are not the final ones."""
 
     @property
     def key(self) -> tuple[int, str]:
@@ -47,7 +47,7 @@ class Draft(NamedTuple):
 
 
 class RelationVersion:
-    """What a relation is from one reset to the next."""
+    """A relation from one reset to the next."""
 
     def __init__(self, name: str, drafts: list[Draft], *, whole: bool) -> None:
         self.name = name
@@ -55,7 +55,7 @@ class RelationVersion:
         self.views: list[Write] = []
         """Those of its definitions that hold no rows."""
         self.whole = whole or name.startswith(_HISTORYLESS)
-        """Whether nothing is in it that was there before the script."""
+        """True if nothing is in it that was there before the script."""
         self.is_read = False
         self.dropped = False
         self.seen: Seen | None = None
@@ -109,7 +109,7 @@ Seen = dict[str, tuple[RelationVersion, ...]]
 
 
 def is_view(write: Write) -> bool:
-    """Whether the write defines what is worked out each time it is read."""
+    """Return whether the write defines what is worked out each time it is read."""
     return write.kind in _VIEWS
 
 
@@ -231,7 +231,7 @@ class KeptVersions:
         return sorted(found, key=lambda version: found[version])
 
     def _still(self, version: RelationVersion) -> bool:
-        """Whether the relation is, at the end, all of this version."""
+        """Return whether the relation is, at the end, all of this version."""
         known = self._stands.get(version)
         if known is None:
             self._stands[version] = True  # of a circle

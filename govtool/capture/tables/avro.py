@@ -42,7 +42,7 @@ def avro_records(data: bytes) -> Iterator[Any]:
         count, size = reader.long(), reader.long()
         block = _Decoder(_inflated(reader.take(size), codec), 0)
         if not 0 <= count <= len(block.data):
-            raise AvroError("a block holds fewer records than it says")
+            raise AvroError("a block holds fewer records than its header announces")
         for _ in range(count):
             yield block.value(schema)
         if reader.take(16) != sync:

@@ -75,7 +75,7 @@ def _times(connection: duckdb.DuckDBPyConnection, count: str) -> pyarrow.Table:
 
 
 def _paired(first: Iterable[Row], second: Iterable[Row]) -> bool:
-    """Whether rows are alike but for floats that are close to each other."""
+    """Return whether rows are alike but for floats that are close to each other."""
     groups: dict[Row, tuple[list[Floats], list[Floats]]] = {}
     for side, rows in enumerate((first, second)):
         for row in rows:

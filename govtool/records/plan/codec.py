@@ -173,7 +173,7 @@ class _Reader:
     def __init__(self) -> None:
         self.objects: list[Any] = []
         self._unfolded: list[int] = []
-        """How many objects each is when shared parts are counted as often as they are used."""
+        """Number of objects in each, shared parts counted as often as they are used."""
         self._size = 0
         self._left = MAX_VALUES
         self._types: dict[str, t.Type] = {}

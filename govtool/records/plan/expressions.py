@@ -75,7 +75,7 @@ class Call(Term):
     mode: Mode = ""
     """Empty where the function has no modes."""
     options: tuple[tuple[str, Value], ...] = ()
-    """What is no argument, sorted by name: ``escape`` of LIKE, ``field`` and ``ordinal`` of ``get field``."""
+    """Options that are no arguments, sorted by name: ``escape`` of LIKE, ``field`` and ``ordinal`` of ``get field``."""
     deterministic: bool = True
     zone: str = ""
     """The session time zone, where the function depends on it."""
@@ -188,7 +188,7 @@ class UdfReference:
     kind: str
     """``python``, ``pandas``, ``arrow``, ``pandas-aggregate``, ``map-in-pandas``, ``java`` …"""
     reason: str = ""
-    """Why there is no digest."""
+    """The reason why there is no digest."""
 
 
 @dataclass(frozen=True, slots=True)

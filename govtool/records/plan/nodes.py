@@ -48,7 +48,7 @@ class Relation(Node):
     """``parquet``, ``csv``, ``json``, ``text``, ``orc``, ``delta``, ``iceberg`` …"""
     files: tuple[File, ...]
     columns: tuple[Attribute, ...]
-    """What is read, partition columns included; names are those in the data."""
+    """The columns that are read, partition columns included; names are those in the data."""
     schema: Struct
     """The schema that the reader was given for the files, without partition columns."""
     partitioned: tuple[str, ...] = ()
@@ -224,7 +224,7 @@ class Generate(Node):
     outer: bool
     """Keep a row that makes none, with NULLs."""
     columns: tuple[Attribute, ...]
-    """What is added to the columns of the child."""
+    """The columns added to those of the child."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,7 +296,7 @@ class Break(Node):
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """What the meaning of a plan depends on besides itself."""
+    """Session settings that the meaning of a plan depends on."""
 
     spark: str
     """The version."""

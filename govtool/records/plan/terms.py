@@ -117,7 +117,7 @@ class Ordered(Term):
 
 
 PIECES = (Common, CommonDefinition, Query, Specification, Edge, Ordered)
-"""What no operator may hold."""
+"""Parts that no operator may hold."""
 _EDGES = {"UnboundedPreceding$": "unbounded preceding", "UnboundedFollowing$": "unbounded following"}
 _EDGES["CurrentRow$"] = "current row"
 

@@ -354,7 +354,7 @@ def key_set_of(executor: DuckExecutor, columns: list[Attribute]) -> KeySet:
 
 
 def _is_hashed(column: Attribute, leaf: Relation) -> bool:
-    """Whether a column is one of the files whose equal values have equal hashes."""
+    """Return whether a column is one of the files whose equal values have equal hashes."""
     names = [each.name for each in leaf.schema.fields]
     if column.name in leaf.partitioned or names.count(column.name) != 1:
         return False
@@ -363,7 +363,7 @@ def _is_hashed(column: Attribute, leaf: Relation) -> bool:
 
 
 def _is_cheap(node: Node) -> bool:
-    """Whether values are there already, so that to evaluate them reads no file."""
+    """Return whether values are there already, so that to evaluate them reads no file."""
     leaves = [each for each in walk_nodes(node) if not each.nodes()]
     return all(isinstance(each, LocalRows) or (isinstance(each, Relation) and each.format == KEPT) for each in leaves)
 

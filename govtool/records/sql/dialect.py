@@ -1,4 +1,4 @@
-"""What differs between the SQL of two executors, and the refusal to write what would not be exact."""
+"""Differences between the SQL of two executors, and the refusal to write what would not be exact."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ _COMPARISONS = {"=": "=", "<=>": "IS NOT DISTINCT FROM", "<": "<", "<=": "<=", "
 _FLOATS = (t.FLOAT, t.DOUBLE)
 _UTC = frozenset({"UTC", "Etc/UTC", "Z", "+00:00", "GMT"})
 GUARD = "govtool: not exact in DuckDB"
-"""How the message of an error begins that a guard raised."""
+"""The prefix of the message of an error that a guard raised."""
 
 
 class DuckDialect(Dialect):

@@ -79,12 +79,12 @@ class SqlStatement:
 
     text: str
     columns: tuple[Attribute, ...]
-    """What comes out, by position: columns ``o0``, ``o1`` …"""
+    """The result's columns, by position: columns ``o0``, ``o1`` …"""
     relations: tuple[tuple[str, Relation], ...]
     """The tables that the text reads, under their names there (``leaf_0`` …); what an executor kept has its own."""
     udfs: tuple[Udf, ...]
     undetermined: tuple[str, ...]
-    """Why another run may give other rows without being wrong."""
+    """The reason why another run may give other rows without being wrong."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ class Operand:
 
     @property
     def table(self) -> str:
-        """What to write behind FROM."""
+        """The text behind FROM."""
         return f"({self.inline}) AS {self.alias}" if self.inline else self.alias
 
 
@@ -198,7 +198,7 @@ class _Writer:
         return Operand(alias, columns, "", position)
 
     def scope(self, around: Visible | None, *sources: Operand) -> Visible:
-        """What an expression over some sources sees."""
+        """Return the columns in scope of an expression over some sources."""
         names: dict[int, str] = {}
         for source in sources:
             for each in {one.id: one for one in source.columns}.values():

@@ -385,7 +385,7 @@ def leaf_name(leaf: Leaf) -> str:
 
 
 def is_called(leaf: Leaf, dataset: str) -> bool:
-    """Whether a leaf is meant by its dataset's name or the end of it."""
+    """Return whether a leaf is meant by its dataset's name or the end of it."""
     name = leaf_name(leaf)
     return name == dataset or name.endswith((f"/{dataset}", f".{dataset}"))
 

@@ -1,4 +1,4 @@
-"""What runs inside a job to record its executions: imports the standard library only, and never breaks the job.
+"""Recording inside a job: imports the standard library only, and never breaks the job.
 
 ``hook`` watches for sessions, ``listener`` hears of executions, ``catalyst`` and ``physical`` say what they were,
 ``streams`` and ``connect`` cover what a listener does not hear, ``facts`` says what the job is, ``spool`` keeps it all

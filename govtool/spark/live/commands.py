@@ -1,4 +1,4 @@
-"""What commands write, and how: class by class."""
+"""Writes of commands: class by class."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Json = Any
 
 
 def command_facts(plan: Any) -> dict[str, Json]:
-    """What a command writes and how, where it is one that writes."""
+    """Return the target and the mode of a command that writes."""
     name = plan.getClass().getSimpleName()
     read = _COMMANDS.get(name)
     facts = safely(lambda: read(plan)) if read is not None else None

@@ -79,7 +79,7 @@ def _note(recorder: Any, session: Any, line: dict[str, Any], started: float, err
 
 
 def _command(command: Any) -> dict[str, Any]:
-    """What a command writes; empty if it writes nothing."""
+    """Return the target of a command; empty if it writes nothing."""
     kind = command.WhichOneof("command_type")
     if kind == "write_operation":
         write = command.write_operation

@@ -1,4 +1,4 @@
-"""What commands do to the catalog: tables that are made, renamed, emptied and dropped, columns that come and go.
+"""Effects of commands on the catalog: tables that are made, renamed, emptied and dropped, columns that come and go.
 
 Of Spark's own catalog, of others, and of Delta Lake and Iceberg. A command is asked for a few names, never for data.
 """
@@ -16,7 +16,7 @@ _TABLE = re.compile(r"[\w`]+(\.[\w`]+){0,3}\Z")
 
 
 def definition_facts(plan: Any) -> dict[str, Json] | None:
-    """What a command defines: ``does`` and what that needs; None if it is no such command, or does not tell."""
+    """The definition by a command: ``does`` and what that needs; None if it is no such command, or does not tell."""
     name = plan.getClass().getSimpleName()
     read = _DEFINITIONS.get(name)
     if read is None:

@@ -44,7 +44,7 @@ SETTINGS = (
 
 
 def from_environment() -> PlanRecorder | None:
-    """What records the exact plans of this process; None where nobody asked for records."""
+    """Return the recorder of exact plans for this process; None unless records were requested."""
     folder = os.environ.get(RECORDS)
     return PlanRecorder(Spool(folder)) if folder else None
 
@@ -169,7 +169,7 @@ class Functions:
                 self.live[found["module"], found["qualname"], found["digest"]] = inspect.unwrap(function)
 
     def fresh(self) -> dict[str, dict[str, str]]:
-        """What was not handed out before."""
+        """Return what was not handed out before."""
         new = {key: value for key, value in self.known.items() if key not in self._written}
         self._written.update(new)
         return new
@@ -286,7 +286,7 @@ class DriverRows:
         self._lock = threading.Lock()
 
     def fresh(self) -> list[dict[str, Any]]:
-        """What was not handed out before: ids of columns, with rows of Catalyst's values."""
+        """Return what was not handed out before: ids of columns, with rows of Catalyst's values."""
         with self._lock:
             found, self._fresh = self._fresh, []
         return found

@@ -1,4 +1,4 @@
-"""What a job is: its script, its software, its settings."""
+"""Facts of a job: its script, its software, its settings."""
 
 from __future__ import annotations
 

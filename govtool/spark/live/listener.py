@@ -23,7 +23,7 @@ MAX_WAITING = 1000
 
 _PLAN_TEXT = 8 << 20
 _HOUSEKEEPING = ("Cache Delta ", "Delta checkpoint")
-"""What Delta Lake calls its own work on a table's log: large plans, about no data of anybody's."""
+"""Delta Lake's names for its own work on a table's log: large plans, about no data of anybody's."""
 
 
 class Recorder:
@@ -341,6 +341,6 @@ class Listener:
         return "govtool"
 
     class Java:
-        """What py4j looks for."""
+        """The interface that py4j looks for."""
 
         implements = ["org.apache.spark.sql.util.QueryExecutionListener"]  # noqa: RUF012

@@ -1,4 +1,4 @@
-"""Which number Spark gave an execution that the listener heard of.
+"""Spark's numbers of the executions that the listener heard of.
 
 A listener is handed the ``QueryExecution``; its number, and that of the execution that it is a part of, are in Spark's
 store of executions. Since Spark 4.2 both have the id of the query. Before, they share the accumulators of their
@@ -18,18 +18,18 @@ MAX_LEAVES = 20
 MAX_AHEAD = 1000
 """Executions that are requested at once."""
 MAX_TRIES = 4
-"""How often a number without an execution is looked up again."""
+"""Number of attempts to look up a number without an execution."""
 
 _INFERENCE = re.compile(r"DataFrameReader\.|DataStreamReader\.|FileStreamSource|InferSchema")
-"""Where Spark only looks at files to tell their schema."""
+"""Methods in which Spark only looks at files to infer their schema."""
 _BATCH = re.compile(r"\bid = ([0-9a-f-]{36})\s+runId = ([0-9a-f-]{36})\s+batch = (\d+)")
-"""How Spark describes what a batch of a streaming query executes, its own queries and those of ``foreachBatch``."""
+"""Spark's descriptions of the executions of a streaming batch, its own queries and those of ``foreachBatch``."""
 _ACCUMULATOR = re.compile(r"\(id: (\d+)")
 _METRIC = re.compile(r"SQLPlanMetric\(.*?,(\d+),[a-zA-Z]+\)", re.DOTALL)
 
 
 class Mark(NamedTuple):
-    """What tells an execution."""
+    """The identity of an execution."""
 
     query: str
     """The query's id; empty before Spark 4.2."""
@@ -92,7 +92,7 @@ class Numbers:
         return True
 
     def mark(self, execution: Any) -> Mark:
-        """What tells an execution that was heard of."""
+        """Return the identity of an execution that was heard of."""
         try:
             return Mark(str(execution.queryId().toString()), frozenset(), "")
         except Exception:

@@ -1,4 +1,4 @@
-"""What an execution measured: rows, bytes and files of its write and of its scans, from the plan that really ran."""
+"""Figures of an execution: rows, bytes and files of its write and of its scans, from the plan that really ran."""
 
 from __future__ import annotations
 

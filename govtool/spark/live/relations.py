@@ -1,4 +1,4 @@
-"""What the relations of a plan read: names of tables, places, versions."""
+"""Sources of the relations of a plan: names of tables, places, versions."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _PLAIN_TABLE = re.compile(r"[\w$.\"`\[\] -]+\Z")
 
 
 def leaf_facts(leaf: Any) -> dict[str, Json]:
-    """What a leaf of a plan reads: ``table`` (parts of its name), ``paths``, ``format``, ``url``."""
+    """Return the source of a plan's leaf: ``table`` (parts of its name), ``paths``, ``format``, ``url``."""
     name = leaf.getClass().getSimpleName()
     facts: dict[str, Json] = {}
     if name == "LogicalRelation":
@@ -77,7 +77,7 @@ def qualified(text: str, session: Any = None) -> str:
 
 
 def relation_facts(relation: Any) -> dict[str, Json]:
-    """What a relation of the first data source API reads."""
+    """Return the source of a relation of the first data source API."""
     name = relation.getClass().getSimpleName()
     if name == "HadoopFsRelation" and "delta" not in relation.location().getClass().getName():
         paths = relation.location().rootPaths()
@@ -117,7 +117,7 @@ def _catalogued(relation: Any) -> dict[str, Json]:
 
 
 def v2_facts(relation: Any, name: str) -> dict[str, Json]:
-    """What a relation of the second data source API reads."""
+    """Return the source of a relation of the second data source API."""
     facts: dict[str, Json] = {}
     table = relation.table()
     facts["relation"] = table.getClass().getName()
@@ -151,7 +151,7 @@ def v2_facts(relation: Any, name: str) -> dict[str, Json]:
 
 
 def _is_metadata(table: Any) -> bool:
-    """Whether a table of Iceberg is one of those that describe another: its snapshots, its files."""
+    """Return whether a table of Iceberg is one of those that describe another: its snapshots, its files."""
     kind = table.table().getClass()
     while kind is not None:
         if kind.getSimpleName() == "BaseMetadataTable":

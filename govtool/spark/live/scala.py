@@ -21,12 +21,12 @@ def strings(value: Any) -> list[str]:
 
 
 def called(value: Any, name: str) -> Any:
-    """What a method without arguments says."""
+    """Return the result of a method without arguments."""
     return getattr(value, name)()
 
 
 def safely(read: Callable[[], Any]) -> Any:
-    """What a call says, or None: one Spark version or another lacks a method, and the rest is still worth having."""
+    """The result of a call, or None: a Spark version may lack a method, and the rest is still worth having."""
     try:
         return read()
     except Exception:

@@ -76,7 +76,7 @@ def signature(nodes: list[dict[str, Json]], digest: Callable[[str], str]) -> str
 
 
 def unstable_functions(nodes: list[dict[str, Json]], digest: Callable[[str], str]) -> list[str]:
-    """What of a plan may answer otherwise each time: random functions first, then clocks, then what rests on order.
+    """Functions of a plan that may give another result each time: random ones, clocks, then what rests on order.
 
     Random functions carry a digest of their seed: with the same seed they are random only in another partitioning.
     """
@@ -255,7 +255,7 @@ def _seed(node: Node, digest: Callable[[str], str]) -> str:
 
 
 def _is_sorted(limit: Node) -> bool:
-    """Whether a limit stands on a sort, with nothing between that loses the order."""
+    """Return whether a limit stands on a sort, with nothing between that loses the order."""
     node = limit
     while node.children and node.name in ("GlobalLimit", "LocalLimit", "Project", "Filter", "SubqueryAlias", "Offset"):
         node = node.children[0]

@@ -1,4 +1,4 @@
-"""What a listener does not hear, or hears without its beginning: streams, their batches, data of the driver.
+"""Streams, their batches, and data of the driver: what a listener does not hear, or hears without its beginning.
 
 Streaming queries run in sessions of their own; what they read and write is read from the query itself, when it ends or
 the job does, and the offsets and rows of each batch from the progress that Spark reports of it. The DataFrame that
@@ -263,7 +263,7 @@ def finished(query: Any, started: float, name: str, application: str) -> dict[st
 
 
 def _sink(behind: Any) -> dict[str, Any] | None:
-    """What the sink of a query writes; None for sinks in memory, on the console, and functions of the job."""
+    """Return the target of a query's sink; None for sinks in memory, on the console, and functions of the job."""
     sink = behind.sink()
     name = sink.getClass().getSimpleName()
     if name in ("FileStreamSink", "DeltaSink"):

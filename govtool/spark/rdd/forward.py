@@ -7,7 +7,7 @@ from typing import Any
 
 from govtool.spark.rdd import worker
 from govtool.spark.rdd.back import ODD_KEYS, Traced
-from govtool.spark.rdd.conditions import EVERYTHING, Condition, KeyIn, ChosenKeys, keys_of
+from govtool.spark.rdd.conditions import EVERYTHING, ChosenKeys, Condition, KeyIn, keys_of
 from govtool.spark.rdd.log import Feed, RddNode, ancestors
 from govtool.spark.rdd.notes import Note
 from govtool.spark.rdd.operators import Kind, itself

@@ -7,7 +7,7 @@ from typing import Any
 
 from govtool.errors import UsageError
 from govtool.spark.rdd import worker
-from govtool.spark.rdd.conditions import KeyIn, ChosenKeys
+from govtool.spark.rdd.conditions import ChosenKeys, KeyIn
 from govtool.spark.rdd.log import RddNode, ancestors
 from govtool.spark.rdd.operators import Kind, itself
 from govtool.spark.rdd.rows import ordered_rows

@@ -172,7 +172,7 @@ def _block(
 
 
 def _is_whole(call: WindowCall) -> bool:
-    """Whether the frame of every row is its partition."""
+    """Return whether the frame of every row is its partition."""
     frame = call.frame
     if frame is None:
         return False
@@ -256,7 +256,7 @@ def _partitions(a: Annotator, table: KeptTable, keys: Sequence[Expression]) -> A
 
 
 def _framed(frame: Frame | None) -> bool:
-    """Whether the rows of a frame are found here: RANGE with offsets is not."""
+    """Return whether the rows of a frame are found here: RANGE with offsets is not."""
     if frame is None:
         return False
     return frame.kind == "rows" or (isinstance(frame.lower, str) and isinstance(frame.upper, str))

@@ -298,7 +298,7 @@ def _as_number(text: str) -> NodeId:
 
 
 def _is_unicode(value: Any) -> bool:
-    """Whether all texts in a value can be encoded."""
+    """Return whether all texts in a value can be encoded."""
     try:
         pending = [value]
         while pending:

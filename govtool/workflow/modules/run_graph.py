@@ -264,7 +264,7 @@ class _Invocation:
 
 
 def _is_refusal(error: Exception) -> bool:
-    """Whether an executor, or the evaluator, cannot do a plan."""
+    """Return whether an executor, or the evaluator, cannot do a plan."""
     engines = ("pyspark", "py4j", "duckdb", "_duckdb")
     return isinstance(error, (NotExact, UsageError)) or type(error).__module__.startswith(engines)
 

@@ -61,7 +61,7 @@ class RelationTuples:
 
     @property
     def candidates(self) -> int:
-        """How many there are."""
+        """Their number."""
         return next((len(values) for values in self.extra.values()), 0)
 
 

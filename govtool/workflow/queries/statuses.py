@@ -50,7 +50,7 @@ class RowDeletion:
 
     @property
     def is_certain(self) -> bool:
-        """Whether nothing is left open."""
+        """True if nothing is left open."""
         return not self.gains_possible and all(row.status != "unknown" for row in self.rows)
 
 
@@ -127,7 +127,7 @@ class _Statuses:
 
 
 def _alike(one: Values, other: Values) -> bool:
-    """Whether values are equal; NaN equals NaN."""
+    """Return whether values are equal; NaN equals NaN."""
     return all(a == b or (a != a and b != b) for a, b in zip(one, other, strict=True))
 
 

@@ -68,7 +68,7 @@ class Survival:
         return found
 
     def is_open(self, gate: int) -> bool:
-        """Whether a gate is open."""
+        """Return whether a gate is open."""
         return gate != NONE and bool(self.unknown[gate])
 
 

@@ -140,7 +140,7 @@ class NewValues:
         return (Project(node, (passed(wanted), value, old)), value.attribute), wanted
 
     def truths(self, start: int, guard: Guard, own: Array) -> Array:
-        """Whether some conditions are true after the deletion: bool."""
+        """Return whether some conditions are true after the deletion: bool."""
         (node, value), wanted = self._function_rows(start, guard.function, own)
         found = self._store.fetch(node, [wanted, chosen(truth(value), LONG_ONE, LONG_ZERO)])
         numbers, truths = arrays_of(found.columns)

@@ -52,7 +52,7 @@ def checked_size(name: str, tokens: int, exact: bool) -> None:
 
 
 def all_worlds(worlds: Worlds) -> Array:
-    """Whether the row is there in each of the 2^n worlds: world ``i`` has token ``t`` if bit ``t`` of ``i`` is set."""
+    """True if the row is there in each of the 2^n worlds: world ``i`` has token ``t`` if bit ``t`` of ``i`` is set."""
     count = len(worlds.tokens)
     bits = np.arange(count)[:, None]
     found = [

@@ -147,7 +147,7 @@ def test_what_a_table_is_cloned_from_is_not_told(tmp_path) -> None:
         tmp_path, executed("CreateDeltaTableCommand", f"`default`.`c`, ErrorIfExists, {clone}, false, [n#1L], false")
     )
     assert edges_of(found) == {"default.c create_table_as replace": []}
-    assert breaks(found) == [("break.definition", "default.c: it is cloned, and the text does not tell what from")]
+    assert breaks(found) == [("break.definition", "default.c: it is cloned from a source that is not in the text")]
     (made,) = (d for d in found.derivations() if d.mode == "replace")
     assert (made.status, made.columns_complete) == ("partial", False)
 

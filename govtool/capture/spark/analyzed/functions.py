@@ -17,7 +17,7 @@ OPERATORS = frozenset(
         "DivideInterval", "DivideYMInterval", "DivideDTInterval", "IsNaN",
     }
 )  # fmt: skip
-"""What SQL writes with signs: no function stands on the way."""
+"""Operators that SQL writes with signs: no function stands on the way."""
 
 TRANSPARENT = frozenset(
     {
@@ -27,7 +27,7 @@ TRANSPARENT = frozenset(
         "AnsiCast", "BoundReference", "TableInsertOverflow", "CheckOverflowInSum", "AliasedLambda",
     }
 )  # fmt: skip
-"""What hands its argument through."""
+"""Nodes that hand their argument through."""
 
 _TRY = {"EvalMode.TRY": "try_"}
 _NAMES = {

@@ -33,11 +33,11 @@ MODIFYING = {
 }
 """Commands that change rows in place, and what each is; empty: that is told by what it was made of."""
 
-_NO_SIDES = unknown("a MERGE does not tell its tables")
+_NO_SIDES = unknown("the tables of a MERGE are not known")
 
 
 def modification(reader: RelationReader, root: CatalystTree, operation: str = "") -> tuple[str, p.Node]:
-    """What a command that changes rows does: ``update``, ``delete`` or ``merge``, and how.
+    """Return the kind of a command that changes rows: ``update``, ``delete`` or ``merge``, and how it does so.
 
     Args:
         reader: Of its relations.
@@ -54,7 +54,7 @@ def modification(reader: RelationReader, root: CatalystTree, operation: str = ""
         return kind, _delta_merge(reader, root)
     table = held(root, "target") or held(root, "table")
     if table is None:
-        return kind, unknown("the table that is changed is not told")
+        return kind, unknown("the changed table is not known")
     target = reader.relation(table)
     condition = reader.optional(root, "condition")
     if kind == "delete":
@@ -72,7 +72,7 @@ def modification(reader: RelationReader, root: CatalystTree, operation: str = ""
 
 
 def _sides(reader: RelationReader, root: CatalystTree, target: str, source: str) -> tuple[p.Node, p.Node] | None:
-    """What a MERGE changes, and what it reads, by the names of the fields that hold them."""
+    """The changed and the read side of a MERGE, by the names of the fields that hold them."""
     table, using = held(root, target), held(root, source)
     return None if table is None or using is None else (reader.relation(table), reader.relation(using))
 

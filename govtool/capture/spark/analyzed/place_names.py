@@ -9,7 +9,7 @@ from govtool.capture.spark.analyzed.tree import Json
 from govtool.capture.spark.identity import DatasetPlace, jdbc_name, path_name, table_name, topic_name
 
 _VERSION = re.compile(r"@(?:v\d+|\d{17})\Z")
-"""Which version of a Delta table, behind its path."""
+"""The version of a Delta table, behind its path."""
 _STATE = re.compile(r"(?:branch|tag|snapshot_id|at_timestamp)_.+\Z")
 """A branch or a state of an Iceberg table, as the last part of its name."""
 

@@ -16,7 +16,7 @@ from govtool.capture.spark.identity import DatasetPlace
 
 @dataclass(frozen=True, slots=True)
 class Analyzed:
-    """What a record says of a plan."""
+    """The analyzed plan of a record."""
 
     root: p.Node
     """The query: of a command, what it reads and computes."""

@@ -19,7 +19,7 @@ _OPERATION = "__row_operation"
 
 
 def rewritten(reader: RelationReader, root: CatalystTree, operation: str) -> tuple[str, p.Node]:
-    """What ``ReplaceData`` and ``WriteDelta`` stand for: ``update``, ``delete`` or ``merge``, and how.
+    """Return the original command of ``ReplaceData`` and ``WriteDelta``: ``update``, ``delete`` or ``merge``, and how.
 
     Args:
         reader: Of its relations.
@@ -28,7 +28,7 @@ def rewritten(reader: RelationReader, root: CatalystTree, operation: str) -> tup
     """
     query, table = held(root, "query"), next(trees(root.fields.get("table")), None)
     if query is None or table is None:
-        return operation or "merge", unknown("what rows are replaced with is not told")
+        return operation or "merge", unknown("the source of replaced rows is not known")
     columns = named(table.fields.get("output"))
     merge = _first(query, "MergeRows")
     if merge is not None:
@@ -145,7 +145,7 @@ def _values(
 
 
 def _chosen(value: CatalystTree, own: int) -> CatalystTree:
-    """What rows of the condition get: ``If(condition, value, column)`` leaves the others as they are."""
+    """Return the values for rows of the condition: ``If(condition, value, column)`` leaves the others as they are."""
     if value.name == "If" and len(value.children) == 3:
         other = value.children[2]
         if other.name == "AttributeReference" and id_of(other) == own:
@@ -156,7 +156,7 @@ def _chosen(value: CatalystTree, own: int) -> CatalystTree:
 def _merged_rows(reader: RelationReader, merge: CatalystTree, columns: Sequence[p.Named]) -> p.Node:
     join = _first(merge, "Join")
     if join is None or len(join.children) != 2:
-        return unknown("the sides of a MERGE are not told")
+        return unknown("the sides of a MERGE are not known")
     left, right = join.children
     if _is_source(left) and not _is_source(right):
         left, right = right, left
@@ -192,7 +192,7 @@ def _is_source(side: CatalystTree) -> bool:
 
 
 def _instruction(tree: CatalystTree) -> tuple[str, Sequence[int]]:
-    """What an instruction of ``MergeRows`` does, and where among its children its values are."""
+    """Return the kind of an instruction of ``MergeRows``, and the positions of its values among its children."""
     rows = tree.fields.get("output")
     values = rows if isinstance(rows, list) else []
     name = tree.name.rpartition("$")[2]

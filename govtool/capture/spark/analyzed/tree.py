@@ -61,7 +61,7 @@ def nodes_of(root: CatalystTree) -> list[Json]:
 
 
 def folded(root: CatalystTree, make: Callable[[CatalystTree, list[T]], T]) -> T:
-    """What ``make`` makes of a tree and of what it made of its children; on a stack of its own."""
+    """Fold a tree by ``make``, which takes a node and the results of its children; on a stack of its own."""
     done: list[T] = []
     stack: list[tuple[CatalystTree, bool]] = [(root, False)]
     while stack:
@@ -78,7 +78,7 @@ def folded(root: CatalystTree, make: Callable[[CatalystTree, list[T]], T]) -> T:
 
 
 def is_tree(value: object) -> bool:
-    """Whether a field holds a tree."""
+    """Return whether a field holds a tree."""
     return isinstance(value, list) and bool(value) and isinstance(value[0], dict) and "c" in value[0]
 
 
@@ -92,7 +92,7 @@ def trees(value: object) -> Iterator[CatalystTree]:
 
 
 def held(tree: CatalystTree, key: str) -> CatalystTree | None:
-    """What a field holds: a plan or an expression, itself or as a place among the children."""
+    """Return the content of a field: a plan or an expression, itself or as a place among the children."""
     value = tree.fields.get(key)
     if is_tree(value):
         return tree_of(value)  # type: ignore[arg-type]

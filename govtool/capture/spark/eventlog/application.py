@@ -1,4 +1,4 @@
-"""What the events of one application say, in whatever order and however often they come.
+"""The events of one application, in any order and repetition.
 
 Executions that one action started (CREATE TABLE AS has two, saveAsTable three) share a root. When all of a root have
 ended they are handed on, a little later, as their last figures may come after their end; then nothing of them is held.
@@ -54,7 +54,7 @@ class SqlExecution:
     error: str = ""
     failed: bool = False
     config: dict[str, str] = field(default_factory=dict)
-    """What the session set for itself."""
+    """The settings of the session itself."""
     registered: Registered = field(default_factory=Registered)
     jobs: int = 0
     line: int = 1
@@ -123,12 +123,12 @@ class Application:
 
     @property
     def is_old(self) -> bool:
-        """Whether this is a Spark that does not tell how executions end: one before 3.4."""
+        """True if this is a Spark that does not tell how executions end: one before 3.4."""
         found = re.match(r"(\d+)\.(\d+)", self.version)
         return found is not None and (int(found[1]), int(found[2])) < (3, 4)
 
     def rest(self) -> Iterator[list[SqlExecution]]:
-        """What is left at the end of the log."""
+        """Return the open entries at the end of the log."""
         for root in sorted(self._open):
             yield self._close(root)
         self._open.clear()

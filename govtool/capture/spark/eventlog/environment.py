@@ -1,4 +1,4 @@
-"""What an application ran with, and on: software with its versions, the class of machine."""
+"""The environment of an application: software with its versions, the class of machine."""
 
 from __future__ import annotations
 

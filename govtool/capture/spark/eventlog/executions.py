@@ -62,12 +62,12 @@ class LoggedExecution:
 
     @property
     def is_batch(self) -> bool:
-        """Whether it is the batch of a streaming query itself."""
+        """True if it is the batch of a streaming query itself."""
         return self.execution.id == self.execution.root and BatchKey.described(self.execution.description) is not None
 
     @property
     def is_inference(self) -> bool:
-        """Whether Spark only looks at a file's schema."""
+        """True if Spark only looks at a file's schema."""
         return bool(_INFERENCE.search(self.execution.details.split("\n", 1)[0]))
 
 
@@ -90,7 +90,7 @@ class LoggedSource:
         return replace(made, batches=batches_from([self.application.progress.get(key, BatchProgress(key))]))
 
     def inputs(self, action: Action[LoggedExecution]) -> tuple[RunInput, ...]:
-        """What it read."""
+        """Return the inputs."""
         if action.main.plan is None:
             return ()
         plans = [(each.execution, each.plan) for each in action.members if each.plan is not None]
@@ -98,7 +98,7 @@ class LoggedSource:
         return inputs_of(self.application, action.main.plan, action.written, plans, columns)
 
     def outputs(self, action: Action[LoggedExecution]) -> tuple[RunOutput, ...]:
-        """What it wrote."""
+        """Return the outputs."""
         main = action.main
         if action.written is None or main.plan is None:
             return ()
@@ -119,7 +119,7 @@ class _Batch:
     """Others of its executions write: those of a function of ``foreachBatch``."""
 
     def around(self, execution: SqlExecution) -> p.Node | None:
-        """What the batch is made of, for an execution inside of it."""
+        """Return the enclosing batch of an execution."""
         return self.plan.root if self.plan is not None and execution.id != execution.root else None
 
 
@@ -132,7 +132,7 @@ class EventLogInterpreter:
     _known: dict[int, tuple[str, str]] = field(default_factory=dict)
 
     def actions(self, group: list[SqlExecution]) -> Iterator[Executed]:
-        """What the executions of one root did."""
+        """Return the actions of the executions of one root."""
         plans = {execution.id: self._read(execution) for execution in group}
         # Commands print logical plans, which name the attributes of files and not the files: others of the root do.
         sources = [each.source for each in plans.values() if isinstance(each, PlanText) and each.source is not None]
@@ -173,7 +173,7 @@ class EventLogInterpreter:
         return {**self.application.config, **execution.config}
 
     def _names(self, execution: SqlExecution) -> Names:
-        """How names are read: with the catalogs and the settings of the session."""
+        """Return the reader of names, with the catalogs and the settings of the session."""
         found: dict[str, list[str]] = {}
         settings = self._settings(execution)
         for key, value in settings.items():
@@ -243,7 +243,7 @@ class EventLogInterpreter:
         return found
 
     def _sunk(self, execution: SqlExecution, plan: PlanText) -> WrittenDataset | None:
-        """What the batch of a streaming query writes into its sink of files, which its plan does not name."""
+        """Return the write of a streaming batch into its sink of files, which its plan does not name."""
         if not _reads_data(execution, plan):
             return None  # Delta Lake reads its own log in executions of the batch
         key = BatchKey.described(execution.description)
@@ -262,7 +262,7 @@ class EventLogInterpreter:
             if self._streams(execution) is None and len(plan.scans) > 1:
                 notes.append(_MIXED)
         if plan.uncertain:
-            text = f"{plan.uncertain} expressions whose structure could not be told: what they depend on is certain"
+            text = f"{plan.uncertain} expressions of unknown structure; their sources are certain"
             notes.append(Diagnostic("plan.expression", "info", text))
         return tuple(notes)
 
@@ -278,12 +278,12 @@ def _batch(group: Sequence[SqlExecution], plans: Mapping[int, PlanText | PlanTex
 
 
 def _reads_data(execution: SqlExecution, plan: PlanText) -> bool:
-    """Whether a plan reads a stream or a dataset of somebody's."""
+    """Return whether a plan reads a stream or a dataset of somebody's."""
     return "MicroBatchScan" in execution.plan or any(not is_internal(read) for read in plan.flow.reads)
 
 
 def _stands_alone(execution: LoggedExecution) -> bool:
-    """Whether an execution concerns a dataset even without the command that started it."""
+    """Return whether an execution concerns a dataset even without the command that started it."""
     reading = execution.reading
     if reading is None:
         return False

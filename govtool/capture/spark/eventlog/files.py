@@ -1,4 +1,4 @@
-"""Where event logs are: single files, rolling directories, folders of either.
+"""Locations of event logs: single files, rolling directories, folders of either.
 
 A rolling log, ``eventlog_v2_<application>``, has its events in ``events_<n>_…`` files, of which a ``.compact`` one
 stands for all up to its number, and its state in the name of ``appstatus_…``.
@@ -34,7 +34,7 @@ class EventLog:
 
     @property
     def application(self) -> str:
-        """What the name says of the application's id; a log that has lost its beginning has no other."""
+        """The application's id in the name; a log that has lost its beginning has no other."""
         name = Path(self.name).name.removeprefix(ROLLING)
         while (cut := _CODEC.search(name)) is not None:
             name = name[: cut.start()]
@@ -70,7 +70,7 @@ def find(path: Path) -> list[EventLog]:
         raise UsageError(
             f"no event log in {path}",
             code="usage.empty-folder",
-            hint="spark.eventLog.dir says where an application writes its log",
+            hint="spark.eventLog.dir is the folder in which an application writes its log",
         )
     return found
 

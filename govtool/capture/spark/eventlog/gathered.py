@@ -1,4 +1,4 @@
-"""What the actions of applications say, together: equal work once, with how often and when it was seen."""
+"""The actions of applications, together: equal work once, with its count and times."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ class Seen:
 
 @dataclass(slots=True)
 class SpilledFindings:
-    """What is kept on disk instead of in memory."""
+    """Findings that are kept on disk instead of in memory."""
 
     derivations: Spill[Derivation]
     runs: Spill[Run]
     columns: dict[str, dict[str, str | None]] = field(default_factory=dict)
     """Columns of what was written, with their types, by dataset."""
     queries: dict[str, int] = field(default_factory=dict)
-    """How many columns each query has."""
+    """Number of columns of each query."""
     notes: dict[Diagnostic, None] = field(default_factory=dict)
     edges: int = 0
     count: int = 0
@@ -81,13 +81,13 @@ class SpilledFindings:
 
 @dataclass(slots=True)
 class EventLogFindings:
-    """What logs say, together."""
+    """The findings of logs, together."""
 
     source: str = ""
     how: str = PLAN_TEXT
     """The kind of evidence."""
     spilled: SpilledFindings | None = None
-    """Where derivations and runs go; None: into ``runs`` and `derivations`."""
+    """The target of derivations and runs; None: ``runs`` and `derivations`."""
     runs: list[Run] = field(default_factory=list)
     notes: list[Diagnostic] = field(default_factory=list)
     outcomes: Counter[str] = field(default_factory=Counter)
@@ -146,7 +146,7 @@ class EventLogFindings:
                 self._count(derivation)
 
     def _count(self, derivation: Derivation) -> None:
-        """What was said before is counted; unless something else was put in its place meanwhile."""
+        """Count what was found before, unless something else was put in its place meanwhile."""
         statement = derivation.statement
         plain = derivation._replace(statement=statement._replace(run=None, first_seen=None, last_seen=None))
         place = (derivation.target, statement.file)
@@ -228,7 +228,7 @@ class EventLogFindings:
 
 
 def _key(plain: Derivation) -> _Key:
-    """What tells a derivation apart, without holding it: with its hash, of 64 bits, all that is short of it."""
+    """Return the key of a derivation, without holding it: with its hash, of 64 bits, all that is short of it."""
     return hash(plain), plain.statement.fingerprint, plain.target, plain.statement.file, len(plain.edges)
 
 

@@ -33,7 +33,7 @@ KEPT = 200_000
 
 
 class ScanKey(NamedTuple):
-    """What tells a scan apart from others of its plan: its name and the ids of its columns, as far as they are told."""
+    """The key of a scan within its plan: its name and the ids of its columns, as far as they are known."""
 
     name: str
     ids: tuple[int, ...]
@@ -127,7 +127,7 @@ class MetricValues:
 
 
 class Figures(NamedTuple):
-    """What was read or written."""
+    """Figures of a read or write."""
 
     rows: int | None = None
     files: int | None = None

@@ -70,7 +70,7 @@ def read_log(
     application = Application(log.application)
     actions = _Actions(application, EventLogInterpreter(application, names or Names()), into)
     for missing in log.missing:
-        into.note("unreadable", "error", f"part {missing} of the log is not there: what it said is lost", label)
+        into.note("unreadable", "error", f"part {missing} of the log is missing, with its lineage", label)
     for part in log.parts:
         name = label if len(log.parts) == 1 else f"{label}/{part.name}"
         try:
@@ -125,7 +125,7 @@ def _ending(application: Application, log: EventLog, label: str, into: EventLogF
     if not application.version and not application.id:
         into.note("incomplete-log", "warning", "the beginning of the log is not there", label)
     if application.ended is None:
-        state = "a running application, or one that was killed" if not log.finished else "no event tells its end"
+        state = "a running application, or one that was killed" if not log.finished else "no event reports its end"
         into.note("unfinished-application", "info", f"the log ends before its application: {state}", label)
 
 

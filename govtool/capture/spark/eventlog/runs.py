@@ -65,7 +65,7 @@ def moment_of(milliseconds: int | None) -> str | None:
 def _status(
     application: Application, root: SqlExecution, group: Iterable[SqlExecution], *, writes: bool
 ) -> tuple[str, str]:
-    """How it ended, and why. Sparks before 3.4 tell only of jobs that failed; a write without a job was none."""
+    """Return how it ended, and why. Sparks before 3.4 report only jobs that failed; a write without a job was none."""
     failed = next((e for e in (root, *group) if e.failed), None)
     if failed is not None and (failed is root or root.failed or application.is_old):
         return "failed", failed.error
@@ -78,7 +78,7 @@ def _status(
 
 
 def _scanned(application: Application, plans: Iterable[tuple[SqlExecution, PlanText]]) -> dict[str, Figures]:
-    """What executions of one action scanned, by dataset."""
+    """Return the scans of the executions of one action, by dataset."""
     figures: dict[str, list[Figures]] = {}
     for execution, plan in plans:
         found: dict[str, list[Figures]] = {}
@@ -98,7 +98,7 @@ def inputs_of(
     plans: Iterable[tuple[SqlExecution, PlanText]],
     columns: Columns,
 ) -> tuple[RunInput, ...]:
-    """What was read, in order of its name.
+    """Return the inputs, in order of their names.
 
     Args:
         application: Which knows the figures.
@@ -133,7 +133,7 @@ def _version(plan: PlanText, written: WrittenDataset | None, dataset: str) -> in
 def outputs_of(
     application: Application, execution: SqlExecution | None, plan: PlanText, written: WrittenDataset
 ) -> tuple[RunOutput, ...]:
-    """What was written.
+    """Return the outputs.
 
     Args:
         application: Which knows the figures.

@@ -1,4 +1,4 @@
-"""What logs say, put aside on disk as it comes, so that memory does not grow with them.
+"""Findings of logs, spilled to disk as they come, so that memory does not grow with them.
 
 Items are sorted into parts by a number of their own. Each part is kept as Arrow tables, one after the other, in one
 file without a name, and is read again as one table.

@@ -60,7 +60,7 @@ def _single(line: Line) -> list[Line]:
 
 
 def _same_query(before: Line, after: Line) -> bool:
-    """Whether two executions without numbers are one action: both write, and the same columns by their ids."""
+    """Return whether two executions without numbers are one action: both write, and the same columns by their ids."""
     return bool(before.get("command")) and bool(after.get("command")) and _ids(before) == _ids(after) != ()
 
 

@@ -25,7 +25,7 @@ class _Begun(NamedTuple):
 
 @dataclass(slots=True)
 class Streams:
-    """What a process wrote down of streams, and of data that the driver made."""
+    """The notes of a process about streams, and about data that the driver made."""
 
     plans: dict[int, p.Node] = field(default_factory=dict)
     """The plan of the stream behind a column of a batch, by the column's id."""

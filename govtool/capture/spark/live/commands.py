@@ -1,4 +1,4 @@
-"""What commands of Catalyst's analyzed plan write, as a live session tells it."""
+"""Writes of commands in Catalyst's analyzed plan, as live sessions record them."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ _TEMPORARY = frozenset({"LocalTempView", "GlobalTempView"})
 
 
 def written_by(record: Mapping[str, Any], plan: Analyzed) -> WrittenDataset | None:
-    """What a record's command writes; None if it writes no data, or a view of the session.
+    """Return the write of a record's command; None if it writes no data, or a view of the session.
 
     Args:
         record: With the facts ``command``.

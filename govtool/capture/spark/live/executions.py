@@ -37,7 +37,7 @@ _BREAKS = {
 _REFUSED = "plan-unanalyzed"
 """Spark could not make sense of the query: nothing ran."""
 _MALFORMED = (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError)
-"""What reading a plan raises that is none."""
+"""Exceptions of reading a plan that is malformed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class LiveExecution:
 
     @property
     def is_inference(self) -> bool:
-        """Whether Spark only looks at files to find their schema."""
+        """True if Spark only looks at files to find their schema."""
         return bool(self.line.get("inference"))
 
 
@@ -73,7 +73,7 @@ class LiveSource:
         return with_reproduction(run, [member.line for member in action.members], self.runs.process)
 
     def inputs(self, action: Action[LiveExecution]) -> tuple[RunInput, ...]:
-        """What it read."""
+        """Return the inputs."""
         reading = action.main.reading
         if reading is None:
             return ()
@@ -84,7 +84,7 @@ class LiveSource:
         return inputs_as_listed(inputs_of(reading.flow, lines, readings), action.lead.line, lines, readings)
 
     def outputs(self, action: Action[LiveExecution]) -> tuple[RunOutput, ...]:
-        """What it wrote."""
+        """Return the outputs."""
         reading = action.main.reading
         if action.written is None or reading is None:
             return ()
@@ -116,7 +116,7 @@ class LiveInterpreter:
         self._live = LiveSource(LiveRuns(self.process, self.commit), self._streams)
 
     def actions(self) -> Iterator[Executed]:
-        """What the executions of the process did, in order."""
+        """Return the actions of the process, in order."""
         script = script_name(self.process)
         for lines in grouped(self.process.executions):
             for executed in interpret(self._executions(lines), self._live):
@@ -186,12 +186,12 @@ def _reading(line: Line, plan: Analyzed, expand_views: bool) -> Reading:
 
 
 def _title(defined: Defined) -> str:
-    """What a command does to the catalog, in place of a plan."""
+    """Return the effect of a command on the catalog, in place of a plan."""
     return f"{defined.kind} {defined.place.id if defined.place is not None else '?'}"
 
 
 def _problem(line: Line, problem: str) -> Diagnostic | None:
-    """Why there is no plan; None if nothing ran."""
+    """Return the reason why there is no plan; None if nothing ran."""
     code, _, detail = problem.partition(":")
     if code == _REFUSED:
         return None

@@ -86,7 +86,7 @@ def _input(read: RunInput, facts: Mapping[str, object], lead: Line) -> RunInput:
 
 
 def _unsettled(read: RunInput, listing: FileListing, changed: object, lead: Line) -> str:
-    """Why the files that were read may not be those that were listed."""
+    """Return the reason why the files that were read may not be those that were listed."""
     started, ended = _milliseconds(lead.get("started")), _milliseconds(lead.get("ended"))
     if started is not None and listing.modified > started:
         return "a file is younger than the run"

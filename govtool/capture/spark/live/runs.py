@@ -30,7 +30,7 @@ class LiveRuns:
     """The state of the script's repository: a commit, ``+`` behind it if there were changes."""
 
     def user(self, line: Line) -> str:
-        """Who ran it."""
+        """Return the user of the run."""
         return str(self._session(line).get("user") or "")
 
     def id_of(self, line: Line) -> str:
@@ -97,7 +97,7 @@ def script_name(process: Process) -> str:
 
 
 def inputs_of(flow: PlanDependencies, lines: Sequence[Line], readings: Sequence[Reading]) -> tuple[RunInput, ...]:
-    """What an action read, in order of its name.
+    """Return the inputs of an action, in order of their names.
 
     Args:
         flow: Of what it computes.
@@ -137,7 +137,7 @@ def _figures(lines: Sequence[Line], by_name: Mapping[str, str]) -> dict[str, lis
 
 
 def outputs_of(written: WrittenDataset, flow: PlanDependencies, lines: Iterable[Line]) -> tuple[RunOutput, ...]:
-    """What an action wrote."""
+    """Return the outputs of an action."""
     total: dict[str, int] = {}
     for line in lines:
         total = (line.get("metrics") or {}).get("write") or total

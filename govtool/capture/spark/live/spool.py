@@ -29,7 +29,7 @@ class Process:
     connected: list[Line] = field(default_factory=list)
     """Writes over Spark Connect, by plan text."""
     streams: list[Line] = field(default_factory=list)
-    """What Python patches noted: streams, batches, data of the driver."""
+    """Notes of the Python patches: streams, batches, data of the driver."""
     progress: list[Line] = field(default_factory=list)
     """Batches of streaming queries: their numbers, offsets and rows."""
     numbers: dict[int, Line] = field(default_factory=dict)

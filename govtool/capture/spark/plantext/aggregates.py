@@ -43,7 +43,7 @@ class Aggregates(PlanReader):
         if "Aggregate Attributes" not in operator.fields:
             outputs = _by_position(outputs, keys, values)
         if not results.certain or any(o is None for o in outputs):
-            self._note(TRUNCATED, f"{operator.name}: results that cannot be told apart")
+            self._note(TRUNCATED, f"{operator.name}: results that cannot be distinguished")
             everything = tuple(p.Attribute(o.id, o.name) for o in p.outputs_of(child))
             wanted = self._read_above(operator)
             opaque = p.Opaque(TRUNCATED, everything)

@@ -1,4 +1,4 @@
-"""What commands of plan text do to the catalog, as far as the text tells: tables that are renamed, dropped, cloned, put
+"""Effects of commands in plan text on the catalog: tables that are renamed, dropped, cloned, put
 back to an earlier version, columns that are renamed. The facts are those of a live session
 (``govtool/capture/spark/live/definitions.py``); what the text leaves out is a break with a reason.
 
@@ -28,7 +28,7 @@ _TABLE = re.compile(r"`(?:[^`]|``)+`(?:\.`(?:[^`]|``)+`)+")
 
 
 def defined_in(tree: PlanTree, names: Names) -> Defined | None:
-    """What the command of a plan does to the catalog; None if it is none that says anything of columns.
+    """Return the effects of a plan's command on the catalog; None if it has none on columns.
 
     Args:
         tree: The plan.
@@ -76,7 +76,7 @@ def _rename(parts: list[str], operator: Operator, names: Names) -> Defined:
     """``RenameTable``: catalog, old name, new name; without a namespace it stays in that of the old one."""
     old = _in_catalog(parts, names)
     if old is None or len(parts) < 3:
-        return _unknown_definition("rename", "rename", None, "it is renamed, and of which catalog it is is not told")
+        return _unknown_definition("rename", "rename", None, "it is renamed, and its catalog is not known")
     before, after = split_table(old.name.name), split_table(parts[2].strip())
     new = names.table(".".join(_quoted(part) for part in (*before[: max(0, len(before) - len(after))], *after)))
     return Defined("rename", DatasetPlace(new, "table"), "rename", "rename", source=old)
@@ -87,7 +87,7 @@ def _rename_v1(parts: list[str], operator: Operator, names: Names) -> Defined:
     kind = "view" if parts[2:3] == ["true"] else "table"
     old = _session_table(parts[0], names, kind) if parts else None
     if old is None or len(parts) < 2:
-        return _unknown_definition("rename", "rename", None, "it is renamed, and the text does not tell what to")
+        return _unknown_definition("rename", "rename", None, "it is renamed, and the new name is not in the text")
     before, after = split_table(parts[0].strip()), split_table(parts[1].strip())
     new = names.table(".".join(_quoted(part) for part in (*before[: max(0, len(before) - len(after))], *after)))
     return Defined("rename", DatasetPlace(new, kind), "rename", "rename", source=old)
@@ -100,7 +100,7 @@ def _quoted(part: str) -> str:
 def _drop(parts: list[str], operator: Operator, names: Names) -> Defined:
     place = _in_catalog(parts, names)
     if place is None:
-        return _unknown_definition("drop", "drop", None, "it is dropped, and of which catalog it is is not told")
+        return _unknown_definition("drop", "drop", None, "it is dropped, and its catalog is not known")
     return Defined("drop", place, "drop", "drop")
 
 
@@ -119,7 +119,7 @@ def _alter(parts: list[str], operator: Operator, names: Names) -> Defined | None
     renamed = _RENAMED.match(changes[0]) if len(changes) == 1 else None
     if place is None or renamed is None:
         return _unknown_definition(
-            "rename_column", "alter", place, "a column is renamed, and the text does not tell which and what to"
+            "rename_column", "alter", place, "a column is renamed, and its names are not in the text"
         )
     old, new = (column_path(renamed[n], case_sensitive=names.case_sensitive) for n in (1, 2))
     return Defined("rename_column", place, "alter", "update", ((new, None),), place, ((old, new),))
@@ -134,9 +134,9 @@ def _clone(parts: list[str], operator: Operator, names: Names) -> Defined | None
     place = _session_table(quoted[0], names) if quoted is not None else None
     if place is None:
         return _unknown_definition(
-            "clone", "create_table_as", None, "it is cloned, and the text does not tell what from"
+            "clone", "create_table_as", None, "it is cloned from a source that is not in the text"
         )
-    message = f"{place.name.name}: it is cloned, and the text does not tell what from"
+    message = f"{place.name.name}: it is cloned from a source that is not in the text"
     return Defined("clone", place, "create_table_as", "replace", breaks=((DEFINITION, message),))
 
 

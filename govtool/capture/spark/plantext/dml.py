@@ -31,7 +31,7 @@ def relation(
     place: DatasetPlace,
     sources: Sequence[p.Node] = (),
 ) -> p.Node | None:
-    """What a command sets the columns of its target to; None if its text does not tell.
+    """Return the relation of the values that a command sets; None if its text does not have it.
 
     Args:
         operator: The command.

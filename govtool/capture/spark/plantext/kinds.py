@@ -60,7 +60,7 @@ THROUGH = frozenset(
         "WriteToDataSourceV2",
     }
 )
-"""What changes neither columns nor which rows there are."""
+"""Operators that change neither columns nor which rows there are."""
 
 JOINS = frozenset(
     {

@@ -118,7 +118,7 @@ class Leaves(PlanReader):
     def _cached(self, operator: Operator, outputs: tuple[p.Named, ...]) -> p.Node:
         """A cached relation: the plan that filled it is printed below it."""
         if not operator.children:
-            return p.LineageBreak((), outputs, "break.cache", "the plan of a cached table is not told")
+            return p.LineageBreak((), outputs, "break.cache", "the plan of a cached table is not known")
         relation = operator.children[0]
         child = self._nodes[relation.id]
         listed = self._outputs_of_leaf(relation) if relation.name.startswith("InMemoryRelation") else ()
@@ -138,7 +138,7 @@ class Leaves(PlanReader):
 
 
 def _is_of(operator: Operator, outputs: tuple[p.Named, ...], batch: p.Node) -> bool:
-    """Whether a scan of an RDD is that of a batch: by the RDD, and by the names of all columns in order."""
+    """Return whether a scan of an RDD is that of a batch: by the RDD, and by the names of all columns in order."""
     if not _BATCH.search(operator.fields.get("Arguments", "")):
         return False
     return [output.name for output in outputs] == [output.name for output in p.outputs_of(batch)]

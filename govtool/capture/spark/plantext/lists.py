@@ -17,7 +17,7 @@ _OPEN, _CLOSE = "([{", ")]}"
 
 @dataclass(frozen=True, slots=True)
 class ListItems:
-    """What a list says."""
+    """The items of a list."""
 
     items: tuple[str, ...]
     more: int = 0

@@ -68,7 +68,7 @@ def _operator(number: int, text: str) -> Operator:
 
 
 def _fields(operator: Operator) -> None:
-    """What the formatted notation says in fields of its own."""
+    """Return the fields of the formatted notation."""
     text = operator.fields["Arguments"]
     name = operator.name
     fields = operator.fields

@@ -129,7 +129,7 @@ class Builder(Leaves, Aggregates, Generators):
         return p.Join(left, right, on, left_only=one_sided, outputs=outputs)
 
     def _null_safe(self, operator: Operator, left: p.Node, right: p.Node) -> bool:
-        """Whether a semi or anti join is INTERSECT or EXCEPT: all columns, with NULLs equal."""
+        """Return whether a semi or anti join is INTERSECT or EXCEPT: all columns, with NULLs equal."""
         for key, side in (("Left keys", left), ("Right keys", right)):
             items = lists.split(operator.fields.get(key, "")).items
             checked = {i for item in items if item.startswith("isnull(") for i in ids_of(item)}

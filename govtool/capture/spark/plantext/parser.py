@@ -387,7 +387,7 @@ class _Parser:
         raise UnreadablePlanError
 
     def stop(self, end: str) -> int:
-        """Where a literal that reads like something else must end."""
+        """Return the end of a literal that reads like something else."""
         depth = 0
         for position in range(self.at, len(self.text)):
             char = self.text[position]

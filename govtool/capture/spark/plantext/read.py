@@ -45,13 +45,13 @@ class PlanText:
     unplaced: bool = False
     """The plan writes, and does not tell where to."""
     defined: Defined | None = None
-    """What the plan does to the catalog, where that says something of columns."""
+    """The effects of the plan on the catalog, where they are about columns."""
     ids: tuple[int, ...] = ()
     """Of the columns that the plan gives, by position."""
     source: p.Node | None = None
-    """What a job of a MERGE joins to the target."""
+    """The relation that a job of a MERGE joins to the target."""
     root: p.Node | None = None
-    """What the plan computes."""
+    """The root of the plan."""
 
 
 def read_plan(
@@ -124,7 +124,7 @@ def _read(
             builder.reader.add_attributes((number, column) for number, (_, column) in attributes.items())
             node = relation(write.command, write.kind, builder.reader, attributes, write.place, sources)
             if node is None:
-                message = f"{write.kind.upper()}: its text does not tell what it sets, or of which tables"
+                message = f"{write.kind.upper()}: what it sets, or of which tables, is not in its text"
                 node = p.LineageBreak((), (), "break.operator", message)
         if node is None:
             node = builder.node(root) if root is not None else p.Values(())
@@ -153,7 +153,7 @@ def _read(
 
 
 def _joined(tree: PlanTree, builder: Builder) -> p.Node | None:
-    """What a job of a MERGE joins to the target; None if it is no such job, or if that was computed before and is read
+    """The relation that a job of a MERGE joins to the target; None if it has none, or if that was computed and is read
     as an RDD or as rows of the driver, which tells nothing.
     """
     operator = merged(tree)

@@ -1,4 +1,4 @@
-"""What all operators of a plan text are read with: names of attributes, the walk over the tree, lists of columns.
+"""Shared parts of reading operators of a plan text: names of attributes, the walk over the tree, lists of columns.
 
 The ideas that take more than a few lines have a file each (`leaves`, `aggregates`, `generators`); `operators` puts them
 together.
@@ -31,7 +31,7 @@ _LISTED = ("Output", "Results", "Result", "Aggregate Attributes", "Input", "Left
 
 @dataclass(slots=True)
 class PlanLineage:
-    """What a plan means, and what of it could not be read."""
+    """The lineage of a plan, and its parts that could not be read."""
 
     node: p.Node | None = None
     sources: dict[str, ScannedSource] = field(default_factory=dict)
@@ -198,7 +198,7 @@ class PlanReader(ABC):
             wanted = tuple(p.Named(o.id, o.name) for o in made.values())
         below = {o.id for o in p.outputs_of(child)}
         self._note(
-            TRUNCATED, f"{operator.name}: expressions that the plan text leaves out, or that cannot be told apart"
+            TRUNCATED, f"{operator.name}: expressions that the plan text leaves out, or that cannot be distinguished"
         )
         everything = tuple(p.Attribute(o.id, o.name) for o in p.outputs_of(child))
         full = []

@@ -18,7 +18,7 @@ NOT_DATA = frozenset(
 
 
 def rewriting(query: Operator | None) -> str:
-    """What the rows that are written are made by: ``update``, ``delete`` or ``merge``.
+    """Return how the written rows are made: ``update``, ``delete`` or ``merge``.
 
     A MERGE has its ``MergeRows``. An UPDATE computes columns, or has each row twice, once as it goes and once as it
     comes. What only leaves rows out, or only names their places, is a DELETE.
@@ -85,7 +85,7 @@ def changed(node: p.Node, kind: str) -> p.Node:
 
 
 def _chosen(value: p.Expression, name: str, own: dict[int, str]) -> p.Expression:
-    """What rows of the condition get: ``if (condition) value else column`` leaves the others as they are."""
+    """The values for rows of the condition: ``if (condition) value else column`` leaves the others as they are."""
     match value:
         case p.Conditional(value=p.Apply(name="if", arguments=(chosen, p.Attribute() as other))) if (
             own.get(other.id) == name

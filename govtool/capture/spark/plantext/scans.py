@@ -1,4 +1,4 @@
-"""What a leaf of a plan reads: files, tables, connections, or nothing that has a name."""
+"""Sources of a plan's leaves: files, tables, connections, or nothing that has a name."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _URI = re.compile(r"[A-Za-z][\w+.-]*:/\S*|/\S+")
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """How names are read."""
+    """A reader of names."""
 
     database: str = DEFAULT_DATABASE
     namespace: str = DEFAULT_NAMESPACE
@@ -57,7 +57,7 @@ class Names:
 
 @dataclass(frozen=True, slots=True)
 class ScannedSource:
-    """What a leaf reads."""
+    """The source of a leaf."""
 
     place: DatasetPlace
     places: tuple[DatasetPlace, ...] = ()
@@ -72,13 +72,13 @@ class ScannedSource:
 
 
 _SCAN_OF = re.compile(r"\w+Scan\(table=([\w.`$-]+)")
-"""What a connector says of a scan below its columns, ``IcebergScan(table=lake.db.orders, …``."""
+"""A connector's description of a scan below its columns, ``IcebergScan(table=lake.db.orders, …``."""
 
 _NOWHERE = DatasetPlace(DatasetName(DEFAULT_NAMESPACE, ""), "query")
 
 
 def source_of(operator: Operator, names: Names, metadata: dict[str, str] | None = None) -> ScannedSource | None:
-    """What a leaf operator reads; None if its text does not tell.
+    """Return the source of a leaf operator; None if its text does not have it.
 
     Args:
         operator: A leaf.

@@ -58,7 +58,7 @@ class Operator:
     fields: dict[str, str] = field(default_factory=dict)
     """``Output``, ``Arguments`` … as text. In one-line notation all that follows the name is ``Arguments``."""
     counts: dict[str, int] = field(default_factory=dict)
-    """How many elements a field is said to have."""
+    """Numbers of elements of fields."""
     reuses: int | None = None
     """Of a reused exchange: the operator that it stands for."""
 
@@ -103,7 +103,7 @@ def parse(text: str) -> PlanTree:
 
 
 def is_formatted(text: str) -> bool:
-    """Whether plan text is of the formatted kind: every operator numbered, with a paragraph of its own."""
+    """Return whether plan text is of the formatted kind: every operator numbered, with a paragraph of its own."""
     main = _plan_of(text)
     first = main.lstrip("\n").split("\n", 1)[0]
     return _NODE.match(first) is not None and re.search(r"^\(\d+\) ", main, re.MULTILINE) is not None
@@ -221,7 +221,7 @@ def _detail(lines: list[str], operators: dict[int, Operator]) -> None:
 
 
 def _ended(text: str) -> bool:
-    """Whether the last description of a table has come to its end."""
+    """Return whether the last description of a table has come to its end."""
     return "\n)" in text[text.rindex("CatalogTable(") :]
 
 

@@ -1,4 +1,4 @@
-"""What a plan writes: the commands of Spark's own sources, of Hive, of connectors, of Delta and Iceberg."""
+"""Writes of plans: the commands of Spark's own sources, of Hive, of connectors, of Delta and Iceberg."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _WRITE_OF = re.compile(r"\w+Write\(table=([\w.`$-]+)")
 _WRITER_OF = re.compile(r"\AMicroBatchWrite\[.*writer: \w+Write\(table=([\w.`$-]+)", re.DOTALL)
 _RELATION_OF = re.compile(r"RelationV2(\[.*?\]) ")
 _PLACES = frozenset({"_file", "_pos", "_spec_id", "_partition"})
-"""Where a row is, in Iceberg: what is read of a table so that rows of it can be marked as deleted."""
+"""Positions of rows, in Iceberg: what is read of a table so that rows of it can be marked as deleted."""
 _DESCRIBED = re.compile(r"(?:Catalog: (\S+)\s+)?Database: (\S+)\s+Table: (\S+)")
 _QUALIFIED = re.compile(r"`(?:[^`]|``)+`(?:\.`(?:[^`]|``)+`)+")
 _LOGICAL = re.compile(r"\b(?:Project|Aggregate|Relation\w*|Union|Join|Filter|Sort|Window|Generate)\b")
@@ -54,7 +54,7 @@ class PlanWrite:
     mode: str
     """As in `Derivation`."""
     query: Operator | None
-    """What is written; None where another execution of the same action has it, or it is not told."""
+    """The written relation; None where another execution of the same action has it, or it is not known."""
     columns: tuple[str, ...] | None = None
     """Names, by position; None: those of the query."""
     hidden: int = 0
@@ -72,13 +72,13 @@ class PlanWrite:
     command: Operator | None = None
     """UPDATE, DELETE or MERGE: the operator whose text says what is set to what."""
     parts: int = 0
-    """How many parts of the table's name the text gives; 0: not known."""
+    """Number of parts of the table's name in the text; 0: not known."""
     alone: bool = False
     """The command starts no execution that writes."""
 
 
 def write_of(tree: PlanTree, names: Names) -> PlanWrite | None:
-    """What a plan writes; None if it only reads."""
+    """Return the write of a plan; None if it only reads."""
     root = tree.root
     while root.name.split()[0] in ("AdaptiveSparkPlan", "CommandResult", "ResultQueryStage", "CommandResultExec"):
         if len(root.children) != 1:
@@ -94,7 +94,7 @@ def write_of(tree: PlanTree, names: Names) -> PlanWrite | None:
 
 
 def is_command(tree: PlanTree) -> bool:
-    """Whether a plan only does something to the catalog or the session, which says nothing of columns."""
+    """Return whether a plan only does something to the catalog or the session, which says nothing of columns."""
     name = tree.root.name.strip()
     return name.startswith("Execute ") or bool(_DEFINITIONS.match(name))
 
@@ -410,7 +410,7 @@ def _dml(operator: Operator, name: str, names: Names) -> PlanWrite | None:
 
 
 def has_target(tree: PlanTree) -> bool:
-    """Whether a plan writes, be it that its text does not tell where to."""
+    """Return whether a plan writes, be it that its text does not tell where to."""
     name = tree.root.name.strip().removeprefix("Execute ").split(" ", 1)[0]
     return name in _COMMANDS or name.removesuffix("Exec") in _COMMANDS
 
@@ -450,4 +450,4 @@ _COMMANDS = {
     "DeleteFromTable": _dml,
 }
 _SINKS = {"WriteToDataSourceV2": _stream}
-"""What writes the batches of a stream; that a sink is not told is `break.streaming-sink`."""
+"""Writers of a stream's batches; an unknown sink is `break.streaming-sink`."""

@@ -249,7 +249,7 @@ def looped(reader: ScriptReader, tokens: list[Token], index: int) -> bool:
 
 
 def _bounds(reader: ScriptReader, tokens: list[Token]) -> exp.Expr | None:
-    """What the numbers of a loop come from: ``1 .. n``, ``1 TO n BY 2``."""
+    """Return the sources of the bounds of a loop: ``1 .. n``, ``1 TO n BY 2``."""
     names = [t for t in tokens if t.token_type in (marks.VAR, marks.IDENTIFIER) and word(t) not in ("TO", "BY")]
     if not names:
         return None

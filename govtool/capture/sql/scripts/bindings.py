@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def using(reader: ScriptReader, tokens: list[Token]) -> dict[str, exp.Expr]:
-    """What USING gives the parameters of dynamic SQL, by their position from 1 on, or by name."""
+    """Return the values that USING gives the parameters of dynamic SQL, by their position from 1 on, or by name."""
     at = find_word(tokens, {"USING"}, 1)
     end = find_word(tokens, {"INTO"}, at) if at > 0 else -1
     given: dict[str, exp.Expr] = {}

@@ -54,7 +54,7 @@ IGNORED = word_set(
 
 @dataclass(slots=True)
 class ControlFlow:
-    """Where in the control flow of a script the reader is."""
+    """The reader's place in the control flow of a script."""
 
     inside: bool = False
     """Within a routine's body or a block: procedural statements may occur."""
@@ -80,7 +80,7 @@ class ControlFlow:
 
 
 def ignored(head: str) -> bool:
-    """Whether a statement with this first token (upper case) carries no lineage."""
+    """Return whether a statement with this first token (upper case) carries no lineage."""
     return head in IGNORED or (" " in head and head.partition(" ")[0] in IGNORED)
 
 
@@ -107,7 +107,7 @@ def _branch(reader: ScriptReader, kind: str, *, always: bool = False, waits: boo
 
 
 def _strip(reader: ScriptReader, tokens: list[Token]) -> list[Token] | None:
-    """What is left after one control word; the same list if none leads; None if all is consumed."""
+    """Return the rest after one control word; the same list if none leads; None if all is consumed."""
     head = word(tokens[0])
     strip = _STRIPPERS.get(head)
     if strip is not None:
@@ -245,12 +245,12 @@ _OPENED = {"IF": "if", "CASE": "case", "EXCEPTION": "handler"}
 
 
 def _opens_case(tokens: list[Token]) -> bool:
-    """Whether a CASE that begins a piece is not closed in it: a statement, whose first arm calls a routine."""
+    """Return whether a CASE that begins a piece is not closed in it: a statement, whose first arm calls a routine."""
     return find_word(tokens, {"END"}, 1) < 0
 
 
 def _begins_statement(tokens: list[Token], index: int) -> bool:
-    """Whether a statement stands behind a THEN; an expression does in a CASE expression."""
+    """Return whether a statement stands behind a THEN; an expression does in a CASE expression."""
     if index >= len(tokens):
         return True
     if index + 1 < len(tokens) and tokens[index + 1].token_type == marks.COLON_EQ:
@@ -477,7 +477,7 @@ def _let(reader: ScriptReader, tokens: list[Token]) -> bool:
 
 
 def _assignment(tokens: list[Token]) -> int | None:
-    """Where the value of ``name := value`` begins."""
+    """Return the start of the value of ``name := value``."""
     for index in range(1, min(len(tokens), 12)):
         if tokens[index].token_type == marks.COLON_EQ:
             named = [token.token_type in STRING_TYPES for token in tokens[1:index]]

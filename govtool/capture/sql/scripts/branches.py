@@ -33,7 +33,7 @@ Path = tuple[Arm, ...]
 
 
 def exclusive(one: Path, other: Path) -> bool:
-    """Whether no run passes both paths: they part at a branch into different arms."""
+    """Return whether no run passes both paths: they part at a branch into different arms."""
     for a, b in zip(one, other, strict=False):
         if a.branch != b.branch:
             return False
@@ -64,13 +64,13 @@ class Branches:
     """The branches that are open at a place of a script."""
 
     outer: Path = ()
-    """Where the text stands that is read, if it is the text of a statement (dynamic SQL)."""
+    """The place of the enclosing statement, if the text is dynamic SQL."""
     open: list[_Open] = field(default_factory=list)
     _path: Path | None = None
 
     @property
     def path(self) -> Path:
-        """Where a statement at this place stands."""
+        """The place of a statement in the control flow."""
         if not self.open and not self.outer:
             return ()
         if self._path is None:
@@ -112,7 +112,7 @@ class Branches:
             self.open = kept
 
     def ends_case(self, depth: int) -> bool:
-        """Whether an END without a word ends a CASE that began at this depth, and not a block; it is over then."""
+        """True if an END without a word ends a CASE that began at this depth, and not a block; it is over then."""
         if self.open and self.open[-1].kind == "case" and self.open[-1].depth == depth:
             self._path = None
             self.open.pop()
@@ -151,7 +151,7 @@ class Branches:
         self.passed()
 
     def follows(self, head: str) -> None:
-        """What follows begins with this word: branches that wait for ELSE in vain are over."""
+        """Note that the next statement begins with this word: branches that wait for ELSE in vain are over."""
         while self.open and self.open[-1].over:
             if head == "ELSE":
                 last = self.open[-1]

@@ -38,7 +38,7 @@ def simplified(tokens: list[Token]) -> list[Token]:
 
 
 def _bracketed(tokens: list[Token], start: int) -> int | None:
-    """Where the bracket closes that opens at ``start``; None if none does, or it is no table's."""
+    """Return the end of the bracket that opens at ``start``; None if none closes it, or it is no table's."""
     if start >= len(tokens) or tokens[start].token_type != marks.L_BRACKET:
         return None
     for index in range(start + 1, min(len(tokens), start + 40)):

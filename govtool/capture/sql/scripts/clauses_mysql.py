@@ -44,7 +44,7 @@ def _without_modifiers(tokens: list[Token]) -> list[Token]:
 
 
 def _file(tokens: list[Token]) -> tuple[int, int]:
-    """Where ``INTO OUTFILE …`` of a query begins and ends; twice 0 if it has none."""
+    """Return the range of ``INTO OUTFILE …`` of a query; twice 0 if it has none."""
     if word(tokens[0]) not in ("SELECT", "WITH", "TABLE", "VALUES", "("):
         return 0, 0
     start = 0

@@ -121,7 +121,7 @@ def _without_states(tokens: list[Token]) -> list[Token]:
 
 
 def _query_at(tokens: list[Token], start: int) -> int:
-    """Where ``AS SELECT …`` begins; the end if nothing is selected (``STORE AS`` and ``AS IDENTITY`` are none)."""
+    """The start of ``AS SELECT …``; the end if nothing is selected (``STORE AS`` and ``AS IDENTITY`` are none)."""
     while (start := find_word(tokens, {"AS"}, start + 1)) > 0:
         following = start + 1
         while following < len(tokens) and tokens[following].token_type == marks.L_PAREN:

@@ -80,7 +80,7 @@ def _without_hints(tokens: list[Token]) -> list[Token]:
 
 
 def _is_hint(tokens: list[Token], at: int) -> bool:
-    """Whether a table hint stands there, and not a column that is called so (``OPENJSON(…) WITH (snapshot int)``)."""
+    """True if a table hint stands there, and not a column that is called so (``OPENJSON(…) WITH (snapshot int)``)."""
     following = word(tokens[at + 1])
     return word(tokens[at]) in _HINTS and (following in _HINTS or following in (",", ")", "(", "="))
 

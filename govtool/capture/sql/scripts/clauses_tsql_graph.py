@@ -45,7 +45,7 @@ def without_match(tokens: list[Token]) -> list[Token]:
 
 
 def _names(tokens: Sequence[Token], at: int) -> bool:
-    """Whether ``FOR PATH`` stands behind a table in FROM, and is not an XML query's ``FOR XML``: an alias or comma
+    """True if ``FOR PATH`` stands behind a table in FROM, and is not an XML query's ``FOR XML``: an alias or comma
     follows.
     """
     following = tokens[at + 2]

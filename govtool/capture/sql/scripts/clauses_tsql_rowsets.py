@@ -72,7 +72,7 @@ def predictions(tokens: list[Token]) -> list[Token]:
 
 
 def _prediction(tokens: Sequence[Token], at: int) -> tuple[list[Token], int] | None:
-    """What the PREDICT at ``at`` is written as, and where it ends; None if it is another function."""
+    """Return the text of the PREDICT at ``at``, and its end; None if it is another function."""
     if word(tokens[at - 1]) not in _SOURCES or at + 1 >= len(tokens) or tokens[at + 1].token_type != marks.L_PAREN:
         return None
     end = closing(tokens, at + 1)

@@ -1,4 +1,4 @@
-"""What T-SQL says of columns, keys and storage where a table is defined, and other dialects do not.
+"""Clauses of columns, keys and storage that only T-SQL's table definitions have.
 
 Source: Transact-SQL reference, CREATE TABLE, ALTER TABLE, CREATE TYPE, table (column_definition, table_constraint,
 table_index). What is left out says how rows are stored, indexed, encrypted, masked or versioned. Names, types,
@@ -42,7 +42,7 @@ def without_storage(tokens: list[Token]) -> list[Token]:
 
 
 def _columns(tokens: Sequence[Token]) -> int:
-    """Where the list of columns begins: behind TABLE and, where there is one, its name; -1 without one."""
+    """Return the start of the list of columns: behind TABLE and, where there is one, its name; -1 without one."""
     if word(tokens[0]) not in ("CREATE", "DECLARE"):
         return -1
     for index, token in enumerate(tokens[:-1]):
@@ -103,7 +103,7 @@ def _element(tokens: list[Token]) -> list[Token]:
 
 
 def _left_out(tokens: Sequence[Token], at: int) -> int:
-    """Where a clause of storage that begins at ``at`` ends; ``at`` if none does."""
+    """Return the end of a clause of storage that begins at ``at``; ``at`` if none does."""
     text = word(tokens[at])
     second = word(tokens[at + 1]) if at + 1 < len(tokens) else ""
     if text in _WORDS:
@@ -132,14 +132,14 @@ def _left_out(tokens: Sequence[Token], at: int) -> int:
 
 
 def _has_columns(tokens: Sequence[Token], at: int) -> bool:
-    """Whether a key whose words end before ``at`` says of which columns it is."""
+    """Return whether a key whose words end before ``at`` says of which columns it is."""
     while at < len(tokens) and word(tokens[at]) in _WORDS:
         at += 1
     return at < len(tokens) and tokens[at].token_type == marks.L_PAREN
 
 
 def _index(tokens: Sequence[Token], at: int) -> int:
-    """Where the index of one column, whose name ends before ``at``, ends."""
+    """Return the end of the index of one column whose name ends before ``at``."""
     while at < len(tokens):
         text = word(tokens[at])
         if text == "(":
@@ -154,14 +154,14 @@ def _index(tokens: Sequence[Token], at: int) -> int:
 
 
 def _group(tokens: Sequence[Token], at: int) -> int:
-    """Where the parentheses at ``at`` end; ``at`` if there are none."""
+    """Return the end of the parentheses at ``at``; ``at`` if there are none."""
     if at < len(tokens) and tokens[at].token_type == marks.L_PAREN:
         return closing(tokens, at) + 1
     return min(at, len(tokens))
 
 
 def _tail(tokens: list[Token]) -> list[Token]:
-    """What stands behind the columns, without the place of the rows and options; all of it if a query is there."""
+    """Return the text behind the columns, without the place of the rows and options; all of it if a query is there."""
     found: list[Token] = []
     at = 0
     while at < len(tokens):

@@ -29,7 +29,7 @@ _QUERIES = frozenset({marks.SELECT, marks.WITH, marks.FROM, marks.TABLE})
 
 
 class ConstantInsert(NamedTuple):
-    """What an INSERT of nothing but constants says."""
+    """An INSERT of nothing but constants."""
 
     constant_values: tuple[object, ...]
     """Equal for statements that say the same."""

@@ -184,7 +184,7 @@ def _kept(
     text: str,
     given: dict[str, exp.Expr],
 ) -> None:
-    """What a constant statement answers goes into variables; T-SQL's are set inside, perhaps by another name."""
+    """The variables that a constant statement's result goes into; T-SQL's are set inside, perhaps by another name."""
     if reader.lex.name in variables.TSQL:
         for target, inner in bindings.renamed_outputs(tokens, reader.lex.name):
             if inner != target.name:

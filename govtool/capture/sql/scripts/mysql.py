@@ -1,4 +1,4 @@
-"""What MySQL's server reads in its comments, and words of its statements that the parser takes for something else.
+"""MySQL: executable comments, and words of its statements that the parser takes for something else.
 
 Source: MySQL Reference Manual, "Comments": ``/*!80000 code */`` is code for servers of at least that version. mysqldump
 writes views, triggers and events in such comments.

@@ -80,7 +80,7 @@ def _once_from(tokens: list[Token]) -> list[Token]:
 
 
 def _target_end(tokens: list[Token], start: int) -> int:
-    """Where the name of a table, and the columns behind it, end."""
+    """Return the end of a table's name and of the columns behind it."""
     marked = start < len(tokens) and tokens[start].token_type == marks.PARAMETER
     end = name_end(tokens, start + marked)
     if end + 1 < len(tokens) and tokens[end].token_type == marks.L_PAREN and word(tokens[end + 1]) not in _QUERY:
@@ -101,7 +101,7 @@ def _target(reader: ScriptReader, tokens: list[Token]) -> exp.Expr | None:
 
 
 def _output_tokens(tokens: list[Token]) -> list[Token]:
-    """What an OUTPUT says, with ``$action`` as the constant that it is."""
+    """Return the tokens of an OUTPUT, with ``$action`` as the constant that it is."""
     found: list[Token] = []
     for token in tokens:
         if token.text.lower() == "$action":

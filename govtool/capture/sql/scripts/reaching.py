@@ -1,4 +1,4 @@
-"""Which assignments of script variables may be in force at which statement.
+"""Reaching definitions: assignments of script variables that may be in force at a statement.
 
 A straight line is played in order: an assignment ends those before it. The arms of a branch are played side by side,
 and behind it any of them may have been taken; the body of a loop is played again with what it left, as values may come
@@ -21,7 +21,7 @@ _PRECISE: Final = 4
 
 
 class VariableStep(NamedTuple):
-    """What one statement does to variables."""
+    """The effect of one statement on variables."""
 
     number: int
     """The number of the statement."""
@@ -29,7 +29,7 @@ class VariableStep(NamedTuple):
     names: tuple[str, ...]
     """The variables that it declares or assigns."""
     keeps: bool = False
-    """What they were before stays possible: only a field is assigned, or it is not certain that anything is."""
+    """True if earlier values stay possible: only a field is assigned, or it is not certain that anything is."""
     ends: bool = False
     """The names mean nothing any more from here on."""
 

@@ -111,7 +111,7 @@ def printable_head(tokens: list[Token]) -> str:
 
 
 def _of_no_rows(words: list[str]) -> bool:
-    """Whether a CREATE makes Oracle's ``TYPE t AS TABLE OF …`` or ``MATERIALIZED VIEW LOG``."""
+    """Return whether a CREATE makes Oracle's ``TYPE t AS TABLE OF …`` or ``MATERIALIZED VIEW LOG``."""
     return "TYPE" in words[:3] or ("LOG" in words[:3] and "MATERIALIZED" in words[:1])
 
 

@@ -96,7 +96,7 @@ def _create(reader: ScriptReader, tokens: list[Token]) -> bool:
 
 
 def _last_with(tokens: list[Token], start: int) -> int:
-    """Where ``WITH CHECK OPTION``, ``WITH READ ONLY`` and the like begin; -1 if nothing of the kind ends the
+    """Return the start of ``WITH CHECK OPTION``, ``WITH READ ONLY`` and the like; -1 if nothing of the kind ends the
     statement.
     """
     for index in range(len(tokens) - 1, max(start + 2, len(tokens) - 8), -1):

@@ -24,12 +24,12 @@ _KEPT_ELSEWHERE: Final = word_set(
     ENDPOINT EVENT FULLTEXT INDEX LOGIN MASTER MESSAGE PARTITION QUEUE REMOTE RESOURCE ROUTE SEARCH SECURITY SELECTIVE
     SERVER SERVICE SIGNATURE SPATIAL STATISTICS SYMMETRIC TYPE USER WORKLOAD XML"""
 )
-"""What CREATE, ALTER and DROP may name that holds no rows: DROP COLUMN MASTER KEY, CREATE PARTITION FUNCTION …"""
+"""Objects of CREATE, ALTER and DROP that hold no rows: DROP COLUMN MASTER KEY, CREATE PARTITION FUNCTION …"""
 _DEFINING: Final = frozenset({"CREATE", "ALTER", "DROP"})
 _NO_COLUMNS: Final = word_set("INDEX PERIOD CONSTRAINT DEFAULT CHECK UNIQUE PRIMARY FOREIGN")
-"""What ALTER TABLE adds, changes or drops beside columns."""
+"""Objects beside columns that ALTER TABLE adds, changes or drops."""
 _OF_COLUMNS: Final = word_set("MASKED ROWGUIDCOL PERSISTED SPARSE HIDDEN NOT")
-"""What ALTER COLUMN adds or drops of a column that is no part of its type."""
+"""Properties of a column beside its type that ALTER COLUMN adds or drops."""
 _CALLED: Final = frozenset({marks.VAR, marks.IDENTIFIER})
 
 

@@ -19,7 +19,7 @@ _KINDS = frozenset({"FUNCTION", "PROCEDURE", "PROC", "TRIGGER", "TASK", "EVENT",
 _SQL_LANGUAGES = frozenset({"", "SQL", "PLPGSQL", "PLSQL", "TSQL", "SPL", "STORED"})
 _BODY = frozenset({"BEGIN", "DECLARE"})
 _METHODS = word_set("MEMBER STATIC CONSTRUCTOR MAP ORDER OVERRIDING FINAL INSTANTIABLE NOT")
-"""What stands before a method in the body of one of Oracle's object types."""
+"""Words before a method in the body of one of Oracle's object types."""
 _STATEMENTS = frozenset(
     {"SELECT", "WITH", "INSERT", "UPDATE", "DELETE", "MERGE", "CALL", "COPY", "TRUNCATE", "EXECUTE", "SET", "IF"}
 )
@@ -110,7 +110,7 @@ def do_block(reader: ScriptReader, tokens: list[Token]) -> list[Token] | None:
 
 
 def _kind(tokens: list[Token]) -> int:
-    """Where the kind of routine is named, or -1 if the statement creates something else."""
+    """Return the position of the kind of routine, or -1 if the statement creates something else."""
     for index, token in enumerate(tokens[1:10], 1):
         text = word(token)
         if text in _KINDS or (text == "TYPE" and index + 1 < len(tokens) and word(tokens[index + 1]) == "BODY"):
@@ -168,7 +168,7 @@ def _language(tokens: list[Token], start: int) -> str:
 
 
 def _body(tokens: list[Token], start: int, kind: str) -> int:
-    """Where the body begins: a string, BEGIN, DECLARE, or the word after AS; -1 if there is none."""
+    """Return the start of the body: a string, BEGIN, DECLARE, or the word after AS; -1 if there is none."""
     if start < len(tokens) and tokens[start].token_type == marks.L_PAREN:
         start = closing(tokens, start) + 1
     depth = 0
@@ -278,7 +278,7 @@ def _package(reader: ScriptReader, tokens: list[Token], kind_at: int) -> list[To
 
 
 def method(tokens: list[Token]) -> int:
-    """Where a declaration says PROCEDURE or FUNCTION; -1 if it declares something else."""
+    """Return the position of PROCEDURE or FUNCTION in a declaration; -1 if it declares something else."""
     for index, token in enumerate(tokens):
         text = word(token)
         if text in ("PROCEDURE", "FUNCTION"):

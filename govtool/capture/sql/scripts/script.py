@@ -317,7 +317,7 @@ class ScriptReader(SourcePositions):
             release(tree)
 
     def _may_be_call(self, tokens: list[Token], tree: exp.Expr) -> bool:
-        """Whether text that reads as a bare expression (``selec a``, ``this is not sql``) can stand as a statement.
+        """True if text that reads as a bare expression (``selec a``, ``this is not sql``) can stand as a statement.
 
         In blocks and routines procedures are called by their name alone, in T-SQL at the head of a batch, too.
         """
@@ -431,14 +431,14 @@ _UNSEPARATED = frozenset({"tsql", "fabric"})
 _CLOSELY = _UNSEPARATED | {"mysql", "singlestore", "doris", "starrocks"}
 """Dialects whose SELECT may give variables their values anywhere."""
 _EXPRESSIONS = (exp.Condition, exp.Alias, exp.Tuple, exp.Star, exp.Interval)
-"""What the parser makes of text that begins like no statement."""
+"""The parser's nodes for text that begins like no statement."""
 
 _WHOLE: Final = frozenset({exp.Select, exp.Create, exp.Insert, exp.Update, exp.Delete, exp.Merge, exp.Drop, exp.Alter})
-"""What it makes of most statements: none of the above, which takes longer to find out."""
+"""The parser's nodes for most statements: none of the above, which takes longer to find out."""
 
 
 def _window_end(text: str, at: int) -> int:
-    """Where a window may end at or behind an offset: behind a semicolon, better one at the end of a line."""
+    """Return the end of a window at or behind an offset: behind a semicolon, better one at the end of a line."""
     found = _LINE_END.search(text, at, at + WINDOW)
     if found is not None:
         return found.end()

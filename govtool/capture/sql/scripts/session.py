@@ -1,4 +1,4 @@
-"""What a statement changes about how unqualified names resolve: USE, SET search_path, ALTER SESSION."""
+"""Statements that change how unqualified names resolve: USE, SET search_path, ALTER SESSION."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def canonical(part: str, dialect: str, *, quoted: bool = False) -> str:
 
 
 def change(tokens: Sequence[Token], dialect: str) -> SessionChange | None:
-    """What these tokens of one statement change about name resolution; None if nothing."""
+    """Return how one statement's tokens change name resolution; None if they do not."""
     head = word(tokens[0])
     if head == "USE":
         return _use(tokens[1:], dialect)

@@ -1,4 +1,4 @@
-"""Where things are in the original file, and what is said there about what was not understood."""
+"""Positions in the original file, and diagnostics of what was not understood there."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ class SourcePositions:
 
 
 def _in_words(name: str) -> str:
-    """What a class of the tree is called by people."""
+    """Describe a class of the tree for people."""
     plain = {"Paren": "parentheses", "Neg": "a negation", "PropertyEQ": "an entry", "EQ": "a comparison"}
     return plain.get(name) or re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()
 

@@ -18,7 +18,7 @@ class SqlPlusScript(NamedTuple):
 
     text: str
     batches: tuple[int, ...]
-    """Where a slash or a dot ends what was typed."""
+    """Ends of what was typed: a slash or a dot."""
     included: tuple[tuple[int, str], ...]
     """``(offset, path)`` of scripts that it starts; a path may hold substitution variables."""
     unknown: tuple[tuple[int, str], ...]
@@ -52,7 +52,7 @@ _DEFINE: Final = _abbreviated("DEF[INE]")
 _WORD = re.compile(r"[A-Za-z]+(?![\w$#])")
 _FIRST = re.compile(r"\s*([A-Za-z]+)")
 _NO_COMMAND = re.compile(r"[ \t]*(?::=|[(.%=])")
-"""What follows a name in an assignment, a call or a comparison."""
+"""Tokens that follow a name in an assignment, a call or a comparison."""
 _BLOCK = re.compile(
     r"(?:DECLARE|BEGIN|WITH\s+(?:FUNCTION|PROCEDURE)"
     r"|CREATE\s+(?:OR\s+REPLACE\s+)?(?:AND\s+(?:RESOLVE|COMPILE)\s+)?(?:NOFORCE\s+|FORCE\s+)?(?:NON)?(?:EDITIONABLE\s+)?"
@@ -72,7 +72,7 @@ _NAMED = re.compile(
     r"|CURRENT_SCHEMA[ \t]*=[ \t]*|^[ \t]*(?:GRANT|CREATE|REVOKE)\b.*\bON[ \t]*|[\w$#.\"@&])$",
     re.IGNORECASE,
 )
-"""What stands before a variable that holds a name or a part of one."""
+"""Tokens before a variable that holds a name or a part of one."""
 _DIRECTIVE = re.compile(
     r"\$(?:(?:IF|ELSIF)\b(?P<test>.*?)(?P<then>\$THEN\b|$)|ELSE\b|END\b|ERROR\b.*?\$END\b)", re.IGNORECASE
 )
@@ -117,7 +117,7 @@ def _plain(name: str) -> str:
 
 
 def _is_plain(text: str) -> bool:
-    """Whether a text is one statement, as logs hold them: nothing in it can be the client's."""
+    """Return whether a text is one statement, as logs hold them: nothing in it can be the client's."""
     for mark in (";", "&", "$", "\n/", "\n.", "\n\n", "\n\r"):
         if mark in text:
             return False
@@ -126,7 +126,7 @@ def _is_plain(text: str) -> bool:
 
 
 class _Reader:
-    """Where in a script the reading is: between statements, in one, in a block, in a comment."""
+    """The reader's state in a script: between statements, in one, in a block, in a comment."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -338,7 +338,7 @@ class _Reader:
         return f":{plain}"
 
     def _text_before(self, before: str) -> str:
-        """What stands before a variable, with the lines above it."""
+        """Return the text before a variable, with the lines above it."""
         lines = [line.partition("--")[0].rstrip() for line in self.lines[-_LINES_ABOVE:]]
         return " ".join([*[line for line in lines if line], before.strip()]).rstrip() + " "
 

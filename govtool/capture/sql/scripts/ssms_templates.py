@@ -56,7 +56,7 @@ def rendered(tokens: list[Token]) -> list[Token]:
 
 
 def _value(tokens: Sequence[Token], start: int) -> tuple[int, int] | None:
-    """Where the value of the parameter that ``<`` begins stands; None if it begins none."""
+    """Return the range of the value of the parameter that ``<`` begins; None if it begins none."""
     first = _comma(tokens, start + 1)
     second = _comma(tokens, first + 1) if first > 0 else -1
     if second < 0 or not _is_name(tokens[start + 1 : first]) or not _is_type(tokens[first + 1 : second]):
@@ -84,7 +84,7 @@ def _comma(tokens: Sequence[Token], start: int) -> int:
 
 
 def _is_name(tokens: Sequence[Token]) -> bool:
-    """Whether tokens stand together like ``schema_name``, ``@param1``, ``contract-name``."""
+    """Return whether tokens stand together like ``schema_name``, ``@param1``, ``contract-name``."""
     if not tokens or not all(t.token_type not in QUOTED_TYPES and _NAME.fullmatch(t.text) for t in tokens):
         return False
     apart = [one.end + 1 != other.start for one, other in pairwise(tokens)]
@@ -92,7 +92,7 @@ def _is_name(tokens: Sequence[Token]) -> bool:
 
 
 def _is_type(tokens: Sequence[Token]) -> bool:
-    """Whether tokens are the name of a type, such as ``nvarchar(50)``, or nothing."""
+    """Return whether tokens are the name of a type, such as ``nvarchar(50)``, or nothing."""
     if not tokens:
         return True
     return _is_word(tokens[0]) and (len(tokens) == 1 or tokens[1].token_type == marks.L_PAREN)

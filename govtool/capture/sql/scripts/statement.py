@@ -30,15 +30,15 @@ class ParsedStatement(NamedTuple):
     routine: str | None = None
     """Canonical name of the procedure, function, trigger or task whose body it is in."""
     session: SessionChange | None = None
-    """What it changes about how names resolve from here on (``USE``, ``SET search_path``)."""
+    """Its effect on how names resolve from here on (``USE``, ``SET search_path``)."""
     diagnostics: tuple[Diagnostic, ...] = ()
-    """Why it is opaque or failed, and what was left out of it."""
+    """Diagnostics: why it is opaque or failed, and what was left out of it."""
     raw_line: int = 1
     """Line of the first token as the nodes of ``tree`` count lines."""
     shift: int = 0
-    """What to add to a line of ``tree`` to have a line of the text that was read."""
+    """Number to add to a line of ``tree`` to have a line of the text that was read."""
     stands_for: int = 1
-    """How many statements it stands for: INSERTs in a row that differ only in the constants of their rows."""
+    """Number of statements that it stands for: INSERTs in a row that differ only in the constants of their rows."""
     branch: Path = ()
     """The arms of the branches of control flow that it stands in."""
     evicted: bool = False

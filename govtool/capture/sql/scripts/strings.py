@@ -25,7 +25,7 @@ _GIVING: Final = frozenset({"SET", "DECLARE", "SELECT"})
 
 
 class Text(NamedTuple):
-    """What a variable holds."""
+    """The text in a variable."""
 
     parts: tuple[Token, ...]
     """The string tokens, to be joined."""
@@ -71,7 +71,7 @@ def replaced(reader: ScriptReader, tokens: list[Token], start: int) -> list[Toke
 
 @lru_cache(maxsize=1)
 def _jumps(text: str) -> bool:
-    """Whether a script may jump, so that the order of its text says nothing."""
+    """Return whether a script may jump, so that the order of its text says nothing."""
     return "GOTO" in text.upper()
 
 
@@ -117,14 +117,14 @@ def _parts(reader: ScriptReader, tokens: list[Token]) -> tuple[Token, ...]:
 
 
 def _always(given: Path, here: Path) -> bool:
-    """Whether every run that comes ``here`` has passed ``given`` last."""
+    """Return whether every run that comes ``here`` has passed ``given`` last."""
     if here[: len(given)] != given:
         return False
     return not any([arm.loops or arm.handler for arm in here[len(given) :]])  # noqa: C419
 
 
 def _changed(tokens: list[Token], at: int) -> bool:
-    """Whether the variable whose name ends before ``at`` may be given a value there."""
+    """Return whether the variable whose name ends before ``at`` may be given a value there."""
     if at >= len(tokens):
         return False
     if tokens[at].token_type == marks.EQ or word(tokens[at]) in ("OUTPUT", "OUT"):

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def signature(reader: ScriptReader, tokens: list[Token], returns: int, after: int, name: str) -> exp.Expr | None:
-    """What the head of a function says of the rows that it returns; None if it returns none.
+    """Return the rows that the head of a function declares; None if it returns none.
 
     Args:
         reader: The reader.

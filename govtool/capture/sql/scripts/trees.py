@@ -1,4 +1,4 @@
-"""How many trees a batch holds at once.
+"""Bounds on the number of trees that a batch holds at once.
 
 A tree takes some hundred times the memory of its text, and a batch has to know all its statements before it can walk
 the first. So trees are kept up to a bound; of what comes after that, only what says which relation it defines stays,
@@ -25,7 +25,7 @@ class TreeCache:
         self.held = 0
 
     def takes(self, size: int) -> bool:
-        """Whether there is room for the tree of a text of ``size`` characters; if so it is taken."""
+        """Return whether there is room for the tree of a text of ``size`` characters; if so it is taken."""
         if self.held + size > self.room:
             return False
         self.held += size
@@ -33,7 +33,7 @@ class TreeCache:
 
 
 def stub(tree: exp.Expr) -> exp.Expr | None:
-    """What of a tree tells which relation it defines or fills; None where that is much of it."""
+    """Return the part of a tree that tells which relation it defines or fills; None where that is much of it."""
     this = tree.args.get("this")
     if isinstance(tree, exp.Create) and isinstance(this, (exp.Table, exp.Schema)):
         properties = tree.args.get("properties")

@@ -1,4 +1,4 @@
-"""Where statements begin in T-SQL, which does not require semicolons between them."""
+"""Starts of statements in T-SQL, which does not require semicolons between them."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _RIGHTS = frozenset({"GRANT", "REVOKE", "DENY"})
 _CHANGES = frozenset({"UPDATE", "DELETE"})
 _DDL = frozenset({"CREATE", "ALTER", "DROP"})
 _BEFORE_STATEMENTS = frozenset({"XMLNAMESPACES", "CHANGE_TRACKING_CONTEXT"})
-"""What WITH says in front of a statement, beside common tables."""
+"""Items of WITH in front of a statement, beside common tables."""
 _OBJECTS = word_set(
     """TABLE VIEW PROCEDURE PROC FUNCTION TRIGGER INDEX SEQUENCE SYNONYM SCHEMA TYPE DATABASE USER ROLE COLUMN
     CONSTRAINT DEFAULT RULE ASSEMBLY AGGREGATE STATISTICS"""
 )
-"""What IF EXISTS may follow."""
+"""Objects that IF EXISTS may follow."""
 _ROUTINES = frozenset({"PROCEDURE", "PROC", "TRIGGER", "FUNCTION"})
 _EXPECTING = word_set("SELECT DISTINCT FROM JOIN WHERE AND OR NOT ON BY AS LIKE BETWEEN IN WHEN THEN ELSE HAVING CASE")
 """Words behind which an expression or a name stands."""
@@ -87,7 +87,7 @@ def split_statements(tokens: Sequence[Token]) -> list[list[Token]]:
 
 
 def _opens_cte(tokens: Sequence[Token], index: int) -> bool:
-    """Whether WITH begins a statement (``WITH q AS (``, ``WITH q (a) AS (``, ``WITH XMLNAMESPACES (``) and is no table
+    """True if WITH begins a statement (``WITH q AS (``, ``WITH q (a) AS (``, ``WITH XMLNAMESPACES (``) and is no table
     hint or option.
     """
     if index + 2 >= len(tokens) or tokens[index + 1].token_type == marks.L_PAREN:
@@ -102,12 +102,12 @@ def _opens_cte(tokens: Sequence[Token], index: int) -> bool:
 
 
 def _sends(tokens: Sequence[Token], index: int) -> bool:
-    """Whether SEND is the statement ``SEND ON CONVERSATION …`` and no column."""
+    """Return whether SEND is the statement ``SEND ON CONVERSATION …`` and no column."""
     return [word(token) for token in tokens[index + 1 : index + 3]] == ["ON", "CONVERSATION"]
 
 
 def _ends_label(tokens: Sequence[Token], index: int) -> bool:
-    """Whether a colon stands behind a name, ``done:``, and not in front of one, as that of a parameter does."""
+    """Return whether a colon stands behind a name, ``done:``, and not in front of one, as that of a parameter does."""
     if not index or tokens[index - 1].end + 1 != tokens[index].start:
         return False
     if index + 1 < len(tokens) and tokens[index + 1].start == tokens[index].end + 1:
@@ -117,7 +117,7 @@ def _ends_label(tokens: Sequence[Token], index: int) -> bool:
 
 
 def _begins_change(tokens: Sequence[Token], index: int) -> bool:
-    """Whether UPDATE or DELETE is a statement: no trigger's ``UPDATE(column)``, nor a foreign key's ``ON DELETE``."""
+    """True if UPDATE or DELETE is a statement: no trigger's ``UPDATE(column)``, nor a foreign key's ``ON DELETE``."""
     if index + 1 >= len(tokens):
         return True
     following = tokens[index + 1]
@@ -173,7 +173,7 @@ class _Piece:
             self.closed = False
 
     def ends_before(self, text: str, previous: str, following: Sequence[Token]) -> bool:
-        """Whether a new statement begins with ``text``; ``following`` is the token behind it, if there is one."""
+        """True if a new statement begins with ``text``; ``following`` is the token behind it, if there is one."""
         head = self.head
         if self.closed:
             return self._control_ends(text)
@@ -221,7 +221,7 @@ class _Piece:
         return not (text == "END" and head == "ALTER" and previous == "ROW")  # GENERATED ALWAYS AS ROW END
 
     def _has_options(self, following: Sequence[Token]) -> bool:
-        """Whether SET belongs to an ALTER: of a database once, else in parentheses."""
+        """Return whether SET belongs to an ALTER: of a database once, else in parentheses."""
         if self.second in ("DATABASE", "SERVER"):
             return not self.seen_set
         return bool(following) and following[0].token_type == marks.L_PAREN

@@ -153,6 +153,6 @@ def _quoted(token: Token) -> bool:
 
 
 def _is_column_list(tokens: Sequence[Token], index: int) -> bool:
-    """Whether parentheses behind a name hold names or definitions of columns: ``INSERT INTO t (a, b)``."""
+    """Return whether parentheses behind a name hold names or definitions of columns: ``INSERT INTO t (a, b)``."""
     before = [word(token) for token in tokens[max(0, index - 8) : index]]
     return any(one in ("INTO", "OVERWRITE", "TABLE", "VIEW", "INSERT") for one in before)

@@ -36,7 +36,7 @@ _OPERATORS: Final = frozenset("+-*/%&|^")
 
 
 class AssignmentTarget(NamedTuple):
-    """What is assigned: a variable, or a field of it."""
+    """The target of an assignment: a variable, or a field of it."""
 
     name: str
     field: str = ""
@@ -184,7 +184,7 @@ def _name(token: Token, dialect: str) -> str:
 
 
 def is_query(tokens: Sequence[Token]) -> bool:
-    """Whether a value is a query, perhaps in parentheses."""
+    """Return whether a value is a query, perhaps in parentheses."""
     index = 0
     while index < len(tokens) and tokens[index].token_type == marks.L_PAREN:
         index += 1
@@ -192,7 +192,7 @@ def is_query(tokens: Sequence[Token]) -> bool:
 
 
 def whole(tokens: Sequence[Token]) -> bool:
-    """Whether parentheses are around all of the tokens."""
+    """Return whether parentheses are around all of the tokens."""
     return tokens[0].token_type == marks.L_PAREN and closing(tokens, 0) == len(tokens) - 1
 
 
@@ -258,7 +258,7 @@ def cursor_name(tokens: Sequence[Token], dialect: str, *, arguments: bool = Fals
 
 
 def has_parameter(tokens: list[Token]) -> bool:
-    """Whether ``@name`` or the like is among the tokens."""
+    """Return whether ``@name`` or the like is among the tokens."""
     parameter = marks.PARAMETER
     return any([token.token_type == parameter for token in tokens])  # noqa: C419
 
@@ -284,7 +284,7 @@ def compound(tokens: list[Token]) -> list[Token]:
 
 
 def _is_part(token: Token) -> bool:
-    """Whether a token is a part of the name of a variable or column."""
+    """Return whether a token is a part of the name of a variable or column."""
     if token.token_type in (marks.DOT, marks.PARAMETER, marks.IDENTIFIER):
         return True
     return word(token) not in ("SET", "SELECT", "TOP", "DISTINCT") and token.text.replace("_", "").isalnum()

@@ -41,23 +41,23 @@ class TemplateColumn:
         return any(word in self.dtype.lower() for word in words)
 
     def is_string(self) -> bool:
-        """Whether it holds text."""
+        """Return whether it holds text."""
         return not self.dtype or self._is(_TEXT)
 
     def is_number(self) -> bool:
-        """Whether it holds numbers."""
+        """Return whether it holds numbers."""
         return self.is_integer() or self.is_float() or self.is_numeric()
 
     def is_integer(self) -> bool:
-        """Whether it holds whole numbers."""
+        """Return whether it holds whole numbers."""
         return self._is(_INTEGER) and not self._is(("interval", "point"))
 
     def is_float(self) -> bool:
-        """Whether it holds binary fractions."""
+        """Return whether it holds binary fractions."""
         return self._is(_FLOAT)
 
     def is_numeric(self) -> bool:
-        """Whether it holds decimal fractions."""
+        """Return whether it holds decimal fractions."""
         return self._is(_NUMERIC)
 
     def string_type(self, size: int = 256) -> str:

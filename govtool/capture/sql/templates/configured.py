@@ -1,4 +1,4 @@
-"""What a model's file configures, as its template may ask for it: ``config``, ``model``, ``model.config``.
+"""The configuration of a model's file for its template: ``config``, ``model``, ``model.config``.
 
 A setting that the file has not may be made elsewhere, in dbt_project.yml or a property file: it is unknown.
 """

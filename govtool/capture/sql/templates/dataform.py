@@ -36,7 +36,7 @@ _STORED: Final = {
     "view": "CREATE OR REPLACE VIEW {} AS",
     "incremental": "INSERT INTO {} BY NAME",
 }
-"""What a file's query is made of, by the type of its action."""
+"""The relation made of a file's query, by the type of its action."""
 
 
 class Sqlx(NamedTuple):
@@ -207,7 +207,7 @@ class _Expressions:
         return self.read(string["text"])
 
     def _unknown(self, name: str) -> str:
-        """What JavaScript makes: a call without arguments stands for it."""
+        """Return the placeholder of what JavaScript makes: a call without arguments."""
         plain = re.sub(r"\W+", "_", name).strip("_")[:60] or "js"
         message = f"what the JavaScript of {' '.join(name.split())[:60]} makes is not known"
         self.notes.setdefault(plain, Diagnostic("template", "warning", message, self.file or None, self.line))

@@ -30,7 +30,7 @@ MAX_SOURCE = 4_000_000
 
 
 def _undefined(name: object = None, obj: Any = missing, **_: Any) -> Any:
-    """What Jinja calls for a name that has no value."""
+    """Return Jinja's value for a name that has none."""
     if not isinstance(name, str) or obj is not missing:  # an item, or an attribute
         return _item(name, obj)
     run = current()
@@ -55,10 +55,10 @@ def _item(name: object, value: object) -> Unknown:
 
 
 class _Context(Context):
-    """What a template sees: macros by the package that it belongs to go before dbt's own names."""
+    """The names of a template: macros by the package that it belongs to go before dbt's own names."""
 
     def resolve_or_missing(self, key: str) -> Any:
-        """What a name means; ``missing`` if it means nothing."""
+        """Return the value of a name; ``missing`` if it has none."""
         if key not in self.vars:
             found = current().resolve(key, str(self.parent.get(PACKAGE_KEY, "")))
             if found is not None:

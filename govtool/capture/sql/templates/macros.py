@@ -1,4 +1,4 @@
-"""Which macro a name means: macros by package, as dbt finds them.
+"""Resolution of macro names: macros by package, as dbt finds them.
 
 A project's files say which macros there are (``Package``); ``DbtProject`` puts a dbt project and its packages together.
 ``MacroLibrary`` answers what a name means in a file: dbt looks in the package of the file, then in the project itself,
@@ -40,7 +40,7 @@ def adapter_of(dialect: str) -> str:
 
 
 def prefixes(dialect: str) -> tuple[str, ...]:
-    """What the implementations of a dispatched macro may begin with, the nearest first."""
+    """Return the prefixes of the implementations of a dispatched macro, the nearest first."""
     return tuple(dict.fromkeys(name for name in (adapter_of(dialect), *PARENTS.get(dialect, ()), "default") if name))
 
 
@@ -56,7 +56,7 @@ def macros_in(text: str) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Package:
-    """What the files of one dbt project or package say."""
+    """The files of one dbt project or package."""
 
     name: str
     macros: Mapping[str, str] = field(default_factory=dict)
@@ -85,11 +85,11 @@ class DbtProject:
     models: tuple[str, ...] = ()
     """Folders below the root whose files are models, called as their file; an empty one: all that is read."""
     properties: Properties = field(default_factory=Properties)
-    """What property files say of sources, models, seeds and snapshots."""
+    """Properties of sources, models, seeds and snapshots."""
 
     @property
     def digest(self) -> str:
-        """What identifies all of it."""
+        """The digest of all of it."""
         parts: list[object] = [
             self.folder,
             sorted(self.missing),
@@ -109,7 +109,7 @@ class DbtProject:
         return self.own if name in (ROOT_PACKAGE, self.own.name) else self.packages.get(name)
 
     def is_model(self, file: str) -> bool:
-        """Whether a file is a model: a relation that other models ``ref`` by the name of the file."""
+        """Return whether a file is a model: a relation that other models ``ref`` by the name of the file."""
         return any(not folder or file.startswith(folder + "/") for folder in self.models)
 
     def package_of(self, file: str) -> str:
@@ -137,7 +137,7 @@ class MacroLibrary:
 
 
 def find(project: DbtProject, name: str, package: str) -> tuple[str, str, str] | None:
-    """What an unqualified name means in a file of ``package``: (package, name, source); None if it is no macro."""
+    """Resolve an unqualified name in a file of ``package``: (package, name, source); None if it is no macro."""
     for candidate in dict.fromkeys((package, ROOT_PACKAGE)):
         owner = project.package(candidate)
         if owner is not None and name in owner.macros:
@@ -148,7 +148,7 @@ def find(project: DbtProject, name: str, package: str) -> tuple[str, str, str] |
 def dispatched(
     project: DbtProject, name: str, namespace: str, package: str, dialect: str
 ) -> tuple[str, str, str] | None:
-    """What ``adapter.dispatch(name, namespace)`` means in a file of ``package``; None if no package on disk has it.
+    """Resolve ``adapter.dispatch(name, namespace)`` in a file of ``package``; None if no package on disk has it.
 
     Packages are searched in the order of ``dispatch:`` for the namespace, else the project before the namespace's own
     package; in each the adapter's implementation goes before those of its parents, and they before the default.

@@ -1,4 +1,4 @@
-"""What a dbt project's property files say of relations: where the tables of sources are, and which columns there are.
+"""Property files of a dbt project: where the tables of sources are, and which columns there are.
 
 Such a description is documentation: dbt compares it with nothing, unless a model's contract is enforced. In public
 projects one to five of a hundred described columns are not there, and of two models one has columns that are not
@@ -38,7 +38,7 @@ class SourceTable:
 
 @dataclass(frozen=True, slots=True)
 class Properties:
-    """What property files say."""
+    """The contents of property files."""
 
     sources: dict[tuple[str, str], SourceTable] = field(default_factory=dict)
     """By the names of source and table, as ``source`` is called."""

@@ -102,7 +102,7 @@ class TemplateRun:
     # -- macros -------------------------------------------------------------------------------------------------------
 
     def macro(self, name: str, package: str | None = None) -> Any:
-        """What an unqualified name means in a package (default: that of the file), ready to be called; None if it is
+        """Resolve an unqualified name in a package (default: that of the file), ready to be called; None if it is
         no macro.
         """
         found = find(self.project, name, self.package if package is None else package)
@@ -116,7 +116,7 @@ class TemplateRun:
         return self._macros[key]
 
     def dispatched(self, name: str, namespace: str, package: str) -> Any:
-        """What ``adapter.dispatch`` gives for a name, ready to be called; an unknown value if there is none."""
+        """Resolve ``adapter.dispatch`` for a name, ready to be called; an unknown value if there is none."""
         found = dispatched(self.project, name, namespace, package, self.dialect)
         if found is not None:
             if found[0] == namespace and name in QUERYING_MACROS.get(namespace, ()):
@@ -129,7 +129,7 @@ class TemplateRun:
         return self.known("dbt", name) or Unknown(plain(name))
 
     def qualified(self, package: str, name: str) -> Any:
-        """What ``package.name`` means, ready to be called; an unknown value if there is no such macro."""
+        """Resolve ``package.name``, ready to be called; an unknown value if there is no such macro."""
         owner = self.project.package(package)
         own = owner is self.project.own
         # What the project puts in the place of a package's macro is found by dispatch, which the package's macro calls.
@@ -176,7 +176,7 @@ class TemplateRun:
         return self.missing(f"{package}_{name}", why, call=False)
 
     def missing(self, name: str, why: str, *, call: bool = True) -> Unknown:
-        """What stands for SQL that is missing, and why it is."""
+        """Return a placeholder for SQL that is missing, and record why it is."""
         self.reasons[plain(name)] = plain_text(why)
         return Unknown(plain(name), call)
 
@@ -188,7 +188,7 @@ class TemplateRun:
         )
 
     def is_unknown(self, value: object) -> bool:
-        """Whether nobody gave a value."""
+        """Return whether nobody gave a value."""
         return isinstance(value, Unknown)
 
     def note(self, message: str) -> str:
@@ -204,7 +204,7 @@ class TemplateRun:
     # -- what templates see -------------------------------------------------------------------------------------------
 
     def resolve(self, name: str, package: str) -> Any:
-        """What a name means before dbt's own names count: a macro, or a package; None for neither."""
+        """Resolve a name before dbt's own names count: a macro, or a package; None for neither."""
         if name in self.variables:
             return None
         macro = self.macro(name, package)
@@ -283,7 +283,7 @@ class TemplateRun:
         return str(value).strip() if known else ""
 
     def source(self, *parts: object) -> object:
-        """What ``source`` gives."""
+        """Return the relation of ``source``."""
         function = self.context()["source"]
         return function(*parts) if callable(function) else function
 

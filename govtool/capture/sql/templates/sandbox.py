@@ -58,7 +58,7 @@ class SandboxedTemplates(SandboxedEnvironment):
         return result
 
     def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
-        """Whether a template may see an attribute."""
+        """Return whether a template may see an attribute."""
         return isinstance(obj, Unknown) or super().is_safe_attribute(obj, attr, value)
 
     def getattr(self, obj: Any, attribute: str) -> Any:
@@ -80,7 +80,7 @@ class SandboxedTemplates(SandboxedEnvironment):
         return super().getitem(obj, argument)
 
     def unsafe_undefined(self, obj: Any, attribute: str) -> Any:
-        """What stands for an attribute that is not allowed."""
+        """Return the value of an attribute that is not allowed."""
         return Unknown(plain(attribute))
 
     def call(__self, __context: Context, __obj: Any, *args: Any, **kwargs: Any) -> Any:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 TAIL = "_snapshot_tail"
-"""What templates call to end a snapshot, when its configuration is known."""
+"""The call at the end of a snapshot's template, when its configuration is known."""
 
 END = "\n) "
 """Ends what a snapshot selects, which may end in a comment."""

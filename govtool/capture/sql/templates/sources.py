@@ -1,4 +1,4 @@
-"""Which relations the tables of sources are: what ``source`` gives in a project that may have its own macro for it."""
+"""Relations of the tables of sources: the results of ``source`` in a project that may have its own macro for it."""
 
 from __future__ import annotations
 

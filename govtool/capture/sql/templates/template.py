@@ -58,7 +58,7 @@ class Variant(NamedTuple):
 
 
 class Rendered(NamedTuple):
-    """What a template renders to."""
+    """The result of rendering a template."""
 
     variants: tuple[Variant, ...]
     """At least one. The first takes the first branch of every ``if`` that is not decided."""
@@ -68,13 +68,13 @@ class Rendered(NamedTuple):
     relations: tuple[str, ...] = ()
     """Relations that ``ref`` and ``source`` named, sorted, as rendered."""
     config: Mapping[str, object] | None = None
-    """What dbt's ``config(...)`` was given: ``materialized``, ``alias``, ``schema`` …; None if it was not called."""
+    """Arguments of dbt's ``config(...)``: ``materialized``, ``alias``, ``schema`` …; None if it was not called."""
     wanted: tuple[str, ...] = ()
     """Relations whose columns the template asked for, sorted: with other columns it may render otherwise."""
 
 
 def is_template(text: str) -> bool:
-    """Whether a text has Jinja tags."""
+    """Return whether a text has Jinja tags."""
     return "{" in text and _TAGS.search(text) is not None
 
 
@@ -189,7 +189,7 @@ _RELATION_PLACE = re.compile(r"\b(?:FROM|JOIN)\s+(?:[^\s(),]*\.)?\Z", re.IGNOREC
 
 
 def _missing(name: str, reasons: Mapping[str, str]) -> str:
-    """What to say of SQL that is missing: ``name`` stands for it, or for a part of it (``macro_item_0``)."""
+    """Describe SQL that is missing: ``name`` stands for it, or for a part of it (``macro_item_0``)."""
     if name[:1] == "!":
         return name[1:]
     if name[:1] == "=":
@@ -201,7 +201,7 @@ def _missing(name: str, reasons: Mapping[str, str]) -> str:
 
 
 def _names_relation(match: re.Match[str]) -> bool:
-    """Whether a value that nobody gave is the whole name of a relation, or the last part of one."""
+    """Return whether a value that nobody gave is the whole name of a relation, or the last part of one."""
     before = _MARK.sub("", match.string[max(0, match.start() - 200) : match.start()])
     behind = _MARK.sub("", match.string[match.end() : match.end() + 40])
     return _RELATION_PLACE.search(before) is not None and not (behind[:1].isalnum() or behind[:1] in ("_", ".", "("))

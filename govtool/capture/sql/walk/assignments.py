@@ -21,7 +21,7 @@ RETURN: Final = "return"
 
 
 class VariableAssignment(Write):
-    """What a statement gives a variable: a write that no dataset has.
+    """The value that a statement gives a variable: a write that no dataset has.
 
     Attributes:
         value: What is given.

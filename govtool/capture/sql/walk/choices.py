@@ -1,4 +1,4 @@
-"""What steers a value and what becomes of it: choices, aggregates, windows, operators whose parts differ."""
+"""Influences on a value and its later steps: choices, aggregates, windows, operators whose parts differ."""
 
 from __future__ import annotations
 

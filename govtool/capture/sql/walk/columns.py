@@ -240,7 +240,7 @@ class ColumnWalk(VariableWalk):
         return self._from_open(name, node, scope, open_sources)
 
     def _names_rows(self, node: exp.Expr) -> bool:
-        """Whether the name of a FROM item may stand for its row: in Oracle's ``VALUE(t)`` and ``REF(t)`` only."""
+        """True if the name of a FROM item may stand for its row: in Oracle's ``VALUE(t)`` and ``REF(t)`` only."""
         if self.dialect not in _ROWS_UNNAMED:
             return True
         return isinstance(node.parent, nodes.Anonymous) and node.parent.name.upper() in ("VALUE", "REF")

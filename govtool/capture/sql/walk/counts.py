@@ -1,4 +1,4 @@
-"""What a HAVING counts: the bounds of ``HAVING COUNT(…) >= k``, and of which base columns the values are."""
+"""Group sizes in HAVING: the bounds of ``HAVING COUNT(…) >= k``, and the base columns of the counted values."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def count_bounds(having: exp.Expr) -> list[tuple[int, exp.Count]]:
 
 
 def counted(count: exp.Count) -> tuple[str, exp.Expr | None]:
-    """What is counted, and the expression whose values it is."""
+    """Return the counted columns, and the expression whose values are counted."""
     of = count.args.get("this")
     if count.args.get("expressions"):
         return VALUES, None
@@ -58,7 +58,7 @@ def counted(count: exp.Count) -> tuple[str, exp.Expr | None]:
 
 
 def _is_several(of: exp.Expr) -> bool:
-    """Whether what is counted is a row of values and not one: many rows may hold few values of each column."""
+    """Return whether what is counted is a row of values and not one: many rows may hold few values of each column."""
     while isinstance(of, nodes.Paren):
         of = of.this
     return isinstance(of, (nodes.Star, nodes.Tuple, nodes.Struct)) or (
@@ -104,7 +104,7 @@ def keys_of_groups(items: list[exp.Expr]) -> list[exp.Column] | None:
 
 
 def repeats_rows(node: exp.Select) -> bool:
-    """Whether rows are joined that the query makes itself: then a count of rows counts the same member again.
+    """Return whether rows are joined that the query makes itself: then a count of rows counts the same member again.
 
     ``FROM users, (VALUES (1), (2)) v``, ``CROSS JOIN generate_series(1, 10)``, UNNEST and FLATTEN; in its subqueries
     and CTEs, too. Other tables that are joined are data: what a row of theirs is, is for the author to say.
@@ -167,7 +167,7 @@ _LEAVES: Final = frozenset((nodes.Column, nodes.Identifier, nodes.Literal))
 
 
 def _from_items(select: exp.Select) -> list[exp.Expr]:
-    """What FROM names, with what is joined to it."""
+    """Return the items of FROM, with what is joined to it."""
     from_ = select.args.get("from_")
     items: list[exp.Expr] = [from_.this] if from_ is not None else []
     joined: list[exp.Expr] = [select, *items]
@@ -182,7 +182,7 @@ def _from_items(select: exp.Select) -> list[exp.Expr]:
 
 
 def _reads(item: exp.Expr, made: set[str]) -> bool:
-    """Whether a part of a query reads a table that is not among the CTEs made of no table."""
+    """Return whether a part of a query reads a table that is not among the CTEs made of no table."""
     for table in item.find_all(nodes.Table):
         if not isinstance(table.this, nodes.Func) and (table.args.get("db") or table.name.lower() not in made):
             return True

@@ -15,7 +15,7 @@ from govtool.capture.sql.walk.state import EVERYWHERE
 from govtool.capture.sql.walk.writes import Write, WriteWalk
 
 _GRAPH: Final = frozenset({"node", "edge", "filetable"})
-"""What a table of T-SQL is created AS, beside a query: one of a graph, or of files."""
+"""Sources of T-SQL's CREATE TABLE AS beside a query: a graph, or files."""
 
 
 MATCHED_BY_NAME: Final = frozenset({"mysql", "singlestore", "doris"})

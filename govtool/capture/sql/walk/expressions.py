@@ -43,7 +43,7 @@ Task = tuple[Any, int, int]
 
 
 class Visit:
-    """What a handler of one class of nodes needs of the pass that calls it."""
+    """The context of a handler of one class of nodes."""
 
     __slots__ = ("env", "out", "scope", "stack")
 
@@ -143,7 +143,7 @@ def _role(cls: type) -> int:
 
 
 def is_json(node: exp.Expr) -> bool:
-    """Whether a node reads a value out of JSON."""
+    """Return whether a node reads a value out of JSON."""
     return _handlers.get(node.__class__) == "_json"
 
 

@@ -19,7 +19,7 @@ _BUILT_IN_SCHEMAS: Final = frozenset({"pg_catalog", "sys", "information_schema",
 
 
 def is_built_in(name: str, schema: str, dialect: str) -> bool:
-    """Whether a table function is known to be one of the dialect's own."""
+    """Return whether a table function is known to be one of the dialect's own."""
     schema, _, last = f"{schema}.{name}".lower().rpartition(".")
     if last in SERIES or last in TABLES or dialect == "clickhouse":
         return True
@@ -77,7 +77,7 @@ def _class_name(cls: type[exp.Expr]) -> str:
 
 
 _WORD: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-"""Where a word begins in a name such as ``SHA2Digest``; sqlglot's own ``sql_name`` says SH_A2_DIGEST."""
+"""Starts of words in a name such as ``SHA2Digest``; sqlglot's own ``sql_name`` gives SH_A2_DIGEST."""
 
 _RENAMED: Final[dict[type, dict[str, str]]] = {getattr(exp, node): names for node, names in NODE_NAMES.items()}
 """Names by dialect of the classes that stand for another function in the next dialect."""

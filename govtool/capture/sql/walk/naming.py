@@ -1,4 +1,4 @@
-"""What PostgreSQL and its kin call an unaliased column: ``FigureColname`` of src/backend/parser/parse_target.c."""
+"""Names of unaliased columns in PostgreSQL and its kin: ``FigureColname`` of src/backend/parser/parse_target.c."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from govtool.capture.sql.walk.functions import function_name
 DIALECTS: Final = frozenset({"postgres", "redshift", "materialize", "risingwave"})
 
 NONE, WEAK, STRONG = range(3)
-"""How good a name is: a cast's type and ``case`` give way to a better one inside."""
+"""Strengths of names: a cast's type and ``case`` give way to a better one inside."""
 
 Name = Callable[[exp.Expr | str | None], str]
 """The canonical text of an identifier."""

@@ -260,7 +260,7 @@ class QueryWalk(SetOperationWalk):
         self.bounds[id(node)] = found
 
     def _is_whole(self, node: exp.Select, output: QueryOutput, scope: Scope) -> bool:
-        """Whether every aggregate that a SELECT puts out is one over all rows of its own groups."""
+        """Return whether every aggregate that a SELECT puts out is one over all rows of its own groups."""
         keys = keys_of_groups(node.expressions)
         if keys is None:
             return False

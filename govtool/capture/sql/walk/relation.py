@@ -1,4 +1,4 @@
-"""What a FROM item offers to the scope that reads it: tables, derived relations, set-returning functions."""
+"""Columns of FROM items for the scope that reads them: tables, derived relations, set-returning functions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from govtool.redaction import clean_location
 
 
 class TableInfo:
-    """What is known of one base table or view, shared by every statement that reads it.
+    """One base table or view, shared by every statement that reads it.
 
     Attributes:
         id: Canonical dataset id.
@@ -37,7 +37,7 @@ class TableInfo:
         self.described: frozenset[str] = frozenset()
         """Columns that documentation lists: it may lack some, and list some that are gone."""
         self.found: dict[str, Deps] = {}
-        """What ``deps`` has answered so far."""
+        """Cached results of ``deps``."""
 
     def deps(self, column: str, interner: Interner) -> Deps:
         """Return the dependency on one column, as a one-element tuple."""
@@ -143,7 +143,7 @@ class OpenStar:
     ) -> None:
         self.table = table
         self.candidate = candidate
-        """Whether what passes is only a candidate: a later UNION arm whose positions are hidden."""
+        """True if what passes is only a candidate: a later UNION arm whose positions are hidden."""
         self.except_ = except_
         self.rename = rename or {}
         self.arm = arm
@@ -234,11 +234,11 @@ class Source:
         return [star.table for star in self.output.open] if self.output is not None else []
 
     def is_used(self, column: str) -> bool:
-        """Whether another statement shows that this source has the column."""
+        """Return whether another statement shows that this source has the column."""
         return any(column in table.used for table in self.owners())
 
     def describes(self, column: str) -> bool | None:
-        """Whether documentation lists the column; None where there is none of all that it may come from."""
+        """Return whether documentation lists the column; None where there is none of all that it may come from."""
         if self.table is not None:
             return column in self.table.described if self.table.described else None
         stars = self.output.open if self.output is not None else []
@@ -247,7 +247,7 @@ class Source:
         return any([column in star.table.described for star in stars])  # noqa: C419
 
     def matches(self, qualifier: tuple[str, ...]) -> bool:
-        """Whether a written qualifier (one or more parts) names this source."""
+        """Return whether a written qualifier (one or more parts) names this source."""
         if len(qualifier) == 1 and qualifier[0] == self.alias:
             return True
         if self.table is None or not self.full_name:
@@ -323,10 +323,10 @@ class ShardedTable(TableInfo):
 
 
 BULK_FILE: Final = "openrowset_bulk"
-"""What T-SQL's ``OPENROWSET(BULK 'file', …)`` is called: a file stands for a table."""
+"""The name of T-SQL's ``OPENROWSET(BULK 'file', …)``: a file stands for a table."""
 
 CALLER: Final = "caller"
-"""What the rows of a routine's parameter are read from: ``"caller(dbo.p)"``."""
+"""The source of the rows of a routine's parameter: ``"caller(dbo.p)"``."""
 
 
 def file_name(location: str) -> str:

@@ -71,5 +71,5 @@ class RowWalk(StatementWalkState):
 
 
 def _is_file(dataset: str) -> bool:
-    """Whether a dataset is a stage or file, whose columns have no names."""
+    """Return whether a dataset is a stage or file, whose columns have no names."""
     return dataset.startswith('"@') or (dataset.startswith('"') and "://" in dataset)

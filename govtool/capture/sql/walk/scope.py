@@ -128,7 +128,7 @@ class CommonTable:
         self.evaluating = False
         self.used = False
         self.rows: dict[int, None] = {}
-        """What it references as a row set, wherever it is read."""
+        """References of the row set, wherever it is read."""
         self.reads: dict[str, tuple[int, ...]] = {}
 
 

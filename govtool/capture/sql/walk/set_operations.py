@@ -174,7 +174,7 @@ def _all_keep_duplicates(node: exp.SetOperation) -> bool:
 
 
 def reads_itself(arm: exp.Expr, cte: CommonTable, dialect: str) -> bool:
-    """Whether a query reads the CTE ``cte`` by name."""
+    """Return whether a query reads the CTE ``cte`` by name."""
     names = {name for name, table in cte.env.tables.items() if table is cte} if cte.env is not None else set()
     return any(
         fold(table.name, quoted=bool(getattr(table.this, "args", {}).get("quoted")), dialect=dialect) in names

@@ -430,12 +430,12 @@ class SourceWalk(TableFunctionWalk):
 
 
 def marked(name: exp.Expr | None) -> bool:
-    """Whether a name is T-SQL's ``#name`` or ``##name``, which never is a CTE."""
+    """Return whether a name is T-SQL's ``#name`` or ``##name``, which never is a CTE."""
     return name is not None and bool(name.args.get("temporary") or name.args.get("global_"))
 
 
 def is_comma(join: exp.Join) -> bool:
-    """Whether a join is written as a comma."""
+    """Return whether a join is written as a comma."""
     args = join.args
     return not (
         args.get("kind") or args.get("side") or args.get("method") or args.get("on") is not None or args.get("using")

@@ -19,7 +19,7 @@ from govtool.names import fold
 T = TypeVar("T")
 
 ROW_OF: Final = ~(KIND_MASK | CHAIN_MASK | STAR)
-"""What is left of a dependency when it is referenced by a row set: the column and the arm."""
+"""The parts of a dependency that remain when it is referenced by a row set: the column and the arm."""
 
 EVERYWHERE: Final = (0,)
 """The arms of a table that is read outside of any alternative."""
@@ -59,7 +59,7 @@ class Inline:
 
 
 class VariableValue:
-    """What one assignment gives a script variable.
+    """The value that one assignment gives a script variable.
 
     Attributes:
         name: Of the variable.
@@ -84,7 +84,7 @@ class VariableValue:
 
 
 class Returned(NamedTuple):
-    """What a table function returns whose body is a block of statements."""
+    """The rows of a table function whose body is a block of statements."""
 
     values: list[VariableValue]
     """Of each statement that returns rows."""
@@ -94,7 +94,7 @@ class Returned(NamedTuple):
 
 
 class Lookup(Protocol):
-    """What a walk asks of its surroundings: what do names outside the statement mean?"""
+    """A walk's interface to its surroundings: the meaning of names outside the statement."""
 
     def table(self, name: str) -> TableInfo:
         """Return what is known of a table at this place of the script."""
@@ -146,7 +146,7 @@ class StatementWalkState:
         self.diagnostics: dict[Diagnostic, None] = {}
         self.ambiguous: dict[frozenset[int], tuple[str, int, int]] = {}
         self.presumed = False
-        """Whether documentation decided what a name means: usage that is shown later may decide otherwise."""
+        """True if documentation decided what a name means: usage that is shown later may decide otherwise."""
         self.groups = 0
         self.lateral_aliases = dialect in LATERAL_ALIAS_DIALECTS
         self.inlining: list[str] = []
@@ -156,7 +156,7 @@ class StatementWalkState:
         self.common_tables: list[tuple[str, CommonTable]] = []
         self.parameters: frozenset[str] = frozenset()
         self.variables = False
-        """Whether the script has variables."""
+        """True if the script has variables."""
         self._plain = _plain_names.setdefault(dialect, {})
 
     # ---- names ----------------------------------------------------------------------------------

@@ -243,7 +243,7 @@ class StatementWalk(UnreadWalk):
 
 
 def _assigns_variables(tree: exp.Expr) -> bool:
-    """Whether a SELECT only sets variables: ``SELECT @n = count(*) FROM t``."""
+    """Return whether a SELECT only sets variables: ``SELECT @n = count(*) FROM t``."""
     items = tree.expressions if isinstance(tree, nodes.Select) else []
     return bool(items) and all(isinstance(i, nodes.EQ) and isinstance(i.this, nodes.Parameter) for i in items)
 

@@ -40,10 +40,10 @@ from govtool.capture.sql.walk.state import EVERYWHERE, Inline, Returned, Stateme
 from govtool.model import HIDDEN
 
 REMOTE: Final = frozenset({"openquery", "openrowset", "opendatasource", "exec", CALLER})
-"""What makes rows elsewhere; ``exec`` is INSERT … EXEC, ``CALLER`` what fills a parameter."""
+"""Remote sources of rows; ``exec`` is INSERT … EXEC, ``CALLER`` what fills a parameter."""
 
 DEFAULT_SCHEMAS: Final = {"tsql": "dbo", "fabric": "dbo", "postgres": "public", "redshift": "public"}
-"""Where a function is that is called without a schema."""
+"""The schema of a function that is called without one."""
 
 FULL_TEXT: Final = frozenset({"containstable", "freetexttable"})
 """T-SQL's full-text searches of a table."""
@@ -377,7 +377,7 @@ def _with_nested(columns: Sequence[exp.Expr]) -> list[exp.Expr]:
 
 
 def _holds_scalars(item: exp.Expr) -> bool:
-    """Whether the elements of an array that is made in place are certain to have no fields."""
+    """Return whether the elements of an array that is made in place are certain to have no fields."""
     if isinstance(item, nodes.Array):
         return bool(item.expressions) and all(
             isinstance(value, (nodes.Literal, nodes.Neg)) for value in item.expressions

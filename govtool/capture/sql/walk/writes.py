@@ -14,7 +14,7 @@ from govtool.capture.sql.walk.state import Lookup
 
 
 class Write:
-    """What one statement does to one dataset.
+    """The effect of one statement on one dataset.
 
     Attributes:
         target: The dataset; empty for a bare SELECT.
@@ -157,6 +157,6 @@ class WriteWalk(QueryWalk):
 
 
 def bounds_of(query: exp.Expr, walk: QueryWalk) -> list[Bound]:
-    """What the HAVING of the outermost SELECT says of the size of its groups."""
+    """Return the bounds on the size of groups in the HAVING of the outermost SELECT."""
     body = query.unnest() if isinstance(query, nodes.Subquery) else query
     return walk.bounds.get(id(body), []) if body.args.get("having") is not None else []

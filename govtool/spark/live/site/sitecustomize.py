@@ -11,7 +11,7 @@ _HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def _is_worker() -> bool:
-    """Whether this is a Python worker of Spark: it has no session."""
+    """Return whether this is a Python worker of Spark: it has no session."""
     if "PYTHON_WORKER_FACTORY_SECRET" in os.environ or "PYTHON_WORKER_FACTORY_PORT" in os.environ:
         return True
     return any(

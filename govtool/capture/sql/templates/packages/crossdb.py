@@ -73,7 +73,7 @@ def dateadd(
 
 
 def datediff(run: TemplateRun, first_date: object = "", second_date: object = "", datepart: object = "day") -> str:
-    """How many parts lie between two dates."""
+    """Return the number of parts between two dates."""
     part, dialect = part_of(datepart), run.dialect
     if dialect == "bigquery":
         return f"datetime_diff(cast({second_date} as datetime), cast({first_date} as datetime), {part})"
@@ -173,7 +173,7 @@ def array_concat(run: TemplateRun, array_1: object = "", array_2: object = "") -
 
 
 def bool_or(run: TemplateRun, expression: object = "") -> str:
-    """Whether an expression holds anywhere in a group."""
+    """Return whether an expression holds anywhere in a group."""
     name = {"snowflake": "boolor_agg", "bigquery": "logical_or"}.get(run.dialect, "bool_or")
     return f"max(cast({expression} as int))" if run.dialect in TSQL else f"{name}({expression})"
 
@@ -184,7 +184,7 @@ def any_value(run: TemplateRun, expression: object = "") -> str:
 
 
 def position(run: TemplateRun, substring_text: object = "", string_text: object = "") -> str:
-    """Where a text begins in another."""
+    """Return the position of a text in another."""
     if run.dialect == "bigquery":
         return f"strpos({string_text}, {substring_text})"
     if run.dialect in TSQL:
@@ -249,7 +249,7 @@ def intersect(run: TemplateRun) -> str:
 
 
 def equals(run: TemplateRun, expr1: object = "", expr2: object = "") -> str:
-    """Whether two expressions are equal, or both null."""
+    """Return whether two expressions are equal, or both null."""
     return f"({expr1} is not distinct from {expr2})"
 
 

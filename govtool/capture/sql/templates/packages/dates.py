@@ -96,7 +96,7 @@ def _next_to(part: str, sign: int, then: Callable[[TemplateRun, str], str] | Non
 
 
 def periods_since(run: TemplateRun, date_col: object = "", period_name: object = "day", tz: object = None) -> str:
-    """How many parts lie between a date and now."""
+    """Return the number of parts between a date and now."""
     return crossdb.datediff(run, date_col, now(run, tz), period_name)
 
 

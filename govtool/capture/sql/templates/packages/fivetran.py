@@ -106,7 +106,7 @@ def add_pass_through_columns(run: TemplateRun, base_columns: object = None, pass
 
 
 def _unions(run: TemplateRun, package_name: object, *variables: str) -> bool:
-    """Whether a variable says that several connections are united."""
+    """Return whether a variable says that several connections are united."""
     return any(
         value and not isinstance(value, Unknown) and len(list(value) if isinstance(value, (list, dict)) else "x") > 0
         for value in (run.variable(name, ()) for name in variables)
@@ -184,13 +184,13 @@ def union_data(
 
 
 def enabled_vars(run: TemplateRun, vars: object = ()) -> object:
-    """Whether all variables are true."""
+    """Return whether all variables are true."""
     values = [run.variable(name, True) for name in texts(vars)]
     return next((value for value in values if isinstance(value, Unknown)), all(values))
 
 
 def enabled_vars_one_true(run: TemplateRun, vars: object = ()) -> object:
-    """Whether some variable is true."""
+    """Return whether some variable is true."""
     values = [run.variable(name, False) for name in texts(vars)]
     return next((value for value in values if isinstance(value, Unknown)), any(values))
 
@@ -253,7 +253,7 @@ def first_value(
 
 
 def max_bool(run: TemplateRun, boolean_field: object = "") -> str:
-    """Whether an expression holds anywhere in a group."""
+    """Return whether an expression holds anywhere in a group."""
     return crossdb.bool_or(run, boolean_field) if run.dialect in crossdb.POSTGRES else f"max({boolean_field})"
 
 

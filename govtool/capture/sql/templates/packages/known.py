@@ -1,4 +1,4 @@
-"""Which macros of which packages are understood here."""
+"""Packages and macros that are understood here."""
 
 from __future__ import annotations
 
