@@ -46,6 +46,13 @@ def test_every_import_is_of_a_plain_install_or_of_an_extra_for_users() -> None:
     # Whatever is only in an extra stays behind the doors that say which extra it is.
     doors = ("govtool/capture/catalog/", "govtool/spark/", "govtool/store/aws.py", "govtool/app/logs/spark.py")
     doors += ("govtool/app/spark_source/", "govtool/capture/spark/", "govtool/app/run.py")
-    doors += ("govtool/app/records.py", "govtool/app/workflows/", "govtool/records/execute/")
+    doors += (
+        "govtool/app/attach.py",
+        "govtool/app/frame_lineage.py",
+        "govtool/app/records.py",
+        "govtool/app/workflows/",
+        "govtool/records/execute/",
+        "govtool/records/sidecar/",
+    )
     for name in set(found) & (optional - plain):
         assert not {file for file in found[name] if not file.startswith(doors)}, name

@@ -141,6 +141,7 @@ EXPLAINED_SPARK = {
 
 EXPLAINED = {
     "select (addr).* from p": "a composite type has its fields in CREATE TYPE, which is not read: `?` stands for them",
+    "select id from t limit (select max(id) from u)": "trees are compared without LIMIT, whose query decides on rows",
     "select now() from t": "sqlglot reads now() as CURRENT_TIMESTAMP, whose column PostgreSQL calls current_timestamp",
 }
 """Statements that may differ from PostgreSQL in names, and why."""

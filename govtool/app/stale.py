@@ -27,6 +27,7 @@ UNREAD = frozenset({"unreadable", "not-sql"})
 """Codes, with severity ``error``, of files that could not be read at all."""
 _FAILURES = UNREAD | {"parse-error", "nesting", "template", "opaque"}
 """Codes of what was not understood at all."""
+_NOT_PARSED = frozenset({"parse-error", "nesting", "opaque"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +140,7 @@ def _lost(before: Sequence[Derivation], now: Iterable[Derivation], unread: Colle
     """
     present: dict[tuple[str, str], set[str]] = {}
     for derivation in now:
-        if derivation.status != "opaque":
+        if not _is_unread(derivation):
             present.setdefault(_maker(derivation), set()).add(derivation.statement.fingerprint)
     known: dict[tuple[str, str], set[str]] = {}
     sound = [d for d in before if d.status != "opaque" or d.statement.file in unread]
@@ -151,6 +152,12 @@ def _lost(before: Sequence[Derivation], now: Iterable[Derivation], unread: Colle
         if len(present.get(_maker(d), ())) < len(known[_maker(d)])
         and d.statement.fingerprint not in present.get(_maker(d), ())
     )
+
+
+def _is_unread(derivation: Derivation) -> bool:
+    """Return whether a statement was not understood: at most the names of what it reads and writes are known."""
+    unread = any(note.code in _NOT_PARSED for note in derivation.diagnostics)
+    return derivation.status == "opaque" or (unread and not derivation.columns)
 
 
 def _maker(derivation: Derivation) -> tuple[str, str]:

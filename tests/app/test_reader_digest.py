@@ -37,7 +37,7 @@ LIBRARIES = {
 }
 """Libraries that hand on data as it is: the key has the data itself."""
 
-DISTRIBUTIONS = {"yaml": "pyyaml"}
+DISTRIBUTIONS = {"re2": "google-re2", "yaml": "pyyaml"}
 
 STARTS = {
     "sql": ("app/sql.py", "capture/sql/extract.py"),

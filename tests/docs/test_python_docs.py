@@ -268,6 +268,9 @@ def project(tmp_path, monkeypatch, capsys, request):
     shutil.copytree(ROOT / "policies", folder / "policies")
     shutil.copy(shop / "ddl.sql", folder / "ddl.sql")
     shutil.copy(ROOT / "fixtures" / "graphs" / "dealership.json", folder / "run.json")
+    (folder / "data").mkdir()
+    (folder / "data" / "customers.csv").write_text("_tok,id,city\nc1,1,Paris\nc2,2,Rome\n", encoding="utf-8")
+    (folder / "data" / "orders.csv").write_text("_tok,cust,amount\no1,1,10.5\no2,2,20\n", encoding="utf-8")
     guests = "create table shop.guests (uid bigint, email text);"
     (folder / "warehouse" / "guests.sql").write_text(guests, encoding="utf-8")
     (folder / "query.sql").write_text("select u.email, count(*) as n from crm.users u group by 1", encoding="utf-8")

@@ -10,7 +10,7 @@ from policy_samples import TODAY, checked, policy, reported, sql
 
 from govtool.app.policy import lint
 from govtool.errors import UsageError
-from govtool.policy.baseline import accepted
+from govtool.policy.baseline import Accepted, accepted
 from govtool.policy.check import check, govern
 from govtool.render.policy import explanation
 
@@ -107,7 +107,7 @@ def test_findings_are_like_all_others():
     assert finding.evidence.line == 2
     again = checked(sql(SQL.replace("\n", "\n\n\n  ")), rules(MASKED)).findings
     assert [f.fingerprint for f in again] == [finding.fingerprint]  # the options are as new each time
-    assert accepted(result.findings, {finding.fingerprint})[0].accepted
+    assert accepted(result.findings, {finding.fingerprint: Accepted()})[0].accepted
 
 
 def test_facts_tags_types_and_the_base():
@@ -162,7 +162,7 @@ def test_a_failure_is_hidden_by_nothing_and_what_came_before_it_counts():
     result = checked(index, policies)
     assert reported(result) == [("A", "python:acme-late", "unknown"), ("A", "mm.t.c", "waived")]
     assert reported(checked(index, policies, base=index)) == [("A", "python:acme-late", "unknown")]
-    assert not accepted(result.findings, {f.fingerprint for f in result.findings})[0].accepted
+    assert not accepted(result.findings, {f.fingerprint: Accepted() for f in result.findings})[0].accepted
 
 
 def test_unknown_and_doubtful_names_have_a_place(tmp_path, monkeypatch):

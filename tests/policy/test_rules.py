@@ -476,7 +476,7 @@ def test_a_join_of_a_dataset_with_itself_may_sum_up_others_than_are_counted(join
         (None, None),
         (Edge(ColumnRef("crm.u", "team"), "v", EdgeKind.CONDITIONAL), "crm.u.team decides what of a group is taken in"),
         (Edge(ColumnRef("crm.u", "id"), "v", EdgeKind.WINDOW), "crm.u.id decides what of a group is taken in"),
-        (Edge(ColumnRef("crm.u", "id"), "v", EdgeKind.AGGREGATION, ("cast", "sum")), "which tells the members apart"),
+        (Edge(ColumnRef("crm.u", "id"), "v", EdgeKind.AGGREGATION, ("cast", "sum")), "which identifies members"),
         (Edge(ColumnRef("crm.u", "id"), "v", EdgeKind.AGGREGATION, ("count",)), None),
         (Edge(ColumnRef("crm.u", "hours"), "v", EdgeKind.AGGREGATION, ("sum",)), "crm.u.hours and crm.u.salary"),
         (Edge(ColumnRef("crm.u", "boss"), "*", EdgeKind.JOIN), "crm.u is joined with itself or by a constant"),

@@ -55,7 +55,7 @@ def test_a_small_change_takes_six_requests_at_any_age(behind, tmp_path, monkeypa
     folder = tmp_path / "etl"
     ingest(uri, stated(folder, 3), "etl")
     tables = {ref.table for ref in Store.open(uri).fragments(Store.open(uri).head())}
-    assert tables == {"derivations", "coverage", "diagnostics", "reasons"}
+    assert tables == {"derivations", "coverage", "diagnostics", "reach", "reasons"}
     counts = []
     for age in range(6):
         others(uri, 37, 37 * age)
@@ -70,7 +70,7 @@ def test_a_small_change_takes_six_requests_at_any_age(behind, tmp_path, monkeypa
     assert not ingest(uri, str(folder), "etl").created
     assert fsck(store).problems == ()
     (view,) = {ref.rows for ref in store.fragments(store.head()) if ref.table == "derivations" and ref.source == "etl"}
-    assert view == 6
+    assert view == 9
 
 
 def test_a_small_change_of_a_large_source_writes_what_changed(behind, tmp_path, monkeypatch):
