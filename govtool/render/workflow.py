@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from itertools import islice
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby, islice
 from typing import TYPE_CHECKING, Any
 
 from govtool.render.envelope import compact, json_lines
@@ -39,7 +39,7 @@ def render_workflow(form: str, answer: Answer, limit: int | None = None) -> Tabl
         return (compact(dict(zip(answer.fields, row, strict=True))) for row in answer.rows())
     if form == "csv":
         return answer_csv(answer, limit)
-    table = _table(answer, limit)
+    table = _zoomed(answer) if form == "table" and answer.schema == "zoom/1" else _table(answer, limit)
     return table if form == "table" else (plain if form == "plain" else markdown)(table)
 
 
@@ -59,6 +59,23 @@ def _table(answer: Answer, limit: int | None) -> Table:
         heading=_heading(answer),
         summary=_summary(answer) + left,
     )
+
+
+def _zoomed(answer: Any) -> Table:
+    """A zoom for people: the ids of each part on a line, numbers in a row as a range."""
+    parts: dict[str, list[str]] = {}
+    for part, node in answer.rows():
+        parts.setdefault(str(part), []).append(str(node))
+    rows = [(part, f"{len(ids):,}", ", ".join(_ranges(ids))) for part, ids in parts.items()]
+    columns = (TableColumn("part"), TableColumn("nodes", "right"), TableColumn("ids", style="bold"))
+    return Table(columns=columns, rows=rows, heading=_heading(answer), summary=_summary(answer))
+
+
+def _ranges(ids: Sequence[str]) -> Iterator[str]:
+    """``5–12`` for ids that are numbers in a row, others as they are."""
+    for _, group in groupby(enumerate(ids), lambda pair: int(pair[1]) - pair[0] if pair[1].isdecimal() else pair[1]):
+        run = [node for _, node in group]
+        yield run[0] if len(run) == 1 else f"{run[0]}–{run[-1]}"
 
 
 def _column(name: str) -> TableColumn:
