@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Callable, Sequence
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from govtool.records.execute.spark import prepared, view
 from govtool.records.plan import types as t
-from govtool.records.plan.nodes import Plan, Relation, Session
+from govtool.records.plan.nodes import Plan, Relation, Session, outputs
 from govtool.records.plan.tree import Node
 from govtool.records.sql.dialect import NotExact
 from govtool.records.sql.spark import SparkDialect, udf_name
@@ -53,8 +54,10 @@ class SparkExecutor:
         return frame.toDF(*(names if names is not None else [each.name for each in found.columns]))
 
     def fetch(self, node: Node) -> list[tuple[Any, ...]]:
-        """The rows of a plan as Python values."""
-        return [tuple(row) for row in self.frame(node).collect()]
+        """The rows of a plan as Python values, in the form that DuckDB gives them in."""
+        kinds = [column.type for column in outputs(node)]
+        rows = self.frame(node).collect()
+        return [tuple(plain(value, kind) for value, kind in zip(row, kinds, strict=True)) for row in rows]
 
     def arrow(self, node: Node) -> Any:
         """The rows of a plan as a pyarrow table, columns by position."""
@@ -86,3 +89,21 @@ class SparkExecutor:
                 raise NotExact(f"the function {call.reference.qualname}, which was not found again")
             self.spark.udf.register(udf_name(call), function)
         return found
+
+
+def plain(value: Any, kind: t.Type) -> Any:
+    """A cell that PySpark collected, as DuckDB gives it: structs as dicts, timestamps in UTC without a zone, bytes.
+
+    PySpark gives timestamps in the zone of the Python process.
+    """
+    if value is None:
+        return None
+    if isinstance(kind, t.Struct):
+        return {field.name: plain(item, field.type) for field, item in zip(kind.fields, value, strict=True)}
+    if isinstance(kind, t.Array):
+        return [plain(item, kind.element) for item in value]
+    if isinstance(kind, t.Map):
+        return {plain(key, kind.key): plain(item, kind.value) for key, item in value.items()}
+    if kind == t.TIMESTAMP and isinstance(value, datetime.datetime):
+        return value.astimezone(datetime.UTC).replace(tzinfo=None)
+    return bytes(value) if isinstance(value, bytearray) else value
