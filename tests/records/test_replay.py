@@ -101,6 +101,24 @@ def test_an_input_is_replaced(run, shop, tmp_path):
     ]
 
 
+@pytest.mark.parametrize(
+    ("values", "fits"),
+    [
+        (pa.array([1], pa.int32()), True),
+        (pa.array([1.6]), False),
+        (pa.array(["1"]), False),
+        (pa.array([1], pa.uint64()), False),
+        (pa.array([None]), True),
+    ],
+)
+def test_a_file_of_other_types_is_refused(run, tmp_path, values, fits):
+    file = tmp_path / "other.parquet"
+    pq.write_table(pa.table({"user": ["ann"], "page": pa.array([1]), "spent": values}), file)
+    code, _, err = run("app-1/0", "--with", f"views={file}")
+    assert code == (0 if fits else 2)
+    assert ("usage.format" in err and "'spent'" in err) == (not fits)
+
+
 def test_several_conditions_of_one_input_are_alternatives(run):
     words = ["--without", "views", "--where", "user = 'bob'", "--without", "views", "--where", "page = 2"]
     _, answer = replayed(run, "app-1/0", *words)
