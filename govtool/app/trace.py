@@ -92,7 +92,8 @@ def token_lines(report: TraceReport) -> Iterable[str]:
     """The tokens of all rows that have one, a line each: every row of the inputs, whatever is shown."""
     if report.direction == FORWARD or report.records is None:
         return (str(row["_id"]) for _, group in report.parts for row in group.rows if "_id" in row)
-    return map(str, report.records.ids())
+    further = (row for hop in report.hops for _, group in hop.parts for row in group.rows)
+    return dict.fromkeys([*map(str, report.records.ids()), *(str(row["_id"]) for row in further if "_id" in row)])
 
 
 def write_parquet(report: TraceReport, file: Path) -> None:

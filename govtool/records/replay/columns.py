@@ -22,7 +22,7 @@ def is_read_as(actual: pa.DataType, kind: t.Type) -> bool:
         return True
     if isinstance(kind, t.Decimal):
         fits = pa.types.is_decimal(actual) and actual.scale == kind.scale
-        return fits and actual.precision <= kind.precision
+        return bool(fits and actual.precision <= kind.precision)
     if isinstance(kind, t.Array):
         return _is_list(actual) and is_read_as(actual.value_type, kind.element)
     if isinstance(kind, t.Map):
@@ -40,7 +40,7 @@ def is_read_as(actual: pa.DataType, kind: t.Type) -> bool:
 def _is_list(actual: pa.DataType) -> bool:
     import pyarrow as pa
 
-    return pa.types.is_list(actual) or pa.types.is_large_list(actual)
+    return bool(pa.types.is_list(actual) or pa.types.is_large_list(actual))
 
 
 def _is_read_as_scalar(actual: pa.DataType, kind: t.Type) -> bool:
@@ -48,11 +48,11 @@ def _is_read_as_scalar(actual: pa.DataType, kind: t.Type) -> bool:
 
     of = pa.types
     if isinstance(kind, t.Text) or kind == t.STRING:
-        return of.is_string(actual) or of.is_large_string(actual)
+        return bool(of.is_string(actual) or of.is_large_string(actual))
     if not isinstance(kind, t.Scalar):
         return True  # a type that no executor is exact on
     if kind.name in _BITS:
-        return of.is_signed_integer(actual) and actual.bit_width <= _BITS[kind.name]
+        return bool(of.is_signed_integer(actual) and actual.bit_width <= _BITS[kind.name])
     known = {
         "boolean": of.is_boolean, "float": of.is_float32,
         "double": lambda each: of.is_float32(each) or of.is_float64(each),
