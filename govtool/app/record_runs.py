@@ -127,6 +127,15 @@ def only(writes: Sequence[RecordRun], what: str) -> RecordRun:
     )
 
 
+def no_rows(dataset: str, where: str) -> UsageError:
+    """The error of a condition that no row meets."""
+    return UsageError(
+        f"no row of {dataset} meets {where!r}",
+        code="usage.no-rows",
+        hint="quote text with '…' within the expression; names of columns are those of the data",
+    )
+
+
 def _line(run: RecordRun) -> str:
     return f"{run.run} → {run.output}" if run.output else run.run
 
@@ -138,6 +147,15 @@ def _is_called(name: str, text: str) -> bool:
 
     wanted = path_id(text) if "/" in text or Path(text).exists() else None
     return wanted is not None and wanted in (name, *name.split(","))
+
+
+def _near(text: str, names: Sequence[str]) -> list[str]:
+    """The names that a text may be meant for: as it is, or as the end of one."""
+    ends = {name: "/".join(name.split("/")[-text.count("/") - 1 :]) for name in names}
+    near = difflib.get_close_matches(text, list(dict.fromkeys(ends.values())), 3, 0.6)
+    found = [name for end in near for name in names if ends[name] == end]
+    found = found or difflib.get_close_matches(text, names, 3, 0.4)
+    return found[:3] or [name for name in names if text.lower() in name.lower()]
 
 
 def _of_dataset(
@@ -157,7 +175,7 @@ def _of_dataset(
     if found:
         return [each for each in found if text not in names or text in names_of(each)]
     every = sorted({name for each in writes for name in names_of(each) if name})
-    near = difflib.get_close_matches(text, every, 3, 0.4) or [name for name in every if text.lower() in name.lower()]
+    near = _near(text, every)
     unrecorded = any(_is_called(one.dataset, text) for run in read_history(store, commit).runs for one in run.outputs)
     if unrecorded:
         raise UsageError(

@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING
 
 from govtool.answers.replay import ReplayedChange, ReplayReport
 from govtool.app.history import version_of
-from govtool.app.record_runs import find_writer, input_name
+from govtool.app.record_runs import find_writer, input_name, no_rows
 from govtool.app.records import open_write
 from govtool.app.sidecars import sidecar_use
 from govtool.errors import UsageError
 from govtool.records.replay.changes import Change, Exclusion
 from govtool.records.replay.compare import replay
 from govtool.records.replay.files import replacement
+from govtool.records.trace.recordset import is_called
 
 if TYPE_CHECKING:
+    from govtool.records.trace.lineage import Lineage
     from govtool.store import Commit, Reader
 
 
@@ -43,7 +45,7 @@ def replay_run(store: Reader, commit: Commit, request: ReplayRequest) -> ReplayR
     """Evaluate a recorded write over changed inputs, and compare it with what was written.
 
     Raises:
-        UsageError: see ``find_writer``; a change is mistaken, or its files cannot be read.
+        UsageError: see ``find_writer``; a change is mistaken, its files cannot be read, or no row meets a condition.
         UnknownNameError: there is no such run or input.
         AmbiguousNameError: the run made several writes (``usage.ambiguous-run``).
         EvidenceError: inputs are gone or have changed (``evidence.changed``).
@@ -54,6 +56,7 @@ def replay_run(store: Reader, commit: Commit, request: ReplayRequest) -> ReplayR
     changes: list[Change] = [Exclusion(input_name(run, name), where) for name, where in request.without]
     changes += [replacement(input_name(run, name), place) for name, place in request.replaced]
     answer = replay(opened.lineage, changes)
+    _require_rows(opened.lineage, request.without)
     return ReplayReport(
         version=version_of(store, commit),
         changes=tuple(map(_stated, changes)),
@@ -62,6 +65,18 @@ def replay_run(store: Reader, commit: Commit, request: ReplayRequest) -> ReplayR
         engine=opened.executor.engine,
         refusals=tuple(opened.executor.refusals),
     )
+
+
+def _require_rows(lineage: Lineage, without: Iterable[tuple[str, str]]) -> None:
+    """Refuse a condition that leaves out nothing: it is a mistake more often than a question.
+
+    Raises:
+        UsageError: No row meets it (``usage.no-rows``).
+    """
+    for name, where in without:
+        known = any(is_called(leaf, name) for leaf in lineage.leaves())
+        if known and not lineage.input(name, where).count():
+            raise no_rows(name, where)
 
 
 def conditions(inputs: Sequence[str], where: Sequence[str]) -> tuple[tuple[str, str], ...]:

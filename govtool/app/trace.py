@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from govtool.answers.trace import BACK, FORWARD, HopAnswer, TraceReport
-from govtool.app.record_runs import find_readers, find_writer, input_name, only
+from govtool.app.record_runs import find_readers, find_writer, input_name, no_rows, only
 from govtool.app.records import OpenedWrite, open_write
 from govtool.app.sidecars import sidecar_use
 from govtool.app.trace_report import TraceRequest, trace_report
@@ -85,18 +85,15 @@ def _forward(store: Reader, commit: Commit, run: RecordRun, request: TraceReques
 def _require(opened: OpenedWrite, count: int, request: TraceRequest) -> None:
     """Refuse a choice of no rows, unless they may be in files that were refused."""
     if not count and not opened.lineage.refused:
-        raise UsageError(
-            f"no row of {request.dataset} meets {request.where!r}",
-            code="usage.no-rows",
-            hint="quote text with '…' within the expression; names of columns are those of the data",
-        )
+        raise no_rows(request.dataset, request.where)
 
 
 def token_lines(report: TraceReport) -> Iterable[str]:
     """The tokens of all rows that have one, a line each: every row of the inputs, whatever is shown."""
     if report.direction == FORWARD or report.records is None:
         return (str(row["_id"]) for _, group in report.parts for row in group.rows if "_id" in row)
-    return map(str, report.records.ids())
+    further = (row for hop in report.hops for _, group in hop.parts for row in group.rows)
+    return dict.fromkeys([*map(str, report.records.ids()), *(str(row["_id"]) for row in further if "_id" in row)])
 
 
 def write_parquet(report: TraceReport, file: Path) -> None:

@@ -11,7 +11,7 @@ from govtool.app.records import OpenedWrite
 from govtool.errors import UsageError
 from govtool.records.plan.expressions import Named
 from govtool.records.plan.nodes import Limit, Project
-from govtool.records.trace.answer import InputAnswer, json_value, row_key
+from govtool.records.trace.answer import InputAnswer, json_value, row_key, zoned
 from govtool.records.trace.back import StagePosition, count_rows
 from govtool.records.trace.recordset import SHOWN, RecordSet, part_name
 from govtool.records.trace.segment import Grade
@@ -116,7 +116,10 @@ def _position_rows(
     visible = part.stage.segment.visible
     shown = Project(part.rows, tuple(Named(column, column.id, column.name) for column in visible))
     rows = tuple(
-        {row_key(column.name): json_value(value) for column, value in zip(visible, row, strict=True)}
+        {
+            row_key(column.name): json_value(zoned(value, column.type))
+            for column, value in zip(visible, row, strict=True)
+        }
         for row in executor.fetch(Limit(shown, limit))
     )
     count = count_rows(executor, part.rows)

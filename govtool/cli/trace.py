@@ -168,7 +168,7 @@ def _most(options: TraceOptions, forms: set[str]) -> int | None:
     """Return the number of rows that the answer has to hold; None: all."""
     if options.limit is not None:
         return options.limit
-    if "csv" in forms or (options.ids and options.direction == "forward"):
+    if "csv" in forms or (options.ids and (options.all_runs or options.direction == "forward")):
         return None
     return _PAGE if forms & {"json", "jsonl"} else options.show
 

@@ -101,6 +101,24 @@ def test_an_input_is_replaced(run, shop, tmp_path):
     ]
 
 
+@pytest.mark.parametrize(
+    ("values", "fits"),
+    [
+        (pa.array([1], pa.int32()), True),
+        (pa.array([1.6]), False),
+        (pa.array(["1"]), False),
+        (pa.array([1], pa.uint64()), False),
+        (pa.array([None]), True),
+    ],
+)
+def test_a_file_of_other_types_is_refused(run, tmp_path, values, fits):
+    file = tmp_path / "other.parquet"
+    pq.write_table(pa.table({"user": ["ann"], "page": pa.array([1]), "spent": values}), file)
+    code, _, err = run("app-1/0", "--with", f"views={file}")
+    assert code == (0 if fits else 2)
+    assert ("usage.format" in err and "'spent'" in err) == (not fits)
+
+
 def test_several_conditions_of_one_input_are_alternatives(run):
     words = ["--without", "views", "--where", "user = 'bob'", "--without", "views", "--where", "page = 2"]
     _, answer = replayed(run, "app-1/0", *words)
@@ -108,8 +126,29 @@ def test_several_conditions_of_one_input_are_alternatives(run):
 
 
 def test_a_change_that_reaches_nothing(run):
-    code, answer = replayed(run, "app-1/0", "--without", "views", "--where", "user = 'nobody'")
-    assert (code, kinds(answer), answer["reached"]["groups"]) == (0, (0, 0, 0), 0)
+    code, answer = replayed(run, "app-1/0", "--without", "views", "--where", "user = 'eve'")
+    assert (code, kinds(answer)) == (0, (0, 0, 0))
+
+
+def test_a_condition_that_leaves_out_nothing_is_refused(run):
+    code, out, err = run("app-1/0", "--without", "views", "--where", "user = 'nobody'")
+    assert (code, out) == (2, "")
+    assert "usage.no-rows" in err
+
+
+@pytest.mark.parametrize(
+    ("order", "frame", "ties"),
+    [("page", "", False), ("user", "", True), ("user", "ROWS 1 PRECEDING", True), ("user", "RANGE CURRENT ROW", False)],
+)
+def test_ties_in_a_window_that_counts_rows_are_not_certain(run, shop, order, frame, ties):
+    call = "sum(spent)" if frame else "row_number()"
+    query = f"SELECT user, page, {call} OVER (PARTITION BY user ORDER BY {order} {frame}) AS n FROM views"
+    shop.commit(shop.run(f"{query} WHERE user <> 'bob'", "numbered", "views", run="app-2/0"))
+    code, answer = replayed(run, "app-2/0", "--without", "views", "--where", "user = 'eve'")
+    assert (code, answer["doubts"]) == (0, [])  # the rows that tie are not reached
+    code, answer = replayed(run, "app-2/0", "--without", "views", "--where", "spent = 20")
+    assert code == (3 if ties else 0)
+    assert any("rows tie" in doubt for doubt in answer["doubts"]) == ties
 
 
 def test_a_limit_is_not_certain(run, shop):

@@ -14,12 +14,14 @@ from govtool.records.plan.expressions import (
     Attribute,
     Call,
     Cast,
+    Frame,
     InSubquery,
     Literal,
     Named,
     Opaque,
     Udf,
     UdfReference,
+    WindowCall,
     passed,
 )
 from govtool.records.plan.nodes import (
@@ -32,6 +34,7 @@ from govtool.records.plan.nodes import (
     Relation,
     Session,
     Union,
+    Window,
 )
 from govtool.records.sql.dialect import NotExact
 from govtool.records.sql.duckdb import DuckDialect
@@ -144,3 +147,12 @@ def test_a_column_twice_in_a_union_of_two_columns_is_refused():
     assert len(fetch(Union((left, left), (X, X)))) == 6
     with pytest.raises(NotExact, match="twice in a union"):
         fetch(Union((left, right), (X, X)))
+
+
+def test_spark_is_given_an_order_where_it_insists_on_one():
+    rank, peers = Call("row_number", (), t.INTEGER), Frame("range", "current row", "current row")
+    every = AggregateCall("count", (Literal(1, t.INTEGER),), t.LONG)
+    calls = [WindowCall(rank, (), (), None, t.INTEGER), WindowCall(every, (X,), (), peers, t.LONG)]
+    node = Window(ROWS, tuple(Named(call, 10 + i, f"n{i}") for i, call in enumerate(calls)))
+    text = write(Plan(node, SESSION), SparkDialect(SESSION)).text
+    assert text.count("ORDER BY NULL") == 2

@@ -219,6 +219,7 @@ def test_data_that_no_recorded_write_left(run, shop):
     ("words", "code", "near"),
     [
         (("reprt",), "usage.unknown-dataset", "report"),
+        (("reprot",), "usage.unknown-dataset", "report"),
         (("report", "--run", "app-7"), "usage.unknown-run", "app-1/0"),
     ],
 )

@@ -70,6 +70,16 @@ def test_back_through_every_run(house):
     assert {step["exactness"] for hop in answer["hops"] for step in hop["steps"]} == {"exact"}
 
 
+def test_tokens_are_those_of_every_run(house, capsys):
+    assert main(["trace", "back", "big", "--where", "land = 'fr'", "--all-runs", "--ids", "--limit", "1000"]) == 0
+    limited = capsys.readouterr().out
+    assert main(["trace", "back", "big", "--where", "land = 'fr'", "--all-runs", "--ids"]) == 0
+    tokens = capsys.readouterr().out.splitlines()
+    assert limited.splitlines() == tokens
+    names = [token.partition("@")[0].rpartition("/")[2].partition("[")[0] for token in tokens]
+    assert sorted(set(names)) == ["by_land", "clean", "orders", "people"]
+
+
 def test_forward_through_every_run(house):
     answer = answered(govtool.open().trace_forward("orders", "id = 1", all_runs=True))
     assert answer["run"] == "a/0"

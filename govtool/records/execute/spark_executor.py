@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+import datetime
+from collections.abc import Callable, Iterator, Sequence
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from govtool.records.execute.spark import prepared, view
 from govtool.records.plan import types as t
-from govtool.records.plan.nodes import Plan, Relation, Session
+from govtool.records.plan.nodes import Plan, Relation, Session, outputs
 from govtool.records.plan.tree import Node
 from govtool.records.sql.dialect import NotExact
 from govtool.records.sql.spark import SparkDialect, udf_name
@@ -47,26 +49,34 @@ class SparkExecutor:
             NotExact: Spark cannot evaluate the plan exactly from what is recorded.
         """
         found = self._statement(node)
-        frame = self.spark.sql(found.text)
+        with _refusals():
+            frame = self.spark.sql(found.text)
         if not found.columns:
             return frame.select()
         return frame.toDF(*(names if names is not None else [each.name for each in found.columns]))
 
     def fetch(self, node: Node) -> list[tuple[Any, ...]]:
-        """The rows of a plan as Python values."""
-        return [tuple(row) for row in self.frame(node).collect()]
+        """The rows of a plan as Python values, in the form that DuckDB gives them in."""
+        kinds = [column.type for column in outputs(node)]
+        frame = self.frame(node)
+        with _refusals():
+            rows = frame.collect()
+        return [tuple(plain(value, kind) for value, kind in zip(row, kinds, strict=True)) for row in rows]
 
     def arrow(self, node: Node) -> Any:
         """The rows of a plan as a pyarrow table, columns by position."""
-        return self.frame(node).toArrow()
+        frame = self.frame(node)
+        with _refusals():
+            return frame.toArrow()
 
     def keep(self, node: Node) -> Relation:
         """Evaluate a plan at most once, and return the leaf that reads what came out."""
         found = self._statement(node)
         columns = {each.id: (i, each) for i, each in enumerate(found.columns)}
         name = f"kept_{next(self._numbers)}"
-        kept = self.spark.sql(found.text).selectExpr(*(f"o{i} AS c{number}" for number, (i, _) in columns.items()))
-        kept.persist().createOrReplaceTempView(name)
+        with _refusals():
+            kept = self.spark.sql(found.text).selectExpr(*(f"o{i} AS c{number}" for number, (i, _) in columns.items()))
+            kept.persist().createOrReplaceTempView(name)
         self._kept.append(kept)
         return Relation(0, name, KEPT, (), tuple(each for _, each in columns.values()), t.Struct(()))
 
@@ -86,3 +96,35 @@ class SparkExecutor:
                 raise NotExact(f"the function {call.reference.qualname}, which was not found again")
             self.spark.udf.register(udf_name(call), function)
         return found
+
+
+@contextlib.contextmanager
+def _refusals() -> Iterator[None]:
+    """Errors of Spark as refusals: a statement that it does not take, files that it cannot read as recorded."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except (PySparkException, Py4JError) as error:
+        own = getattr(error, "java_exception", None)
+        text = str(error if own is None else own.getMessage()).strip()
+        raise NotExact(f"Spark: {(text.splitlines() or [type(error).__name__])[0]}") from error
+
+
+def plain(value: Any, kind: t.Type) -> Any:
+    """A cell that PySpark collected, as DuckDB gives it: structs as dicts, timestamps in UTC without a zone, bytes.
+
+    PySpark gives timestamps in the zone of the Python process.
+    """
+    if value is None:
+        return None
+    if isinstance(kind, t.Struct):
+        return {field.name: plain(item, field.type) for field, item in zip(kind.fields, value, strict=True)}
+    if isinstance(kind, t.Array):
+        return [plain(item, kind.element) for item in value]
+    if isinstance(kind, t.Map):
+        return {plain(key, kind.key): plain(item, kind.value) for key, item in value.items()}
+    if kind == t.TIMESTAMP and isinstance(value, datetime.datetime):
+        return value.astimezone(datetime.UTC).replace(tzinfo=None)
+    return bytes(value) if isinstance(value, bytearray) else value

@@ -5,15 +5,17 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from govtool.errors import UnknownNameError, UsageError
 from govtool.records.execute.inputs import relations
 from govtool.records.leaves import with_relations
+from govtool.records.plan import types as t
 from govtool.records.plan.expressions import Attribute, Call, Literal, passed
 from govtool.records.plan.nodes import File, Filter, Join, Project, Relation, SetOperation, Union, outputs
 from govtool.records.plan.tree import Node
 from govtool.records.plan.types import BOOLEAN, LONG, Field, Struct
+from govtool.records.replay.columns import is_read_as
 from govtool.records.trace.back import ReachedRows
 from govtool.records.trace.forward import input_key
 from govtool.records.trace.recordset import bound_condition, is_called, leaf_name
@@ -48,12 +50,12 @@ class Replacement:
     Attributes:
         dataset: The input.
         files: The Parquet files that are read instead.
-        columns: The names of their columns.
+        columns: The names of their columns, each with a type of pyarrow that it has in a file.
     """
 
     dataset: str
     files: tuple[File, ...]
-    columns: tuple[str, ...]
+    columns: tuple[tuple[str, Any], ...]
 
 
 Change = Exclusion | Replacement
@@ -191,13 +193,22 @@ def _check(part: Change, leaf: Relation) -> None:
         if part.where is not None:
             bound_condition(part.where, _data(leaf))
         return
-    lost = [column.name for column in _data(leaf) if column.name not in part.columns]
+    names = list(dict.fromkeys(name for name, _ in part.columns))
+    lost = [column.name for column in _data(leaf) if column.name not in names]
     if lost:
         raise UsageError(
             f"the files for {leaf.dataset!r} have no column {lost[0]!r}",
             code="usage.unknown-column",
-            nearest=tuple(difflib.get_close_matches(lost[0], part.columns, 3, 0.4)),
+            nearest=tuple(difflib.get_close_matches(lost[0], names, 3, 0.4)),
         )
+    kinds = {column.name: column.type for column in _data(leaf)}
+    for name, actual in part.columns:
+        if name in kinds and not is_read_as(actual, kinds[name]):
+            raise UsageError(
+                f"column {name!r} of the files for {leaf.dataset!r} is {actual}, which is not read as "
+                f"{t.to_json(kinds[name])}",
+                code="usage.format",
+            )
 
 
 def _replaced(leaf: Relation, part: Replacement) -> Relation:

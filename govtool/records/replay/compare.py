@@ -8,33 +8,51 @@ from typing import TYPE_CHECKING
 
 from govtool.errors import EvidenceError
 from govtool.records.execute.compare import comparable
-from govtool.records.plan.expressions import Attribute, Named, Udf
+from govtool.records.plan.expressions import (
+    AggregateCall,
+    Attribute,
+    Call,
+    Frame,
+    Literal,
+    Named,
+    Udf,
+    WindowCall,
+    passed,
+)
 from govtool.records.plan.nodes import (
     Break,
     Deduplicate,
+    Filter,
     Limit,
     Project,
     Relation,
     Sample,
     SetOperation,
     Tail,
+    Window,
     outputs,
 )
 from govtool.records.plan.tree import Node, walk, walk_nodes
+from govtool.records.plan.types import BOOLEAN, INTEGER, LONG
 from govtool.records.replay.answer import ChangedRow, ReplayAnswer, Row
 from govtool.records.replay.changes import Change, InputChanges
 from govtool.records.replay.reach import ReplayReach, among, reach
+from govtool.records.trace.answer import zoned
 from govtool.records.trace.back import Stage, StagePosition, count_rows
 from govtool.records.trace.computed import computed
 from govtool.records.trace.normal import normalized
 from govtool.records.trace.opaque import blanked
-from govtool.records.trace.segment import unique
+from govtool.records.trace.segment import free_columns, unique
 
 if TYPE_CHECKING:
     from govtool.records.trace.lineage import Lineage
 
 MAX_DIFFERENT = 1_000_000
 """The most rows that may differ."""
+_COUNT = AggregateCall("count", (Literal(1, INTEGER),), LONG)
+_PEERS = Frame("range", "current row", "current row")
+_ALL = Frame("range", "unbounded preceding", "unbounded following")
+_NUMBERING = ("row_number", "ntile", "lag", "lead", "nth_value")
 Key = tuple[Hashable, ...]
 
 
@@ -72,6 +90,8 @@ def replay(lineage: Lineage, changes: Iterable[Change], position: StagePosition 
     kept = (lineage.executor.keep(old), lineage.executor.keep(after))
     gone, changed, new = _compared(lineage, kept, tuple(n for n, c in enumerate(shown) if c.id in steady))
     doubts = doubts_of(lineage, before)
+    if any(_ties(lineage, each) for each in (own, after)):
+        doubts = (*doubts, "rows tie in the order of a window that counts rows, and may be counted otherwise")
     if doubts and recorded is not None and any(_differences(lineage, kept[0], lineage.executor.keep(own))):
         doubts = (*doubts, "the plan does not give the written rows again over the recorded inputs")
     return ReplayAnswer(
@@ -83,11 +103,15 @@ def replay(lineage: Lineage, changes: Iterable[Change], position: StagePosition 
         groups=None if reached.values is None else count_rows(lineage.executor, reached.values),
         before=count_rows(lineage.executor, kept[0]),
         after=count_rows(lineage.executor, kept[1]),
-        gone=gone,
-        changed=changed,
-        new=new,
+        gone=tuple(_zoned(row, shown) for row in gone),
+        changed=tuple(ChangedRow(_zoned(row.before, shown), _zoned(row.after, shown)) for row in changed),
+        new=tuple(_zoned(row, shown) for row in new),
         doubts=doubts,
     )
+
+
+def _zoned(row: Row, columns: tuple[Attribute, ...]) -> Row:
+    return tuple(zoned(value, column.type) for value, column in zip(row, columns, strict=True))
 
 
 def _plan(lineage: Lineage, stage: Stage) -> Node:
@@ -115,6 +139,32 @@ def doubts_of(lineage: Lineage, node: Node) -> tuple[str, ...]:
                 found[f"{name} is not deterministic"] = None
     blank = [column.name for column in outputs(node) if column.id in lineage.blank]
     return (*found, *(f"column {name} cannot be evaluated again and is not compared" for name in blank))
+
+
+def _ties(lineage: Lineage, node: Node) -> bool:
+    """Return whether rows tie where a window counts them: nothing decides which of them comes first."""
+    for each in walk_nodes(node):
+        if isinstance(each, Window):
+            calls = [named.value for named in each.columns if isinstance(named.value, WindowCall)]
+            if any(_has_peers(lineage, each.child, call) for call in calls if _counts_rows(call)):
+                return True
+    return False
+
+
+def _has_peers(lineage: Lineage, node: Node, call: WindowCall) -> bool:
+    if free_columns(node):
+        return True  # within a correlated subquery: not known
+    of = _PEERS if call.order else _ALL
+    peers = lineage.ids.named("peers", WindowCall(_COUNT, call.partition, call.order, of, LONG))
+    tied = Filter(Window(node, (peers,)), Call(">", (peers.attribute, Literal(1, LONG)), BOOLEAN))
+    return bool(lineage.executor.fetch(Limit(Project(tied, (passed(peers.attribute),)), 1)))
+
+
+def _counts_rows(call: WindowCall) -> bool:
+    if isinstance(call.function, Call):
+        return call.function.name in _NUMBERING
+    bounds = (call.frame.lower, call.frame.upper) if call.frame is not None and call.frame.kind == "rows" else None
+    return bounds not in (None, ("unbounded preceding", "unbounded following"))
 
 
 def _same(column: Attribute) -> Named:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 from govtool.errors import UsageError
 from govtool.records.plan.nodes import File
@@ -23,10 +24,10 @@ def replacement(dataset: str, place: str | os.PathLike[str]) -> Replacement:
     found = sorted(path.rglob("*.parquet")) if path.is_dir() else [path]
     if not found or not all(each.is_file() for each in found):
         raise UsageError(f"no Parquet file for {dataset!r}", code="usage.path", location=str(place))
-    files, columns = [], dict[str, None]()
+    files, columns = [], dict[tuple[str, Any], None]()
     for number, each in enumerate(found):
         try:
-            columns.update(dict.fromkeys(pq.read_schema(each).names))
+            columns.update(dict.fromkeys((field.name, field.type) for field in pq.read_schema(each)))
         except (pa.ArrowException, OSError) as error:
             raise UsageError(f"it is not a Parquet file: {error}", code="usage.format", location=str(each)) from error
         facts = each.stat()

@@ -9,7 +9,7 @@ import re
 
 from govtool.records.plan import functions
 from govtool.records.plan import types as t
-from govtool.records.plan.expressions import AggregateCall, Call, Cast, Lambda, Literal, Udf, Value
+from govtool.records.plan.expressions import AggregateCall, Call, Cast, Lambda, Literal, Udf, Value, WindowCall
 from govtool.records.plan.nodes import Generate, Session
 from govtool.records.sql.dialect import Dialect, NotExact
 
@@ -277,6 +277,13 @@ class SparkDialect(Dialect):
         if set(options) - {"ignore nulls"}:
             raise NotExact(f"{name} with options")
         return f"{name}({distinct}{', '.join(arguments)}){within}{filtered}{ignoring}"
+
+    def over(self, call: WindowCall, function: str, partition: list[str], order: list[str], frame: str) -> str:
+        """A window function; where Spark insists on an order and there is none, all rows are peers."""
+        ranged = call.frame is not None and call.frame.kind == "range"
+        if not order and (isinstance(call.function, Call) or (ranged and "CURRENT ROW" in frame.upper())):
+            order = ["NULL"]
+        return super().over(call, function, partition, order, frame)
 
     def rank(self, call: Call, parts: list[str]) -> str:
         """A function over a window that is no aggregate."""

@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from govtool.records.plan import types as t
 from govtool.records.trace.segment import Exactness
 
 SCHEMA = "trace/1"
@@ -129,6 +130,20 @@ class TraceAnswer:
 def row_key(column: str) -> str:
     """The key of a data column in a row: ``_id``, ``_file`` and ``_row`` get one more underscore."""
     return f"_{column}" if _TAKEN.match(column) else column
+
+
+def zoned(value: Any, kind: t.Type) -> Any:
+    """A cell of an executor, its timestamps with their zone: executors give them in UTC."""
+    if isinstance(value, datetime.datetime):
+        return value.replace(tzinfo=datetime.UTC) if kind == t.TIMESTAMP and value.tzinfo is None else value
+    if isinstance(kind, t.Array) and isinstance(value, list):
+        return [zoned(item, kind.element) for item in value]
+    if isinstance(kind, t.Map) and isinstance(value, dict):
+        return {zoned(key, kind.key): zoned(item, kind.value) for key, item in value.items()}
+    if isinstance(kind, t.Struct) and isinstance(value, dict):
+        kinds = {field.name: field.type for field in kind.fields}
+        return {name: zoned(item, kinds[name]) if name in kinds else item for name, item in value.items()}
+    return value
 
 
 def json_value(value: Any) -> Any:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +35,7 @@ from govtool.records.plan.nodes import (
 )
 from govtool.records.plan.tree import Node
 from govtool.records.plan.types import BOOLEAN, LONG
-from govtool.records.trace.answer import InputAnswer, StepAnswer, TraceAnswer, json_value, row_key
+from govtool.records.trace.answer import InputAnswer, StepAnswer, TraceAnswer, json_value, row_key, zoned
 from govtool.records.trace.back import ReachedRows, StagePosition, Step, count_rows, step_back
 from govtool.records.trace.forward import Forward, input_key
 from govtool.records.trace.push import semijoined
@@ -336,7 +337,7 @@ class RecordSet:
         columns = outputs(part.leaf)
         ordered = Sort(Project(node, (passed(record), *map(passed, columns))), (SortKey(record),))
         found = []
-        for packed, *values in self.lineage.executor.fetch(ordered):
+        for packed, *values in sorted(self.lineage.executor.fetch(ordered), key=itemgetter(0)):  # Spark's may not be
             file, row = packed >> ROW_BITS & (1 << FILE_BITS) - 1, packed & (1 << ROW_BITS) - 1
             named = {column.name: value for column, value in zip(columns, values, strict=True)}
             found.append((self._token(part.leaf, file, row, named), file, row, named))
@@ -353,9 +354,10 @@ class RecordSet:
     def _input_answer(self, part: ReachedRows, limit: int) -> InputAnswer:
         count = count_rows(self.lineage.executor, part.rows)
         files = {each.ordinal: each.uri for each in part.leaf.files} if isinstance(part.leaf, Relation) else {}
+        kinds = {column.name: column.type for column in outputs(part.leaf)}
         rows = []
         for token, file, row, values in self._records(part, limit):
-            shown = {row_key(name): json_value(value) for name, value in values.items()}
+            shown = {row_key(name): json_value(zoned(value, kinds[name])) for name, value in values.items()}
             rows.append({"_id": str(token), "_file": files.get(file, file), "_row": row, **shown})
         version = part.leaf.version if isinstance(part.leaf, Relation) else ""
         grade = self.lineage.graded(part.grade)

@@ -275,6 +275,27 @@ def test_conditions_over_columns():
     assert (caught.value.location, caught.value.nearest) == ("2:3", ("land",))
 
 
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("land = 'it''s'", "it's"),
+        (r"land = 'it\'s'", "it's"),
+        ('land = "a""b" -- it\'s', 'a"b'),
+        ("land = ''''", "'"),
+        ("land = ''", ""),
+    ],
+)
+def test_a_doubled_quote_is_one(text, value):
+    columns = (Attribute(7, "land", t.STRING),)
+    assert condition_from_sql(text, columns) == Call("=", (columns[0], Literal(value, t.STRING)), t.BOOLEAN)
+
+
+def test_places_are_those_in_a_short_text():
+    with pytest.raises(UnknownNameError) as caught:
+        condition_from_sql("t", (Attribute(7, "n", t.STRING),))
+    assert caught.value.location == "1:1"
+
+
 @pytest.mark.parametrize("text", ["((((", "n >", "n > 1 GROUP BY n", "n > 1; SELECT 1", "", "SELECT", "n > 1 UNION SELECT 1", "x'"])  # fmt: skip
 def test_what_is_no_condition_is_refused(text):
     with pytest.raises(UsageError):
