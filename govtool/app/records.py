@@ -15,9 +15,9 @@ from govtool.errors import EngineError, UsageError
 from govtool.records.execute.chain import ExecutorChain, PlanEngine
 from govtool.records.execute.inputs import changed, relations
 from govtool.records.leaves import with_files
-from govtool.records.plan.expressions import Attribute, Named
+from govtool.records.plan.expressions import Attribute, Named, Opaque, Udf
 from govtool.records.plan.nodes import Distinct, Filter, Join, Plan, Project, Relation, Session, Write, outputs
-from govtool.records.plan.tree import Node
+from govtool.records.plan.tree import Node, Term, rewrite, rewrite_nodes, walk, walk_nodes
 from govtool.records.stored import relation_of
 from govtool.records.trace.answer import RefusedFile
 from govtool.records.trace.back import Executor, ReachedRows, StagePosition, count_rows
@@ -164,13 +164,35 @@ def open_write(store: Reader, commit: Commit, run: RecordRun, sidecars: SidecarU
     refused = tuple(RefusedFile(each.dataset, each.uri, each.reason) for each in lost)
     gone = {(each.dataset, each.uri) for each in lost}
     files = {leaf.leaf: [file for file in leaf.files if (leaf.dataset, file.uri) not in gone] for leaf in leaves}
-    root = titled(with_files(plan.root, files) if gone else plan.root)
+    root = titled(without_lost_functions(with_files(plan.root, files) if gone else plan.root))
     executor = ExecutorChain(engines(plan.session, sidecars))
     keys = declared_keys(leaves, load_config(Path.cwd()).keys)
     lineage = Lineage.of(root, executor, run=run.run, output=run.output or run.run, refused=refused, keys=keys)
     output = written_output(run, root, lineage)
     lineage = replace(lineage, written=output)
     return OpenedWrite(run, Plan(root, plan.session), lineage, executor, output, sidecars)
+
+
+def without_lost_functions(root: Node) -> Node:
+    """A plan whose functions are all at hand: a call of one that is gone, or was changed, is an opaque cell."""
+    from govtool.records.execute.functions import find
+
+    used = {term.reference for node in walk_nodes(root) for term in walk(node) if isinstance(term, Udf)}
+    files = own_files(Path.cwd()) if used else []
+    lost = {reference for reference in used if find(reference, files) is None}
+    if not lost:
+        return root
+
+    def replaced(term: Term) -> Term:
+        if not isinstance(term, Udf) or term.reference not in lost:
+            return term
+        reason = f"the function {term.reference.qualname} has changed since, or is not found here"
+        return Opaque(reason, term.arguments, term.type, term.aggregate)
+
+    def blanked(node: Node) -> Node:
+        return node.replaced(terms=tuple(rewrite(term, replaced) for term in node.terms()))
+
+    return rewrite_nodes(root, blanked)
 
 
 def titled(root: Node) -> Node:

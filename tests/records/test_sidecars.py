@@ -142,7 +142,7 @@ def test_a_file_replaced_under_its_name_with_its_size_and_time_is_another_one(ho
     assert [row["_row"] for row in found.inputs[0].rows] == [0]
 
 
-@pytest.mark.parametrize("damage", ["cut", "empty", "header", "magic", "other"])
+@pytest.mark.parametrize("damage", ["cut", "empty", "header", "magic", "other", "body", "tail"])
 def test_a_damaged_sidecar_is_not_used(house, damage):
     govtool.open().index_records("app-2")
     expected = rows("names", "name = 'a'", False)[0]
@@ -155,7 +155,11 @@ def test_a_damaged_sidecar_is_not_used(house, damage):
         elif damage == "header":
             data[12:20] = b"\xff" * 8
         elif damage == "magic":
-            data[:7] = b"GTKEYS2"
+            data[:7] = b"GTKEYS1"
+        elif damage == "body":
+            data[-108:-8] = bytes(byte ^ 1 for byte in data[-108:-8])
+        elif damage == "tail":
+            data[-1] ^= 1
         else:
             data = bytearray(data.replace(b"duckdb ", b"duckbd "))
         file.write_bytes(data)
