@@ -46,8 +46,8 @@ def annotations(sql, tmp_path):
     return {(row.values, text) for row, text in zip(found.rows, texts, strict=True) if text != "0"}
 
 
-def delete(sql, tmp_path, *tokens):
-    found = provenance(sql, tmp_path)
+def delete(sql, tmp_path, *tokens, data=DATA):
+    found = provenance(sql, tmp_path, data)
     nodes = np.array(sorted(found.tokens.nodes(tokens).values()), np.int64)
     return propagated(found, nodes)
 
@@ -179,3 +179,25 @@ def test_example_2_1_statement_by_statement(tmp_path):
     assert texts(number) == [(("Civic", 2), "δ(C2*R1 + C3*R1)")]
     assert texts(number_sold) == []
     assert texts(bids) == [(("B1", 2, 0), "R1*δ(C2*R1 + C3*R1)")]
+
+
+SPLIT = {"r": [("r0", (0, 1, 10, "a")), ("r1", (1, 1, 10, "a")), ("r2", (2, 1, 10, "a"))], "s": [("s0", (None, 1))]}
+
+
+@pytest.mark.parametrize(
+    ("sql", "gone", "status", "is_gain_possible"),
+    [
+        # The padded row of the outer join has the values of the row that is gone.
+        ("select k, s.id from (select distinct k from r) t left join s using (k)", "s0", ["kept"], False),
+        # Of three equal rows any two may be those that are left.
+        ("select g from r order by x limit 2", "r0", ["unknown", "unknown"], True),
+        # The second row becomes the first.
+        ("select g, row_number() over (order by id) as n from r", "r0", ["unknown"] * 3, False),
+        # 10 is what the running sum of another row comes to: 30 is gone.
+        ("select g, sum(x) over (order by id) as n from r", "r0", ["deleted", "kept", "kept"], False),
+    ],
+)
+def test_what_is_called_deleted_is_in_no_re_run(sql, gone, status, is_gain_possible, tmp_path):
+    found = delete(sql, tmp_path, gone, data=SPLIT)
+    assert sorted(row.status for row in found.rows) == status
+    assert (found.gains, found.gains_possible) == ((), is_gain_possible)
