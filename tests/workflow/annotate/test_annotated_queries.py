@@ -201,3 +201,18 @@ def test_what_is_called_deleted_is_in_no_re_run(sql, gone, status, is_gain_possi
     found = delete(sql, tmp_path, gone, data=SPLIT)
     assert sorted(row.status for row in found.rows) == status
     assert (found.gains, found.gains_possible) == ((), is_gain_possible)
+
+
+@pytest.mark.parametrize(
+    ("sql", "expected"),
+    [
+        ("select id, (select count(*) from s where s.k = r.k) from r", {(0, 2), (1, 2), (2, 0), (3, 0)}),
+        ("select id from r where (select count(*) from s where s.k = r.k) = 0", {(2,), (3,)}),
+        ("select id, (select count(*) + 1 from s where s.k = r.k having count(*) > 0) from r",
+         {(0, 3), (1, 3), (2, None), (3, None)}),
+    ],
+)  # fmt: skip
+def test_a_correlated_count_of_no_row_is_zero(sql, expected, tmp_path):
+    assert {row.values for row in provenance(sql, tmp_path).rows if row.multiplicity} == expected
+    found = delete(sql, tmp_path, "r2")
+    assert {row.after for row in found.rows if row.after} == {row for row in expected if row[0] != 2}
