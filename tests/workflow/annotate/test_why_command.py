@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import govtool as package
-from govtool.app.csv_types import read_csv
+from govtool.app.csv_types import inferred, read_csv
 from govtool.cli.main import main
 from govtool.errors import UsageError
 
@@ -142,6 +142,24 @@ def test_types_are_those_that_spark_infers(tmp_path):
     file.write_text("a,b\n1\n", encoding="utf-8")
     with pytest.raises(UsageError, match="not a CSV file"):
         read_csv(file)
+
+
+@pytest.mark.parametrize(
+    ("cells", "hour"),
+    [
+        (["2024-01-31T10:00:00Z", "2024-02-29 10:00:00.5"], 10),
+        (["2024-01-31T10:00:00+02:00", "2024-01-31 10:00"], 8),
+        (["2024-01-31", "2024-01-31 11:00:00"], 0),
+        (["2024-13-31 10:00"], None),
+    ],
+)
+def test_moments_are_read_as_spark_reads_them(cells, hour):
+    found = inferred(pa.array([*cells, None], pa.string()))
+    if hour is None:
+        assert found.type == pa.string()
+    else:
+        assert found.type == pa.timestamp("us", "UTC")
+        assert (found.to_pylist()[0].hour, found.to_pylist()[-1]) == (hour, None)
 
 
 def test_records_without_tokens_are_named_by_their_row(run, data):
