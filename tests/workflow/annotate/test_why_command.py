@@ -241,3 +241,18 @@ def test_the_same_from_python(data):
     ]
     assert package.whatif_delete(JOINED, data, "o4").counts == {"kept": 3, "deleted": 1}
     assert package.why(JOINED, data, semirings="polynomial").to_arrow().num_rows == 2
+
+
+@pytest.mark.parametrize("expression", ["1 / 0", "cust / 0", "cust % 0", "cust div 0"])
+def test_a_division_by_zero_is_an_error_as_in_spark(data, expression, monkeypatch):
+    """DuckDB would give NULL; without Spark the query cannot be evaluated."""
+    from govtool.app import records
+    from govtool.app.why import why
+    from govtool.errors import EngineError
+
+    every = records.engines
+    monkeypatch.setattr(records, "engines", lambda kind: [each for each in every(kind) if each.name == "DuckDB"])
+    with pytest.raises(EngineError, match="division by zero"):
+        why(f"select {expression} as z from orders", str(data), ["count"])
+    found = why(f"select {expression.replace('0', 'nullif(1, 1)')} as z from orders", str(data), ["count"])
+    assert {row.values for row in found.tuples} == {(None,)}
