@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from govtool.answers.answer import Answer, Cell
+
+if TYPE_CHECKING:
+    from govtool.workflow.modules.run_rows import OutputDeletion
+    from govtool.workflow.queries.statuses import RowStatus
 
 NodeKey = int | str
 """The id of a node."""
@@ -150,6 +154,8 @@ class GraphDeletionAnswer(Answer):
     """Nodes with their values before (None: not recorded) and after."""
     unknown: tuple[NodeSummary, ...]
     gains_possible: bool
+    relations: Mapping[str, OutputDeletion] = field(default_factory=dict)
+    """Of a workflow run: the rows of each output relation."""
 
     def body(self) -> Mapping[str, object]:
         """Ids of what is removed, new values, and what only a new run can decide."""
@@ -162,6 +168,7 @@ class GraphDeletionAnswer(Answer):
             "recomputed": {str(node.id): json_value(value) for node, _, value in self.recomputed},
             "unknown": [node.id for node in self.unknown],
             "gains_possible": self.gains_possible,
+            **({"relations": {name: _rows(each) for name, each in self.relations.items()}} if self.relations else {}),
         }
 
     def rows(self) -> Iterator[tuple[Cell, ...]]:
@@ -232,6 +239,21 @@ class GraphImportAnswer(Answer):
         """One row."""
         entry = self.entry
         yield (entry.name, entry.nodes, entry.edges, entry.modules, self.commit, self.created)
+
+
+def _rows(found: OutputDeletion) -> dict[str, object]:
+    return {
+        "columns": list(found.columns),
+        "tuples": [_row(execution, row) for execution, row in found.rows],
+        "gains": [[json_value(value) for value in row] for row in found.gains],
+        "gains_possible": found.gains_possible,
+    }
+
+
+def _row(execution: int, row: RowStatus) -> dict[str, object]:
+    values = {"before": row.before} if row.after is None else {"before": row.before, "after": row.after}
+    shown = {name: [json_value(value) for value in own] for name, own in values.items()}
+    return {"execution": execution, "status": row.status, **shown}
 
 
 def json_value(value: Any) -> Any:

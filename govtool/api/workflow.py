@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from govtool.api.arguments import Ref, Texts, checked, texts
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     )
     from govtool.app.requests import PathArgument
     from govtool.workflow.graph import ProvenanceGraph
+    from govtool.workflow.modules.run_tuples import OutputTuples
     from govtool.workflow.zoom import GraphView
 
 
@@ -33,11 +35,12 @@ class WorkflowGraph:
     Args:
         view: The graph, and the modules that are zoomed out.
         name: What answers call it.
+        outputs: Of a workflow run: what reads the rows of its outputs.
     """
 
-    def __init__(self, view: GraphView, name: str) -> None:
+    def __init__(self, view: GraphView, name: str, outputs: Callable[[], Sequence[OutputTuples]] = tuple) -> None:
         """Keep the parts; see the class docstring."""
-        self._view, self._name = view, name
+        self._view, self._name, self._outputs = view, name, outputs
 
     def __repr__(self) -> str:
         """``<govtool.WorkflowGraph dealers, 1,204 nodes, 2,113 edges>``."""
@@ -84,7 +87,7 @@ class WorkflowGraph:
             UnknownNameError: There is no such module (``usage.unknown-module``).
             UsageError: An invocation is named, such as ``M#2`` (``usage.module-invocation``).
         """
-        return WorkflowGraph(self._view.zoom_out(*module), self._name)
+        return WorkflowGraph(self._view.zoom_out(*module), self._name, self._outputs)
 
     @checked
     def zoom_in(self, *module: str) -> WorkflowGraph:
@@ -97,7 +100,7 @@ class WorkflowGraph:
             UnknownNameError: There is no such module (``usage.unknown-module``).
             UsageError: A module is not zoomed out (``usage.not-zoomed``), or an invocation is named.
         """
-        return WorkflowGraph(self._view.zoom_in(*module), self._name)
+        return WorkflowGraph(self._view.zoom_in(*module), self._name, self._outputs)
 
     def difference(self, before: WorkflowGraph) -> ZoomAnswer:
         """This view, and what it does not show and shows besides another view of the same graph."""
@@ -148,7 +151,7 @@ class WorkflowGraph:
         """
         from govtool.app.graph_questions import deletion_answer
 
-        return deletion_answer(self._name, self._view.graph, token)
+        return deletion_answer(self._name, self._view.graph, token, self._outputs())
 
     @checked
     def export(self, format: str = "json") -> Iterator[str]:
@@ -207,13 +210,15 @@ def provenance_graph(
         UnknownNameError: There is no such graph or module.
         StoreError: There is no store, or it cannot be read.
     """
-    from govtool.app.provenance_graphs import graph_called
+    from govtool.app.provenance_graphs import graph_called, run_outputs
     from govtool.workflow.zoom import GraphView
 
     name = os.fspath(graph)
     place = None if store is None else os.fspath(store)
-    found = GraphView(graph_called(name, store=place, at=None if ref is None else str(ref), branch=branch))
-    return WorkflowGraph(found.zoom_out(*texts(zoomed)), name)
+    at = None if ref is None else str(ref)
+    found = GraphView(graph_called(name, store=place, at=at, branch=branch))
+    outputs = partial(run_outputs, name, store=place, at=at, branch=branch)
+    return WorkflowGraph(found.zoom_out(*texts(zoomed)), name, cache(outputs))
 
 
 @checked

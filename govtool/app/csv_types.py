@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 _INTEGER = r"^[+-]?[0-9]+$"
 _DOUBLE = r"^\s*([+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[dDfF]?|NaN|[+-]?Inf(inity)?)\s*$"
 _DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
-_TIMESTAMP = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?Z?$"
+_TIMESTAMP = (
+    r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?(Z|[+-][0-9]{2}:[0-9]{2})?)?$"
+)
 _BOOLEAN = r"^(?i:true|false)$"
 
 
@@ -127,5 +129,8 @@ def _timestamps(column: Any) -> Any:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    plain = pc.replace_substring_regex(column, r"Z$", "")
-    return pc.assume_timezone(pc.cast(plain, pa.timestamp("us")), "UTC")
+    # Arrow takes moments with a zone, or those without: all are given one, and all are given seconds.
+    plain = pc.replace_substring_regex(column, r"^([0-9-]{10})$", r"\1 00:00")
+    plain = pc.replace_substring_regex(plain, r"^([0-9-]{10}.[0-9]{2}:[0-9]{2})(Z|[+-].*)?$", r"\1:00\2")
+    plain = pc.replace_substring_regex(plain, r"^([0-9-]{10}.[0-9:.]*)$", r"\1Z")
+    return pc.cast(plain, pa.timestamp("us", "UTC"))

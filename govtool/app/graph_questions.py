@@ -21,6 +21,7 @@ from govtool.workflow import vocabulary as terms
 if TYPE_CHECKING:
     from govtool.arrays.sets import Array
     from govtool.workflow.graph import ProvenanceGraph
+    from govtool.workflow.modules.run_tuples import OutputTuples
     from govtool.workflow.zoom import GraphView
 
 _NAMES_COMPARED = 100_000
@@ -153,10 +154,13 @@ def depends_answer(name: str, graph: ProvenanceGraph, node: str, on: Sequence[st
     )
 
 
-def deletion_answer(name: str, graph: ProvenanceGraph, tokens: Sequence[str]) -> GraphDeletionAnswer:
-    """The consequences of deleting records."""
+def deletion_answer(
+    name: str, graph: ProvenanceGraph, tokens: Sequence[str], outputs: Sequence[OutputTuples] = ()
+) -> GraphDeletionAnswer:
+    """The consequences of deleting records; of a run, for the rows of its outputs, too."""
     from govtool.workflow.deletion import delete
     from govtool.workflow.evaluation import UNDECIDED, World
+    from govtool.workflow.modules.run_rows import output_deletions
 
     found = delete(graph, records_called(graph, tokens))
     before = World(graph)
@@ -174,6 +178,7 @@ def deletion_answer(name: str, graph: ProvenanceGraph, tokens: Sequence[str]) ->
         ),
         summaries(graph, np.array(found.unknown, np.int64)),
         found.gains_possible,
+        output_deletions(graph, outputs, found),
     )
 
 

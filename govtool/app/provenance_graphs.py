@@ -21,6 +21,7 @@ from govtool.store.names import DEFAULT_BRANCH
 if TYPE_CHECKING:
     from govtool.store import Commit, FragmentRef, Reader, Store
     from govtool.workflow.graph import ProvenanceGraph
+    from govtool.workflow.modules.run_tuples import OutputTuples, RunGraph
 
 PREFIX = "graph:"
 """The prefix of the ingest sources of graphs."""
@@ -28,6 +29,8 @@ RUN_PREFIX = "run:"
 """The prefix of names that mean the graph of a workflow run."""
 SUFFIXES = {".json": "json", ".graphml": "graphml", ".xml": "graphml"}
 """Formats that are read, by the end of a file's name."""
+_OUTPUTS = "outputs.json"
+"""The file of the cache with the output rows of a run, beside its graph."""
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 
 
@@ -128,7 +131,9 @@ def open_graph(store: Reader, commit: Commit, name: str) -> ProvenanceGraph:
     return _cached(store, _digest(refs), lambda: _built(store, refs))
 
 
-def _cached(store: Reader, key: str, build: Callable[[], ProvenanceGraph]) -> ProvenanceGraph:
+def _cached(
+    store: Reader, key: str, build: Callable[[], ProvenanceGraph], beside: Callable[[Path], None] | None = None
+) -> ProvenanceGraph:
     from govtool.store.cache import cache_dir, lookup, publish
     from govtool.workflow.storage import mapped
 
@@ -141,7 +146,7 @@ def _cached(store: Reader, key: str, build: Callable[[], ProvenanceGraph]) -> Pr
             _discard(directory)
     graph = build()
     try:
-        publish(directory, lambda folder: _write(folder / mapped.FILE, graph))
+        publish(directory, lambda folder: _fill(folder, graph, beside))
         return mapped.opened(_mapped(file))
     except (StoreError, OSError, ValueError):
         return graph  # the cache is a help, not a need
@@ -161,6 +166,14 @@ def _write(file: Path, graph: ProvenanceGraph) -> None:
 
     with file.open("wb") as handle:
         handle.writelines(pack(graph))
+
+
+def _fill(folder: Path, graph: ProvenanceGraph, beside: Callable[[Path], None] | None) -> None:
+    from govtool.workflow.storage import mapped
+
+    _write(folder / mapped.FILE, graph)
+    if beside is not None:
+        beside(folder)
 
 
 def _mapped(file: Path) -> memoryview:
@@ -214,10 +227,56 @@ def open_run_graph(store: Reader, commit: Commit, name: str) -> ProvenanceGraph:
         UnknownNameError: There is no such run (``usage.unknown-run``).
         UsageError: It has no records (``usage.no-records``), or a file has changed since.
     """
+    return _run_parts(store, commit, name)[0]
+
+
+def run_outputs(
+    text: str, *, store: str | None = None, at: str | None = None, branch: str | None = None
+) -> tuple[OutputTuples, ...]:
+    """The rows of the outputs of a workflow run with their nodes; none for a graph that is not a run's.
+
+    Raises:
+        UsageError: As for ``open_run_graph``.
+        StoreError: There is no store, or it cannot be read.
+    """
+    from govtool.app.project import commit_at, read_store
+
+    if not text.startswith(RUN_PREFIX) or "/" in text:
+        return ()
+    reader = read_store(store)
+    return _run_parts(reader, commit_at(reader, at, branch), text.removeprefix(RUN_PREFIX))[1]()
+
+
+def _run_parts(
+    store: Reader, commit: Commit, name: str
+) -> tuple[ProvenanceGraph, Callable[[], tuple[OutputTuples, ...]]]:
     from govtool.app.workflows.run_graph import workflow_graph
     from govtool.app.workflows.stored import find_workflow_run
     from govtool.model.workflow_run import run_text
+    from govtool.store.cache import cache_dir
+    from govtool.workflow.storage import mapped
+    from govtool.workflow.storage.outputs import outputs_from, outputs_text
 
     run = find_workflow_run(store, commit, name)
-    key = hashlib.sha256(run_text(run).encode("utf-8", "surrogatepass")).hexdigest()
-    return _cached(store, key, lambda: workflow_graph(store, commit, run).graph)
+    key = hashlib.sha256(f"outputs/1 {run_text(run)}".encode("utf-8", "surrogatepass")).hexdigest()
+    built: list[RunGraph] = []
+
+    def build() -> ProvenanceGraph:
+        built.append(workflow_graph(store, commit, run))
+        return built[0].graph
+
+    def beside(folder: Path) -> None:
+        (folder / _OUTPUTS).write_text(outputs_text(built[0].outputs), encoding="utf-8", errors="surrogatepass")
+
+    graph = _cached(store, key, build, beside)
+    file = cache_dir(store.cache_id, f"{key}-{mapped.FORMAT}-graph") / _OUTPUTS
+
+    def outputs() -> str:
+        if built:
+            return outputs_text(built[0].outputs)
+        try:
+            return file.read_text(encoding="utf-8", errors="surrogatepass")
+        except FileNotFoundError:  # evicted meanwhile
+            return outputs_text(workflow_graph(store, commit, run).outputs)
+
+    return graph, lambda: outputs_from(outputs())

@@ -56,11 +56,15 @@ def opened_query(sql: str, data: str, keys: Mapping[str, str], dialect: str) -> 
         yield OpenedQuery(from_sql(sql, folder.relations, dialect), folder)
 
 
+_ENGINES = ("pyspark", "py4j", "duckdb", "_duckdb")
+"""Modules whose exceptions are about the query: a division by zero, a cast of what is no number."""
+
+
 def evaluated(work: Callable[[Executor], _T]) -> tuple[_T, str]:
     """Do something with the first engine that is exact; return it with the engine's name.
 
     Raises:
-        EngineError: None is.
+        EngineError: None is, or the query fails in it (``engine.failed``).
     """
     from govtool.app.records import engines
     from govtool.records.sql.dialect import NotExact
@@ -74,6 +78,11 @@ def evaluated(work: Callable[[Executor], _T]) -> tuple[_T, str]:
         except EngineError as error:
             before = "; ".join(refusals)
             raise EngineError(f"{before}; {error.message}", code=error.code, hint=error.hint) from error
+        except Exception as error:
+            if not type(error).__module__.startswith(_ENGINES):
+                raise
+            reason = next(iter(str(error).splitlines()), type(error).__name__)
+            raise EngineError(f"{engine.name} cannot evaluate the query: {reason}", code="engine.failed") from error
     raise EngineError(f"the query cannot be evaluated: {'; '.join(refusals)}", code="engine.not-exact")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -85,9 +86,12 @@ def whatif_delete(
     Formats: table, plain, json, jsonl, csv, markdown.
     """
     if graph is not None or run is not None:
+        _refuse_of_query(sql, data, key, mode)
         options = GraphOptions(graph_name(graph, run), format, output, limit, all, at, branch, store)
         return delete_in_graph(ui, options, selector or [], from_, strict=strict, fail_on=fail_on)
     if sql is not None:
+        if fail_on != "none":
+            raise UsageError("--fail-on is for columns, not for records", code="usage.arguments", hint="--strict")
         query = RowQuery(sql, data, mode, key, dialect, format, output, limit, all)
         return delete_in_query(ui, query, selector or [], from_, strict=strict)
     if not selector:
@@ -98,3 +102,20 @@ def whatif_delete(
         selector, exclude, None, policy, today, fail_on, strict, limit, all, format, output, at, branch, store
     )
     return answer(ui, "delete", request)
+
+
+def _refuse_of_query(sql: str | None, data: Path | None, key: list[str] | None, mode: str | None) -> None:
+    """Refuse options of a query beside those of a graph.
+
+    Raises:
+        UsageError: ``usage.arguments``.
+    """
+    given = {"--sql": sql is not None, "--data": data is not None, "--key": bool(key)}
+    for name in (name for name, is_given in given.items() if is_given):
+        raise UsageError(f"{name} is not for a graph", code="usage.arguments", hint="--graph, --run or --sql")
+    if mode not in (None, "auto", "propagate"):
+        raise UsageError(
+            f"a graph is not run again: no mode {mode}",
+            code="usage.arguments",
+            hint="--mode propagate; what only a new run can decide is unknown",
+        )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, islice
 from typing import TYPE_CHECKING, Any
@@ -143,6 +144,11 @@ def _deletion(answer: GraphDeletionAnswer) -> str:
     ]
     if answer.gains_possible:
         lines.append("rows may appear: only a new run can decide")
+    for name, found in answer.relations.items():
+        counts = Counter(row.status for _, row in found.rows)
+        lines.append(
+            f"{name}: {', '.join(f'{times:,} {status}' for status, times in sorted(counts.items())) or 'no row'}"
+        )
     return "\n".join(lines)
 
 

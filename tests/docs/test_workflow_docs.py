@@ -163,3 +163,10 @@ def test_names_cannot_steer_a_terminal(project, capsys):
             assert not {"\x1b", "\x07", "\u202e"} & set(out)
     for form in ("json", "dot", "graphml", "prov-json"):
         assert not {"\x1b", "\x07", "\u202e"} & set(run(capsys, "graph", "export", "names.json", "-f", form)[1])
+
+
+@pytest.mark.parametrize("words", [("--mode", "replay"), ("--key", "a=b"), ("--data", "."), ("--sql", "q.sql")])
+def test_options_of_a_query_are_refused_for_a_graph(project, capsys, words):
+    code, _, err = run(capsys, "whatif", "delete", "Cars:C2", "--graph", "run.json", *words)
+    assert code == 2
+    assert words[0].strip("-") in err

@@ -293,19 +293,27 @@ def _arithmetic(self: DuckDialect, call: Call, parts: list[str], kinds: list[t.T
 def _divide(self: DuckDialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:
     if call.type != t.DOUBLE or kinds != [t.DOUBLE, t.DOUBLE]:
         raise NotExact("the division of decimals or intervals")
-    return f"({parts[0]} / nullif({parts[1]}, 0))"
+    return f"({parts[0]} / {_divisor(call, parts)})"
 
 
 def _remainder(self: DuckDialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:
     if call.type not in t.INTEGRAL or kinds != [call.type, call.type]:
         raise NotExact("the remainder of decimals or floats")
-    return f"({parts[0]} % nullif({parts[1]}, 0))"
+    return f"({parts[0]} % {_divisor(call, parts)})"
 
 
 def _integral_divide(self: DuckDialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:
     if any(each not in t.INTEGRAL for each in kinds):
         raise NotExact("div of decimals or intervals")
-    return f"CAST(({parts[0]} // nullif({parts[1]}, 0)) AS BIGINT)"
+    return f"CAST(({parts[0]} // {_divisor(call, parts)}) AS BIGINT)"
+
+
+def _divisor(call: Call, parts: list[str]) -> str:
+    """What is divided by: NULL in place of 0; in ANSI mode 0 is an error, unless NULL is divided."""
+    left, right = parts
+    if call.mode != "ansi":
+        return f"nullif({right}, 0)"
+    return f"(CASE WHEN {right} = 0 AND {left} IS NOT NULL THEN error('{GUARD}: division by zero') ELSE {right} END)"
 
 
 def _like(self: DuckDialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:

@@ -249,10 +249,12 @@ class Measure:
 
     def standing(self, rows: Rows) -> AggregateCall:
         """The aggregate over the rows that are there."""
-        here = there(rows.times) if rows.candidates or rows.context is not None else None
+        here = there(rows.times) if rows.candidates else None
+        # A row around without any row here is padded: a count of all rows must not see that.
+        inside = None if rows.context is None else is_there(rows.context)
         arguments = self.arguments or self.call.arguments
         kept = self.condition if self.condition is None else truth(self.condition)
-        return replace(self.call, arguments=arguments, filter=both([here, kept]))
+        return replace(self.call, arguments=arguments, filter=both([inside, here, kept]))
 
     def block(self, a: Annotator, found: Groups) -> Terms:
         """The terms of every group."""

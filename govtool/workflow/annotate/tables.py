@@ -124,7 +124,8 @@ class TableStore:
 def _load(executor: Any, name: str, table: Any) -> None:
     spark = getattr(executor, "spark", None)
     if spark is not None:
-        spark.createDataFrame(table.to_pandas()).createOrReplaceTempView(name)
+        schema = ", ".join(f"{column} bigint" for column in table.column_names)  # no row: no type to infer
+        spark.createDataFrame(table.to_pandas(), schema).createOrReplaceTempView(name)
         return
     executor.connection.register(f"{name}_view", table)
     executor.connection.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT * FROM {name}_view")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
-import decimal
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -19,10 +17,7 @@ from govtool.records.plan.types import LONG
 from govtool.records.trace.carrier import RECORD
 from govtool.records.trace.segment import alike
 from govtool.workflow.annotate.query import AnnotatedQuery
-from govtool.workflow.queries.statuses import RowDeletion, RowStatus, Values
-
-DIGITS = 9
-"""Significant digits in which floats have to agree."""
+from govtool.workflow.queries.statuses import RowDeletion, RowStatus, Values, key_of, stood_in
 
 
 class ReplayDiffers(Exception):
@@ -88,23 +83,21 @@ def replayed(before: Sequence[Values], after: Sequence[Values], computed: Sequen
 def resolved(propagation: RowDeletion, after: Sequence[Values], computed: Sequence[int]) -> RowDeletion:
     """A deletion with a re-run's answer for what propagation left open; the rest stays as it is.
 
+    A row that lost its derivation is open, too: another row may have its values in the re-run.
+
     Raises:
         ReplayDiffers: The re-run does not have a row that propagation was certain of.
     """
     left: dict[Any, list[Values]] = defaultdict(list)
     for row in after:
         left[key_of(row)].append(row)
-    rows = list(propagation.rows)
-    for each in rows:
+    for each in propagation.rows:
         if each.after is not None:
             _take(left, each.after)
-    for gain in propagation.gains:
-        _take(left, gain)
-    _match(rows, left, ())
-    _match(rows, left, tuple(computed))
-    rows = [RowStatus(row.before, "deleted") if row.status == "unknown" else row for row in rows]
-    gains = (*propagation.gains, *(value for values in left.values() for value in values))
-    return RowDeletion(tuple(rows), gains, False, True)
+    arrived = [value for values in left.values() for value in values]
+    rest = [row if row.after is not None else RowStatus(row.before, "deleted") for row in propagation.rows]
+    rows, gains = stood_in(rest, arrived, computed)
+    return RowDeletion(tuple(rows), tuple(gains), False, True)
 
 
 def _take(left: dict[Any, list[Values]], row: Values) -> None:
@@ -112,41 +105,3 @@ def _take(left: dict[Any, list[Values]], row: Values) -> None:
     if not values:
         raise ReplayDiffers(f"the re-run does not have {row}")
     values.pop()
-
-
-def _match(rows: list[RowStatus], left: dict[Any, list[Values]], computed: tuple[int, ...]) -> None:
-    """Match rows that are open with rows of the re-run that are left, by all columns but some."""
-    by_rest: dict[Any, list[Values]] = defaultdict(list)
-    for values in left.values():
-        for value in values:
-            by_rest[_rest(value, computed)].append(value)
-    for at, row in enumerate(rows):
-        if row.status != "unknown":
-            continue
-        found = by_rest.get(_rest(row.before, computed))
-        if found:
-            value = found.pop()
-            left[key_of(value)].remove(value)
-            same = key_of(value) == key_of(row.before)
-            rows[at] = RowStatus(row.before, "kept" if same else "recomputed", value)
-
-
-def _rest(row: Values, computed: tuple[int, ...]) -> Any:
-    return key_of(tuple(value for at, value in enumerate(row) if at not in computed))
-
-
-def key_of(row: Values) -> Any:
-    """Values as a key: floats to nine digits, lists as multisets, moments in UTC."""
-    return tuple(_key(value) for value in row)
-
-
-def _key(value: Any) -> Any:
-    if isinstance(value, float):
-        return "nan" if value != value else float(f"{value:.{DIGITS - 1}e}") if abs(value) != float("inf") else value
-    if isinstance(value, (list, tuple)):
-        return tuple(sorted(map(_key, value), key=repr))
-    if isinstance(value, datetime.datetime):
-        return (value if value.tzinfo is None else value.astimezone(datetime.UTC).replace(tzinfo=None)).isoformat()
-    if isinstance(value, dict):
-        return tuple((key, _key(item)) for key, item in value.items())
-    return (type(value).__name__, value) if isinstance(value, (bool, decimal.Decimal)) else value

@@ -24,8 +24,8 @@ from reference.algebra import bag, evaluate, without
 from reference.polynomial import Value
 
 from govtool.records.sql.dialect import NotExact
-from govtool.workflow.queries.replay import key_of, rerun, resolved
-from govtool.workflow.queries.statuses import propagated
+from govtool.workflow.queries.replay import rerun, resolved
+from govtool.workflow.queries.statuses import key_of, propagated
 from govtool.workflow.semirings.lineage import lineage
 from govtool.workflow.semirings.polynomial import Polynomials, text_of
 from govtool.workflow.semirings.tokens import Tokens
@@ -131,6 +131,10 @@ class Case:
         for kind in _operators(self.plan):
             report.unknown[kind].update({"rows": len(propagation.rows), "unknown": unknown})
         left = expected - sure
+        before = bag_of(row.before for row in propagation.rows)
+        taken = bag_of(row.before for row in propagation.rows if row.status == "deleted")
+        if returned := taken - (before - expected):
+            return [f"without {gone}: {returned} are called deleted, and are in a re-run"]
         if sure - expected or (not propagation.gains_possible and left.total() > unknown):
             return [f"without {gone}: {sure - expected} are not in a re-run, {left} are left for {unknown} unknown"]
         again = rerun(self.query, self.query.plan, nodes, {name: len(rows) for name, rows in self.data.items()})

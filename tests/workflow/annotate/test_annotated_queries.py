@@ -46,8 +46,8 @@ def annotations(sql, tmp_path):
     return {(row.values, text) for row, text in zip(found.rows, texts, strict=True) if text != "0"}
 
 
-def delete(sql, tmp_path, *tokens):
-    found = provenance(sql, tmp_path)
+def delete(sql, tmp_path, *tokens, data=DATA):
+    found = provenance(sql, tmp_path, data)
     nodes = np.array(sorted(found.tokens.nodes(tokens).values()), np.int64)
     return propagated(found, nodes)
 
@@ -179,3 +179,40 @@ def test_example_2_1_statement_by_statement(tmp_path):
     assert texts(number) == [(("Civic", 2), "δ(C2*R1 + C3*R1)")]
     assert texts(number_sold) == []
     assert texts(bids) == [(("B1", 2, 0), "R1*δ(C2*R1 + C3*R1)")]
+
+
+SPLIT = {"r": [("r0", (0, 1, 10, "a")), ("r1", (1, 1, 10, "a")), ("r2", (2, 1, 10, "a"))], "s": [("s0", (None, 1))]}
+
+
+@pytest.mark.parametrize(
+    ("sql", "gone", "status", "is_gain_possible"),
+    [
+        # The padded row of the outer join has the values of the row that is gone.
+        ("select k, s.id from (select distinct k from r) t left join s using (k)", "s0", ["kept"], False),
+        # Of three equal rows any two may be those that are left.
+        ("select g from r order by x limit 2", "r0", ["unknown", "unknown"], True),
+        # The second row becomes the first.
+        ("select g, row_number() over (order by id) as n from r", "r0", ["unknown"] * 3, False),
+        # 10 is what the running sum of another row comes to: 30 is gone.
+        ("select g, sum(x) over (order by id) as n from r", "r0", ["deleted", "kept", "kept"], False),
+    ],
+)
+def test_what_is_called_deleted_is_in_no_re_run(sql, gone, status, is_gain_possible, tmp_path):
+    found = delete(sql, tmp_path, gone, data=SPLIT)
+    assert sorted(row.status for row in found.rows) == status
+    assert (found.gains, found.gains_possible) == ((), is_gain_possible)
+
+
+@pytest.mark.parametrize(
+    ("sql", "expected"),
+    [
+        ("select id, (select count(*) from s where s.k = r.k) from r", {(0, 2), (1, 2), (2, 0), (3, 0)}),
+        ("select id from r where (select count(*) from s where s.k = r.k) = 0", {(2,), (3,)}),
+        ("select id, (select count(*) + 1 from s where s.k = r.k having count(*) > 0) from r",
+         {(0, 3), (1, 3), (2, None), (3, None)}),
+    ],
+)  # fmt: skip
+def test_a_correlated_count_of_no_row_is_zero(sql, expected, tmp_path):
+    assert {row.values for row in provenance(sql, tmp_path).rows if row.multiplicity} == expected
+    found = delete(sql, tmp_path, "r2")
+    assert {row.after for row in found.rows if row.after} == {row for row in expected if row[0] != 2}

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import govtool as package
-from govtool.app.csv_types import read_csv
+from govtool.app.csv_types import inferred, read_csv
 from govtool.cli.main import main
 from govtool.errors import UsageError
 
@@ -144,6 +144,24 @@ def test_types_are_those_that_spark_infers(tmp_path):
         read_csv(file)
 
 
+@pytest.mark.parametrize(
+    ("cells", "hour"),
+    [
+        (["2024-01-31T10:00:00Z", "2024-02-29 10:00:00.5"], 10),
+        (["2024-01-31T10:00:00+02:00", "2024-01-31 10:00"], 8),
+        (["2024-01-31", "2024-01-31 11:00:00"], 0),
+        (["2024-13-31 10:00"], None),
+    ],
+)
+def test_moments_are_read_as_spark_reads_them(cells, hour):
+    found = inferred(pa.array([*cells, None], pa.string()))
+    if hour is None:
+        assert found.type == pa.string()
+    else:
+        assert found.type == pa.timestamp("us", "UTC")
+        assert (found.to_pylist()[0].hour, found.to_pylist()[-1]) == (hour, None)
+
+
 def test_records_without_tokens_are_named_by_their_row(run, data):
     pq.write_table(pa.table({"k": [7, 8]}), data / "plain.parquet")
     assert rows(run, "select k from plain")[(8,)]["which"] == ["plain:1"]
@@ -223,3 +241,18 @@ def test_the_same_from_python(data):
     ]
     assert package.whatif_delete(JOINED, data, "o4").counts == {"kept": 3, "deleted": 1}
     assert package.why(JOINED, data, semirings="polynomial").to_arrow().num_rows == 2
+
+
+@pytest.mark.parametrize("expression", ["1 / 0", "cust / 0", "cust % 0", "cust div 0"])
+def test_a_division_by_zero_is_an_error_as_in_spark(data, expression, monkeypatch):
+    """DuckDB would give NULL; without Spark the query cannot be evaluated."""
+    from govtool.app import records
+    from govtool.app.why import why
+    from govtool.errors import EngineError
+
+    every = records.engines
+    monkeypatch.setattr(records, "engines", lambda kind: [each for each in every(kind) if each.name == "DuckDB"])
+    with pytest.raises(EngineError, match="division by zero"):
+        why(f"select {expression} as z from orders", str(data), ["count"])
+    found = why(f"select {expression.replace('0', 'nullif(1, 1)')} as z from orders", str(data), ["count"])
+    assert {row.values for row in found.tuples} == {(None,)}
