@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ast
 import decimal
+import dis
 import hashlib
 import inspect
 import os
@@ -221,10 +222,20 @@ def source_digest(function: Any, depth: int = 0) -> str:
     if depth > 20:
         raise ValueError("functions that refer to each other without end")
     digest = hashlib.sha256(ast.dump(_definition(function)).encode())
-    names = inspect.getclosurevars(function)
-    for name, value in sorted({**names.globals, **names.nonlocals}.items()):
+    for name, value in sorted({**_globals(function), **inspect.getclosurevars(function).nonlocals}.items()):
         digest.update(f"{name}={_reference(name, value, function, depth)}".encode())
     return digest.hexdigest()
+
+
+def _globals(function: types.FunctionType) -> dict[str, Any]:
+    """The globals that a function uses, in comprehensions and inner functions too."""
+    names: set[str] = set()
+    waiting = [function.__code__]
+    while waiting:
+        code = waiting.pop()
+        names.update(each.argval for each in dis.get_instructions(code) if each.opname in ("LOAD_GLOBAL", "LOAD_NAME"))
+        waiting.extend(each for each in code.co_consts if isinstance(each, types.CodeType))
+    return {name: function.__globals__[name] for name in names if name in function.__globals__}
 
 
 def _definition(function: types.FunctionType) -> ast.AST:
