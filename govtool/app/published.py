@@ -152,8 +152,13 @@ def _bound_root(store: Reader, commit: Commit) -> pages.Root | None:
     return None
 
 
-def index_problem(store: Store, commit: Commit) -> str | None:
+def index_problem(store: Store, commit: Commit, build: Callable[[], Index]) -> str | None:
     """Build a commit's index again and compare it with the published one.
+
+    Args:
+        store: The store.
+        commit: The commit.
+        build: Builds the index from the commit's fragments; called only if one is published.
 
     Returns:
         The first difference in words; None if there is none, or nothing is published.
@@ -163,13 +168,12 @@ def index_problem(store: Store, commit: Commit) -> str | None:
     """
     from govtool.app.coverage import read_coverage
     from govtool.app.facts import read_owners
-    from govtool.app.index import built_index
     from govtool.graph.cut import cut
 
     root = _bound_root(store, commit)
     if root is None:
         return None
-    index = built_index(store, commit)
+    index = build()
     about = {"coverage": read_coverage(store, commit).total.counts(), "owners": read_owners(store, commit)}
     made = cut(index, about, lambda _: None)
     if {name: root.meta.get(name) for name in about} != about:

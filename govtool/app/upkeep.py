@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING
 
 from govtool.app.ingest import user_name
@@ -47,13 +48,15 @@ def check(store: Store, *, anchor: str | None, contents: bool, deep: bool = Fals
 
 def _index_problems(store: Store) -> Iterator[Problem]:
     """Published indexes that are not those of their commits."""
+    from govtool.app.index import built_index
     from govtool.app.published import index_problem
     from govtool.store.fsck import Problem
     from govtool.store.published import FOLDER, folder
 
     for commit_id in sorted({info.key.split("/")[1] for info in store.objects.scan(FOLDER)}):
         try:
-            message = index_problem(store, store.resolve(commit_id))
+            commit = store.resolve(commit_id)
+            message = index_problem(store, commit, partial(built_index, store, commit))
         except UnknownNameError:
             message = "there is no such commit"
         except StoreError as error:
