@@ -37,6 +37,7 @@ def find_writer(store: Reader, commit: Commit, output: str | None, run: str | No
     known = recorded(store, commit)
     writes = known if run is None else of_run(store, commit, known, run)
     if output is not None:
+        _refuse_other_run(known, writes, output, lambda each: (each.output,), f"run {run} wrote nothing to")
         writes = _of_dataset(store, commit, writes, output, lambda each: (each.output,), "no records of a write to")
     if run is None:
         writes = _still_there(writes, output or "")
@@ -54,6 +55,7 @@ def find_readers(store: Reader, commit: Commit, dataset: str, run: str | None) -
     """
     known = recorded(store, commit)
     writes = known if run is None else of_run(store, commit, known, run)
+    _refuse_other_run(known, writes, dataset, inputs_of, f"run {run} did not read")
     found = _of_dataset(store, commit, writes, dataset, inputs_of, "no records of a run that read")
     if run is not None:
         return found
@@ -156,6 +158,28 @@ def _near(text: str, names: Sequence[str]) -> list[str]:
     found = [name for end in near for name in names if ends[name] == end]
     found = found or difflib.get_close_matches(text, names, 3, 0.4)
     return found[:3] or [name for name in names if text.lower() in name.lower()]
+
+
+def _refuse_other_run(
+    known: Sequence[RecordRun],
+    writes: Sequence[RecordRun],
+    text: str,
+    names_of: Callable[[RecordRun], Iterable[str]],
+    problem: str,
+) -> None:
+    """Refuse a run that has nothing to do with a dataset, where others have.
+
+    Raises:
+        UsageError: ``usage.other-run``, with the runs that have.
+    """
+
+    def concerned(each: RecordRun) -> bool:
+        return any(_is_called(name, text) for name in names_of(each) if name)
+
+    others = [each.run for each in known if concerned(each)]
+    if others and not any(map(concerned, writes)):
+        near = tuple(dict.fromkeys(others))[:_CANDIDATES]
+        raise UsageError(f"{problem} {text!r}", code="usage.other-run", hint=f"--run {near[0]}, or leave --run out")
 
 
 def _of_dataset(

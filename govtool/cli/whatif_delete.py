@@ -90,8 +90,9 @@ def whatif_delete(
         options = GraphOptions(graph_name(graph, run), format, output, limit, all, at, branch, store)
         return delete_in_graph(ui, options, selector or [], from_, strict=strict, fail_on=fail_on)
     if sql is not None:
-        if fail_on != "none":
-            raise UsageError("--fail-on is for columns, not for records", code="usage.arguments", hint="--strict")
+        given = {"--fail-on": fail_on != "none", "--policy": policy, "--exclude": exclude, "--today": today}
+        for name in (name for name, value in given.items() if value):
+            raise UsageError(f"{name} is for columns, not for records", code="usage.arguments", hint="--strict")
         query = RowQuery(sql, data, mode, key, dialect, format, output, limit, all)
         return delete_in_query(ui, query, selector or [], from_, strict=strict)
     if not selector:

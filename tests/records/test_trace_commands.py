@@ -343,3 +343,14 @@ def test_two_reports_of_the_same_trace_are_equal(shop):
     graph = govtool.open()
     assert graph.trace_back("report", "land = 'de'") == graph.trace_back("report", "land = 'de'")
     assert BY_LAND
+
+
+def test_a_run_that_did_not_write_the_output_is_told_from_one_without_records(run, shop):
+    shop.commit(shop.run("SELECT DISTINCT land FROM users", "lands", "users", run="app-2/0"))
+    code, _, err = run("trace", "back", "report", "--where", "true", "--run", "app-2/0")
+    assert code == 2
+    assert "usage.other-run" in err
+    assert "--run app-1/0" in err
+    code, _, err = run("trace", "forward", "views", "--where", "true", "--run", "app-2/0")
+    assert code == 2
+    assert "run app-2/0 did not read" in err

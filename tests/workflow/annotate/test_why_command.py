@@ -256,3 +256,10 @@ def test_a_division_by_zero_is_an_error_as_in_spark(data, expression, monkeypatc
         why(f"select {expression} as z from orders", str(data), ["count"])
     found = why(f"select {expression.replace('0', 'nullif(1, 1)')} as z from orders", str(data), ["count"])
     assert {row.values for row in found.tuples} == {(None,)}
+
+
+@pytest.mark.parametrize("option", ["--policy=pack:gdpr", "--exclude=a.b", "--today=2026-01-01", "--fail-on=breaks"])
+def test_options_of_columns_are_refused_for_records(run, option):
+    code, _, err = run("whatif delete", JOINED, "o1", option)
+    assert code == 2
+    assert f"{option.partition('=')[0]} is for columns" in err
