@@ -39,7 +39,7 @@ def test_every_import_is_of_a_plain_install_or_of_an_extra_for_users() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     plain = modules(project["dependencies"])
     extras = {name: modules(needs) for name, needs in project["optional-dependencies"].items() if name != "test"}
-    optional = set().union(*extras.values())
+    optional = set().union(*extras.values(), {"py4j"})  # comes with pyspark
     found = imported()
     assert {"sqlglot", "numpy", "pyspark"} <= set(found)
     assert not {name: files for name, files in found.items() if name not in plain | optional}

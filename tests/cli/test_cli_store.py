@@ -197,8 +197,8 @@ def test_config_show_says_where_settings_come_from(govtool, project, monkeypatch
 
 def test_interrupted(project):
     code = (
-        "import sys, signal, os; import govtool.cli.config_show as module\n"
-        "module.settings = lambda *a: os.kill(os.getpid(), signal.SIGINT)\n"
+        "import sys, signal, os, time; import govtool.cli.config_show as module\n"
+        "module.settings = lambda *a: (os.kill(os.getpid(), signal.SIGINT), time.sleep(9))\n"
         "from govtool.cli.main import main; sys.exit(main(['config', 'show']))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
