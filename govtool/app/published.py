@@ -145,8 +145,8 @@ def _bound_root(store: Reader, commit: Commit) -> pages.Root | None:
     """The root of a commit's published index: sound, and bound to this commit and no other."""
     for data in published.find_roots(store.objects, commit.id, FORMATS):
         with contextlib.suppress(IntegrityError, FormatError, KeyError):
-            published.parts_of(data)
-            root = pages.decode_root(data)
+            root = published.decoded(data)
+            published.parts_in(root.meta)
             if root.meta.get("commit") == commit.id:
                 return root
     return None

@@ -46,7 +46,7 @@ def depends(
     branch: BranchOption = None,
     store: StoreOption = None,
 ) -> int:
-    """Return whether a node of a provenance graph would be gone without some records.
+    """Show whether a node of a provenance graph would be gone without some records.
 
       govtool depends n41 --graph dealers --on C2
       govtool depends n41 --graph dealers --on C2 --on C3 --fail-on depends

@@ -35,7 +35,7 @@ def subgraph(
     branch: BranchOption = None,
     store: StoreOption = None,
 ) -> None:
-    """What a node of a provenance graph comes from, what comes of it, and what else that needs.
+    """Show what a node of a provenance graph comes from, what comes of it, and what else that needs.
 
       govtool subgraph n41 --graph dealers
       govtool subgraph C2 --graph run.json -f json

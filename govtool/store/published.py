@@ -16,15 +16,18 @@ import contextlib
 import hashlib
 import zlib
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from govtool.errors import FormatError, IntegrityError
 from govtool.store import blobs
 from govtool.store.codec import digest
 from govtool.store.objects import Objects, ReadableObjects, in_parallel
+
+if TYPE_CHECKING:
+    from govtool.graph.pages import Root
 
 FOLDER = "index"
 PART = 32 * 1024**2
@@ -216,14 +219,33 @@ def contents_of(data: bytes) -> tuple[str, list[PublishedPart]]:
     Raises:
         IntegrityError: it is no root of a published index.
     """
+    meta = decoded(data).meta
+    return str(meta.get("commit", "")), parts_in(meta)
+
+
+def decoded(data: bytes) -> Root:
+    """The root of an index.
+
+    Raises:
+        IntegrityError: it is none.
+    """
     from govtool.graph import pages
 
     try:
-        meta = pages.decode_root(data).meta
-        return str(meta.get("commit", "")), [
-            part for name in ("pages", "whole") for part in from_json(meta["parts"][name])
-        ]
+        return pages.decode_root(data)
     except (FormatError, KeyError, TypeError, ValueError) as error:
+        raise IntegrityError("this is not the root of an index", code="store.corrupt-index") from error
+
+
+def parts_in(meta: Mapping[str, Any]) -> list[PublishedPart]:
+    """The parts that a decoded root refers to.
+
+    Raises:
+        IntegrityError: it is no root of a published index.
+    """
+    try:
+        return [part for name in ("pages", "whole") for part in from_json(meta["parts"][name])]
+    except (KeyError, TypeError, ValueError) as error:
         raise IntegrityError("this is not the root of an index", code="store.corrupt-index") from error
 
 

@@ -222,13 +222,13 @@ def source_digest(function: Any, depth: int = 0) -> str:
     if depth > 20:
         raise ValueError("functions that refer to each other without end")
     digest = hashlib.sha256(ast.dump(_definition(function)).encode())
-    for name, value in sorted({**_globals(function), **inspect.getclosurevars(function).nonlocals}.items()):
+    for name, value in sorted({**used_globals(function), **inspect.getclosurevars(function).nonlocals}.items()):
         digest.update(f"{name}={_reference(name, value, function, depth)}".encode())
     return digest.hexdigest()
 
 
-def _globals(function: types.FunctionType) -> dict[str, Any]:
-    """The globals that a function uses, in comprehensions and inner functions too."""
+def used_globals(function: types.FunctionType) -> dict[str, Any]:
+    """Return the globals that a function uses, in comprehensions and inner functions too."""
     names: set[str] = set()
     waiting = [function.__code__]
     while waiting:

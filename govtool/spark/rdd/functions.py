@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import builtins
-import dis
 import hashlib
 import operator
 import types
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from govtool.records.execute.functions import MAX_FILE, statements_for
+from govtool.spark.live.exact import used_globals
 
 Reference = dict[str, str]
 
@@ -144,7 +144,7 @@ def _names(function: types.FunctionType, file: Path) -> str:
         current = waiting.pop()
         defaults = (current.__defaults__, current.__kwdefaults__)
         found.update(repr(("defaults", defaults)).encode() if _is_plain(defaults) else _unknown("its defaults"))
-        for name, value in sorted(_globals(current).items()):
+        for name, value in sorted(used_globals(current).items()):
             if isinstance(value, types.FunctionType) and value.__code__.co_filename == str(file):
                 if value.__code__ not in seen:
                     seen.add(value.__code__)
@@ -153,17 +153,6 @@ def _names(function: types.FunctionType, file: Path) -> str:
             else:
                 found.update(f"{name}={_named(name, value)}".encode())
     return found.hexdigest()
-
-
-def _globals(function: types.FunctionType) -> dict[str, Any]:
-    """The globals that a function uses, in comprehensions and inner functions too."""
-    names: set[str] = set()
-    waiting = [function.__code__]
-    while waiting:
-        code = waiting.pop()
-        names.update(each.argval for each in dis.get_instructions(code) if each.opname in ("LOAD_GLOBAL", "LOAD_NAME"))
-        waiting.extend(each for each in code.co_consts if isinstance(each, types.CodeType))
-    return {name: function.__globals__[name] for name in names if name in function.__globals__}
 
 
 def _syntax_of(function: types.FunctionType, file: Path) -> str:
