@@ -40,3 +40,9 @@ def test_every_folder_of_the_package_is_named():
     map_ = (ROOT / DOCUMENTS[0]).read_text()
     folders = {file.parent.relative_to(ROOT).as_posix() for file in (ROOT / "govtool").rglob("*.py")}
     assert sorted(folder for folder in folders if f"{folder}/" not in map_) == []
+
+
+def test_every_file_of_the_tests_has_a_name_of_its_own():
+    """The tests are no packages, so that two files of one name would be one module."""
+    names = [path.name for path in (ROOT / "tests").rglob("*.py") if path.name != "conftest.py"]
+    assert sorted({name for name in names if names.count(name) > 1}) == []

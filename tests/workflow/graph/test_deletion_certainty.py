@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 
-from graph_samples import Drawing, bodies, graph_of, plain
+from drawn_graphs import Drawing, bodies, graph_of, plain
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import graphs as reference

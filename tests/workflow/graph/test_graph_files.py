@@ -7,7 +7,7 @@ import xml.etree.ElementTree as ElementTree
 from decimal import Decimal
 
 import pytest
-from graph_samples import Drawing, bodies, graph_of, plain
+from drawn_graphs import Drawing, bodies, graph_of, plain
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

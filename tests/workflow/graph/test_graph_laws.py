@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import numpy as np
-from graph_samples import MODULES, bodies, graph_of, plain
+from drawn_graphs import MODULES, bodies, graph_of, plain
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import graphs as reference
