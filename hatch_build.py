@@ -1,12 +1,11 @@
 """Builds wheels with the SQL extractor compiled: its modules as they are, through mypyc.
 
 Reading scripts and walking sqlglot's trees cost about as much as the parse does when Python interprets them, and less
-than half of that when they are compiled. So a wheel has the modules below as extension modules beside their sources,
-wherever a C compiler is at hand; elsewhere it is pure Python, with the same answers. An editable install is never
-compiled.
+than half of that when they are compiled. A compiled wheel has the modules below as extension modules beside their
+sources; the answers are the same.
 
-GOVTOOL_COMPILE says what a build does: ``auto`` (the default: compile if that works), ``1`` (fail if it does not) or
-``0`` (pure Python).
+GOVTOOL_COMPILE decides: ``1`` compiles, and fails where that is not possible; ``auto`` compiles where it is; ``0``, the
+default, builds pure Python in seconds. An editable install is never compiled.
 
     python hatch_build.py FOLDER      a copy of the package in FOLDER, compiled; for tests and benchmarks
 """
@@ -17,6 +16,7 @@ import os
 import shutil
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +64,15 @@ def sources(root: Path = ROOT) -> list[str]:
     return sorted(path.relative_to(root).as_posix() for path in found)
 
 
+_OPTIMISATION = "3"
+"""The level of the C compiler."""
+
+
+def wanted() -> str:
+    """Return ``1``, ``auto`` or ``0``."""
+    return os.environ.get("GOVTOOL_COMPILE", "0")
+
+
 def compile_into(folder: Path, root: Path = ROOT) -> list[Path]:
     """Compile the modules; the extension modules lie below ``folder`` as they do below ``site-packages``.
 
@@ -76,7 +85,6 @@ def compile_into(folder: Path, root: Path = ROOT) -> list[Path]:
     """
     from mypyc.build import mypycify
     from setuptools import Distribution
-    from setuptools.command.build_ext import build_ext
 
     before = Path.cwd()
     with tempfile.TemporaryDirectory() as scratch:
@@ -90,14 +98,15 @@ def compile_into(folder: Path, root: Path = ROOT) -> list[Path]:
             ]
             extensions = mypycify(
                 [*options, f"--cache-dir={scratch}/cache", *sources(root)],
-                opt_level="3",
+                opt_level=_OPTIMISATION,
                 debug_level="0",
+                multi_file=True,
                 group_name=LIBRARY,
                 target_dir=f"{scratch}/c",
             )
             for extension in extensions:
                 extension.extra_compile_args = [*(extension.extra_compile_args or []), *_DIRECT]
-            command = build_ext(Distribution({"name": PACKAGE, "ext_modules": extensions}))
+            command = _on_all_cores()(Distribution({"name": PACKAGE, "ext_modules": extensions}))
             command.build_lib, command.build_temp = str(folder), f"{scratch}/o"
             command.ensure_finalized()
             command.run()
@@ -106,19 +115,48 @@ def compile_into(folder: Path, root: Path = ROOT) -> list[Path]:
             os.chdir(before)
 
 
+def _on_all_cores() -> Any:
+    """A ``build_ext`` that compiles the C files of one extension side by side; setuptools takes them in turn."""
+    from setuptools.command.build_ext import build_ext
+
+    class BuildOnAllCores(build_ext):
+        def build_extension(self, ext: Any) -> None:
+            def compiled(source: str) -> list[str]:
+                found: list[str] = self.compiler.compile(
+                    [source],
+                    output_dir=self.build_temp,
+                    macros=ext.define_macros,
+                    include_dirs=ext.include_dirs,
+                    extra_postargs=ext.extra_compile_args,
+                    depends=ext.depends,
+                )
+                return found
+
+            largest_first = sorted(ext.sources, key=lambda source: -Path(source).stat().st_size)
+            with ThreadPoolExecutor(os.cpu_count() or 1) as threads:
+                objects = [name for names in threads.map(compiled, largest_first) for name in names]
+            ext.sources, ext.extra_objects = [], [*ext.extra_objects, *objects]
+            super().build_extension(ext)
+
+    return BuildOnAllCores
+
+
 class CompileHook(BuildHookInterface):  # type: ignore[misc, valid-type]
     """Adds the extension modules to a wheel."""
 
+    def dependencies(self) -> list[str]:
+        """What the build needs beside hatchling; see hatchling's ``BuildHookInterface``."""
+        return [] if wanted() == "0" else ["mypy>=1.18", "setuptools>=77", "sqlglot>=30.30,<31"]
+
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Compile, and say so in the wheel's tag; see hatchling's ``BuildHookInterface``."""
-        wanted = os.environ.get("GOVTOOL_COMPILE", "auto")
-        if version == "editable" or wanted == "0" or sys.implementation.name != "cpython":
+        if version == "editable" or wanted() == "0" or sys.implementation.name != "cpython":
             return
         folder = Path(tempfile.mkdtemp(prefix="govtool-"))
         try:
             built = compile_into(folder, Path(self.root))
         except (Exception, SystemExit) as error:
-            if wanted == "1":
+            if wanted() == "1":
                 raise
             self.app.display_warning(f"govtool is built as pure Python, as it cannot be compiled here: {error}")
             return

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from govtool import errors
     from govtool.api.graph import Graph
     from govtool.api.ingest import (
+        drop_source,
         ingest_catalog,
         ingest_dbt,
         ingest_log,
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
         ingest_prov,
         ingest_spark,
         ingest_sql,
+        revert_commit,
     )
     from govtool.api.lineage import lineage
     from govtool.api.opening import init, open
@@ -40,6 +42,7 @@ __all__ = [
     "Workflow",
     "WorkflowGraph",
     "__version__",
+    "drop_source",
     "errors",
     "import_graph",
     "ingest_catalog",
@@ -55,6 +58,7 @@ __all__ = [
     "module",
     "open",
     "provenance_graph",
+    "revert_commit",
     "run_workflow",
     "whatif_delete",
     "why",
@@ -70,6 +74,8 @@ _PLACES = {
     "ingest_dbt": "govtool.api.ingest",
     "ingest_log": "govtool.api.ingest",
     "ingest_openlineage": "govtool.api.ingest",
+    "drop_source": "govtool.api.ingest",
+    "revert_commit": "govtool.api.ingest",
     "ingest_prov": "govtool.api.ingest",
     "ingest_spark": "govtool.api.ingest",
     "ingest_sql": "govtool.api.ingest",

@@ -116,6 +116,10 @@ class SourceCoverage:
     dialect: str
     files: int
     coverage: Coverage
+    kind: str = ""
+    """``sql``, ``log`` …: the kind of ingest; empty where an older version wrote it."""
+    place: str = ""
+    """Paths from the project's root, or an address."""
 
 
 @dataclass(frozen=True, slots=True)

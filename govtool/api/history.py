@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from govtool.answers.index import IndexResult
     from govtool.answers.rundiff import RunDiffAnswer
     from govtool.answers.runs import ProvenanceAnswer, RunAnswer, RunsAnswer
+    from govtool.answers.sources import SourcesAnswer
     from govtool.answers.verify import VerifyAnswer
     from govtool.api.arguments import Paths
     from govtool.app.questions import PolicyChoice
@@ -64,6 +65,17 @@ class HistoryQuestions(OpenedVersion):
         from govtool.app.history import log_answer
 
         return log_answer(self._reader, self._commit, limit)
+
+    @checked
+    def sources(self) -> SourcesAnswer:
+        """The sources of this version: the kind and place of each, its last commit and its coverage.
+
+        Raises:
+            StoreError: a fragment or a commit cannot be read.
+        """
+        from govtool.app.sources import list_sources
+
+        return list_sources(self._reader, self._commit)
 
     @checked
     def show(self, ref: Ref | None = None) -> CommitAnswer | RunAnswer | ProvenanceAnswer:

@@ -1,7 +1,8 @@
 """Ingests: read SQL, logs, dbt, catalogs, OpenLineage, PROV and Spark into the graph, and commit.
 
-Every ingest replaces everything that its source had put into the graph before. The same input again makes no commit. A
-result has the commit, its coverage, and what was not understood; nothing is printed.
+Every ingest replaces everything that its source had put into the graph before; a source that was read from another
+place is replaced only where ``replace`` is set. The same input again makes no commit. A result has the commit, its
+coverage, and what was not understood; nothing is printed.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from typing import IO, TYPE_CHECKING
 
-from govtool.api.arguments import checked
+from govtool.api.arguments import Ref, checked
 
 if TYPE_CHECKING:
     from govtool.answers.ingest import IngestResult
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from govtool.app.logs.request import Status
     from govtool.app.requests import PathArgument, SchemaArgument
     from govtool.app.sql import Progress
-    from govtool.store import Store
+    from govtool.store import Commit, CommitResult, Store
 
 
 @checked
@@ -34,6 +35,7 @@ def ingest_sql(
     relation_from: str | None = None,
     var: Mapping[str, object] | Iterable[str] | None = None,
     source: str | None = None,
+    replace: bool = False,
     namespace: str | None = None,
     drop_unreadable: bool = False,
     follow_links: bool = False,
@@ -61,7 +63,8 @@ def ingest_sql(
         default_schema: The schema of names without one.
         relation_from: The relation that a file of one SELECT makes: ``{schema}/{table}.sql``.
         var: Values for templates, by name.
-        source: The name of what this ingest replaces; by default the name of the files or the folder.
+        source: The name of what this ingest replaces; by default its kind and path.
+        replace: Replace the source also where it was read from another place or by another kind of ingest.
         namespace: The namespace of datasets, to tell two databases apart.
         drop_unreadable: Forget what files said before that are there and cannot be read or understood now.
         follow_links: Follow symbolic links in folders also where they lead out of these.
@@ -110,6 +113,7 @@ def ingest_sql(
         stdin=stdin,
         progress=progress,
         drop_unreadable=drop_unreadable,
+        replace_source=replace,
         demand=CoverageDemand(strict, min_coverage, shortfalls=explain_failures),
     )
 
@@ -133,6 +137,7 @@ def ingest_log(
     strict: bool = False,
     min_coverage: float | None = None,
     source: str | None = None,
+    replace: bool = False,
     namespace: str | None = None,
     message: str | None = None,
     author: str | None = None,
@@ -159,7 +164,8 @@ def ingest_log(
         explain_failures: Return ``shortfalls`` also where nothing is new: the log is read again.
         strict: Commit only if everything was understood.
         min_coverage: Commit only if this share of the statements and of their runs was understood, in percent.
-        source: The name of what this ingest replaces; by default the name of the log or the folder.
+        source: The name of what this ingest replaces; by default its kind and path.
+        replace: Replace the source also where it was read from another place or by another kind of ingest.
         namespace: The namespace of datasets, to tell two databases apart.
         message: The commit's message.
         author: The commit's author; by default the user's name.
@@ -198,6 +204,7 @@ def ingest_log(
         engine=engine,
         workers=workers,
         master=master,
+        replace=replace,
     )
     opened = _opened(store)
     return ingest.ingest_log(
@@ -218,6 +225,7 @@ def ingest_dbt(
     *,
     dialect: str | None = None,
     source: str | None = None,
+    replace: bool = False,
     namespace: str | None = None,
     keep_literals: bool = False,
     explain_failures: bool = False,
@@ -234,7 +242,8 @@ def ingest_dbt(
     Args:
         target: dbt's target folder, with manifest.json.
         dialect: The SQL dialect; by default that of the project's adapter.
-        source: The name of what this ingest replaces; by default the project's name.
+        source: The name of what this ingest replaces; by default its kind and the project's name.
+        replace: Replace the source also where it was read from another place or by another kind of ingest.
         namespace: The namespace of datasets, to tell two databases apart.
         keep_literals: Store literals as they are.
         explain_failures: Return ``shortfalls`` also where nothing is new: all is read again.
@@ -257,7 +266,7 @@ def ingest_dbt(
     from govtool.app.requests import default_namespace
 
     request = dbt.DbtRequest(
-        os.fspath(target), dialect or "", source, default_namespace(namespace), keep_literals=keep_literals
+        os.fspath(target), dialect or "", source, default_namespace(namespace), keep_literals, replace
     )
     opened = _opened(store)
     return dbt.ingest_dbt(
@@ -280,6 +289,7 @@ def ingest_catalog(
     explain: bool = False,
     dialect: str | None = None,
     source: str | None = None,
+    replace: bool = False,
     namespace: str | None = None,
     keep_literals: bool = False,
     explain_failures: bool = False,
@@ -299,7 +309,8 @@ def ingest_catalog(
         only: Patterns of schemas to read: ``mart_*``.
         explain: Ask PostgreSQL about statements of ``sql`` that the text leaves open. Nothing is run.
         dialect: The SQL dialect; by default that of the database.
-        source: The name of what this ingest replaces; by default the database's name.
+        source: The name of what this ingest replaces; by default its kind and the database's name.
+        replace: Replace the source also where it was read from another place or by another kind of ingest.
         namespace: The namespace of datasets; by default the server's, as OpenLineage names it.
         keep_literals: Store literals as they are.
         explain_failures: Return ``shortfalls`` also where nothing is new: all is read again.
@@ -331,6 +342,7 @@ def ingest_catalog(
         source,
         default_namespace(namespace),
         keep_literals=keep_literals,
+        replace=replace,
     )
     opened = _opened(store)
     return catalogs.ingest_catalog(
@@ -349,6 +361,7 @@ def ingest_openlineage(
     paths: Paths,
     *,
     source: str | None = None,
+    replace: bool = False,
     append: bool = False,
     dialect: str | None = None,
     strict: bool = False,
@@ -364,7 +377,8 @@ def ingest_openlineage(
 
     Args:
         paths: Files and folders of JSON or JSON lines, also compressed; ``-`` reads ``stdin``.
-        source: The name of what this ingest replaces; by default the name of the files or the folder.
+        source: The name of what this ingest replaces; by default its kind and path.
+        replace: Replace the source also where it was read from another place or by another kind of ingest.
         append: Merge with what the source had put into the graph before, instead of replacing it.
         dialect: The dialect of SQL whose event names none.
         strict: Commit only if everything was understood.
@@ -389,7 +403,7 @@ def ingest_openlineage(
     opened = _opened(store)
     return openlineage.ingest_openlineage(
         opened,
-        openlineage.OpenLineageRequest(texts(paths), source, dialect or "", append),
+        openlineage.OpenLineageRequest(texts(paths), source, dialect or "", append, replace),
         message=message,
         author=author,
         branch=existing_branch(opened, branch),
@@ -404,6 +418,7 @@ def ingest_prov(
     paths: Paths,
     *,
     source: str | None = None,
+    replace: bool = False,
     strict: bool = False,
     min_coverage: float | None = None,
     message: str | None = None,
@@ -417,7 +432,8 @@ def ingest_prov(
 
     Args:
         paths: Files and folders of PROV-JSON, PROV-N or PROV-JSONLD; ``-`` reads ``stdin``.
-        source: The name of what this ingest replaces; by default the name of the files or the folder.
+        source: The name of what this ingest replaces; by default its kind and path.
+        replace: Replace the source also where it was read from another place or by another kind of ingest.
         strict: Commit only if everything was understood.
         min_coverage: Commit only if this share of the statements was understood, in percent.
         message: The commit's message.
@@ -440,7 +456,7 @@ def ingest_prov(
     opened = _opened(store)
     return prov.ingest_prov(
         opened,
-        prov.ProvRequest(texts(paths), source),
+        prov.ProvRequest(texts(paths), source, replace),
         message=message,
         author=author,
         branch=existing_branch(opened, branch),
@@ -455,6 +471,7 @@ def ingest_spark(
     logs: Paths,
     *,
     source: str | None = None,
+    replace: bool = False,
     default_schema: str = "default",
     namespace: str = "default",
     strict: bool = False,
@@ -469,7 +486,8 @@ def ingest_spark(
 
     Args:
         logs: Event logs, rolling directories, or folders of either; also compressed.
-        source: The name of what this ingest replaces; by default the name of the files or the folder.
+        source: The name of what this ingest replaces; by default its kind and path.
+        replace: Replace the source also where it was read from another place or by another kind of ingest.
         default_schema: The database of tables that are named without one.
         namespace: The namespace of tables, to tell two metastores apart.
         strict: Commit only if everything was understood.
@@ -493,13 +511,79 @@ def ingest_spark(
     opened = _opened(store)
     return spark.ingest_spark(
         opened,
-        spark.SparkRequest(texts(logs), source, default_schema, namespace),
+        spark.SparkRequest(texts(logs), source, default_schema, namespace, replace),
         message=message,
         author=author,
         branch=existing_branch(opened, branch),
         progress=progress,
         demand=CoverageDemand(strict, min_coverage),
     )
+
+
+@checked
+def drop_source(
+    name: str,
+    *,
+    message: str | None = None,
+    author: str | None = None,
+    branch: str | None = None,
+    store: PathArgument | None = None,
+) -> Commit:
+    """Retract everything that a source put into the graph, and return the commit. Earlier versions keep it.
+
+    Args:
+        name: The source.
+        message: The commit's message.
+        author: The commit's author; by default the user's name.
+        branch: The branch to commit to; by default ``main``.
+        store: A path or URI; by default that of the settings.
+
+    Raises:
+        UnknownNameError: there is no such source at the head of the branch (``usage.unknown-source``).
+        StoreError: there is no store, or the commit could not be written; then the store is as it was.
+    """
+    from govtool.app import sources
+    from govtool.app.project import existing_branch
+
+    opened = _opened(store)
+    branch = existing_branch(opened, branch)
+    return sources.drop_source(opened, name, message=message, author=author, branch=branch).commit
+
+
+@checked
+def revert_commit(
+    ref: Ref,
+    *,
+    message: str | None = None,
+    author: str | None = None,
+    branch: str | None = None,
+    store: PathArgument | None = None,
+) -> CommitResult:
+    """Undo a commit: its sources get what they had before it, in a new commit.
+
+    Args:
+        ref: The commit to undo: ``HEAD``, a number, an id, a tag.
+        message: The commit's message.
+        author: The commit's author; by default the user's name.
+        branch: The branch to commit to; by default ``main``.
+        store: A path or URI; by default that of the settings.
+
+    Returns:
+        The commit; ``created`` is false where nothing of ``ref`` is left.
+
+    Raises:
+        ConflictError: sources were changed again since (``store.conflict``).
+        UnknownNameError: there is no such commit or branch.
+        StoreError: there is no store, or the commit could not be written; then the store is as it was.
+    """
+    from govtool.app.ingest import user_name
+    from govtool.app.project import commit_at, existing_branch
+    from govtool.store.revert import revert_commit as revert
+
+    opened = _opened(store)
+    branch = existing_branch(opened, branch)
+    undone = commit_at(opened, str(ref), branch)
+    return revert(opened, undone, branch, author=author or user_name(), message=message)
 
 
 def _opened(store: PathArgument | None) -> Store:

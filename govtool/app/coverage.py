@@ -98,16 +98,25 @@ def coverage_fragments(
     files: int,
     dialect: str,
     reasons: Sequence[Reason] = (),
+    kind: str = "",
+    place: str = "",
 ) -> Iterator[Fragment]:
-    """The fragments that hold a source's counts, diagnostics and reasons."""
+    """The fragments that hold a source's counts, diagnostics and reasons.
+
+    Args:
+        source: The source.
+        coverage: Its counts.
+        diagnostics: What was not understood in it.
+        files: Number of its files.
+        dialect: Its SQL dialect.
+        reasons: The reasons for incomplete coverage, costliest first.
+        kind: The kind of ingest.
+        place: What it was read from; see ``govtool.app.sources``.
+    """
     from govtool.store import Fragment
 
-    yield Fragment(
-        source,
-        COVERAGE_TABLE,
-        _parquet([{"source": source, "dialect": dialect, "files": files, **coverage.counts()}], _coverage_schema()),
-        1,
-    )
+    row = {"source": source, "dialect": dialect, "files": files, "kind": kind, "place": _encodable(place)}
+    yield Fragment(source, COVERAGE_TABLE, _parquet([{**row, **coverage.counts()}], _coverage_schema()), 1)
     if reasons:
         costs = [
             {
@@ -158,9 +167,7 @@ def read_coverage(store: Reader, commit: Commit, *, with_diagnostics: bool = Fal
     reasons: list[Reason] = []
     for ref in store.fragments(commit):
         if ref.table == COVERAGE_TABLE:
-            for row in read_parquet(store.read(ref)).to_pylist():
-                counts = {name: int(row.get(name) or 0) for name in Coverage().counts()}
-                sources.append(SourceCoverage(row["source"], row["dialect"], int(row["files"]), Coverage(**counts)))
+            sources.extend(source_rows(store.read(ref)))
         elif ref.table == REASONS_TABLE:
             reasons.extend(Reason(**row) for row in read_parquet(store.read(ref)).to_pylist())
         elif ref.table == DIAGNOSTICS_TABLE and with_diagnostics:
@@ -170,6 +177,14 @@ def read_coverage(store: Reader, commit: Commit, *, with_diagnostics: bool = Fal
         tuple(sorted(diagnostics, key=lambda pair: (pair[0], pair[1].file or "", pair[1].line or 0, pair[1].code))),
         tuple(sorted(reasons, key=_cost)),
     )
+
+
+def source_rows(data: bytes) -> Iterator[SourceCoverage]:
+    """The counts of sources in a fragment; those that older versions wrote have fewer columns."""
+    for row in read_parquet(data).to_pylist():
+        counts = Coverage(**{name: int(row.get(name) or 0) for name in Coverage().counts()})
+        origin = row.get("kind") or "", row.get("place") or ""
+        yield SourceCoverage(row["source"], row["dialect"], int(row["files"]), counts, *origin)
 
 
 def decode_diagnostics(data: bytes) -> list[tuple[str, Diagnostic]]:
@@ -227,7 +242,7 @@ def _parquet(rows: list[dict[str, Any]], schema: Any) -> bytes:
 def _coverage_schema() -> Any:
     import pyarrow as pa
 
-    texts = [("source", pa.string()), ("dialect", pa.string())]
+    texts = [(name, pa.string()) for name in ("source", "dialect", "kind", "place")]
     return pa.schema([*texts, ("files", pa.int64()), *((name, pa.int64()) for name in Coverage().counts())])
 
 

@@ -13,6 +13,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from govtool.build_form import COMPILED, form
 from govtool.errors import GovtoolError
 from govtool.release import __version__
 
@@ -63,6 +64,13 @@ def _installation() -> Iterator[Checked]:
         OK if compiled else NOTE,
         f"sqlglot {version('sqlglot')}, {'compiled' if compiled else 'not compiled: parsing takes 2.5 times as long'}",
         "" if compiled else "pip install sqlglotc",
+    )
+    extractor = form()
+    yield Checked(
+        "SQL extractor",
+        OK,
+        extractor if extractor == COMPILED else f"{extractor}; compiled, it is about twice as fast",
+        "" if extractor == COMPILED else "GOVTOOL_COMPILE=1 pip install FOLDER, in a clone",
     )
     yield from _spark()
 

@@ -21,6 +21,7 @@ from govtool.answers.ingest import CoverageDemand, IngestResult, RefusedIngestEr
 from govtool.app.aliases import Aliases, configured
 from govtool.app.coverage import coverage_fragments, read_coverage, reasons_of
 from govtool.app.reader_digest import reader_digest
+from govtool.app.sources import SourceOrigin, check_replacement, named_source
 from govtool.app.sql import (
     Progress,
     SourceText,
@@ -31,7 +32,6 @@ from govtool.app.sql import (
     root_of,
     schema_diagnostics,
     scripts,
-    source_name,
     unmatched_relations,
 )
 from govtool.app.stale import KeptLineage, has_failures, kept_lineage, stale_files
@@ -62,6 +62,7 @@ def ingest_sql(
     stdin: IO[bytes] | None = None,
     progress: Progress | None = None,
     drop_unreadable: bool = False,
+    replace_source: bool = False,
     demand: CoverageDemand | None = None,
 ) -> IngestResult:
     """Read SQL, and commit what it says to the store.
@@ -71,15 +72,15 @@ def ingest_sql(
     ``govtool.app.stale``.
 
     Raises:
-        UsageError: nothing to read, an unknown dialect, an unreadable schema.
+        UsageError: nothing to read, an unknown dialect, an unreadable schema, a source that was read elsewhere.
         RefusedIngestError: less was understood than ``demand`` asks for; nothing was committed.
         SourceError: the catalog cannot be read.
         StoreError: the commit could not be written; the store is as it was.
     """
     if not request.paths:
         raise UsageError("nothing to read", code="usage.arguments", hint="govtool ingest sql FOLDER")
-    source = request.source or source_name(request.paths)
     root = root_of(request.paths)
+    source, origin = named_source("sql", request.paths, request.source, replace=replace_source, root=root)
     settings = options(request, source)
     found = list(scripts(request, root, stdin))
     read = [item for item in found if not isinstance(item, Diagnostic)]
@@ -99,10 +100,10 @@ def ingest_sql(
         assumed = schema_diagnostics(settings) + unmatched_relations(found, settings)
         kept = KeptLineage()
         if not drop_unreadable:
-            kept = _kept(store, branch, source, extraction, assumed, facts)
+            kept = _kept(store, branch, source, origin, extraction, assumed, facts)
         if kept.derivations:  # other files may read what the lost ones define
             extraction, facts = understood(_with_schema(settings, kept))
-            kept = _kept(store, branch, source, extraction, assumed, facts)
+            kept = _kept(store, branch, source, origin, extraction, assumed, facts)
         return IngestPayload(
             source,
             settings.dialect,
@@ -115,7 +116,7 @@ def ingest_sql(
             more=_fact_fragments(source, (*facts, *kept.facts)),
         )
 
-    key = IngestKey("ingest sql", source, batch, len(read), text)
+    key = IngestKey("ingest sql", source, batch, len(read), text, origin)
     return ingest_once(
         store, key, extract, message=message, author=author, branch=branch, demand=demand, without_stale=drop_unreadable
     )
@@ -125,6 +126,7 @@ def _kept(
     store: Store,
     branch: str,
     source: str,
+    origin: SourceOrigin,
     extraction: Extraction,
     assumed: tuple[Diagnostic, ...],
     facts: tuple[Fact, ...],
@@ -136,7 +138,8 @@ def _kept(
     if head is None:
         return KeptLineage()
     noted = assumed + extraction.diagnostics
-    return kept_lineage(store, head, source, noted, extraction.derivations, facts)
+    (earlier,) = check_replacement(store, branch, source, origin) or (source,)
+    return kept_lineage(store, head, earlier, noted, extraction.derivations, facts)
 
 
 def _with_schema(settings: Options, kept: KeptLineage) -> Options:
@@ -196,6 +199,8 @@ class IngestKey:
     """Names what is read and how: the same again is the same batch."""
     files: int
     text: SourceText
+    origin: SourceOrigin | None = None
+    """What is read; None where the source's name says it."""
 
 
 def ingest_once(
@@ -222,16 +227,18 @@ def ingest_once(
         without_stale: Read again where the head keeps what files said before that cannot be read now.
 
     Raises:
+        UsageError: The source was read from elsewhere, and may not be replaced.
         RefusedIngestError: Less was understood than ``demand`` asks for; nothing was committed.
         StoreError: the commit could not be written; the store is as it was.
     """
     known = already_ingested(store, key, branch)
     if known is not None and not (without_stale and stale_files(known.diagnostics)):
         return replace(known, shortfalls=extract().shortfalls) if demand is not None and demand.shortfalls else known
+    earlier = check_replacement(store, branch, key.source, key.origin)
     payload = extract()
     if demand is not None:
         _judge(payload, key, demand)
-    result = commit_payload(store, payload, key.command, batch=key.batch, message=message, author=author, branch=branch)
+    result = commit_payload(store, payload, key, also_replaces=earlier, message=message, author=author, branch=branch)
     return IngestResult(
         result.commit,
         result.created,
@@ -288,14 +295,14 @@ def already_ingested(store: Store, key: IngestKey, branch: str = DEFAULT_BRANCH)
 def commit_payload(
     store: Store,
     payload: IngestPayload,
-    command: str,
+    key: IngestKey,
     *,
-    batch: str,
+    also_replaces: tuple[str, ...] = (),
     message: str | None = None,
     author: str | None = None,
     branch: str = DEFAULT_BRANCH,
 ) -> CommitResult:
-    """Replace all that a source said before by what it says now.
+    """Replace all that a source said before by what it says now, and what others said in its place.
 
     Raises:
         StoreError: the commit could not be written; the store is as it was.
@@ -313,7 +320,7 @@ def commit_payload(
         more = (*more, *aliases.facts(source))
     reasons = reasons_of(source, payload.shortfalls)
     summary: dict[str, Any] = {
-        "command": command,
+        "command": key.command,
         "source": source,
         "dialect": payload.dialect,
         "files": payload.files,
@@ -323,22 +330,35 @@ def commit_payload(
         "diagnostics": dict(sorted(Counter(d.code for d in payload.diagnostics).items())),
     }
     counted = coverage_fragments(
-        source, payload.coverage, payload.diagnostics, files=payload.files, dialect=payload.dialect, reasons=reasons
+        source,
+        payload.coverage,
+        payload.diagnostics,
+        files=payload.files,
+        dialect=payload.dialect,
+        reasons=reasons,
+        kind=key.origin.kind if key.origin is not None else key.command,
+        place=key.origin.place if key.origin is not None else "",
     )
     # A statement names tables as they are written, the graph as aliases have them.
     reach = () if aliases else reach_fragments(source, payload.shortfalls)
     return store.commit(
         Changes(
-            retract=(source,),
+            retract=(source, *also_replaces),
             add=(*fragments(source, derivations), *counted, *reach, *more),
             uploaded=(*uploaded, *payload.kept),
         ),
-        message=message or f"{command} {source}",
+        message=message or commit_message(key),
         author=author or user_name(),
-        batch=aliases.batch(batch),
+        batch=aliases.batch(key.batch),
         summary=summary,
         branch=branch,
     )
+
+
+def commit_message(key: IngestKey) -> str:
+    """The message of an ingest's commit: ``ingest sql:models``, and with the kind where the name does not have it."""
+    kind = key.origin.kind if key.origin is not None else None
+    return f"ingest {key.source}" if key.source.startswith(f"{kind}:") else f"{key.command} {key.source}"
 
 
 def fragments(source: str, derivations: Sequence[Derivation]) -> Iterable[Fragment]:

@@ -12,11 +12,13 @@ from govtool.answers.coverage import Coverage
 from govtool.answers.ingest import IngestResult
 from govtool.app.ingest import IngestKey, IngestPayload, ingest_once
 from govtool.app.reader_digest import reader_digest
+from govtool.app.sources import SourceOrigin
 from govtool.app.sql import Progress, SourceText, SqlRequest, check_dialect, root_of, scripts
 from govtool.errors import UsageError
 from govtool.model import Derivation, Diagnostic, OutputColumn, Statement
 from govtool.model.fact import FACTS, Fact, encode_facts
 from govtool.names import dataset_id
+from govtool.redaction import clean_location
 from govtool.store import Fragment
 from govtool.store.names import DEFAULT_BRANCH
 
@@ -52,6 +54,8 @@ class CatalogRequest:
     namespace: str | None = None
     """Default: that of the server, as OpenLineage has it."""
     keep_literals: bool = False
+    replace: bool = False
+    """True: a source that was read elsewhere may be replaced."""
 
 
 def ingest_catalog(
@@ -86,7 +90,9 @@ def ingest_catalog(
         )
     check_dialect(request.dialect)
     catalog = read_catalog(request.url, request.only)
-    source = request.source or catalog.database
+    former = "" if request.source else catalog.database
+    source = request.source or f"catalog:{catalog.database}"
+    origin = SourceOrigin("catalog", clean_location(request.url), former=former, replace=request.replace)
     settings = _options(catalog, request, source)
     root = root_of(request.sql)
     found = list(scripts(SqlRequest(request.sql), root, None)) if request.sql else []
@@ -109,7 +115,7 @@ def ingest_catalog(
             more=_fact_fragments(catalog, settings),
         )
 
-    key = IngestKey("ingest catalog", source, batch, files, SourceText(root))
+    key = IngestKey("ingest catalog", source, batch, files, SourceText(root), origin)
     return ingest_once(store, key, extract, message=message, author=author, branch=branch, demand=demand)
 
 

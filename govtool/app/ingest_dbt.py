@@ -13,6 +13,7 @@ from govtool.answers.coverage import Coverage
 from govtool.answers.ingest import IngestResult
 from govtool.app.ingest import IngestKey, IngestPayload, ingest_once
 from govtool.app.reader_digest import reader_digest
+from govtool.app.sources import SourceOrigin, place_of
 from govtool.app.sql import Progress, SourceText, check_dialect
 from govtool.model import HIDDEN, ROWS, ColumnRef, Derivation, Diagnostic, Edge, EdgeKind, OutputColumn, Statement
 from govtool.model.fact import FACTS, Fact, encode_facts
@@ -53,6 +54,8 @@ class DbtRequest:
     """Default: the project's name."""
     namespace: str | None = None
     keep_literals: bool = False
+    replace: bool = False
+    """True: a source that was read elsewhere may be replaced."""
 
 
 def ingest_dbt(
@@ -76,10 +79,14 @@ def ingest_dbt(
 
     target = Path(request.target)
     project = read_project(target, check_dialect(request.dialect))
-    source = request.source or project.name or target.absolute().parent.name or "dbt"
-    settings = _options(project, request, source)
     folder = target.parent if target.is_file() else target
     text = SourceText(folder.parent if folder.name == "target" else folder)
+    former = project.name or target.absolute().parent.name or "dbt"
+    source = request.source or f"dbt:{former}"
+    origin = SourceOrigin(
+        "dbt", place_of([str(text.root)]), former="" if request.source else former, replace=request.replace
+    )
+    settings = _options(project, request, source)
     files = len({node.file for node in project.nodes.values()})
 
     def extract() -> IngestPayload:
@@ -99,7 +106,7 @@ def ingest_dbt(
             more=_fact_fragments(project, settings),
         )
 
-    key = IngestKey("ingest dbt", source, _batch(project, settings), files, text)
+    key = IngestKey("ingest dbt", source, _batch(project, settings), files, text, origin)
     return ingest_once(store, key, extract, message=message, author=author, branch=branch, demand=demand)
 
 

@@ -13,7 +13,8 @@ from govtool.answers.coverage import Coverage
 from govtool.answers.ingest import IngestResult
 from govtool.app.ingest import IngestKey, IngestPayload, ingest_once
 from govtool.app.reader_digest import reader_digest
-from govtool.app.sql import Progress, SourceText, file_name, root_of, source_name
+from govtool.app.sources import named_source
+from govtool.app.sql import Progress, SourceText, file_name, root_of
 from govtool.errors import UsageError
 from govtool.model import Diagnostic
 from govtool.store import Fragment
@@ -32,6 +33,8 @@ class ProvRequest:
     paths: tuple[str, ...]
     """Files and folders of PROV-JSON, PROV-N or PROV-JSONLD, or ``-`` for standard input (PROV-JSON)."""
     source: str | None = None
+    replace: bool = False
+    """True: a source that was read elsewhere may be replaced."""
 
 
 def ingest_prov(
@@ -59,8 +62,8 @@ def ingest_prov(
 
     if not request.paths:
         raise UsageError("nothing to read", code="usage.arguments", hint="govtool ingest prov document.json")
-    source = request.source or source_name(request.paths)
     root = root_of(request.paths)
+    source, origin = named_source("prov", request.paths, request.source, replace=request.replace, root=root)
     document = ProvContent()
     digest = hashlib.sha256(json.dumps([reader_digest("prov"), source]).encode())
     files = good = 0
@@ -93,7 +96,7 @@ def ingest_prov(
             more=tuple(_more(source, derived)),
         )
 
-    key = IngestKey("ingest prov", source, f"prov:{digest.hexdigest()}", files, SourceText(root))
+    key = IngestKey("ingest prov", source, f"prov:{digest.hexdigest()}", files, SourceText(root), origin)
     return ingest_once(store, key, extract, message=message, author=author, branch=branch, demand=demand)
 
 

@@ -17,7 +17,8 @@ from govtool.answers.coverage import Coverage
 from govtool.answers.ingest import IngestResult
 from govtool.app.ingest import DERIVATIONS_PER_FRAGMENT, EncodedParts, IngestKey, IngestPayload, ingest_once
 from govtool.app.reader_digest import reader_digest
-from govtool.app.sql import Progress, SourceText, file_name, root_of, source_name
+from govtool.app.sources import named_source
+from govtool.app.sql import Progress, SourceText, file_name, root_of
 from govtool.capture.spark.eventlog.gathered import EventLogFindings, Seen, SpilledFindings
 from govtool.capture.spark.eventlog.spill import PARTS
 from govtool.errors import UsageError
@@ -50,6 +51,8 @@ class SparkRequest:
     """Of tables that a plan names without one."""
     namespace: str = DEFAULT_NAMESPACE
     """Of tables of the catalog; needed to keep two metastores apart."""
+    replace: bool = False
+    """True: a source that was read elsewhere may be replaced."""
 
 
 def ingest_spark(
@@ -73,11 +76,11 @@ def ingest_spark(
     """
     if not request.paths:
         raise UsageError("nothing to read", code="usage.arguments", hint="govtool ingest spark LOG")
-    source = request.source or source_name(request.paths)
+    source, origin = named_source("spark", request.paths, request.source, replace=request.replace)
     logs = find_logs(request.paths)
     files = sum(len(log.parts) for log, _ in logs)
     batch = _batch(source, request, (log for log, _ in logs))
-    key = IngestKey("ingest spark", source, batch, files, SourceText(root_of(request.paths)))
+    key = IngestKey("ingest spark", source, batch, files, SourceText(root_of(request.paths)), origin)
     with ExitStack() as stack:
 
         def extract() -> IngestPayload:

@@ -18,7 +18,8 @@ from govtool.answers.coverage import Coverage
 from govtool.answers.ingest import IngestResult
 from govtool.app.ingest import IngestKey, IngestPayload, ingest_once
 from govtool.app.reader_digest import reader_digest
-from govtool.app.sql import Progress, SourceText, check_dialect, file_name, root_of, source_name
+from govtool.app.sources import SourceOrigin, named_source
+from govtool.app.sql import Progress, SourceText, check_dialect, file_name, root_of
 from govtool.errors import UsageError
 from govtool.model import Derivation, Diagnostic
 from govtool.model.parquet import read_parquet
@@ -44,7 +45,7 @@ _TRIES = 5
 
 @dataclass(frozen=True, slots=True)
 class OpenLineageRequest:
-    """Spark event logs, and how to read them."""
+    """OpenLineage events, and how to read them."""
 
     paths: tuple[str, ...]
     """Files and folders of JSON or JSON lines, plain or compressed, or ``-`` for standard input."""
@@ -53,6 +54,8 @@ class OpenLineageRequest:
     """Of SQL facets whose event does not tell."""
     append: bool = False
     """Merge with the earlier events of the source instead of replacing them."""
+    replace: bool = False
+    """True: a source that was read elsewhere may be replaced."""
 
 
 @dataclass(slots=True)
@@ -116,8 +119,9 @@ def ingest_openlineage(
         raise UsageError("nothing to read", code="usage.arguments", hint="govtool ingest openlineage events.jsonl")
     dialect = check_dialect(request.dialect)
     read = read_events(request.paths, dialect, stdin, progress)
-    source = request.source or source_name(request.paths)
-    text = SourceText(root_of(request.paths))
+    root = root_of(request.paths)
+    replace = request.replace or request.append  # what is merged replaces nothing
+    source, origin = named_source("openlineage", request.paths, request.source, replace=replace, root=root)
     return commit_events(
         store,
         read,
@@ -126,7 +130,8 @@ def ingest_openlineage(
         message=message,
         author=author,
         branch=branch,
-        text=text,
+        text=SourceText(root),
+        origin=origin,
         demand=demand,
     )
 
@@ -203,6 +208,7 @@ def commit_events(
     author: str | None = None,
     branch: str = DEFAULT_BRANCH,
     text: SourceText | None = None,
+    origin: SourceOrigin | None = None,
     demand: CoverageDemand | None = None,
 ) -> IngestResult:
     """Commit merged events as what a source says; with ``append``, merged with what it said before.
@@ -223,7 +229,7 @@ def commit_events(
         if append and base is not None:
             read.state.update(read_state(store, base, source))
             previous += _derivations(store, base, source)
-        ingest_key = IngestKey("ingest openlineage", source, _batch(source, read.state), read.files, text)
+        ingest_key = IngestKey("ingest openlineage", source, _batch(source, read.state), read.files, text, origin)
         result = ingest_once(store, ingest_key, extract, message=message, author=author, branch=branch, demand=demand)
         if not append or result.commit.parent == (base.id if base else None) or not result.created:
             break

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-import hashlib
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -33,13 +33,9 @@ _ALIASES = {
 }
 
 
-_LONGEST_SOURCE = 200
-"""Characters of a default source name; of longer ones a digest takes the place of the rest."""
-
-
 @dataclass(frozen=True, slots=True)
 class SqlRequest:
-    """Spark event logs, and how to read them."""
+    """SQL files and folders, and how to read them."""
 
     paths: tuple[str, ...]
     """Files, folders, or ``-`` for standard input."""
@@ -105,7 +101,7 @@ def read_schema(
 
 def root_of(paths: Sequence[str]) -> Path:
     """The folder that file URIs are relative to: the one folder given, else what all paths have in common."""
-    real = [Path(path).absolute() for path in paths if path != "-"]
+    real = [Path(os.path.abspath(path)) for path in paths if path != "-"]  # noqa: PTH100 - resolves "..", and no links
     if not real:
         return Path.cwd()
     folders = [path if path.is_dir() else path.parent for path in real]
@@ -123,15 +119,6 @@ def file_name(path: Path, root: Path) -> str:
     except ValueError:
         name = path.name
     return (name if name != "." else path.name).encode("utf-8", "backslashreplace").decode()
-
-
-def source_name(paths: Sequence[str]) -> str:
-    """The default ``--source``: the name of what was given, so that two ingests of different things stay apart."""
-    names = {"stdin" if path == "-" else Path(path).resolve().name or "root" for path in paths}
-    joined = "+".join(sorted(names)).encode("utf-8", "backslashreplace").decode()
-    if len(joined) <= _LONGEST_SOURCE:
-        return joined
-    return f"{joined[:40]}+{hashlib.sha256(joined.encode()).hexdigest()[:12]}"
 
 
 def scripts(request: SqlRequest, root: Path, stdin: IO[bytes] | None) -> Iterator[Script | Diagnostic]:

@@ -14,6 +14,7 @@ from govtool.cli.options import (
     KeepLiteralsOption,
     MessageOption,
     MinCoverageOption,
+    ReplaceOption,
     StoreOption,
     StrictOption,
 )
@@ -45,9 +46,10 @@ def ingest_catalog(
         typer.Option(
             "--source",
             metavar="NAME",
-            help="Source name; this ingest replaces its earlier lineage. Default: the database's name.",
+            help="Name of the source, whose earlier lineage this ingest replaces. Default: catalog:DATABASE.",
         ),
     ] = None,
+    replace: ReplaceOption = False,
     namespace: Annotated[
         str | None,
         typer.Option("--namespace", metavar="URI", help="Default: the server's, as OpenLineage names it."),
@@ -82,6 +84,7 @@ def ingest_catalog(
             explain=explain,
             dialect=dialect,
             source=source,
+            replace=replace,
             namespace=namespace,
             keep_literals=keep_literals,
             explain_failures=explain_failures,

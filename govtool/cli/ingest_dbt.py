@@ -15,6 +15,7 @@ from govtool.cli.options import (
     MessageOption,
     MinCoverageOption,
     NamespaceOption,
+    ReplaceOption,
     StoreOption,
     StrictOption,
 )
@@ -31,9 +32,10 @@ def ingest_dbt(
         typer.Option(
             "--source",
             metavar="NAME",
-            help="Source name; this ingest replaces its earlier lineage. Default: the project's name.",
+            help="Name of the source, whose earlier lineage this ingest replaces. Default: dbt:PROJECT.",
         ),
     ] = None,
+    replace: ReplaceOption = False,
     namespace: NamespaceOption = None,
     keep_literals: KeepLiteralsOption = False,
     message: MessageOption = None,
@@ -60,6 +62,7 @@ def ingest_dbt(
             target,
             dialect=dialect,
             source=source,
+            replace=replace,
             namespace=namespace,
             keep_literals=keep_literals,
             explain_failures=explain_failures,

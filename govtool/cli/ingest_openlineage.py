@@ -14,6 +14,7 @@ from govtool.cli.options import (
     MessageOption,
     MinCoverageOption,
     PathsArgument,
+    ReplaceOption,
     SourceOption,
     StoreOption,
     StrictOption,
@@ -26,6 +27,7 @@ def ingest_openlineage(
     ui: Ui,
     paths: PathsArgument,
     source: SourceOption = None,
+    replace: ReplaceOption = False,
     append: Annotated[
         bool, typer.Option("--append", help="Merge with the earlier events of the source instead of replacing them.")
     ] = False,
@@ -52,6 +54,7 @@ def ingest_openlineage(
         result = ingest(
             paths,
             source=source,
+            replace=replace,
             append=append,
             dialect=dialect,
             strict=strict,

@@ -10,6 +10,7 @@ from govtool.cli.options import (
     MessageOption,
     MinCoverageOption,
     PathsArgument,
+    ReplaceOption,
     SourceOption,
     StoreOption,
     StrictOption,
@@ -22,6 +23,7 @@ def ingest_prov(
     ui: Ui,
     paths: PathsArgument,
     source: SourceOption = None,
+    replace: ReplaceOption = False,
     message: MessageOption = None,
     author: AuthorOption = None,
     strict: StrictOption = False,
@@ -45,6 +47,7 @@ def ingest_prov(
         result = ingest(
             paths,
             source=source,
+            replace=replace,
             strict=strict,
             min_coverage=min_coverage,
             message=message,

@@ -11,6 +11,7 @@ from govtool.cli.options import (
     BranchOption,
     MessageOption,
     MinCoverageOption,
+    ReplaceOption,
     SourceOption,
     StoreOption,
     StrictOption,
@@ -24,6 +25,7 @@ def ingest_spark(
     ui: Ui,
     logs: Annotated[list[str], typer.Argument(metavar="LOG…", help="Event logs, rolling directories, or folders.")],
     source: SourceOption = None,
+    replace: ReplaceOption = False,
     database: Annotated[
         str, typer.Option("--default-schema", metavar="NAME", help="Database of tables that are named without one.")
     ] = "default",
@@ -54,6 +56,7 @@ def ingest_spark(
         result = ingest(
             logs,
             source=source,
+            replace=replace,
             default_schema=database,
             namespace=namespace,
             strict=strict,

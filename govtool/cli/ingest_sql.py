@@ -22,6 +22,7 @@ from govtool.cli.options import (
     NamespaceOption,
     PathsArgument,
     RelationFromOption,
+    ReplaceOption,
     SchemaOption,
     SourceOption,
     StoreOption,
@@ -44,6 +45,7 @@ def ingest_sql(
     relation_from: RelationFromOption = None,
     var: VariableOption = None,
     source: SourceOption = None,
+    replace: ReplaceOption = False,
     namespace: NamespaceOption = None,
     drop_unreadable: Annotated[
         bool,
@@ -84,6 +86,7 @@ def ingest_sql(
             relation_from=relation_from,
             var=var,
             source=source,
+            replace=replace,
             namespace=namespace,
             drop_unreadable=drop_unreadable,
             follow_links=follow_links,

@@ -87,6 +87,10 @@ COMMANDS: Mapping[str, _Entry | dict[str, _Entry]] = {
         "oracle": _Entry("compare_oracle", "Compare the graph with a warehouse's own records."),
         "static": _Entry("compare_static", "Lineage from text against lineage from runs."),
     },
+    "sources": {
+        "list": _Entry("sources_list", "List the sources: their kind, place, last commit and coverage."),
+        "drop": _Entry("sources_drop", "Retract everything that a source put into the graph."),
+    },
     "coverage": _Entry("coverage", "Show how much was understood, and what was not.", _QUESTIONS),
     "whatif": {
         "drop": _Entry("whatif_drop", "Show what breaks if columns or datasets are dropped."),
@@ -122,6 +126,7 @@ COMMANDS: Mapping[str, _Entry | dict[str, _Entry]] = {
     "verify": _Entry("verify", "Check that data still is what was recorded.", _QUESTIONS),
     "log": _Entry("log", "List the commits of the store, newest first.", _KEEP),
     "show": _Entry("show", "Show a commit, a run, or the sources of a dataset version.", _KEEP),
+    "revert": _Entry("revert", "Undo a commit by a new one.", _KEEP),
     "index": _Entry("index", "Build the local index of a commit ahead of time.", _KEEP),
     "branch": {
         "create": _Entry("branch_create", "Start a branch."),
@@ -149,6 +154,7 @@ COMMANDS: Mapping[str, _Entry | dict[str, _Entry]] = {
 
 _GROUPS = {
     "ingest": _Entry("", "Read evidence into the graph and commit.", _FEED),
+    "sources": _Entry("", "Sources of the graph: list them, or retract one.", _FEED),
     "workflow": _Entry("", "Run workflows of modules, with state from run to run.", _FEED),
     "serve": _Entry("", "Receive evidence and commit it.", _FEED),
     "export": _Entry("", "Write the graph for other tools.", _FEED),
@@ -166,6 +172,8 @@ _GROUPS = {
 }
 
 
+_ALONE = {"sources": "list"}
+"""Groups that are a command, too: what they do without a word of their own."""
 _RENAMED = {"record": "snapshot"}
 """Commands by their former names: they run as before, with a notice, and are in no list."""
 
@@ -179,6 +187,14 @@ class LazyGroup(TyperGroup):
     def list_commands(self, ctx: Any) -> list[str]:
         """All names, in the order of the table."""
         return list(self.entries)
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Take a group without a command for that of ``_ALONE``, with its options."""
+        alone = _ALONE.get(self.name or "")
+        if alone is not None and (not args or (args[0].startswith("-") and args[0] not in ("-h", "--help"))):
+            args = [alone, *args]
+        rest: list[str] = super().parse_args(ctx, args)
+        return rest
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """The command itself, or a light stand-in with its summary while the commands are being listed."""

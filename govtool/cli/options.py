@@ -38,8 +38,11 @@ SourceOption = Annotated[
     typer.Option(
         "--source",
         metavar="NAME",
-        help="Source name; this ingest replaces its earlier lineage. Default: the folder's or file's name.",
+        help="Name of the source, whose earlier lineage this ingest replaces. Default: its kind and path, sql:models.",
     ),
+]
+ReplaceOption = Annotated[
+    bool, typer.Option("--replace", help="Replace the source also where it was read from another place or kind.")
 ]
 NamespaceOption = Annotated[
     str | None,

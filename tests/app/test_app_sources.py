@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from govtool.app.sql import SourceText, file_name, root_of, source_name
+from govtool.app.sources import former_name, place_of
+from govtool.app.sql import SourceText, file_name, root_of
 from govtool.model import Diagnostic
 
 
@@ -20,19 +21,21 @@ def tree(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("paths", "root", "name"),
+    ("paths", "root", "place", "former"),
     [
-        (["etl"], "etl", "etl"),
-        (["etl/"], "etl", "etl"),
-        (["etl/a.sql"], "etl", "a.sql"),
-        (["etl/a.sql", "etl/mart"], "etl", "a.sql+mart"),
-        (["etl/mart", "etl/mart/b.sql"], "etl/mart", "b.sql+mart"),
-        (["-"], ".", "stdin"),
+        (["etl"], "etl", "etl", "etl"),
+        (["etl/"], "etl", "etl", "etl"),
+        (["etl/mart/.."], "etl", "etl", "etl"),
+        (["etl/a.sql"], "etl", "etl/a.sql", "a.sql"),
+        (["etl/a.sql", "etl/mart"], "etl", "etl/a.sql+etl/mart", "a.sql+mart"),
+        (["etl/mart", "etl/mart/b.sql"], "etl/mart", "etl/mart+etl/mart/b.sql", "b.sql+mart"),
+        (["-"], ".", "stdin", "stdin"),
     ],
 )
-def test_root_and_name_of_what_was_given(tree, paths, root, name):
+def test_root_and_place_of_what_was_given(tree, paths, root, place, former):
     assert root_of(paths) == (tree / root if root != "." else Path.cwd())
-    assert source_name(paths) == name
+    assert place_of(paths) == place
+    assert former_name(paths) == former
 
 
 def test_two_folders_without_a_common_parent_meet_at_the_root(tree):

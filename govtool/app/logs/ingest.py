@@ -22,7 +22,7 @@ from typing import IO, TYPE_CHECKING, Any, Protocol
 from govtool.answers.ingest import CoverageDemand, IngestResult
 from govtool.app.aliases import configured
 from govtool.app.coverage import coverage_fragments, ranked
-from govtool.app.ingest import IngestKey, already_ingested, require, user_name
+from govtool.app.ingest import IngestKey, already_ingested, commit_message, require, user_name
 from govtool.app.logs import local
 from govtool.app.logs.local import LogFindings, gather, weight
 from govtool.app.logs.meter import Meter
@@ -32,7 +32,8 @@ from govtool.app.logs.request import ENGINES, LogRequest, Report
 from govtool.app.logs.step_files import spool_key, spooled
 from govtool.app.logs.steps import survey_or_problem
 from govtool.app.reader_digest import reader_digest
-from govtool.app.sql import SourceText, file_name, options, root_of, source_name
+from govtool.app.sources import check_replacement, named_source
+from govtool.app.sql import SourceText, file_name, options, root_of
 from govtool.arrays.threads import cores
 from govtool.errors import EngineError, UnknownNameError, UsageError
 from govtool.store.names import DEFAULT_BRANCH
@@ -76,7 +77,7 @@ def ingest_log(
     if not paths:
         raise UsageError("nothing to read", code="usage.arguments", hint="govtool ingest log FILE")
     _check_engine(request)
-    source = request.sql.source or source_name(paths)
+    source, origin = named_source("log", paths, request.sql.source, replace=request.replace)
     settings = replace(options(request.sql, source), keep_literals=request.keep_literals)
     how = check_options(LogOptions(request.format, request.map, settings.dialect))
     root = root_of(paths)
@@ -97,13 +98,15 @@ def ingest_log(
         again = demand is not None and demand.shortfalls
         if known is not None and not again:
             return known
+        replaced = check_replacement(store, branch, source, origin) if known is None else ()
         pieces = _pieces(surveyed, how)
         gathered = engine.gather(pieces, len(surveyed), request.max_errors, Meter(progress, weight(pieces)), batch)
         if known is not None:
             return replace(known, shortfalls=tuple(costliest(gathered.findings.failures)))
         _check_unchanged(surveyed, engine)
         read = sum(not log.problem for log in surveyed.values())
-        return _commit(store, source, gathered, read, settings, batch, text, message, author, branch, demand)
+        key = IngestKey("ingest log", source, batch, read, text, origin)
+        return _commit(store, key, replaced, gathered, settings, message, author, branch, demand)
 
 
 class _Engine(Protocol):
@@ -300,12 +303,10 @@ def _check_unchanged(surveyed: Mapping[str, _Surveyed], engine: _Engine) -> None
 
 def _commit(
     store: Store,
-    source: str,
+    key: IngestKey,
+    replaced: tuple[str, ...],
     gathered: LogFindings,
-    files: int,
     settings: Options,
-    batch: str,
-    text: SourceText,
     message: str | None,
     author: str | None,
     branch: str,
@@ -314,6 +315,7 @@ def _commit(
     from govtool.model.columnar import DERIVATIONS
     from govtool.store import Changes, Fragment
 
+    source, files, text = key.source, key.files, key.text
     findings = gathered.findings
     dialect = gathered.dialects[0] if len(gathered.dialects) == 1 else settings.dialect
     schema = () if settings.schema is None else settings.schema.diagnostics
@@ -332,7 +334,16 @@ def _commit(
         **gathered.counts,
         "diagnostics": dict(sorted(codes.items())),
     }
-    counted = coverage_fragments(source, findings.coverage, diagnostics, files=files, dialect=dialect, reasons=reasons)
+    counted = coverage_fragments(
+        source,
+        findings.coverage,
+        diagnostics,
+        files=files,
+        dialect=dialect,
+        reasons=reasons,
+        kind="log",
+        place=key.origin.place if key.origin is not None else "",
+    )
     fragments = [Fragment(source, DERIVATIONS, data, rows) for data, rows in gathered.fragments]
     uploaded = tuple(gathered.uploaded)
     aliases = configured()
@@ -342,10 +353,10 @@ def _commit(
         uploaded = tuple([store.upload(aliases.fragment(fragment)) for fragment in read])
         fragments += aliases.facts(source)
     result = store.commit(
-        Changes(retract=(source,), add=(*fragments, *counted), uploaded=uploaded),
-        message=message or f"ingest log {source}",
+        Changes(retract=(source, *replaced), add=(*fragments, *counted), uploaded=uploaded),
+        message=message or commit_message(key),
         author=author or user_name(),
-        batch=aliases.batch(batch),
+        batch=aliases.batch(key.batch),
         summary=summary,
         branch=branch,
     )

@@ -34,6 +34,8 @@ class LogRequest:
     """Processes of the local engine; None: one a core, and none but this one for a small log."""
     master: str | None = None
     """Spark's master URL; None: that of the session or of Spark's own configuration."""
+    replace: bool = False
+    """True: a source that was read elsewhere may be replaced."""
 
 
 @dataclass(frozen=True, slots=True)

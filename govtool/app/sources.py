@@ -1,0 +1,220 @@
+"""Sources: their names, where each was read from, and what may replace what.
+
+A source is named by the kind of its ingest and by its place, which is the path from the project's root:
+``sql:warehouse/etl``. So two folders of one name are two sources, and an ingest of another kind never replaces one. The
+kind and the place stand beside the source's counts in the store; an ingest that would replace what was read elsewhere
+is refused unless it is meant to. Sources of stores that were written before had the folder's name only: the first
+ingest of the same folder takes such a source over, in one commit.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from govtool.answers.sources import SourceRow, SourcesAnswer
+from govtool.app.coverage import COVERAGE_TABLE, source_rows
+from govtool.config import load_config
+from govtool.errors import UnknownNameError, UsageError
+
+if TYPE_CHECKING:
+    from govtool.answers.coverage import SourceCoverage
+    from govtool.store import Commit, CommitResult, FragmentRef, Reader, Store
+
+_LONGEST = 200
+"""The length of a place in characters; a longer one is cut, and ends in a digest of the whole."""
+_COMMITS = 10_000
+"""Number of commits that are searched for the last one of each source."""
+_FILES = 200
+"""Number of files of a source of an older store that are looked for in a folder."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceOrigin:
+    """The place that a source is read from."""
+
+    kind: str
+    """``sql``, ``log``, ``dbt``, ``catalog``, ``openlineage``, ``prov`` or ``spark``."""
+    place: str
+    """Paths from the project's root, joined by ``+``; of a catalog, the address without secrets."""
+    root: Path | None = field(default=None, compare=False)
+    """The folder of its files on this machine, where there is one."""
+    former: str = field(default="", compare=False)
+    """The name by default in older stores; empty: the user named the source."""
+    replace: bool = field(default=False, compare=False)
+    """True: a source that was read elsewhere is replaced."""
+
+    def __str__(self) -> str:
+        """As people read it."""
+        return f"{self.kind}:{self.place}"
+
+
+def named_source(
+    kind: str, paths: Sequence[str], name: str | None, *, replace: bool = False, root: Path | None = None
+) -> tuple[str, SourceOrigin]:
+    """Return the name of a source, the one given or that by default, and its origin."""
+    place = place_of(paths)
+    former = "" if name else former_name(paths)
+    return name or f"{kind}:{place}", SourceOrigin(kind, place, root, former, replace)
+
+
+def place_of(paths: Sequence[str]) -> str:
+    """Paths from the project's root; those outside of it are absolute. ``..`` and ``.`` are resolved, links are not."""
+    root = project_root()
+    return _short("+".join(sorted({"stdin" if path == "-" else _from(root, path) for path in paths})))
+
+
+def former_name(paths: Sequence[str]) -> str:
+    """The name that a source had by default in older stores: the last part of its path."""
+    return _short("+".join(sorted({"stdin" if path == "-" else Path(path).resolve().name or "root" for path in paths})))
+
+
+def project_root() -> Path:
+    """The folder of ``govtool.toml`` or of the store, else of the Git repository, else the working directory."""
+    here = Path.cwd()
+    config = load_config(here)
+    if config.file is not None or (config.root / ".govtool").is_dir():
+        return config.root
+    return next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), here)
+
+
+def check_replacement(store: Store, branch: str, name: str, origin: SourceOrigin | None) -> tuple[str, ...]:
+    """Return the sources that an ingest takes over beside its own: that of an older store, by its former name.
+
+    Raises:
+        UsageError: The source was read from another place or by another kind of ingest (``usage.source-replaced``).
+        StoreError: The store cannot be read.
+    """
+    head = store.seen(branch)
+    if head is None or origin is None:
+        return ()
+    counted = _counted(store, head, name)
+    if counted is not None:
+        _check_origin(name, origin, _origin(store, counted))
+        return ()
+    former = _counted(store, head, origin.former) if origin.former else None
+    if former is None or _origin(store, former) is not None or not _agrees(store, head, origin):
+        return ()
+    return (origin.former,)
+
+
+def _check_origin(name: str, origin: SourceOrigin, earlier: SourceOrigin | None) -> None:
+    if earlier is None or origin.replace or earlier == origin:
+        return
+    raise UsageError(
+        f"source {name} was read from {earlier}, and this is {origin}; nothing was committed",
+        code="usage.source-replaced",
+        hint="--replace to put this in its place, or --source NAME to keep both",
+    )
+
+
+def list_sources(store: Reader, commit: Commit) -> SourcesAnswer:
+    """Return the live sources of a commit, by name, each with the last commit that changed it.
+
+    Raises:
+        StoreError: A fragment or a commit cannot be read.
+    """
+    rows = sorted(_rows(store, commit), key=lambda row: row.source)
+    wanted = {row.source for row in rows}
+    last: dict[str, Commit] = {}
+    for each in islice(store.history(commit), _COMMITS):
+        for name in wanted.intersection(each.sources):
+            last.setdefault(name, each)
+        if len(last) == len(wanted):
+            break
+    return SourcesAnswer(store.uri, commit, tuple(SourceRow(row, last.get(row.source)) for row in rows))
+
+
+def drop_source(store: Store, name: str, *, message: str | None, author: str | None, branch: str) -> CommitResult:
+    """Retract everything that a source has put into the graph. Earlier versions keep it.
+
+    Raises:
+        UnknownNameError: There is no such source at the head of the branch (``usage.unknown-source``).
+        StoreError: The commit could not be written; the store is as it was.
+    """
+    from govtool.app.ingest import user_name
+    from govtool.store import Changes
+
+    head = store.base(branch)
+    names = sorted({ref.source for ref in store.fragments(head)}) if head is not None else []
+    if head is None or name not in names:
+        raise UnknownNameError(
+            f"no source {name}", code="usage.unknown-source", nearest=_nearest(name, names), hint="govtool sources"
+        )
+    return store.commit(
+        Changes(retract=(name,)),
+        message=message or f"sources drop {name}",
+        author=author or user_name(),
+        batch=f"drop:{head.id}",
+        summary={"command": "sources drop", "source": name},
+        branch=branch,
+    )
+
+
+def _nearest(name: str, names: Iterable[str]) -> tuple[str, ...]:
+    """Near names; a former name, without a kind, is near to those that end in it."""
+    import difflib
+
+    known = list(names)
+    ending = [each for each in known if each.rpartition(":")[2].rpartition("/")[2] == name]
+    return tuple(dict.fromkeys([*ending, *difflib.get_close_matches(name, known)]))[:5]
+
+
+def _rows(store: Reader, commit: Commit) -> Iterator[SourceCoverage]:
+    for ref in store.fragments(commit):
+        if ref.table == COVERAGE_TABLE:
+            yield from source_rows(store.read(ref))
+
+
+def _counted(store: Reader, commit: Commit, source: str) -> FragmentRef | None:
+    """The fragment with a source's counts; None if there is no such source."""
+    return next((ref for ref in store.fragments_of(commit, source) if ref.table == COVERAGE_TABLE), None)
+
+
+def _origin(store: Reader, ref: FragmentRef) -> SourceOrigin | None:
+    """The origin that was recorded with a source; None in an older store."""
+    return next((SourceOrigin(row.kind, row.place) for row in source_rows(store.read(ref)) if row.kind), None)
+
+
+def _agrees(store: Store, head: Commit, origin: SourceOrigin) -> bool:
+    """Whether a source of an older store was read by the same kind of ingest, and from the same files."""
+    commits = islice(store.history(head), _COMMITS)
+    command = next((c.summary.get("command") for c in commits if c.summary.get("source") == origin.former), None)
+    if command != f"ingest {origin.kind}":
+        return False
+    if origin.root is None:
+        return True
+    files = _files(store, head, origin.former)
+    there = sum((origin.root / file).exists() for file in files)
+    return 2 * there >= len(files)
+
+
+def _files(store: Store, head: Commit, source: str) -> list[str]:
+    """Some files that the lineage of a source names."""
+    from govtool.model.columnar import DERIVATIONS, decode
+
+    files: dict[str, None] = {}
+    for ref in store.fragments_of(head, source):
+        if ref.table == DERIVATIONS and len(files) < _FILES:
+            files.update(dict.fromkeys(each.statement.file for each in decode(store.read(ref))))
+    return [file for file in islice(files, _FILES) if not file.startswith("<")]
+
+
+def _from(root: Path, path: str) -> str:
+    whole = Path(os.path.abspath(path))  # noqa: PTH100 - resolves "..", and no links
+    try:
+        return whole.relative_to(root).as_posix()
+    except ValueError:
+        return whole.as_posix()
+
+
+def _short(joined: str) -> str:
+    text = joined.encode("utf-8", "backslashreplace").decode()
+    if len(text) <= _LONGEST:
+        return text
+    return f"{text[:40]}+{hashlib.sha256(text.encode()).hexdigest()[:12]}"

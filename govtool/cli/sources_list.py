@@ -1,0 +1,31 @@
+"""``govtool sources``: the sources of the graph."""
+
+from __future__ import annotations
+
+from govtool.cli.formats import chosen
+from govtool.cli.options import AtOption, BranchOption, FormatOption, OutputOption, StoreOption
+from govtool.cli.ui import Ui
+
+
+def sources_list(
+    ui: Ui,
+    format: FormatOption = None,
+    output: OutputOption = None,
+    at: AtOption = None,
+    branch: BranchOption = None,
+    store: StoreOption = None,
+) -> None:
+    """List the sources of the graph: their kind, place, last commit and coverage.
+
+      govtool sources
+      govtool sources list --format json
+
+    An ingest replaces everything that its source put into the graph before, and nothing of other sources.
+    """
+    from govtool.api.opening import open as open_version
+    from govtool.render.sources import FORMATS, render_sources
+
+    outputs = chosen(format, output, FORMATS)
+    answer = open_version(store, ref=at, branch=branch).sources()
+    for form, file in outputs:
+        ui.show(render_sources(form, answer), file)

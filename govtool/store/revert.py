@@ -1,0 +1,99 @@
+"""Revert: a commit that undoes another one, source by source.
+
+Each source that the commit changed gets what it had before it. As in a merge, the unit is the source: one that was
+changed again since is a conflict. No history is lost, and a reverted commit can be ingested again.
+"""
+
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING
+
+from govtool.errors import ConflictError
+from govtool.release import __version__
+from govtool.store import log
+from govtool.store.branches import again, existing
+from govtool.store.commit import Commit, CommitResult
+from govtool.store.names import DEFAULT_BRANCH
+from govtool.store.writer import Writer
+
+if TYPE_CHECKING:
+    from govtool.store.manifest import Entry
+    from govtool.store.store import Store
+
+
+def revert_commit(
+    store: Store, undone: Commit, branch: str = DEFAULT_BRANCH, *, author: str, message: str | None = None
+) -> CommitResult:
+    """Give every source that a commit changed what it had before that commit.
+
+    Args:
+        store: The store.
+        undone: The commit to undo; it may be on any branch.
+        branch: The branch to commit to.
+        author: For people.
+        message: The commit's message.
+
+    Returns:
+        The commit; or the head of the branch and ``created`` false where nothing of ``undone`` is left in it.
+
+    Raises:
+        ConflictError: ``store.conflict``: sources were changed since; they are ``nearest``.
+        UnknownNameError: ``usage.unknown-branch``.
+        StoreError: The commit could not be written; the store is as it was.
+    """
+
+    def attempt() -> CommitResult:
+        head = existing(store, branch)
+        take = _restored(store, undone, head)
+        if not take:
+            return CommitResult(head, created=False)
+        writer = Writer(store.objects, branch)
+        added = [entry._replace(op="~") if entry.adds else entry for entries in take.values() for entry in entries]
+        draft = Commit(
+            seq=head.seq + 1,
+            id="",
+            parent=head.id,
+            branch=branch,
+            batch=uuid.uuid4().hex,
+            author=author,
+            time=writer.timestamp(head),
+            tool=f"govtool {__version__}",
+            message=message or f"revert {undone.seq}: {undone.message}",
+            summary={"command": "revert", "reverts": undone.id},
+            sources=tuple(sorted(take)),
+            start=head.start,
+        )
+        return CommitResult(writer.land(draft, head.manifest.apply(take, added)), created=True)
+
+    return again(attempt)
+
+
+def _restored(store: Store, undone: Commit, head: Commit) -> dict[str, tuple[Entry, ...]]:
+    """The sources to change, with what they had before the commit."""
+    before = log.read_parent(store.objects, undone)
+    take: dict[str, tuple[Entry, ...]] = {}
+    conflicts = []
+    for source in undone.sources:
+        earlier = _entries(store, before, source) if before is not None else ()
+        made, now = _entries(store, undone, source), _entries(store, head, source)
+        if _content(now) == _content(earlier):
+            continue
+        if _content(now) != _content(made):
+            conflicts.append(source)
+        take[source] = earlier
+    if conflicts:
+        raise ConflictError(
+            f"{len(conflicts)} sources of commit {undone.seq} ({undone.short}) were changed since",
+            nearest=tuple(conflicts[:10]),
+            hint="revert the later commits first, or ingest these sources again: govtool log",
+        )
+    return take
+
+
+def _entries(store: Store, commit: Commit, source: str) -> tuple[Entry, ...]:
+    return tuple(log.read_sources(store.nodes, commit, (source,)).entries(source))
+
+
+def _content(entries: tuple[Entry, ...]) -> frozenset[tuple[str, str]]:
+    return frozenset((entry.table, entry.sha256) for entry in entries)

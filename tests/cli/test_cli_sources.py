@@ -1,0 +1,127 @@
+"""Sources: names by kind and place, what replaces what, taking over those of older stores, and ``govtool sources``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+
+def write(path: str, text: str) -> str:
+    file = Path(path)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+    return path
+
+
+@pytest.fixture
+def two_folders(govtool):
+    """Two folders of one name, and a store."""
+    write("a/models/x.sql", "create table t1 as select a from s1")
+    write("b/models/y.sql", "create table t2 as select b from s2")
+    govtool("init")
+    return govtool
+
+
+def sources(govtool) -> dict[str, dict]:
+    return {each["source"]: each for each in json.loads(govtool("sources", "--format", "json").out)["sources"]}
+
+
+def names(govtool) -> set[str]:
+    return {json.loads(line)["name"] for line in govtool("ls", "--format", "jsonl").out.splitlines()}
+
+
+def test_two_folders_of_one_name_are_two_sources(two_folders):
+    two_folders("ingest", "sql", "a/models")
+    two_folders("ingest", "sql", "b/models")
+    assert set(sources(two_folders)) == {"sql:a/models", "sql:b/models"}
+    assert {"t1", "t2"} <= names(two_folders)
+
+
+@pytest.mark.parametrize("path", ["./a/models", "a/../a/models/", "b/../a/./models"])
+def test_the_way_to_a_folder_changes_nothing(two_folders, path):
+    two_folders("ingest", "sql", "a/models")
+    done = two_folders("ingest", "sql", path)
+    assert "no change" in done.out + done.err or len(sources(two_folders)) == 1
+    assert set(sources(two_folders)) == {"sql:a/models"}
+
+
+def test_a_subfolder_of_the_project_names_sources_as_its_root_does(two_folders, monkeypatch):
+    two_folders("ingest", "sql", "a/models")
+    monkeypatch.chdir("b")
+    two_folders("ingest", "sql", "../a/models")
+    assert set(sources(two_folders)) == {"sql:a/models"}
+
+
+def test_another_kind_of_ingest_replaces_nothing(two_folders):
+    write("k/orders.sql", "create table orders as select id from raw_orders")
+    write("m/orders.sql", '{"prefix": {"e": "http://e/"}, "entity": {"e:x": {}}}')
+    two_folders("ingest", "sql", "k/orders.sql")
+    two_folders("ingest", "prov", "m/orders.sql")
+    assert "sql:k/orders.sql" in sources(two_folders)
+
+
+def test_what_was_read_elsewhere_is_replaced_only_where_that_is_meant(two_folders):
+    two_folders("ingest", "sql", "a/models", "--source", "wh")
+    refused = two_folders("ingest", "sql", "b/models", "--source", "wh")
+    assert refused.code == 2
+    assert "usage.source-replaced" in refused.err
+    assert "sql:a/models" in refused.err
+    assert "sql:b/models" in refused.err
+    assert sources(two_folders)["wh"]["place"] == "a/models"
+    assert two_folders("ingest", "sql", "b/models", "--source", "wh", "--replace").code == 0
+    assert sources(two_folders)["wh"]["place"] == "b/models"
+
+
+def test_a_kind_is_part_of_where_a_source_was_read(two_folders):
+    write("log.jsonl", '{"text": "create table t3 as select c from s3"}\n')
+    two_folders("ingest", "sql", "a/models", "--source", "wh")
+    assert two_folders("ingest", "log", "log.jsonl", "--source", "wh").code == 2
+    assert two_folders("ingest", "log", "log.jsonl").code == 0
+    assert sources(two_folders)["log:log.jsonl"]["kind"] == "log"
+
+
+def test_drop_retracts_one_source_and_leaves_the_others(two_folders):
+    two_folders("ingest", "sql", "a/models")
+    two_folders("ingest", "sql", "b/models")
+    unknown = two_folders("sources", "drop", "models")
+    assert unknown.code == 2
+    assert "sql:a/models" in unknown.err
+    assert two_folders("sources", "drop", "sql:a/models").code == 0
+    assert set(sources(two_folders)) == {"sql:b/models"}
+    left = names(two_folders)
+    assert "t1" not in left
+    assert "t2" in left
+    assert "t1" in two_folders("ls", "--at", "HEAD~1").out
+
+
+def test_every_format_has_every_source(two_folders):
+    two_folders("ingest", "sql", "a/models")
+    two_folders("ingest", "sql", "b/models", "--source", "mine")
+    for form in ("table", "plain", "json", "jsonl", "csv", "markdown"):
+        shown = two_folders("sources", "list", "-f", form).out
+        assert "sql:a/models" in shown
+        assert "mine" in shown
+
+
+def test_a_name_that_is_markup_stays_text(two_folders):
+    two_folders("ingest", "sql", "a/models", "--source", "[red]x[/red]")
+    assert "[red]x[/red]" in two_folders("sources").out
+
+
+def test_the_first_ingest_takes_over_the_source_of_an_older_store(two_folders):
+    from govtool.app import ingest
+    from govtool.app.sources import SourceOrigin, former_name
+
+    def former(kind: str, paths, name, *, replace=False, root=None):  # the folder's name, and no record of its place
+        return former_name(paths), SourceOrigin("", "", root)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ingest, "named_source", former)
+        two_folders("ingest", "sql", "a/models")
+    assert [each["kind"] for each in sources(two_folders).values()] == [None]
+    two_folders("ingest", "sql", "b/models")
+    assert set(sources(two_folders)) == {"models", "sql:b/models"}, "another folder of that name takes nothing over"
+    two_folders("ingest", "sql", "a/models")
+    assert set(sources(two_folders)) == {"sql:a/models", "sql:b/models"}
