@@ -543,11 +543,12 @@ def drop_source(
         StoreError: there is no store, or the commit could not be written; then the store is as it was.
     """
     from govtool.app import sources
+    from govtool.app.ingest import user_name
     from govtool.app.project import existing_branch
 
     opened = _opened(store)
     branch = existing_branch(opened, branch)
-    return sources.drop_source(opened, name, message=message, author=author, branch=branch).commit
+    return sources.drop_source(opened, name, message=message, author=author or user_name(), branch=branch).commit
 
 
 @checked

@@ -80,11 +80,12 @@ def ingest_dbt(
     target = Path(request.target)
     project = read_project(target, check_dialect(request.dialect))
     folder = target.parent if target.is_file() else target
-    text = SourceText(folder.parent if folder.name == "target" else folder)
+    root = folder.parent if folder.name == "target" else folder
+    text = SourceText(root)
     former = project.name or target.absolute().parent.name or "dbt"
     source = request.source or f"dbt:{former}"
     origin = SourceOrigin(
-        "dbt", place_of([str(text.root)]), former="" if request.source else former, replace=request.replace
+        "dbt", place_of([str(root)]), former="" if request.source else former, replace=request.replace
     )
     settings = _options(project, request, source)
     files = len({node.file for node in project.nodes.values()})

@@ -130,14 +130,13 @@ def list_sources(store: Reader, commit: Commit) -> SourcesAnswer:
     return SourcesAnswer(store.uri, commit, tuple(SourceRow(row, last.get(row.source)) for row in rows))
 
 
-def drop_source(store: Store, name: str, *, message: str | None, author: str | None, branch: str) -> CommitResult:
+def drop_source(store: Store, name: str, *, message: str | None, author: str, branch: str) -> CommitResult:
     """Retract everything that a source has put into the graph. Earlier versions keep it.
 
     Raises:
         UnknownNameError: There is no such source at the head of the branch (``usage.unknown-source``).
         StoreError: The commit could not be written; the store is as it was.
     """
-    from govtool.app.ingest import user_name
     from govtool.store import Changes
 
     head = store.base(branch)
@@ -149,7 +148,7 @@ def drop_source(store: Store, name: str, *, message: str | None, author: str | N
     return store.commit(
         Changes(retract=(name,)),
         message=message or f"sources drop {name}",
-        author=author or user_name(),
+        author=author,
         batch=f"drop:{head.id}",
         summary={"command": "sources drop", "source": name},
         branch=branch,

@@ -23,7 +23,7 @@ from govtool.store.objects import Objects
 from govtool.store.writer import LostSlotError, Writer
 
 if TYPE_CHECKING:
-    from govtool.store.store import Store
+    from govtool.store.writable import WritableStore
 
 _TRIES = 10
 _T = TypeVar("_T")
@@ -36,7 +36,7 @@ class Branch(NamedTuple):
     head: Commit
 
 
-def list_branches(store: Store) -> tuple[Branch, ...]:
+def list_branches(store: WritableStore) -> tuple[Branch, ...]:
     """The branches that have commits and were not deleted, sorted by name."""
     found = []
     for name in refs.branch_names(store.objects):
@@ -46,7 +46,7 @@ def list_branches(store: Store) -> tuple[Branch, ...]:
     return tuple(found)
 
 
-def create_branch(store: Store, name: str, at: Commit, *, author: str) -> Commit:
+def create_branch(store: WritableStore, name: str, at: Commit, *, author: str) -> Commit:
     """Start a branch at a commit of any branch.
 
     Raises:
@@ -68,7 +68,7 @@ def create_branch(store: Store, name: str, at: Commit, *, author: str) -> Commit
     return writer.land(replace(draft, time=writer.timestamp(at)), at.manifest)
 
 
-def delete_branch(store: Store, name: str, *, author: str) -> Commit:
+def delete_branch(store: WritableStore, name: str, *, author: str) -> Commit:
     """Delete a branch. Its commits stay: by id from a tag, and where they were merged.
 
     Returns:
@@ -92,7 +92,7 @@ def delete_branch(store: Store, name: str, *, author: str) -> Commit:
 
 
 def merge_branch(
-    store: Store,
+    store: WritableStore,
     source: str,
     into: str = DEFAULT_BRANCH,
     *,
@@ -167,7 +167,7 @@ def common_ancestor(objects: Objects, one: Commit, other: Commit) -> Commit | No
     return None
 
 
-def existing(store: Store, name: str) -> Commit:
+def existing(store: WritableStore, name: str) -> Commit:
     """The head of a branch.
 
     Raises:

@@ -15,7 +15,7 @@ from govtool.store.names import DEFAULT_BRANCH
 from govtool.store.writer import Writer
 
 if TYPE_CHECKING:
-    from govtool.store.store import Store
+    from govtool.store.writable import WritableStore
 
 _WORTH = 1024
 
@@ -30,7 +30,7 @@ def compaction_due(commit: Commit, live: int) -> bool:
     return commit.manifest.stored > max(_WORTH, 2 * live)
 
 
-def keep_compact(store: Store, commit: Commit, entries: int, *, author: str) -> CommitResult | None:
+def keep_compact(store: WritableStore, commit: Commit, entries: int, *, author: str) -> CommitResult | None:
     """After a commit: compact its branch if that is due. Never fails; the commit stands whatever happens here.
 
     Looking takes a read of the manifest, so it is done only when that has grown to twice its size, from a thousand
@@ -55,7 +55,7 @@ def keep_compact(store: Store, commit: Commit, entries: int, *, author: str) -> 
         return None
 
 
-def compact(store: Store, branch: str = DEFAULT_BRANCH, *, author: str) -> CommitResult:
+def compact(store: WritableStore, branch: str = DEFAULT_BRANCH, *, author: str) -> CommitResult:
     """Rewrite the manifest of a branch's head; fragments, history and known batches stay as they are.
 
     Returns:

@@ -19,11 +19,11 @@ from govtool.store.writer import Writer
 
 if TYPE_CHECKING:
     from govtool.store.manifest import Entry
-    from govtool.store.store import Store
+    from govtool.store.writable import WritableStore
 
 
 def revert_commit(
-    store: Store, undone: Commit, branch: str = DEFAULT_BRANCH, *, author: str, message: str | None = None
+    store: WritableStore, undone: Commit, branch: str = DEFAULT_BRANCH, *, author: str, message: str | None = None
 ) -> CommitResult:
     """Give every source that a commit changed what it had before that commit.
 
@@ -69,7 +69,7 @@ def revert_commit(
     return again(attempt)
 
 
-def _restored(store: Store, undone: Commit, head: Commit) -> dict[str, tuple[Entry, ...]]:
+def _restored(store: WritableStore, undone: Commit, head: Commit) -> dict[str, tuple[Entry, ...]]:
     """The sources to change, with what they had before the commit."""
     before = log.read_parent(store.objects, undone)
     take: dict[str, tuple[Entry, ...]] = {}
@@ -91,7 +91,7 @@ def _restored(store: Store, undone: Commit, head: Commit) -> dict[str, tuple[Ent
     return take
 
 
-def _entries(store: Store, commit: Commit, source: str) -> tuple[Entry, ...]:
+def _entries(store: WritableStore, commit: Commit, source: str) -> tuple[Entry, ...]:
     return tuple(log.read_sources(store.nodes, commit, (source,)).entries(source))
 
 
