@@ -1,10 +1,11 @@
 """Sources: their names, where each was read from, and what may replace what.
 
 A source is named by the kind of its ingest and by its place, which is the path from the project's root:
-``sql:warehouse/etl``. So two folders of one name are two sources, and an ingest of another kind never replaces one. The
-kind and the place stand beside the source's counts in the store; an ingest that would replace what was read elsewhere
-is refused unless it is meant to. Sources of stores that were written before had the folder's name only: the first
-ingest of the same folder takes such a source over, in one commit.
+``sql:warehouse/etl``; of what lies outside of the project, the last part of the path. So two folders of one name are
+two sources, and an ingest of another kind never replaces one. The kind and the place stand beside the source's counts
+in the store; an ingest that would replace what was read elsewhere is refused unless it is meant to. Sources of stores
+that were written before had the folder's name only: the first ingest of the same folder takes such a source over, in
+one commit.
 """
 
 from __future__ import annotations
@@ -58,9 +59,10 @@ def named_source(
     kind: str, paths: Sequence[str], name: str | None, *, replace: bool = False, root: Path | None = None
 ) -> tuple[str, SourceOrigin]:
     """Return the name of a source, the one given or that by default, and its origin."""
-    place = place_of(paths)
-    former = "" if name else former_name(paths)
-    return name or f"{kind}:{place}", SourceOrigin(kind, place, root, former, replace)
+    place, last = place_of(paths), former_name(paths)
+    within = not any(Path(part).is_absolute() for part in place.split("+"))
+    origin = SourceOrigin(kind, place, root, "" if name else last, replace)
+    return name or f"{kind}:{place if within else last}", origin
 
 
 def place_of(paths: Sequence[str]) -> str:

@@ -190,7 +190,7 @@ class LazyGroup(TyperGroup):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Take a group without a command for that of ``_ALONE``, with its options."""
-        alone = _ALONE.get(self.name or "")
+        alone = _ALONE.get(ctx.info_name or "")
         if alone is not None and (not args or (args[0].startswith("-") and args[0] not in ("-h", "--help"))):
             args = [alone, *args]
         rest: list[str] = super().parse_args(ctx, args)

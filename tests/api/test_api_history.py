@@ -140,8 +140,8 @@ def test_mistakes_in_conditions(graph, arguments, code):
 def test_coverage(graph):
     answer = graph.coverage()
     assert answer.total == answer.version.coverage
-    assert [row[0] for row in answer.rows()] == ["etl.sql", "prov"]
-    assert answer.to_arrow()["statements"].to_pylist()[0] == 1
+    assert [row[0] for row in answer.rows()] == ["prov:prov", "sql:etl.sql"]
+    assert answer.to_arrow()["statements"].to_pylist()[1] == 1
 
 
 def test_comparison_of_text_and_runs(graph):

@@ -31,7 +31,12 @@ def test_sql(project):
     govtool.init()
     (project / "etl.sql").write_text("create view v as select a from t;\ncreate view w as select foo( from")
     result = govtool.ingest_sql("etl.sql", message="first")
-    assert (result.created, result.commit.seq, result.commit.message, result.source) == (True, 1, "first", "etl.sql")
+    assert (result.created, result.commit.seq, result.commit.message, result.source) == (
+        True,
+        1,
+        "first",
+        "sql:etl.sql",
+    )
     assert result.coverage.share() == 0.5
     assert [(d.code, d.line, result.text.line(d)) for d in result.diagnostics] == [
         ("parse-error", 2, "create view w as select foo( from")

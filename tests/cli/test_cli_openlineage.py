@@ -117,7 +117,7 @@ def test_export_of_one_source_and_of_none(store, project):
     (project / "v.sql").write_text("create view v as select a from t; select b from t;")
     store("ingest", "sql", "v.sql")
     store("ingest", "openlineage", SPARK)
-    done = store("export", "openlineage", "--source", "v.sql", "-f", "json")
+    done = store("export", "openlineage", "--source", "sql:v.sql", "-f", "json")
     assert {e["job"]["name"] for e in json.loads(done.out) if "job" in e} == {"v.sql:1"}
     assert "1 bare query left out" in done.err
     unknown = store("export", "openlineage", "--source", "nope")

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from answers import check
 
 
 def write(path: str, text: str) -> str:
@@ -25,7 +26,8 @@ def two_folders(govtool):
 
 
 def sources(govtool) -> dict[str, dict]:
-    return {each["source"]: each for each in json.loads(govtool("sources", "--format", "json").out)["sources"]}
+    answer = check(govtool("sources", "--format", "json").out, "sources-1")
+    return {each["source"]: each for each in answer["sources"]}
 
 
 def names(govtool) -> set[str]:

@@ -49,7 +49,7 @@ def test_an_ingest_is_a_commit_and_the_same_again_is_none(govtool, etl):
     govtool("init")
     first = govtool("ingest", "sql", "etl", "--dialect", "postgres")
     assert first.code == 0
-    assert first.out.startswith("etl: commit 1 (")
+    assert first.out.startswith("sql:etl: commit 1 (")
     assert "coverage 100.0% (3/3 statements)" in first.out
     assert "nothing new, still at commit 1" in govtool("ingest", "sql", "etl", "--dialect", "postgres").out
     (etl / "audience.sql").write_text("create view mart.audience as select email, id from stg.users;\n")
@@ -85,7 +85,7 @@ def test_log_and_show(govtool, etl):
     assert govtool("log", "--limit", "1").out.splitlines()[-1] == "1 commit · 1 older (--all)"
     show = check(govtool("show", "HEAD~1", "-f", "json").out, "show-1")
     assert show["commit"]["summary"]["coverage"]["understood"] == 3
-    assert {fragment["source"] for fragment in show["fragments"]} == {"etl"}
+    assert {fragment["source"] for fragment in show["fragments"]} == {"sql:etl"}
     assert "sources" in govtool("show").out
     assert govtool("show", "HEAD~7").code == 2
 
@@ -95,8 +95,8 @@ def test_two_ingests_of_different_files_do_not_retract_each_other(govtool, etl):
     govtool("ingest", "sql", "etl/ddl.sql", "-d", "postgres")
     govtool("ingest", "sql", "etl/users.sql", "-d", "postgres")
     assert [s["source"] for s in check(govtool("coverage", "-f", "json").out, "coverage-1")["sources"]] == [
-        "ddl.sql",
-        "users.sql",
+        "sql:etl/ddl.sql",
+        "sql:etl/users.sql",
     ]
 
 
@@ -114,7 +114,7 @@ def test_coverage_says_what_was_not_understood(govtool, etl):
     assert [d["file"] for d in report["diagnostics"]] == ["bad.sql"]
     shown = govtool("coverage", "--details").out
     assert "coverage 75.0% (3/4 statements)" in shown
-    assert "etl: bad.sql:1" in shown
+    assert "sql:etl: bad.sql:1" in shown
     assert govtool("coverage", "--strict").code == 3
     assert govtool("coverage", "--min-coverage", "70").code == 0
 
@@ -161,7 +161,9 @@ def test_an_empty_store(govtool):
 
 def test_stdin_is_ingested(govtool):
     govtool("init")
-    assert govtool("ingest", "sql", "-", stdin=b"create view v as select a from t").out.startswith("stdin: commit 1")
+    assert govtool("ingest", "sql", "-", stdin=b"create view v as select a from t").out.startswith(
+        "sql:stdin: commit 1"
+    )
 
 
 def test_a_store_of_a_newer_format_is_refused(govtool, project):
