@@ -255,6 +255,7 @@ class Graph(HistoryQuestions, RecordQuestions, WorkflowQuestions):
         baseline: PathArgument | None = None,
         today: Day | None = None,
         strict: bool = False,
+        measure: bool = False,
     ) -> CheckAnswer:
         """The findings of policies.
 
@@ -265,6 +266,7 @@ class Graph(HistoryQuestions, RecordQuestions, WorkflowQuestions):
             today: The day on which waivers and approvals are judged; by default today (UTC).
             strict: What could not be decided counts as violated. ``check_strict`` of the answer also refuses one to
                 which a statement could matter that was not understood.
+            measure: Measure the smallest groups of recorded outputs, for declassifiers with ``evidence: [measured]``.
 
         Raises:
             UsageError: There are no policies (``policy.none``), they or the baseline are mistaken, or a zone matches
@@ -283,6 +285,7 @@ class Graph(HistoryQuestions, RecordQuestions, WorkflowQuestions):
                 base=None if base is None else self.at(base).snapshot(),
                 baseline=accepted,
                 strict=strict,
+                measure=measure,
             )
         )
 

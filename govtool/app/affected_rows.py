@@ -1,9 +1,9 @@
 """Rows of datasets that a selection of rows reached: forward traces through all recorded runs.
 
-A run counts whose output is still there. Runs are joined by the identity of files, as in ``govtool.app.trace_runs``, and
-are traced in the order of these joins; each run once, with everything that reached it. Only datasets that the column
-reaches are entered, so that rows and columns meet: a count is of rows whose lineage has a selected row by runs that also
-carry the column.
+A run counts whose output is still there. Runs are joined by the identity of files, as in ``govtool.app.trace_runs``,
+and are traced in the order of these joins; each run once, with everything that reached it. Only datasets that the
+column reaches are entered, so that rows and columns meet: a count is of rows whose lineage has a selected row by runs
+that also carry the column.
 """
 
 from __future__ import annotations
@@ -324,11 +324,14 @@ class _Flow:
     def _strangers(self, dataset: str) -> str:
         """Why a dataset may have further rows: files in its folder that no recorded run left there."""
         known = {file.uri for left in self._left.values() for file in left.files if left.dataset == dataset}
-        folders = {path.parent for path in map(local_path, known) if path is not None}
-        if not folders:
-            return ""
-        others = sum(uri not in known for folder in folders for uri in _data_files(folder))
+        others = stranger_files(known)
         return f"{others} of its files were not left by a recorded run" if others else ""
+
+
+def stranger_files(known: Collection[str]) -> int:
+    """Return the number of local files in the folders of known ones that are not among them, by URI."""
+    folders = {path.parent for path in map(local_path, known) if path is not None}
+    return sum(uri not in known for folder in folders for uri in _data_files(folder))
 
 
 def _data_files(folder: Path) -> Iterator[str]:
