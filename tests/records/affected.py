@@ -129,7 +129,7 @@ def evaluated(folder: Path, jobs: list[tuple[str, str]], where: str, change: str
     if change == "DELETE":
         connection.execute(f"DELETE FROM r WHERE {where}")
     if change == "UPDATE":
-        connection.execute(f"UPDATE r SET v = coalesce(v, 0) + 1000 WHERE {where}")
+        connection.execute(f"UPDATE r SET v = v + 1000 WHERE {where}")
     found = {}
     for name, sql in jobs:
         connection.execute(f"CREATE TABLE {name} AS SELECT id, k, v FROM ({sql})")
