@@ -247,11 +247,11 @@ class _Flow:
         write = replace(write, output=left)
         total = 0 if left is None else count_rows(write.executor, left)
         reached = _forward(write, tuple(parts.values()), total)
-        keeping, passed_on = self._keeping(run, between)
-        keeps_out = passed_on or _keeps_out(write.plan.root, keeping)
+        keepers, passed_on = self._keepers(run, between)
+        keeps_out = passed_on or _keeps_out(write.plan.root, keepers)
         return replace(reached, grade=reached.grade.worst(grade), lost=(*lost, *reached.lost), keeps_out=keeps_out)
 
-    def _keeping(self, run: RecordRun, between: Sequence[str]) -> tuple[set[str], bool]:
+    def _keepers(self, run: RecordRun, between: Sequence[str]) -> tuple[set[str], bool]:
         """The inputs that have selected or affected rows; and whether rows were kept out before."""
         found = {self._request.dataset}
         passed_on = False

@@ -127,9 +127,9 @@ def _row_lines(answer: ImpactAnswer) -> list[str]:
     for each in affected.doubts():
         if each.why and each.exactness != NOT_RECORDED:
             lines.append(f"{each.dataset}: {each.exactness}: {each.why}")
-    keeping = [each.dataset for each in affected.datasets if each.keeps_out]
-    if keeping:
-        lines.append(f"not counted: what rows change that the selected ones keep out of {few(keeping)}")
+    keepers = [each.dataset for each in affected.datasets if each.keeps_out]
+    if keepers:
+        lines.append(f"not counted: what rows change that the selected ones keep out of {few(keepers)}")
     return lines
 
 
