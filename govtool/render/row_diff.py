@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from govtool.answers.row_diff import CHANGED, GONE, NEW, cells
+from govtool.answers.row_diff import CHANGED, GONE, NEW, UNKNOWN, cells
 from govtool.records.trace.answer import json_value
 from govtool.render.envelope import compact
 from govtool.render.runs import render_run_diff
@@ -131,4 +131,4 @@ def _summary(output: OutputRows) -> Iterator[str]:
     if output.others:
         yield f"not compared: {', '.join(output.others)} (in one run only, or of another type)"
     if output.why:
-        yield f"{'NOT CERTAIN' if all(output.how) else 'UNKNOWN'}: {output.why}"
+        yield f"{'UNKNOWN' if output.verdict == UNKNOWN else 'NOT CERTAIN'}: {output.why}"

@@ -63,11 +63,11 @@ def input_changes(first: OpenedWrite, second: OpenedWrite) -> dict[str, InputCha
         others = [leaf for name, leaf in before.items() if name not in after and _names(leaf) == _names(old)]
         if len(alike) == len(others) == 1:
             pairs[old.dataset] = pairs[alike[0].dataset] = (old, alike[0])
-    made: dict[tuple[int, int], InputChange] = {}
-    for old, new in pairs.values():
-        if (id(old), id(new)) not in made:
-            made[id(old), id(new)] = _change(first, second, old, new)
-    return {name: made[id(old), id(new)] for name, (old, new) in pairs.items()}
+    made: dict[tuple[int, ...], InputChange] = {}
+    for each in pairs.values():
+        if tuple(map(id, each)) not in made:
+            made[tuple(map(id, each))] = _change(first, second, *each)
+    return {name: made[tuple(map(id, each))] for name, each in pairs.items()}
 
 
 def _names(leaf: Relation) -> list[str]:
@@ -230,4 +230,4 @@ def stored(value: Any, kind: t.Type) -> Value:
         return (aware - _EPOCH) // datetime.timedelta(microseconds=1)
     if isinstance(value, datetime.date):
         return (value - _EPOCH.date()).days
-    return bytes(value) if isinstance(value, (bytearray, memoryview)) else value  # type: ignore[no-any-return]
+    return bytes(value) if isinstance(value, (bytearray, memoryview)) else value
