@@ -25,6 +25,7 @@ class InputRows:
         changed: Pairs of such rows with one key.
         same: Rows behind it, in either run, that both runs read.
         why: Why rows are missing here, or may be too many; empty if they are as defined.
+        known: Whether no rows are missing here.
     """
 
     dataset: str
@@ -34,6 +35,7 @@ class InputRows:
     changed: tuple[tuple[Row, Row], ...] = ()
     same: int = 0
     why: str = ""
+    known: bool = True
 
     def to_dict(self) -> dict[str, Any]:
         """The rows in JSON's types."""
@@ -103,7 +105,7 @@ class OutputRows:
     @property
     def is_complete(self) -> bool:
         """True if the rows, and what is behind those that are listed, are known."""
-        traced = all(not row.why and not any(each.why for each in row.inputs) for row in self.rows)
+        traced = all(not row.why and all(each.known for each in row.inputs) for row in self.rows)
         return self.verdict != UNKNOWN and not self.why and traced
 
     def to_dict(self) -> dict[str, Any]:

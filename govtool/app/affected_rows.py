@@ -281,6 +281,7 @@ class _Flow:
                         lost[f"more than {MAX_ROWS:,} rows of {dataset}: select fewer"] = None
                     if place in reached.rows:
                         rows.setdefault(place, set()).update(reached.rows[place])
+                    if place in reached.rows or reached.grade.exactness == "incomplete":
                         grade = grade.worst(reached.grade)
         return rows, grade, tuple(lost)
 
@@ -293,10 +294,11 @@ class _Flow:
             return AffectedDataset(dataset, None, None, NOT_RECORDED, NO_RUN)
         found = {run.run: self._found[run.run] for run in writers if run.run in self._found}
         if not found:
-            last = writers[-1].run
-            return AffectedDataset(
-                dataset, None, None, UNKNOWN, f"the files that {last} wrote are gone, or were written again since"
-            )
+            last = writers[-1]
+            why = f"the files that {last.run} wrote are gone, or were written again since"
+            if not last.written:
+                why = f"which files {last.run} wrote is not recorded"
+            return AffectedDataset(dataset, None, None, UNKNOWN, why)
         reached = list(found.values())
         large = any(each.count > MAX_ROWS for each in reached)
         count = sum(each.count for each in reached) if large else _united(each.rows for each in reached)

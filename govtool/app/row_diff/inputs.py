@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 from govtool.answers.row_diff import InputRows, Row
 from govtool.app.row_diff.keys import paired, row_key
-from govtool.errors import GovtoolError
+from govtool.errors import EvidenceError, GovtoolError
 from govtool.records.execute.compare import comparable
 from govtool.records.execute.inputs import relations
 from govtool.records.plan import types as t
-from govtool.records.plan.expressions import Attribute, Value
+from govtool.records.plan.expressions import Attribute, Call, Literal, Value
 from govtool.records.plan.nodes import LocalRows, Project, Relation
 from govtool.records.replay.compare import row_differences
 from govtool.records.trace.back import ReachedRows, count_rows
 from govtool.records.trace.recordset import RecordSet, part_name
+from govtool.records.trace.segment import both
 
 if TYPE_CHECKING:
     from govtool.app.records import OpenedWrite
@@ -39,7 +40,8 @@ class InputChange:
         removed: Rows of the first run only.
         added: Rows of the second run only.
         key: Columns that identify its rows, if any do.
-        why: Why this is not known.
+        why: Why they are not compared.
+        known: Whether that is all that there is to know: an input that only one of the runs read is not compared.
     """
 
     dataset: str
@@ -48,6 +50,7 @@ class InputChange:
     added: Counter[Key]
     key: tuple[str, ...] = ()
     why: str = ""
+    known: bool = True
 
 
 def input_changes(first: OpenedWrite, second: OpenedWrite) -> dict[str, InputChange]:
@@ -84,7 +87,7 @@ def _change(first: OpenedWrite, second: OpenedWrite, old: Relation | None, new: 
         return replace(about, why=f"only {(second if old is None else first).run.run} read it")
     lost = [each for write in (first, second) for each in write.lineage.refused if each.dataset in names]
     if lost:
-        return replace(about, why=f"{lost[0].file} {lost[0].reason}")
+        return replace(about, why=f"{lost[0].file} {lost[0].reason}", known=False)
     if old.version == new.version:
         return about
     types = {column.name: column.type for column in old.columns}
@@ -97,7 +100,7 @@ def _change(first: OpenedWrite, second: OpenedWrite, old: Relation | None, new: 
     except GovtoolError as error:
         if error.code == "usage.config-keys":
             raise
-        return replace(about, why=error.message)
+        return replace(about, why=error.message, known=False)
     return replace(about, removed=Counter(map(value_key, gone)), added=Counter(map(value_key, come)), key=key)
 
 
@@ -145,6 +148,7 @@ class _Behind:
     count: int
     rows: list[Row] | None
     why: str
+    known: bool
 
 
 def _traced(
@@ -159,19 +163,20 @@ def _traced(
             count = count_rows(write.executor, part.rows)
             rows = _values(reached, part_name(part), changes[name].columns) if count <= MAX_BEHIND else None
             why = "" if grade.exactness == "exact" else f"{grade.exactness}: {grade.why}"
-            found[name] = _Behind(count, rows, why)
+            known = rows is not None and grade.exactness in ("exact", "superset")
+            found[name] = _Behind(count, rows, why, known)
     return found
 
 
 def _recorded(write: OpenedWrite, columns: Sequence[Attribute], row: Row, times: int) -> RecordSet:
     """The rows of a plan with the values of a row, in the order of the plan's columns."""
     lineage = write.lineage
+    if lineage.refused:
+        first = lineage.refused[0]
+        raise EvidenceError(f"{first.file} {first.reason} since {write.run.run} read it", code="evidence.changed")
     values = {column.name: value for column, value in zip(columns, row, strict=True)}
     visible = lineage.stage.segment.visible
     if {column.name for column in visible} != set(values):
-        from govtool.records.plan.expressions import Call, Literal
-        from govtool.records.trace.segment import both
-
         terms = (Call("<=>", (c, Literal(stored(values[c.name], c.type), c.type)), t.BOOLEAN) for c in visible
                  if c.name in values)  # fmt: skip
         condition = both(terms)
@@ -192,15 +197,18 @@ def _beside(change: InputChange, old: _Behind | None, new: _Behind | None) -> In
     sides = [each for each in (old, new) if each is not None]
     why = "; ".join(dict.fromkeys(filter(None, (change.why, *(each.why for each in sides)))))
     names = tuple(column.name for column in change.columns)
+    known = change.known and all(each.known for each in sides)
     large = [each for each in sides if each.rows is None]
     if large:
         count = max(each.count for each in large)
-        return InputRows(change.dataset, names, why=why or f"{count:,} rows are behind it: too many to look at")
+        return InputRows(
+            change.dataset, names, why=why or f"{count:,} rows are behind it: too many to look at", known=False
+        )
     removed = _among(old, change.removed)
     added = _among(new, change.added)
     same = max((len(each.rows or ()) - len(own) for each, own in ((old, removed), (new, added)) if each), default=0)
     gone, changed, come = paired(removed, added, change.columns, change.key)
-    return InputRows(change.dataset, names, tuple(gone), tuple(come), tuple(changed), same, why)
+    return InputRows(change.dataset, names, tuple(gone), tuple(come), tuple(changed), same, why, known)
 
 
 def _among(found: _Behind | None, values: Counter[Key]) -> list[Row]:
