@@ -79,6 +79,7 @@ class CheckAnswer(GraphAnswer):
             "remarks": [
                 {"code": r.code, "severity": r.severity, "message": r.message, "place": r.place} for r in result.remarks
             ],
+            **({"measured": [one.to_dict() for one in result.measured]} if result.measured else {}),
             "summary": {**self._counts(), "known": result.known, "columns": result.columns},
             "coverage": self.version.coverage.counts(),
         }
@@ -146,6 +147,7 @@ def _finding_object(finding: Finding) -> dict[str, object]:
         "accepted": finding.accepted,
         "strength": finding.strength or None,
         "worse_than": finding.worse_than or None,
+        "measured": finding.measured,
         "waiver": finding.waiver,
         "expires": finding.expires and finding.expires.isoformat(),
     }

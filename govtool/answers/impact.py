@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from contextlib import AbstractContextManager
 
+    from govtool.answers.affected_rows import AffectedRows
     from govtool.answers.labels import Labels
     from govtool.graph.index import Index
     from govtool.model import Diagnostic
@@ -46,6 +47,8 @@ class ImpactAnswer(GraphAnswer):
     _index: Index = field(repr=False, compare=False)
     _labels: Labels = field(repr=False, compare=False)
     _guard: AbstractContextManager[object] = field(repr=False, compare=False)
+    affected: AffectedRows | None = None
+    """The rows that a selection reached, with ``where``; None: that was not requested."""
 
     @property
     def entries(self) -> tuple[Impacted, ...]:
@@ -121,6 +124,7 @@ class ImpactAnswer(GraphAnswer):
                 "not_understood": self.version.unclear,
             },
             **({"filter": {"depth": result.depth, "kinds": list(result.kinds)}} if self.is_filtered else {}),
+            **({} if self.affected is None else self.affected.to_dict()),
             "coverage": self.version.coverage.counts(),
             "diagnostics": [diagnostic_object(one) for one in self.diagnostics],
         }

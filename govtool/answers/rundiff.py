@@ -10,6 +10,7 @@ from govtool.answers.answer import Cell, GraphAnswer
 from govtool.query.runcompare import ASPECTS
 
 if TYPE_CHECKING:
+    from govtool.answers.row_diff import RowDiff
     from govtool.model.run import Run
     from govtool.query.runcompare import RunChange
     from govtool.query.rundiff import RunDifference
@@ -23,11 +24,13 @@ class RunDiffAnswer(GraphAnswer):
     fields: ClassVar[tuple[str, ...]] = ("aspect", "name", "what", "before", "after", "first cause")
 
     result: RunDifference
+    row_diff: RowDiff | None = None
+    """The rows of outputs that differ, with ``rows``; None: that was not requested."""
 
     @property
     def differs(self) -> bool:
         """True if anything differs."""
-        return bool(self.result.changes)
+        return bool(self.result.changes) or (self.row_diff is not None and self.row_diff.differs)
 
     def body(self) -> Mapping[str, object]:
         """Both runs, their differences, and what cannot be compared."""
@@ -44,6 +47,7 @@ class RunDiffAnswer(GraphAnswer):
                 {"aspect": u.aspect, "name": u.name, "which": u.which, **({"why": u.why} if u.why else {})}
                 for u in result.not_comparable
             ],
+            **({} if self.row_diff is None else {"row_differences": [o.to_dict() for o in self.row_diff.outputs]}),
         }
 
     def rows(self) -> Iterator[tuple[Cell, ...]]:

@@ -64,6 +64,7 @@ class Graph(HistoryQuestions, RecordQuestions, WorkflowQuestions):
         limit: int | None = None,
         evidence: Texts | None = None,
         strict: bool = False,
+        where: str | None = None,
     ) -> ImpactAnswer:
         """List what depends on a column or dataset, and what a change would break.
 
@@ -80,12 +81,16 @@ class Graph(HistoryQuestions, RecordQuestions, WorkflowQuestions):
             limit: Entries to return at most; by default all.
             evidence: Only what is known in these ways: ``sql``, ``plan`` …, ``static`` or ``runtime``.
             strict: Refuse an answer to which something could matter that is unknown or was not understood.
+            where: A Spark SQL boolean expression over the columns of the dataset: also count the rows of each affected
+                dataset that the rows which meet it reached, by recorded runs.
 
         Raises:
-            EvidenceError: With ``strict``, there is such a thing (``evidence.unclear``).
+            EvidenceError: With ``strict``, there is such a thing (``evidence.unclear``); the files that recorded runs
+                read are gone or have changed (``evidence.changed``).
             UnknownNameError: There is no such column, dataset, class, kind …
             AmbiguousNameError: Several columns or datasets have the name.
-            UsageError: Policies cannot be read or are mistaken, or arguments make no sense together.
+            UsageError: Policies cannot be read or are mistaken, or arguments make no sense together; ``where`` is
+                mistaken, no row meets it (``usage.no-rows``), or no recorded run read the dataset (``usage.no-run``).
         """
         from govtool.app.questions import edge_kinds, impact_answer, parse_change
 
@@ -101,6 +106,7 @@ class Graph(HistoryQuestions, RecordQuestions, WorkflowQuestions):
                 kinds=kinds,
                 semantics=semantics,
                 limit=limit,
+                where=where,
             ),
             evidence,
         )
@@ -249,6 +255,7 @@ class Graph(HistoryQuestions, RecordQuestions, WorkflowQuestions):
         baseline: PathArgument | None = None,
         today: Day | None = None,
         strict: bool = False,
+        measure: bool = False,
     ) -> CheckAnswer:
         """The findings of policies.
 
@@ -259,6 +266,7 @@ class Graph(HistoryQuestions, RecordQuestions, WorkflowQuestions):
             today: The day on which waivers and approvals are judged; by default today (UTC).
             strict: What could not be decided counts as violated. ``check_strict`` of the answer also refuses one to
                 which a statement could matter that was not understood.
+            measure: Measure the smallest groups of recorded outputs, for declassifiers with ``evidence: [measured]``.
 
         Raises:
             UsageError: There are no policies (``policy.none``), they or the baseline are mistaken, or a zone matches
@@ -277,6 +285,7 @@ class Graph(HistoryQuestions, RecordQuestions, WorkflowQuestions):
                 base=None if base is None else self.at(base).snapshot(),
                 baseline=accepted,
                 strict=strict,
+                measure=measure,
             )
         )
 

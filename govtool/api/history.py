@@ -147,6 +147,7 @@ class HistoryQuestions(OpenedVersion):
         policy: Paths | None = None,
         today: Day | None = None,
         limit: int | None = None,
+        rows: bool = False,
     ) -> DiffAnswer | RunDiffAnswer:
         """Compare two versions of the graph, or two runs of a job.
 
@@ -157,7 +158,9 @@ class HistoryQuestions(OpenedVersion):
             new: A commit or a run; by default this version.
             policy: Compare the classes and findings of these policies, too: files, folders and ``pack:NAME``.
             today: The day on which waivers and approvals are judged; by default today (UTC).
-            limit: Changes between two versions to return at most; by default all.
+            limit: Changes between two versions to return at most, or with ``rows`` the rows of each kind; by default
+                all.
+            rows: Of two recorded runs, the rows of their outputs that differ, too, with the input rows behind them.
 
         Raises:
             UnknownNameError: no commit and no run is called so.
@@ -176,6 +179,8 @@ class HistoryQuestions(OpenedVersion):
                 self._branch,
                 rules=rules,
                 progress=self._progress,
+                rows=rows,
+                limit=limit,
             )
         )
         return answer.head(limit) if isinstance(answer, DiffAnswer) else answer

@@ -16,7 +16,13 @@ if TYPE_CHECKING:
 
 
 def check_answer(
-    snapshot: Snapshot, rules: PolicyChoice, *, base: Snapshot | None, baseline: Path | None, strict: bool
+    snapshot: Snapshot,
+    rules: PolicyChoice,
+    *,
+    base: Snapshot | None,
+    baseline: Path | None,
+    strict: bool,
+    measure: bool = False,
 ) -> CheckAnswer:
     """Judge every rule of the policies.
 
@@ -26,6 +32,7 @@ def check_answer(
         base: The version before the change: findings that it has too are counted, not listed.
         baseline: A file of findings that are accepted.
         strict: What could not be decided counts as violated.
+        measure: Measure the groups of recorded outputs, for declassifiers with such evidence.
 
     Raises:
         UsageError: There are no policies, they or the baseline are mistaken, or a zone matches nothing.
@@ -35,10 +42,10 @@ def check_answer(
     from govtool.policy.check import check, require_zones
 
     known = {} if baseline is None else read_baseline(baseline)
-    head = _governed(snapshot, rules)
+    head = _governed(snapshot, rules, measure=measure)
     require_zones(head.places, head.policies)
     # A zone may be new: the base need not have its datasets.
-    before = None if base is None else _governed(base, rules)
+    before = None if base is None else _governed(base, rules, measure=measure)
     result = check(head, rules.day, before)
     if known:
         result = replace(result, findings=accepted(result.findings, known))
@@ -56,5 +63,5 @@ def policy_difference(old: Snapshot, new: Snapshot, rules: PolicyChoice) -> list
     return list(policy_changes(_governed(old, rules), _governed(new, rules), rules.day))
 
 
-def _governed(snapshot: Snapshot, rules: PolicyChoice) -> Governed:
-    return snapshot.governance.governed(rules.policy, rules.day)
+def _governed(snapshot: Snapshot, rules: PolicyChoice, *, measure: bool = False) -> Governed:
+    return snapshot.governance.governed(rules.policy, rules.day, measure=measure)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from govtool.policy.check import Governed
     from govtool.policy.dataset_facts import ToolFact
     from govtool.policy.load import PolicySet
+    from govtool.policy.measured import GroupMeter
     from govtool.store import Commit, Reader
 
 _Key = TypeVar("_Key")
@@ -94,13 +95,18 @@ class Governance:
         found = self._loaded_if_any(wanted)
         return found and found[1]
 
-    def governed(self, wanted: Sequence[str] | None, day: date) -> Governed:
+    def governed(self, wanted: Sequence[str] | None, day: date, *, measure: bool = False) -> Governed:
         """The graph with the classes that policies give its columns.
+
+        Args:
+            wanted: As ``--policy`` names them.
+            day: For what expires.
+            measure: Measure the groups of recorded outputs, for declassifiers with such evidence.
 
         Raises:
             UsageError: There are no policies (``policy.none``), or they are mistaken.
         """
-        return self._govern(*self._loaded(wanted), day)
+        return self._govern(*self._loaded(wanted), day, measure=measure)
 
     def known(self, wanted: Sequence[str] | None, day: date) -> Governed:
         """The same, also without policies: then only facts are known.
@@ -153,15 +159,22 @@ class Governance:
                 _keep(self._policies, digest, known)
             return digest, known
 
-    def _govern(self, digest: str, policies: PolicySet, day: date) -> Governed:
+    def _govern(self, digest: str, policies: PolicySet, day: date, *, measure: bool = False) -> Governed:
         from govtool.policy.check import govern
 
+        if measure:  # anew each time: what the files hold may have changed
+            return govern(self._index, policies, day, tool_facts=self.facts(), meter=self._meter())
         with self._lock:
             known = self._governed.get((digest, day))
             if known is None:
                 known = govern(self._index, policies, day, tool_facts=self.facts())
                 _keep(self._governed, (digest, day), known)
             return known
+
+    def _meter(self) -> GroupMeter:
+        from govtool.app.measured_groups import RecordedGroups
+
+        return RecordedGroups(self._store, self._commit)
 
 
 def _keep(kept: dict[_Key, _Value], key: _Key, value: _Value) -> None:

@@ -114,6 +114,8 @@ def diff_answer(
     *,
     rules: PolicyChoice | None = None,
     progress: Progress | None = None,
+    rows: bool = False,
+    limit: int | None = None,
 ) -> DiffAnswer | RunDiffAnswer:
     """Return what changed between two commits, or why two runs differ.
 
@@ -125,11 +127,14 @@ def diff_answer(
         branch: Where numbers and dates of commits are looked up.
         rules: Policies whose classes and findings are compared, too; they build the index of both commits.
         progress: Called with steps done and steps in all while an index is built.
+        rows: Of two runs, the rows of their outputs that differ, too.
+        limit: The most rows of each kind that are listed and traced; None: all.
 
     Raises:
         UnknownNameError: nothing is called so.
         AmbiguousNameError: several are.
-        UsageError: one of them is a commit and the other a run, or policies are given with runs or are mistaken.
+        UsageError: rows of commits are wanted; one of them is a commit and the other a run, or policies are given with
+            runs or are mistaken.
     """
     from govtool.answers.diff import DiffAnswer
     from govtool.answers.rundiff import RunDiffAnswer
@@ -143,7 +148,18 @@ def diff_answer(
     if isinstance(before, Run) or isinstance(after, Run):
         if rules is not None:
             raise UsageError("--policy is for commits", code="usage.arguments", hint="leave out --policy")
-        return RunDiffAnswer(version_of(store, at), compare_runs(store, at, before, after))
+        found = compare_runs(store, at, before, after)
+        if not rows:
+            return RunDiffAnswer(version_of(store, at), found)
+        from govtool.app.row_diff.compare import row_diff
+
+        return RunDiffAnswer(version_of(store, at), found, row_diff(store, at, found, limit))
+    if rows:
+        raise UsageError(
+            "--rows is for two runs; these are commits",
+            code="usage.arguments",
+            hint="govtool diff JOB~1 JOB --rows",
+        )
     difference = diff_commits(store, before, after)
     if rules is not None:
         from govtool.app.check import policy_difference

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from datetime import date
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from govtool.answers.labels import Labels
     from govtool.answers.listing import ListAnswer
     from govtool.answers.path import PathAnswer
+    from govtool.app.affected_rows import RowRequest
     from govtool.app.opening import Snapshot
     from govtool.app.selection import Selector
     from govtool.app.subjects import Subjects
@@ -104,11 +106,12 @@ def impact_answer(
     kinds: Iterable[EdgeKind] | None,
     semantics: str,
     limit: int | None,
+    where: str | None = None,
 ) -> ImpactAnswer:
     """Answer what a change reaches, or without a change what the column is derived from; see ``govtool.query.impact``.
 
     Raises:
-        UsageError: Policies are mistaken, or the arguments make no sense together.
+        UsageError: Policies are mistaken, or the arguments make no sense together; see also ``affected_rows``.
         UnknownNameError: There is no such column or dataset.
     """
     from govtool.answers.impact import ImpactAnswer
@@ -126,10 +129,10 @@ def impact_answer(
         kinds=kinds,
         change=change,
         semantics=semantics,
-        limit=limit,
+        limit=limit if where is None else None,
     )
     owners = {labels.owner(index.dataset_name(one.dataset)) for one in about}
-    return ImpactAnswer(
+    answer = ImpactAnswer(
         version_for(snapshot, [one.dataset for one in about], backward=change is None),
         result,
         subject_classes=_classes_of(index, about, labels),
@@ -138,6 +141,35 @@ def impact_answer(
         _labels=labels,
         _guard=snapshot.guard,
     )
+    if where is None:
+        return answer
+    from govtool.app.affected_rows import affected_rows
+
+    request = _row_request(index, about, where, answer)
+    return replace(answer, affected=affected_rows(snapshot.store, snapshot.commit, request)).head(limit)
+
+
+def _row_request(index: Index, about: Sequence[Subject], where: str, answer: ImpactAnswer) -> RowRequest:
+    """The question about rows: of one dataset, downstream.
+
+    Raises:
+        UsageError: Columns of several datasets are selected, or sources are asked for.
+    """
+    from govtool.app.affected_rows import RowRequest
+
+    if answer.result.direction == "up":
+        raise UsageError(
+            "--where selects rows to follow downstream", code="usage.arguments", hint="leave out --upstream"
+        )
+    selected = sorted({index.dataset_name(one.dataset) for one in about})
+    if len(selected) > 1:
+        raise UsageError(
+            f"--where is about the rows of one dataset; {len(selected)} are selected",
+            code="usage.arguments",
+            nearest=tuple(selected[:5]),
+        )
+    reached = {entry.dataset for entry in answer.result.columns} - set(selected)
+    return RowRequest(selected[0], where, tuple(sorted(reached)))
 
 
 def _classes_of(index: Index, about: Iterable[Subject], labels: Labels) -> tuple[str, ...]:

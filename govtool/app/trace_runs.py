@@ -168,7 +168,7 @@ def hops_back(store: Reader, commit: Commit, opened: OpenedWrite, found: RecordS
     def follow(run: RecordRun, rows: Rows, depth: int) -> tuple[HopAnswer, Found]:
         write = open_write(store, commit, run, sidecar_use(request.sidecars))
         reached = _written_rows(write, rows).go_back_all()
-        return HopAnswer(depth, reached.answer(request.limit)), _rows_of(reached)
+        return HopAnswer(depth, reached.answer(request.limit)), rows_by_file(reached)
 
     def why(place: Place) -> tuple[str, bool]:
         writer = files.paths.get(place[0])
@@ -177,7 +177,7 @@ def hops_back(store: Reader, commit: Commit, opened: OpenedWrite, found: RecordS
         return f"{writer} wrote it, but it was written again before it was read", True
 
     walk = _Walk(files, lambda place: files.writers.get(place, ()), follow, why)
-    return walk.go([(opened.run.run, _rows_of(found))])
+    return walk.go([(opened.run.run, rows_by_file(found))])
 
 
 def hops_forward(
@@ -188,7 +188,7 @@ def hops_forward(
 
     def follow(run: RecordRun, rows: Rows, depth: int) -> tuple[HopAnswer, Found]:
         write = open_write(store, commit, run, sidecar_use(request.sidecars))
-        chosen = _read_rows(write, rows)
+        chosen = rows_at(write, rows)
         reached = chosen.go_next_all()
         trace = replace(reached.answer(request.limit), selected=chosen.count())
         places = [part for part in reached.parts if isinstance(part, StagePosition)]
@@ -218,11 +218,11 @@ def _written(walk: _Walk, write: OpenedWrite, found: RecordSet) -> Found:
             why = "its rows are not found again in the files that it wrote"
             walk.ended(write.run.run, write.run.output, "", count_rows(write.executor, part.rows), why, True)
         else:
-            rows += _rows_of(written)
+            rows += rows_by_file(written)
     return rows
 
 
-def _rows_of(found: RecordSet) -> Found:
+def rows_by_file(found: RecordSet) -> Found:
     """Rows of files, by dataset and file."""
     answer: Found = []
     for part in found.parts:
@@ -249,7 +249,7 @@ def _written_rows(write: OpenedWrite, rows: Rows) -> RecordSet:
     return write.at_places(output, [(ordinals[place], row) for place, ids in rows.items() for row in sorted(ids)])
 
 
-def _read_rows(write: OpenedWrite, rows: Rows) -> RecordSet:
+def rows_at(write: OpenedWrite, rows: Rows) -> RecordSet:
     """Rows of inputs at given places of files."""
     lineage, parts = write.lineage, {}
     for leaf in lineage.leaves():

@@ -59,6 +59,13 @@ def check(
             help="Treat unknown verdicts as violations; exit with 3 if a statement was not understood.",
         ),
     ] = False,
+    measure: Annotated[
+        bool,
+        typer.Option(
+            "--measure",
+            help="Measure the smallest groups of recorded outputs, for evidence: [measured]. No JVM starts.",
+        ),
+    ] = False,
     today: TodayOption = None,
     sql: Annotated[
         list[str] | None,
@@ -108,7 +115,9 @@ def check(
             load_policies(policy)  # a mistake in them does not wait for the SQL
             store = stack.enter_context(_only(ui, sql, dialect, schema))
         with opened_graph(ui, store, at, branch) as graph:
-            answer = graph.check(policy=policy, base=base, baseline=baseline, today=today, strict=strict)
+            answer = graph.check(
+                policy=policy, base=base, baseline=baseline, today=today, strict=strict, measure=measure
+            )
         ui.mark("check")
         if update_baseline is not None:
             ui.write(json_lines(answer.baseline()), update_baseline)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,6 +13,12 @@ from govtool.cli.options import AllOption, BranchOption, FormatOption, LimitOpti
 from govtool.cli.policyargs import PolicyOption, TodayOption
 from govtool.cli.ui import Ui
 from govtool.errors import EXIT_EVIDENCE, EXIT_FINDINGS, EXIT_OK
+
+if TYPE_CHECKING:
+    from govtool.answers.rundiff import RunDiffAnswer
+
+ROWS_SHOWN = 20
+"""Rows of each kind with ``--rows`` when neither ``--limit`` nor ``--all`` says otherwise."""
 
 
 def diff(
@@ -27,6 +34,10 @@ def diff(
         bool, typer.Option("--explain", help="Of runs: also show what was compared, and what could not be and why.")
     ] = False,
     exit_code: Annotated[bool, typer.Option("--exit-code", help="Exit with 1 if anything differs.")] = False,
+    rows: Annotated[
+        bool,
+        typer.Option("--rows", help="Of runs: the rows of their outputs that differ, and the input rows behind them."),
+    ] = False,
     policy: PolicyOption = None,
     today: TodayOption = None,
     limit: LimitOption = None,
@@ -41,26 +52,47 @@ def diff(
       govtool diff v1.0 main --exit-code --format markdown
       govtool diff main~1 main --policy pack:gdpr
       govtool diff nightly~1 nightly
+      govtool diff nightly~1 nightly --rows -o rows.csv
 
     Of versions: datasets, columns, edges, and the statements behind it; facts such as tags, owners and descriptions;
     runs and versions of datasets; with --policy also classes of columns and findings. Statements that only moved
     within their file change nothing. Of runs (an id, or JOB and JOB~N): inputs, code, arguments, settings, environment,
-    plan and outputs, with the first upstream cause of each difference. Formats: table, plain, json, jsonl, csv,
-    markdown.
+    plan and outputs, with the first upstream cause of each difference. With --rows, of runs recorded with --records,
+    the rows that differ, 20 of each kind (--limit), and exit code 3 if some are not known. Formats: table, plain, json,
+    jsonl, csv, markdown.
     """
     from govtool.answers.diff import DiffAnswer
     from govtool.api.opening import open as open_version
     from govtool.render.diff import FORMATS, render
-    from govtool.render.runs import render_run_diff
 
     outputs = chosen(format, output, FORMATS)
-    answer = open_version(store, branch=branch).diff(old, new, policy=policy, today=today)
+    most = None if all else (ROWS_SHOWN if limit is None else limit)
+    graph = open_version(store, branch=branch)
+    answer = graph.diff(old, new, policy=policy, today=today, rows=rows, limit=most if rows else None)
     ui.mark("diff")
     for form, file in outputs:
         if isinstance(answer, DiffAnswer):
             ui.show(render(form, answer.head(bound(limit, all, form))), file)
         else:
-            ui.show(render_run_diff(form, answer, explain=explain), file)
+            _show_runs(ui, answer, form, file, explain=explain)
     if strict and not isinstance(answer, DiffAnswer) and answer.result.not_comparable:
         return EXIT_EVIDENCE
-    return EXIT_FINDINGS if exit_code and answer.differs else EXIT_OK
+    if exit_code and answer.differs:
+        return EXIT_FINDINGS
+    unknown = not isinstance(answer, DiffAnswer) and answer.row_diff is not None and not answer.row_diff.is_complete
+    return EXIT_EVIDENCE if unknown else EXIT_OK
+
+
+def _show_runs(ui: Ui, answer: RunDiffAnswer, form: str, file: Path | None, *, explain: bool) -> None:
+    """Show two runs compared, and below it the rows that differ, if they were requested."""
+    from govtool.render.row_diff import row_prose, rows_as_lines
+    from govtool.render.runs import render_run_diff
+
+    found = answer.row_diff
+    if found is None or form == "json":
+        ui.show(render_run_diff(form, answer, explain=explain), file)
+    elif form != "table" or file is not None:
+        ui.show(rows_as_lines(form, answer, explain=explain), file)
+    else:
+        ui.show(render_run_diff(form, answer, explain=explain))
+        ui.show(row_prose(found))

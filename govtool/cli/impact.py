@@ -32,7 +32,7 @@ from govtool.cli.options import (
 from govtool.cli.policyargs import PolicyOption, TodayOption
 from govtool.cli.selecting import ExcludeOption
 from govtool.cli.ui import Ui
-from govtool.errors import EXIT_FINDINGS, EXIT_OK, UsageError
+from govtool.errors import EXIT_EVIDENCE, EXIT_FINDINGS, EXIT_OK, UsageError
 
 
 def impact(
@@ -67,6 +67,14 @@ def impact(
     format: FormatOption = None,
     output: OutputOption = None,
     evidence: EvidenceOption = None,
+    where: Annotated[
+        str | None,
+        typer.Option(
+            "--where",
+            metavar="EXPR",
+            help="Count the rows that these rows of its dataset reached, by recorded runs: a Spark SQL expression.",
+        ),
+    ] = None,
     at: AtOption = None,
     branch: BranchOption = None,
     store: StoreOption = None,
@@ -76,12 +84,15 @@ def impact(
       govtool impact crm.users.email --change drop
       govtool impact mart.audience.email --upstream --format json
       govtool impact 'class:personal,zone:shared' --exclude 'share.audit.*'
+      govtool impact raw/users.email --where "country = 'de'"
 
     Verdicts, the worst first: breaks, unknown, changes, rows (only which rows there are), passes. Formats: table,
-    plain, json, jsonl, csv, markdown.
+    plain, json, jsonl, csv, markdown. With --where the exit code is 3 if rows of a dataset that recorded runs lead to
+    could not be counted.
     """
     from govtool.answers.answer import at_least
     from govtool.answers.impact import VERDICTS
+    from govtool.cli.trace import with_caret
     from govtool.render.impact import FORMATS, render
 
     outputs = chosen(format, output, FORMATS)
@@ -89,20 +100,26 @@ def impact(
     if upstream and fail_on != "none":
         raise UsageError("--upstream has no verdicts", code="usage.arguments", hint="leave out --change and --fail-on")
     bounds = [bound(limit, all, form) for form, _ in outputs]
-    with opened_graph(ui, store, at, branch) as graph:
-        answer = graph.impact(
-            column,
-            change=change,
-            upstream=upstream,
-            depth=depth,
-            kind=kind,
-            semantics=semantics,
-            exclude=exclude,
-            policy=policy,
-            today=today,
-            limit=widest(bounds),
-            evidence=evidence,
-        )
+    try:
+        with opened_graph(ui, store, at, branch) as graph:
+            answer = graph.impact(
+                column,
+                change=change,
+                upstream=upstream,
+                depth=depth,
+                kind=kind,
+                semantics=semantics,
+                exclude=exclude,
+                policy=policy,
+                today=today,
+                limit=widest(bounds),
+                evidence=evidence,
+                where=where,
+            )
+    except UsageError as error:
+        if where is None:
+            raise
+        return with_caret(ui, error, where)
     ui.mark("impact")
     for (form, file), most in zip(outputs, bounds, strict=True):
         ui.show(render(form, answer.head(most)), file)
@@ -111,4 +128,4 @@ def impact(
         return EXIT_FINDINGS
     if strict:
         answer.check_strict()
-    return EXIT_OK
+    return EXIT_OK if answer.affected is None or answer.affected.is_complete else EXIT_EVIDENCE

@@ -19,6 +19,7 @@ class Accepted(NamedTuple):
 
     verdict: str | None = None
     strength: str | None = None
+    measured: int | None = None
 
 
 def read_baseline(path: Path) -> dict[str, Accepted]:
@@ -32,7 +33,9 @@ def read_baseline(path: Path) -> dict[str, Accepted]:
         if not isinstance(value, Mapping) or value.get("schema") != SCHEMA:
             raise ValueError(f"its schema is not {SCHEMA}")
         return {
-            str(entry["fingerprint"]): Accepted(entry.get("verdict"), entry.get("strength"))
+            str(entry["fingerprint"]): Accepted(
+                entry.get("verdict"), entry.get("strength"), _size(entry.get("measured"))
+            )
             for entry in value["findings"]
         }
     except OSError as error:
@@ -54,7 +57,7 @@ def accepted(findings: Iterable[Finding], known: Mapping[str, Accepted]) -> tupl
 def _marked(finding: Finding, before: Accepted | None) -> Finding:
     if before is None or finding.failed:
         return finding
-    worse_than = exceeds(finding, before.verdict, before.strength)
+    worse_than = exceeds(finding, before.verdict, before.strength, before.measured)
     return replace(finding, worse_than=worse_than) if worse_than else replace(finding, accepted=True)
 
 
@@ -63,7 +66,13 @@ def baseline_object(findings: Iterable[Finding]) -> dict[str, object]:
     return {"schema": SCHEMA, "findings": list(_entries(findings))}
 
 
-def _entries(findings: Iterable[Finding]) -> Iterator[dict[str, str]]:
+def _size(value: object) -> int | None:
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
+        raise ValueError("measured is not a number of members")
+    return value
+
+
+def _entries(findings: Iterable[Finding]) -> Iterator[dict[str, object]]:
     open_ = [f for f in findings if f.verdict in (RuleVerdict.VIOLATED, RuleVerdict.UNKNOWN) and not f.failed]
     for finding in sorted(open_, key=lambda f: (f.rule, f.column, f.source, f.state)):
         yield {
@@ -74,4 +83,5 @@ def _entries(findings: Iterable[Finding]) -> Iterator[dict[str, str]]:
             "state": finding.state,
             "verdict": finding.verdict.label,
             **({"strength": finding.strength} if finding.strength else {}),
+            **({} if finding.measured is None else {"measured": finding.measured}),
         }

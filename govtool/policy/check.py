@@ -18,6 +18,7 @@ from govtool.policy.hidden import possible_classes
 from govtool.policy.joins import judge_joins
 from govtool.policy.judge import Approvals, Question, judge, taints_of
 from govtool.policy.load import PlacedPart, PolicySet
+from govtool.policy.measured import GroupMeter, Measurement
 from govtool.policy.model import Described, Metadata, PlacePattern, Purpose, Rule, days
 from govtool.policy.propagate import Propagation, propagate
 from govtool.policy.python import judge_python
@@ -65,6 +66,8 @@ class CheckResult:
     """Rules that need a base and had none."""
     not_applicable: tuple[str, ...] = field(default=())
     """Rules that judged nothing: no dataset is in their zone, or no column in their class."""
+    measured: tuple[Measurement, ...] = field(default=())
+    """Groups of recorded outputs that were measured, by output."""
 
     def counts(self) -> Counter[str]:
         """Findings by severity for what is violated, by verdict for the rest; ``held`` counts rules."""
@@ -93,6 +96,7 @@ def govern(
     metadata: Sequence[Metadata] = (),
     tool_facts: Iterable[ToolFact] = (),
     without: Collection[int] = (),
+    meter: GroupMeter | None = None,
 ) -> Governed:
     """Classify the columns of a graph and propagate the classes.
 
@@ -103,6 +107,7 @@ def govern(
         metadata: Facts besides those of the policies.
         tool_facts: Facts that are in the graph.
         without: Columns and rows to treat as if no data were in them.
+        meter: Measures groups of recorded outputs; None: nothing is measured.
     """
     places = DatasetFacts(index, policies, metadata, tool_facts)
     gone = frozenset(without)
@@ -126,7 +131,7 @@ def govern(
             every.append(seeds.chosen(truth[dataset[seeds.nodes]] == one))
             at = truth == one
             open_.append(maybe.at(index, at | anywhere if one is Truth.UNKNOWN else at))
-    moved = transfers(index, (d.value for d in policies.declassify), today, places.paths)
+    moved = transfers(index, (d.value for d in policies.declassify), today, places.paths, meter)
     spread = propagate(
         index, policies.lattice, moved, seeds, every[1:], blocked=gone, possible=maybe, possible_groups=open_[1:]
     )
@@ -191,8 +196,16 @@ def check(governed: Governed, today: date, base: Governed | None = None) -> Chec
     columns = len({int(n) for m in (Mode.VALUE,) for n in spread.having(m, spread.taints)})
     found = {f.rule for f in findings} | set(skipped)
     idle = tuple(r.value.id for r in policies.rules if r.value.id not in found and _judges_nothing(governed, r))
+    measured = sorted(set(spread.transfers.measured.values()), key=lambda one: (one.group.dataset, one.declassifier))
     return CheckResult(
-        policies.rules, tuple(sorted(waived_findings, key=_order)), remarks, known, columns, skipped, idle
+        policies.rules,
+        tuple(sorted(waived_findings, key=_order)),
+        remarks,
+        known,
+        columns,
+        skipped,
+        idle,
+        tuple(measured),
     )
 
 
@@ -200,7 +213,9 @@ def _fresh(findings: Iterable[Finding], before: Mapping[str, Finding]) -> Iterab
     """The findings that a base has not, or has with less getting through."""
     for finding in findings:
         known = before.get(finding.fingerprint)
-        worse_than = "" if known is None else exceeds(finding, known.verdict.label, known.strength or None)
+        worse_than = (
+            "" if known is None else exceeds(finding, known.verdict.label, known.strength or None, known.measured)
+        )
         if known is None or worse_than:
             yield replace(finding, worse_than=worse_than)
 

@@ -72,7 +72,10 @@ class Finding:
     strength: str = ""
     """How much of a value gets through, of ``govtool.policy.strength.STRENGTHS``; empty where no value flows."""
     worse_than: str = ""
-    """What a baseline, a waiver or the base accepts at most, where this is more: a strength, or ``unknown``."""
+    """What a baseline, a waiver or the base accepts at most, where this is more: a strength, ``unknown``, or a group's
+    size."""
+    measured: int | None = None
+    """Members of the smallest measured group on the way, at the most; None: none was measured."""
 
     @property
     def failed(self) -> bool:
@@ -123,17 +126,30 @@ class PolicyRemark:
     place: str
 
 
-def exceeds(finding: Finding, verdict: str | None, strength: str | None) -> str:
-    """Return what was accepted of a finding where it is more now: a strength, or ``unknown``; else empty.
+def exceeds(finding: Finding, verdict: str | None, strength: str | None, measured: int | None = None) -> str:
+    """Return what was accepted of a finding where it is more now: a strength, ``unknown`` or a size; else empty.
 
     Args:
         finding: As it is now.
         verdict: When it was accepted; None if that is not known.
         strength: The same.
+        measured: Members of the smallest measured group when it was accepted; None: it was not measured.
     """
     if verdict == RuleVerdict.UNKNOWN.label and finding.verdict is RuleVerdict.VIOLATED:
         return verdict
-    return (strength or "") if is_worse(finding.strength, strength) else ""
+    if is_worse(finding.strength, strength):
+        return strength or ""
+    return groups_of(measured) if is_smaller(finding, measured) else ""
+
+
+def is_smaller(finding: Finding, least: int | None) -> bool:
+    """Return whether a measured group is smaller than an accepted one; False where either is not known."""
+    return least is not None and finding.measured is not None and finding.measured < least
+
+
+def groups_of(least: int | None) -> str:
+    """The size of a group in words."""
+    return f"groups of {least}"
 
 
 def zone_notes(policies: PolicySet) -> Iterable[PolicyRemark]:
@@ -162,6 +178,9 @@ def waived(
         elif is_worse(finding.strength, match.value.at_most):
             used.add(match.place)
             finding = replace(finding, worse_than=match.value.at_most or "")
+        elif is_smaller(finding, match.value.min_group):
+            used.add(match.place)
+            finding = replace(finding, worse_than=groups_of(match.value.min_group))
         else:
             used.add(match.place)
             finding = replace(finding, verdict=RuleVerdict.WAIVED, waiver=match.place, expires=match.value.expires)

@@ -20,7 +20,7 @@ from govtool.policy.provenance_paths import Array, Arrival, TaintState, leading_
 from govtool.policy.seeds import Seeds
 from govtool.policy.strength import strength_of
 from govtool.policy.taints import Mode, Taint, possible_group
-from govtool.policy.threshold import shortfall
+from govtool.policy.threshold import measured_shortfall, shortfall
 from govtool.query.evidence import step
 from govtool.query.patterns import Patterns
 
@@ -263,7 +263,14 @@ class _Search:
             fix=fix,
             place=question.rule.place,
             strength=strength_of(index, arrival.edges),
+            measured=_measured(self.spread, arrival.edges),
         )
+
+
+def _measured(spread: Propagation, edges: Sequence[int]) -> int | None:
+    """Members of the smallest measured group on a way, at the most."""
+    sizes = [one.group.at_most for (edge, _), one in spread.transfers.measured.items() if edge in edges]
+    return min((size for size in sizes if size is not None), default=None)
 
 
 def _unseen(index: Index, node: int, name: str, opaque: bool) -> tuple[str, str]:
@@ -338,7 +345,12 @@ def _about(function: str, accepted: Sequence[Declassify], spread: Propagation, e
     for one in accepted:
         if one.kind == "aggregate" and named(one.functions, function) and one.name not in applied:
             who = f" of {', '.join(one.entity)}" if one.entity else ""
-            why = shortfall(spread.index, edge, one)
+            number = spread.transfers.declassify.index(one)
+            measured = spread.transfers.measured.get((edge, number))
+            if measured is None:
+                why = shortfall(spread.index, edge, one)
+            else:
+                why = measured_shortfall(spread.index, edge, one, measured.group)
             return f"{function}(): groups of at least {one.min_group_size}{who} are not shown" + (why and f": {why}")
     if any(named(d.functions, function) for d in spread.transfers.declassify if d.name in applied):
         return ""

@@ -95,7 +95,7 @@ def _declassifiers(policies: PolicySet) -> Iterator[PolicyRemark]:
             message = f"{one.name}: k counts rows; name the entity to count people"
             yield PolicyRemark("declassifier-rows", "note", message, item.place)
         if "measured" in one.evidence and len(one.evidence) == 1:
-            message = f"{one.name}: only measured runs count as evidence; until one is recorded it declassifies nothing"
+            message = f"{one.name}: only measured runs are evidence; without check --measure it declassifies nothing"
             yield PolicyRemark("declassifier-idle", "note", message, item.place)
 
 

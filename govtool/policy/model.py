@@ -362,6 +362,9 @@ class Waiver(PolicyPart):
     at_most: Strength | None = Field(
         default=None, description="How much of a value it accepts; what lets more through is not waived."
     )
+    min_group: int | None = Field(
+        default=None, ge=1, description="The smallest measured group that it accepts; smaller ones are not waived."
+    )
 
 
 class Given(PolicyPart):

@@ -22,6 +22,7 @@ from govtool.model.columnar import split_counted
 from govtool.model.derivation import ColumnRef, Counted
 from govtool.model.kinds import VALUE_FLOW, EdgeKind
 from govtool.policy.dataset_facts import Truth
+from govtool.policy.measured import MeasuredGroup
 from govtool.policy.model import Declassify
 from govtool.query.patterns import ColumnPaths, Patterns
 from govtool.query.types import family
@@ -36,15 +37,31 @@ class Thresholds:
         self.entity = copies(index, Patterns(declassify.entity).columns(index, paths)) if declassify.entity else None
         self._known: dict[tuple[int, str], Truth] = {}
 
-    def shown(self, edge: int) -> Truth:
-        """True if its statement shows that an aggregate is over groups of at least ``min_group_size`` members."""
+    def shown(self, edge: int, measured: Truth | None = None) -> Truth:
+        """True if its statement shows that an aggregate is over groups of at least ``min_group_size`` members.
+
+        Args:
+            edge: Into the aggregate.
+            measured: The same of the groups of a recorded output; None: not measured. A group may be large enough, and
+                the aggregate of it not take in all: that is the statement's to show in either case.
+        """
         key = self.index.edge_derivation[edge], self.index.ref(self.index.edge_source[edge]).dataset
         found = self._known.get(key)
         if found is None:
             found = self._known[key] = self._shown(*key)
+        if measured is Truth.YES and found is not Truth.YES:
+            return self._whole(edge)
+        if measured is Truth.UNKNOWN and found is Truth.NO:
+            found = Truth.UNKNOWN
         if found is Truth.NO or narrowed(self.index, edge, self.declassify, self.entity or ()):
             return Truth.NO
         return Truth.UNKNOWN if doubtful(self.index, edge, self.declassify) else found
+
+    def _whole(self, edge: int) -> Truth:
+        """Return whether an aggregate takes in its whole group."""
+        if narrowed(self.index, edge, self.declassify, self.entity or ()):
+            return Truth.NO
+        return Truth.UNKNOWN if _combined(self.index, edge) else Truth.YES
 
     def _shown(self, derivation: int, dataset: str) -> Truth:
         k = self.declassify.min_group_size or 0
@@ -238,6 +255,18 @@ def shortfall(index: Index, edge: int, declassify: Declassify) -> str:
         return f"it is not known what its HAVING counts{f', {who} or not' if who else ''}; ingest it again"
     words = [_falls_short(bound, who, declassify.min_group_size or 0) for bound in bounds]
     return " and ".join(dict.fromkeys([*words, *filter(None, [doubtful(index, edge, declassify)])]))
+
+
+def measured_shortfall(index: Index, edge: int, declassify: Declassify, measured: MeasuredGroup) -> str:
+    """Explain why an aggregate over measured groups does not show its k."""
+    k = declassify.min_group_size or 0
+    if measured.shows(k) is not Truth.YES:
+        return measured.text(k)
+    less = narrowed(index, edge, declassify)
+    if less:
+        return less
+    names = _combined(index, edge)
+    return f"its value is made of {names}: one of them may decide what of a group is taken in" if names else ""
 
 
 def _falls_short(bound: Counted, who: str, k: int) -> str:

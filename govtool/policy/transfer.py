@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from datetime import date
 from typing import Any, NamedTuple
 
@@ -19,6 +19,7 @@ from govtool.model.kinds import EdgeKind
 from govtool.policy.dataset_facts import Truth
 from govtool.policy.lattice import Lattice
 from govtool.policy.masking import is_inverse, is_listed, is_unkeyed, keeps_a_value, may_be_undone, named
+from govtool.policy.measured import GroupMeter, MeasuredEdges, Measurement
 from govtool.policy.model import NONE, Declassify
 from govtool.policy.threshold import Thresholds
 from govtool.query.patterns import ColumnPaths, Patterns
@@ -50,6 +51,8 @@ class Transfers:
     """Distinct transfers; the first does nothing."""
     edge: Array
     """uint16[edges]: which of them; empty if all are the first."""
+    measured: Mapping[tuple[int, int], Measurement] = field(default_factory=dict)
+    """Measured groups, by edge and number of the declassifier."""
 
     def of(self, edge: int) -> Transfer:
         """The transfer of an edge."""
@@ -91,7 +94,13 @@ class Transfers:
         return frozenset(one.name for one in chosen if any(lattice.is_a(c, one.from_) for c in current))
 
 
-def transfers(index: Index, declassify: Iterable[Declassify], today: date, paths: ColumnPaths) -> Transfers:
+def transfers(
+    index: Index,
+    declassify: Iterable[Declassify],
+    today: date,
+    paths: ColumnPaths,
+    meter: GroupMeter | None = None,
+) -> Transfers:
     """Find out what the edges of a graph do.
 
     Args:
@@ -99,6 +108,7 @@ def transfers(index: Index, declassify: Iterable[Declassify], today: date, paths
         declassify: The declassifiers of the policies.
         today: Declarations that have expired by then do not count.
         paths: The columns of the graph.
+        meter: Measures groups of recorded outputs; None: nothing is measured.
     """
     known = tuple(declassify)
     none = Transfers(known, ((),), np.empty(0, np.uint16))
@@ -120,9 +130,11 @@ def transfers(index: Index, declassify: Iterable[Declassify], today: date, paths
     edge[hit] = of_label[label[hit]]
     grouped = np.array([bool(g) for g in aggregates])
     open_ = hit[grouped[label[hit]] & (kind[hit] == EdgeKind.AGGREGATION)]
+    measured = MeasuredEdges(index, meter)
     if len(open_):
-        _show(index, known, aggregates, open_[_may_show(index, known, open_)], today, paths, edge, kinds, masks)
-    return Transfers(known, tuple(kinds), edge)
+        chosen = open_ if meter is not None else open_[_may_show(index, known, open_)]
+        _show(index, known, aggregates, chosen, today, paths, edge, kinds, masks, measured)
+    return Transfers(known, tuple(kinds), edge, measured.found)
 
 
 def _may_show(index: Index, known: tuple[Declassify, ...], edges: Array) -> Array:
@@ -145,8 +157,9 @@ def _show(
     edge: Array,
     kinds: dict[Transfer, int],
     masks: list[Transfer],
+    measured: MeasuredEdges,
 ) -> None:
-    """Add the aggregates whose k is shown to the transfers of some edges."""
+    """Add the aggregates whose k is shown to the transfers of some edges. What is measured too small is never shown."""
     thresholds = {i: Thresholds(index, d, paths) for i, d in enumerate(known) if d.kind == "aggregate"}
     signed = {
         i: {
@@ -162,7 +175,10 @@ def _show(
         target = index.edge_target[number]
         shown = []
         for i in aggregates[label]:
-            truth = Truth.YES if target in signed[i] else thresholds[i].shown(number)
+            found = measured.measure(number, i, known[i], thresholds[i].entity)
+            truth = Truth.YES if target in signed[i] else thresholds[i].shown(number, found)
+            if found is Truth.NO:
+                truth = Truth.NO
             if truth is not Truth.NO:
                 shown.append(Applied(i, unkeyed=False, unsure=truth is Truth.UNKNOWN))
         if shown:

@@ -107,11 +107,11 @@ def _with_cause(
     if change.aspect == "input" and change.what in _CONTENT:
         return replace(change, cause=_upstream(history, change.name, first, second))
     if change.aspect in ("output", "status"):
-        return replace(change, cause=_of_output(history, changes, first, second))
+        return replace(change, cause=first_cause(history, changes, first, second))
     return change
 
 
-def _of_output(history: History, changes: Sequence[RunChange], first: Run, second: Run) -> Cause:
+def first_cause(history: History, changes: Sequence[RunChange], first: Run, second: Run) -> Cause:
     """Return the reasons why outputs differ: first the inputs, then the processing."""
     for change in changes:
         if change.aspect == "input" and change.what in _CONTENT:

@@ -71,6 +71,10 @@ def lines(answer: CheckAnswer, *, limit: int | None) -> Iterator[str]:
         yield printable(f"{remark.severity}[{remark.code}] {remark.message}  {remark.place}")
     if result.remarks:
         yield ""
+    for one in result.measured:
+        yield printable(f"{one.declassifier} at {one.group.dataset}: {one.group.text(one.k)}")
+    if result.measured:
+        yield ""
     left = f" · {len(shown) - limit:,} more (--all)" if limit is not None and len(shown) > limit else ""
     yield closing(answer.version, summary(result, strict=strict) + left)
 

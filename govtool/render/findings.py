@@ -50,6 +50,8 @@ def _worsened(finding: Finding) -> str:
     if not finding.worse_than:
         return ""
     now = finding.verdict.label if finding.worse_than == "unknown" else finding.strength
+    if finding.worse_than.startswith("groups of "):
+        now = f"groups of {finding.measured}"
     return f"worse than what was accepted: {now}, not {finding.worse_than}"
 
 

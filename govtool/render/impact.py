@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from govtool.answers.affected_rows import NOT_RECORDED
 from govtool.answers.impact import verdict_of
 from govtool.query.select import few
 from govtool.render.answer import already, closing, heading, places, tally, unclear, way
@@ -13,12 +14,14 @@ from govtool.render.table import Table, TableColumn, markdown, plain, to_csv
 from govtool.render.text import count
 
 if TYPE_CHECKING:
+    from govtool.answers.affected_rows import AffectedDataset
     from govtool.answers.impact import ImpactAnswer
     from govtool.query.impact import Impacted, ImpactResult
 
 FORMATS = ("table", "plain", "json", "jsonl", "csv", "markdown")
 
 _STYLES = {"breaks": "bold red", "unknown": "magenta", "changes": "yellow", "rows": "cyan", "passes": "green"}
+_BOUNDS = {"exact": "", "superset": "≤ ", "coarse": "≤ "}
 _NOUNS = {"breaks": "break", "unknown": "unknown", "changes": "change", "rows": "by rows only", "passes": "pass"}
 
 
@@ -29,9 +32,23 @@ def render(form: str, answer: ImpactAnswer) -> Table | Iterable[str]:
     if form == "jsonl":
         return (compact(item) for item in answer.items())
     if form == "csv":
-        return to_csv(answer.fields, (_csv_row(entry) for entry in answer.columns))
+        return _csv(answer)
     made = table(answer)
     return made if form == "table" else (plain if form == "plain" else markdown)(made)
+
+
+def _csv(answer: ImpactAnswer) -> Iterable[str]:
+    """The columns; with ``where`` also the affected rows of each one's dataset."""
+    affected = answer.affected
+    if affected is None:
+        return to_csv(answer.fields, (_csv_row(entry) for entry in answer.columns))
+    found = ((entry, affected.of(entry.dataset)) for entry in answer.columns)
+    rows = ((*_csv_row(entry), _known(each.count), _known(each.total), each.exactness) for entry, each in found)
+    return to_csv((*answer.fields, "rows", "of_rows", "rows_are"), rows)
+
+
+def _known(number: int | None) -> object:
+    return "" if number is None else number
 
 
 def _csv_row(entry: Impacted) -> tuple[object, ...]:
@@ -51,11 +68,12 @@ def _csv_row(entry: Impacted) -> tuple[object, ...]:
 def table(answer: ImpactAnswer) -> Table:
     """The picture of the answer: the worst first. Owners have a column where any is known."""
     result, entries = answer.result, answer.entries
-    up = result.direction == "up"
+    up, affected = result.direction == "up", answer.affected
     columns = [
         *([] if up else [(TableColumn("verdict"), [verdict_of(entry) or "" for entry in entries])]),
         (TableColumn("column", style="bold"), [_named(entry) for entry in entries]),
         (TableColumn("hops", justify="right"), [str(entry.hops) for entry in entries]),
+        *([] if affected is None else [(TableColumn("rows"), [_rows(affected.of(e.dataset)) for e in entries])]),
         (TableColumn("via"), [way(entry.via) for entry in entries]),
         *([(TableColumn("owner"), [entry.owner or "" for entry in entries])] if any(e.owner for e in entries) else []),
         (TableColumn("evidence", style="dim"), [places(entry.evidence) for entry in entries]),
@@ -64,7 +82,7 @@ def table(answer: ImpactAnswer) -> Table:
         columns=tuple(title for title, _ in columns),
         rows=list(zip(*(cells for _, cells in columns), strict=True)),
         heading=_heading(answer),
-        summary=closing(answer.version, _summary(answer), _left_off(result)),
+        summary="\n".join([closing(answer.version, _summary(answer), _left_off(result)), *_row_lines(answer)]),
         row_styles=() if up else [_STYLES.get(verdict_of(entry) or "", "") for entry in entries],
     )
 
@@ -88,6 +106,31 @@ def _summary(answer: ImpactAnswer) -> str:
     text = ", ".join(part for part in (f"{tally(counts)}{beyond}".lstrip(), others) if part)
     idle = already(result.unchanged, result.change.to or "") if result.change else ""
     return " · ".join(part for part in (idle, text, unclear(answer.version)) if part)
+
+
+def _rows(found: AffectedDataset) -> str:
+    """``2 of 40``, ``≤ 3 of 40``, ``? of 40``, ``no run``."""
+    if found.exactness == NOT_RECORDED:
+        return "no run"
+    of = "" if found.total is None else f" of {found.total:,}"
+    if found.count is None:
+        return f"?{of}"
+    return f"{_BOUNDS.get(found.exactness, '? ')}{found.count:,}{of}"
+
+
+def _row_lines(answer: ImpactAnswer) -> list[str]:
+    """What was selected, and what is to be known of each count."""
+    affected = answer.affected
+    if affected is None:
+        return []
+    lines = [f"rows: {count(affected.selected, 'row')} of {affected.dataset} where {affected.where}"]
+    for each in affected.doubts():
+        if each.why and each.exactness != NOT_RECORDED:
+            lines.append(f"{each.dataset}: {each.exactness}: {each.why}")
+    keepers = [each.dataset for each in affected.datasets if each.keeps_out]
+    if keepers:
+        lines.append(f"not counted: what rows change that the selected ones keep out of {few(keepers)}")
+    return lines
 
 
 def _filter(result: ImpactResult) -> str:

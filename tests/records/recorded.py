@@ -26,6 +26,9 @@ _TYPES = {
     pa.string(): t.STRING,
     pa.float64(): t.DOUBLE,
     pa.bool_(): t.BOOLEAN,
+    pa.date32(): t.DATE,
+    pa.timestamp("us"): t.TIMESTAMP,
+    pa.decimal128(9, 2): t.Decimal(9, 2),
 }
 
 VIEWS = [("ann", 1, 10), ("ann", 2, 20), ("bob", 1, 30), ("bob", 1, 30), (None, 3, None), ("eve", 9, 5)]

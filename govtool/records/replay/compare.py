@@ -92,7 +92,7 @@ def replay(lineage: Lineage, changes: Iterable[Change], position: StagePosition 
     doubts = doubts_of(lineage, before)
     if any(_ties(lineage, each) for each in (own, after)):
         doubts = (*doubts, "rows tie in the order of a window that counts rows, and may be counted otherwise")
-    if doubts and recorded is not None and any(_differences(lineage, kept[0], lineage.executor.keep(own))):
+    if doubts and recorded is not None and any(row_differences(lineage, kept[0], lineage.executor.keep(own))):
         doubts = (*doubts, "the plan does not give the written rows again over the recorded inputs")
     return ReplayAnswer(
         run=lineage.run,
@@ -205,7 +205,7 @@ def _compared(
     lineage: Lineage, kept: tuple[Relation, Relation], steady: tuple[int, ...]
 ) -> tuple[tuple[Row, ...], tuple[ChangedRow, ...], tuple[Row, ...]]:
     """Rows that are gone, changed and new: a changed row is one of its steady cells, before and after."""
-    old, new = _differences(lineage, *kept)
+    old, new = row_differences(lineage, *kept)
     before, after = _by_key(old, steady), _by_key(new, steady)
     pairs = [key for key, rows in before.items() if steady and len(rows) == 1 and len(after.get(key, ())) == 1]
     if not steady and len(old) == len(new) == 1:  # the one row of an aggregate without keys
@@ -222,7 +222,7 @@ def _by_key(rows: Iterable[Row], steady: tuple[int, ...]) -> dict[Key, list[Row]
     return found
 
 
-def _differences(lineage: Lineage, old: Relation, new: Relation) -> tuple[list[Row], list[Row]]:
+def row_differences(lineage: Lineage, old: Relation, new: Relation) -> tuple[list[Row], list[Row]]:
     """Rows that are more often in one plan than in the other; floats are equal up to the order of a sum."""
     gone, come = _more(lineage, old, new), _more(lineage, new, old)
     counts = Counter(_key(row) for row in come)

@@ -1,0 +1,396 @@
+"""Rows of datasets that a selection of rows reached: forward traces through all recorded runs.
+
+A run counts whose output is still there. Runs are joined by the identity of files, as in ``govtool.app.trace_runs``,
+and are traced in the order of these joins; each run once, with everything that reached it. Only datasets that the
+column reaches are entered, so that rows and columns meet: a count is of rows whose lineage has a selected row by runs
+that also carry the column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from govtool.answers.affected_rows import NO_RUN, NOT_RECORDED, UNKNOWN, AffectedDataset, AffectedRows
+from govtool.app.record_runs import inputs_of, no_rows, recorded
+from govtool.app.records import OpenedWrite, open_write, written_output
+from govtool.app.sidecars import sidecar_use
+from govtool.app.trace_runs import MAX_ROWS, Place, RecordedFiles, Rows, place_of, rows_at, rows_by_file
+from govtool.errors import EvidenceError, GovtoolError, UsageError
+from govtool.records.execute.inputs import changed, local_path, relations
+from govtool.records.plan import codec
+from govtool.records.plan.nodes import Distinct, Limit, Relation, Tail
+from govtool.records.plan.tree import walk_nodes
+from govtool.records.stored import relation_of
+from govtool.records.trace.answer import RefusedFile
+from govtool.records.trace.back import ReachedRows, StagePosition, count_rows
+from govtool.records.trace.computed import guards
+from govtool.records.trace.forward import input_key
+from govtool.records.trace.recordset import RecordSet, bound_condition
+from govtool.records.trace.segment import EXACT, Grade, projected
+from govtool.records.trace.selection import filtered
+
+if TYPE_CHECKING:
+    from govtool.model.records import RecordRun
+    from govtool.records.plan.tree import Node
+    from govtool.store import Commit, Reader
+
+_NOT_FOUND = "its rows are not found again in the files that it wrote"
+
+
+@dataclass(frozen=True, slots=True)
+class RowRequest:
+    """A question about the rows behind an impact.
+
+    Attributes:
+        dataset: The dataset whose rows are selected.
+        where: A Spark SQL boolean expression over its columns.
+        reached: The datasets that the column reaches.
+    """
+
+    dataset: str
+    where: str
+    reached: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class _Reached:
+    """What a run came to.
+
+    Attributes:
+        rows: Affected rows of its output, by file.
+        count: How many.
+        total: Rows of its output that are there.
+        grade: How exact they are.
+        lost: Why rows may be missing.
+        keeps_out: Whether selected rows may keep others out.
+    """
+
+    rows: Rows = field(default_factory=dict)
+    count: int = 0
+    total: int = 0
+    grade: Grade = EXACT
+    lost: tuple[str, ...] = ()
+    keeps_out: bool = False
+
+
+def affected_rows(store: Reader, commit: Commit, request: RowRequest) -> AffectedRows:
+    """Count the rows of each reached dataset whose lineage has a selected row.
+
+    Raises:
+        UsageError: The store has no records, no recorded run read the dataset (``usage.no-run``), the condition is
+            mistaken, or no row meets it (``usage.no-rows``).
+        EvidenceError: The files that recorded runs read are all gone or have changed (``evidence.changed``).
+        EngineError: No engine evaluates the condition.
+    """
+    flow = _Flow(store, commit, request, recorded(store, commit))
+    flow.select()
+    flow.follow()
+    datasets = tuple(flow.answer(name) for name in sorted(request.reached))
+    return AffectedRows(request.dataset, request.where, flow.selected, datasets)
+
+
+class _Flow:
+    """The selected rows on their way through the runs."""
+
+    def __init__(self, store: Reader, commit: Commit, request: RowRequest, known: Sequence[RecordRun]) -> None:
+        self._store, self._commit, self._request = store, commit, request
+        self._known = known
+        self._scope = {request.dataset, *request.reached}
+        self._opened: dict[str, OpenedWrite] = {}
+        self._found: dict[str, _Reached] = {}
+        self.selected = 0
+
+    # Which runs
+
+    @cached_property
+    def _readers(self) -> list[RecordRun]:
+        """The runs that read the selected dataset: those that read what is there now, else all."""
+        readers = [run for run in self._known if self._request.dataset in inputs_of(run)]  # as one input of its own
+        if not readers:
+            raise UsageError(
+                f"no recorded run read {self._request.dataset}: its rows cannot be followed",
+                code="usage.no-run",
+                hint="govtool run --records -- job.py",
+            )
+        current = [run for run in readers if not changed(self._leaves(run, self._request.dataset))]
+        return current or readers
+
+    @cached_property
+    def _left(self) -> dict[str, Relation]:
+        """The files that each run left in a reached dataset and that are still what it left."""
+        found = {}
+        for run in self._known:
+            left = relation_of(run.written, run.output) if run.output in self._request.reached else None
+            if left is not None:
+                gone = {each.uri for each in changed([left])}
+                files = tuple(file for file in left.files if file.uri not in gone)
+                if files or not left.files:
+                    found[run.run] = replace(left, files=files)
+        return found
+
+    @cached_property
+    def _files(self) -> RecordedFiles:
+        return RecordedFiles.of(run for run in self._known if run.run in self._left)
+
+    def _leaves(self, run: RecordRun, dataset: str) -> list[Relation]:
+        """What a run read of a dataset."""
+        listed = {leaf.leaf: leaf for leaf in relations(codec.loads(run.listings).root)}
+        return [listed[leaf] for leaf, name in run.inputs if dataset in _names(name) and leaf in listed]
+
+    def _order(self) -> Iterator[RecordRun]:
+        """The runs, writers before readers."""
+        runs = {run.run: run for run in self._known if run.run in self._left}
+        before: dict[str, set[str]] = {}
+        for name, run in runs.items():
+            places = [place for dataset in self._between(run) for place in self._places(run, dataset)]
+            before[name] = {writer for place in places for writer in self._files.writers.get(place, ())} - {name}
+        try:
+            order = list(TopologicalSorter(before).static_order())
+        except CycleError:  # two runs that read what the other wrote: of times that a clock set back
+            order = sorted(runs)
+        return (runs[name] for name in order)
+
+    def _between(self, run: RecordRun) -> list[str]:
+        """The datasets that a run read and that the column reaches, besides the selected one."""
+        return [name for name in _read_by(run) if name in self._scope and name != self._request.dataset]
+
+    def _places(self, run: RecordRun, dataset: str) -> list[Place]:
+        return [place_of(file) for leaf in self._leaves(run, dataset) for file in leaf.files]
+
+    # The rows
+
+    def select(self) -> None:
+        """Evaluate the condition over what recorded runs read.
+
+        Raises:
+            UsageError: It is mistaken, or no row meets it.
+            EvidenceError: All the files are gone or have changed.
+        """
+        rows: dict[Place, set[int]] = {}
+        most, refused = 0, list[RefusedFile]()
+        for run in self._distinct_readings():
+            chosen = self._chosen(self._open(run))
+            most = max(most, chosen.count())
+            for _, found in rows_by_file(chosen):
+                for place, ids in found.items():
+                    rows.setdefault(place, set()).update(ids)
+            refused += chosen.lineage.refused
+        self.selected = max(most, sum(map(len, rows.values())) if most <= MAX_ROWS else most)
+        if self.selected:
+            return
+        own = [file for file in refused if file.dataset == self._request.dataset]
+        if own:
+            raise EvidenceError(
+                f"no row of {self._request.dataset} meets the condition in what is left of the files that runs read: "
+                f"{own[0].file} {own[0].reason}",
+                code="evidence.changed",
+                hint="run the job again with govtool run --records",
+            )
+        raise no_rows(self._request.dataset, self._request.where)
+
+    def _distinct_readings(self) -> list[RecordRun]:
+        """Runs that read the selected dataset, one of those that read the same files."""
+        found = {tuple(self._places(run, self._request.dataset)): run for run in self._readers}
+        return list(found.values())
+
+    def _open(self, run: RecordRun) -> OpenedWrite:
+        if run.run not in self._opened:
+            self._opened[run.run] = open_write(self._store, self._commit, run, sidecar_use(True))
+        return self._opened[run.run]
+
+    def _chosen(self, write: OpenedWrite) -> RecordSet:
+        """The selected rows among what a run read, be it what no row of its output comes from."""
+        lineage = write.lineage
+        parts: dict[tuple[object, ...], ReachedRows] = {}
+        for leaf in relations(write.plan.root):
+            if leaf.dataset == self._request.dataset and input_key(leaf) not in parts:
+                node, record = lineage.read(leaf)
+                meets = bound_condition(self._request.where, leaf.columns)
+                rows = Distinct(projected(filtered(write.executor, lineage.ids, node, meets), (record,)))
+                parts[input_key(leaf)] = ReachedRows(leaf, rows)
+        return RecordSet(lineage, tuple(parts.values())).kept()
+
+    def follow(self) -> None:
+        """Trace every run whose output is there, writers before readers."""
+        for run in self._order():
+            try:
+                found = self._traced(run)
+            except GovtoolError as error:
+                found = _Reached(lost=(f"{run.run}: {error.message}",))
+            if found is not None:
+                self._found[run.run] = found
+            self._opened.pop(run.run, None)  # its tables are not needed any more
+
+    def _traced(self, run: RecordRun) -> _Reached | None:
+        """What a run came to; None if it read nothing that the selected rows reach."""
+        own = self._request.dataset in _read_by(run)
+        between = self._between(run)
+        if not own and not between:
+            return None
+        rows, grade, lost = self._arrived(run, between)
+        write = self._open(run)
+        parts: dict[tuple[object, ...], ReachedRows] = {}
+        if sum(map(len, rows.values())) > MAX_ROWS:
+            lost = (*lost, f"more than {MAX_ROWS:,} rows reach {run.run}")
+        elif rows:
+            parts |= {input_key(part.leaf): part for part in _inputs(rows_at(write, rows))}
+        if own and self._request.dataset not in inputs_of(run):
+            lost = (*lost, f"{run.run} read it together with other paths")
+        elif own:
+            parts |= {input_key(part.leaf): part for part in _inputs(self._chosen(write))}
+        left = written_output(run, write.plan.root, write.lineage, {file.uri for file in self._left[run.run].files})
+        write = replace(write, output=left)
+        total = 0 if left is None else count_rows(write.executor, left)
+        reached = _forward(write, tuple(parts.values()), total)
+        keepers, passed_on = self._keepers(run, between)
+        keeps_out = passed_on or _keeps_out(write.plan.root, keepers)
+        return replace(reached, grade=reached.grade.worst(grade), lost=(*lost, *reached.lost), keeps_out=keeps_out)
+
+    def _keepers(self, run: RecordRun, between: Sequence[str]) -> tuple[set[str], bool]:
+        """The inputs that have selected or affected rows; and whether rows were kept out before."""
+        found = {self._request.dataset}
+        passed_on = False
+        for dataset in between:
+            writers = {w for place in self._places(run, dataset) for w in self._files.writers.get(place, ())}
+            reached = [self._found[writer] for writer in writers if writer in self._found]
+            passed_on = passed_on or any(each.keeps_out for each in reached)
+            if any(each.count or each.keeps_out for each in reached):
+                found.add(dataset)
+        return found, passed_on
+
+    def _arrived(self, run: RecordRun, between: Sequence[str]) -> tuple[Rows, Grade, tuple[str, ...]]:
+        """The affected rows of what a run read, from the runs that wrote it."""
+        rows: Rows = {}
+        grade, lost = EXACT, dict[str, None]()
+        for dataset in between:
+            for place in self._places(run, dataset):
+                writers = self._files.writers.get(place, ())
+                if not writers:
+                    lost[f"{run.run} read files of {dataset} that no recorded run left as they are"] = None
+                for writer in writers:
+                    reached = self._found.get(writer)
+                    if reached is None:  # nothing of the selection comes to it
+                        continue
+                    lost.update(dict.fromkeys(reached.lost))
+                    if reached.count > MAX_ROWS:
+                        lost[f"more than {MAX_ROWS:,} rows of {dataset}: select fewer"] = None
+                    if place in reached.rows:
+                        rows.setdefault(place, set()).update(reached.rows[place])
+                    if place in reached.rows or reached.grade.exactness == "incomplete":
+                        grade = grade.worst(reached.grade)
+        return rows, grade, tuple(lost)
+
+    # The answer
+
+    def answer(self, dataset: str) -> AffectedDataset:
+        """The affected rows of a dataset, from all runs that left some of it."""
+        writers = [run for run in self._known if run.output == dataset and self._concerned(run)]
+        if not writers:
+            return AffectedDataset(dataset, None, None, NOT_RECORDED, NO_RUN)
+        found = {run.run: self._found[run.run] for run in writers if run.run in self._found}
+        if not found:
+            last = writers[-1]
+            why = f"the files that {last.run} wrote are gone, or were written again since"
+            if not last.written:
+                why = f"which files {last.run} wrote is not recorded"
+            return AffectedDataset(dataset, None, None, UNKNOWN, why)
+        reached = list(found.values())
+        large = any(each.count > MAX_ROWS for each in reached)
+        count = sum(each.count for each in reached) if large else _united(each.rows for each in reached)
+        lost = tuple(dict.fromkeys(why for each in reached for why in each.lost))
+        grade = EXACT
+        for each in reached:
+            grade = grade.worst(each.grade)
+        strangers = self._strangers(dataset)
+        if strangers:
+            grade = grade.worst(Grade("incomplete", strangers))
+        return AffectedDataset(
+            dataset,
+            None if lost else count,
+            sum(each.total for each in reached),
+            UNKNOWN if lost else grade.exactness,
+            "; ".join(lost) or grade.why,
+            tuple(found),
+            any(each.keeps_out for each in reached),
+        )
+
+    def _concerned(self, run: RecordRun) -> bool:
+        """Return whether a run read what the column is of or comes through."""
+        return any(name in self._scope for name in _read_by(run))
+
+    def _strangers(self, dataset: str) -> str:
+        """Why a dataset may have further rows: files in its folder that no recorded run left there."""
+        known = {file.uri for left in self._left.values() for file in left.files if left.dataset == dataset}
+        others = stranger_files(known)
+        return f"{others} of its files were not left by a recorded run" if others else ""
+
+
+def stranger_files(known: Collection[str]) -> int:
+    """Return the number of local files in the folders of known ones that are not among them, by URI."""
+    folders = {path.parent for path in map(local_path, known) if path is not None}
+    return sum(uri not in known for folder in folders for uri in _data_files(folder))
+
+
+def _data_files(folder: Path) -> Iterator[str]:
+    for path in folder.iterdir():
+        if path.is_file() and not path.name.startswith(("_", ".")):
+            yield path.as_uri()
+
+
+def _inputs(found: RecordSet) -> list[ReachedRows]:
+    return [part for part in found.parts if isinstance(part, ReachedRows) and not part.against]
+
+
+def _forward(write: OpenedWrite, chosen: tuple[ReachedRows, ...], total: int) -> _Reached:
+    """The rows of a run's output that chosen rows of its inputs reached."""
+    lineage = write.lineage
+    reached = _Reached(total=total, grade=lineage.graded(EXACT))
+    if not chosen:
+        return reached
+    found = RecordSet(lineage, chosen).go_next_all()
+    for part in found.parts:
+        if isinstance(part, StagePosition):
+            _place(write, part, reached)
+    return reached
+
+
+def _place(write: OpenedWrite, part: StagePosition, reached: _Reached) -> None:
+    """Find rows of the output in the written files."""
+    count = count_rows(write.executor, part.rows)
+    if not count:
+        return
+    written = write.in_output(part)
+    if written is None:
+        reached.count, reached.lost = count, (f"{write.run.run}: {_NOT_FOUND}",)
+        return
+    (records,) = written.parts
+    reached.count = count_rows(write.executor, records.rows)
+    reached.grade = write.lineage.graded(records.grade)
+    for _, rows in rows_by_file(written) if reached.count <= MAX_ROWS else ():
+        for place, ids in rows.items():
+            reached.rows.setdefault(place, set()).update(ids)
+
+
+def _keeps_out(root: Node, datasets: Collection[str]) -> bool:
+    """Return whether rows of some inputs may keep others out: one row less may then mean another one more."""
+    guarding = (node for node in walk_nodes(root) if guards(node) or isinstance(node, (Limit, Tail)))
+    return any(leaf.dataset in datasets for node in guarding for leaf in relations(node))
+
+
+def _united(groups: Iterable[Rows]) -> int:
+    """Return the number of rows in some groups, each once."""
+    return len({(place, row) for rows in groups for place, ids in rows.items() for row in ids})
+
+
+def _names(name: str) -> tuple[str, ...]:
+    """The datasets that one input may be: several paths that are read as one have commas between them."""
+    return (name, *name.split(","))
+
+
+def _read_by(run: RecordRun) -> list[str]:
+    return list(dict.fromkeys(each for name in inputs_of(run) for each in _names(name)))
