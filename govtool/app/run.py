@@ -87,8 +87,7 @@ def command_of(words: Sequence[str]) -> list[str]:
 def environment(spool: Path, records: bool = False) -> dict[str, str]:
     """The environment of a job whose sessions are to be recorded; with their exact plans where records are wanted."""
     from govtool.app.recorded_writes import PRIVATE
-    from govtool.spark.live.exact import RECORDS
-    from govtool.spark.live.hook import SPOOL
+    from govtool.spark.live.hook import RECORDS, SPOOL
     from govtool.spark.live.keys import KEY_FILE, ensure_key, key_file
 
     site = Path(__file__).parents[1] / "spark" / "live" / "site"
@@ -236,7 +235,8 @@ def read_captured(spool: Path, source: str | None = None, commit: str = "") -> C
 
 def _record_tables(spool: Path, actions: Sequence[ProcessActions]) -> tuple[RecordTables, list[str]]:
     """The traceable part of a job's writes, and why the rest is not. Nothing here costs the job's lineage."""
-    from govtool.app.recorded_writes import recorded_writes
+    from govtool.app.rdd_programs import add_programs
+    from govtool.app.recorded_writes import PRIVATE, recorded_writes
 
     tables = RecordTables()
     try:
@@ -248,6 +248,10 @@ def _record_tables(spool: Path, actions: Sequence[ProcessActions]) -> tuple[Reco
             tables.add(write)
         except Exception as error:
             problems.append(f"rows of {write.run_id} cannot be traced: {type(error).__name__}: {error}")
+    try:
+        problems += add_programs(tables, spool / PRIVATE, actions)
+    except Exception as error:
+        problems.append(f"no rows of RDDs can be traced: {type(error).__name__}: {error}")
     return tables, problems
 
 

@@ -28,6 +28,8 @@ RECORD_TABLES = (PLANS, RECORD_RUNS, PRIVATE_VALUES)
 FORMAT = 1
 """Version of the layout, in the Parquet metadata."""
 _FORMAT_KEY = b"govtool.records"
+RDD = "rdd"
+"""``RecordRun.program`` of an RDD program."""
 _T = TypeVar("_T")
 
 
@@ -60,6 +62,8 @@ class RecordRun:
     """Operators at which a trace may stop."""
     breaks: tuple[str, ...] = ()
     """Reasons why parts of the plan cannot be evaluated again."""
+    program: str = ""
+    """``rdd``: the plan is the log of an RDD program; empty: a plan of a query."""
 
     @property
     def application(self) -> str:
@@ -121,6 +125,8 @@ def decode_private(data: bytes) -> list[PrivateValues]:
 
 def _body(one: RecordRun) -> str:
     body = {name: value for name, value in asdict(one).items() if name not in ("run", "output", "plan")}
+    if not one.program:
+        del body["program"]
     return json.dumps(body, sort_keys=True, separators=(",", ":"))
 
 
@@ -135,6 +141,7 @@ def _record_run(row: dict[str, Any]) -> RecordRun:
         written=str(body["written"]),
         boundaries=tuple(map(str, body["boundaries"])),
         breaks=tuple(map(str, body["breaks"])),
+        program=str(body.get("program", "")),
     )
 
 

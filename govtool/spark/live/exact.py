@@ -22,11 +22,10 @@ import types
 from functools import partial, wraps
 from typing import Any
 
+from govtool.spark.live.hook import RECORDS
 from govtool.spark.live.scala import safely, sequence
 from govtool.spark.live.spool import Spool
 
-RECORDS = "GOVTOOL_SPARK_RECORDS"
-"""The environment variable that asks for records: the folder of their spool."""
 _WALKER = "_govtool_plan_walker"
 MAX_UDFS = 10_000
 MAX_ROWS = 100_000

@@ -43,10 +43,15 @@ class RecordId:
 def identities(sc: Any, path: str) -> Identity:
     """Return the identity of the files that Hadoop reads for a path: lists, patterns and folders included."""
     found: Identity = {}
-    for each in _PARTS.split(path):
+    for each in parts(path):
         local = None if "{" in each else _local(sc, each)  # Python has no such patterns
         found.update(_of_local(local) if local is not None else _of_hadoop(sc, each))
     return found
+
+
+def parts(path: str) -> list[str]:
+    """Return the paths of a list, as Hadoop separates them."""
+    return _PARTS.split(path)
 
 
 def _local(sc: Any, path: str) -> str | None:
