@@ -204,12 +204,25 @@ def read_plan(store: Reader, commit: Commit, run: RecordRun) -> Plan:
     """The exact plan of a write.
 
     Raises:
-        UsageError: its private values were removed from the store (``usage.forgotten``).
+        UsageError: its private values were removed from the store (``usage.forgotten``), or it is an action of RDDs
+            (``usage.no-plan``).
         IntegrityError: its plan is not in the store.
         FormatError: its plan cannot be read.
     """
     from govtool.records.stored import put_together
 
+    if run.program:
+        raise UsageError(f"{run.run} is an action of RDDs: it has no plan of a query", code="usage.no-plan")
+    body, values = read_stored(store, commit, run)
+    return put_together(body, run.listings, values, dict(run.inputs))
+
+
+def read_stored(store: Reader, commit: Commit, run: RecordRun) -> tuple[str, str | None]:
+    """The plan or program of a write as it is stored, and its private values; None if those were removed.
+
+    Raises:
+        IntegrityError: its plan is not in the store.
+    """
     refs = [ref for ref in store.fragments(commit) if ref.table in (PLANS, PRIVATE_VALUES)]
     body = _first(store, refs, PLANS, lambda data: [p.body for p in decode_plans(data) if p.digest == run.plan])
     if body is None:
@@ -217,7 +230,7 @@ def read_plan(store: Reader, commit: Commit, run: RecordRun) -> Plan:
     values = _first(
         store, refs, PRIVATE_VALUES, lambda data: [p.values for p in decode_private(data) if p.run == run.run]
     )
-    return put_together(body, run.listings, values, dict(run.inputs))
+    return body, values
 
 
 def _runs(store: Reader, refs: Sequence[FragmentRef]) -> list[RecordRun]:

@@ -203,7 +203,7 @@ def hops_forward(
 
 
 def _records(report: TraceReport) -> RecordSet:
-    assert report.records is not None
+    assert isinstance(report.records, RecordSet)
     return report.records
 
 

@@ -11,7 +11,7 @@ from govtool.errors import EvidenceError, UnknownNameError
 from govtool.spark.rdd import checks, saved, sources, worker
 from govtool.spark.rdd.lineage_rdd import LineageRDD, call_site
 from govtool.spark.rdd.log import ProgramLog, RddNode, RecordedResult
-from govtool.spark.rdd.operators import OPERATORS, SOURCE
+from govtool.spark.rdd.operators import OPERATORS, SOURCE, Kind, RddOperator, itself
 from govtool.spark.rdd.position import LineagePosition, Place
 
 MAX_DIGESTED = 2_000
@@ -155,13 +155,23 @@ class LineageContext:
         tracked: LineageRDD = method(*others, **arguments)
         return tracked._node
 
+    def taken(self, node: RddNode, count: int) -> RddNode:
+        """Return the node of the first records, as ``take`` gave them."""
+
+        def apply(rdd: Any) -> Any:
+            return self.spark_context.parallelize(rdd.take(count), 1)
+
+        operator = RddOperator(Kind.ORDER, result_key=itself)
+        label = f"the first {count} of {node.label}"
+        return RddNode("take", operator, (node,), apply(node.rdd), {"num": count}, apply, label)
+
     def wrap(self, node: RddNode) -> LineageRDD:
         """Return a node as a tracked RDD."""
         return LineageRDD(self, node)
 
-    def position(self, node: RddNode) -> LineagePosition:
-        """Return the position at all records of a node."""
-        return LineagePosition(self._log, lambda: ([Place(node)], (node,)))
+    def position(self, *nodes: RddNode) -> LineagePosition:
+        """Return the position at all records of some nodes."""
+        return LineagePosition(self._log, lambda: (list(map(Place, nodes)), nodes))
 
     def node_of(self, rdd: Any) -> RddNode:
         """Return the node of an RDD; an RDD that is not tracked becomes a source."""
@@ -185,6 +195,10 @@ class LineageContext:
         found = RecordedResult("count", count)
         self._log.add(node, found)
         return found
+
+    def result(self, node: RddNode) -> None:
+        """Note a node of a stored program as its result."""
+        self._log.wrote("", node)
 
     def wrote(self, path: str, node: RddNode) -> None:
         """Note which files were written."""

@@ -30,7 +30,7 @@ MAX_TEXT = 4 << 20
 """Characters of them."""
 _REBUILT = {*OPERATORS, "saveAsTextFile"} - {"pipe", "text lines"}
 """Operators that a log may name: no command of a log is ever run."""
-_UNREADABLE = re.compile(r"[][{}*?,\\]")
+UNREADABLE = re.compile(r"[][{}*?,\\]")
 """Characters that have a meaning in Hadoop's patterns and lists of paths."""
 EAGER = "run the job with --records=eager to keep its records"
 
@@ -202,6 +202,7 @@ def _node(entry: dict[str, Any], parents: list[RddNode], context: LineageContext
         arguments = {name: _argument(entry, name, each, files) for name, each in entry["arguments"].items()}
         node = context.apply(entry["name"], parents, arguments)
     node.label = entry["label"]
+    node.details["entry"] = entry["number"]
     for key in ("files", "written_files"):
         if key in entry:
             node.details[key] = {file: tuple(identity) for file, identity in entry[key].items()}
@@ -218,7 +219,7 @@ def _source_node(entry: dict[str, Any], context: LineageContext) -> RddNode:
     recorded = {file: tuple(identity) for file, identity in entry.get("files", {}).items()}
     now = sources.identities(context.spark_context, path)
     there = [file for file in recorded if now.get(file) == recorded[file]]
-    if now.keys() == recorded.keys() or not recorded or any(map(_UNREADABLE.search, there)):
+    if now.keys() == recorded.keys() or not recorded or any(map(UNREADABLE.search, there)):
         return context.node_of(context.textFile(path, partitions, text))
     # Files have come, or are gone: those that were read, and are as they were.
     return context.node_of(context.text_files(path, there, partitions, text))

@@ -1,0 +1,113 @@
+"""Traces through stored RDD programs: the answers of ``trace back`` and ``trace forward``."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from govtool.answers.trace import BACK, FORWARD, HopEnd, TraceReport
+from govtool.app.history import version_of
+from govtool.app.record_runs import input_name, no_rows
+from govtool.errors import UsageError
+
+if TYPE_CHECKING:
+    from govtool.app.rdd_open import OpenedProgram
+    from govtool.app.rdd_records import RddRecords
+    from govtool.app.trace_report import TraceRequest
+    from govtool.model.records import RecordRun
+    from govtool.store import Commit, Reader
+
+_ALONE = "traces of RDD programs end at their inputs and outputs: go on from there by another trace"
+
+
+def program_records(store: Reader, commit: Commit, run: RecordRun) -> RddRecords:
+    """Every row of a program's result, to be traced back.
+
+    Raises:
+        EvidenceError: see ``open_program``.
+    """
+    from govtool.app.rdd_open import open_program
+    from govtool.app.rdd_records import all_records
+
+    return all_records(open_program(store, commit, run))
+
+
+def program_back(store: Reader, commit: Commit, run: RecordRun, request: TraceRequest) -> TraceReport:
+    """The input rows behind rows of a program's result.
+
+    Raises:
+        EvidenceError: see ``open_program``.
+        UsageError: The condition is mistaken, or no row meets it (``usage.no-rows``).
+    """
+    from govtool.app.rdd_conditions import line_condition
+
+    line_condition(request.where)  # a mistake is reported before Spark starts
+    rows = program_records(store, commit, run)
+    chosen = rows.where(request.where)
+    _require(chosen, request)
+    found = chosen.go_back() if request.step else chosen.go_back_all()
+    return _report(store, commit, BACK, found, request)
+
+
+def program_forward(store: Reader, commit: Commit, run: RecordRun, request: TraceRequest) -> TraceReport:
+    """The rows of a program's result that rows of an input reached.
+
+    Raises:
+        EvidenceError: see ``open_program``.
+        UsageError: The condition is mistaken, or no row meets it (``usage.no-rows``).
+    """
+    from govtool.app.rdd_conditions import line_condition
+    from govtool.app.rdd_open import open_program
+    from govtool.app.rdd_records import input_records
+
+    line_condition(request.where)
+    name = input_name(run, request.dataset)
+    chosen = input_records(open_program(store, commit, run), name).where(request.where)
+    count = _require(chosen, request)
+    found = chosen.go_next() if request.step else chosen.go_next_all()
+    report = _report(store, commit, FORWARD, found, request)
+    return replace(report, trace=replace(report.trace, output=name, selected=count))
+
+
+def _require(chosen: RddRecords, request: TraceRequest) -> int:
+    """Refuse a choice of no rows, unless they may be in files that were refused."""
+    count = chosen.count()
+    if not count and not chosen.opened.refused:
+        raise no_rows(request.dataset, request.where)
+    return count
+
+
+def _report(store: Reader, commit: Commit, direction: str, found: RddRecords, request: TraceRequest) -> TraceReport:
+    trace = found.answer(request.limit)
+    ends: tuple[HopEnd, ...] = ()
+    if request.all_runs:
+        ends = (HopEnd(trace.run, trace.output, (), trace.selected, _ALONE),)
+    return TraceReport(
+        version=version_of(store, commit),
+        direction=direction,
+        where=request.where,
+        trace=trace,
+        between=found.between(request.limit),
+        outputs=found.outputs(request.limit) if direction == FORWARD else (),
+        verified=_verified(found.opened) if request.verify else None,
+        engine="Spark",
+        records=found,
+        opened=found.opened,
+        ends=ends,
+    )
+
+
+def _verified(opened: OpenedProgram) -> bool:
+    """Run the program again; return whether it gives the written lines, each as often.
+
+    Raises:
+        UsageError: There is nothing to compare with (``usage.verify``).
+    """
+    from govtool.spark.rdd import checks
+
+    if opened.node.details.get("written") is None and not opened.node.recorded:
+        raise UsageError(
+            f"the files that {opened.run.run} wrote, or read, are gone or have changed: there is nothing to compare",
+            code="usage.verify",
+        )
+    return not checks.differences(opened.node)
