@@ -18,6 +18,7 @@ from govtool.model.records import RDD, PrivateValues, RecordRun, StoredPlan
 if TYPE_CHECKING:
     from govtool.app.record_tables import RecordTables
     from govtool.app.recorded_writes import ProcessActions
+    from govtool.model.positions import StoredPositions
     from govtool.records.plan.nodes import File, Relation, Session
 
 _HOLE = "$"
@@ -27,7 +28,13 @@ Json = dict[str, Any]
 
 
 def add_programs(tables: RecordTables, spool: Path, processes: Sequence[ProcessActions]) -> list[str]:
-    """Add the actions of RDDs that a job's private spool holds; return why rows of others cannot be traced."""
+    """Add the actions of RDDs that a job's private spool holds; return why rows of others cannot be traced.
+
+    Args:
+        tables: Takes them.
+        spool: The private folder of a job's spool.
+        processes: Its actions.
+    """
     lines: dict[str, list[Json]] = {}
     for file in sorted(spool.glob("*.jsonl")):
         lines.setdefault(_pid(file.stem), []).extend(_lines(file))
@@ -37,7 +44,10 @@ def add_programs(tables: RecordTables, spool: Path, processes: Sequence[ProcessA
         for line in lines.get(_pid(process.process), ()):
             for name in process.runs.get(int(line.get("n", -1)), ()):
                 if name in complete:
-                    problems += _add(tables, name, line, complete[name].target if complete[name].run.outputs else "")
+                    output = complete[name].target if complete[name].run.outputs else ""
+                    problems += _add(tables, name, line, output)
+                    if name in tables.runs:
+                        problems += add_positions(tables, name, line, spool)
     return problems
 
 
@@ -231,3 +241,50 @@ def _path(uri: str) -> str:
 
     path = local_path(uri)
     return str(path) if path is not None else uri
+
+
+# ---- positions ------------------------------------------------------------------------------------------------------
+
+
+def add_positions(tables: RecordTables, name: str, line: Json, spool: Path) -> list[str]:
+    """Add the positions of an action's records, where the job kept them; return their cost, or why there are none."""
+    from dataclasses import replace
+
+    from govtool.model.positions import encode_positions
+
+    facts = line.get("positions")
+    if not isinstance(facts, dict):
+        return []
+    try:
+        found = _read_positions(facts, line["log"], spool)
+    except (OSError, ValueError, KeyError, TypeError, IndexError) as error:
+        return [f"positions of {name} are not kept: {type(error).__name__}: {error}"]
+    if found is None:
+        return [f"positions of {name} are not kept: {facts['missing']}"]
+    data = encode_positions(found)
+    tables.positions[name] = data
+    tables.runs[name] = replace(tables.runs[name], positions=hashlib.sha256(data).hexdigest())
+    pairs = sum(map(len, found.pairs))
+    return [f"positions of {name}: {pairs:,} in {len(data):,} bytes, {facts['seconds']} s of the job's time"]
+
+
+def _read_positions(facts: Json, log: Json, spool: Path) -> StoredPositions | None:
+    from govtool.model.positions import from_packed
+
+    if "missing" in facts:
+        return None
+    data = (spool / Path(facts["file"]).name).read_bytes()
+    if hashlib.sha256(data).hexdigest() != facts["sha256"]:
+        raise ValueError("the file is not what was written")
+    numbers = {entry["number"]: place for place, entry in enumerate(log["nodes"])} | {-1: -1}
+    packed, begin, tables = [], 0, []
+    for node, stop, size, exactness, reason in facts["tables"]:
+        packed.append(data[begin : begin + size])
+        begin += size
+        tables.append([numbers[node], numbers[stop], exactness, reason])
+    stored = {
+        "tables": tables,
+        "coarse": [[numbers[node], reason] for node, reason in facts["coarse"]],
+        "texts": [[numbers[node], own] for node, own in facts["texts"]],
+    }
+    return from_packed(stored, packed)

@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 
 IDENTIFIED = 1 << 30
 """Bytes of one dataset up to which its content is read to identify it, by default."""
+EAGER_RECORDS = "eager"
+"""The value of ``records`` that asks for positions of records, too."""
 _TRIES = 8
 _FORWARDED = ("SIGTERM", "SIGHUP", "SIGINT", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGWINCH", "SIGCONT")
 _TERMINAL = ("SIGINT", "SIGQUIT", "SIGWINCH", "SIGCONT")
@@ -84,10 +86,10 @@ def command_of(words: Sequence[str]) -> list[str]:
     return list(words)
 
 
-def environment(spool: Path, records: bool = False) -> dict[str, str]:
+def environment(spool: Path, records: bool | str = False) -> dict[str, str]:
     """The environment of a job whose sessions are to be recorded; with their exact plans where records are wanted."""
     from govtool.app.recorded_writes import PRIVATE
-    from govtool.spark.live.hook import RECORDS, SPOOL
+    from govtool.spark.live.hook import EAGER, RECORDS, SPOOL
     from govtool.spark.live.keys import KEY_FILE, ensure_key, key_file
 
     site = Path(__file__).parents[1] / "spark" / "live" / "site"
@@ -96,17 +98,19 @@ def environment(spool: Path, records: bool = False) -> dict[str, str]:
     ours = {SPOOL: str(spool), KEY_FILE: key_file()}
     if records:
         ours[RECORDS] = str(spool / PRIVATE)
+    if records == EAGER_RECORDS:
+        ours[EAGER] = "1"
     return {**os.environ, "PYTHONPATH": os.pathsep.join(dict.fromkeys(paths)), **ours}
 
 
-def run_job(words: Sequence[str], spool: Path | None = None, *, records: bool | None = None) -> Finished:
+def run_job(words: Sequence[str], spool: Path | None = None, *, records: bool | str | None = None) -> Finished:
     """Run a job to its end.
 
     Args:
         words: The command line.
         spool: Where it writes down what it does; by default a new folder.
-        records: Whether it writes down exact plans, too, which hold literals and rows of the driver; None: as
-            ``[spark] records`` has it.
+        records: Whether it writes down exact plans, too, which hold literals and rows of the driver; ``eager``: and
+            positions of records. None: as ``[spark] records`` has it.
 
     Raises:
         UsageError: There is no such command (``usage.command``), or the configuration is mistaken.
@@ -375,6 +379,6 @@ def remove_spool(spool: Path) -> None:
 
     for folder in (spool / PRIVATE, spool):
         with contextlib.suppress(OSError):
-            for file in folder.glob("*.jsonl"):
+            for file in (*folder.glob("*.jsonl"), *folder.glob("*.positions")):
                 file.unlink()
             folder.rmdir()

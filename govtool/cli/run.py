@@ -45,10 +45,11 @@ def run(
         bool | None,
         typer.Option(
             "--records/--no-records",
-            help="Record exact plans, so that rows can be traced. They hold literals of the job. "
-            "Default: [spark] records, else not.",
+            help="Record exact plans, so that rows can be traced. They hold literals of the job. --records=eager keeps "
+            "positions of records of RDD programs, too, at a cost. Default: [spark] records, else not.",
         ),
     ] = None,
+    eager: Annotated[bool, typer.Option("--records-eager", hidden=True)] = False,
     message: MessageOption = None,
     author: AuthorOption = None,
     branch: BranchOption = None,
@@ -64,12 +65,12 @@ def run(
     write down what they execute, and it is read and committed when the job is over. What fails on our side is a
     warning; records that could not be committed are kept.
     """
-    from govtool.app.run import Finished, command_of, exit_as, run_job
+    from govtool.app.run import EAGER_RECORDS, Finished, command_of, exit_as, run_job
 
     if commit_only is not None:
         _commit(ui, Finished(0, commit_only, ""), source, identify, row_digests, message, author, branch, store)
         return 0
-    finished = run_job(command_of(command or ()), spool, records=records)
+    finished = run_job(command_of(command or ()), spool, records=EAGER_RECORDS if eager else records)
     try:
         _commit(ui, finished, source, identify, row_digests, message, author, branch, store)
     except Exception as error:  # a bug of ours is no failure of the job
@@ -79,6 +80,9 @@ def run(
         ui.note(f"warning: {what}: what the job did is not in the graph")
         ui.hint(f"govtool run --commit {finished.spool}")
     return exit_as(finished.code)
+
+
+run.spellings = {"--records=eager": "--records-eager"}  # type: ignore[attr-defined]
 
 
 def _commit(

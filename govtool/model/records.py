@@ -23,7 +23,7 @@ PRIVATE = "private_"
 """The prefix of tables that hold private values."""
 PRIVATE_VALUES = f"{PRIVATE}values"
 """The store table of literals and of rows that the driver held; one fragment an application."""
-RECORD_TABLES = (PLANS, RECORD_RUNS, PRIVATE_VALUES)
+RECORD_TABLES = (PLANS, RECORD_RUNS, PRIVATE_VALUES, f"{PRIVATE}positions")
 """All tables of record-level provenance."""
 FORMAT = 1
 """Version of the layout, in the Parquet metadata."""
@@ -64,6 +64,8 @@ class RecordRun:
     """Reasons why parts of the plan cannot be evaluated again."""
     program: str = ""
     """``rdd``: the plan is the log of an RDD program; empty: a plan of a query."""
+    positions: str = ""
+    """The digest of the fragment with positions of its records; empty: none were kept."""
 
     @property
     def application(self) -> str:
@@ -125,8 +127,9 @@ def decode_private(data: bytes) -> list[PrivateValues]:
 
 def _body(one: RecordRun) -> str:
     body = {name: value for name, value in asdict(one).items() if name not in ("run", "output", "plan")}
-    if not one.program:
-        del body["program"]
+    for name in ("program", "positions"):
+        if not body[name]:
+            del body[name]
     return json.dumps(body, sort_keys=True, separators=(",", ":"))
 
 
@@ -142,6 +145,7 @@ def _record_run(row: dict[str, Any]) -> RecordRun:
         boundaries=tuple(map(str, body["boundaries"])),
         breaks=tuple(map(str, body["breaks"])),
         program=str(body.get("program", "")),
+        positions=str(body.get("positions", "")),
     )
 
 

@@ -22,7 +22,7 @@ import types
 from functools import partial, wraps
 from typing import Any
 
-from govtool.spark.live.hook import RECORDS
+from govtool.spark.live.hook import EAGER, RECORDS
 from govtool.spark.live.scala import safely, sequence
 from govtool.spark.live.spool import Spool
 
@@ -46,14 +46,20 @@ SETTINGS = (
 def from_environment() -> PlanRecorder | None:
     """Return the recorder of exact plans for this process; None unless records were requested."""
     folder = os.environ.get(RECORDS)
-    return PlanRecorder(Spool(folder)) if folder else None
+    return PlanRecorder(Spool(folder), eager=bool(os.environ.get(EAGER))) if folder else None
 
 
 class PlanRecorder:
-    """Writes exact plans into a spool of their own; called on the recorder's thread, but for the patches."""
+    """Writes exact plans into a spool of their own; called on the recorder's thread, but for the patches.
 
-    def __init__(self, spool: Spool) -> None:
+    Args:
+        spool: The private spool.
+        eager: Positions of records are wanted, too.
+    """
+
+    def __init__(self, spool: Spool, eager: bool = False) -> None:
         self.spool = spool
+        self.eager = eager
         self.functions = Functions()
         self.rows = DriverRows()
         self._walkers: dict[int, Walker] = {}

@@ -21,6 +21,8 @@ SPOOL = "GOVTOOL_SPARK_SPOOL"
 """The environment variable that names the folder of the spool."""
 RECORDS = "GOVTOOL_SPARK_RECORDS"
 """The environment variable that asks for records: the folder of their spool."""
+EAGER = "GOVTOOL_SPARK_EAGER"
+"""The environment variable that asks for positions of records, too."""
 _RDDS = ("pyspark.core.rdd", "pyspark.rdd")
 """The module of RDDs, since Spark 4 and before."""
 WAIT = "GOVTOOL_SPARK_WAIT"

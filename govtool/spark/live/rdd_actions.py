@@ -53,6 +53,12 @@ class RddActions:
         """True while actions of tracked programs are written down."""
         return self._tracked < MAX_TRACKED
 
+    @property
+    def positions(self) -> str:
+        """The private folder where positions of records are wanted; empty: they are not."""
+        replay = self._recorder.replay
+        return str(replay.spool.folder) if replay is not None and replay.eager else ""
+
     def write(self, context: Any, line: dict[str, Any], private: dict[str, Any]) -> None:
         """Write down an action; returns at once.
 

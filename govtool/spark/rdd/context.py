@@ -16,7 +16,7 @@ from govtool.spark.rdd.position import LineagePosition, Place
 
 MAX_DIGESTED = 2_000
 """Values, and hundreds of characters, of which ``collect()`` notes a digest; of more records only the number."""
-_SHIPPED = ("worker", "operators")
+_SHIPPED = ("worker", "operators", "eager")
 """Modules whose functions run in tasks: executors need no govtool."""
 
 

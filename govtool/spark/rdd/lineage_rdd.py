@@ -11,9 +11,11 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from govtool.spark.rdd.eager import MAX_TEXTS
 from govtool.spark.rdd.log import RddNode, same_rdd
 from govtool.spark.rdd.operators import OPAQUE, OPERATORS, PER_RECORD, Kind, RddOperator, text_lines
 from govtool.spark.rdd.recording import TAKES, RunningAction, action
+from govtool.spark.rdd.worker import shown
 
 if TYPE_CHECKING:
     from govtool.spark.rdd.context import LineageContext
@@ -186,7 +188,9 @@ class LineageRDD:
     def _acted(self, running: RunningAction, result: Any) -> None:
         self._lineage.acted(self._node)
         if running.name in TAKES:
-            running.taken = len(result) if isinstance(result, list) else 1
+            taken = result if isinstance(result, list) else [result]
+            running.taken = len(taken)
+            running.texts = [shown(each) for each in taken] if len(taken) <= MAX_TEXTS else []
 
     def _opaque(self, name: str, parents: tuple[RddNode, ...], result: Any) -> Any:
         from pyspark import RDD

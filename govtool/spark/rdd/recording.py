@@ -7,6 +7,8 @@ arguments, goes into the private spool. Nothing is done per record.
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import os
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -15,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from govtool.spark.live import files as listings
 from govtool.spark.live import hook, rdd_actions
-from govtool.spark.rdd import saved, sources
+from govtool.spark.rdd import eager, saved, sources
 from govtool.spark.rdd.log import RddNode, RecordedResult, ancestors
 from govtool.spark.rdd.operators import Kind
 
@@ -38,6 +40,7 @@ class RunningAction:
         read: Files of the text sources behind the node, by the source's number.
         path: Where it wrote; empty: nowhere.
         taken: The number of records that were taken from the beginning; None: all.
+        texts: Their text.
         result: What it returned, where that is compared later.
     """
 
@@ -49,6 +52,7 @@ class RunningAction:
     path: str = ""
     taken: int | None = None
     result: RecordedResult | None = None
+    texts: list[str] = field(default_factory=list)
 
 
 @contextlib.contextmanager
@@ -109,7 +113,10 @@ def _write(context: Any, running: RunningAction, error: str) -> None:
         line.update(rdd_actions.output_facts(context, running.path, error))
     if running.result is not None:
         line["records"] = running.result.count
-    actions.write(context, line, {} if error else _private(context, running))
+    private = {} if error else _private(context, running)
+    if private and actions.positions:
+        private["positions"] = _positions(actions.positions, running)
+    actions.write(context, line, private)
 
 
 def _leaves(context: Any, running: RunningAction) -> Iterator[dict[str, Any]]:
@@ -141,6 +148,34 @@ def _private(context: Any, running: RunningAction) -> dict[str, Any]:
         if running.name == "saveAsTextFile":
             found["written"] = sources.identities(context, running.path)
     return found
+
+
+def _positions(folder: str, running: RunningAction) -> dict[str, Any]:
+    """Write the positions of an action's records into a file of the private spool; return its facts."""
+    started = time.time()
+    try:
+        found = eager.positions(running.node, not running.path)
+    except eager.TooManyPositionsError:
+        return {"missing": f"{running.label} has more than {eager.MAX_PAIRS:,} positions of records"}
+    except Exception as error:
+        return {"missing": f"the positions of {running.label} could not be taken: {type(error).__name__}"}
+    texts = dict(found.texts)
+    if running.taken is not None:
+        texts[eager.RESULT] = {eager.text_id(text): text for text in running.texts}
+    data = b"".join(table.pairs for table in found.tables)
+    file = Path(folder) / f"{os.getpid()}-{time.time_ns()}.positions"
+    os.makedirs(folder, mode=0o700, exist_ok=True)
+    file.write_bytes(data)
+    return {
+        "file": file.name,
+        "sha256": hashlib.sha256(data).hexdigest(),
+        "tables": [
+            [table.node, table.stop, len(table.pairs), table.exactness, table.reason] for table in found.tables
+        ],
+        "coarse": list(found.coarse.items()),
+        "texts": [[node, list(own.items())] for node, own in texts.items()],
+        "seconds": round(time.time() - started, 3),
+    }
 
 
 def _folders(context: Any, path: str) -> list[str]:

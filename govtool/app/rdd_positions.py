@@ -1,0 +1,461 @@
+"""Records traced by positions that a run kept: no function of the program is needed, and no Spark.
+
+A position is a number; tables pair those of a boundary with those of the one before it. A trace looks numbers up, and
+reads lines from the files.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from govtool.app.rdd_conditions import line_condition
+from govtool.app.rdd_lines import lines_of, meeting
+from govtool.app.rdd_programs import leaves_of, session_of
+from govtool.app.record_tables import read_positions, read_stored
+from govtool.errors import UnknownNameError, UsageError
+from govtool.model.positions import decode_positions
+from govtool.model.token import ROW_BITS, PositionToken
+from govtool.records.execute.inputs import changed
+from govtool.records.stored import relation_of
+from govtool.records.trace.answer import InputAnswer, RefusedFile, StepAnswer, TraceAnswer
+from govtool.records.trace.recordset import SHOWN
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from govtool.model.positions import StoredPositions
+    from govtool.model.records import RecordRun
+    from govtool.records.plan.nodes import Relation
+    from govtool.records.sidecar.lookup import SidecarUse
+    from govtool.records.trace.segment import Exactness
+    from govtool.store import Commit, Reader
+
+    Ids = NDArray[np.int64]
+
+RESULT = -1
+"""The place of the result's lines."""
+VALUE = "value"
+_ORDER: tuple[Exactness, ...] = ("exact", "superset", "coarse", "incomplete")
+_ROW = (1 << ROW_BITS) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedPositions:
+    """A run whose positions were kept.
+
+    Attributes:
+        run: What the store holds of it.
+        stored: The positions.
+        labels: Of the operators, by number.
+        leaves: The text files that it read, by number.
+        output: The files that it wrote, if they are still what was written.
+        refused: Input files that are gone or have changed.
+        texts: Text of records that no file has, by number and id.
+        sidecars: None are used.
+    """
+
+    run: RecordRun
+    stored: StoredPositions
+    labels: Mapping[int, str]
+    leaves: Mapping[int, Relation]
+    output: Relation | None
+    refused: tuple[RefusedFile, ...]
+    texts: Mapping[int, Mapping[int, str]]
+    sidecars: SidecarUse
+    engines: list[str] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        """The output, or the run whose rows went to the driver."""
+        return self.run.output or self.run.run
+
+    def tables(self) -> Iterator[tuple[int, int, Exactness, str, Ids]]:
+        """Yield node, stop, exactness, reason and pairs."""
+        for (node, stop, exactness, reason), pairs in zip(self.stored.facts["tables"], self.stored.pairs, strict=True):
+            yield node, stop, exactness, reason, pairs
+
+    @property
+    def coarse(self) -> dict[int, str]:
+        """Operators of which every input counts, with the reason."""
+        return {node: reason for node, reason in self.stored.facts["coarse"]}
+
+    def is_source(self, node: int) -> bool:
+        """True of an operator that reads no other."""
+        return node in self.leaves or (node != RESULT and node not in {table[0] for table in self.tables()})
+
+    def place_name(self, node: int) -> str:
+        """The dataset of a place, or the operator."""
+        if node in self.leaves:
+            return self.leaves[node].dataset
+        if node == RESULT:
+            return self.name
+        return f"rows-{node}" if self.is_source(node) else self.labels[node]
+
+
+def open_positions(store: Reader, commit: Commit, run: RecordRun) -> OpenedPositions | None:
+    """Read the positions of a run's records; None if none were kept, or they were removed from the store.
+
+    Raises:
+        StoreError: A fragment cannot be read.
+        IntegrityError: A fragment is not what was written.
+    """
+    from govtool.records.sidecar.lookup import SidecarUse
+
+    data = read_positions(store, commit, run)
+    if data is None:
+        return None
+    body, _ = read_stored(store, commit, run)
+    leaves = {leaf.leaf: leaf for leaf in leaves_of(run)}
+    written = relation_of(run.written, run.output)
+    stored = decode_positions(data)
+    return OpenedPositions(
+        run=run,
+        stored=stored,
+        labels={entry["number"]: entry["label"] for entry in json.loads(body)["nodes"]},
+        leaves=leaves,
+        output=written if written is not None and not changed([written]) else None,
+        refused=tuple(RefusedFile(each.dataset, each.uri, each.reason) for each in changed(leaves.values())),
+        texts={node: {int(number): text for number, text in own} for node, own in stored.facts["texts"]},
+        sidecars=SidecarUse(),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class KeptPlace:
+    """Records at one place.
+
+    Attributes:
+        node: The operator; ``RESULT`` for lines of the result.
+        ids: Their positions, sorted.
+        exactness: How close they keep to the trace.
+        why: Why they are not exact.
+    """
+
+    node: int
+    ids: Ids
+    exactness: Exactness = "exact"
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class KeptRecords:
+    """Records at one place of a program or at several, traced by positions.
+
+    Attributes:
+        opened: The run.
+        places: The records.
+        steps: The boundaries that led here.
+    """
+
+    opened: OpenedPositions
+    places: tuple[KeptPlace, ...]
+    steps: tuple[StepAnswer, ...] = ()
+
+    # ---- moves --------------------------------------------------------------------------------------------------
+
+    def where(self, condition: str, dataset: str | None = None) -> KeptRecords:
+        """The rows whose text meets a condition, a Spark SQL boolean expression over the column ``value``.
+
+        Raises:
+            UsageError: It does not parse, names another column, or the rows have no text or are at several places.
+        """
+        meets = line_condition(condition)
+        place = self._one(dataset)
+        texts = dict.fromkeys(text for _, text in self._texts(place))
+        found, engine = meeting(texts, meets, session_of(self.opened.run))
+        self.opened.engines.append(engine)
+        ids = _array({number for number, text in self._texts(place) if text in found})
+        return replace(self, places=(replace(place, ids=ids),))
+
+    def go_back(self) -> KeptRecords:
+        """The rows one boundary below; rows of inputs stay where they are."""
+        stay = [place for place in self.places if self.opened.is_source(place.node)]
+        leave = [place for place in self.places if not self.opened.is_source(place.node)]
+        found = [reached for place in leave for reached in self._back(place)]
+        return replace(self, places=_merged([*stay, *found]), steps=(*self.steps, *map(self._step, leave)))
+
+    def go_back_all(self) -> KeptRecords:
+        """The input rows; from the operator that is farthest on, so that each is looked up once."""
+        current = self
+        while leave := [place for place in current.places if not self.opened.is_source(place.node)]:
+            last = next((place for place in leave if place.node == RESULT), max(leave, key=_node))
+            others = [place for place in current.places if place is not last]
+            step = self._step(last)
+            current = replace(current, places=_merged([*others, *self._back(last)]), steps=(*current.steps, step))
+        return current
+
+    def go_next(self) -> KeptRecords:
+        """The rows one boundary above."""
+        stay = [place for place in self.places if place.node == RESULT]
+        found = [reached for place in self.places for reached in self._on(place)]
+        return replace(self, places=_merged([*stay, *found]))
+
+    def go_next_all(self) -> KeptRecords:
+        """The output rows whose trace has one of these rows."""
+        current = self
+        while any(place.node != RESULT for place in current.places):
+            first = min((place for place in current.places if place.node != RESULT), key=_node)
+            others = [place for place in current.places if place is not first]
+            current = replace(current, places=_merged([*others, *self._on(first)]))
+        return current
+
+    # ---- rows ---------------------------------------------------------------------------------------------------
+
+    def count(self) -> int:
+        """Return the number of rows; lines of a result that equal each other count as often as they are there."""
+        return sum(self._count(place) for place in self.places)
+
+    def names(self) -> list[str]:
+        """The places of the rows."""
+        return list(dict.fromkeys(self.opened.place_name(place.node) for place in self.places))
+
+    def arrow(self, dataset: str | None = None) -> Any:
+        """The rows as a pyarrow table with the column ``value``."""
+        import pyarrow as pa
+
+        rows = self._rows(self._one(dataset), None)
+        return pa.table({VALUE: pa.array([row.get(VALUE) for row in rows], pa.string())})
+
+    def df(self, dataset: str | None = None) -> Any:
+        """The rows as a data frame of pandas with the column ``value``."""
+        return self.arrow(dataset).to_pandas()
+
+    def ids(self, dataset: str | None = None) -> tuple[PositionToken, ...]:
+        """The tokens of input rows, by dataset and in the order of its rows.
+
+        Raises:
+            UsageError: Some rows are not those of inputs.
+        """
+        wanted = [place for place in self.places if dataset in (None, self.opened.place_name(place.node))]
+        if not all(self.opened.is_source(place.node) for place in wanted):
+            raise UsageError(
+                "rows between boundaries have no ids; go_back_all() comes to the inputs", code="usage.rows"
+            )
+        ordered = sorted(wanted, key=lambda place: self.opened.place_name(place.node))
+        return tuple(self._token(place.node, int(number)) for place in ordered for number in self._there(place))
+
+    # ---- answers ------------------------------------------------------------------------------------------------
+
+    def explain(self) -> str:
+        """The steps in words, one a line."""
+        lines = [*self.steps, *map(self._step, self.places)]
+        return "\n".join(
+            f"{each.operator}: {each.rows:,} rows, {each.exactness}{f' ({each.why})' if each.why else ''}"
+            for each in lines
+        )
+
+    def answer(self, limit: int = SHOWN) -> TraceAnswer:
+        """The answer in the form of ``trace/1``.
+
+        Args:
+            limit: The most rows of an input that are shown; counts are whole.
+        """
+        first = next((step.rows for step in self.steps), None)
+        inputs = [place for place in self.places if self.opened.is_source(place.node)]
+        return TraceAnswer(
+            run=self.opened.run.run,
+            output=self.opened.name,
+            selected=self.count() if first is None else first,
+            steps=self.steps,
+            inputs=tuple(self.rows_of(place, limit) for place in inputs),
+            refused=self.opened.refused,
+        )
+
+    def between(self, limit: int) -> tuple[InputAnswer, ...]:
+        """Rows at boundaries: their number, as no text of them is kept."""
+        inner = [place for place in self.places if place.node != RESULT and not self.opened.is_source(place.node)]
+        return tuple(self.rows_of(place, limit) for place in inner)
+
+    def outputs(self, limit: int) -> tuple[InputAnswer, ...]:
+        """Rows of the result, at their places in the written files."""
+        return tuple(self.rows_of(place, limit) for place in self.places if place.node == RESULT)
+
+    def rows_of(self, place: KeptPlace, limit: int) -> InputAnswer:
+        """The rows of a place."""
+        step, leaf = self._step(place), self._leaf(place.node)
+        rows = tuple(self._rows(place, limit))
+        version = leaf.version if leaf is not None else ""
+        name = self.opened.place_name(place.node)
+        return InputAnswer(name, version, step.exactness, step.why, step.rows, step.rows > len(rows), rows)
+
+    # ---- parts --------------------------------------------------------------------------------------------------
+
+    def _one(self, dataset: str | None) -> KeptPlace:
+        names = tuple(self.names())
+        named = [
+            place
+            for place in self.places
+            if dataset is None or f"/{self.opened.place_name(place.node)}".endswith(f"/{dataset}")
+        ]
+        if not named:
+            raise UnknownNameError(f"no rows of '{dataset or 'any dataset'}'", code="usage.no-rows", nearest=names)
+        if len(named) > 1:
+            raise UsageError(
+                f"these rows are of several places: {', '.join(names)}", code="usage.several-datasets", nearest=names
+            )
+        return named[0]
+
+    def _leaf(self, node: int) -> Relation | None:
+        return self.opened.output if node == RESULT else self.opened.leaves.get(node)
+
+    def _step(self, place: KeptPlace) -> StepAnswer:
+        grade, why = place.exactness, place.why
+        if self.opened.refused:
+            grade, why = "incomplete", "input files are gone or have changed"
+        name = "output" if place.node == RESULT else self.opened.place_name(place.node)
+        return StepAnswer(name, grade, why, self._count(place))
+
+    def _count(self, place: KeptPlace) -> int:
+        if place.node == RESULT and self.opened.output is not None:
+            return sum(1 for _ in self._lines(place))
+        return len(self._there(place))
+
+    def _there(self, place: KeptPlace) -> Ids:
+        """Positions without those in files that are refused."""
+        import numpy as np
+
+        leaf = self.opened.leaves.get(place.node)
+        gone = {each.file for each in self.opened.refused}
+        numbers = [file.ordinal for file in leaf.files if file.uri in gone] if leaf is not None else []
+        return place.ids[~np.isin(place.ids >> ROW_BITS, numbers)] if numbers else place.ids
+
+    def _back(self, place: KeptPlace) -> Iterator[KeptPlace]:
+        import numpy as np
+
+        coarse = self.opened.coarse.get(place.node)
+        for node, stop, exactness, reason, pairs in self.opened.tables():
+            if node == place.node:
+                found = np.unique(pairs[np.isin(pairs[:, 0], place.ids)][:, 1])
+                yield _graded(KeptPlace(stop, found, exactness, reason), place)
+        if coarse is not None:
+            raise UsageError(f"{coarse}: its positions were not kept", code="usage.no-positions")
+
+    def _on(self, place: KeptPlace) -> Iterator[KeptPlace]:
+        import numpy as np
+
+        for node, stop, exactness, reason, pairs in self.opened.tables():
+            if stop == place.node:
+                found = np.unique(pairs[np.isin(pairs[:, 1], place.ids)][:, 0])
+                yield _graded(KeptPlace(node, found, exactness, reason), place)
+
+    # ---- text ---------------------------------------------------------------------------------------------------
+
+    def _texts(self, place: KeptPlace) -> Iterator[tuple[int, str]]:
+        """Position and text of the records of a place.
+
+        Raises:
+            UsageError: Their text was not kept (``usage.no-text``).
+        """
+        if self._leaf(place.node) is not None:
+            yield from ((number, text) for number, _, _, text in self._lines(place))
+            return
+        known = self.opened.texts.get(place.node)
+        if known is None:
+            raise UsageError(
+                f"the text of the rows of {self.opened.place_name(place.node)} is not there",
+                code="usage.no-text",
+                hint="the files of the output are gone or have changed" if place.node == RESULT else None,
+            )
+        yield from ((number, known[number]) for number in map(int, place.ids) if number in known)
+
+    def _lines(self, place: KeptPlace) -> Iterator[tuple[int, int, int, str]]:
+        """Position, file, line and text of records that are lines of files."""
+        from govtool.spark.rdd.eager import text_id
+
+        leaf = self._leaf(place.node)
+        assert leaf is not None
+        wanted = frozenset(map(int, self._there(place)))
+        gone = {each.file for each in self.opened.refused}
+        by_text = place.node == RESULT
+        files = {number >> ROW_BITS for number in wanted}
+        for file in leaf.files:
+            if file.uri in gone or not (by_text or file.ordinal in files):
+                continue
+            for row, text in enumerate(lines_of(file)):
+                number = text_id(text) if by_text else file.ordinal << ROW_BITS | row
+                if number in wanted:
+                    yield number, file.ordinal, row, text
+
+    def _rows(self, place: KeptPlace, limit: int | None) -> Iterator[dict[str, Any]]:
+        from itertools import islice
+
+        leaf = self._leaf(place.node)
+        if leaf is not None:
+            files = {file.ordinal: file.uri for file in leaf.files}
+            name = self.opened.place_name(place.node)
+            for _, file, row, text in islice(self._lines(place), limit):
+                token = PositionToken(name, leaf.version or "current", file, row)
+                yield {"_id": str(token), "_file": files[file], "_row": row, VALUE: text}
+            return
+        known = self.opened.texts.get(place.node, {})
+        if place.node == RESULT:
+            yield from ({VALUE: known[number]} for number in islice(map(int, place.ids), limit) if number in known)
+        elif self.opened.is_source(place.node):
+            for number in islice(map(int, place.ids), limit):
+                token = self._token(place.node, number)
+                yield {"_id": str(token), "_file": token.file, "_row": token.row, VALUE: known.get(number)}
+
+    def _token(self, node: int, number: int) -> PositionToken:
+        leaf = self._leaf(node)
+        version = leaf.version if leaf is not None else "current"
+        return PositionToken(self.opened.place_name(node), version, number >> ROW_BITS, number & _ROW)
+
+
+def _graded(found: KeptPlace, before: KeptPlace) -> KeptPlace:
+    """What was reached from a place is no more exact than the place."""
+    if _ORDER.index(before.exactness) > _ORDER.index(found.exactness):
+        return replace(found, exactness=before.exactness, why=before.why)
+    return found
+
+
+def _merged(places: Iterable[KeptPlace]) -> tuple[KeptPlace, ...]:
+    """One place for each operator."""
+    import numpy as np
+
+    found: dict[int, KeptPlace] = {}
+    for place in places:
+        known = found.get(place.node)
+        if known is not None:
+            place = _graded(replace(place, ids=np.union1d(known.ids, place.ids)), known)
+        found[place.node] = place
+    return tuple(found[node] for node in sorted(found))
+
+
+def _node(place: KeptPlace) -> int:
+    return place.node
+
+
+def _array(numbers: Iterable[int]) -> Ids:
+    import numpy as np
+
+    return np.array(sorted(numbers), np.int64)
+
+
+def kept_result(opened: OpenedPositions) -> KeptRecords:
+    """Every row of the result."""
+    import numpy as np
+
+    parts = [pairs[:, 0] for node, _, _, _, pairs in opened.tables() if node == RESULT]
+    ids = np.unique(np.concatenate([np.empty(0, np.int64), *parts]))
+    known = opened.texts.get(RESULT)
+    if known is not None and opened.output is None:
+        ids = ids[np.isin(ids, _array(known))]
+    return KeptRecords(opened, (KeptPlace(RESULT, ids),))
+
+
+def kept_input(opened: OpenedPositions, dataset: str) -> KeptRecords:
+    """Every row of an input that the result comes from, by each operator that reads it."""
+    import numpy as np
+
+    nodes = dict.fromkeys(stop for _, stop, _, _, _ in opened.tables() if opened.place_name(stop) == dataset)
+    places = []
+    for wanted in nodes:
+        parts = [pairs[:, 1] for _, stop, _, _, pairs in opened.tables() if stop == wanted]
+        places.append(KeptPlace(wanted, np.unique(np.concatenate(parts))))
+    if not places:
+        raise UnknownNameError(f"{opened.run.run} did not read {dataset!r}", code="usage.unknown-dataset")
+    return KeptRecords(opened, tuple(places))
