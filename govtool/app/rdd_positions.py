@@ -79,13 +79,26 @@ class OpenedPositions:
             yield node, stop, exactness, reason, pairs
 
     @property
-    def coarse(self) -> dict[int, str]:
-        """Operators of which every input counts, with the reason."""
-        return {node: reason for node, reason in self.stored.facts["coarse"]}
+    def coarse(self) -> list[tuple[int, list[int], str]]:
+        """Operators of which every input counts, with what they read and the reason."""
+        return [(node, stops, reason) for node, stops, reason in self.stored.facts["coarse"]]
 
     def is_source(self, node: int) -> bool:
         """True of an operator that reads no other."""
-        return node in self.leaves or (node != RESULT and node not in {table[0] for table in self.tables()})
+        made = {table[0] for table in self.tables()} | {node for node, _, _ in self.coarse}
+        return node != RESULT and node not in made
+
+    def every(self, node: int) -> Ids:
+        """All records of a source, or of a boundary as far as the result comes from them."""
+        import numpy as np
+
+        if node in self.leaves:
+            gone = {each.file for each in self.refused}
+            there = [file for file in self.leaves[node].files if file.uri not in gone]
+            return _array(file.ordinal << ROW_BITS | row for file in there for row, _ in enumerate(lines_of(file)))
+        parts = [pairs[:, 0] for own, _, _, _, pairs in self.tables() if own == node]
+        parts += [pairs[:, 1] for _, stop, _, _, pairs in self.tables() if stop == node]
+        return np.unique(np.concatenate([_array(self.texts.get(node, ())), *parts]))
 
     def place_name(self, node: int) -> str:
         """The dataset of a place, or the operator."""
@@ -164,12 +177,12 @@ class KeptRecords:
             UsageError: It does not parse, names another column, or the rows have no text or are at several places.
         """
         meets = line_condition(condition)
-        place = self._one(dataset)
-        texts = dict.fromkeys(text for _, text in self._texts(place))
+        places = self._named(dataset)
+        texts = dict.fromkeys(text for place in places for _, text in self._texts(place))
         found, engine = meeting(texts, meets, session_of(self.opened.run))
         self.opened.engines.append(engine)
-        ids = _array({number for number, text in self._texts(place) if text in found})
-        return replace(self, places=(replace(place, ids=ids),))
+        kept = [_array({n for n, text in self._texts(place) if text in found}) for place in places]
+        return replace(self, places=tuple(replace(p, ids=ids) for p, ids in zip(places, kept, strict=True)))
 
     def go_back(self) -> KeptRecords:
         """The rows one boundary below; rows of inputs stay where they are."""
@@ -217,7 +230,7 @@ class KeptRecords:
         """The rows as a pyarrow table with the column ``value``."""
         import pyarrow as pa
 
-        rows = self._rows(self._one(dataset), None)
+        rows = [row for place in self._named(dataset) for row in self._rows(place, None)]
         return pa.table({VALUE: pa.array([row.get(VALUE) for row in rows], pa.string())})
 
     def df(self, dataset: str | None = None) -> Any:
@@ -284,7 +297,8 @@ class KeptRecords:
 
     # ---- parts --------------------------------------------------------------------------------------------------
 
-    def _one(self, dataset: str | None) -> KeptPlace:
+    def _named(self, dataset: str | None) -> list[KeptPlace]:
+        """The places of one name."""
         names = tuple(self.names())
         named = [
             place
@@ -293,11 +307,11 @@ class KeptRecords:
         ]
         if not named:
             raise UnknownNameError(f"no rows of '{dataset or 'any dataset'}'", code="usage.no-rows", nearest=names)
-        if len(named) > 1:
+        if len({self.opened.place_name(place.node) for place in named}) > 1:
             raise UsageError(
                 f"these rows are of several places: {', '.join(names)}", code="usage.several-datasets", nearest=names
             )
-        return named[0]
+        return named
 
     def _leaf(self, node: int) -> Relation | None:
         return self.opened.output if node == RESULT else self.opened.leaves.get(node)
@@ -326,17 +340,20 @@ class KeptRecords:
     def _back(self, place: KeptPlace) -> Iterator[KeptPlace]:
         import numpy as np
 
-        coarse = self.opened.coarse.get(place.node)
+        for node, stops, reason in self.opened.coarse:
+            if node == place.node and len(place.ids):
+                yield from (KeptPlace(stop, self.opened.every(stop), "coarse", reason) for stop in stops)
         for node, stop, exactness, reason, pairs in self.opened.tables():
             if node == place.node:
                 found = np.unique(pairs[np.isin(pairs[:, 0], place.ids)][:, 1])
                 yield _graded(KeptPlace(stop, found, exactness, reason), place)
-        if coarse is not None:
-            raise UsageError(f"{coarse}: its positions were not kept", code="usage.no-positions")
 
     def _on(self, place: KeptPlace) -> Iterator[KeptPlace]:
         import numpy as np
 
+        for node, stops, reason in self.opened.coarse:
+            if place.node in stops and len(place.ids):
+                yield KeptPlace(node, self.opened.every(node), "coarse", reason)
         for node, stop, exactness, reason, pairs in self.opened.tables():
             if stop == place.node:
                 found = np.unique(pairs[np.isin(pairs[:, 1], place.ids)][:, 0])
@@ -448,14 +465,16 @@ def kept_result(opened: OpenedPositions) -> KeptRecords:
 
 
 def kept_input(opened: OpenedPositions, dataset: str) -> KeptRecords:
-    """Every row of an input that the result comes from, by each operator that reads it."""
-    import numpy as np
+    """Every row of an input, by each operator that reads it.
 
-    nodes = dict.fromkeys(stop for _, stop, _, _, _ in opened.tables() if opened.place_name(stop) == dataset)
-    places = []
-    for wanted in nodes:
-        parts = [pairs[:, 1] for _, stop, _, _, pairs in opened.tables() if stop == wanted]
-        places.append(KeptPlace(wanted, np.unique(np.concatenate(parts))))
-    if not places:
-        raise UnknownNameError(f"{opened.run.run} did not read {dataset!r}", code="usage.unknown-dataset")
-    return KeptRecords(opened, tuple(places))
+    Raises:
+        UnknownNameError: The program did not read it.
+    """
+    sources = sorted(node for node in opened.labels if opened.is_source(node))
+    nodes = [node for node in sources if opened.place_name(node) == dataset]
+    if not nodes:
+        names = tuple(dict.fromkeys(map(opened.place_name, sources)))
+        raise UnknownNameError(
+            f"{opened.run.run} did not read {dataset!r}", code="usage.unknown-dataset", nearest=names
+        )
+    return KeptRecords(opened, tuple(KeptPlace(node, opened.every(node)) for node in nodes))

@@ -284,7 +284,7 @@ def _read_positions(facts: Json, log: Json, spool: Path) -> StoredPositions | No
         tables.append([numbers[node], numbers[stop], exactness, reason])
     stored = {
         "tables": tables,
-        "coarse": [[numbers[node], reason] for node, reason in facts["coarse"]],
+        "coarse": [[numbers[node], [numbers[each] for each in stops], why] for node, stops, why in facts["coarse"]],
         "texts": [[numbers[node], own] for node, own in facts["texts"]],
     }
     return from_packed(stored, packed)

@@ -271,9 +271,7 @@ class RddRecords:
         rows = place.rows.collect() if limit is None else place.rows.takeOrdered(limit, _by_id)
         names = sources.places_of(place.node, [row[0] for row in rows])
         ordinals = _ordinals(self.opened.leaf(place.node))
-        found = [
-            (ordinals.get(file, 0), number, row[1]) for (file, number), row in zip(names, rows, strict=True)
-        ]
+        found = [(ordinals.get(file, 0), number, row[1]) for (file, number), row in zip(names, rows, strict=True)]
         return sorted(found, key=_by_place)
 
     def _written(self, place: Place, limit: int) -> InputAnswer:

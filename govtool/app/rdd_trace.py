@@ -1,4 +1,7 @@
-"""Traces through stored RDD programs: the answers of ``trace back`` and ``trace forward``."""
+"""Traces through stored RDD programs: the answers of ``trace back`` and ``trace forward``.
+
+Positions that the run kept answer where they are; else the program's operators are built again and run.
+"""
 
 from __future__ import annotations
 
@@ -12,24 +15,50 @@ from govtool.errors import UsageError
 
 if TYPE_CHECKING:
     from govtool.app.rdd_open import OpenedProgram
+    from govtool.app.rdd_positions import KeptRecords
     from govtool.app.rdd_records import RddRecords
     from govtool.app.trace_report import TraceRequest
     from govtool.model.records import RecordRun
     from govtool.store import Commit, Reader
 
+    ProgramRecords = RddRecords | KeptRecords
+
 _ALONE = "traces of RDD programs end at their inputs and outputs: go on from there by another trace"
 
 
-def program_records(store: Reader, commit: Commit, run: RecordRun) -> RddRecords:
+def program_records(store: Reader, commit: Commit, run: RecordRun, *, kept: bool = True) -> ProgramRecords:
     """Every row of a program's result, to be traced back.
+
+    Args:
+        store: The store.
+        commit: Programs are those of this commit.
+        run: The action.
+        kept: Use positions that the run kept, if there are any.
 
     Raises:
         EvidenceError: see ``open_program``.
     """
+    from govtool.app.rdd_positions import kept_result, open_positions
+
+    opened = open_positions(store, commit, run) if kept else None
+    if opened is not None:
+        return kept_result(opened)
     from govtool.app.rdd_open import open_program
     from govtool.app.rdd_records import all_records
 
     return all_records(open_program(store, commit, run))
+
+
+def _input_records(store: Reader, commit: Commit, run: RecordRun, name: str, kept: bool) -> ProgramRecords:
+    from govtool.app.rdd_positions import kept_input, open_positions
+
+    opened = open_positions(store, commit, run) if kept else None
+    if opened is not None:
+        return kept_input(opened, name)
+    from govtool.app.rdd_open import open_program
+    from govtool.app.rdd_records import input_records
+
+    return input_records(open_program(store, commit, run), name)
 
 
 def program_back(store: Reader, commit: Commit, run: RecordRun, request: TraceRequest) -> TraceReport:
@@ -42,8 +71,7 @@ def program_back(store: Reader, commit: Commit, run: RecordRun, request: TraceRe
     from govtool.app.rdd_conditions import line_condition
 
     line_condition(request.where)  # a mistake is reported before Spark starts
-    rows = program_records(store, commit, run)
-    chosen = rows.where(request.where)
+    chosen = program_records(store, commit, run, kept=not request.verify).where(request.where)
     _require(chosen, request)
     found = chosen.go_back() if request.step else chosen.go_back_all()
     return _report(store, commit, BACK, found, request)
@@ -57,19 +85,17 @@ def program_forward(store: Reader, commit: Commit, run: RecordRun, request: Trac
         UsageError: The condition is mistaken, or no row meets it (``usage.no-rows``).
     """
     from govtool.app.rdd_conditions import line_condition
-    from govtool.app.rdd_open import open_program
-    from govtool.app.rdd_records import input_records
 
     line_condition(request.where)
     name = input_name(run, request.dataset)
-    chosen = input_records(open_program(store, commit, run), name).where(request.where)
+    chosen = _input_records(store, commit, run, name, not request.verify).where(request.where)
     count = _require(chosen, request)
     found = chosen.go_next() if request.step else chosen.go_next_all()
     report = _report(store, commit, FORWARD, found, request)
     return replace(report, trace=replace(report.trace, output=name, selected=count))
 
 
-def _require(chosen: RddRecords, request: TraceRequest) -> int:
+def _require(chosen: ProgramRecords, request: TraceRequest) -> int:
     """Refuse a choice of no rows, unless they may be in files that were refused."""
     count = chosen.count()
     if not count and not chosen.opened.refused:
@@ -77,8 +103,11 @@ def _require(chosen: RddRecords, request: TraceRequest) -> int:
     return count
 
 
-def _report(store: Reader, commit: Commit, direction: str, found: RddRecords, request: TraceRequest) -> TraceReport:
-    trace = found.answer(request.limit)
+def _report(store: Reader, commit: Commit, direction: str, found: ProgramRecords, request: TraceRequest) -> TraceReport:
+    from govtool.app.rdd_open import OpenedProgram
+
+    trace, opened = found.answer(request.limit), found.opened
+    lazy = isinstance(opened, OpenedProgram)
     ends: tuple[HopEnd, ...] = ()
     if request.all_runs:
         ends = (HopEnd(trace.run, trace.output, (), trace.selected, _ALONE),)
@@ -89,10 +118,10 @@ def _report(store: Reader, commit: Commit, direction: str, found: RddRecords, re
         trace=trace,
         between=found.between(request.limit),
         outputs=found.outputs(request.limit) if direction == FORWARD else (),
-        verified=_verified(found.opened) if request.verify else None,
-        engine="Spark",
+        verified=_verified(opened) if request.verify and isinstance(opened, OpenedProgram) else None,
+        engine="Spark" if lazy else "kept positions",
         records=found,
-        opened=found.opened,
+        opened=opened,
         ends=ends,
     )
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from govtool.errors import IntegrityError, UsageError
+from govtool.model.positions import PRIVATE_POSITIONS
 from govtool.model.records import (
     PLANS,
     PRIVATE_VALUES,
@@ -28,7 +29,6 @@ from govtool.model.records import (
     encode_private,
     encode_record_runs,
 )
-from govtool.model.positions import PRIVATE_POSITIONS
 from govtool.store import Fragment
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from govtool.errors import IntegrityError
@@ -32,7 +33,7 @@ class StoredPositions:
     """The positions of one action.
 
     Attributes:
-        facts: The tables in order (``node``, ``stop``, ``exactness``, ``reason``), nodes that are ``coarse``, ``texts``.
+        facts: The tables in order (node, stop, exactness, reason), nodes that are ``coarse``, and ``texts``.
         pairs: For each table an array of shape (pairs, 2), sorted: the id of a record, and that of one that it
             comes from.
     """
@@ -77,7 +78,7 @@ def decode_positions(data: bytes) -> StoredPositions:
         numbers = table["table"].to_numpy()
         whole = np.stack([table["id"].to_numpy(), table["origin"].to_numpy()], axis=1)
         cuts = np.searchsorted(numbers, np.arange(len(facts["tables"]) + 1))
-        pairs = tuple(whole[start:end] for start, end in zip(cuts[:-1], cuts[1:], strict=True))
+        pairs = tuple(whole[start:end] for start, end in pairwise(cuts))
         return StoredPositions(facts, pairs)
     except (pa.ArrowException, OSError, ValueError, KeyError, TypeError) as error:
         raise IntegrityError("a fragment holds no positions", code="store.corrupt-fragment") from error

@@ -1,4 +1,4 @@
-"""The interface of sets of records, whatever they are traced by: a plan, the log of an RDD program, stored positions."""
+"""The interface of sets of records, traced by a plan, by the log of an RDD program, or by stored positions."""
 
 from __future__ import annotations
 

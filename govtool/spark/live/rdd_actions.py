@@ -179,10 +179,10 @@ def patch(module: ModuleType) -> None:
     for name in _ACTIONS:
         original = getattr(module.RDD, name, None)
         if original is not None:
-            setattr(module.RDD, name, _heard(name, original, (package, _HERE)))
+            setattr(module.RDD, name, _noted(name, original, (package, _HERE)))
 
 
-def _heard(name: str, original: Any, own: tuple[str, ...]) -> Any:
+def _noted(name: str, original: Any, own: tuple[str, ...]) -> Any:
     @wraps(original)
     def action(self: Any, *args: Any, **named: Any) -> Any:
         caller = sys._getframe(1)

@@ -1,4 +1,4 @@
-"""Positions of records written down after an action, so that a trace needs no function of the program afterwards.
+"""RecordPositions of records written down after an action, so that a trace needs no function of the program afterwards.
 
 For each boundary, and for the lines of the result, a table pairs the id of a record with that of a record of the
 boundary before it, as Titian's association tables do (Interlandi et al., PVLDB 9(3), section 4). Ids are 63 bits: place
@@ -56,21 +56,21 @@ class PositionTable:
 
 
 @dataclass(frozen=True, slots=True)
-class Positions:
+class RecordPositions:
     """The positions of one action.
 
     Attributes:
         tables: Pairs of ids, from the result to the sources.
-        coarse: Nodes all of whose input counts, with the reason.
+        coarse: Nodes all of whose input counts: the number, those of the stops before it, and the reason.
         texts: Text of records by number of source, and of the result, and by id.
     """
 
     tables: tuple[PositionTable, ...]
-    coarse: dict[int, str]
+    coarse: tuple[tuple[int, tuple[int, ...], str], ...]
     texts: dict[int, dict[int, str]]
 
 
-def positions(result: RddNode, texts_of_result: bool) -> Positions:
+def positions(result: RddNode, texts_of_result: bool) -> RecordPositions:
     """Run the operators behind a result once more, and return which records each of its records comes from.
 
     Args:
@@ -82,19 +82,21 @@ def positions(result: RddNode, texts_of_result: bool) -> Positions:
     """
     with own_jobs():
         tables: list[PositionTable] = []
-        coarse: dict[int, str] = {}
+        coarse = []
         for node in ancestors((result,)):
             if node.kind is Kind.SOURCE or not (node.stops or node is result):
                 continue
             found = list(_tables(node, result))
             if node.kind is Kind.OPAQUE or not found:
-                coarse[node.number] = f"{node.label} is not known to lineage: every record may have been used"
+                before = tuple(stop.number for stop in _stops(node))
+                reason = f"{node.label} is not known to lineage: every record may have been used"
+                coarse.append((node.number, before, reason))
             tables += found
         if result.stops:
             tables.append(_result_of_stop(result))
         if sum(len(each.pairs) for each in tables) > 16 * MAX_PAIRS:
             raise TooManyPositionsError
-        return Positions(tuple(tables), coarse, _texts(result, texts_of_result))
+        return RecordPositions(tuple(tables), tuple(coarse), _texts(result, texts_of_result))
 
 
 def _tables(node: RddNode, result: RddNode) -> Iterator[PositionTable]:
@@ -105,7 +107,9 @@ def _tables(node: RddNode, result: RddNode) -> Iterator[PositionTable]:
         number = RESULT if node is result and not node.stops else node.number
         rows = rows_of(node)
         for stop in _stops(node):
-            yield PositionTable(number, stop.number, _packed(rows.flatMap(_origin_pairs(own, stop.number, _id_of(stop)))))
+            yield PositionTable(
+                number, stop.number, _packed(rows.flatMap(_origin_pairs(own, stop.number, _id_of(stop))))
+            )
     elif node.kind is Kind.ORDER:
         yield from _of_order(node)
     elif node.kind is Kind.PARTITION:

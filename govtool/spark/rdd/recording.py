@@ -164,15 +164,14 @@ def _positions(folder: str, running: RunningAction) -> dict[str, Any]:
         texts[eager.RESULT] = {eager.text_id(text): text for text in running.texts}
     data = b"".join(table.pairs for table in found.tables)
     file = Path(folder) / f"{os.getpid()}-{time.time_ns()}.positions"
-    os.makedirs(folder, mode=0o700, exist_ok=True)
-    file.write_bytes(data)
+    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as sink:
+        sink.write(data)
     return {
         "file": file.name,
         "sha256": hashlib.sha256(data).hexdigest(),
-        "tables": [
-            [table.node, table.stop, len(table.pairs), table.exactness, table.reason] for table in found.tables
-        ],
-        "coarse": list(found.coarse.items()),
+        "tables": [[table.node, table.stop, len(table.pairs), table.exactness, table.reason] for table in found.tables],
+        "coarse": found.coarse,
         "texts": [[node, list(own.items())] for node, own in texts.items()],
         "seconds": round(time.time() - started, 3),
     }

@@ -153,9 +153,7 @@ def decode(text: str, context: LineageContext, files: Iterable[Path]) -> tuple[d
         raise FormatError(f"no log of an RDD program: {error}") from error
 
 
-def rebuilt(
-    document: Any, context: LineageContext, files: Iterable[Path]
-) -> tuple[dict[str, RddNode], dict[str, str]]:
+def rebuilt(document: Any, context: LineageContext, files: Iterable[Path]) -> tuple[dict[str, RddNode], dict[str, str]]:
     """Build the operators of a ``document`` again, as ``decode`` does.
 
     Raises:

@@ -20,7 +20,7 @@ LOGS = {
     "b.txt.gz": "ERROR 2 network of node-7\nERROR 7 unknown\nERROR 3 disk of node-1\n",
     "empty.txt": "",
 }
-JOB = '''
+JOB = """
 from operator import add
 
 CODES = [(2, "network failure"), (3, "disk failure"), (4, "disk failure"), (5, "power failure")]
@@ -52,7 +52,7 @@ def main(lc, folder):
     bound = 3
     lines.filter(lambda line: len(line) > bound).saveAsTextFile(f"{folder}/closure")
     return errors.take(3)
-'''
+"""
 
 
 @pytest.fixture(scope="module")
