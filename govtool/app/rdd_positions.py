@@ -15,7 +15,7 @@ from govtool.app.rdd_conditions import line_condition
 from govtool.app.rdd_lines import lines_of, meeting
 from govtool.app.rdd_programs import leaves_of, session_of
 from govtool.app.record_tables import read_positions, read_stored
-from govtool.errors import UnknownNameError, UsageError
+from govtool.errors import EvidenceError, UnknownNameError, UsageError
 from govtool.model.positions import decode_positions
 from govtool.model.token import ROW_BITS, PositionToken
 from govtool.records.execute.inputs import changed
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from govtool.model.positions import StoredPositions
     from govtool.model.records import RecordRun
+    from govtool.records.plan.expressions import Expression
     from govtool.records.plan.nodes import Relation
     from govtool.records.sidecar.lookup import SidecarUse
     from govtool.records.trace.segment import Exactness
@@ -178,6 +179,8 @@ class KeptRecords:
         """
         meets = line_condition(condition)
         places = self._named(dataset)
+        if places[0].node == RESULT and self.opened.output is not None:
+            return replace(self, places=(self._chosen_lines(places[0], self.opened.output, meets),))
         texts = dict.fromkeys(text for place in places for _, text in self._texts(place))
         found, engine = meeting(texts, meets, session_of(self.opened.run))
         self.opened.engines.append(engine)
@@ -358,6 +361,29 @@ class KeptRecords:
             if stop == place.node:
                 found = np.unique(pairs[np.isin(pairs[:, 1], place.ids)][:, 0])
                 yield _graded(KeptPlace(node, found, exactness, reason), place)
+
+    def _chosen_lines(self, place: KeptPlace, output: Relation, meets: Expression) -> KeptPlace:
+        """Lines of the written files that meet a condition.
+
+        Raises:
+            EvidenceError: The positions are of a run that did not give them (``evidence.program-differs``).
+        """
+        import numpy as np
+
+        from govtool.spark.rdd.eager import text_id
+
+        every = dict.fromkeys(text for file in output.files for text in lines_of(file))
+        found, engine = meeting(every, meets, session_of(self.opened.run))
+        self.opened.engines.append(engine)
+        chosen = _array(map(text_id, found))
+        lost = int((~np.isin(chosen, kept_result(self.opened).places[0].ids)).sum())
+        if lost:
+            raise EvidenceError(
+                f"{lost:,} of the chosen lines did not come again when positions were taken: "
+                "a function is not deterministic",
+                code="evidence.program-differs",
+            )
+        return replace(place, ids=np.intersect1d(place.ids, chosen))
 
     # ---- text ---------------------------------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,28 +28,38 @@ _EAGER = "--records=eager keeps the positions of records"
 Json = dict[str, Any]
 
 
-def add_programs(tables: RecordTables, spool: Path, processes: Sequence[ProcessActions]) -> list[str]:
-    """Add the actions of RDDs that a job's private spool holds; return why rows of others cannot be traced.
+@dataclass(slots=True)
+class ProgramNotes:
+    """Remarks on the programs of a job.
+
+    Attributes:
+        problems: Why rows cannot be traced.
+        costs: What it cost to keep positions.
+    """
+
+    problems: list[str] = field(default_factory=list)
+    costs: list[str] = field(default_factory=list)
+
+
+def add_programs(tables: RecordTables, spool: Path, processes: Sequence[ProcessActions], notes: ProgramNotes) -> None:
+    """Add the actions of RDDs that a job's private spool holds.
 
     Args:
         tables: Takes them.
         spool: The private folder of a job's spool.
         processes: Its actions.
+        notes: Takes remarks.
     """
     lines: dict[str, list[Json]] = {}
     for file in sorted(spool.glob("*.jsonl")):
         lines.setdefault(_pid(file.stem), []).extend(_lines(file))
-    problems = []
     for process in processes:
         complete = {action.run.id: action for action in process.executed if action.run.status == "complete"}
         for line in lines.get(_pid(process.process), ()):
             for name in process.runs.get(int(line.get("n", -1)), ()):
                 if name in complete:
                     output = complete[name].target if complete[name].run.outputs else ""
-                    problems += _add(tables, name, line, output)
-                    if name in tables.runs:
-                        problems += add_positions(tables, name, line, spool)
-    return problems
+                    _add(tables, name, line, output, spool, notes)
 
 
 def _pid(name: str) -> str:
@@ -66,16 +77,19 @@ def _lines(file: Path) -> Iterator[Json]:
                 yield line
 
 
-def _add(tables: RecordTables, name: str, line: Json, output: str) -> list[str]:
+def _add(tables: RecordTables, name: str, line: Json, output: str, spool: Path, notes: ProgramNotes) -> None:
     if "log" not in line:
         reason = str(line.get("reason") or line.get("break") or "its log is missing")
-        return [f"rows of {name} cannot be traced: {reason}"]
+        notes.problems.append(f"rows of {name} cannot be traced: {reason}")
+        return
     try:
         run, plan, private = stored_program(name, line, output)
     except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
-        return [f"rows of {name} cannot be traced: its log cannot be read: {type(error).__name__}"]
+        notes.problems.append(f"rows of {name} cannot be traced: its log cannot be read: {type(error).__name__}")
+        return
     tables.plans[plan.digest], tables.runs[name], tables.private[name] = plan, run, private
-    return [f"rows of {name} are traced no farther: {reason} ({_EAGER})" for reason in run.breaks]
+    if not _add_positions(tables, name, line, spool, notes):
+        notes.problems += [f"rows of {name} cannot be traced: {reason} ({_EAGER})" for reason in run.breaks]
 
 
 def stored_program(name: str, line: Json, output: str) -> tuple[RecordRun, StoredPlan, PrivateValues]:
@@ -215,8 +229,6 @@ def _filled(value: Any, known: Sequence[Any]) -> Any:
 
 def leaves_of(run: RecordRun) -> list[Relation]:
     """The text files behind a program, as they were read, under the names of the graph."""
-    from dataclasses import replace
-
     from govtool.records.execute.inputs import relations
     from govtool.records.plan import codec
     from govtool.records.stored import listing_version
@@ -246,26 +258,29 @@ def _path(uri: str) -> str:
 # ---- positions ------------------------------------------------------------------------------------------------------
 
 
-def add_positions(tables: RecordTables, name: str, line: Json, spool: Path) -> list[str]:
-    """Add the positions of an action's records, where the job kept them; return their cost, or why there are none."""
-    from dataclasses import replace
-
+def _add_positions(tables: RecordTables, name: str, line: Json, spool: Path, notes: ProgramNotes) -> bool:
+    """Add the positions of an action's records; False where the job kept none."""
     from govtool.model.positions import encode_positions
 
     facts = line.get("positions")
     if not isinstance(facts, dict):
-        return []
+        return False
     try:
         found = _read_positions(facts, line["log"], spool)
     except (OSError, ValueError, KeyError, TypeError, IndexError) as error:
-        return [f"positions of {name} are not kept: {type(error).__name__}: {error}"]
+        notes.problems.append(f"positions of {name} are not kept: {type(error).__name__}: {error}")
+        return False
     if found is None:
-        return [f"positions of {name} are not kept: {facts['missing']}"]
+        notes.problems.append(f"positions of {name} are not kept: {facts['missing']}")
+        return False
     data = encode_positions(found)
     tables.positions[name] = data
     tables.runs[name] = replace(tables.runs[name], positions=hashlib.sha256(data).hexdigest())
     pairs = sum(map(len, found.pairs))
-    return [f"positions of {name}: {pairs:,} in {len(data):,} bytes, {facts['seconds']} s of the job's time"]
+    notes.costs.append(
+        f"positions of {name}: {pairs:,} pairs in {len(data):,} bytes; the job took {facts['seconds']} s longer"
+    )
+    return True
 
 
 def _read_positions(facts: Json, log: Json, spool: Path) -> StoredPositions | None:

@@ -34,6 +34,7 @@ from govtool.store import Fragment
 from govtool.store.names import DEFAULT_BRANCH
 
 if TYPE_CHECKING:
+    from govtool.app.rdd_programs import ProgramNotes
     from govtool.app.recorded_writes import ProcessActions
     from govtool.capture.spark.eventlog.gathered import EventLogFindings
     from govtool.capture.spark.live.spool import Process
@@ -71,6 +72,8 @@ class Captured:
     warnings: list[str] = field(default_factory=list)
     records: RecordTables = field(default_factory=RecordTables)
     """Exact plans of its writes, where records were asked for."""
+    costs: list[str] = field(default_factory=list)
+    """What it cost the job to keep positions of records."""
 
 
 def command_of(words: Sequence[str]) -> list[str]:
@@ -233,30 +236,30 @@ def read_captured(spool: Path, source: str | None = None, commit: str = "") -> C
         if records:
             actions.append(process_actions(interpreter, list(executed)))
         warnings += _warnings(process)
-    tables, problems = _record_tables(spool, actions)
-    return Captured(gathered, len(processes), [*warnings, *problems], tables)
+    tables, notes = _record_tables(spool, actions)
+    return Captured(gathered, len(processes), [*warnings, *notes.problems], tables, notes.costs)
 
 
-def _record_tables(spool: Path, actions: Sequence[ProcessActions]) -> tuple[RecordTables, list[str]]:
-    """The traceable part of a job's writes, and why the rest is not. Nothing here costs the job's lineage."""
-    from govtool.app.rdd_programs import add_programs
+def _record_tables(spool: Path, actions: Sequence[ProcessActions]) -> tuple[RecordTables, ProgramNotes]:
+    """The traceable part of a job's writes, and remarks on the rest. Nothing here costs the job's lineage."""
+    from govtool.app.rdd_programs import ProgramNotes, add_programs
     from govtool.app.recorded_writes import PRIVATE, recorded_writes
 
-    tables = RecordTables()
+    tables, notes = RecordTables(), ProgramNotes()
     try:
-        writes, problems = recorded_writes(spool, actions)
+        writes, notes.problems = recorded_writes(spool, actions)
     except Exception as error:  # a bug of ours
-        return tables, [f"no rows can be traced: {type(error).__name__}: {error}"]
+        return tables, ProgramNotes([f"no rows can be traced: {type(error).__name__}: {error}"])
     for write in writes:
         try:
             tables.add(write)
         except Exception as error:
-            problems.append(f"rows of {write.run_id} cannot be traced: {type(error).__name__}: {error}")
+            notes.problems.append(f"rows of {write.run_id} cannot be traced: {type(error).__name__}: {error}")
     try:
-        problems += add_programs(tables, spool / PRIVATE, actions)
+        add_programs(tables, spool / PRIVATE, actions, notes)
     except Exception as error:
-        problems.append(f"no rows of RDDs can be traced: {type(error).__name__}: {error}")
-    return tables, problems
+        notes.problems.append(f"no rows of RDDs can be traced: {type(error).__name__}: {error}")
+    return tables, notes
 
 
 def _warnings(process: Process) -> list[str]:

@@ -105,6 +105,8 @@ def _commit(
     captured = read_captured(finished.spool, source, finished.commit)
     for warning in captured.warnings:
         ui.note(f"warning: {warning}")
+    for cost in captured.costs:
+        ui.note(cost)
     if not captured.processes:
         ui.note("warning: no Spark session was seen: nothing to commit")
         return

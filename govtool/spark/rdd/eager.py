@@ -198,8 +198,9 @@ def uri_order(file: str) -> str:
 
 def _source_id(starts: dict[int, tuple[int, int]]) -> Ids:
     def packed(row: Row) -> int:
-        file, first = starts[row[0][0]]
-        return file << 34 | first + row[0][1]
+        partition, ordinal = row[0]
+        file, first = starts[partition]
+        return file << 34 | first + int(ordinal)
 
     return packed
 

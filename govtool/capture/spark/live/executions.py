@@ -133,7 +133,7 @@ class LiveInterpreter:
     def numbered_runs(self) -> dict[int, tuple[str, ...]]:
         """The ids of runs by the numbers of their executions in the spool; a multi-insert has several."""
         rdds = [line for line in self.process.rdd_actions if isinstance(line.get("n"), int)]
-        found = {int(line["n"]): (self._live.runs.id_of(line),) for line in rdds}
+        found: dict[int, tuple[str, ...]] = {int(line["n"]): (self._live.runs.id_of(line),) for line in rdds}
         for lines in grouped(self.process.executions):
             for action in actions_of(self._executions(lines)):
                 name = self._live.runs.id_of(action.lead.line)
