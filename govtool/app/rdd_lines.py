@@ -5,7 +5,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from govtool.records.plan.expressions import Expression
     from govtool.records.plan.nodes import Session
 
+Place = tuple[str, int, int]
+"""A file as it was recorded: URI, size, time of writing."""
+DUPLICATES = "rows that equal each other cannot be told apart"
 _BATCH = 50_000
 _OPENERS: dict[str, Callable[..., IO[Any]]] = {".gz": gzip.open, ".bz2": bz2.open}
 _COMPRESSED = frozenset({".zst", ".snappy", ".lz4", ".deflate"})
@@ -44,6 +47,22 @@ def lines_of(file: File) -> Iterator[str]:
                 yield line.removesuffix("\n").removeprefix("\ufeff" if number == 0 else "\n")
     except (OSError, EOFError) as error:
         raise EvidenceError(f"{path} cannot be read: {error}", code="evidence.unreadable") from error
+
+
+def lines_at(output: Relation | None, rows: Mapping[Place, set[int]]) -> list[str]:
+    """Return the text of lines at given places of written files.
+
+    Raises:
+        EvidenceError: The files are gone or have changed (``evidence.changed``), or cannot be read.
+    """
+    if output is None:
+        raise EvidenceError("the files that it wrote are gone or have changed", code="evidence.changed")
+    found = []
+    for file in output.files:
+        wanted = rows.get((file.uri, file.size, file.modified), ())
+        if wanted:
+            found += [text for row, text in enumerate(lines_of(file)) if row in wanted]
+    return found
 
 
 def meeting(texts: Iterable[str], condition: Expression, session: Session) -> tuple[set[str], str]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from govtool.app.rdd_conditions import line_condition
-from govtool.app.rdd_lines import lines_of, meeting
+from govtool.app.rdd_lines import DUPLICATES, Place, lines_at, lines_of, meeting
 from govtool.app.rdd_programs import leaves_of, session_of
 from govtool.app.record_tables import read_positions, read_stored
 from govtool.errors import EvidenceError, UnknownNameError, UsageError
@@ -253,6 +253,33 @@ class KeptRecords:
             )
         ordered = sorted(wanted, key=lambda place: self.opened.place_name(place.node))
         return tuple(self._token(place.node, int(number)) for place in ordered for number in self._there(place))
+
+    def at_lines(self, rows: Mapping[Place, set[int]]) -> KeptRecords:
+        """The result's lines at given places of the written files; those that equal them cannot be told apart.
+
+        Raises:
+            EvidenceError: The files are gone or have changed (``evidence.changed``).
+        """
+        from govtool.spark.rdd.eager import text_id
+
+        texts = lines_at(self.opened.output, rows)
+        place = replace(self.places[0], ids=_array({text_id(text) for text in texts}))
+        if self._count(place) > len(texts):
+            place = replace(place, exactness="superset", why=DUPLICATES)
+        return replace(self, places=(place,))
+
+    def file_rows(self) -> list[tuple[str, dict[Place, set[int]]]]:
+        """Rows of files, by dataset and by the recorded identity of the file."""
+        found = []
+        for place in self.places:
+            leaf = self.opened.leaves.get(place.node)
+            if leaf is not None:
+                files = {file.ordinal: (file.uri, file.size, file.modified) for file in leaf.files}
+                rows: dict[Place, set[int]] = {}
+                for number in map(int, self._there(place)):
+                    rows.setdefault(files[number >> ROW_BITS], set()).add(number & _ROW)
+                found.append((leaf.dataset, rows))
+        return found
 
     # ---- answers ------------------------------------------------------------------------------------------------
 
@@ -504,3 +531,14 @@ def kept_input(opened: OpenedPositions, dataset: str) -> KeptRecords:
             f"{opened.run.run} did not read {dataset!r}", code="usage.unknown-dataset", nearest=names
         )
     return KeptRecords(opened, tuple(KeptPlace(node, opened.every(node)) for node in nodes))
+
+
+def kept_input_rows(opened: OpenedPositions, rows: Mapping[Place, set[int]]) -> KeptRecords:
+    """The rows of inputs at given places of files."""
+    places = []
+    for node, leaf in opened.leaves.items():
+        ordinals = {(file.uri, file.size, file.modified): file.ordinal for file in leaf.files}
+        ids = _array(ordinals[place] << ROW_BITS | row for place in rows if place in ordinals for row in rows[place])
+        if len(ids):
+            places.append(KeptPlace(node, ids))
+    return KeptRecords(opened, tuple(places))

@@ -6,11 +6,12 @@ A record is a line of text, or the text of a Python value between two boundaries
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from govtool.app.rdd_conditions import among, line_condition
+from govtool.app.rdd_lines import DUPLICATES, lines_at
 from govtool.errors import EvidenceError, UnknownNameError, UsageError
 from govtool.model.token import PositionToken
 from govtool.records.execute.inputs import local_path
@@ -20,6 +21,7 @@ from govtool.spark.rdd import sources, worker
 from govtool.spark.rdd.notes import worst
 
 if TYPE_CHECKING:
+    from govtool.app.rdd_lines import Place as Recorded
     from govtool.app.rdd_open import OpenedProgram
     from govtool.records.plan.nodes import Relation
     from govtool.records.trace.segment import Exactness
@@ -129,7 +131,24 @@ class RddRecords:
             for file, row, _ in self._records(place, None)
         )
 
-    def file_rows(self) -> list[tuple[str, dict[tuple[str, int, int], set[int]]]]:
+    def at_lines(self, rows: Mapping[Recorded, set[int]]) -> RddRecords:
+        """The result's lines at given places of the written files; those that equal them cannot be told apart.
+
+        Raises:
+            EvidenceError: The files are gone or have changed (``evidence.changed``).
+        """
+        from govtool.spark.rdd.conditions import KeyIn, keys_of
+        from govtool.spark.rdd.notes import Note
+
+        texts = lines_at(self.opened.output, rows)
+        keys = keys_of(self.opened.context.spark_context.parallelize(texts))
+        position = self.position.matching(KeyIn(keys, worker.shown))
+        found = replace(self, position=position)
+        if found.count() > len(texts):
+            found = replace(found, position=position.noted(Note("superset", DUPLICATES)))
+        return found
+
+    def file_rows(self) -> list[tuple[str, dict[Recorded, set[int]]]]:
         """Rows of files, by dataset and by the recorded identity of the file."""
         found = []
         for place in self._places():
@@ -137,7 +156,7 @@ class RddRecords:
             if leaf is None:
                 continue
             files = {file.ordinal: (file.uri, file.size, file.modified) for file in leaf.files}
-            rows: dict[tuple[str, int, int], set[int]] = {}
+            rows: dict[Recorded, set[int]] = {}
             for file, row, _ in self._records(place, None):
                 rows.setdefault(files[file], set()).add(row)
             found.append((leaf.dataset, rows))
@@ -283,7 +302,6 @@ class RddRecords:
 
 
 _NOT_FOUND = "the rows are not found again in the written files: shown as the program gives them"
-_DUPLICATES = "rows that equal each other cannot be told apart"
 
 
 def _in_files(
@@ -300,7 +318,7 @@ def _in_files(
     rows = once(keys.matching(ordered_rows(lines), worker.on_value(worker.single))).persist()
     count, wanted = rows.count(), place.rows.count()
     if count > wanted and grade[0] == "exact":
-        grade = ("superset", _DUPLICATES)
+        grade = ("superset", DUPLICATES)
     page = rows.takeOrdered(limit, _by_id)
     ordinals = _ordinals(output)
     files = {file.ordinal: file.uri for file in output.files}
@@ -363,3 +381,20 @@ def input_records(opened: OpenedProgram, dataset: str) -> RddRecords:
             f"{opened.run.run} did not read {dataset!r}", code="usage.unknown-dataset", nearest=names
         )
     return RddRecords(opened, opened.context.position(*found))
+
+
+def input_rows(opened: OpenedProgram, rows: Mapping[Recorded, set[int]]) -> RddRecords:
+    """The rows of inputs at given places of files."""
+    from govtool.model.token import ROW_BITS
+    from govtool.spark.rdd import eager
+    from govtool.spark.rdd.log import ancestors
+
+    found = []
+    for node in ancestors((opened.node,)):
+        leaf = opened.leaf(node)
+        files = leaf.files if leaf is not None else ()
+        ordinals = {(file.uri, file.size, file.modified): file.ordinal for file in files}
+        packed = [ordinals[place] << ROW_BITS | row for place in rows if place in ordinals for row in rows[place]]
+        if packed:
+            found.append((node, eager.rows_at(node, packed)))
+    return RddRecords(opened, opened.context.position_of(found))

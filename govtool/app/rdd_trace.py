@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from govtool.answers.trace import BACK, FORWARD, HopEnd, TraceReport
+from govtool.answers.trace import BACK, FORWARD, TraceReport
 from govtool.app.history import version_of
 from govtool.app.record_runs import input_name, no_rows
 from govtool.errors import UsageError
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from govtool.store import Commit, Reader
 
     ProgramRecords = RddRecords | KeptRecords
-
-_ALONE = "traces of RDD programs end at their inputs and outputs: go on from there by another trace"
 
 
 def program_records(store: Reader, commit: Commit, run: RecordRun, *, kept: bool = True) -> ProgramRecords:
@@ -74,7 +72,13 @@ def program_back(store: Reader, commit: Commit, run: RecordRun, request: TraceRe
     chosen = program_records(store, commit, run, kept=not request.verify).where(request.where)
     _require(chosen, request)
     found = chosen.go_back() if request.step else chosen.go_back_all()
-    return _report(store, commit, BACK, found, request)
+    report = _report(store, commit, BACK, found, request)
+    if not request.all_runs:
+        return report
+    from govtool.app.trace_runs import go_back_from
+
+    hops, ends = go_back_from(store, commit, (run.run, found.file_rows()), request)
+    return replace(report, hops=hops, ends=ends)
 
 
 def program_forward(store: Reader, commit: Commit, run: RecordRun, request: TraceRequest) -> TraceReport:
@@ -108,9 +112,6 @@ def _report(store: Reader, commit: Commit, direction: str, found: ProgramRecords
 
     trace, opened = found.answer(request.limit), found.opened
     lazy = isinstance(opened, OpenedProgram)
-    ends: tuple[HopEnd, ...] = ()
-    if request.all_runs:
-        ends = (HopEnd(trace.run, trace.output, (), trace.selected, _ALONE),)
     return TraceReport(
         version=version_of(store, commit),
         direction=direction,
@@ -122,7 +123,6 @@ def _report(store: Reader, commit: Commit, direction: str, found: ProgramRecords
         engine="Spark" if lazy else "kept positions",
         records=found,
         opened=opened,
-        ends=ends,
     )
 
 

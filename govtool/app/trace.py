@@ -66,29 +66,29 @@ def trace_forward(store: Reader, commit: Commit, request: TraceRequest) -> Trace
         EngineError: no engine evaluates the plan exactly, or Spark is needed and missing.
     """
     readers = find_readers(store, commit, request.dataset, request.run)
-    if not request.all_runs and only(readers, request.dataset).program:
-        return program_forward(store, commit, readers[0], request)
     if not request.all_runs:
         only(readers, request.dataset)
     reports = [_forward(store, commit, run, request) for run in readers]
     if not request.all_runs:
-        return reports[0][1]
+        return reports[0]
     from govtool.app.trace_runs import hops_forward
 
-    first = next((report for _, report in reports if report.trace.selected), reports[0][1])
+    first = next((report for report in reports if report.trace.selected), reports[0])
     hops, ends = hops_forward(store, commit, reports, request)
-    others = tuple(HopAnswer(0, each.trace, each.outputs) for _, each in reports if each is not first)
+    others = tuple(HopAnswer(0, each.trace, each.outputs) for each in reports if each is not first)
     return replace(first, hops=(*others, *hops), ends=ends)
 
 
-def _forward(store: Reader, commit: Commit, run: RecordRun, request: TraceRequest) -> tuple[OpenedWrite, TraceReport]:
+def _forward(store: Reader, commit: Commit, run: RecordRun, request: TraceRequest) -> TraceReport:
+    if run.program:
+        return program_forward(store, commit, run, request)
     opened = open_write(store, commit, run, sidecar_use(request.sidecars))
     name = input_name(run, request.dataset)
     chosen = opened.lineage.input(name, request.where).kept()
     count = chosen.count()
     _require(opened, count, request)
     found = chosen.go_next() if request.step else chosen.go_next_all()
-    return opened, trace_report(opened, (store, commit), FORWARD, request, found, (name, count))
+    return trace_report(opened, (store, commit), FORWARD, request, found, (name, count))
 
 
 def _require(opened: OpenedWrite, count: int, request: TraceRequest) -> None:

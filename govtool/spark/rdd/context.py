@@ -173,6 +173,11 @@ class LineageContext:
         """Return the position at all records of some nodes."""
         return LineagePosition(self._log, lambda: (list(map(Place, nodes)), nodes))
 
+    def position_of(self, rows: list[tuple[RddNode, Any]]) -> LineagePosition:
+        """Return the position at given rows of some nodes."""
+        nodes = tuple(node for node, _ in rows)
+        return LineagePosition(self._log, lambda: ([Place(*each) for each in rows], nodes))
+
     def node_of(self, rdd: Any) -> RddNode:
         """Return the node of an RDD; an RDD that is not tracked becomes a source."""
         if isinstance(rdd, LineageRDD):

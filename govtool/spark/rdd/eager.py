@@ -16,9 +16,9 @@ from typing import Any
 
 from govtool.spark.rdd import sources, worker
 from govtool.spark.rdd.checks import own_jobs
-from govtool.spark.rdd.conditions import EVERYTHING
+from govtool.spark.rdd.conditions import EVERYTHING, KeyIn, keys_of
 from govtool.spark.rdd.log import RddNode, ancestors
-from govtool.spark.rdd.operators import Kind
+from govtool.spark.rdd.operators import Kind, itself
 from govtool.spark.rdd.rows import aligned, has_origins, narrow_rows, ordered_rows, rows_of, stop_rows
 from govtool.spark.rdd.worker import Row
 
@@ -187,6 +187,13 @@ def _counted_starts(source: RddNode) -> dict[int, tuple[int, int]]:
         found[number] = (ordinals.get(file, 0), before.get(file, 0))
         before[file] = before.get(file, 0) + counts[number]
     return found
+
+
+def rows_at(source: RddNode, packed: list[int]) -> Any:
+    """Return the rows of a source with given ids."""
+    keys = keys_of(source.rdd.context.parallelize(packed))
+    own = _source_id(_starts(source))
+    return KeyIn(keys, itself).matching(ordered_rows(source), lambda row: (own(row),))
 
 
 def uri_order(file: str) -> str:

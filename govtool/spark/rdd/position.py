@@ -78,6 +78,10 @@ class LineagePosition:
         kept = list(nodes)
         return self._then("at", lambda: [place for place in self.places() if place.node in kept])
 
+    def noted(self, note: Note) -> LineagePosition:
+        """The same records, with a reason why they may be too many."""
+        return self._then("noted", lambda: [replace(place, notes=(*place.notes, note)) for place in self._settled()])
+
     def go_back(self) -> LineagePosition:
         """Go back over one boundary, to the records from which these come."""
         return self._then("back", lambda: _merged(_moved_back(self._settled())))

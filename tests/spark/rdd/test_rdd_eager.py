@@ -45,6 +45,7 @@ def store(spark, tmp_path_factory):
         lines.filter(lambda line: small(line) >= 0).saveAsTextFile(f"{folder}/same")
         lines.mapPartitions(lambda rows: iter([sum(1 for _ in rows)])).saveAsTextFile(f"{folder}/sizes")
         counts.zipWithIndex().saveAsTextFile(f"{folder}/ranked")
+        lc.textFile(f"{folder}/counts").map(len).saveAsTextFile(f"{folder}/lengths")
         lines.zip(lines).map(str).saveAsTextFile(f"{folder}/zipped")
         assert capture.commit(identify=0) is not None
     finally:
@@ -117,6 +118,15 @@ def test_forward_and_numbers_behind_a_shuffle(command):
     assert (code, found["selected"], found["outputs"][0]["count"]) == (0, 1, 0)
     code, found = command("trace", "back", "ranked", "--where", "value like '((''c''%'")
     assert _places(found) == _expected("c")
+
+
+def test_through_two_programs_of_one_job(command):
+    code, found = command("trace", "back", "lengths", "--where", "value = '11'", "--all-runs")
+    assert (code, [row[2] for row in _places(found, "counts")]) == (0, ["('last', 1)"])
+    (hop,) = found["hops"]
+    assert (_places(hop), hop["inputs"][0]["exactness"]) == (_expected("last"), "exact")
+    code, found = command("trace", "forward", "in", "--where", "value = 'last'", "--run", hop["run"], "--all-runs")
+    assert [row["value"] for row in found["hops"][0]["outputs"][0]["rows"]] == ["11"]
 
 
 def _run(command, output):

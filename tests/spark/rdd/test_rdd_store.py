@@ -38,6 +38,10 @@ def one(pair):
     return pair[1][1], 1
 
 
+def frequent(line):
+    return not line.endswith(": 1")
+
+
 def shown(pair):
     return f"{pair[0]}: {pair[1]}"
 
@@ -49,6 +53,7 @@ def main(lc, folder):
     pairs = errors.keyBy(code).join(codes)
     pairs.map(one).reduceByKey(add).map(shown).saveAsTextFile(f"{folder}/counts")
     errors.saveAsTextFile(f"{folder}/errors")
+    lc.textFile(f"{folder}/counts").filter(frequent).saveAsTextFile(f"{folder}/frequent")
     bound = 3
     lines.filter(lambda line: len(line) > bound).saveAsTextFile(f"{folder}/closure")
     return errors.take(3)
@@ -155,6 +160,18 @@ def test_a_line_is_followed_to_the_results(command, store):
     )
 
 
+def test_through_two_programs_of_one_job(command, store):
+    code, found = command("trace", "back", "frequent", "--where", "value like 'disk%'", "--all-runs")
+    (hop,) = found["hops"]
+    assert (code, _values(found, "counts"), hop["selected"]) == (0, ["disk failure: 4"], 1)
+    assert Counter(_values(hop, "logs")) == {"ERROR 3 disk of node-1": 3, "ERROR 4 disk of node-2": 1}
+    run = hop["run"]
+    line = "value like '%node-2'"
+    code, found = command("trace", "forward", "logs", "--where", line, "--run", run, "--all-runs")
+    (hop,) = found["hops"]
+    assert (code, [row["value"] for row in hop["outputs"][0]["rows"]]) == (0, ["disk failure: 4"])
+
+
 def test_records_of_results_that_the_driver_had(store, monkeypatch):
     monkeypatch.chdir(store)
     graph = govtool.open(store / "store")
@@ -180,7 +197,7 @@ def test_what_cannot_be_traced_is_stated(command, store):
 def test_the_graph_has_inputs_outputs_and_no_code(store):
     graph = govtool.open(store / "store")
     runs = {out.dataset.rpartition("/")[2]: run for run in graph.runs().runs for out in run.outputs}
-    assert set(runs) == {"counts", "errors", "closure", "mixed", "plain"}
+    assert set(runs) == {"counts", "errors", "frequent", "closure", "mixed", "plain"}
     for name in ("counts", "plain"):
         assert [each.dataset.rpartition("/")[2] for each in runs[name].inputs] in (["logs"], ["a.txt"])
         assert runs[name].outputs[0].written is not None
