@@ -24,6 +24,8 @@ class RecordQuestions(OpenedVersion):
     def records(self, output: PathArgument | None = None, *, run: str | None = None) -> TracedRecords:
         """Every row of an output, to be narrowed with ``where`` and traced with ``go_back`` and ``go_back_all``.
 
+        Rows of an RDD program are lines of text, with the one column ``value``.
+
         Args:
             output: A dataset or its path; None together with a run.
             run: The write: the id of a run or of an application, or ``JOB~n``. By default the write that left the

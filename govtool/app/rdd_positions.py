@@ -323,7 +323,8 @@ class KeptRecords:
         rows = tuple(self._rows(place, limit))
         version = leaf.version if leaf is not None else ""
         name = self.opened.place_name(place.node)
-        return InputAnswer(name, version, step.exactness, step.why, step.rows, step.rows > len(rows), rows)
+        why = step.why if rows or not step.rows else step.why or "the text of these records was not kept"
+        return InputAnswer(name, version, step.exactness, why, step.rows, step.rows > len(rows), rows)
 
     # ---- parts --------------------------------------------------------------------------------------------------
 

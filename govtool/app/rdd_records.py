@@ -290,7 +290,7 @@ class RddRecords:
         rows = place.rows.collect() if limit is None else place.rows.takeOrdered(limit, _by_id)
         names = sources.places_of(place.node, [row[0] for row in rows])
         ordinals = _ordinals(self.opened.leaf(place.node))
-        found = [(ordinals.get(file, 0), number, row[1]) for (file, number), row in zip(names, rows, strict=True)]
+        found = [(_ordinal(ordinals, file), number, row[1]) for (file, number), row in zip(names, rows, strict=True)]
         return sorted(found, key=_by_place)
 
     def _written(self, place: Place, limit: int) -> InputAnswer:
@@ -323,7 +323,7 @@ def _in_files(
     ordinals = _ordinals(output)
     files = {file.ordinal: file.uri for file in output.files}
     named = zip(sources.places_of(lines, [row[0] for row in page]), page, strict=True)
-    found = sorted(((ordinals.get(file, 0), number, row[1]) for (file, number), row in named), key=_by_place)
+    found = sorted(((_ordinal(ordinals, file), number, row[1]) for (file, number), row in named), key=_by_place)
     shown = tuple(
         {
             "_id": str(PositionToken(opened.name, output.version, file, number)),
@@ -342,6 +342,17 @@ def _ordinals(leaf: Relation | None) -> dict[str, int]:
     if leaf is None:
         return {}
     return {str(local_path(file.uri) or file.uri): file.ordinal for file in leaf.files}
+
+
+def _ordinal(ordinals: Mapping[str, int], file: str) -> int:
+    """The ordinal of a file; 0 where records are in none.
+
+    Raises:
+        EvidenceError: The run listed other files, or not all (``evidence.unlisted``).
+    """
+    if file and file not in ordinals:
+        raise EvidenceError(f"{file} is not among the files that the run listed", code="evidence.unlisted")
+    return ordinals.get(file, 0)
 
 
 def _is_source(place: Place) -> bool:

@@ -20,7 +20,7 @@ MAX_PLAIN = 200
 """Actions of plain RDDs that are written down, by process."""
 MAX_TRACKED = 1_000
 """Actions of tracked programs that are written down, by process."""
-_READ = re.compile(r"(\S+) (?:HadoopRDD|NewHadoopRDD)\[")
+_READ = re.compile(r"^(?:\(\d+\))?[ |+-]*(?:\(\d+\) )?(\S.*?) (?:New)?HadoopRDD\[", re.MULTILINE)
 _WRITES = ("saveAsTextFile", "saveAsPickleFile", "saveAsSequenceFile", "saveAsHadoopFile", "saveAsNewAPIHadoopFile")
 _ACTIONS = (
     *_WRITES, "aggregate", "collect", "collectAsMap", "count", "countByKey", "countByValue", "first", "fold",
@@ -49,11 +49,6 @@ class RddActions:
         self._applications: set[str] = set()
 
     @property
-    def room(self) -> bool:
-        """True while actions of tracked programs are written down."""
-        return self._tracked < MAX_TRACKED
-
-    @property
     def positions(self) -> str:
         """The private folder where positions of records are wanted; empty: they are not."""
         replay = self._recorder.replay
@@ -68,7 +63,10 @@ class RddActions:
             private: What its rows are traced by.
         """
         self._tracked += 1
-        self._put(context, line, private)
+        if self._tracked <= MAX_TRACKED:
+            self._put(context, line, private)
+        elif self._tracked == MAX_TRACKED + 1:
+            self._full(MAX_TRACKED, "tracked")
 
     def _put(self, context: Any, line: dict[str, Any], private: dict[str, Any]) -> None:
         application = str(context.applicationId)
@@ -87,6 +85,9 @@ class RddActions:
                 replay.spool.write({"e": "rdd", **own, **private})
 
         self._recorder.put(put)
+
+    def _full(self, limit: int, kind: str) -> None:
+        self._recorder.note({"e": "trouble", "what": f"more than {limit:,} actions of {kind} RDDs: the rest is lost"})
 
     def _session(self, context: Any, application: str) -> dict[str, Any] | None:
         """The facts of an application that has no session which is listened to."""
@@ -109,10 +110,14 @@ class RddActions:
             started: When it began, in seconds.
             error: Why it failed; empty: it did not.
         """
-        if self._plain >= MAX_PLAIN or (not path and (name, place) in self._seen):
+        if not path and (name, place) in self._seen:
             return
         self._seen.add((name, place))
         self._plain += 1
+        if self._plain > MAX_PLAIN:
+            if self._plain == MAX_PLAIN + 1:
+                self._full(MAX_PLAIN, "plain")
+            return
         read = read_paths(rdd)
         line = action_line(name, f"{name} at {place}", started, error)
         line["leaves"] = {str(number): {"paths": [each]} for number, each in enumerate(read)}

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import array
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from govtool.spark.rdd import sources, worker
@@ -178,13 +179,14 @@ def _starts(source: RddNode) -> dict[int, tuple[int, int]]:
 def _counted_starts(source: RddNode) -> dict[int, tuple[int, int]]:
     numbers = range(source.rdd.getNumPartitions())
     files = sources.files_of_partitions(source, numbers) if "path" in source.details else {}
-    ordinals = {file: place for place, file in enumerate(sorted(source.details.get("files", {}), key=uri_order))}
+    names = source.details.get("listed") or _in_order(source.details.get("files", {}))
+    ordinals = {file: place for place, file in enumerate(names)}
     counts = dict(source.rdd.mapPartitionsWithIndex(worker.counted).collect())
     before: dict[str, int] = {}
     found = {}
     for number in numbers:
         file = files.get(number, "")
-        found[number] = (ordinals.get(file, 0), before.get(file, 0))
+        found[number] = (ordinals[file] if file else 0, before.get(file, 0))
         before[file] = before.get(file, 0) + counts[number]
     return found
 
@@ -196,11 +198,16 @@ def rows_at(source: RddNode, packed: list[int]) -> Any:
     return KeyIn(keys, itself).matching(ordered_rows(source), lambda row: (own(row),))
 
 
-def uri_order(file: str) -> str:
-    """Return what files are ordered by: their URI."""
-    from govtool.spark.rdd.recording import uri_of
+def listed(source: RddNode, files: Iterable[str]) -> None:
+    """Note the files that a source of text has now: their order gives ordinals."""
+    names = _in_order(files)
+    if source.details.get("listed") != names:
+        source.details["listed"] = names
+        source.details.pop("starts", None)
 
-    return uri_of(file)
+
+def _in_order(files: Iterable[str]) -> list[str]:
+    return sorted(files, key=lambda file: Path(file).as_uri() if file.startswith("/") else file)
 
 
 def _source_id(starts: dict[int, tuple[int, int]]) -> Ids:

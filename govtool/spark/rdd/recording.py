@@ -90,20 +90,16 @@ def _harmless() -> Iterator[None]:
 
 def _look(context: Any, running: RunningAction) -> None:
     """Note which files are about to be read."""
-    recorded = _actions() is not None
+    recorded = rdd_actions.recording() is not None
     for node in ancestors((running.node,)):
         if "path" in node.details and (recorded or "files" not in node.details):
             running.read[node.number] = sources.identities(context, node.details["path"])
             node.details.setdefault("files", running.read[node.number])
-
-
-def _actions() -> rdd_actions.RddActions | None:
-    actions = rdd_actions.recording()
-    return actions if actions is not None and actions.room else None
+            eager.listed(node, running.read[node.number])
 
 
 def _write(context: Any, running: RunningAction, error: str) -> None:
-    actions = _actions()
+    actions = rdd_actions.recording()
     if actions is None:
         return
     line = rdd_actions.action_line(running.name, running.label, running.started, error)
@@ -111,8 +107,6 @@ def _write(context: Any, running: RunningAction, error: str) -> None:
     line["leaves"] = {str(n): leaf for n, leaf in enumerate(_leaves(context, running))}
     if running.path:
         line.update(rdd_actions.output_facts(context, running.path, error))
-    if running.result is not None:
-        line["records"] = running.result.count
     private = {} if error else _private(context, running)
     if private and actions.positions:
         private["positions"] = _positions(actions.positions, running)
@@ -137,7 +131,10 @@ def _private(context: Any, running: RunningAction) -> dict[str, Any]:
     entries = {entry["number"]: entry for entry in document["nodes"]}
     for number, identity in running.read.items():
         entries[number]["files"] = identity
-        entries[number]["dataset"] = _folders(context, entries[number]["path"])
+        path = entries[number]["path"]
+        entries[number]["dataset"] = _folders(context, path)
+        # As it was resolved here: another process has another working folder.
+        entries[number]["path"] = ",".join(rdd_actions.qualified(context, each) for each in sources.parts(path))
     if running.taken is not None:
         document["taken"] = running.taken
     if running.result is not None:
@@ -190,8 +187,3 @@ def _without_pattern(path: str) -> str:
 
 def _listed(file: str) -> str:
     return f"file:{file}" if file.startswith("/") else file
-
-
-def uri_of(file: str) -> str:
-    """Return the URI of a file as `sources.identities` names it."""
-    return Path(file).as_uri() if file.startswith("/") else file
