@@ -41,7 +41,7 @@ def install(place: str) -> None:
     folder = place
     patches = {"pyspark.sql.session": _patch_classic, "pyspark.sql.connect.session": _patch_connect}
     if RECORDS in os.environ or (_recorder is not None and _recorder.replay is not None):
-        patches |= dict.fromkeys(_RDDS, _patch_rdds)
+        patches.update(dict.fromkeys(_RDDS, _patch_rdds))
     waiting: dict[str, Callable[[ModuleType, str], None]] = {}
     for name, patch in patches.items():
         if name in sys.modules:

@@ -141,7 +141,7 @@ def output_facts(context: Any, path: str, error: str = "") -> dict[str, Any]:
     found: dict[str, Any] = {"command": {"path": place}}
     try:
         if not error:
-            left = files.left_files(place, None, 0.0, {}, files.MAX_FOUND)["left"]
+            left = files.left_files(place, None, 0.0, {})["left"]
             found.update(left=left, written=left)
             found["metrics"] = {"write": {"files": left["files"], "bytes": left["size"]}}
     except Exception:

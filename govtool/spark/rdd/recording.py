@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 TAKES = frozenset({"take", "first"})
 """Actions whose result is the first records."""
+KEPT = TAKES | {"collect", "saveAsTextFile"}
+"""Actions whose result has records, so that their positions are worth a second run."""
 
 
 @dataclass(slots=True)
@@ -108,7 +110,7 @@ def _write(context: Any, running: RunningAction, error: str) -> None:
     if running.path:
         line.update(rdd_actions.output_facts(context, running.path, error))
     private = {} if error else _private(context, running)
-    if private and actions.positions:
+    if private and actions.positions and running.name in KEPT:
         private["positions"] = _positions(actions.positions, running)
     actions.write(context, line, private)
 
