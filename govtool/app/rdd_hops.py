@@ -42,7 +42,8 @@ def program_hop_forward(
     Raises:
         EvidenceError: The program cannot be run again.
     """
-    from govtool.app.rdd_positions import kept_input_rows, open_positions
+    from govtool.app.rdd_opened_positions import open_positions
+    from govtool.app.rdd_positions import kept_input_rows
 
     opened = open_positions(store, commit, run)
     if opened is not None:

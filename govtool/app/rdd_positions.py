@@ -6,136 +6,29 @@ reads lines from the files.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from govtool.app.rdd_conditions import line_condition
 from govtool.app.rdd_lines import DUPLICATES, Place, lines_at, lines_of, meeting
-from govtool.app.rdd_programs import leaves_of, session_of
-from govtool.app.record_tables import read_positions, read_stored
+from govtool.app.rdd_opened_positions import RESULT, sorted_ids
+from govtool.app.rdd_programs import session_of
 from govtool.errors import EvidenceError, UnknownNameError, UsageError
-from govtool.model.positions import decode_positions
 from govtool.model.token import ROW_BITS, PositionToken
-from govtool.records.execute.inputs import changed
-from govtool.records.stored import relation_of
-from govtool.records.trace.answer import InputAnswer, RefusedFile, StepAnswer, TraceAnswer
+from govtool.records.trace.answer import InputAnswer, StepAnswer, TraceAnswer
 from govtool.records.trace.recordset import SHOWN
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from govtool.model.positions import StoredPositions
-    from govtool.model.records import RecordRun
+    from govtool.app.rdd_opened_positions import Ids, OpenedPositions
     from govtool.records.plan.expressions import Expression
     from govtool.records.plan.nodes import Relation
-    from govtool.records.sidecar.lookup import SidecarUse
     from govtool.records.trace.segment import Exactness
-    from govtool.store import Commit, Reader
 
-    Ids = NDArray[np.int64]
-
-RESULT = -1
-"""The place of the result's lines."""
 VALUE = "value"
 _ORDER: tuple[Exactness, ...] = ("exact", "superset", "coarse", "incomplete")
 _ROW = (1 << ROW_BITS) - 1
-
-
-@dataclass(frozen=True, slots=True)
-class OpenedPositions:
-    """A run whose positions were kept.
-
-    Attributes:
-        run: What the store holds of it.
-        stored: The positions.
-        labels: Of the operators, by number.
-        leaves: The text files that it read, by number.
-        output: The files that it wrote, if they are still what was written.
-        refused: Input files that are gone or have changed.
-        texts: Text of records that no file has, by number and id.
-        sidecars: None are used.
-    """
-
-    run: RecordRun
-    stored: StoredPositions
-    labels: Mapping[int, str]
-    leaves: Mapping[int, Relation]
-    output: Relation | None
-    refused: tuple[RefusedFile, ...]
-    texts: Mapping[int, Mapping[int, str]]
-    sidecars: SidecarUse
-    engines: list[str] = field(default_factory=list)
-
-    @property
-    def name(self) -> str:
-        """The output, or the run whose rows went to the driver."""
-        return self.run.output or self.run.run
-
-    def tables(self) -> Iterator[tuple[int, int, Exactness, str, Ids]]:
-        """Yield node, stop, exactness, reason and pairs."""
-        for (node, stop, exactness, reason), pairs in zip(self.stored.facts["tables"], self.stored.pairs, strict=True):
-            yield node, stop, exactness, reason, pairs
-
-    @property
-    def coarse(self) -> list[tuple[int, list[int], str]]:
-        """Operators of which every input counts, with what they read and the reason."""
-        return [(node, stops, reason) for node, stops, reason in self.stored.facts["coarse"]]
-
-    def is_source(self, node: int) -> bool:
-        """True of an operator that reads no other."""
-        made = {table[0] for table in self.tables()} | {node for node, _, _ in self.coarse}
-        return node != RESULT and node not in made
-
-    def every(self, node: int) -> Ids:
-        """All records of a source, or of a boundary as far as the result comes from them."""
-        import numpy as np
-
-        if node in self.leaves:
-            gone = {each.file for each in self.refused}
-            there = [file for file in self.leaves[node].files if file.uri not in gone]
-            return _array(file.ordinal << ROW_BITS | row for file in there for row, _ in enumerate(lines_of(file)))
-        parts = [pairs[:, 0] for own, _, _, _, pairs in self.tables() if own == node]
-        parts += [pairs[:, 1] for _, stop, _, _, pairs in self.tables() if stop == node]
-        return np.unique(np.concatenate([_array(self.texts.get(node, ())), *parts]))
-
-    def place_name(self, node: int) -> str:
-        """The dataset of a place, or the operator."""
-        if node in self.leaves:
-            return self.leaves[node].dataset
-        if node == RESULT:
-            return self.name
-        return f"rows-{node}" if self.is_source(node) else self.labels[node]
-
-
-def open_positions(store: Reader, commit: Commit, run: RecordRun) -> OpenedPositions | None:
-    """Read the positions of a run's records; None if none were kept, or they were removed from the store.
-
-    Raises:
-        StoreError: A fragment cannot be read.
-        IntegrityError: A fragment is not what was written.
-    """
-    from govtool.records.sidecar.lookup import SidecarUse
-
-    data = read_positions(store, commit, run)
-    if data is None:
-        return None
-    body, _ = read_stored(store, commit, run)
-    leaves = {leaf.leaf: leaf for leaf in leaves_of(run)}
-    written = relation_of(run.written, run.output)
-    stored = decode_positions(data)
-    return OpenedPositions(
-        run=run,
-        stored=stored,
-        labels={entry["number"]: entry["label"] for entry in json.loads(body)["nodes"]},
-        leaves=leaves,
-        output=written if written is not None and not changed([written]) else None,
-        refused=tuple(RefusedFile(each.dataset, each.uri, each.reason) for each in changed(leaves.values())),
-        texts={node: {int(number): text for number, text in own} for node, own in stored.facts["texts"]},
-        sidecars=SidecarUse(),
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +77,7 @@ class KeptRecords:
         texts = dict.fromkeys(text for place in places for _, text in self._texts(place))
         found, engine = meeting(texts, meets, session_of(self.opened.run))
         self.opened.engines.append(engine)
-        kept = [_array({n for n, text in self._texts(place) if text in found}) for place in places]
+        kept = [sorted_ids({n for n, text in self._texts(place) if text in found}) for place in places]
         return replace(self, places=tuple(replace(p, ids=ids) for p, ids in zip(places, kept, strict=True)))
 
     def go_back(self) -> KeptRecords:
@@ -263,7 +156,7 @@ class KeptRecords:
         from govtool.spark.rdd.eager import text_id
 
         texts = lines_at(self.opened.output, rows)
-        place = replace(self.places[0], ids=_array({text_id(text) for text in texts}))
+        place = replace(self.places[0], ids=sorted_ids({text_id(text) for text in texts}))
         if self._count(place) > len(texts):
             place = replace(place, exactness="superset", why=DUPLICATES)
         return replace(self, places=(place,))
@@ -403,7 +296,7 @@ class KeptRecords:
         every = dict.fromkeys(text for file in output.files for text in lines_of(file))
         found, engine = meeting(every, meets, session_of(self.opened.run))
         self.opened.engines.append(engine)
-        chosen = _array(map(text_id, found))
+        chosen = sorted_ids(map(text_id, found))
         lost = int((~np.isin(chosen, kept_result(self.opened).places[0].ids)).sum())
         if lost:
             raise EvidenceError(
@@ -452,8 +345,6 @@ class KeptRecords:
                     yield number, file.ordinal, row, text
 
     def _rows(self, place: KeptPlace, limit: int | None) -> Iterator[dict[str, Any]]:
-        from itertools import islice
-
         leaf = self._leaf(place.node)
         if leaf is not None:
             files = {file.ordinal: file.uri for file in leaf.files}
@@ -500,12 +391,6 @@ def _node(place: KeptPlace) -> int:
     return place.node
 
 
-def _array(numbers: Iterable[int]) -> Ids:
-    import numpy as np
-
-    return np.array(sorted(numbers), np.int64)
-
-
 def kept_result(opened: OpenedPositions) -> KeptRecords:
     """Every row of the result."""
     import numpy as np
@@ -514,7 +399,7 @@ def kept_result(opened: OpenedPositions) -> KeptRecords:
     ids = np.unique(np.concatenate([np.empty(0, np.int64), *parts]))
     known = opened.texts.get(RESULT)
     if known is not None and opened.output is None:
-        ids = ids[np.isin(ids, _array(known))]
+        ids = ids[np.isin(ids, sorted_ids(known))]
     return KeptRecords(opened, (KeptPlace(RESULT, ids),))
 
 
@@ -539,7 +424,9 @@ def kept_input_rows(opened: OpenedPositions, rows: Mapping[Place, set[int]]) -> 
     places = []
     for node, leaf in opened.leaves.items():
         ordinals = {(file.uri, file.size, file.modified): file.ordinal for file in leaf.files}
-        ids = _array(ordinals[place] << ROW_BITS | row for place in rows if place in ordinals for row in rows[place])
+        ids = sorted_ids(
+            ordinals[place] << ROW_BITS | row for place in rows if place in ordinals for row in rows[place]
+        )
         if len(ids):
             places.append(KeptPlace(node, ids))
     return KeptRecords(opened, tuple(places))

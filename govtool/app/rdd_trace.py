@@ -36,7 +36,8 @@ def program_records(store: Reader, commit: Commit, run: RecordRun, *, kept: bool
     Raises:
         EvidenceError: see ``open_program``.
     """
-    from govtool.app.rdd_positions import kept_result, open_positions
+    from govtool.app.rdd_opened_positions import open_positions
+    from govtool.app.rdd_positions import kept_result
 
     opened = open_positions(store, commit, run) if kept else None
     if opened is not None:
@@ -48,7 +49,8 @@ def program_records(store: Reader, commit: Commit, run: RecordRun, *, kept: bool
 
 
 def _input_records(store: Reader, commit: Commit, run: RecordRun, name: str, kept: bool) -> ProgramRecords:
-    from govtool.app.rdd_positions import kept_input, open_positions
+    from govtool.app.rdd_opened_positions import open_positions
+    from govtool.app.rdd_positions import kept_input
 
     opened = open_positions(store, commit, run) if kept else None
     if opened is not None:
