@@ -84,3 +84,10 @@ def test_the_flag_has_a_value_and_the_job_keeps_its_own(tmp_path, monkeypatch):
     (tmp_path / "job.py").write_text("import os, sys; print(sys.argv[1:], os.environ['GOVTOOL_SPARK_EAGER'])")
     assert main(["run", "--records=eager", "--spool", str(tmp_path / "s"), "--", "job.py", "--records=eager"]) == 0
     assert main(["run", "--records=lazy", "--", "job.py"]) == 2
+
+
+@pytest.mark.parametrize("text", ["", "a", "a\nb", "a\n", "a\rb", "a\r", "a\r\n", "\r\n\r", "\n\n"])
+def test_lines_of_a_record_are_those_that_a_reader_finds(tmp_path, text):
+    from govtool.spark.rdd.operators import text_lines
+
+    assert text_lines(text) == list(lines_of(_file(tmp_path / "part-00000", f"{text}\n".encode())))
