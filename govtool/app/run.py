@@ -75,6 +75,11 @@ class Captured:
     costs: list[str] = field(default_factory=list)
     """What it cost the job to keep positions of records."""
 
+    @property
+    def has_lazy_queries(self) -> bool:
+        """True if queries are recorded by their plans alone."""
+        return any(not run.program for run in self.records.runs.values())
+
 
 def command_of(words: Sequence[str]) -> list[str]:
     """The command line of a job: a script is run by this Python, anything else is run as it stands.

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from govtool.cli.options import AuthorOption, BranchOption, MessageOption, StoreOption
 from govtool.cli.ui import Ui
 from govtool.errors import GovtoolError
+
+if TYPE_CHECKING:
+    from govtool.app.run import Captured
 
 
 def run(
@@ -72,7 +75,9 @@ def run(
         return 0
     finished = run_job(command_of(command or ()), spool, records=EAGER_RECORDS if eager else records)
     try:
-        _commit(ui, finished, source, identify, row_digests, message, author, branch, store)
+        captured = _commit(ui, finished, source, identify, row_digests, message, author, branch, store)
+        if eager and captured.has_lazy_queries:
+            ui.note("queries of DataFrames are recorded by their plans: positions are kept of RDD programs only")
     except Exception as error:  # a bug of ours is no failure of the job
         if ui.debug:
             raise
@@ -95,7 +100,7 @@ def _commit(
     author: str | None,
     branch: str | None,
     store: str | None,
-) -> None:
+) -> Captured:
     from govtool.app.project import existing_branch, open_store
     from govtool.app.run import Finished, commit_captured, read_captured, remove_spool
     from govtool.cli.sqlargs import show_diagnostics
@@ -109,7 +114,7 @@ def _commit(
         ui.note(cost)
     if not captured.processes:
         ui.note("warning: no Spark session was seen: nothing to commit")
-        return
+        return captured
     opened = open_store(store)
     result = commit_captured(
         opened,
@@ -123,3 +128,4 @@ def _commit(
     show_diagnostics(ui, result.diagnostics, None)
     ui.note(spark_summary(result))
     remove_spool(finished.spool)
+    return captured
