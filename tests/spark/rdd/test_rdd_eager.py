@@ -66,6 +66,7 @@ def command(store, monkeypatch, capsys):
 
     def run(*words):
         capsys.readouterr()
+        words = [str(store / word) if (store / word).exists() else word for word in words]
         code = main([*words, "--store", str(store / "store"), "--format", "json"])
         return code, json.loads(capsys.readouterr().out or "{}")
 
