@@ -138,7 +138,7 @@ class RecordTables:
             values = [self.private[run.run] for run in part if run.run in self.private]
             if values:
                 private.append(Fragment(source, PRIVATE_VALUES, encode_private(values), len(values)))
-        positions = [Fragment(source, PRIVATE_POSITIONS, data, 1) for _, data in sorted(self.positions.items())]
+        positions = [Fragment(source, PRIVATE_POSITIONS, data, 1) for data in sorted(set(self.positions.values()))]
         return (*plans, *runs, *private, *positions)
 
 
