@@ -38,6 +38,7 @@ LAYERS = {
     "cli": 8,
     "spark": 8,
     "__main__": 9,
+    "spark.rdd": 5,
     "spark.live": 0,  # runs inside of jobs, beside nothing of govtool but itself
 }
 NEVER = {

@@ -133,6 +133,7 @@ def warm(name: str, rows: int, place: Path) -> dict[str, Any]:
     """Traces by ``graph.records``, back and forward, and raw rows by id."""
     import govtool
     from govtool.records.plan.nodes import Relation
+    from govtool.records.trace.recordset import RecordSet
 
     choices = Choices(name, place)
     given = {size: choices.of(size, REPEATS + 1) for size in SIZES}
@@ -142,6 +143,7 @@ def warm(name: str, rows: int, place: Path) -> dict[str, Any]:
         found[f"back {size}"] = _median(
             lambda each: sum(i.count for i in lineage.where(each[0]).go_back_all().answer(20).inputs), given[size]
         )
+    assert isinstance(lineage, RecordSet)
     source = lineage.lineage
     (leaf,) = source.leaves()
     assert isinstance(leaf, Relation)

@@ -11,7 +11,7 @@ from govtool.answers.answer import Cell, GraphAnswer
 from govtool.records.trace.answer import SCHEMA, InputAnswer, TraceAnswer
 
 if TYPE_CHECKING:
-    from govtool.records.trace.recordset import RecordSet
+    from govtool.records.trace.traced import TracedRecords
 
 BACK, FORWARD = "back", "forward"
 _PLACE = ("_id", "_file", "_row")
@@ -100,7 +100,7 @@ class TraceReport(GraphAnswer):
     """The executor of the plan: ``DuckDB`` or ``Spark``."""
     refusals: tuple[tuple[str, str], ...] = ()
     """Engines that would not have been exact, and why."""
-    records: RecordSet | None = field(default=None, compare=False, repr=False)
+    records: TracedRecords | None = field(default=None, compare=False, repr=False)
     """The rows themselves, to be traced further."""
     opened: Any = field(default=None, compare=False, repr=False)
     """The write, as ``govtool.app.records`` opened it."""

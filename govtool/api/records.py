@@ -14,15 +14,17 @@ if TYPE_CHECKING:
     from govtool.answers.trace import TraceReport
     from govtool.app.requests import PathArgument
     from govtool.records.sidecar.build import BuiltKeys
-    from govtool.records.trace.recordset import RecordSet
+    from govtool.records.trace.traced import TracedRecords
 
 
 class RecordQuestions(OpenedVersion):
     """The part of ``Graph`` that traces rows."""
 
     @checked
-    def records(self, output: PathArgument | None = None, *, run: str | None = None) -> RecordSet:
+    def records(self, output: PathArgument | None = None, *, run: str | None = None) -> TracedRecords:
         """Every row of an output, to be narrowed with ``where`` and traced with ``go_back`` and ``go_back_all``.
+
+        Rows of an RDD program are lines of text, with the one column ``value``.
 
         Args:
             output: A dataset or its path; None together with a run.

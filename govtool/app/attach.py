@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from govtool.app.recorded_writes import PRIVATE
-from govtool.app.run import IDENTIFIED, commit_captured, read_captured, repository_state
+from govtool.app.run import EAGER_RECORDS, IDENTIFIED, commit_captured, read_captured, repository_state
 from govtool.config import load_config
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def attach(
     source: str | None = None,
     store: str | None = None,
     spool: str | None = None,
-    records: bool | None = None,
+    records: bool | Literal["eager"] | None = None,
 ) -> Capture:
     """Record what a session executes from now on.
 
@@ -108,7 +108,8 @@ def attach(
         store: The store; default: as on the command line.
         spool: A folder for its records; default: a new one.
         records: Keep the exact plans, too, for record-level provenance. They hold literals and rows of the driver.
-            None: as ``[spark] records`` has it.
+            ``eager``: positions of records of RDD programs, too, so that a trace needs no function again. None: as
+            ``[spark] records`` has it.
     """
     from govtool.spark.live import hook
     from govtool.spark.live.keys import ensure_key
@@ -124,6 +125,8 @@ def attach(
         from govtool.spark.live.spool import Spool
 
         recorder.replay = PlanRecorder(Spool(str(Path(recorder.spool.folder) / PRIVATE)))
+    if recorder.replay is not None and records is not None:
+        recorder.replay.eager = records == EAGER_RECORDS
     hook.install(recorder.spool.folder)
     if hasattr(spark, "_jsparkSession"):
         recorder.attach(spark)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from govtool.errors import IntegrityError, UsageError
+from govtool.model.positions import PRIVATE_POSITIONS
 from govtool.model.records import (
     PLANS,
     PRIVATE_VALUES,
@@ -61,6 +62,8 @@ class RecordTables:
     """By run id."""
     private: dict[str, PrivateValues] = field(default_factory=dict)
     """By run id."""
+    positions: dict[str, bytes] = field(default_factory=dict)
+    """Fragments with positions of records, by run id."""
 
     @staticmethod
     def of(writes: Iterable[RecordedWrite]) -> RecordTables:
@@ -102,7 +105,8 @@ class RecordTables:
         private = {run: each for run, each in {**earlier.private, **self.private}.items() if run in runs}
         plans = {**earlier.plans, **self.plans}
         used = {run.plan for run in runs.values()}
-        return RecordTables({digest: plans[digest] for digest in plans if digest in used}, runs, private)
+        positions = {run: data for run, data in {**earlier.positions, **self.positions}.items() if run in runs}
+        return RecordTables({digest: plans[digest] for digest in plans if digest in used}, runs, private, positions)
 
     def beside(self, store: Reader, commit: Commit | None, source: str, known: Container[str]) -> RecordChange:
         """What a commit adds and what it carries along, where these tables come beside those of earlier runs.
@@ -134,7 +138,8 @@ class RecordTables:
             values = [self.private[run.run] for run in part if run.run in self.private]
             if values:
                 private.append(Fragment(source, PRIVATE_VALUES, encode_private(values), len(values)))
-        return (*plans, *runs, *private)
+        positions = [Fragment(source, PRIVATE_POSITIONS, data, 1) for data in sorted(set(self.positions.values()))]
+        return (*plans, *runs, *private, *positions)
 
 
 def _by_application(runs: Iterable[RecordRun]) -> dict[str, list[RecordRun]]:
@@ -182,10 +187,13 @@ def read_tables(store: Reader, commit: Commit, source: str | None = None) -> Rec
     refs = [ref for ref in store.fragments(commit) if ref.table in RECORD_TABLES and source in (None, ref.source)]
     plans = [plan for data in _read(store, refs, PLANS) for plan in decode_plans(data)]
     private = [each for data in _read(store, refs, PRIVATE_VALUES) for each in decode_private(data)]
+    runs = {run.run: run for run in _runs(store, refs)}
+    kept = {ref.sha256: ref for ref in refs if ref.table == PRIVATE_POSITIONS}
     return RecordTables(
         {plan.digest: plan for plan in plans},
-        {run.run: run for run in _runs(store, refs)},
+        runs,
         {each.run: each for each in private},
+        {name: store.read(kept[run.positions]) for name, run in runs.items() if run.positions in kept},
     )
 
 
@@ -204,12 +212,25 @@ def read_plan(store: Reader, commit: Commit, run: RecordRun) -> Plan:
     """The exact plan of a write.
 
     Raises:
-        UsageError: its private values were removed from the store (``usage.forgotten``).
+        UsageError: its private values were removed from the store (``usage.forgotten``), or it is an action of RDDs
+            (``usage.no-plan``).
         IntegrityError: its plan is not in the store.
         FormatError: its plan cannot be read.
     """
     from govtool.records.stored import put_together
 
+    if run.program:
+        raise UsageError(f"{run.run} is an action of RDDs: it has no plan of a query", code="usage.no-plan")
+    body, values = read_stored(store, commit, run)
+    return put_together(body, run.listings, values, dict(run.inputs))
+
+
+def read_stored(store: Reader, commit: Commit, run: RecordRun) -> tuple[str, str | None]:
+    """The plan or program of a write as it is stored, and its private values; None if those were removed.
+
+    Raises:
+        IntegrityError: its plan is not in the store.
+    """
     refs = [ref for ref in store.fragments(commit) if ref.table in (PLANS, PRIVATE_VALUES)]
     body = _first(store, refs, PLANS, lambda data: [p.body for p in decode_plans(data) if p.digest == run.plan])
     if body is None:
@@ -217,7 +238,19 @@ def read_plan(store: Reader, commit: Commit, run: RecordRun) -> Plan:
     values = _first(
         store, refs, PRIVATE_VALUES, lambda data: [p.values for p in decode_private(data) if p.run == run.run]
     )
-    return put_together(body, run.listings, values, dict(run.inputs))
+    return body, values
+
+
+def read_positions(store: Reader, commit: Commit, run: RecordRun) -> bytes | None:
+    """The positions of a run's records, as ``govtool.model.positions`` encodes them; None if there are none.
+
+    Raises:
+        StoreError: a fragment cannot be read.
+        IntegrityError: a fragment is not what was written.
+    """
+    refs = (ref for ref in store.fragments(commit) if ref.table == PRIVATE_POSITIONS)
+    found = next((ref for ref in refs if run.positions and ref.sha256 == run.positions), None)
+    return store.read(found) if found is not None else None
 
 
 def _runs(store: Reader, refs: Sequence[FragmentRef]) -> list[RecordRun]:

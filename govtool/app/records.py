@@ -271,7 +271,7 @@ def _spark(session: Session) -> Executor:
     from govtool.records.execute.functions import registry
 
     active = SparkSession.getActiveSession()
-    spark = active if active is not None else _local_spark()
+    spark = active if active is not None else local_spark()
     return SparkExecutor(session, spark, registry(own_files(Path.cwd())))
 
 
@@ -289,7 +289,12 @@ def own_files(folder: Path) -> list[Path]:
     return found[:MAX_FILES]
 
 
-def _local_spark() -> Any:
+def local_spark() -> Any:
+    """Return a session of Spark on this machine.
+
+    Raises:
+        EngineError: It does not start (``engine.spark``).
+    """
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.master("local[*]").appName("govtool trace")

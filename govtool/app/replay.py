@@ -52,6 +52,10 @@ def replay_run(store: Reader, commit: Commit, request: ReplayRequest) -> ReplayR
         EngineError: no engine evaluates the plan exactly, or Spark is needed and missing.
     """
     run = find_writer(store, commit, request.output, request.run)
+    if run.program:
+        from govtool.app.rdd_replay import replay_program
+
+        return replay_program(store, commit, run, request)
     opened = open_write(store, commit, run, sidecar_use(True))
     changes: list[Change] = [Exclusion(input_name(run, name), where) for name, where in request.without]
     changes += [replacement(input_name(run, name), place) for name, place in request.replaced]

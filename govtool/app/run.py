@@ -34,6 +34,7 @@ from govtool.store import Fragment
 from govtool.store.names import DEFAULT_BRANCH
 
 if TYPE_CHECKING:
+    from govtool.app.rdd_programs import ProgramNotes
     from govtool.app.recorded_writes import ProcessActions
     from govtool.capture.spark.eventlog.gathered import EventLogFindings
     from govtool.capture.spark.live.spool import Process
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
 
 IDENTIFIED = 1 << 30
 """Bytes of one dataset up to which its content is read to identify it, by default."""
+EAGER_RECORDS = "eager"
+"""The value of ``records`` that asks for positions of records, too."""
 _TRIES = 8
 _FORWARDED = ("SIGTERM", "SIGHUP", "SIGINT", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGWINCH", "SIGCONT")
 _TERMINAL = ("SIGINT", "SIGQUIT", "SIGWINCH", "SIGCONT")
@@ -69,6 +72,13 @@ class Captured:
     warnings: list[str] = field(default_factory=list)
     records: RecordTables = field(default_factory=RecordTables)
     """Exact plans of its writes, where records were asked for."""
+    costs: list[str] = field(default_factory=list)
+    """What it cost the job to keep positions of records."""
+
+    @property
+    def has_lazy_queries(self) -> bool:
+        """True if queries are recorded by their plans alone."""
+        return any(not run.program for run in self.records.runs.values())
 
 
 def command_of(words: Sequence[str]) -> list[str]:
@@ -84,11 +94,10 @@ def command_of(words: Sequence[str]) -> list[str]:
     return list(words)
 
 
-def environment(spool: Path, records: bool = False) -> dict[str, str]:
+def environment(spool: Path, records: bool | str = False) -> dict[str, str]:
     """The environment of a job whose sessions are to be recorded; with their exact plans where records are wanted."""
     from govtool.app.recorded_writes import PRIVATE
-    from govtool.spark.live.exact import RECORDS
-    from govtool.spark.live.hook import SPOOL
+    from govtool.spark.live.hook import EAGER, RECORDS, SPOOL
     from govtool.spark.live.keys import KEY_FILE, ensure_key, key_file
 
     site = Path(__file__).parents[1] / "spark" / "live" / "site"
@@ -97,17 +106,19 @@ def environment(spool: Path, records: bool = False) -> dict[str, str]:
     ours = {SPOOL: str(spool), KEY_FILE: key_file()}
     if records:
         ours[RECORDS] = str(spool / PRIVATE)
+    if records == EAGER_RECORDS:
+        ours[EAGER] = "1"
     return {**os.environ, "PYTHONPATH": os.pathsep.join(dict.fromkeys(paths)), **ours}
 
 
-def run_job(words: Sequence[str], spool: Path | None = None, *, records: bool | None = None) -> Finished:
+def run_job(words: Sequence[str], spool: Path | None = None, *, records: bool | str | None = None) -> Finished:
     """Run a job to its end.
 
     Args:
         words: The command line.
         spool: Where it writes down what it does; by default a new folder.
-        records: Whether it writes down exact plans, too, which hold literals and rows of the driver; None: as
-            ``[spark] records`` has it.
+        records: Whether it writes down exact plans, too, which hold literals and rows of the driver; ``eager``: and
+            positions of records. None: as ``[spark] records`` has it.
 
     Raises:
         UsageError: There is no such command (``usage.command``), or the configuration is mistaken.
@@ -230,25 +241,30 @@ def read_captured(spool: Path, source: str | None = None, commit: str = "") -> C
         if records:
             actions.append(process_actions(interpreter, list(executed)))
         warnings += _warnings(process)
-    tables, problems = _record_tables(spool, actions)
-    return Captured(gathered, len(processes), [*warnings, *problems], tables)
+    tables, notes = _record_tables(spool, actions)
+    return Captured(gathered, len(processes), [*warnings, *notes.problems], tables, notes.costs)
 
 
-def _record_tables(spool: Path, actions: Sequence[ProcessActions]) -> tuple[RecordTables, list[str]]:
-    """The traceable part of a job's writes, and why the rest is not. Nothing here costs the job's lineage."""
-    from govtool.app.recorded_writes import recorded_writes
+def _record_tables(spool: Path, actions: Sequence[ProcessActions]) -> tuple[RecordTables, ProgramNotes]:
+    """The traceable part of a job's writes, and remarks on the rest. Nothing here costs the job's lineage."""
+    from govtool.app.rdd_programs import ProgramNotes, add_programs
+    from govtool.app.recorded_writes import PRIVATE, recorded_writes
 
-    tables = RecordTables()
+    tables, notes = RecordTables(), ProgramNotes()
     try:
-        writes, problems = recorded_writes(spool, actions)
+        writes, notes.problems = recorded_writes(spool, actions)
     except Exception as error:  # a bug of ours
-        return tables, [f"no rows can be traced: {type(error).__name__}: {error}"]
+        return tables, ProgramNotes([f"no rows can be traced: {type(error).__name__}: {error}"])
     for write in writes:
         try:
             tables.add(write)
         except Exception as error:
-            problems.append(f"rows of {write.run_id} cannot be traced: {type(error).__name__}: {error}")
-    return tables, problems
+            notes.problems.append(f"rows of {write.run_id} cannot be traced: {type(error).__name__}: {error}")
+    try:
+        add_programs(tables, spool / PRIVATE, actions, notes)
+    except Exception as error:
+        notes.problems.append(f"no rows of RDDs can be traced: {type(error).__name__}: {error}")
+    return tables, notes
 
 
 def _warnings(process: Process) -> list[str]:
@@ -371,6 +387,6 @@ def remove_spool(spool: Path) -> None:
 
     for folder in (spool / PRIVATE, spool):
         with contextlib.suppress(OSError):
-            for file in folder.glob("*.jsonl"):
+            for file in (*folder.glob("*.jsonl"), *folder.glob("*.positions")):
                 file.unlink()
             folder.rmdir()

@@ -76,6 +76,8 @@ def index_records(store: Reader, commit: Commit, runs: Iterable[RecordRun], *, r
 
     answers: dict[tuple[str, tuple[str, ...]], BuiltKeys] = {}
     for run in runs:
+        if run.program:  # of RDDs, which have no columns
+            continue
         opened = open_write(store, commit, run)
         work: Callable[[OpenedWrite, Sequence[Wanted]], list[BuiltKeys]] = _removed if remove else _built
         for each in work(opened, wanted_keys(opened.lineage)):

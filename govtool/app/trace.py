@@ -7,27 +7,31 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from govtool.answers.trace import BACK, FORWARD, HopAnswer, TraceReport
+from govtool.app.rdd_trace import program_back, program_forward, program_records
 from govtool.app.record_runs import find_readers, find_writer, input_name, no_rows, only
 from govtool.app.records import OpenedWrite, open_write
 from govtool.app.sidecars import sidecar_use
 from govtool.app.trace_report import TraceRequest, trace_report
 from govtool.errors import UsageError
-from govtool.records.trace.recordset import RecordSet, part_name
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from govtool.model.records import RecordRun
+    from govtool.records.trace.traced import TracedRecords
     from govtool.store import Commit, Reader
 
 
-def record_set(store: Reader, commit: Commit, output: str | None, run: str | None = None) -> RecordSet:
+def record_set(store: Reader, commit: Commit, output: str | None, run: str | None = None) -> TracedRecords:
     """Every row of an output, to be traced back.
 
     Raises:
         UsageError: see ``find_writer`` and ``open_write``.
     """
-    return open_write(store, commit, find_writer(store, commit, output, run), sidecar_use(True)).rows()
+    found = find_writer(store, commit, output, run)
+    if found.program:
+        return program_records(store, commit, found)
+    return open_write(store, commit, found, sidecar_use(True)).rows()
 
 
 def trace_back(store: Reader, commit: Commit, request: TraceRequest) -> TraceReport:
@@ -38,6 +42,8 @@ def trace_back(store: Reader, commit: Commit, request: TraceRequest) -> TraceRep
         EngineError: no engine evaluates the plan exactly, or Spark is needed and missing.
     """
     run = find_writer(store, commit, request.dataset, request.run)
+    if run.program:
+        return program_back(store, commit, run, request)
     opened = open_write(store, commit, run, sidecar_use(request.sidecars))
     first = opened.rows(request.where).go_back()
     _require(opened, first.steps[0].rows, request)
@@ -45,8 +51,9 @@ def trace_back(store: Reader, commit: Commit, request: TraceRequest) -> TraceRep
     if not request.all_runs:
         return report
     from govtool.app.trace_runs import hops_back
+    from govtool.records.trace.recordset import RecordSet
 
-    assert report.records is not None
+    assert isinstance(report.records, RecordSet)
     hops, ends = hops_back(store, commit, opened, report.records, request)
     return replace(report, hops=hops, ends=ends)
 
@@ -63,23 +70,25 @@ def trace_forward(store: Reader, commit: Commit, request: TraceRequest) -> Trace
         only(readers, request.dataset)
     reports = [_forward(store, commit, run, request) for run in readers]
     if not request.all_runs:
-        return reports[0][1]
+        return reports[0]
     from govtool.app.trace_runs import hops_forward
 
-    first = next((report for _, report in reports if report.trace.selected), reports[0][1])
+    first = next((report for report in reports if report.trace.selected), reports[0])
     hops, ends = hops_forward(store, commit, reports, request)
-    others = tuple(HopAnswer(0, each.trace, each.outputs) for _, each in reports if each is not first)
+    others = tuple(HopAnswer(0, each.trace, each.outputs) for each in reports if each is not first)
     return replace(first, hops=(*others, *hops), ends=ends)
 
 
-def _forward(store: Reader, commit: Commit, run: RecordRun, request: TraceRequest) -> tuple[OpenedWrite, TraceReport]:
+def _forward(store: Reader, commit: Commit, run: RecordRun, request: TraceRequest) -> TraceReport:
+    if run.program:
+        return program_forward(store, commit, run, request)
     opened = open_write(store, commit, run, sidecar_use(request.sidecars))
     name = input_name(run, request.dataset)
     chosen = opened.lineage.input(name, request.where).kept()
     count = chosen.count()
     _require(opened, count, request)
     found = chosen.go_next() if request.step else chosen.go_next_all()
-    return opened, trace_report(opened, (store, commit), FORWARD, request, found, (name, count))
+    return trace_report(opened, (store, commit), FORWARD, request, found, (name, count))
 
 
 def _require(opened: OpenedWrite, count: int, request: TraceRequest) -> None:
@@ -116,8 +125,8 @@ def _table(report: TraceReport) -> object:
 
     tables = []
     records = report.records
-    names = [part_name(part) for part in records.parts if not part.against] if records is not None else []
-    for name in dict.fromkeys(names):
+    names = records.names() if records is not None else []
+    for name in names:
         assert records is not None
         table = records.arrow(None if len(names) == 1 else name)
         tables.append(table.add_column(0, "dataset", pa.array([name] * table.num_rows, pa.string())))

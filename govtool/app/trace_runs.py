@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from govtool.answers.trace import HopAnswer, HopEnd, TraceReport
+from govtool.app.rdd_hops import program_hop_back, program_hop_forward, written_lines
 from govtool.app.record_runs import recorded
 from govtool.app.records import OpenedWrite, open_write, written_output
 from govtool.app.sidecars import sidecar_use
@@ -163,9 +164,24 @@ Hops = tuple[tuple[HopAnswer, ...], tuple[HopEnd, ...]]
 
 def hops_back(store: Reader, commit: Commit, opened: OpenedWrite, found: RecordSet, request: TraceRequest) -> Hops:
     """The traces through the runs that wrote what a trace back came to, and through those before them."""
+    return go_back_from(store, commit, (opened.run.run, _rows_of(found)), request)
+
+
+def go_back_from(store: Reader, commit: Commit, start: tuple[str, Found], request: TraceRequest) -> Hops:
+    """The traces through the runs that wrote rows that a run read, and through those before them.
+
+    Args:
+        store: The store.
+        commit: Runs are those of this commit.
+        start: The run, and rows by dataset and file.
+        request: The question.
+    """
     files = RecordedFiles.of(recorded(store, commit))
 
     def follow(run: RecordRun, rows: Rows, depth: int) -> tuple[HopAnswer, Found]:
+        if run.program:
+            trace, found = program_hop_back(store, commit, run, rows, request.limit)
+            return HopAnswer(depth, trace), found
         write = open_write(store, commit, run, sidecar_use(request.sidecars))
         reached = _written_rows(write, rows).go_back_all()
         return HopAnswer(depth, reached.answer(request.limit)), rows_by_file(reached)
@@ -177,16 +193,17 @@ def hops_back(store: Reader, commit: Commit, opened: OpenedWrite, found: RecordS
         return f"{writer} wrote it, but it was written again before it was read", True
 
     walk = _Walk(files, lambda place: files.writers.get(place, ()), follow, why)
-    return walk.go([(opened.run.run, rows_by_file(found))])
+    return walk.go([start])
 
 
-def hops_forward(
-    store: Reader, commit: Commit, starts: Sequence[tuple[OpenedWrite, TraceReport]], request: TraceRequest
-) -> Hops:
+def hops_forward(store: Reader, commit: Commit, starts: Sequence[TraceReport], request: TraceRequest) -> Hops:
     """The traces through the runs that read what a trace forward came to, and through those after them."""
     files = RecordedFiles.of(recorded(store, commit))
 
     def follow(run: RecordRun, rows: Rows, depth: int) -> tuple[HopAnswer, Found]:
+        if run.program:
+            trace, lines, found = program_hop_forward(store, commit, run, rows, request.limit)
+            return HopAnswer(depth, trace, lines), found
         write = open_write(store, commit, run, sidecar_use(request.sidecars))
         chosen = rows_at(write, rows)
         reached = chosen.go_next_all()
@@ -199,12 +216,15 @@ def hops_forward(
         return "no recorded run read it", False
 
     walk = _Walk(files, lambda place: files.readers.get(place, ()), follow, why)
-    return walk.go([(opened.run.run, _written(walk, opened, _records(report))) for opened, report in starts])
+    return walk.go([(report.trace.run, _left(walk, report)) for report in starts])
 
 
-def _records(report: TraceReport) -> RecordSet:
-    assert report.records is not None
-    return report.records
+def _left(walk: _Walk, report: TraceReport) -> Found:
+    """The rows of an output that a trace forward came to."""
+    records = report.records
+    if isinstance(records, RecordSet):
+        return _written(walk, report.opened, records)
+    return written_lines(records) if records is not None else []
 
 
 def _written(walk: _Walk, write: OpenedWrite, found: RecordSet) -> Found:

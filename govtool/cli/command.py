@@ -47,7 +47,10 @@ _COMMON: dict[str, tuple[Any, object]] = {
 
 
 def as_command(name: str, function: Callable[..., int | None]) -> Any:
-    """Make the command ``name`` of a function whose first parameter is the ``Ui``; its result is the exit code."""
+    """Make the command ``name`` of a function whose first parameter is the ``Ui``; its result is the exit code.
+
+    An attribute ``spellings`` of the function has other ways to write a flag: of one that may have a value.
+    """
     hints = get_type_hints(function, include_extras=True)
     own = [
         parameter.replace(annotation=hints[parameter.name])
@@ -84,7 +87,21 @@ def as_command(name: str, function: Callable[..., int | None]) -> Any:
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in [*own, *common]}
     app = typer.Typer(add_completion=False, rich_markup_mode="rich")
     app.command(name, help=_help(function), context_settings={"help_option_names": ["-h", "--help"]})(run)
-    return typer.main.get_command(app)
+    command = typer.main.get_command(app)
+    spellings: dict[str, str] | None = getattr(function, "spellings", None)
+    if spellings:
+        command.parse_args = _spelled(command.parse_args, spellings)  # type: ignore[method-assign]
+    return command
+
+
+def _spelled(parse: Callable[..., list[str]], spellings: dict[str, str]) -> Callable[..., list[str]]:
+    """A parser of arguments that takes other spellings of flags, before ``--``."""
+
+    def parsed(context: Any, args: list[str]) -> list[str]:
+        end = args.index("--") if "--" in args else len(args)
+        return parse(context, [*(spellings.get(word, word) for word in args[:end]), *args[end:]])
+
+    return parsed
 
 
 def _starts_again(ui: Ui) -> bool:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from govtool.cli.options import AuthorOption, BranchOption, MessageOption, StoreOption
 from govtool.cli.ui import Ui
 from govtool.errors import GovtoolError
+
+if TYPE_CHECKING:
+    from govtool.app.run import Captured
 
 
 def run(
@@ -45,10 +48,11 @@ def run(
         bool | None,
         typer.Option(
             "--records/--no-records",
-            help="Record exact plans, so that rows can be traced. They hold literals of the job. "
-            "Default: [spark] records, else not.",
+            help="Record exact plans, so that rows can be traced. They hold literals of the job. --records=eager keeps "
+            "positions of records of RDD programs, too, at a cost. Default: [spark] records, else not.",
         ),
     ] = None,
+    eager: Annotated[bool, typer.Option("--records-eager", hidden=True)] = False,
     message: MessageOption = None,
     author: AuthorOption = None,
     branch: BranchOption = None,
@@ -64,14 +68,16 @@ def run(
     write down what they execute, and it is read and committed when the job is over. What fails on our side is a
     warning; records that could not be committed are kept.
     """
-    from govtool.app.run import Finished, command_of, exit_as, run_job
+    from govtool.app.run import EAGER_RECORDS, Finished, command_of, exit_as, run_job
 
     if commit_only is not None:
         _commit(ui, Finished(0, commit_only, ""), source, identify, row_digests, message, author, branch, store)
         return 0
-    finished = run_job(command_of(command or ()), spool, records=records)
+    finished = run_job(command_of(command or ()), spool, records=EAGER_RECORDS if eager else records)
     try:
-        _commit(ui, finished, source, identify, row_digests, message, author, branch, store)
+        captured = _commit(ui, finished, source, identify, row_digests, message, author, branch, store)
+        if eager and captured.has_lazy_queries:
+            ui.note("queries of DataFrames are recorded by their plans: positions are kept of RDD programs only")
     except Exception as error:  # a bug of ours is no failure of the job
         if ui.debug:
             raise
@@ -79,6 +85,9 @@ def run(
         ui.note(f"warning: {what}: what the job did is not in the graph")
         ui.hint(f"govtool run --commit {finished.spool}")
     return exit_as(finished.code)
+
+
+run.spellings = {"--records=eager": "--records-eager"}  # type: ignore[attr-defined]
 
 
 def _commit(
@@ -91,7 +100,7 @@ def _commit(
     author: str | None,
     branch: str | None,
     store: str | None,
-) -> None:
+) -> Captured:
     from govtool.app.project import existing_branch, open_store
     from govtool.app.run import Finished, commit_captured, read_captured, remove_spool
     from govtool.cli.sqlargs import show_diagnostics
@@ -101,9 +110,11 @@ def _commit(
     captured = read_captured(finished.spool, source, finished.commit)
     for warning in captured.warnings:
         ui.note(f"warning: {warning}")
+    for cost in captured.costs:
+        ui.note(cost)
     if not captured.processes:
         ui.note("warning: no Spark session was seen: nothing to commit")
-        return
+        return captured
     opened = open_store(store)
     result = commit_captured(
         opened,
@@ -117,3 +128,4 @@ def _commit(
     show_diagnostics(ui, result.diagnostics, None)
     ui.note(spark_summary(result))
     remove_spool(finished.spool)
+    return captured

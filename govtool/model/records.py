@@ -23,11 +23,13 @@ PRIVATE = "private_"
 """The prefix of tables that hold private values."""
 PRIVATE_VALUES = f"{PRIVATE}values"
 """The store table of literals and of rows that the driver held; one fragment an application."""
-RECORD_TABLES = (PLANS, RECORD_RUNS, PRIVATE_VALUES)
+RECORD_TABLES = (PLANS, RECORD_RUNS, PRIVATE_VALUES, f"{PRIVATE}positions")
 """All tables of record-level provenance."""
 FORMAT = 1
 """Version of the layout, in the Parquet metadata."""
 _FORMAT_KEY = b"govtool.records"
+RDD = "rdd"
+"""``RecordRun.program`` of an RDD program."""
 _T = TypeVar("_T")
 
 
@@ -60,6 +62,10 @@ class RecordRun:
     """Operators at which a trace may stop."""
     breaks: tuple[str, ...] = ()
     """Reasons why parts of the plan cannot be evaluated again."""
+    program: str = ""
+    """``rdd``: the plan is the log of an RDD program; empty: a plan of a query."""
+    positions: str = ""
+    """The digest of the fragment with positions of its records; empty: none were kept."""
 
     @property
     def application(self) -> str:
@@ -121,6 +127,9 @@ def decode_private(data: bytes) -> list[PrivateValues]:
 
 def _body(one: RecordRun) -> str:
     body = {name: value for name, value in asdict(one).items() if name not in ("run", "output", "plan")}
+    for name in ("program", "positions"):
+        if not body[name]:
+            del body[name]
     return json.dumps(body, sort_keys=True, separators=(",", ":"))
 
 
@@ -135,6 +144,8 @@ def _record_run(row: dict[str, Any]) -> RecordRun:
         written=str(body["written"]),
         boundaries=tuple(map(str, body["boundaries"])),
         breaks=tuple(map(str, body["breaks"])),
+        program=str(body.get("program", "")),
+        positions=str(body.get("positions", "")),
     )
 
 

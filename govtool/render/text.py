@@ -2,31 +2,15 @@
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from govtool.wording import count as count
 from govtool.wording import percent as percent
+from govtool.wording import printable as printable
 
-_UNSAFE = re.compile(
-    "[\x00-\x1f\x7f-\x9f"  # C0, DEL, C1: terminal escapes start here
-    "\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff"  # invisible and direction-changing characters
-    "\ud800-\udfff]"  # lone surrogates cannot be encoded
-)
 _BREAK_AFTER = frozenset(" ./_-,:→")
-
-
-def printable(text: str) -> str:
-    r"""Replace what could steer a terminal or deceive a reader by a visible escape: ``\x1b``, ``\u202e``."""
-    return _UNSAFE.sub(_escape, text) if _UNSAFE.search(text) else text
-
-
-def _escape(match: re.Match[str]) -> str:
-    code = ord(match.group())
-    short = {9: r"\t", 10: r"\n", 13: r"\r"}.get(code)
-    return short or (f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}")
 
 
 def width(text: str) -> int:

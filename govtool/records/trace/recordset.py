@@ -190,6 +190,10 @@ class RecordSet:
         """Return the number of rows, without those that stand against others."""
         return sum(count_rows(self.lineage.executor, part.rows) for part in self.parts if not part.against)
 
+    def names(self) -> list[str]:
+        """The places of the rows, without those that stand against others."""
+        return list(dict.fromkeys(part_name(part) for part in self.parts if not part.against))
+
     def arrow(self, dataset: str | None = None) -> Any:
         """The rows as a pyarrow table.
 

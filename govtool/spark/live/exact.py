@@ -22,11 +22,10 @@ import types
 from functools import partial, wraps
 from typing import Any
 
+from govtool.spark.live.hook import EAGER, RECORDS
 from govtool.spark.live.scala import safely, sequence
 from govtool.spark.live.spool import Spool
 
-RECORDS = "GOVTOOL_SPARK_RECORDS"
-"""The environment variable that asks for records: the folder of their spool."""
 _WALKER = "_govtool_plan_walker"
 MAX_UDFS = 10_000
 MAX_ROWS = 100_000
@@ -47,14 +46,20 @@ SETTINGS = (
 def from_environment() -> PlanRecorder | None:
     """Return the recorder of exact plans for this process; None unless records were requested."""
     folder = os.environ.get(RECORDS)
-    return PlanRecorder(Spool(folder)) if folder else None
+    return PlanRecorder(Spool(folder), eager=bool(os.environ.get(EAGER))) if folder else None
 
 
 class PlanRecorder:
-    """Writes exact plans into a spool of their own; called on the recorder's thread, but for the patches."""
+    """Writes exact plans into a spool of their own; called on the recorder's thread, but for the patches.
 
-    def __init__(self, spool: Spool) -> None:
+    Args:
+        spool: The private spool.
+        eager: Positions of records are wanted, too.
+    """
+
+    def __init__(self, spool: Spool, eager: bool = False) -> None:
         self.spool = spool
+        self.eager = eager
         self.functions = Functions()
         self.rows = DriverRows()
         self._walkers: dict[int, Walker] = {}

@@ -51,28 +51,35 @@ def script_facts() -> dict[str, Any]:
 
 def session_facts(session: Any) -> dict[str, Any]:
     """A session: its application, versions and settings; values of secrets are not kept."""
-    context = session.sparkContext
-    jvm = context._jvm
     conf = {}
-    for pair in context.getConf().getAll():
-        conf[pair[0]] = pair[1]
     current = session._jsparkSession.conf().getAll()
     entries = current.iterator()
     while entries.hasNext():
         entry = entries.next()
         conf[entry._1()] = entry._2()
+    found = context_facts(session.sparkContext, conf)
+    return {**found, "session": session_id(session), "effective": _effective(session._jsparkSession)}
+
+
+def context_facts(context: Any, settings: dict[str, str] | None = None) -> dict[str, Any]:
+    """An application: its versions and settings, where it has a ``SparkContext`` and maybe no session.
+
+    Args:
+        context: The ``SparkContext``.
+        settings: Those of a session, above those of the context.
+    """
+    jvm = context._jvm
+    conf = {**{pair[0]: pair[1] for pair in context.getConf().getAll()}, **(settings or {})}
     return {
         "e": "session",
         "time": time.time(),
-        "session": session_id(session),
         "application": context.applicationId,
         "name": context.appName,
         "user": context.sparkUser(),
-        "spark": session.version,
+        "spark": context.version,
         "java": jvm.java.lang.System.getProperty("java.version"),
         "scala": jvm.scala.util.Properties.versionNumberString(),
         "conf": {key: "***" if _is_secret(key) else value for key, value in sorted(conf.items())},
-        "effective": _effective(session._jsparkSession),
     }
 
 

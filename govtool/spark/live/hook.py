@@ -19,24 +19,36 @@ from govtool.spark.live.spool import Spool
 
 SPOOL = "GOVTOOL_SPARK_SPOOL"
 """The environment variable that names the folder of the spool."""
+RECORDS = "GOVTOOL_SPARK_RECORDS"
+"""The environment variable that asks for records: the folder of their spool."""
+EAGER = "GOVTOOL_SPARK_EAGER"
+"""The environment variable that asks for positions of records, too."""
+_RDDS = ("pyspark.core.rdd", "pyspark.rdd")
+"""The module of RDDs, since Spark 4 and before."""
 WAIT = "GOVTOOL_SPARK_WAIT"
 """Seconds that the end of a job may wait for its last records."""
 DEFAULT_WAIT = 15.0
 
+folder = ""
+"""The folder of the spool, once the sessions of this process are recorded."""
 _recorder: Any | None = None
 _patched: dict[str, bool] = {}
 
 
-def install(folder: str) -> None:
+def install(place: str) -> None:
     """Record the Spark sessions of this process, those of the past included, into a folder."""
+    global folder
+    folder = place
     patches = {"pyspark.sql.session": _patch_classic, "pyspark.sql.connect.session": _patch_connect}
+    if RECORDS in os.environ or (_recorder is not None and _recorder.replay is not None):
+        patches.update(dict.fromkeys(_RDDS, _patch_rdds))
     waiting: dict[str, Callable[[ModuleType, str], None]] = {}
     for name, patch in patches.items():
         if name in sys.modules:
-            _apply(name, patch, sys.modules[name], folder)
+            _apply(name, patch, sys.modules[name], place)
         else:
             waiting[name] = patch
-    sys.meta_path.insert(0, _Watch(waiting, folder))
+    sys.meta_path.insert(0, _Watch(waiting, place))
 
 
 def recorder(folder: str) -> Any:
@@ -125,6 +137,13 @@ def trouble(folder: str, what: str) -> None:
 
 def _patch_classic(module: ModuleType, folder: str) -> None:
     _after_init(module.SparkSession, folder, "attach", lambda session: recorder(folder).attach(session))
+
+
+def _patch_rdds(module: ModuleType, folder: str) -> None:
+    from govtool.spark.live.rdd_actions import patch
+
+    if module.RDD.__module__ == module.__name__:  # pyspark.rdd of Spark 4 has the class of pyspark.core.rdd
+        patch(module)
 
 
 def _patch_connect(module: ModuleType, folder: str) -> None:

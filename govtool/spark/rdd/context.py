@@ -10,13 +10,13 @@ from typing import Any
 from govtool.errors import EvidenceError, UnknownNameError
 from govtool.spark.rdd import checks, saved, sources, worker
 from govtool.spark.rdd.lineage_rdd import LineageRDD, call_site
-from govtool.spark.rdd.log import ProgramLog, RddNode, RecordedResult, ancestors
-from govtool.spark.rdd.operators import OPERATORS, SOURCE
+from govtool.spark.rdd.log import ProgramLog, RddNode, RecordedResult
+from govtool.spark.rdd.operators import OPERATORS, SOURCE, Kind, RddOperator, itself
 from govtool.spark.rdd.position import LineagePosition, Place
 
 MAX_DIGESTED = 2_000
 """Values, and hundreds of characters, of which ``collect()`` notes a digest; of more records only the number."""
-_SHIPPED = ("worker", "operators")
+_SHIPPED = ("worker", "operators", "eager")
 """Modules whose functions run in tasks: executors need no govtool."""
 
 
@@ -54,11 +54,23 @@ class LineageContext:
     ) -> LineageRDD:
         """Return the lines of text files."""
         rdd = self.spark_context.textFile(name, minPartitions, use_unicode)
-        return self._source("textFile", rdd, name, {"path": name, "unicode": use_unicode})
+        return self._lines(name, rdd, minPartitions, use_unicode)
+
+    def text_files(self, name: str, files: list[str], minimum: int, unicode: bool) -> LineageRDD:
+        """Return the lines of some of the files of a path, which may be none."""
+        if not files:
+            return self._lines(name, self.spark_context.parallelize([], 1), minimum, unicode)
+        return self._lines(name, self.spark_context.textFile(",".join(files), minimum, unicode), minimum, unicode)
+
+    def _lines(self, name: str, rdd: Any, minimum: int | None, unicode: bool) -> LineageRDD:
+        least = self.spark_context.defaultMinPartitions if minimum is None else minimum
+        return self._source("textFile", rdd, name, {"path": name, "unicode": unicode, "minimum": least})
 
     def parallelize(self, c: Any, numSlices: int | None = None) -> LineageRDD:
         """Return the records of a collection."""
-        return self._source("parallelize", self.spark_context.parallelize(c, numSlices), "")
+        records = c if hasattr(c, "__len__") else list(c)
+        details = {"records": saved.records_text(records)}  # now: the program may change them later
+        return self._source("parallelize", self.spark_context.parallelize(records, numSlices), "", details)
 
     def union(self, rdds: list[Any]) -> LineageRDD:
         """Return the union of RDDs, tracked or not."""
@@ -143,13 +155,28 @@ class LineageContext:
         tracked: LineageRDD = method(*others, **arguments)
         return tracked._node
 
+    def taken(self, node: RddNode, count: int) -> RddNode:
+        """Return the node of the first records, as ``take`` gave them."""
+
+        def apply(rdd: Any) -> Any:
+            return self.spark_context.parallelize(rdd.take(count), 1)
+
+        operator = RddOperator(Kind.ORDER, result_key=itself)
+        label = f"the first {count} of {node.label}"
+        return RddNode("take", operator, (node,), apply(node.rdd), {"num": count}, apply, label)
+
     def wrap(self, node: RddNode) -> LineageRDD:
         """Return a node as a tracked RDD."""
         return LineageRDD(self, node)
 
-    def position(self, node: RddNode) -> LineagePosition:
-        """Return the position at all records of a node."""
-        return LineagePosition(self._log, lambda: ([Place(node)], (node,)))
+    def position(self, *nodes: RddNode) -> LineagePosition:
+        """Return the position at all records of some nodes."""
+        return LineagePosition(self._log, lambda: (list(map(Place, nodes)), nodes))
+
+    def position_of(self, rows: list[tuple[RddNode, Any]]) -> LineagePosition:
+        """Return the position at given rows of some nodes."""
+        nodes = tuple(node for node, _ in rows)
+        return LineagePosition(self._log, lambda: ([Place(*each) for each in rows], nodes))
 
     def node_of(self, rdd: Any) -> RddNode:
         """Return the node of an RDD; an RDD that is not tracked becomes a source."""
@@ -157,24 +184,26 @@ class LineageContext:
             return rdd._node
         return self.track(rdd.rdd if isinstance(rdd, LineagePosition) else rdd)._node
 
-    def before_action(self, node: RddNode) -> None:
-        """Note which files a job is about to read."""
-        for each in ancestors((node,)):
-            if "path" in each.details and "files" not in each.details:
-                each.details["files"] = sources.identities(self.spark_context, each.details["path"])
-
     def acted(self, node: RddNode) -> None:
         """Note that an action ran."""
         self._log.add(node, None)
 
-    def collected(self, node: RddNode, records: list[Any]) -> None:
+    def collected(self, node: RddNode, records: list[Any]) -> RecordedResult:
         """Note what ``collect()`` returned."""
         digest = worker.digest(records)[1] if worker.is_small(records, MAX_DIGESTED) else None
-        self._log.add(node, RecordedResult("collect", len(records), digest))
+        found = RecordedResult("collect", len(records), digest)
+        self._log.add(node, found)
+        return found
 
-    def counted(self, node: RddNode, count: int) -> None:
+    def counted(self, node: RddNode, count: int) -> RecordedResult:
         """Note what ``count()`` returned."""
-        self._log.add(node, RecordedResult("count", count))
+        found = RecordedResult("count", count)
+        self._log.add(node, found)
+        return found
+
+    def result(self, node: RddNode) -> None:
+        """Note a node of a stored program as its result."""
+        self._log.wrote("", node)
 
     def wrote(self, path: str, node: RddNode) -> None:
         """Note which files were written."""

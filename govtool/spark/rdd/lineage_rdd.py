@@ -7,11 +7,15 @@ import inspect
 import random
 import sys
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from govtool.spark.rdd.eager import MAX_TEXTS
 from govtool.spark.rdd.log import RddNode, same_rdd
 from govtool.spark.rdd.operators import OPAQUE, OPERATORS, PER_RECORD, Kind, RddOperator, text_lines
+from govtool.spark.rdd.recording import TAKES, RunningAction, action
+from govtool.spark.rdd.worker import shown
 
 if TYPE_CHECKING:
     from govtool.spark.rdd.context import LineageContext
@@ -88,23 +92,28 @@ class LineageRDD:
 
     def collect(self) -> list[Any]:
         """Return all records, and note how many."""
-        self._lineage.before_action(self._node)
-        found: list[Any] = self.rdd.collect()
-        self._lineage.collected(self._node, found)
+        with self._action("collect") as running:
+            found: list[Any] = self.rdd.collect()
+            running.result = self._lineage.collected(self._node, found)
         return found
 
     def count(self) -> int:
         """Return the number of records, and note it."""
-        self._lineage.before_action(self._node)
-        found: int = self.rdd.count()
-        self._lineage.counted(self._node, found)
+        with self._action("count") as running:
+            found: int = self.rdd.count()
+            running.result = self._lineage.counted(self._node, found)
         return found
 
     def saveAsTextFile(self, path: str, compressionCodecClass: str | None = None) -> None:
         """Write the records as lines, and note the files: `LineageContext.get_lineage` traces them."""
-        self._lineage.before_action(self._node)
-        self.rdd.saveAsTextFile(path, compressionCodecClass)
-        self._lineage.wrote(path, self.as_text_lines())
+        with self._action("saveAsTextFile") as running:
+            running.path = path
+            self.rdd.saveAsTextFile(path, compressionCodecClass)
+            running.node = self.as_text_lines()
+            self._lineage.wrote(path, running.node)
+
+    def _action(self, name: str) -> AbstractContextManager[RunningAction]:
+        return action(self.rdd.context, name, f"{name} at {call_site()}", self._node)
 
     def as_text_lines(self) -> RddNode:
         """Return the node of the lines that ``saveAsTextFile`` writes."""
@@ -164,16 +173,24 @@ class LineageRDD:
 
     def _passed(self, name: str, method: Callable[..., Any], /, *args: Any, **named: Any) -> Any:
         """A method that is not tracked: an RDD that it returns is a black box over the records of this one."""
-        if name in ACTIONS:
-            self._lineage.before_action(self._node)
         given = [*args, *named.values()]
-        result = method(*map(_native, args), **{key: _native(value) for key, value in named.items()})
-        if name in ACTIONS:
-            self._lineage.acted(self._node)
+        with self._action(name) if name in ACTIONS else nullcontext() as running:
+            if running is not None and name.startswith("saveAs"):
+                running.path = next((value for value in given if isinstance(value, str)), "")
+            result = method(*map(_native, args), **{key: _native(value) for key, value in named.items()})
+            if running is not None:
+                self._acted(running, result)
         if result is self.rdd:  # persist, cache, setName …
             return self
         parents = (self._node, *(self._lineage.node_of(each) for each in given if _is_rdd(each)))
         return self._opaque(name, parents, result)
+
+    def _acted(self, running: RunningAction, result: Any) -> None:
+        self._lineage.acted(self._node)
+        if running.name in TAKES:
+            taken = result if isinstance(result, list) else [result]
+            running.taken = len(taken)
+            running.texts = [shown(each) for each in taken] if len(taken) <= MAX_TEXTS else []
 
     def _opaque(self, name: str, parents: tuple[RddNode, ...], result: Any) -> Any:
         from pyspark import RDD

@@ -5,6 +5,7 @@ The table names every method that is tracked. A method that is not in it works, 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
@@ -101,9 +102,9 @@ def _each(arguments: dict[str, Any]) -> Step:
 
 
 def text_lines(value: Any) -> list[str]:
-    """Return the lines that ``saveAsTextFile`` writes for a record."""
+    """Return the lines that a reader finds where ``saveAsTextFile`` wrote a record: a carriage return ends one, too."""
     text = value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
-    return text.split("\n")
+    return re.split("\r\n|\r|\n", f"{text}\n")[:-1]
 
 
 PER_RECORD = RddOperator(Kind.RECORD, _each)

@@ -10,7 +10,7 @@ from typing import Any
 from govtool.errors import UsageError
 from govtool.spark.rdd import checks, sources, worker
 from govtool.spark.rdd.back import Traced, back
-from govtool.spark.rdd.conditions import EVERYTHING, Predicate, keys_of
+from govtool.spark.rdd.conditions import EVERYTHING, Condition, Predicate, keys_of
 from govtool.spark.rdd.forward import forward, next_nodes
 from govtool.spark.rdd.log import ProgramLog, RddNode, ancestors, marked
 from govtool.spark.rdd.notes import Note, worst
@@ -58,7 +58,11 @@ class LineagePosition:
 
     def where(self, predicate: Callable[[Any], Any]) -> LineagePosition:
         """Keep the records for which a function returns a true value."""
-        return self._then("where", lambda: [_selected(place, predicate) for place in self.places()])
+        return self.matching(Predicate(predicate))
+
+    def matching(self, condition: Condition) -> LineagePosition:
+        """Keep the records that fulfil a condition."""
+        return self._then("where", lambda: [_selected(place, condition) for place in self.places()])
 
     def at(self, where: Any) -> LineagePosition:
         """Keep one place: a tracked RDD, or a part of the label, such as a path."""
@@ -69,13 +73,32 @@ class LineagePosition:
 
         return self._then(f"at {where}", lambda: list(filter(kept, self.places())))
 
+    def within(self, nodes: Iterable[RddNode]) -> LineagePosition:
+        """Keep the places of some nodes."""
+        kept = list(nodes)
+        return self._then("at", lambda: [place for place in self.places() if place.node in kept])
+
+    def noted(self, note: Note) -> LineagePosition:
+        """The same records, with a reason why they may be too many."""
+        return self._then("noted", lambda: [replace(place, notes=(*place.notes, note)) for place in self._settled()])
+
     def go_back(self) -> LineagePosition:
         """Go back over one boundary, to the records from which these come."""
         return self._then("back", lambda: _merged(_moved_back(self._settled())))
 
     def go_back_all(self) -> LineagePosition:
         """Go back to the records of the sources."""
-        return self._then("back to the sources", lambda: _sources(self._settled()))
+        return self._then("back to the sources", lambda: _sources(self._settled(), []))
+
+    def steps_back(self) -> tuple[list[Place], LineagePosition]:
+        """Go back to the records of the sources; return the places on the way, these first, and the position there."""
+        visited: list[Place] = []
+        found = _sources(self._settled(), visited)
+        return visited, self._then("back to the sources", lambda: found)
+
+    def settled(self) -> list[Place]:
+        """Return the places with their rows and notes."""
+        return self._settled()
 
     def go_next(self) -> LineagePosition:
         """Go on over one boundary, to the records that these reach."""
@@ -109,8 +132,16 @@ class LineagePosition:
         targets = self._targets()
         if len(targets) != 1:
             raise UsageError("several results are traced", hint="start from get_lineage() of one of them")
-        chosen = {place.node.number: keys_of(place.rows.map(worker.id_of)) for place in _sources(self._settled())}
-        return replayed(targets[0], chosen, without=without)
+        return self.replayed(targets[0], without=without)
+
+    def replayed(self, target: RddNode, *, without: bool) -> Any:
+        """Run the program of a result again on the source records behind these, or without them.
+
+        Raises:
+            UsageError: An operator cannot be run on other records.
+        """
+        chosen = {place.node.number: keys_of(place.rows.map(worker.id_of)) for place in _sources(self._settled(), [])}
+        return replayed(target, chosen, without=without)
 
     def verify(self) -> bool:
         """Return True if the program gives these results again when it reads nothing but the records behind them.
@@ -146,7 +177,7 @@ class LineagePosition:
         """Places with rows, all of them where none were selected."""
         with self._lock, checks.own_jobs():
             places, targets = self._here()
-            settled = [_kept(_selected(place, None)) if place.rows is None else place for place in places]
+            settled = [_kept(_selected(place, EVERYTHING)) if place.rows is None else place for place in places]
             self._made = settled, targets
             return settled
 
@@ -209,7 +240,7 @@ class LineagePosition:
 
     def show(self, n: int = 20) -> None:
         """Print the first records of each place, with their number and exactness."""
-        from govtool.render.text import printable
+        from govtool.wording import printable
 
         for place in self._settled():
             rows = place.rows.takeOrdered(n, _by_id)
@@ -224,8 +255,7 @@ def _by_id(row: worker.Row) -> Any:
     return worker.order_of(row[0])
 
 
-def _selected(place: Place, predicate: Callable[[Any], Any] | None) -> Place:
-    condition = EVERYTHING if predicate is None else Predicate(predicate)
+def _selected(place: Place, condition: Condition) -> Place:
     if place.rows is not None:
         return replace(place, rows=condition.matching(place.rows, worker.on_value(worker.single)))
     notes = _changed_inputs(place.node)
@@ -290,8 +320,13 @@ def _with_notes(place: Place, found: list[Traced]) -> list[Traced]:
     return [replace(each, notes=(*place.notes, *each.notes)) for each in found]
 
 
-def _sources(places: list[Place]) -> list[Place]:
-    """Go back from the node that is farthest on, so that rows that meet at a stop are traced once."""
+def _sources(places: list[Place], visited: list[Place]) -> list[Place]:
+    """Go back from the node that is farthest on, so that rows that meet at a stop are traced once.
+
+    Args:
+        places: Where the way begins.
+        visited: Takes the places on the way.
+    """
     waiting = {place.node.number: place for place in places}
     found: list[Place] = []
     while waiting:
@@ -299,6 +334,7 @@ def _sources(places: list[Place]) -> list[Place]:
         if place.node.kind is Kind.SOURCE:
             found.append(place)
             continue
+        visited.append(place)
         for each in _moved_back([place]):
             _wait(waiting, each)
     return sorted(found, key=lambda place: place.node.number)

@@ -155,7 +155,7 @@ def _order_rows(stop: RddNode) -> Any:
     if rows is None:
         return None
     assert stop.apply is not None
-    numbering = stop.name != "sample"
+    numbering = stop.name in ("zipWithIndex", "zipWithUniqueId")
     pairs = stop.apply(rows).map(worker.numbered_pair if numbering else worker.plain_pair)
     return pairs.mapPartitionsWithIndex(worker.renumbered)
 

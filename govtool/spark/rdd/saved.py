@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import ast
 import inspect
+import itertools
 import json
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from govtool.errors import EvidenceError, FormatError
-from govtool.spark.rdd import functions
-from govtool.spark.rdd.log import RddNode, ancestors
+from govtool.spark.rdd import functions, sources
+from govtool.spark.rdd.log import RddNode, RecordedResult, ancestors
 from govtool.spark.rdd.operators import OPERATORS, Kind, per_record
 
 if TYPE_CHECKING:
@@ -24,32 +26,49 @@ if TYPE_CHECKING:
 SCHEMA = "rdd-log/1"
 MAX_RECORDS = 10_000
 """Records of the driver that are saved with a program."""
+MAX_TEXT = 4 << 20
+"""Characters of them."""
 _REBUILT = {*OPERATORS, "saveAsTextFile"} - {"pipe", "text lines"}
 """Operators that a log may name: no command of a log is ever run."""
+UNREADABLE = re.compile(r"[][{}*?,\\]")
+"""Characters that have a meaning in Hadoop's patterns and lists of paths."""
 EAGER = "run the job with --records=eager to keep its records"
 
 
 def encode(outputs: Mapping[str, RddNode]) -> str:
     """Return the operators behind written files as JSON."""
+    return json.dumps(document(outputs), indent=1)
+
+
+def document(outputs: Mapping[str, RddNode]) -> dict[str, Any]:
+    """Return the operators behind some nodes in the types of JSON."""
     nodes = ancestors(tuple(outputs.values()))
-    document = {
+    return {
         "schema": SCHEMA,
         "outputs": {path: node.number for path, node in outputs.items()},
-        "nodes": [_encoded(node) for node in nodes],
+        "nodes": [_encoded(node) | _files(node) for node in nodes],
     }
-    return json.dumps(document, indent=1)
+
+
+def _files(node: RddNode) -> dict[str, Any]:
+    return {key: node.details[key] for key in ("path", "files", "written", "written_files") if key in node.details}
 
 
 def _encoded(node: RddNode) -> dict[str, Any]:
+    """A node without its files; it does not change, so that it is encoded once."""
+    if "encoded" not in node.details:
+        node.details["encoded"] = _operator(node)
+    found: dict[str, Any] = node.details["encoded"]
+    return found
+
+
+def _operator(node: RddNode) -> dict[str, Any]:
     found: dict[str, Any] = {
         "number": node.number,
         "name": node.name,
         "label": node.label,
         "parents": [parent.number for parent in node.parents],
     }
-    for key in ("path", "files", "written", "written_files"):
-        if key in node.details:
-            found[key] = node.details[key]
     if node.kind is Kind.SOURCE:
         return found | _source(node)
     if node.kind is Kind.OPAQUE:
@@ -62,15 +81,33 @@ def _encoded(node: RddNode) -> dict[str, Any]:
 
 
 def _source(node: RddNode) -> dict[str, Any]:
-    partitions = node.rdd.getNumPartitions()
     if node.name == "textFile":
-        return {"partitions": partitions, "unicode": node.details.get("unicode", True)}
+        return {"partitions": node.details["minimum"], "unicode": node.details.get("unicode", True)}
     if node.name != "parallelize":
         return {"missing": f"the records of {node.label} are not kept"}
-    records = node.rdd.take(MAX_RECORDS + 1)
-    if len(records) > MAX_RECORDS or not all(map(_is_plain, records)):
+    records: str = node.details.get("records", "")
+    if not _is_plain_text(records):
         return {"missing": f"the records of {node.label} are too many or no plain data"}
-    return {"partitions": partitions, "records": repr(records)}
+    return {"partitions": node.rdd.getNumPartitions(), "records": records}
+
+
+def records_text(records: Any) -> str:
+    """Return a collection as the text of a list, as it is now; empty if it is too large."""
+    few = list(itertools.islice(records, MAX_RECORDS + 1))
+    if len(few) > MAX_RECORDS:
+        return ""
+    try:
+        text = repr(few)
+    except Exception:  # of the user's own classes
+        return ""
+    return text if len(text) <= MAX_TEXT else ""
+
+
+def _is_plain_text(text: str) -> bool:
+    try:
+        return isinstance(ast.literal_eval(text), list)
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        return False
 
 
 def _arguments(node: RddNode) -> dict[str, Any]:
@@ -111,7 +148,18 @@ def decode(text: str, context: LineageContext, files: Iterable[Path]) -> tuple[d
         FormatError: The text is no such log.
     """
     try:
-        document = json.loads(text)
+        return rebuilt(json.loads(text), context, files)
+    except ValueError as error:
+        raise FormatError(f"no log of an RDD program: {error}") from error
+
+
+def rebuilt(document: Any, context: LineageContext, files: Iterable[Path]) -> tuple[dict[str, RddNode], dict[str, str]]:
+    """Build the operators of a ``document`` again, as ``decode`` does.
+
+    Raises:
+        FormatError: It is no such log.
+    """
+    try:
         if document["schema"] != SCHEMA:
             raise FormatError(f"not the form {SCHEMA}: {document['schema']}")
         return _decoded(document, context, tuple(files))
@@ -152,18 +200,27 @@ def _node(entry: dict[str, Any], parents: list[RddNode], context: LineageContext
         arguments = {name: _argument(entry, name, each, files) for name, each in entry["arguments"].items()}
         node = context.apply(entry["name"], parents, arguments)
     node.label = entry["label"]
+    node.details["entry"] = entry["number"]
     for key in ("files", "written_files"):
         if key in entry:
             node.details[key] = {file: tuple(identity) for file, identity in entry[key].items()}
     if "written" in entry:
         node.details["written"] = entry["written"]
+    node.recorded += [RecordedResult(*each) for each in entry.get("results", ())]
     return node
 
 
 def _source_node(entry: dict[str, Any], context: LineageContext) -> RddNode:
-    if "path" in entry:
-        return context.node_of(context.textFile(entry["path"], entry["partitions"], entry["unicode"]))
-    return context.node_of(context.parallelize(ast.literal_eval(entry["records"]), entry["partitions"]))
+    if "path" not in entry:
+        return context.node_of(context.parallelize(ast.literal_eval(entry["records"]), entry["partitions"]))
+    path, partitions, text = entry["path"], entry["partitions"], entry["unicode"]
+    recorded = {file: tuple(identity) for file, identity in entry.get("files", {}).items()}
+    now = sources.identities(context.spark_context, path)
+    there = [file for file in recorded if now.get(file) == recorded[file]]
+    if now.keys() == recorded.keys() or not recorded or any(map(UNREADABLE.search, there)):
+        return context.node_of(context.textFile(path, partitions, text))
+    # Files have come, or are gone: those that were read, and are as they were.
+    return context.node_of(context.text_files(path, there, partitions, text))
 
 
 def _argument(entry: dict[str, Any], name: str, encoded: dict[str, Any], files: tuple[Path, ...]) -> Any:

@@ -43,10 +43,15 @@ class RecordId:
 def identities(sc: Any, path: str) -> Identity:
     """Return the identity of the files that Hadoop reads for a path: lists, patterns and folders included."""
     found: Identity = {}
-    for each in _PARTS.split(path):
+    for each in parts(path):
         local = None if "{" in each else _local(sc, each)  # Python has no such patterns
         found.update(_of_local(local) if local is not None else _of_hadoop(sc, each))
     return found
+
+
+def parts(path: str) -> list[str]:
+    """Return the paths of a list, as Hadoop separates them."""
+    return _PARTS.split(path)
 
 
 def _local(sc: Any, path: str) -> str | None:
@@ -113,13 +118,16 @@ def record_ids(node: RddNode, ids: list[Any]) -> list[RecordId]:
     """Return the names of rows of a node, in their order. Partitions before those of the rows are counted."""
     if node.operator.kind.value != "source":
         return sorted((RecordId(node.label, "", each) for each in ids), key=lambda each: worker.token(each.record))
+    return sorted(RecordId(node.label, file, record) for file, record in places_of(node, ids))
+
+
+def places_of(node: RddNode, ids: list[tuple[int, int]]) -> list[tuple[str, int]]:
+    """Return file and ordinal of records of a source, each in its turn; the file is empty where there is none."""
     files = _files(node, {partition for partition, _ in ids})
     before = {partition: _before(partition, files) for partition in {partition for partition, _ in ids}}
     counts = _counts(node, sorted(set().union(*before.values())))
-    return sorted(
-        RecordId(node.label, files.get(partition, ""), sum(counts[each] for each in before[partition]) + ordinal)
-        for partition, ordinal in ids
-    )
+    starts = {partition: sum(counts[each] for each in earlier) for partition, earlier in before.items()}
+    return [(files.get(partition, ""), starts[partition] + ordinal) for partition, ordinal in ids]
 
 
 def _files(node: RddNode, wanted: set[int]) -> dict[int, str]:

@@ -316,6 +316,22 @@ def shown(value: Any) -> str:
     return value if isinstance(value, str) else repr(value)
 
 
+def counted_once(text: str) -> tuple[str, int]:
+    """Return a text with the number of times that it is here."""
+    return text, 1
+
+
+def surplus(pair: tuple[str, tuple[int, int | None]]) -> list[str]:
+    """Return a text as often as one side has it more than the other."""
+    text, (one, other) = pair
+    return [text] * (one - (other or 0))
+
+
+def alone(text: str) -> tuple[str]:
+    """Return a text as a row of one column."""
+    return (text,)
+
+
 def own_id(row: Row) -> tuple[Any]:
     """Return the id of a row, as the only output."""
     return (row[0],)

@@ -19,6 +19,7 @@ from govtool.capture.spark.live.actions import grouped
 from govtool.capture.spark.live.batches import Streams
 from govtool.capture.spark.live.commands import SAVE_MODES, written_by
 from govtool.capture.spark.live.definitions import defined_by
+from govtool.capture.spark.live.rdd_actions import rdd_reading
 from govtool.capture.spark.live.reproduction import inputs_as_listed, outputs_as_left, with_reproduction
 from govtool.capture.spark.live.runs import LiveRuns, inputs_of, outputs_of, script_name
 from govtool.capture.spark.live.spool import Line, Process
@@ -124,10 +125,15 @@ class LiveInterpreter:
         for line in self.process.connected:
             for executed in interpret([_connected(line)], self._live):
                 yield named(executed, script, self.source)
+        for line in self.process.rdd_actions:
+            execution = LiveExecution(line, 0.0, 0.0, rdd_reading(line))
+            for executed in interpret([execution], self._live):
+                yield named(executed, script, self.source)
 
     def numbered_runs(self) -> dict[int, tuple[str, ...]]:
         """The ids of runs by the numbers of their executions in the spool; a multi-insert has several."""
-        found: dict[int, tuple[str, ...]] = {}
+        rdds = [line for line in self.process.rdd_actions if isinstance(line.get("n"), int)]
+        found: dict[int, tuple[str, ...]] = {int(line["n"]): (self._live.runs.id_of(line),) for line in rdds}
         for lines in grouped(self.process.executions):
             for action in actions_of(self._executions(lines)):
                 name = self._live.runs.id_of(action.lead.line)

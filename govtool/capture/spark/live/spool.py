@@ -28,6 +28,8 @@ class Process:
     executions: list[Line] = field(default_factory=list)
     connected: list[Line] = field(default_factory=list)
     """Writes over Spark Connect, by plan text."""
+    rdd_actions: list[Line] = field(default_factory=list)
+    """Actions of RDDs, which have no plans."""
     streams: list[Line] = field(default_factory=list)
     """Notes of the Python patches: streams, batches, data of the driver."""
     progress: list[Line] = field(default_factory=list)
@@ -85,6 +87,8 @@ def _take(line: Line, process: Process) -> None:
             process.executions.append(line)
         case "connect":
             process.connected.append(line)
+        case "rdd":
+            process.rdd_actions.append(line)
         case "progress":
             process.progress.append(line)
         case "end":

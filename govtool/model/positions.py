@@ -1,0 +1,92 @@
+"""Positions of records in a store: which records of an action's result come from which, as pairs of ids by boundary.
+
+They lie in a table of their own with a prefix of private data: the ids of lines are hashes of their text, and text of
+records that no file has is kept with them. A fragment holds one action.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from govtool.errors import IntegrityError
+from govtool.model.parquet import of_format, read_parquet
+from govtool.model.records import PRIVATE
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+PRIVATE_POSITIONS = f"{PRIVATE}positions"
+"""The store table of positions; one fragment an action."""
+FORMAT = 1
+"""Version of the layout, in the Parquet metadata."""
+_FORMAT_KEY = b"govtool.positions"
+_FACTS_KEY = b"govtool.positions.facts"
+
+
+@dataclass(frozen=True, slots=True)
+class StoredPositions:
+    """The positions of one action.
+
+    Attributes:
+        facts: The tables in order (node, stop, exactness, reason), nodes that are ``coarse``, and ``texts``.
+        pairs: For each table an array of shape (pairs, 2), sorted: the id of a record, and that of one that it
+            comes from.
+    """
+
+    facts: Mapping[str, Any]
+    pairs: tuple[NDArray[np.int64], ...]
+
+
+def encode_positions(positions: StoredPositions) -> bytes:
+    """Positions as Parquet; equal ones give equal bytes."""
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    whole = np.concatenate([np.empty((0, 2), np.int64), *positions.pairs])
+    numbers = np.repeat(np.arange(len(positions.pairs), dtype=np.int32), [len(each) for each in positions.pairs])
+    facts = json.dumps(positions.facts, sort_keys=True, separators=(",", ":"))
+    names = ("table", "id", "origin")
+    schema = pa.schema(
+        [(names[0], pa.int32()), (names[1], pa.int64()), (names[2], pa.int64())],
+        metadata={_FORMAT_KEY: str(FORMAT).encode(), _FACTS_KEY: facts.encode("utf-8", "backslashreplace")},
+    )
+    table = pa.table([numbers, whole[:, 0], whole[:, 1]], schema=schema)
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink, compression="zstd", write_statistics=False)
+    data: bytes = sink.getvalue().to_pybytes()
+    return data
+
+
+def decode_positions(data: bytes) -> StoredPositions:
+    """Read what ``encode_positions`` wrote.
+
+    Raises:
+        IntegrityError: It is something else, or of a newer format.
+    """
+    import numpy as np
+    import pyarrow as pa
+
+    try:
+        table = of_format(read_parquet(data), _FORMAT_KEY, FORMAT, "positions have")
+        facts = json.loads(table.schema.metadata[_FACTS_KEY])
+        numbers = table["table"].to_numpy()
+        whole = np.stack([table["id"].to_numpy(), table["origin"].to_numpy()], axis=1)
+        cuts = np.searchsorted(numbers, np.arange(len(facts["tables"]) + 1))
+        pairs = tuple(whole[start:end] for start, end in pairwise(cuts))
+        return StoredPositions(facts, pairs)
+    except (pa.ArrowException, OSError, ValueError, KeyError, TypeError) as error:
+        raise IntegrityError("a fragment holds no positions", code="store.corrupt-fragment") from error
+
+
+def from_packed(facts: Mapping[str, Any], packed: Sequence[bytes]) -> StoredPositions:
+    """Return positions of packed pairs of 64-bit integers, each pair once and sorted."""
+    import numpy as np
+
+    arrays = (np.frombuffer(data, np.int64).reshape(-1, 2) for data in packed)
+    return StoredPositions(facts, tuple(np.unique(array, axis=0) for array in arrays))
