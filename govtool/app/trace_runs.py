@@ -164,7 +164,7 @@ Hops = tuple[tuple[HopAnswer, ...], tuple[HopEnd, ...]]
 
 def hops_back(store: Reader, commit: Commit, opened: OpenedWrite, found: RecordSet, request: TraceRequest) -> Hops:
     """The traces through the runs that wrote what a trace back came to, and through those before them."""
-    return go_back_from(store, commit, (opened.run.run, _rows_of(found)), request)
+    return go_back_from(store, commit, (opened.run.run, rows_by_file(found)), request)
 
 
 def go_back_from(store: Reader, commit: Commit, start: tuple[str, Found], request: TraceRequest) -> Hops:
