@@ -29,9 +29,9 @@ class WorkflowQuestions(OpenedVersion):
         """
         from govtool.answers.workflow_runs import WorkflowRunsAnswer
         from govtool.app.history import version_of
-        from govtool.app.workflows.stored import read_workflow_runs
+        from govtool.app.workflows.recorded import list_recorded_runs
 
-        runs = read_workflow_runs(self._reader, self._commit)
+        runs = list_recorded_runs(self._reader, self._commit)
         own = tuple(run for run in runs if workflow in (None, run.workflow))
         return WorkflowRunsAnswer(version_of(self._reader, self._commit), own).head(limit)
 
@@ -47,9 +47,9 @@ class WorkflowQuestions(OpenedVersion):
             AmbiguousNameError: Several ids begin so.
         """
         from govtool.answers.workflow_runs import WorkflowRunAnswer
-        from govtool.app.workflows.stored import find_workflow_run
+        from govtool.app.workflows.recorded import find_recorded_run
 
-        return WorkflowRunAnswer(find_workflow_run(self._reader, self._commit, run))
+        return WorkflowRunAnswer(find_recorded_run(self._reader, self._commit, run).run)
 
 
 @checked
