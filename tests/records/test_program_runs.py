@@ -288,7 +288,7 @@ def contradictions(answer, after):
     return wrong
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", [*range(8), 165])  # 165: DISTINCT over values behind a HAVING
 def test_deletions_agree_with_a_run_without_the_records(tmp_path, seed):
     assert contradicted(tmp_path, seed) == []
 
