@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 WORKFLOW_SOURCE = "workflow:"
 """The prefix of sources whose actions are those of modules."""
 _RUN_SOURCE = "run:"
+SQL_SOURCE = "sql:"
+"""The prefix of sources of SQL that was run without Spark; then the program's name and the run."""
 _CANDIDATES = 20
 
 
@@ -108,13 +110,20 @@ def _program(application: str, source: str, runs: Sequence[Run], records: dict[s
     actions = [ProgramAction(run, records.get(run.id)) for run in ordered if run.status == "complete"]
     return RecordedProgram(
         application,
-        source.removeprefix(_RUN_SOURCE),
+        _job(source),
         tuple(each for each in actions if each.record is not None or each.run.outputs),
         "complete" if spoiled is None else spoiled.status,
         min((run.started or "" for run in ordered), default=""),
         max((run.ended or "" for run in ordered), default=""),
         "" if spoiled is None else spoiled.error,
     )
+
+
+def _job(source: str) -> str:
+    """The program of a source."""
+    if source.startswith(SQL_SOURCE):
+        return source.removeprefix(SQL_SOURCE).rpartition(":")[0]
+    return source.removeprefix(_RUN_SOURCE)
 
 
 def _order(run: Run) -> tuple[str, int, str]:
