@@ -291,9 +291,10 @@ def _source_relation(path: str, source: SourceRelation) -> BoundaryRelation:
 
 
 def _relation_names(program: RecordedProgram, sources: Mapping[str, SourceRelation]) -> dict[str, str]:
-    """The name of a dataset in the run, which is short."""
-    datasets = [action.output for action in program.actions if action.output]
-    return short_names([*datasets, *(each.leaf.dataset for each in sources.values())])
+    """The name of each dataset in the run: short, and the shortest for what the run writes."""
+    made = short_names(action.output for action in program.actions if action.output)
+    every = short_names([*made, *(each.leaf.dataset for each in sources.values())])
+    return {**every, **made}
 
 
 def _invocations(
