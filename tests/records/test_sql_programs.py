@@ -127,6 +127,7 @@ def test_a_view_shows_what_was_inserted_since(folder):
         ("DROP TABLE t", "no relation t", "1:1"),
         ("CREATE TABLE t AS\nSELECT nothing FROM views", "nothing", "2:8"),
         ("CREATE TABLE t AS SELECT * FROM vews", "vews", "1:33"),
+        ("CREATE TABLE `../../x` AS SELECT 1", "cannot be the name", "1:1"),
         (";;", "no statements", None),
     ],
 )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import secrets
 import shutil
 from collections.abc import Iterator, Mapping
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
 TABLES = "tables.json"
 """The file of a state folder that names what the next run starts from."""
+_NAME = re.compile(r"\w[\w.$-]{0,200}")
 _MODES: Mapping[StatementKind, str] = {"append": "append", "table": "overwrite", "view": "overwrite"}
 
 
@@ -305,6 +307,8 @@ class _Warehouse:
         columns = outputs(plan.root)
         table = self._evaluated(statement, plan)
         name = self.program.names.get(statement.target, statement.target)
+        if not _NAME.fullmatch(name):
+            raise self._wrong(statement, f"{name!r} cannot be the name of a folder: letters, digits, _ . $ -")
         place = self.folder / name
         place.mkdir(exist_ok=True)
         path = place / f"part-{self._files:05}.parquet"
