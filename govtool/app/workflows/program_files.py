@@ -14,7 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from govtool.app.workflows.program_layout import ProgramLayout
+from govtool.app.workflows.program_layout import ProgramLayout, file_key, has_files, written_files
 from govtool.errors import EngineError, UsageError
 from govtool.model.token import ROW_BITS, PositionToken
 from govtool.model.workflow_run import BoundaryRelation, RelationFile, WorkflowRun
@@ -131,8 +131,10 @@ class ProgramFiles:
         own = tuple(Attribute(number, name, kinds[name]) for number, name in enumerate(columns))
         record = Attribute(len(own), "record", LONG)
         whole = replace(leaf, columns=(*own, record), metadata=((record.id, RECORD),))
-        session = next(plan.session for plan in self.layout.plans if plan is not None)
-        table, reason = self._evaluated(Plan(whole, session), determined=False)
+        session = next((plan.session for plan in self.layout.plans if plan is not None), None)
+        table, reason = None, "no plan of the run can be read"
+        if session is not None:
+            table, reason = self._evaluated(Plan(whole, session), determined=False)
         if table is None:
             self.lost[path] = f"{leaf.dataset} cannot be read: {reason}"
             return
@@ -164,7 +166,6 @@ class ProgramFiles:
 
     def _written(self, at: int) -> ReadableFile | None:
         """The files of a write, if they are Parquet on this machine; files that are gone are found out later."""
-        from govtool.app.workflows.program_layout import written_files
         from govtool.records.stored import relation_of
 
         action = self.layout.program.actions[at]
@@ -224,6 +225,8 @@ class ProgramFiles:
             NotExact: There are none.
         """
         pieces = self.layout.pieces.get((at, leaf.leaf), ())
+        if not has_files(leaf):
+            raise NotExact(f"the files of {leaf.dataset} are not known")
         if not pieces:
             return LocalRows(leaf.leaf, leaf.columns, ())
         if len(pieces) == 1:
@@ -236,24 +239,32 @@ class ProgramFiles:
             raise NotExact(f"it read {path.rpartition('@')[0] or path}, which is lost: {self.lost[path]}")
         found = self.readable[path]
         if found.is_own:
+            there = {file_key(file) for file in found.files}
+            if not all(file_key(file) in there for file in files):
+                raise NotExact(f"it read files of {path} that are not known")
             return replace(leaf, files=files)
-        whole = self._sizes(path)
-        if leaf.metadata or (whole is not None and whole != len(files)):
-            raise NotExact(f"it read some of the files of {path}, which are gone")
+        self._require_whole(leaf, path, files)
         missing = [each.name for each in leaf.columns if each.name not in found.columns]
         if missing:
             raise NotExact(f"{path}, evaluated again, has no column {missing[0]}")
         schema = Struct(tuple(Field(each.name, each.type) for each in leaf.columns))
         return replace(leaf, format="parquet", files=found.files, schema=schema, partitioned=(), options=())
 
-    def _sizes(self, path: str) -> int | None:
-        """How many files an action wrote; None for what no action wrote, whose pieces are always whole."""
-        from govtool.app.workflows.program_layout import written_files
+    def _require_whole(self, leaf: Relation, path: str, files: tuple[File, ...]) -> None:
+        """Refuse to read a part of what was evaluated again, or rows that were not written as they are.
 
+        Raises:
+            NotExact: The leaf read that.
+        """
         makers = {made: at for at, made in self.layout.outputs.items()}
+        if leaf.metadata:
+            raise NotExact(f"it read where in {path} its rows are, which is gone")
         if path not in makers:
-            return None
-        return len(written_files(self.layout.program.actions[makers[path]])) or None
+            return  # pieces of what was there before are always whole
+        if not all(file.uri.endswith(".parquet") for file in files):
+            raise NotExact(f"it read {path} in a format that changes values")
+        if len(written_files(self.layout.program.actions[makers[path]])) != len(files):
+            raise NotExact(f"it read some of the files of {path}, which are gone")
 
     # ---- rows -------------------------------------------------------------------------------------------------------
 

@@ -20,6 +20,8 @@ from govtool.records.plan.tree import walk_nodes
 
 _SLACK = 5
 """Milliseconds by which a file may be older than the begin of its write, as clocks go."""
+_PLAIN = frozenset({"parquet", "csv", "json", "text", "orc"})
+"""Formats of files that hold nothing but rows."""
 LeafKey = tuple[int, int]
 """An action's place in its program, and the number of a leaf of its plan."""
 FileKey = tuple[str, int, int]
@@ -93,7 +95,7 @@ class _Layout:
         plans = [self._plan(at, action) for at, action in enumerate(self.program.actions)]
         for at, action in enumerate(self.program.actions):
             self.written[at] = written_files(action)
-            for file in self.written[at]:
+            for file in (*self.written[at], *_other_files(action)):
                 self.writers.setdefault(file_key(file), []).append(at)
         leaves = {(at, leaf.leaf): leaf for at in range(len(plans)) for leaf in self._leaves(at, plans[at])}
         owners = {key: {file: self._owner(key[0], leaf, file) for file in leaf.files} for key, leaf in leaves.items()}
@@ -154,9 +156,9 @@ class _Layout:
         """What an action read: paths, with the action that made them."""
         makers = {path: writer for writer, path in outputs.items()}
         own = [path for (action, _), parts in pieces.items() if action == at for path, _ in parts]
-        if _has_hidden_inputs(self.program.actions[at], plan):
-            # Rows of an RDD may be of anything that the run had read or written.
-            own += [path for (action, _), parts in pieces.items() if action < at for path, _ in parts]
+        if _has_hidden_inputs(plan):
+            # Rows of an RDD may be of anything that was there, or that the run had written.
+            own += [path for parts in pieces.values() for path, _ in parts if path not in makers]
             own += [outputs[before] for before in range(at)]
         return {path: makers.get(path) for path in dict.fromkeys(own)}
 
@@ -189,12 +191,27 @@ def _milliseconds(text: str | None) -> int | None:
     return int(datetime.fromisoformat(text).timestamp() * 1000) if text else None
 
 
-def _has_hidden_inputs(action: ProgramAction, plan: Plan | None) -> bool:
+def _other_files(action: ProgramAction) -> Iterator[File]:
+    """Files of an action that writes into several datasets, but for the first."""
+    for output in action.run.outputs[1:]:
+        listed = output.written.listed if output.written is not None else ()
+        yield from (File(number, *file) for number, file in enumerate(listed))
+
+
+def has_files(leaf: Relation) -> bool:
+    """Return whether the files of a leaf are known; none may be all of them in formats that list their files."""
+    return bool(leaf.files) or leaf.format in _PLAIN
+
+
+def _has_hidden_inputs(plan: Plan | None) -> bool:
     """Return whether an action read what its plan does not name."""
-    if plan is not None:
-        return any(isinstance(node, Break) and not node.children for node in walk_nodes(plan.root))
-    unknown = any(read.listing is None or not read.listing.listed for read in action.run.inputs)
-    return unknown or bool(action.run.breaks) or not action.run.inputs
+    if plan is None:
+        return True
+    nodes = list(walk_nodes(plan.root))
+    return any(
+        (isinstance(node, Break) and not node.children) or (isinstance(node, Relation) and not has_files(node))
+        for node in nodes
+    )
 
 
 def _listed_inputs(action: ProgramAction) -> Iterator[Relation]:

@@ -12,8 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from govtool.app.workflows.programs_run import SqlProgram
-from govtool.app.workflows.programs_sql import ProgramStatement
+from govtool.app.workflows.programs_sql import ProgramStatement, SqlProgram
 from govtool.errors import UsageError
 
 if TYPE_CHECKING:

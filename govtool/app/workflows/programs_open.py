@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from govtool.errors import UsageError
 
 if TYPE_CHECKING:
-    from govtool.app.workflows.programs_run import SqlOutcome, SqlProgram
+    from govtool.app.workflows.programs_run import SqlOutcome
+    from govtool.app.workflows.programs_sql import SqlProgram
     from govtool.model.workflow_run import WorkflowRun
     from govtool.store import Store
 
@@ -62,8 +63,8 @@ def run_sql_program(request: SqlRunRequest, store: Store, branch: str | None = N
 def _opened(request: SqlRunRequest) -> tuple[SqlProgram, Path]:
     from govtool.app.sql import check_dialect
     from govtool.app.workflows.programs_dbt import dbt_program, incremental_state
-    from govtool.app.workflows.programs_run import TABLES, SqlProgram
-    from govtool.app.workflows.programs_sql import read_script
+    from govtool.app.workflows.programs_run import TABLES
+    from govtool.app.workflows.programs_sql import SqlProgram, read_script
 
     if request.inputs is not None and not request.inputs.is_dir():
         raise UsageError("there is no such folder of inputs", code="usage.inputs", location=str(request.inputs))
@@ -75,6 +76,7 @@ def _opened(request: SqlRunRequest) -> tuple[SqlProgram, Path]:
     try:
         text = place.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"cannot be read: {error}", code="usage.workflow-file", location=str(place)) from error
+        reason = getattr(error, "strerror", None) or "it is no text in UTF-8"
+        raise UsageError(f"cannot be read: {reason}", code="usage.workflow-file", location=str(place)) from error
     state = request.state or Path(f"{place.stem}.state")
     return SqlProgram(place.name, read_script(text, dialect or "spark"), dialect or "spark"), state

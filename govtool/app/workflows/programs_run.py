@@ -13,12 +13,12 @@ import secrets
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from govtool.app.workflows.programs import SQL_SOURCE
-from govtool.app.workflows.programs_sql import ProgramStatement, StatementKind
+from govtool.app.workflows.programs_sql import ProgramStatement, SqlProgram, StatementKind
 from govtool.app.workflows.state import StateFolder, write_atomically
 from govtool.clock import iso, now
 from govtool.errors import EngineError, UsageError
@@ -38,29 +38,6 @@ TABLES = "tables.json"
 """The file of a state folder that names what the next run starts from."""
 _NAME = re.compile(r"\w[\w.$-]{0,200}")
 _MODES: Mapping[StatementKind, str] = {"append": "append", "table": "overwrite", "view": "overwrite"}
-
-
-@dataclass(frozen=True, slots=True)
-class SqlProgram:
-    """Statements over named inputs.
-
-    Attributes:
-        name: What the program is called.
-        statements: In the order in which they run.
-        dialect: What they are written in; they mean what Spark SQL means by it.
-        inputs: Files of the program's own, such as seeds, by relation.
-        names: Other names of relations, which queries may use.
-        state: Relations that the next run starts from.
-        notes: What is not run, and why.
-    """
-
-    name: str
-    statements: tuple[ProgramStatement, ...]
-    dialect: str = "spark"
-    inputs: Mapping[str, Path] = field(default_factory=dict)
-    names: Mapping[str, str] = field(default_factory=dict)
-    state: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal
 
 from govtool.errors import UsageError
@@ -35,6 +36,29 @@ class ProgramStatement:
     location: str = ""
     replaces: bool = False
     is_optional: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SqlProgram:
+    """Statements over named inputs.
+
+    Attributes:
+        name: What the program is called.
+        statements: In the order in which they run.
+        dialect: What they are written in; they mean what Spark SQL means by it.
+        inputs: Files of the program's own, such as seeds, by relation.
+        names: Other names of relations, which queries may use.
+        state: Relations that the next run starts from.
+        notes: What is not run, and why.
+    """
+
+    name: str
+    statements: tuple[ProgramStatement, ...]
+    dialect: str = "spark"
+    inputs: Mapping[str, Path] = field(default_factory=dict)
+    names: Mapping[str, str] = field(default_factory=dict)
+    state: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 def read_script(text: str, dialect: str) -> tuple[ProgramStatement, ...]:
