@@ -87,7 +87,7 @@ def main(words: list[str]) -> int:
     results = Results(options.results)
     for name, setting in islice(_missing(results, options.only), options.pieces):
         runs = results.entry(name).setdefault("runs", [])
-        runs.append({})
+        runs.append({})  # not saved before it has an execution
         for found in _piece(setting, len(runs), options.executions):
             runs[-1] = found
             results.save()
@@ -106,7 +106,7 @@ def _missing(results: Results, only: list[str]) -> Iterator[tuple[str, Setting]]
     for number in range(RUNS):
         for name, setting in settings().items():
             wanted = not only or any(name == each or name.startswith(f"{each}/") for each in only)
-            if wanted and number < setting.runs and len(results.entry(name).get("runs", ())) <= number:
+            if wanted and number < setting.runs and len(results.entries.get(name, {}).get("runs", ())) <= number:
                 yield name, setting
 
 

@@ -157,14 +157,16 @@ def _build(cost: ArmCost, arm: WorkflowArm, store: str, clocks: Clocks) -> None:
     from govtool.app.workflows.run_graph import workflow_graph
     from govtool.store import Store
 
-    assert arm.run is not None
     opened = Store.open(store)
+    head = opened.head("main")
+    assert arm.run is not None
+    assert head is not None
 
     def note(wall: float, cpu: float) -> None:
         cost.build = (wall, cpu)
 
     with clocks.measured(note):
-        built = workflow_graph(opened, opened.head("main"), arm.run)
+        built = workflow_graph(opened, head, arm.run)
     cost.nodes = built.graph.node_count
 
 

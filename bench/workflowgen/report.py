@@ -26,6 +26,8 @@ def section(entries: Mapping[str, Any]) -> str:
     """The section."""
     runs = {name: [_run(each) for each in entry["runs"] if each] for name, entry in entries.items()}
     measured = {name: own for name, own in runs.items() if own}
+    if not measured:
+        raise SystemExit("nothing is measured yet")
     loads = [each["load"] for entry in entries.values() for each in entry["runs"] if each]
     tracked = [row for name, own in measured.items() if not name.startswith("c/") for row in [_row(name, own)]]
     parts = [
