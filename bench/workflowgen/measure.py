@@ -67,12 +67,21 @@ class Clocks:
         self._bus.waitUntilEmpty(BUS_SECONDS)
 
     @contextmanager
-    def measured(self, note: Callable[[float, float], None]) -> Iterator[None]:
-        """Give the wall and CPU seconds of a block; what listeners do after it counts as CPU time only."""
+    def measured(
+        self, note: Callable[[float, float], None], settle: Callable[[], None] | None = None
+    ) -> Iterator[None]:
+        """Give the wall and CPU seconds of a block; what goes on behind it counts as CPU time only.
+
+        Args:
+            note: Is given the seconds.
+            settle: Waits until that is done, once listeners have heard of everything.
+        """
         wall, cpu = self.read()
         yield
         done, _ = self.read()
         self.settle()
+        if settle is not None:
+            settle()
         note(done - wall, self.read()[1] - cpu)
 
 
@@ -113,7 +122,7 @@ def run_arms(
     for execution in range(1, len(spec["execs"]) + 1):
         shift = execution % len(order)
         for name in [*order[shift:], *order[:shift]]:
-            with clocks.measured(_appended(costs[name])):
+            with clocks.measured(_appended(costs[name]), made[name].settle):
                 rows = made[name].execute(execution)
             outputs[name] += rows
         yield costs
