@@ -196,7 +196,7 @@ class ProgramFiles:
         except (NotExact, UsageError) as error:
             return None, str(error)
         if undetermined:
-            return None, f"it is gone, and {undetermined[0]}"
+            return None, f"its rows are not kept, and {undetermined[0]}"
         for executor in self.executors(plan):
             try:
                 return executor.arrow(_distinct_columns(plan.root)), ""
