@@ -21,8 +21,8 @@ from govtool.model.workflow_run import BoundaryRelation, RelationFile, WorkflowR
 from govtool.records.execute.inputs import changed, local_path
 from govtool.records.leaves import with_relations
 from govtool.records.plan.expressions import Attribute
-from govtool.records.plan.nodes import File, LocalRows, Plan, Project, Relation, Union, Write, outputs
-from govtool.records.plan.tree import Node
+from govtool.records.plan.nodes import Break, File, LocalRows, Plan, Project, Relation, Union, Write, outputs
+from govtool.records.plan.tree import Node, walk_nodes
 from govtool.records.plan.types import LONG, Field, Struct
 from govtool.records.sql.dialect import NotExact
 from govtool.records.trace.carrier import RECORD
@@ -107,6 +107,10 @@ class ProgramFiles:
         """The plan of an action over files that can be read; None, and a reason, where there are none."""
         if plan is None:
             self._reasons[path] = self.layout.reasons.get(at, "its plan was not recorded")
+            return None
+        broken = next((node.reason for node in walk_nodes(plan.root) if isinstance(node, Break)), None)
+        if broken is not None:
+            self._reasons[path] = broken
             return None
         ids = spare_ids(plan.root)
         try:
