@@ -31,7 +31,7 @@ def section(entries: Mapping[str, Any]) -> str:
     loads = [each["load"] for entry in entries.values() for each in entry["runs"] if each]
     tracked = [row for name, own in measured.items() if not name.startswith("c/") for row in [_row(name, own)]]
     parts = [
-        _head(loads),
+        _head(loads, measured),
         table(
             ["setting", "runs", "executions", "tracked / untracked, CPU", "wall", "paper", "tracked / by hand, CPU",
              "(tracked + graph) / untracked, CPU", "untracked, s an execution"],
@@ -44,7 +44,9 @@ def section(entries: Mapping[str, Any]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _head(loads: Sequence[float]) -> str:
+def _head(loads: Sequence[float], measured: Mapping[str, Sequence[Run]]) -> str:
+    rows = [statistics.median(_ratios(own, "untracked", 1)) for name, own in measured.items() if name[0] != "c"]
+    met = sum(ratio <= GOAL for ratio in rows)
     return f"""## WorkflowGen: what tracking costs
 
 The settings of Figures 5(a) and 5(b) of "Putting Lipstick on Pig", after 10 and after 100 executions (`python -m
@@ -53,7 +55,7 @@ PySpark by hand, the workflow untracked, and tracked with records; their outputs
 written as Parquet in both. Ratios are of sums over the executions of a run, medians over runs, with their least
 and largest. **CPU** is that of Python and the JVM, listeners included; the machine was shared (load
 {_range(loads)}), so wall time says little. The commit of a tracked run is counted where the run came to its
-end. Goal: {GOAL:.2f}. The paper's figures are wall time of Pig on Hadoop."""
+end. Goal: at most {GOAL:.2f}; by CPU it is met by {met} of {len(rows)} settings. The paper's figures are wall time of Pig on Hadoop."""
 
 
 def _range(loads: Sequence[float]) -> str:
