@@ -55,7 +55,8 @@ PySpark by hand, the workflow untracked, and tracked with records; their outputs
 written as Parquet in both. Ratios are of sums over the executions of a run, medians over runs, with their least
 and largest. **CPU** is that of Python and the JVM, listeners included; the machine was shared (load
 {_range(loads)}), so wall time says little. The commit of a tracked run is counted where the run came to its
-end. Goal: at most {GOAL:.2f}; by CPU it is met by {met} of {len(rows)} settings. The paper's figures are wall time of Pig on Hadoop."""
+end. Goal: at most {GOAL:.2f}; by CPU it is met by {met} of {len(rows)} settings.
+The paper's figures are wall time of Pig on Hadoop."""
 
 
 def _range(loads: Sequence[float]) -> str:
