@@ -181,6 +181,8 @@ class ProgramFiles:
             plan = self.layout.plans[at]
             has_partitions = plan is None or not isinstance(plan.root, Write) or bool(plan.root.partitioned)
             return None if has_partitions else ReadableFile(files, ())
+        if any(len(file.partition) != len(known.partitioned) for file in files):
+            return None
         return ReadableFile(files, tuple(each.name for each in known.columns), known.partitioned)
 
     def _evaluated(self, plan: Plan, *, determined: bool) -> tuple[Any, str]:
@@ -243,10 +245,10 @@ class ProgramFiles:
             raise NotExact(f"it read {path.rpartition('@')[0] or path}, which is lost: {self.lost[path]}")
         found = self.readable[path]
         if found.is_own:
-            there = {file_key(file) for file in found.files}
+            there = {file_key(file): file.uri for file in found.files}
             if not all(file_key(file) in there for file in files):
                 raise NotExact(f"it read files of {path} that are not known")
-            return replace(leaf, files=files)
+            return replace(leaf, files=tuple(replace(file, uri=there[file_key(file)]) for file in files))
         self._require_whole(leaf, path, files)
         missing = [each.name for each in leaf.columns if each.name not in found.columns]
         if missing:

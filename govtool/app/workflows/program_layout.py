@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from urllib.parse import unquote
 
 from govtool.app.workflows.programs import ProgramAction, RecordedProgram, module_names, short_names
 from govtool.model.workflow_run import BoundaryRelation, ModuleInvocation, RelationFile, WorkflowRun
@@ -164,8 +165,8 @@ class _Layout:
 
 
 def file_key(file: File | RelationFile) -> FileKey:
-    """What makes a file the same. Spark writes ``file:/a`` and ``file:///a``."""
-    return (re.sub("^file:/+", "file:/", file.uri), file.size, file.modified)
+    """What makes a file the same. Spark writes ``file:/a`` and ``file:///a``, ``k=v`` and ``k%3Dv``."""
+    return (unquote(re.sub("^file:/+", "file:/", file.uri)), file.size, file.modified)
 
 
 def written_files(action: ProgramAction) -> tuple[File, ...]:
