@@ -6,6 +6,7 @@
     python -m bench spark-listener --listener JAR       beside OpenLineage's listener for Spark (docs/spark.md)
     python -m bench accuracy                            docs/accuracy.md: against PostgreSQL and DuckDB
     python -m bench records --help                      capture and traces of records: resumable, sections of its own
+    python -m bench.workflowgen figures --help          WorkflowGen, tracked and not: resumable, own section
     python -m bench changes --warehouses 2000           verdicts of changes against what fails in DuckDB; no page
 
 Peers and texts are downloaded into ``bench/.peers`` and ``bench/data`` once.
@@ -22,6 +23,8 @@ from bench.page import merge, table
 
 RECORD_SECTIONS = ("records", "record-actions", "record-traces")
 """Written by ``python -m bench records``."""
+WORKFLOW_SECTION = "workflowgen"
+"""Written by ``python -m bench.workflowgen figures``."""
 GRAPH_TITLE = "## Questions on large graphs"
 
 
@@ -30,7 +33,7 @@ def main() -> None:
     if sys.argv[1:2] == ["records"]:  # long, resumable, with options of its own
         from bench.records.command import main as records
 
-        records(sys.argv[2:], [*SECTIONS, *RECORD_SECTIONS])
+        records(sys.argv[2:], [*SECTIONS, *RECORD_SECTIONS, WORKFLOW_SECTION])
         return
     parser = argparse.ArgumentParser(
         prog="python -m bench", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter

@@ -21,7 +21,12 @@ from bench.workflowgen.spec import SpecError, answer, read_deletions
 
 def main(arguments: list[str] | None = None) -> int:
     """The command line; the exit code."""
-    options = _parser().parse_args(arguments)
+    words = sys.argv[1:] if arguments is None else arguments
+    if words[:1] == ["figures"]:  # long, resumable, with options of its own
+        from bench.workflowgen.figures import main as figures
+
+        return figures(words[1:])
+    options = _parser().parse_args(words)
     family: Family = CarFamily() if options.family == "car" else ArcticFamily()
     try:
         with tempfile.TemporaryDirectory(prefix="workflowgen-") as name:
@@ -48,7 +53,7 @@ def _run(family: Family, options: argparse.Namespace, folder: Path) -> dict[str,
     from govtool.store import Store
 
     store = Store.init(str(folder / "store")).uri
-    spark = _session(options.master, options.partitions)
+    spark = start_session(options.master, options.partitions)
     try:
         if options.spec or deletions:
             return answer(family, spec, deletions, spark, folder, arms, store)
@@ -68,7 +73,8 @@ def _generated(options: argparse.Namespace) -> dict[str, Any]:
     )
 
 
-def _session(master: str, partitions: int) -> Any:
+def start_session(master: str, partitions: int) -> Any:
+    """A Spark session of a measurement."""
     from pyspark.sql import SparkSession
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)

@@ -26,6 +26,9 @@ class Arm(Protocol):
     def execute(self, execution: int) -> list[OutputRow]:
         """Run an execution, and return its outputs."""
 
+    def settle(self) -> None:
+        """Wait until what goes on behind an execution is done."""
+
     def finish(self) -> None:
         """End the run."""
 
@@ -40,6 +43,9 @@ class HandArm:
     def execute(self, execution: int) -> list[OutputRow]:
         """See ``Arm``."""
         return self._family.rows(execution, self._program(execution))
+
+    def settle(self) -> None:
+        """See ``Arm``."""
 
     def finish(self) -> None:
         """See ``Arm``."""
@@ -84,6 +90,11 @@ class WorkflowArm:
             raise ValueError(f"execution {result.execution} ran, not {execution}")
         self.invocations = dict(self._runner.pointer.invocations)
         return self._family.rows(execution, output_rows(result))
+
+    def settle(self) -> None:
+        """See ``Arm``."""
+        if self._tracker is not None:
+            self._tracker.drain()
 
     def finish(self) -> None:
         """See ``Arm``; a tracked run is committed."""

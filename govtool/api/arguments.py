@@ -197,9 +197,7 @@ def _ref(name: str, value: object) -> str:
 def _workflow(name: str, value: object) -> object:
     from govtool.workflow.modules.workflow import Workflow
 
-    if not isinstance(value, Workflow):
-        raise _wrong(name, type(value), "a workflow")
-    return value
+    return value if isinstance(value, Workflow) else _path(name, value)
 
 
 def _wrong(name: str, value: object, wanted: str) -> UsageError:
@@ -225,7 +223,7 @@ CONVERTERS: Mapping[str, _Converter] = {
     "Mapping[str, str] | Iterable[str] | None": _or_none(_pairs),
     "Mapping[str, Mapping[str, float]] | None": _or_none(_numbers),
     "Day | None": _or_none(_day),
-    "Workflow": _workflow,
+    "Workflow | PathArgument": _workflow,
     "Ref": _ref,
     "Ref | None": _or_none(_ref),
 }

@@ -29,9 +29,9 @@ class WorkflowQuestions(OpenedVersion):
         """
         from govtool.answers.workflow_runs import WorkflowRunsAnswer
         from govtool.app.history import version_of
-        from govtool.app.workflows.stored import read_workflow_runs
+        from govtool.app.workflows.recorded import list_recorded_runs
 
-        runs = read_workflow_runs(self._reader, self._commit)
+        runs = list_recorded_runs(self._reader, self._commit)
         own = tuple(run for run in runs if workflow in (None, run.workflow))
         return WorkflowRunsAnswer(version_of(self._reader, self._commit), own).head(limit)
 
@@ -47,15 +47,15 @@ class WorkflowQuestions(OpenedVersion):
             AmbiguousNameError: Several ids begin so.
         """
         from govtool.answers.workflow_runs import WorkflowRunAnswer
-        from govtool.app.workflows.stored import find_workflow_run
+        from govtool.app.workflows.recorded import find_recorded_run
 
-        return WorkflowRunAnswer(find_workflow_run(self._reader, self._commit, run))
+        return WorkflowRunAnswer(find_recorded_run(self._reader, self._commit, run).run)
 
 
 @checked
 def run_workflow(
-    workflow: Workflow,
-    inputs: PathArgument,
+    workflow: Workflow | PathArgument,
+    inputs: PathArgument | None = None,
     *,
     executions: int | None = None,
     state: PathArgument | None = None,
@@ -64,11 +64,12 @@ def run_workflow(
     branch: str | None = None,
     spark: Any = None,
     progress: Progress | None = None,
+    dialect: str | None = None,
 ) -> WorkflowRunAnswer:
     """Run the executions of a workflow that are still to run, and commit what they did.
 
     Args:
-        workflow: The workflow.
+        workflow: The workflow; or the path of a script of SQL or of a dbt project, which runs once, with records.
         inputs: The folder of its inputs: ``NAME.parquet``, ``NAME.csv`` …, in folders ``1``, ``2`` … for single
             executions, and ``state/`` for the initial state.
         executions: How many executions the sequence is to have in all. By default those with inputs of their own, or
@@ -79,6 +80,7 @@ def run_workflow(
         branch: The branch to commit to.
         spark: The session; by default the active one, or a new one that is stopped at the end.
         progress: Called as ``progress(done, total)`` after each execution.
+        dialect: What SQL is written in; by default Spark SQL, or what the dbt project's adapter speaks.
 
     Raises:
         UsageError: The workflow breaks rules, or inputs are missing.
@@ -91,9 +93,16 @@ def run_workflow(
     from govtool.app.project import open_store
     from govtool.app.workflows import run as runs
 
-    request = runs.WorkflowRequest(
-        workflow, Path(os.fspath(inputs)), None if state is None else Path(os.fspath(state)), executions, _mode(mode)
-    )
+    folder, kept = (None if place is None else Path(os.fspath(place)) for place in (inputs, state))
+    if isinstance(workflow, (str, os.PathLike)):
+        from govtool.app.workflows.programs_open import SqlRunRequest, run_sql_program
+
+        place = open_store(None if store is None else os.fspath(store))
+        done, run = run_sql_program(
+            SqlRunRequest(Path(os.fspath(workflow)), folder, kept, dialect or ""), place, branch
+        )
+        return WorkflowRunAnswer(run, str(done.folder))
+    request = runs.WorkflowRequest(workflow, runs.require_inputs(folder), kept, executions, _mode(mode))
     opened = None if mode == "untracked" else open_store(None if store is None else os.fspath(store))
     outcome = runs.run_workflow(request, opened, branch=branch, spark=spark, progress=progress)
     return WorkflowRunAnswer(outcome.run, str(outcome.state))

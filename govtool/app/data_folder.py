@@ -102,6 +102,17 @@ def _opened(name: str, file: Path, key: str | None, scratch: Path) -> tuple[Rela
     return _relation(name, file.resolve(), schema), tokens
 
 
+def parquet_relation(name: str, file: Path) -> Relation:
+    """A relation that is one Parquet file.
+
+    Raises:
+        UsageError: A column is of a type that is not covered (``usage.relation``).
+    """
+    import pyarrow.parquet as pq
+
+    return _relation(name, file.resolve(), pq.read_schema(file))
+
+
 def _relation(name: str, file: Path, schema: Any) -> Relation:
     from govtool.records.plan import types as t
     from govtool.records.plan.from_sql import table

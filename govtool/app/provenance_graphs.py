@@ -250,19 +250,18 @@ def run_outputs(
 def _run_parts(
     store: Reader, commit: Commit, name: str
 ) -> tuple[ProvenanceGraph, Callable[[], tuple[OutputTuples, ...]]]:
-    from govtool.app.workflows.run_graph import workflow_graph
-    from govtool.app.workflows.stored import find_workflow_run
+    from govtool.app.workflows.recorded import find_recorded_run
     from govtool.model.workflow_run import run_text
     from govtool.store.cache import cache_dir
     from govtool.workflow.storage import mapped
     from govtool.workflow.storage.outputs import outputs_from, outputs_text
 
-    run = find_workflow_run(store, commit, name)
-    key = hashlib.sha256(f"outputs/1 {run_text(run)}".encode("utf-8", "surrogatepass")).hexdigest()
+    found = find_recorded_run(store, commit, name)
+    key = hashlib.sha256(f"outputs/1 {run_text(found.run)}".encode("utf-8", "surrogatepass")).hexdigest()
     built: list[RunGraph] = []
 
     def build() -> ProvenanceGraph:
-        built.append(workflow_graph(store, commit, run))
+        built.append(found.graph())
         return built[0].graph
 
     def beside(folder: Path) -> None:
@@ -277,6 +276,6 @@ def _run_parts(
         try:
             return file.read_text(encoding="utf-8", errors="surrogatepass")
         except FileNotFoundError:  # evicted meanwhile
-            return outputs_text(workflow_graph(store, commit, run).outputs)
+            return outputs_text(found.graph().outputs)
 
     return graph, lambda: outputs_from(outputs())

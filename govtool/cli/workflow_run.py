@@ -10,15 +10,22 @@ import typer
 from govtool.cli.formats import chosen
 from govtool.cli.options import BranchOption, FormatOption, OutputOption, StoreOption
 from govtool.cli.ui import Ui
+from govtool.errors import UsageError
 
 
 def workflow_run(
     ui: Ui,
-    workflow: Annotated[str, typer.Argument(metavar="WF.py[:NAME]", help="The file that defines the workflow.")],
-    inputs: Annotated[
-        Path,
-        typer.Option("--inputs", metavar="DIR", help="Its inputs: NAME.parquet, 1/NAME.csv, state/MODULE.NAME.csv …"),
+    workflow: Annotated[
+        str,
+        typer.Argument(
+            metavar="WF.py[:NAME]|SCRIPT.sql|DBT",
+            help="A workflow's file, a script of SQL, or a folder of a dbt project.",
+        ),
     ],
+    inputs: Annotated[
+        Path | None,
+        typer.Option("--inputs", metavar="DIR", help="Its inputs: NAME.parquet, 1/NAME.csv, state/MODULE.NAME.csv …"),
+    ] = None,
     executions: Annotated[
         int | None,
         typer.Option(
@@ -41,6 +48,10 @@ def workflow_run(
         list[str] | None,
         typer.Option("--conf", metavar="NAME=VALUE", help="A setting of the Spark session. Repeatable."),
     ] = None,
+    dialect: Annotated[
+        str | None,
+        typer.Option("--dialect", metavar="NAME", help="What SQL is written in. Default: Spark SQL, or the project's."),
+    ] = None,
     format: FormatOption = None,
     output: OutputOption = None,
     branch: BranchOption = None,
@@ -51,20 +62,36 @@ def workflow_run(
       govtool workflow run dealers.py --inputs data/ --records
       govtool workflow run dealers.py:flow --inputs data/ --executions 10 --state runs/dealers
       govtool workflow run dealers.py --inputs data/ --untracked
+      govtool workflow run report.sql --inputs data/
+      govtool workflow run shop/target --inputs data/
 
+    SQL runs once, without Spark where DuckDB gives what Spark SQL gives; its rows can be traced.
     A run that was killed leaves the state of its last whole execution; the same command goes on from there.
     """
     from govtool.answers.workflow_runs import WorkflowRunAnswer
     from govtool.app.project import open_store
     from govtool.app.workflows.load import load_workflow
-    from govtool.app.workflows.run import WorkflowRequest, capture_mode, run_workflow, settings_of
+    from govtool.app.workflows.programs_open import SqlRunRequest, is_sql_program, run_sql_program
+    from govtool.app.workflows.run import WorkflowRequest, capture_mode, require_inputs, run_workflow, settings_of
     from govtool.render.workflow_runs import FORMATS, render_workflow_run
 
     outputs = chosen(format, output, FORMATS)
+    if is_sql_program(workflow):
+        refuse_options(executions, untracked, conf)
+        done, found = run_sql_program(
+            SqlRunRequest(Path(workflow), inputs, state, dialect or ""), open_store(store), branch
+        )
+        for note in done.notes:
+            ui.note(f"note: {note}")
+        for form, file in outputs:
+            ui.show(render_workflow_run(form, WorkflowRunAnswer(found, str(done.folder))), file)
+        return
+    if dialect is not None:
+        raise UsageError("--dialect is of SQL", code="usage.arguments", hint="a workflow in Python has none")
     mode = capture_mode(records, untracked)
     opened = None if untracked else open_store(store)
     flow = load_workflow(workflow)
-    request = WorkflowRequest(flow, inputs, state, executions, mode, settings_of(conf or ()))
+    request = WorkflowRequest(flow, require_inputs(inputs), state, executions, mode, settings_of(conf or ()))
     with ui.progressing("executions") as progress:
         outcome = run_workflow(request, opened, branch=branch, progress=progress)
     for run in outcome.resumed:
@@ -78,3 +105,15 @@ def workflow_run(
         ui.show(render_workflow_run(form, answer), file)
     if not outcome.executions:
         ui.hint("nothing was left to run: all executions with inputs are done; --executions N for more")
+
+
+def refuse_options(executions: int | None, untracked: bool, conf: list[str] | None) -> None:
+    """Refuse options that a program of SQL does not have.
+
+    Raises:
+        UsageError: One is given (``usage.arguments``).
+    """
+    given = {"--executions": executions is not None, "--untracked": untracked, "--conf": bool(conf)}
+    for name, is_given in given.items():
+        if is_given:
+            raise UsageError(f"{name} is of workflows in Python", code="usage.arguments", hint="leave it out")

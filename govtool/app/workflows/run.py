@@ -234,3 +234,14 @@ def capture_mode(records: bool, untracked: bool) -> Mode:
     if untracked:
         return "untracked"
     return "records" if records else "columns"
+
+
+def require_inputs(folder: Path | None) -> Path:
+    """The folder of inputs that a workflow in Python needs.
+
+    Raises:
+        UsageError: None is given (``usage.arguments``).
+    """
+    if folder is None:
+        raise UsageError("the folder of inputs is missing", code="usage.arguments", hint="--inputs DIR")
+    return folder

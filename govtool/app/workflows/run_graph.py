@@ -24,13 +24,22 @@ def workflow_graph(store: Reader, commit: Commit, run: WorkflowRun) -> RunGraph:
     Raises:
         UsageError: The run has no records (``usage.no-records``), or a file has changed since (``usage.changed``).
     """
+    require_records(run)
+    return build_run_graph(run, StoredRunFiles(store, commit, run))
+
+
+def require_records(run: WorkflowRun) -> None:
+    """Refuse a run whose rows were not captured.
+
+    Raises:
+        UsageError: ``usage.no-records``.
+    """
     if run.mode != "records":
         raise UsageError(
             f"the run {run.id} has no records of rows",
             code="usage.no-records",
             hint="govtool workflow run WF.py --inputs DIR --records",
         )
-    return build_run_graph(run, StoredRunFiles(store, commit, run))
 
 
 class StoredRunFiles:
@@ -56,6 +65,10 @@ class StoredRunFiles:
         values = self._tables.private.get(record.run)
         body = self._tables.plans[record.plan].body
         return put_together(body, record.listings, values.values if values is not None else None, dict(record.inputs))
+
+    def reason(self, path: str) -> str:
+        """See ``RunFiles``."""
+        return f"the plan of {path.rpartition('/')[2]} was not recorded"
 
     def rows(self, relation: BoundaryRelation) -> RelationRows:
         """See ``RunFiles``."""

@@ -61,6 +61,10 @@ class RunTracker:
         self._run = replace(self._run, whole=execution)
         self._save()
 
+    def drain(self) -> None:
+        """Wait until everything that was heard of is written down."""
+        self._recorder.drain(_WAIT)
+
     def finish(self, status: str, ended: str, error: str = "") -> WorkflowRun:
         """Stop listening, and write down how the run ended."""
         self._recorder.checkpoint(_WAIT)

@@ -96,10 +96,7 @@ class CircuitWriter:
         elif isinstance(block, Product):
             self._product(start, block, chosen)
         elif isinstance(block, (Sum, Delta)):
-            chosen = chosen[np.diff(block.inputs.offsets)[chosen] > 0]  # a sum of nothing is 0, which has no node
-            made = self._made(start, chosen, "op", terms.PLUS if isinstance(block, Sum) else terms.DELTA)
-            self._list_edges(block.inputs, chosen, made)
-            self._gate(block.gate, made)
+            self._sum(start, block, chosen)
         elif isinstance(block, Monus):
             made = self._made(start, chosen, "op", terms.MONUS)
             self._edges(block.left[chosen], made, terms.LEFT)
@@ -133,6 +130,16 @@ class CircuitWriter:
         elif isinstance(block, Gate):
             made = self._made(start, chosen, "op", f"GATE {block.what}", black_box=True)
             self._edges(block.watched, np.repeat(made, len(block.watched)))
+
+    def _sum(self, start: int, block: Sum | Delta, chosen: Array) -> None:
+        """A sum, with a gate as a factor of its own: as one more operand it would keep the sum alive."""
+        chosen = chosen[np.diff(block.inputs.offsets)[chosen] > 0]  # a sum of nothing is 0, which has no node
+        made = self._made(start, chosen, "op", terms.PLUS if isinstance(block, Sum) else terms.DELTA)
+        self._list_edges(block.inputs, chosen, made)
+        if block.gate != NONE:
+            gated = self._made(start, chosen, "op", terms.TIMES, black_box=True)
+            self._builder.edges(made, gated)
+            self._gate(block.gate, gated)
 
     def _product(self, start: int, block: Product, chosen: Array) -> None:
         """A product with 1 is its other factor, and needs no node."""

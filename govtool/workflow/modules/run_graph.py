@@ -181,13 +181,13 @@ class _Invocation:
             return self.inputs[path]
         relation = self.run.relations[path]
         plan = self.run.files.plan(path)
-        reason = "" if plan is not None else "its plan was not recorded"
+        reason = "" if plan is not None else self.run.files.reason(path)
         for executor in self.run.files.executors(plan) if plan is not None else ():
             assert plan is not None
             try:
                 return self._annotated(relation, plan, executor)
             except Exception as error:
-                if not _is_refusal(error):
+                if not is_refusal(error):
                     raise
                 reason = reason or str(error).splitlines()[0]  # that of the first choice
         return self._opaque(relation, reason)
@@ -263,7 +263,7 @@ class _Invocation:
         self._producers.update(zip(nodes.tolist(), producers.tolist(), strict=True))
 
 
-def _is_refusal(error: Exception) -> bool:
+def is_refusal(error: Exception) -> bool:
     """Return whether an executor, or the evaluator, cannot do a plan."""
     engines = ("pyspark", "py4j", "duckdb", "_duckdb")
     return isinstance(error, (NotExact, UsageError)) or type(error).__module__.startswith(engines)

@@ -19,6 +19,9 @@ class RunFiles(Protocol):
     def plan(self, path: str) -> Plan | None:
         """The plan of the write that made a relation; None: it was not recorded."""
 
+    def reason(self, path: str) -> str:
+        """Why there is no plan of the write that made a relation."""
+
     def rows(self, relation: BoundaryRelation) -> RelationRows:
         """The rows of a relation."""
 

@@ -1,0 +1,148 @@
+"""The paper's Figures 5(a) to 5(c), measured in pieces that may be taken by anybody, at any time.
+
+    python -m bench.workflowgen figures --page                  measure all that is missing, then write the page
+    python -m bench.workflowgen figures --pieces 2 --only a/10  two pieces of one setting
+    python -m bench.workflowgen figures --only page             the section again, from the file of results
+
+A piece is one run of one setting in a JVM of its own, after a warm-up: a minute or two. Results are written down after
+each execution, so that a break loses one; a run that was broken off counts with the executions that it has.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from bench.records.results import Results
+from bench.workflowgen.arctic import ArcticFamily
+from bench.workflowgen.arms import ARMS
+from bench.workflowgen.car import CarFamily
+from bench.workflowgen.family import Family
+from bench.workflowgen.generate import arctic_spec, car_spec
+from bench.workflowgen.measure import run_arms
+
+RESULTS = Path(__file__).resolve().parents[1] / "data" / "workflowgen.json"
+RUNS = 3
+"""Measured runs of a setting."""
+EXECUTIONS = 5
+"""Executions of a run: 8 to 12, or 96 to 100."""
+WARM_UP = 1
+"""Executions that warm a JVM up."""
+CARS, STATIONS, FAN = 20_000, 24, 6
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One bar of a figure.
+
+    Attributes:
+        family: ``car`` or ``arctic``.
+        prior: Executions that went before, as generated state.
+        topology: Of Arctic stations.
+        master: Where Spark runs.
+        partitions: Of shuffles.
+        arms: What is compared.
+        runs: How many runs are wanted.
+    """
+
+    family: str
+    prior: int
+    topology: str = ""
+    master: str = "local[2]"
+    partitions: int = 2
+    arms: tuple[str, ...] = ARMS
+    runs: int = RUNS
+
+    def spec(self, executions: int) -> dict[str, Any]:
+        """The workflow with its data."""
+        if self.family == "car":
+            return car_spec(CARS, self.prior, executions)
+        return arctic_spec(STATIONS, self.topology, FAN, "month", executions, self.prior)
+
+
+def settings() -> dict[str, Setting]:
+    """All settings, by figure and name."""
+    found = {"a/10": Setting("car", 7), "a/100": Setting("car", 95)}
+    for prior, name in ((7, "10"), (95, "100")):
+        for topology in ("parallel", "dense", "serial"):
+            found[f"b/{topology}/{name}"] = Setting("arctic", prior, topology)
+    for cores in (1, 2):
+        for partitions in (1, 2, 3, 4):
+            found[f"c/{cores}/{partitions}"] = Setting(
+                "car", 7, master=f"local[{cores}]", partitions=partitions, arms=("untracked", "tracked"), runs=1
+            )
+    return found
+
+
+def main(words: list[str]) -> int:
+    """The command line; the exit code."""
+    options = _parser().parse_args(words)
+    results = Results(options.results)
+    for name, setting in islice(_missing(results, options.only), options.pieces):
+        runs = results.entry(name).setdefault("runs", [])
+        runs.append({})  # not saved before it has an execution
+        for found in _piece(setting, len(runs), options.executions):
+            runs[-1] = found
+            results.save()
+        print(f"{name}: {len(runs)} of {setting.runs}", file=sys.stderr, flush=True)
+    if options.page or "page" in options.only:
+        from bench.page import merge
+        from bench.run import RECORD_SECTIONS, SECTIONS, WORKFLOW_SECTION
+        from bench.workflowgen.report import section
+
+        merge(WORKFLOW_SECTION, section(results.entries), [*SECTIONS, *RECORD_SECTIONS, WORKFLOW_SECTION])
+    return 0
+
+
+def _missing(results: Results, only: list[str]) -> Iterator[tuple[str, Setting]]:
+    """Runs that are still to be measured: the first of every setting before the second of any."""
+    for number in range(RUNS):
+        for name, setting in settings().items():
+            wanted = not only or any(name == each or name.startswith(f"{each}/") for each in only)
+            if wanted and number < setting.runs and len(results.entries.get(name, {}).get("runs", ())) <= number:
+                yield name, setting
+
+
+def _piece(setting: Setting, number: int, executions: int = EXECUTIONS) -> Iterator[dict[str, Any]]:
+    """One run of a setting, as it stands after each execution and at its end."""
+    from bench.workflowgen.__main__ import start_session
+    from govtool.store import Store
+
+    family: Family = CarFamily() if setting.family == "car" else ArcticFamily()
+    with tempfile.TemporaryDirectory(prefix="workflowgen-") as text:
+        folder = Path(text)
+        store = Store.init(str(folder / "store")).uri
+        spark = start_session(setting.master, setting.partitions)
+        try:
+            for name, count in (("warm", WARM_UP), ("run", executions)):
+                spec = setting.spec(count)
+                family.write(spec, folder / name / "inputs")
+                for costs in run_arms(family, spec, spark, folder / name, setting.arms, store, number):
+                    if name == "run":
+                        yield {
+                            "load": round(os.getloadavg()[0], 1),
+                            "arms": {arm: asdict(cost) for arm, cost in costs.items()},
+                        }
+        finally:
+            spark.stop()
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.workflowgen figures",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--only", action="append", default=[], metavar="SETTING", help="a, b/dense, c/1/2 …; or page")
+    parser.add_argument("--pieces", type=int, help="measure at most so many (default: all that are missing)")
+    parser.add_argument("--executions", type=int, default=EXECUTIONS, help=f"of a run (default: {EXECUTIONS})")
+    parser.add_argument("--page", action="store_true", help="write the section of docs/benchmarks.md afterwards")
+    parser.add_argument("--results", type=Path, default=RESULTS, help=f"default: bench/data/{RESULTS.name}")
+    return parser

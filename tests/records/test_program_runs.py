@@ -1,0 +1,315 @@
+"""Recorded programs as workflows of a module per action: the chain of files, what is gone, and deletions re-run."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from dataclasses import replace
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from recorded import Warehouse
+
+import govtool
+from govtool.app.workflows.programs import module_names, short_names
+from govtool.app.workflows.recorded import find_recorded_run
+from govtool.cli.main import main
+from govtool.errors import UnknownNameError
+from govtool.records.plan.expressions import Attribute
+from govtool.records.plan.nodes import Break, Plan, Write
+from govtool.records.plan.types import LONG
+from govtool.store import Store
+
+pytest.importorskip("duckdb", reason="duckdb is not installed: pip install govtool[records]")
+
+VIEWS = [("ann", 1, 10), ("ann", 2, 20), ("bob", 1, 30), ("cid", 2, 5), ("bob", 3, 7)]
+USERS = [("ann", "de"), ("bob", "fr"), ("cid", "de")]
+
+
+class Program:
+    """A warehouse whose jobs are the actions of one application; writes may replace what is there."""
+
+    def __init__(self, folder, views=VIEWS, users=USERS):
+        folder.mkdir(parents=True, exist_ok=True)
+        self.warehouse = Warehouse(folder, Store.init(str(folder / ".govtool")))
+        columns = {"user": pa.string(), "page": pa.int64(), "spent": pa.int64()}
+        self.warehouse.table("views", columns, views[:3], views[3:])
+        self.warehouse.table("users", {"name": pa.string(), "land": pa.string()}, users)
+        self.writes = []
+
+    def write(self, sql, output, *inputs, mode="overwrite"):
+        """An action: a query over folders, written into one."""
+        number = len(self.writes)
+        plan = self.warehouse.plan(sql, *inputs)  # before the files that it may replace are gone
+        place = self.warehouse.folder / output
+        old = sorted(place.glob("*.parquet")) if mode == "overwrite" and place.is_dir() else []
+        made = self.warehouse.run(sql, output, *inputs, run=f"app-1/{number}", part=f"part{number}")
+        for file in old:
+            file.unlink()
+        written = replace(made.plan, root=replace(made.plan.root, child=plan.root, mode=mode))
+        files = self.warehouse.relation(place) if mode == "overwrite" else made.output_files
+        self._mode(mode)
+        self.writes.append(replace(made, plan=written, output_files=files))
+
+    def write_of_rdd(self, rows, output):
+        """An action whose rows come from an RDD: the plan does not name what it read."""
+        number = len(self.writes)
+        source = self.warehouse.table(output, {"n": pa.int64()}, [(row,) for row in rows])
+        root = Write(
+            Break("rows of an RDD", (), (Attribute(1, "n", LONG),)), source.as_uri(), "parquet", "append", ("n",)
+        )
+        made = self.warehouse.run(f"SELECT n FROM {output}", f"{output}_of", output, run=f"app-1/{number}")
+        self._mode("overwrite")
+        self.writes.append(replace(made, plan=Plan(root, made.plan.session), breaks=("rows of an RDD",)))
+
+    def _mode(self, mode):
+        run = self.warehouse.runs[-1]
+        made = tuple(replace(each, mode=mode) for each in run.outputs)
+        self.warehouse.runs[-1] = replace(run, source="run:job.py", outputs=made)
+
+    def done(self):
+        """Commit, and return the store's address."""
+        self.warehouse.commit(*self.writes)
+        return self.warehouse.store.uri
+
+    def rows(self, name):
+        """What is in a folder now."""
+        files = sorted((self.warehouse.folder / name).glob("*.parquet"))
+        return Counter(tuple(row.values()) for file in files for row in pq.read_table(file).to_pylist())
+
+
+def shop(program):
+    """Stage, a report of it, another stage in its place, and a log that is appended to and read."""
+    spent = "SELECT user, sum(spent) AS spent, count(*) AS n FROM views GROUP BY user"
+    program.write(spent, "stage", "views")
+    lands = "SELECT land, sum(spent) AS total FROM stage JOIN users ON stage.user = users.name GROUP BY land"
+    program.write(lands, "report", "stage", "users")
+    program.write("SELECT user, page FROM views WHERE spent > 9", "stage", "views")
+    program.write("SELECT user, count(*) AS pages FROM stage GROUP BY user", "pages", "stage")
+    program.write("SELECT user, spent FROM views WHERE page = 1", "log", "views", mode="append")
+    program.write("SELECT user, spent FROM views WHERE page = 2", "log", "views", mode="append")
+    program.write("SELECT user, sum(spent) AS spent FROM log GROUP BY user", "totals", "log")
+    return program
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    return shop(Program(tmp_path_factory.mktemp("programs"))).done()
+
+
+def opened(store):
+    at = Store.open(store)
+    return find_recorded_run(at, at.head("main"), "app-1")
+
+
+def test_an_action_is_an_invocation_that_reads_what_others_wrote(store):
+    run = opened(store).run
+    assert [(each.module, each.number) for each in run.invocations] == [
+        ("stage", 1), ("report", 1), ("stage.2", 1), ("pages", 1), ("log", 1), ("log", 2), ("totals", 1),
+    ]  # fmt: skip
+    edges = {(source, target) for source, target, _ in run.edges}
+    assert edges == {("0", "1"), ("2", "3"), ("4", "6"), ("5", "6")}
+    kept = {each.module for each in run.invocations if each.kept}
+    assert kept == {"report", "stage.2", "pages", "log", "totals"}  # the first stage was replaced
+
+
+def test_what_was_replaced_within_the_run_is_evaluated_again(store):
+    found = opened(store)
+    with found.opened() as (run, files):
+        (path,) = [path for each in run.invocations if each.module == "stage" for _, path in each.outputs]
+        assert not files.readable[path].is_own
+        assert sorted(files.rows(run.relations[path]).values) == [("ann", 30, 2), ("bob", 37, 2), ("cid", 5, 1)]
+    graph = found.graph()
+    assert graph.coarse == {}
+    assert {each.relation: sorted(each.rows) for each in graph.outputs if each.relation == "report"} == {
+        "report": [("de", 35), ("fr", 37)]
+    }
+
+
+def test_the_same_commands_as_for_a_workflow(store, capsys):
+    words = ["--store", store, "--format", "json"]
+    assert main(["workflow", "list", *words]) == 0
+    (listed,) = json.loads(capsys.readouterr().out)["runs"]
+    assert (listed["id"], listed["workflow"], listed["modules"]["log"]) == ("app-1", "job.py", 2)
+    assert main(["workflow", "show", "job.py", *words]) == 0
+    assert len(json.loads(capsys.readouterr().out)["run"]["invocations"]) == 7
+    assert main(["zoom", "out", "--run", "app-1", "-m", "stage", *words]) == 0
+    assert json.loads(capsys.readouterr().out)["removed_nodes"]
+    assert main(["zoom", "out", "--run", "app-1", "-m", "stag", *words]) == 2
+    assert "stage" in capsys.readouterr().err
+    assert main(["workflow", "show", "jbo.py", *words]) == 2
+    assert "job.py" in capsys.readouterr().err
+
+
+def records(store):
+    """Tokens of the files of views and users, by row."""
+    with opened(store).opened() as (run, files):
+        tokens = {}
+        for path in files.layout.sources:
+            tokens[path.rpartition("/")[2]] = list(files.rows(run.relations[path]).tokens)
+    return tokens
+
+
+def test_deletion_goes_through_the_files_of_the_run(store):
+    tokens = records(store)
+    graph = govtool.provenance_graph("run:app-1", store=store)
+    answer = graph.delete(tokens["views"][0]).to_dict()["relations"]  # ann, 1, 10
+    changed = {name: [row for row in each["tuples"] if row["status"] != "kept"] for name, each in answer.items()}
+    assert changed["report"][0]["after"] == ["de", 25]
+    assert [row["status"] for row in changed["log"]] == ["deleted"]
+    assert changed["totals"][0]["after"] == ["ann", 20]
+
+
+def test_rows_of_an_rdd_depend_on_all_that_the_run_had_read(tmp_path):
+    program = Program(tmp_path)
+    program.write("SELECT user, spent FROM views", "plain", "views")
+    program.write_of_rdd([1, 2], "numbers")
+    program.write("SELECT n FROM numbers_of WHERE n > 1", "large", "numbers_of")
+    store = program.done()
+    graph = opened(store).graph()
+    assert list(graph.coarse) == ["numbers_of#1.numbers_of@1"]
+    deleted = govtool.provenance_graph("run:app-1", store=store).delete(records(store)["views"][0]).to_dict()
+    rows = deleted["relations"]
+    assert {row["status"] for row in rows["numbers_of"]["tuples"]} == {"unknown"}
+    assert {row["status"] for row in rows["large"]["tuples"]} == {"unknown"}
+
+
+def test_what_is_gone_and_not_determined_is_lost_not_guessed(tmp_path):
+    program = Program(tmp_path)
+    program.write("SELECT user, spent FROM views LIMIT 2", "stage", "views")
+    program.write("SELECT user, spent FROM stage", "copy", "stage")
+    program.write("SELECT user, spent FROM views", "stage", "views")
+    store = program.done()
+    graph = opened(store).graph()
+    assert "limit without an order" in graph.coarse["copy#1.copy@1"]
+    token = records(store)["views"][0]
+    rows = govtool.provenance_graph("run:app-1", store=store).delete(token).to_dict()["relations"]
+    assert {row["status"] for row in rows["copy"]["tuples"]} == {"unknown"}
+    assert Counter(row["status"] for row in rows["stage"]["tuples"]) == {"deleted": 1, "kept": 4}
+
+
+def test_an_input_that_is_gone_makes_a_black_box_of_what_read_it(tmp_path):
+    program = Program(tmp_path)
+    program.write("SELECT user FROM views UNION SELECT name FROM users", "names", "views", "users")
+    program.write("SELECT user FROM views", "others", "views")
+    store = program.done()
+    (tmp_path / "users" / "part-0.parquet").unlink()
+    graph = opened(store).graph()
+    assert "is gone" in graph.coarse["names#1.names@0"]
+    assert list(graph.coarse) == ["names#1.names@0"]
+
+
+def test_thirty_actions_of_a_loop_are_invocations_of_one_module(tmp_path):
+    program = Program(tmp_path)
+    program.write("SELECT user, spent FROM views", "state", "views")
+    for step in range(30):
+        program.write(f"SELECT user, spent + {step} AS spent FROM state", "state", "state")
+    store = program.done()
+    run = opened(store).run
+    assert [each.number for each in run.invocations if each.module == "state.2"] == list(range(1, 31))
+    rows = govtool.provenance_graph("run:app-1", store=store).delete(records(store)["views"][0]).to_dict()["relations"]
+    assert Counter(row["status"] for row in rows["state"]["tuples"]) == {"deleted": 1, "kept": 4}
+
+
+def test_names():
+    names = short_names(["file//a/x/out", "file//a/y/out", "file//a/z", "s3://b/z#1"])
+    assert names == {"file//a/x/out": "x/out", "file//a/y/out": "y/out", "file//a/z": "z", "s3://b/z#1": "z_1"}
+
+
+def test_runs_of_programs_are_found(store):
+    at = Store.open(store)
+    head = at.head("main")
+    for text in ("app-1", "app-1/3", "app", "job.py"):
+        assert find_recorded_run(at, head, text).run.id == "app-1"
+    assert module_names(find_recorded_run(at, head, "app-1").program)[0] == "stage"
+    for text in ("job.py~1", "", "ap-1"):
+        with pytest.raises(UnknownNameError):
+            find_recorded_run(at, head, text)
+
+
+# ---- against a run without the records ---------------------------------------------------------------------------------
+
+STEPS = (
+    ("SELECT user, page, spent FROM {a} WHERE spent > {n}", "rows"),
+    ("SELECT DISTINCT user, page, spent FROM {a}", "rows"),
+    ("SELECT user, max(page) AS page, sum(spent) AS spent FROM {a} GROUP BY user", "rows"),
+    ("SELECT page AS user_page, user, page, spent FROM {a}", None),
+    ("SELECT x.user, x.page, y.spent FROM {a} AS x JOIN {b} AS y ON x.user = y.user", "rows"),
+    ("SELECT x.user, x.page, x.spent FROM {a} AS x WHERE NOT EXISTS (SELECT 1 FROM {b} AS y WHERE y.page = x.page + {n})",
+     "rows"),
+    ("SELECT user, page, spent FROM {a} UNION ALL SELECT user, page, spent FROM {b}", "rows"),
+    ("SELECT user, count(*) AS page, min(spent) AS spent FROM {a} GROUP BY user HAVING count(*) > 1", "rows"),
+)  # fmt: skip
+
+
+def steps(draw):
+    """Actions of a program: query, target, inputs, mode."""
+    known = ["views"]
+    found = []
+    for _ in range(draw.randint(3, 7)):
+        text, kind = draw.choice(STEPS)
+        if kind is None:
+            continue
+        target = draw.choice(["t", "u", "w"])
+        a, b = draw.choice(known), draw.choice(known)
+        mode = "append" if draw.random() < 0.3 else "overwrite"
+        if a == b and "{b}" in text and "AS x" not in text:
+            continue
+        found.append((text.format(a=a, b=b, n=draw.randint(0, 2)), target, tuple(dict.fromkeys((a, b))), mode))
+        known = list(dict.fromkeys([*known, target]))
+    return found
+
+
+def ran(folder, actions, views):
+    program = Program(folder, views)
+    for sql, target, inputs, mode in actions:
+        program.write(sql, target, *(each for each in inputs if each in sql), mode=mode)
+    return program
+
+
+def contradictions(answer, after):
+    """What a re-run does not confirm, by relation."""
+    wrong = []
+    for name, relation in answer.items():
+        left = Counter(after(name))
+        for row in relation["tuples"]:
+            if row["status"] in ("kept", "recomputed"):
+                value = tuple(row["after"] if row["status"] == "recomputed" else row["before"])
+                if not left[value]:
+                    wrong.append((name, row))
+                left[value] -= 1
+        unknown = any(row["status"] == "unknown" for row in relation["tuples"])
+        gains = Counter(map(tuple, relation["gains"]))
+        rest = +left - gains
+        if rest and not unknown and not relation["gains_possible"]:
+            wrong.append((name, dict(rest)))
+    return wrong
+
+
+@pytest.mark.parametrize("seed", [*range(8), 165])  # 165: DISTINCT over values behind a HAVING
+def test_deletions_agree_with_a_run_without_the_records(tmp_path, seed):
+    assert contradicted(tmp_path, seed) == []
+
+
+def contradicted(folder, seed):
+    """Contradictions of one random program and two deletions."""
+    draw = random.Random(seed)
+    views = [(draw.choice("abc"), draw.randint(1, 3), draw.randint(0, 4)) for _ in range(6)]
+    actions = steps(draw)
+    if not actions:
+        return []
+    program = ran(folder / "whole", actions, views)
+    store = program.done()
+    tokens = records(store)
+    own = [token for path, each in tokens.items() if path.startswith("views") for token in each]
+    graph = govtool.provenance_graph("run:app-1", store=store)
+    wrong = []
+    for number in range(2):
+        gone = sorted(draw.sample(range(len(views)), draw.randint(1, 2)))
+        answer = graph.delete(*[own[each] for each in gone]).to_dict()["relations"]
+        rest = [row for at, row in enumerate(views) if at not in gone]
+        again = ran(folder / f"without{number}", actions, rest)  # cut into other files, which no query sees
+        wrong += [(actions, gone, each) for each in contradictions(answer, again.rows)]
+    return wrong

@@ -1,0 +1,263 @@
+"""Scripts of SQL and dbt projects, run without Spark and asked about their rows as workflows are."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import pyarrow.parquet as pq
+import pytest
+
+import govtool
+from govtool.app import records
+from govtool.app.workflows.programs_sql import read_script
+from govtool.app.workflows.recorded import find_recorded_run
+from govtool.cli.main import main
+from govtool.errors import EngineError, UsageError
+from govtool.store import Store
+
+duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed: pip install govtool[records]")
+
+VIEWS = "user,page,spent\nann,1,10\nann,2,20\nbob,1,30\ncid,2,5\nbob,3,7\n"
+USERS = "name,land\nann,de\nbob,fr\ncid,de\n"
+SCRIPT = """-- a report
+CREATE OR REPLACE TEMP VIEW big AS SELECT * FROM views WHERE spent > 6;
+CREATE TABLE stage USING parquet AS
+  SELECT user, sum(spent) AS spent, count(*) AS n FROM big GROUP BY user;
+INSERT INTO stage VALUES ('cid', 1, 1);
+CREATE TABLE report AS SELECT land, sum(spent) AS total FROM stage JOIN users ON user = name GROUP BY land;
+SELECT total, land FROM report WHERE total > 10;
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A working folder with inputs and an empty store."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("GOVTOOL_STORE", raising=False)
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "views.csv").write_text(VIEWS)
+    (tmp_path / "in" / "users.csv").write_text(USERS)
+    Store.init(str(tmp_path / ".govtool"))
+    return tmp_path
+
+
+def ran(folder, text, **options):
+    (folder / "report.sql").write_text(text)
+    return govtool.run_workflow("report.sql", "in", **options).run
+
+
+def rows(run, relation):
+    """The last content of a relation that a run made."""
+    paths = [path for each in run.invocations for name, path in each.outputs if name == relation]
+    files = run.relations[paths[-1]].files
+    return sorted(
+        tuple(row.values()) for file in files for row in pq.read_table(file.uri.removeprefix("file://")).to_pylist()
+    )
+
+
+def tokens(store, run):
+    """Tokens of the inputs of a run."""
+    at = Store.open(str(store))
+    with find_recorded_run(at, at.head("main"), run.id).opened() as (own, files):
+        sources = files.layout.sources
+        return {path.rpartition("/")[2]: list(files.rows(own.relations[path]).tokens) for path in sources}
+
+
+def test_a_script_is_a_module_a_statement_that_writes(folder):
+    run = ran(folder, SCRIPT)
+    assert [each.module for each in run.invocations] == ["big", "stage", "stage.2", "report", "query_4"]
+    assert [tuple(name for name, *_ in each.inputs) for each in run.invocations][3] == (
+        "stage",
+        "stage",
+        "users.parquet",
+    )
+    assert rows(run, "report") == [("de", 31), ("fr", 37)]
+
+
+def test_rows_of_a_script_after_a_deletion_are_those_of_a_run_without_it(folder, capsys):
+    run = ran(folder, SCRIPT)
+    gone = tokens(folder / ".govtool", run)["views.parquet"][0]  # ann, 1, 10
+    assert main(["whatif", "delete", gone, "--run", "report.sql", "--format", "json"]) == 0
+    answer = json.loads(capsys.readouterr().out)["relations"]
+    after = {tuple(row["after"]) for row in answer["report"]["tuples"]}
+    (folder / "in" / "views.csv").write_text(VIEWS.replace("ann,1,10\n", ""))
+    assert after == set(rows(ran(folder, SCRIPT), "report")) == {("de", 21), ("fr", 37)}
+
+
+def test_the_commands_that_ask_a_workflow_ask_a_script(folder, capsys):
+    assert main(["workflow", "list"]) == 2  # the store is empty
+    (folder / "report.sql").write_text(SCRIPT)
+    assert main(["workflow", "run", "report.sql", "--inputs", "in"]) == 0
+    assert "query_4" in capsys.readouterr().out
+    assert main(["workflow", "show", "report.sql", "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["run"]["modules"]["stage"] == 1
+    assert main(["zoom", "out", "--run", "report.sql", "-m", "big", "-m", "stage"]) == 0
+    assert main(["trace", "back", "report", "--where", "land = 'de'"]) == 0
+    assert "exact" in capsys.readouterr().out
+
+
+def test_a_view_shows_what_was_inserted_since(folder):
+    text = """
+    CREATE TABLE t AS SELECT spent FROM views WHERE spent > 20;
+    CREATE VIEW v (s) AS SELECT spent + 1 FROM t;
+    CREATE TABLE a AS SELECT s FROM v;
+    INSERT INTO t SELECT spent FROM views WHERE spent = 5;
+    CREATE TABLE b AS SELECT s FROM v;
+    INSERT OVERWRITE TABLE t SELECT 1;
+    CREATE TABLE c AS SELECT s FROM v
+    """
+    run = ran(folder, text)
+    assert (rows(run, "a"), rows(run, "b"), rows(run, "c")) == ([(31,)], [(6,), (31,)], [(2,)])
+    assert [each.number for each in run.invocations if each.module == "v"] == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "place"),
+    [
+        ("SELECT 1;\nDELETE FROM views", "DELETE is not run here", "2:1"),
+        ("MERGE INTO views USING users ON true WHEN MATCHED THEN DELETE", "MERGE", "1:1"),
+        ("CREATE TABLE t (a int)", "a column with a type", "1:1"),
+        ("CREATE TABLE t USING parquet", "without AS", "1:1"),
+        ("CREATE FUNCTION f AS 'x'", "CREATE FUNCTION", "1:1"),
+        ("WITH a AS (SELECT 1) INSERT INTO t SELECT * FROM a", "WITH … INSERT", "1:1"),
+        ("INSERT INTO nothing SELECT 1", "no table nothing", "1:1"),
+        ("CREATE TABLE views AS SELECT 1", "there already", "1:1"),
+        ("CREATE TABLE t AS SELECT 1 AS a, 2 AS A", "one name", "1:1"),
+        ("CREATE TABLE t AS SELECT 'x' AS a; INSERT INTO t SELECT 1", "CAST it", "1:36"),
+        ("DROP TABLE t", "no relation t", "1:1"),
+        ("CREATE TABLE t AS\nSELECT nothing FROM views", "nothing", "2:8"),
+        ("CREATE TABLE t AS SELECT * FROM vews", "vews", "1:33"),
+        ("CREATE TABLE `../../x` AS SELECT 1", "cannot be the name", "1:1"),
+        (";;", "no statements", None),
+    ],
+)
+def test_what_is_not_run_is_refused_with_its_place(folder, text, message, place):
+    with pytest.raises(UsageError, match=message) as found:
+        ran(folder, text)
+    assert found.value.location == place
+    assert not any(each.is_dir() and "report.sql-" in each.name for each in folder.rglob("*"))  # nothing is left
+
+
+def test_a_statement_that_fails_leaves_nothing(folder, monkeypatch):
+    every = records.engines
+    monkeypatch.setattr(records, "engines", lambda session: every(session)[:1])  # DuckDB, as Spark takes long to start
+    with pytest.raises(EngineError, match="t could not be made"):
+        ran(folder, "CREATE TABLE u AS SELECT 1 AS a; CREATE TABLE t AS SELECT CAST(user AS int) AS n FROM views")
+    assert Store.open(str(folder / ".govtool")).head("main") is None
+
+
+def test_options_of_the_other_kind_are_refused(folder, capsys):
+    (folder / "report.sql").write_text(SCRIPT)
+    for words in (
+        ["report.sql", "--untracked"],
+        ["report.sql", "--executions", "2"],
+        ["flow.py", "--dialect", "duckdb"],
+    ):
+        assert main(["workflow", "run", *words, "--inputs", "in"]) == 2
+    assert main(["workflow", "run", "report.sql", "--inputs", "nowhere"]) == 2
+    assert main(["workflow", "run", "nothing.sql", "--inputs", "in"]) == 2
+    assert "internal" not in capsys.readouterr().err
+
+
+def test_statements_are_cut_at_semicolons_outside_of_texts():
+    found = read_script("SELECT ';' AS a; -- ;\nINSERT INTO `A`.b (x, y) VALUES (1, 2)", "spark")
+    assert [(each.kind, each.target, each.columns, each.location) for each in found] == [
+        ("query", "", (), "1:1"), ("append", "a.b", ("x", "y"), "2:1"),
+    ]  # fmt: skip
+    assert found[1].query.splitlines()[1].rstrip().endswith("SELECT * FROM VALUES (1, 2)")
+
+
+# ---- dbt --------------------------------------------------------------------------------------------------------------
+
+
+def node(name, kind="model", sql=None, depends=(), **config):
+    return {
+        "resource_type": kind, "name": name, "alias": name, "identifier": name, "unique_id": f"{kind}.shop.{name}",
+        "database": "dwh", "schema": "main", "language": "sql", "compiled_code": sql,
+        "relation_name": None if config.get("materialized") == "ephemeral" else f'"dwh"."main"."{name}"',
+        "original_file_path": f"seeds/{name}.csv" if kind == "seed" else f"models/{name}.sql",
+        "config": {"materialized": kind, **config}, "depends_on": {"nodes": list(depends)},
+    }  # fmt: skip
+
+
+def project(folder, *nodes, incremental=None):
+    """A dbt project with seeds and models; ``incremental`` is its compiled SQL, which changes when it has run."""
+    (folder / "shop" / "target").mkdir(parents=True, exist_ok=True)
+    (folder / "shop" / "seeds").mkdir(exist_ok=True)
+    (folder / "shop" / "seeds" / "users.csv").write_text(USERS)
+    every = {each["unique_id"]: each for each in nodes}
+    manifest = {
+        "metadata": {"adapter_type": "duckdb", "project_name": "shop"},
+        "nodes": {key: each for key, each in every.items() if each["resource_type"] != "source"},
+        "sources": {key: each for key, each in every.items() if each["resource_type"] == "source"},
+    }
+    (folder / "shop" / "target" / "manifest.json").write_text(json.dumps(manifest))
+    return str(folder / "shop")
+
+
+def shop(folder, log='SELECT "user", spent FROM "dwh"."main"."views" WHERE page = 1', **config):
+    return project(
+        folder,
+        node("views", "source"),
+        node("users", "seed"),
+        node("report", sql='SELECT land, sum(spent) AS total FROM "dwh"."main"."stage" s JOIN "dwh"."main"."users" u '
+             "ON s.who = u.name GROUP BY 1", depends=["model.shop.stage", "seed.shop.users"], materialized="table"),
+        node("stage", sql='WITH __dbt__cte__large AS (SELECT * FROM "dwh"."main"."views" WHERE spent > 6) '
+             'SELECT "user" AS who, spent FROM __dbt__cte__large', depends=["model.shop.large"], materialized="view"),
+        node("large", sql="SELECT 1", depends=["source.shop.views"], materialized="ephemeral"),
+        node("log", sql=log, depends=["source.shop.views"], materialized="incremental", **config),
+        node("old", "snapshot", sql="SELECT 1", depends=["model.shop.report"]),
+    )  # fmt: skip
+
+
+def test_a_dbt_project_is_a_module_a_model(folder, capsys):
+    run = govtool.run_workflow(shop(folder), "in").run
+    assert {each.module: [name for name, *_ in each.inputs] for each in run.invocations} == {
+        "stage": ["views.parquet"], "report": ["stage", "users.parquet"], "log": ["views.parquet"],
+    }  # fmt: skip
+    assert rows(run, "report") == [("de", 30), ("fr", 37)]
+    assert main(["workflow", "run", "shop/target", "--inputs", "in"]) == 0
+    assert "snapshot.shop.old is not run" in capsys.readouterr().err
+    gone = tokens(folder / ".govtool", run)["users.parquet"][1]  # bob
+    answer = govtool.provenance_graph(f"run:{run.id}").delete(gone).to_dict()["relations"]
+    assert [(row["before"], row["status"]) for row in answer["report"]["tuples"] if row["status"] != "kept"] == [
+        (["fr", 37], "deleted")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("config", "wanted"),
+    [
+        ({}, [("ann", 10), ("ann", 20), ("bob", 30), ("cid", 5)]),
+        ({"unique_key": "user"}, [("ann", 20), ("bob", 30), ("cid", 5)]),
+        ({"unique_key": ["user", "spent"]}, [("ann", 10), ("ann", 20), ("bob", 30), ("cid", 5)]),
+    ],
+)
+def test_an_incremental_model_has_state(folder, config, wanted):
+    first = govtool.run_workflow(shop(folder, **config), "in").run
+    assert rows(first, "log") == [("ann", 10), ("bob", 30)]
+    later = 'SELECT spent, "user" FROM "dwh"."main"."views" WHERE page = 2 AND spent > (SELECT min(spent) - 100 FROM "dwh"."main"."log")'
+    second = govtool.run_workflow(shop(folder, later, **config), "in").run
+    assert rows(second, "log") == wanted
+    (log,) = [each for each in second.invocations if each.module == "log"]
+    paths = {name.rpartition("/")[2]: path for name, path, _ in log.inputs}
+    assert sorted(paths) == ["log", "views.parquet"]
+    assert first.id in paths["log"]  # what the last run left
+
+
+def test_what_of_dbt_is_not_run_is_refused(folder):
+    reads_itself = 'SELECT * FROM "dwh"."main"."log"'
+    with pytest.raises(UsageError, match="reads itself"):
+        govtool.run_workflow(shop(folder, reads_itself), "in")
+    govtool.run_workflow(shop(folder), "in")
+    with pytest.raises(UsageError, match="microbatch"):
+        govtool.run_workflow(shop(folder, incremental_strategy="microbatch"), "in")
+    with pytest.raises(UsageError, match="not compiled"):
+        govtool.run_workflow(project(folder, node("a", materialized="table")), "in")
+    place = shop(folder)
+    for file in (folder / "shop" / "seeds" / "users.csv", folder / "in" / "users.csv"):
+        file.unlink()
+    shutil.rmtree(folder / "shop.state")
+    with pytest.raises(UsageError, match="users"):
+        govtool.run_workflow(place, "in")
