@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from govtool.records.plan.expressions import (
+    AggregateCall,
     Attribute,
     Exists,
     InSubquery,
@@ -17,9 +18,22 @@ from govtool.records.plan.expressions import (
     Outer,
     ScalarSubquery,
 )
-from govtool.records.plan.nodes import Aggregate, Filter, Join, Limit, Project, Relation, Sort, outputs
+from govtool.records.plan.nodes import (
+    Aggregate,
+    Filter,
+    Join,
+    Limit,
+    LocalRows,
+    Project,
+    Range,
+    Relation,
+    Sort,
+    outputs,
+)
 from govtool.records.plan.tree import Node, Term, rewrite, rewrite_nodes, walk, walk_nodes
+from govtool.records.plan.types import INTEGER, LONG
 
+_COUNT = AggregateCall("count", (Literal(1, INTEGER),), LONG)
 _PASSING = (Filter, Join, Sort, Limit)
 """Operators that pass columns on under their ids, and read none but those that their terms name."""
 
@@ -58,7 +72,7 @@ def _always_read(node: Node) -> Iterator[int]:
     for term in walk(node):
         if isinstance(term, (ScalarSubquery, Exists, InSubquery)):
             yield from (column.id for column in outputs(term.plan))
-    if isinstance(node, (Project, Relation)):
+    if isinstance(node, (Project, Relation, LocalRows, Range)):
         return
     terms = node.keys if isinstance(node, Aggregate) else node.terms()
     for term in terms:
@@ -91,7 +105,8 @@ def _swept(root: Node, read: frozenset[int]) -> Node:
             return replace(node, columns=_kept(node.columns, read))
         if isinstance(node, Aggregate):
             kept = tuple(named for named in node.measures if named.id in read)
-            return node if not (kept or node.keys) else replace(node, measures=kept)
+            one = () if node.keys or kept else (replace(node.measures[0], value=_COUNT),) if node.measures else ()
+            return replace(node, measures=kept or one)
         if isinstance(node, Relation):
             return replace(node, columns=tuple(c for c in node.columns if c.id in read) or node.columns[:1])
         return node
