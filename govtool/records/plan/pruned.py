@@ -21,6 +21,7 @@ from govtool.records.plan.expressions import (
 from govtool.records.plan.nodes import (
     Aggregate,
     Filter,
+    Generate,
     Join,
     Limit,
     LocalRows,
@@ -28,13 +29,14 @@ from govtool.records.plan.nodes import (
     Range,
     Relation,
     Sort,
+    Window,
     outputs,
 )
 from govtool.records.plan.tree import Node, Term, rewrite, rewrite_nodes, walk, walk_nodes
 from govtool.records.plan.types import INTEGER, LONG
 
 _COUNT = AggregateCall("count", (Literal(1, INTEGER),), LONG)
-_PASSING = (Filter, Join, Sort, Limit)
+_PASSING = (Filter, Generate, Join, Limit, Sort, Window)
 """Operators that pass columns on under their ids, and read none but those that their terms name."""
 
 

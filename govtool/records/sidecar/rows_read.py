@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 MAX_ROWS = 1_000_000
 """The most rows that are kept of one search; more are read by the plan itself."""
+MAX_CELLS = 4_000_000
+"""The most cells of one search: of wide rows fewer are kept."""
 MAX_TABLES = 8
 """Searches that are remembered."""
 _LISTED = 256
@@ -128,8 +130,9 @@ class RowsRead:
             condition: What follows FROM and the rows, as ``rows``: a join or a WHERE.
         """
         source = self.base.view(_with_record(leaf))
-        found = self._kept(leaf, f"SELECT rows.* FROM ({source}) AS rows {condition} LIMIT {MAX_ROWS + 1}", keys, "")
-        if len(found.records) > MAX_ROWS:
+        most = min(MAX_ROWS, MAX_CELLS // max(1, len(data_columns(leaf))))
+        found = self._kept(leaf, f"SELECT rows.* FROM ({source}) AS rows {condition} LIMIT {most + 1}", keys, "")
+        if len(found.records) > most:
             self.base.connection.execute(f"DROP TABLE {found.table}")
             return None
         return self._looked_for(found, keys, values.dataset)
