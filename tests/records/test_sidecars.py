@@ -59,6 +59,8 @@ CASES = [
     ("names", "name = 'a' AND name = 'a'"),
     ("names", "n > 1"),
 ]
+ALONE = ("both", "number IN (1, 4611686018427387904) AND total > 50")
+"""No sidecar is by the number alone: the rows are scanned for it once, and then found among these."""
 
 
 @pytest.mark.parametrize("bits", [32, 3, 0])
@@ -78,7 +80,7 @@ def test_answers_with_sidecars_are_those_without(house, monkeypatch, bits):
     for case, plain in zip(CASES, expected, strict=True):
         found, used = rows(*case, True)
         assert found == plain, case
-        assert used, case
+        assert used or case == ALONE, case
 
 
 def test_a_second_index_builds_nothing_and_removing_leaves_nothing(house):

@@ -9,7 +9,7 @@ from govtool.model.token import ROW_BITS
 from govtool.records.execute.inputs import local_path
 from govtool.records.plan import types as t
 from govtool.records.plan.expressions import Attribute, Literal
-from govtool.records.plan.nodes import Plan, Relation, Session, outputs
+from govtool.records.plan.nodes import LocalRows, Plan, Relation, Session, outputs
 from govtool.records.plan.tree import Node
 from govtool.records.sql.dialect import NotExact
 from govtool.records.sql.duckdb import DuckDialect, quoted_name
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     import duckdb
     import pyarrow
 
+_WRITTEN_ROWS = 64
+"""Rows of the driver that are written into a statement; more are loaded."""
+_LOADED = (t.BYTE, t.SHORT, t.INTEGER, t.LONG, t.STRING)
 RECORD = "_record"
 """The metadata column of a relation that holds a record's id: file ordinal and row, packed."""
 
@@ -74,12 +77,37 @@ class DuckExecutor:
     def keep(self, node: Node) -> Relation:
         """Evaluate a plan once, and return the leaf that reads what came out."""
         name = f"kept_{next(self._numbers)}"
+        if isinstance(node, LocalRows) and len(node.rows) > _WRITTEN_ROWS and self._loaded(name, node):
+            return Relation(0, name, KEPT, (), node.columns, t.Struct(()))
         found = self.statement(node)
         columns = {each.id: (i, each) for i, each in enumerate(found.columns)}
         names = ", ".join(f"o{i} AS {column_name(each)}" for i, each in columns.values()) or "1 AS nothing"
         self._run(f"CREATE TEMP TABLE {name} AS SELECT {names} FROM ({found.text})")
         own = tuple(each for _, each in columns.values())
         return Relation(0, name, KEPT, (), own, t.Struct(()))
+
+    def _loaded(self, name: str, node: LocalRows) -> bool:
+        """Make a table of many rows without a statement that names each; False where values need the dialect."""
+        import pyarrow as pa
+
+        if not node.columns or any(column.type not in _LOADED for column in node.columns):
+            return False
+        cells = list(zip(*node.rows, strict=True))
+        if any("\x00" in value for column in cells for value in column if isinstance(value, str)):
+            return False
+        kinds = [pa.string() if column.type == t.STRING else pa.int64() for column in node.columns]
+        try:
+            arrays = [pa.array(values, kind) for values, kind in zip(cells, kinds, strict=True)]
+        except (pa.ArrowException, UnicodeError, OverflowError):
+            return False
+        dialect = DuckDialect(self.session)
+        values = ", ".join(
+            f"CAST(v{n} AS {dialect.type(each.type)}) AS {column_name(each)}" for n, each in enumerate(node.columns)
+        )
+        self.connection.register(f"{name}_given", pa.table({f"v{n}": each for n, each in enumerate(arrays)}))
+        self._run(f"CREATE TEMP TABLE {name} AS SELECT {values} FROM {name}_given")
+        self.connection.unregister(f"{name}_given")
+        return True
 
     def stream(self, text: str) -> Any:
         """The batches of a statement of one's own, as a reader of pyarrow.

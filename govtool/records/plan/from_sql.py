@@ -90,7 +90,8 @@ def _escaped(text: str) -> str:
 
     Spark 4 reads the two alike. sqlglot's Spark takes the first for two literals side by side, and loses the quote.
     """
-    return _LITERALS.sub(_with_backslashes, text)
+    doubled = "''" in text or '""' in text
+    return _LITERALS.sub(_with_backslashes, text) if doubled else text
 
 
 def _with_backslashes(found: re.Match[str]) -> str:
@@ -120,7 +121,9 @@ class Context:
         try:
             language = Dialect.get_or_raise(self.dialect)
             found = [each for each in language.parse(self.text) if each is not None]
-            casts = [each for each in language.tokenize(self.text) if each.text.upper() == "TRY_CAST"]
+            named = "TRY_CAST" in self.text.upper()  # a long list of values is not read twice for nothing
+            tokens = language.tokenize(self.text) if named else []
+            casts = [each for each in tokens if each.text.upper() == "TRY_CAST"]
         except ParseError as error:
             where = error.errors[0] if error.errors else {}
             raise UsageError(

@@ -6,39 +6,33 @@ compares it. Joins with record ids are narrowed in the same way, and need no sid
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from govtool.model.token import FILE_BITS, ROW_BITS
 from govtool.records.execute.duckdb import RECORD, DuckExecutor, column_name
 from govtool.records.plan import types as t
 from govtool.records.plan.expressions import Attribute, Call
 from govtool.records.plan.nodes import Join, LocalRows, Relation, outputs
+from govtool.records.plan.pruned import pruned
 from govtool.records.plan.tree import Node, rewrite_nodes, walk_nodes
-from govtool.records.plan.types import LONG, Struct
 from govtool.records.sidecar.folder import SidecarFolder
 from govtool.records.sidecar.keyfile import KeySet
+from govtool.records.sidecar.rows_read import Places, ReadRows, RowsRead, by_file
 from govtool.records.sql.dialect import NotExact
 from govtool.records.sql.statement import KEPT
 from govtool.records.trace.segment import conjuncts
 
-if TYPE_CHECKING:
-    import numpy as np
-
 MAX_LOOKUPS = 100_000
 """The most values that are looked up; a scan is faster for more."""
-MAX_FOUND = 200_000
-"""The most rows that are read one by one."""
-_LISTED = 256
-"""Up to so many rows are written into the statement, so that the reader skips others."""
-_REMEMBERED = 5000
-"""Up to so many rows are read with all their columns, once."""
+MAX_FOUND = 20_000
+"""The most rows that are read by their places."""
 _CONSTANTS = 500
 """Up to so many values are looked for as constants."""
 _WRITTEN = (t.BYTE, t.SHORT, t.INTEGER, t.LONG, t.STRING)
 """Types whose values are written as constants."""
+Compared = Mapping[str, tuple[Attribute, Attribute]]
+"""By name, columns of the files, each with the column of the values that it has to equal."""
 HASH = "(hash({columns}) & 4294967295)"
 _HASHED = frozenset(
     ["boolean", "byte", "short", "integer", "long", "string", "binary", "date", "timestamp", "timestamp_ntz"]
@@ -105,9 +99,7 @@ class SidecarExecutor:
     def __init__(self, base: DuckExecutor, use: SidecarUse) -> None:
         self.base = base
         self.use = use
-        self._remembered: dict[Any, tuple[frozenset[int], str]] = {}
-        self._scans: dict[Any, list[tuple[dict[str, frozenset[str]], frozenset[int]]]] = {}
-        self._numbers = count(1)
+        self._rows = RowsRead(base)
 
     def keep(self, node: Node) -> Relation:
         """Evaluate a plan once; return a leaf that reads its rows."""
@@ -122,8 +114,9 @@ class SidecarExecutor:
         return self.base.arrow(self.narrowed(node))
 
     def narrowed(self, node: Node) -> Node:
-        """A plan whose leaves are narrowed to rows that may match."""
-        return rewrite_nodes(node, self._narrowed)
+        """A plan that reads no column in vain, and whose leaves are narrowed to rows that may match."""
+        self._rows.forget_oldest()
+        return rewrite_nodes(pruned(node), self._narrowed)
 
     def _narrowed(self, node: Node) -> Node:
         import duckdb
@@ -138,76 +131,93 @@ class SidecarExecutor:
 
     def _looked_up(self, node: Join, found: KeyLookup) -> Join:
         kept = found.values if isinstance(found.values, Relation) else self.base.keep(found.values)
-        if self._scalar(f"SELECT count(*) FROM {kept.dataset}") > MAX_LOOKUPS:
+        if self._count(kept) > MAX_LOOKUPS:
             return replace(node, right=kept)
         rows = self._by_id(found, kept) if found.record is not None else self._by_key(found, kept)
-        return (
-            replace(node, right=kept) if rows is None else replace(node, left=self._leaf(found.leaf, rows), right=kept)
-        )
+        return replace(node, left=found.leaf if rows is None else self._rows.leaf(found.leaf, rows), right=kept)
 
-    def _by_id(self, found: KeyLookup, kept: Relation) -> dict[int, np.ndarray[Any, Any]] | None:
+    def _by_id(self, found: KeyLookup, kept: Relation) -> ReadRows | None:
         import numpy as np
 
         assert found.record is not None
         name = column_name(found.record)
-        ids = np.unique(self._numbers_of(f"SELECT {name}::BIGINT AS v FROM {kept.dataset} WHERE {name} IS NOT NULL"))
-        if len(ids) > MAX_FOUND:
-            return None
-        return _by_file(frozenset(ids.tolist()))
+        text = f"SELECT {name}::BIGINT AS v FROM {kept.dataset} WHERE {name} IS NOT NULL"
+        ids = np.unique(self._rows.ids_of(text)).astype(np.int64)
+        known = self._rows.of_records(found.leaf, ids)
+        if known is None and len(ids) <= MAX_FOUND:
+            known = self._rows.at_places(found.leaf, by_file(ids.tolist()))
+        return known
 
-    def _by_key(self, found: KeyLookup, kept: Relation) -> dict[int, np.ndarray[Any, Any]] | None:
-        keys = found.keys() if self.use.folder is not None else {}
+    def _by_key(self, found: KeyLookup, kept: Relation) -> ReadRows | None:
+        """The rows that may match: read before, found by a sidecar, or by a scan of the columns that are needed."""
+        keys = found.keys()
+        values = {name: other for name, (_, other) in keys.items()}
+        known = self._rows.of_values(found.leaf, values, kept) if keys else None
+        if known is None and keys and self.use.folder is not None:
+            known = self._by_sidecar(found.leaf, keys, kept)
+        if known is None and keys:
+            known = self._by_scan(found, kept)
+        return known
+
+    def _by_sidecar(self, leaf: Relation, keys: Compared, kept: Relation) -> ReadRows | None:
         for names in _choices(tuple(sorted(keys))):
-            rows = self._candidates(found.leaf, {name: keys[name] for name in names}, kept)
-            if rows is not None:
-                self.use.used += 1
-                return None if sum(map(len, rows.values())) > MAX_FOUND else rows
-        if keys:
-            self.use.miss(found.leaf, tuple(sorted(keys)))
-        return self._scanned_rows(found, kept)
+            chosen = {name: keys[name] for name in names}
+            places = self._candidates(leaf, chosen, kept)
+            if places is None:
+                continue
+            self.use.used += 1
+            if sum(map(len, places.values())) > MAX_FOUND:
+                return None
+            values = {name: other for name, (_, other) in chosen.items()}
+            return self._rows.at_places(leaf, places, values, kept.dataset)
+        self.use.miss(leaf, tuple(sorted(keys)))
+        return None
 
-    def _scanned_rows(self, found: KeyLookup, kept: Relation) -> dict[int, np.ndarray[Any, Any]] | None:
-        """The rows that may have one of a few values, found by one scan for constants.
+    def _by_scan(self, found: KeyLookup, kept: Relation) -> ReadRows | None:
+        """The rows with one of the values, in one scan.
 
-        An engine reads the other columns only of rows that meet constants, and the rows answer the next steps, too.
-        None: there are many values, or many rows.
+        Few values are constants: an engine reads the other columns only of rows that meet them. Many are a join by
+        the one column that tells them apart best; what else has to match is left to the plan.
         """
-        conditions = self._constants(found, kept)
-        if not conditions:
-            return None
-        leaf, columns = found.leaf, data_columns(found.leaf)
-        key = _content(leaf, columns)
-        for names, records in self._scans.get(key, ()):
-            if all(name in conditions and conditions[name] <= values for name, values in names.items()):
-                return _by_file(records)
-        table = f"kept_scanned_{next(self._numbers)}"
-        by_name = {column.name: column_name(column) for column in columns}
-        where = " AND ".join(f"{by_name[name]} IN ({', '.join(sorted(conditions[name]))})" for name in conditions)
-        self._read_rows(leaf, table, self.base.view, f"WHERE {where} LIMIT {_REMEMBERED + 1}")
-        records = frozenset(self._numbers_of(f"SELECT record AS v FROM {table}").tolist())
-        if len(records) > _REMEMBERED:
-            return None
-        self._scans.setdefault(key, []).append((conditions, records))
-        self._remembered[key] = records, table
-        return _by_file(records)
+        keys = found.keys()
+        constants = self._constants(keys, kept)
+        if constants:
+            where = [f"rows.{column_name(keys[name][0])} IN ({', '.join(each)})" for name, each in constants.items()]
+            values = {name: keys[name][1] for name in constants}
+            return self._rows.scanned(found.leaf, values, kept, f"WHERE {' AND '.join(where)}")
+        name = self._telling(keys, kept)
+        own, other = keys[name]
+        same = "=" if self._without_nulls(kept, other) else "IS NOT DISTINCT FROM"
+        joined = f"rows.{column_name(own)} {same} v.{column_name(other)}"
+        condition = f"SEMI JOIN (SELECT DISTINCT {column_name(other)} FROM {kept.dataset}) AS v ON {joined}"
+        return self._rows.scanned(found.leaf, {name: other}, kept, condition)
 
-    def _constants(self, found: KeyLookup, kept: Relation) -> dict[str, frozenset[str]]:
+    def _constants(self, keys: Compared, kept: Relation) -> dict[str, list[str]]:
         """By column, the few values that it has to have, as they are written in SQL."""
-        keys = {name: other for name, (own, other) in found.keys().items() if own.type in _WRITTEN}
-        if not keys or self._scalar(f"SELECT count(*) FROM {kept.dataset}") > _CONSTANTS:
+        written = {name: other for name, (own, other) in keys.items() if own.type in _WRITTEN}
+        if not written or self._count(kept) > _CONSTANTS:
             return {}
-        names = ", ".join(column_name(other) for other in keys.values())
+        names = ", ".join(column_name(other) for other in written.values())
         rows = self.base.connection.execute(f"SELECT {names} FROM {kept.dataset}").fetchall()
-        values = {name: {row[at] for row in rows} for at, name in enumerate(keys)}
+        values = {name: {row[at] for row in rows} for at, name in enumerate(written)}
         return {
-            name: frozenset(map(_written, own))
+            name: sorted(map(_written, own))
             for name, own in values.items()
             if own and None not in own and not any("\x00" in str(value) for value in own)
         }
 
-    def _candidates(
-        self, leaf: Relation, keys: dict[str, tuple[Attribute, Attribute]], kept: Relation
-    ) -> dict[int, np.ndarray[Any, Any]] | None:
+    def _telling(self, keys: Compared, kept: Relation) -> str:
+        """The column with the most different values; of several a number, as it is read faster."""
+        counts = {
+            name: self._scalar(f"SELECT count(DISTINCT {column_name(other)}) FROM {kept.dataset}")
+            for name, (_, other) in keys.items()
+        }
+        return max(keys, key=lambda name: (counts[name], keys[name][0].type != t.STRING, name))
+
+    def _without_nulls(self, kept: Relation, column: Attribute) -> bool:
+        return not self._scalar(f"SELECT count(*) FROM {kept.dataset} WHERE {column_name(column)} IS NULL")
+
+    def _candidates(self, leaf: Relation, keys: Compared, kept: Relation) -> Places | None:
         """The rows that may match, by file; None where a file has no sidecar."""
         import numpy as np
 
@@ -218,7 +228,7 @@ class SidecarExecutor:
             return None
         columns = ", ".join(column_name(keys[name][1]) for name, _ in key_set.columns)
         text = f"SELECT DISTINCT {HASH.format(columns=columns)}::UINTEGER AS v FROM {kept.dataset}"
-        wanted = np.sort(self._numbers_of(text).astype(np.uint32))
+        wanted = np.sort(self._rows.ids_of(text).astype(np.uint32))
         rows, left = {}, MAX_FOUND
         for file, sidecar in zip(leaf.files, opened, strict=True):
             found = sidecar.found(wanted, left) if sidecar is not None else None
@@ -229,95 +239,11 @@ class SidecarExecutor:
                 left -= len(found)
         return rows
 
-    def _leaf(self, leaf: Relation, rows: dict[int, np.ndarray[Any, Any]]) -> Relation:
-        """The rows of a leaf at given places, as a view."""
-        name = f"kept_narrowed_{next(self._numbers)}"
-        if sum(map(len, rows.values())) > _REMEMBERED:
-            text = self._at_places(leaf, rows, name)
-        else:
-            text = self._remembered_rows(leaf, rows, name)
-        self.base.connection.execute(f"CREATE TEMP VIEW {name} AS {text}")
-        return Relation(0, name, KEPT, (), leaf.columns, Struct(()))
-
-    def _at_places(self, leaf: Relation, rows: dict[int, np.ndarray[Any, Any]], name: str) -> str:
-        """A statement that reads rows from their files."""
-        import numpy as np
-        import pyarrow as pa
-
-        files = np.concatenate([np.full(len(rows[file]), file, np.int32) for file in rows] or [np.empty(0, np.int32)])
-        places = np.concatenate(list(rows.values()) or [np.empty(0, np.int64)])
-        connection = self.base.connection
-        connection.register(f"{name}_given", pa.table({"file": files, "place": places}))
-        connection.execute(f"CREATE TEMP TABLE {name}_places AS SELECT file, place FROM {name}_given")
-        connection.unregister(f"{name}_given")
-        narrow = replace(leaf, files=tuple(each for each in leaf.files if each.ordinal in rows))
-        text = self.base.view(narrow)
-        if narrow.files:
-            text += f" SEMI JOIN {name}_places AS places ON files._ordinal = places.file"
-            text += " AND data.file_row_number = places.place"
-            if len(places) <= _LISTED:
-                text += f" WHERE data.file_row_number IN ({', '.join(str(n) for n in np.unique(places))})"
-        return text
-
-    def _remembered_rows(self, leaf: Relation, rows: dict[int, np.ndarray[Any, Any]], name: str) -> str:
-        """A statement for a few rows: they are read once, and the next steps of the trace find them there."""
-        records = {file << ROW_BITS | int(row) for file, found in rows.items() for row in found}
-        marks = dict(leaf.metadata)
-        columns = [column for column in leaf.columns if column.id not in marks]
-        key = (leaf.files, tuple((column.name, column.type) for column in columns))
-        known, table = self._remembered.get(key, (frozenset(), ""))
-        if not table or not records <= known:
-            record = Attribute(max(column.id for column in leaf.columns) + 1, "record", LONG)
-            own = replace(leaf, columns=(*columns, record), metadata=((record.id, RECORD),))
-            values = [f"{column_name(column)} AS v{number}" for number, column in enumerate(columns)]
-            made = f"{name}_rows"
-            text = f"SELECT {', '.join([*values, f'{column_name(record)} AS record'])}"
-            self.base.connection.execute(
-                f"CREATE TEMP TABLE {made} AS {text} FROM ({self._at_places(own, rows, name)})"
-            )
-            self._remembered[key] = known, table = frozenset(records), made
-        values = [f"v{number} AS {column_name(column)}" for number, column in enumerate(columns)]
-        values += [f"record AS {column_name(column)}" for column in leaf.columns if column.id in marks]
-        text = f"SELECT {', '.join(values)} FROM {table}"
-        return (
-            text if records == known else f"{text} WHERE record IN ({', '.join(map(str, sorted(records))) or 'NULL'})"
-        )
-
-    def _read_rows(self, leaf: Relation, table: str, source: Callable[[Relation], str], more: str = "") -> None:
-        """Keep rows of a leaf with all their columns, in its order, and their record ids."""
-        columns = data_columns(leaf)
-        record = Attribute(max((column.id for column in leaf.columns), default=0) + 1, "record", LONG)
-        own = replace(leaf, columns=(*columns, record), metadata=((record.id, RECORD),))
-        values = [f"{column_name(column)} AS v{number}" for number, column in enumerate(columns)]
-        text = f"SELECT {', '.join([*values, f'{column_name(record)} AS record'])} FROM ({source(own)}) {more}"
-        self.base.connection.execute(f"CREATE TEMP TABLE {table} AS {text}")
+    def _count(self, kept: Relation) -> int:
+        return self._scalar(f"SELECT count(*) FROM {kept.dataset}")
 
     def _scalar(self, text: str) -> int:
         return int(self.base.connection.execute(text).fetchall()[0][0])
-
-    def _numbers_of(self, text: str) -> np.ndarray[Any, Any]:
-        import numpy as np
-
-        return np.asarray(self.base.connection.execute(text).fetchnumpy()["v"])
-
-
-def data_columns(leaf: Relation) -> list[Attribute]:
-    """The columns of a leaf that are data."""
-    marks = dict(leaf.metadata)
-    return [column for column in leaf.columns if column.id not in marks]
-
-
-def _content(leaf: Relation, columns: list[Attribute]) -> tuple[Any, ...]:
-    """Return a key of what a leaf reads, whatever the ids of its columns."""
-    return (leaf.files, tuple((column.name, column.type) for column in columns))
-
-
-def _by_file(records: frozenset[int]) -> dict[int, np.ndarray[Any, Any]]:
-    import numpy as np
-
-    ids = np.array(sorted(records), np.int64)
-    files = ids >> ROW_BITS & (1 << FILE_BITS) - 1
-    return {int(file): ids[files == file] & (1 << ROW_BITS) - 1 for file in np.unique(files)}
 
 
 def _written(value: object) -> str:

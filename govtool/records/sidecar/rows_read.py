@@ -1,0 +1,248 @@
+"""Rows of inputs that one evaluation read, kept for the next ones: a trace looks for the same rows at every step.
+
+Rows are found by values or by their places, with the columns that the plan reads; a step that needs no others, and
+rows that are among these, reads no file. Rows that are shown are read with all their columns by their places.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+from govtool.model.token import FILE_BITS, ROW_BITS
+from govtool.records.execute.duckdb import RECORD, DuckExecutor, column_name
+from govtool.records.plan.expressions import Attribute
+from govtool.records.plan.nodes import Relation
+from govtool.records.plan.types import LONG, Struct, Type
+from govtool.records.sql.dialect import NotExact
+from govtool.records.sql.statement import KEPT
+
+if TYPE_CHECKING:
+    import numpy as np
+
+MAX_ROWS = 1_000_000
+"""The most rows that are kept of one search; more are read by the plan itself."""
+MAX_CELLS = 4_000_000
+"""The most cells of one search: of wide rows fewer are kept."""
+MAX_TABLES = 8
+"""Searches that are remembered."""
+_LISTED = 256
+"""Up to so many rows of a file are written into the statement."""
+_APART = 64
+"""Up to so many files are read each by a statement of its own, which skips what is between the rows."""
+Places = Mapping[int, "np.ndarray[Any, Any]"]
+"""Rows by the ordinal of their file, ascending."""
+Keys = Mapping[str, Attribute]
+"""Names of columns of the files, each with the column of the values that it has to equal."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadRows:
+    """Rows of some files in a table.
+
+    Attributes:
+        table: Its name; the id of a row is in ``record``.
+        files: The files.
+        columns: The table's columns, by name and type of the files' column.
+        names: The columns by which the rows were looked for; empty: rows were read by their places.
+        values: The table of the values that they were looked for by, its columns in the order of ``names``.
+        records: ``[rows] int64``, ids of the rows, ascending.
+    """
+
+    table: str
+    files: tuple[Any, ...]
+    columns: Mapping[tuple[str, Type], str]
+    names: tuple[str, ...]
+    values: str
+    records: np.ndarray[Any, Any]
+
+    def has_columns_of(self, leaf: Relation) -> bool:
+        """Return True if a leaf's rows can be read from here."""
+        return self.files == leaf.files and all((c.name, c.type) in self.columns for c in data_columns(leaf))
+
+
+@dataclass(slots=True)
+class RowsRead:
+    """The rows that were read of inputs, in an executor's connection.
+
+    Attributes:
+        base: The executor.
+    """
+
+    base: DuckExecutor
+    _known: list[ReadRows] = field(default_factory=list)
+    _numbers: Any = field(default_factory=lambda: count(1))
+
+    def forget_oldest(self) -> None:
+        """Drop the oldest tables beyond the bound; views of them are of no use after that."""
+        while len(self._known) > MAX_TABLES or sum(len(each.records) for each in self._known) > 2 * MAX_ROWS:
+            gone = self._known.pop(0)
+            self.base.connection.execute(f"DROP TABLE {gone.table}")
+            if gone.values:
+                self.base.connection.execute(f"DROP TABLE {gone.values}")
+
+    def of_values(self, leaf: Relation, keys: Keys, values: Relation) -> ReadRows | None:
+        """Rows that were looked for by these values, or by others that these are among."""
+        for each in self._known:
+            if each.names and each.has_columns_of(leaf) and set(each.names) <= keys.keys():
+                own = ", ".join(f"{column_name(keys[name])} AS k{n}" for n, name in enumerate(each.names))
+                same = " AND ".join(f"k.k{n} IS NOT DISTINCT FROM v.k{n}" for n in range(len(each.names)))
+                text = f"SELECT 1 FROM (SELECT {own} FROM {values.dataset}) AS k ANTI JOIN {each.values} AS v ON {same}"
+                if not self.base.connection.execute(f"{text} LIMIT 1").fetchall():
+                    return each
+        return None
+
+    def of_records(self, leaf: Relation, records: np.ndarray[Any, Any]) -> ReadRows | None:
+        """Rows that were read, and that have all of these ids.
+
+        Args:
+            leaf: The input.
+            records: ``[n] int64``.
+        """
+        import numpy as np
+
+        for each in self._known:
+            if each.has_columns_of(leaf) and np.isin(records, each.records, kind="sort").all():
+                return each
+        return None
+
+    def at_places(self, leaf: Relation, places: Places, keys: Keys | None = None, values: str = "") -> ReadRows:
+        """Rows that are read by their places.
+
+        Args:
+            leaf: The input.
+            places: The rows.
+            keys: The columns by which they were found, if all rows with some values are among them.
+            values: The table of these values.
+        """
+        text = self._text_of_places(_with_record(leaf), places)
+        return self._kept(leaf, f"SELECT * FROM ({text})", keys or {}, values)
+
+    def scanned(self, leaf: Relation, keys: Keys, values: Relation, condition: str) -> ReadRows | None:
+        """Rows that meet a condition that all rows with some values meet; None where there are too many.
+
+        Args:
+            leaf: The input.
+            keys: The columns by which rows are looked for.
+            values: The values.
+            condition: What follows FROM and the rows, as ``rows``: a join or a WHERE.
+        """
+        source = self.base.view(_with_record(leaf))
+        most = min(MAX_ROWS, MAX_CELLS // max(1, len(data_columns(leaf))))
+        found = self._kept(leaf, f"SELECT rows.* FROM ({source}) AS rows {condition} LIMIT {most + 1}", keys, "")
+        if len(found.records) > most:
+            self.base.connection.execute(f"DROP TABLE {found.table}")
+            return None
+        return self._looked_for(found, keys, values.dataset)
+
+    def leaf(self, leaf: Relation, rows: ReadRows) -> Relation:
+        """A leaf that reads kept rows in place of its files."""
+        marks = dict(leaf.metadata)
+        values = [
+            f"{'record' if column.id in marks else rows.columns[column.name, column.type]} AS {column_name(column)}"
+            for column in leaf.columns
+        ]
+        name = f"kept_narrowed_{next(self._numbers)}"
+        text = f"SELECT {', '.join(values) or '1 AS nothing'} FROM {rows.table}"
+        self.base.connection.execute(f"CREATE TEMP VIEW {name} AS {text}")
+        return Relation(0, name, KEPT, (), leaf.columns, Struct(()))
+
+    def ids_of(self, text: str) -> np.ndarray[Any, Any]:
+        """The whole numbers ``v`` of a statement."""
+        import numpy as np
+
+        return np.asarray(self.base.connection.execute(text).fetchnumpy()["v"])
+
+    def _kept(self, leaf: Relation, text: str, keys: Keys, values: str) -> ReadRows:
+        import numpy as np
+
+        columns = data_columns(leaf)
+        named = {(column.name, column.type): f"v{n}" for n, column in enumerate(columns)}
+        parts = [f"{column_name(column)} AS v{n}" for n, column in enumerate(columns)]
+        record = column_name(_record_of(leaf))
+        table = f"kept_read_{next(self._numbers)}"
+        made = f"SELECT {', '.join([*parts, f'{record} AS record'])} FROM ({text})"
+        self.base.connection.execute(f"CREATE TEMP TABLE {table} AS {made}")
+        records = np.sort(self.ids_of(f"SELECT record AS v FROM {table}").astype(np.int64))
+        found = ReadRows(table, leaf.files, named, (), "", records)
+        if values:
+            return self._looked_for(found, keys, values)
+        if not keys:
+            self._known.append(found)
+        return found
+
+    def _looked_for(self, found: ReadRows, keys: Keys, values: str) -> ReadRows:
+        """Remember rows with a copy of the values that they were looked for by."""
+        names = tuple(sorted(keys))
+        copy = f"{found.table}_values"
+        columns = ", ".join(f"{column_name(keys[name])} AS k{n}" for n, name in enumerate(names))
+        self.base.connection.execute(f"CREATE TEMP TABLE {copy} AS SELECT DISTINCT {columns} FROM {values}")
+        found = replace(found, names=names, values=copy)
+        self._known.append(found)
+        return found
+
+    def _text_of_places(self, leaf: Relation, places: Places) -> str:
+        narrow = replace(leaf, files=tuple(each for each in leaf.files if each.ordinal in places))
+        if not narrow.files:
+            return self.base.view(narrow)
+        given = self._given(places)
+        if len(narrow.files) > _APART:
+            joined = "files._ordinal = places.file AND data.file_row_number = places.place"
+            return f"{self.base.view(narrow)} SEMI JOIN {given} AS places ON {joined}"
+        return " UNION ALL ".join(
+            self._text_of_file(replace(leaf, files=(file,)), file.ordinal, places[file.ordinal], given)
+            for file in narrow.files
+        )
+
+    def _text_of_file(self, leaf: Relation, ordinal: int, rows: Sequence[int], given: str) -> str:
+        """A statement that reads rows of one file; of few, an engine skips what is between them."""
+        source = self.base.view(leaf)
+        if len(rows) <= _LISTED:
+            return f"({source} WHERE data.file_row_number IN ({', '.join(map(str, rows))}))"
+        own = f"(SELECT place FROM {given} WHERE file = {ordinal}) AS places"
+        return f"({source} SEMI JOIN {own} ON data.file_row_number = places.place)"
+
+    def _given(self, places: Places) -> str:
+        import numpy as np
+        import pyarrow as pa
+
+        files = np.concatenate([np.full(len(rows), file, np.int32) for file, rows in places.items()])
+        rows = np.concatenate(list(places.values()))
+        name = f"kept_places_{next(self._numbers)}"
+        self.base.connection.register(f"{name}_given", pa.table({"file": files, "place": rows}))
+        self.base.connection.execute(f"CREATE TEMP TABLE {name} AS SELECT file, place FROM {name}_given")
+        self.base.connection.unregister(f"{name}_given")
+        return name
+
+
+def data_columns(leaf: Relation) -> list[Attribute]:
+    """The columns of a leaf that are data.
+
+    Raises:
+        NotExact: It has others than the record's id.
+    """
+    marks = dict(leaf.metadata)
+    if any(marks.get(column.id, RECORD) != RECORD for column in leaf.columns):
+        raise NotExact("a column of a relation that is no data")
+    return [column for column in leaf.columns if column.id not in marks]
+
+
+def by_file(records: Iterable[int]) -> Places:
+    """The places of records."""
+    import numpy as np
+
+    ids = np.array(sorted(records), np.int64)
+    files = ids >> ROW_BITS & (1 << FILE_BITS) - 1
+    return {int(file): ids[files == file] & (1 << ROW_BITS) - 1 for file in np.unique(files)}
+
+
+def _record_of(leaf: Relation) -> Attribute:
+    return Attribute(max((column.id for column in leaf.columns), default=0) + 1, "record", LONG)
+
+
+def _with_record(leaf: Relation) -> Relation:
+    """A leaf with its data columns and the ids of its rows."""
+    record = _record_of(leaf)
+    return replace(leaf, columns=(*data_columns(leaf), record), metadata=((record.id, RECORD),))
