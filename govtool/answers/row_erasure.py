@@ -85,7 +85,7 @@ class DatasetErasure:
         change: Rows that change.
         appear: Rows that appear.
         unchanged: How many rows stay as they are; None: not known.
-        equal: How many of these the subject's rows reached, and have the same values all the same.
+        equal: How many of these were evaluated again, and have the same values.
         unknown: What is not certain.
         recompute: Whether the run has to be evaluated again.
         writable: Whether a corrected copy can be written.

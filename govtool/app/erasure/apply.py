@@ -18,21 +18,22 @@ from typing import TYPE_CHECKING, Any
 
 from govtool.answers.erasure_certificate import CertificateAnswer
 from govtool.answers.row_erasure import RowErasureAnswer
-from govtool.app.erasure.certify import certificate
+from govtool.app.erasure.certify import NAME, certificate
 from govtool.app.erasure.copies import plain_name
 from govtool.app.erasure.corrected import corrected_datasets
 from govtool.app.erasure.report import ErasureRequest, PlannedErasure, file_digest, planned_erasure
 from govtool.app.project import commit_at, read_store
 from govtool.clock import iso, now
-from govtool.errors import EvidenceError, FormatError, GovtoolError, SourceError, UsageError
+from govtool.errors import EvidenceError, FormatError, GovtoolError, SourceError, StoreError, UsageError
 from govtool.records.execute.inputs import local_path
 
 if TYPE_CHECKING:
     from govtool.graph.index import Index
     from govtool.store import Commit, Reader
 
-NAME = "certificate.json"
-"""The certificate's file in the folder."""
+
+_OPEN = ("delete", "change", "appear", "unchanged", "equal", "unknown", "why", "files")
+"""What may differ between two evaluations of a dataset with uncertain rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +124,11 @@ def apply_erasure(plan: Path, to: Path, store: str | None = None) -> Certificate
     _check_plan(given, planned)
     with _partial(to) as folder:
         taken = {NAME}
-        datasets = corrected_datasets(reader, commit, planned, folder, lambda name: plain_name(name, taken))
+        try:
+            datasets = corrected_datasets(reader, commit, planned, folder, lambda name: plain_name(name, taken))
+        except OSError as error:  # a full disk, an original that cannot be read
+            why = f"the copies cannot be written: {error.strerror or error}"
+            raise StoreError(why, code="store.write", location=str(to)) from error
         check_originals(given)  # what was written meanwhile would have been copied in part
         document = certificate(planned, datasets, given.digest, folder, started)
         _write_private(folder / NAME, json.dumps(document, indent=1, ensure_ascii=False))
@@ -187,12 +192,28 @@ def _check_plan(given: ErasurePlanFile, planned: PlannedErasure) -> None:
     """
     again = json.loads(json.dumps(planned.answer.body()))
     for name in ("tokens", "order", "datasets", "request"):
-        if again[name] != given.body.get(name):
+        if _alike(again[name]) != _alike(given.body.get(name)):
             raise EvidenceError(
                 f"the store does not give this plan: {name} differs",
                 code="evidence.plan",
                 hint="a plan must not be edited; settings, keys and functions must be those of its making",
             )
+
+
+def _alike(value: Any) -> Any:
+    """A part of a plan in a form that is equal for equal plans.
+
+    A sum of floats depends on the order of its rows, and uncertain rows are chosen anew by each evaluation.
+    """
+    if isinstance(value, float):
+        return float(f"{value:.8e}")
+    if isinstance(value, list):
+        parts = [_alike(each) for each in value]
+        return sorted(parts, key=repr) if any(isinstance(part, (list, dict)) for part in parts) else parts
+    if isinstance(value, dict):
+        left = _OPEN if value.get("unknown") else ()
+        return {name: _alike(each) for name, each in value.items() if name not in left}
+    return value
 
 
 # ---- the folder -------------------------------------------------------------------------------------------------
@@ -228,7 +249,8 @@ def _original_folders(given: ErasurePlanFile) -> set[Path]:
         for file in dataset["files"]:
             path = local_path(file["uri"])
             if path is not None:
-                found.add(path.resolve())
+                named = str(dataset["dataset"]).startswith("file//")
+                found.add(path.resolve() if named else path.resolve().parent)
     return found
 
 
@@ -249,7 +271,11 @@ def _partial(to: Path) -> Iterator[Path]:
     try:
         _locked(lock, to)
         shutil.rmtree(folder, ignore_errors=True)  # what a killed run left
-        folder.mkdir(mode=0o700)
+        try:
+            folder.mkdir(mode=0o700)
+        except OSError as error:  # not a folder of ours, or not ours to write
+            why = f"{folder} cannot be made: {error.strerror}"
+            raise UsageError(why, code="usage.target", location=str(to)) from error
         try:
             yield folder
         finally:

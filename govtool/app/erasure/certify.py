@@ -25,6 +25,8 @@ from govtool.release import __version__
 if TYPE_CHECKING:
     from govtool.answers.row_erasure import RowErasureAnswer
 
+NAME = "certificate.json"
+"""The certificate's file in the folder."""
 DIGEST = "HMAC-SHA-256"
 """How the subject's value is digested, under the certificate's own salt."""
 
@@ -178,7 +180,7 @@ def verify_erasure(place: Path, folder: Path | None = None) -> CertificateAnswer
 
 
 def _wrong_files(document: Mapping[str, Any], root: Path, place: Path) -> Iterator[str]:
-    known = {place.resolve()}
+    known = {place.resolve(), (root / NAME).resolve()}
     for each in document["datasets"]:
         for file in each["files"]:
             path = root / file["path"]

@@ -18,11 +18,12 @@ from govtool.app.erasure.chain import ChainLink, RecordedChain
 from govtool.app.erasure.corrections import Corrections, LeafCorrection
 from govtool.app.erasure.deltas import DatasetDelta, file_rows, table_file
 from govtool.app.erasure.keys import SubjectKeys, Wanted
+from govtool.app.erasure.places import place_of
 from govtool.app.erasure.search import FoundRow, SearchedInput, plan_leaves, searched_inputs, written_rows
 from govtool.app.erasure.step import CorrectedOutput, corrected_output
 from govtool.app.record_keys import declared_keys
 from govtool.app.records import OpenedWrite, open_write
-from govtool.app.trace_runs import Place, place_of
+from govtool.app.trace_runs import Place
 from govtool.config import load_config
 from govtool.errors import EngineError, EvidenceError, GovtoolError, UsageError
 from govtool.model.token import ROW_BITS
@@ -210,11 +211,12 @@ class _Walk:
         for each in lost:
             why = f"{each.file} {each.reason}: its rows were read by {write.run.run} and cannot be searched"
             self.not_searched[dataset, each.file] = Unsearched(dataset, why)
-            self._unknown_file(write, dataset, each.file)
+            self._unknown_files(write, dataset, each.file, f"its input {dataset} has changed since")
         try:
             parts = searched_inputs(write, dataset, wanted)
         except EngineError as error:
             self.not_searched[dataset, ""] = Unsearched(dataset, error.message)
+            self._unknown_files(write, dataset, None, f"its input {dataset} cannot be searched")
             return
         self.source_keys[dataset] = declared_keys([part.relation for part in parts], load_config(Path.cwd()).keys).get(
             dataset, ()
@@ -225,15 +227,15 @@ class _Walk:
             self._drops.update(own.drops())
             self._reached.update(own.drops())
 
-    def _unknown_file(self, write: OpenedWrite, dataset: str, uri: str) -> None:
+    def _unknown_files(self, write: OpenedWrite, dataset: str, uri: str | None, why: str) -> None:
+        """Note that it is not known what becomes of an input's files: of one, or of all."""
         for link in self.chain.links:
-            if link.run.run == write.run.run:
-                for leaf in link.reads:
-                    for file in leaf.files:
-                        if leaf.dataset == dataset and file.uri == uri:
-                            place = place_of(file)
-                            self._unknown[place] = f"the input {dataset} has changed since"
-                            self._reached.add(place)
+            if link.run.run != write.run.run:
+                continue
+            files = [file for leaf in link.reads if leaf.dataset == dataset for file in leaf.files]
+            for place in (place_of(file) for file in files if uri in (None, file.uri)):
+                self._unknown[place] = why
+                self._reached.add(place)
 
     # ---- outputs ------------------------------------------------------------------------------------------------
 
@@ -279,9 +281,8 @@ class _Walk:
         if write.output is None:
             for place in link.written_places():
                 self._unknown[place] = f"{link.output} was written again, or is gone"
-            self._beyond(
-                link.output, f"what {link.run.run} wrote is gone, or was written again: older versions, if any"
-            )
+            how = "is gone, or was written again since" if link.written is not None else "lies in unknown files"
+            self._beyond(link.output, f"what {link.run.run} wrote {how}")
             return None
         for place in link.read_places():
             if place in self._unknown:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,12 +15,16 @@ from govtool.answers.row_erasure import (
     RowChange,
     RowErasureAnswer,
     UnknownRows,
+    Unsearched,
 )
 from govtool.app.erasure.chain import RecordedChain, recorded_chain
 from govtool.app.erasure.deltas import file_rows
 from govtool.app.erasure.keys import GraphKeys, SubjectKeys, graph_keys, parsed_subjects, subject_keys
+from govtool.app.erasure.places import place_of
 from govtool.app.erasure.plan import ErasedOutput, ErasedSource, RowErasure, row_erasure
 from govtool.app.history import version_of
+from govtool.app.record_tables import read_record_runs
+from govtool.app.runs import read_history
 from govtool.config import load_config
 from govtool.errors import GovtoolError
 from govtool.records.execute.inputs import local_path
@@ -29,6 +33,7 @@ from govtool.records.trace.answer import json_value
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from govtool.app.trace_runs import Place
     from govtool.graph.index import Index
     from govtool.records.plan.nodes import File
     from govtool.store import Commit, Reader
@@ -90,7 +95,23 @@ def planned_erasure(
         known = GraphKeys()
     keys = subject_keys(chain, subjects, request.key, known, load_config(Path.cwd()).keys)
     found = row_erasure(store, commit, chain, keys)
+    if request.all_runs:
+        found = replace(found, not_reached=(*found.not_reached, *_unrecorded(store, commit, found)))
     return PlannedErasure(chain, keys, found, answer_of(store, commit, request, keys, found))
+
+
+def _unrecorded(store: Reader, commit: Commit, found: RowErasure) -> tuple[Unsearched, ...]:
+    """Runs without records of rows that read what an erasure changes."""
+    touched = {source.dataset for source in found.sources}
+    touched |= {each.link.output for each in found.outputs if not each.cut}
+    known = {run.run for run in read_record_runs(store, commit)}
+    entries = {}
+    for run in read_history(store, commit).runs:
+        read = sorted(touched.intersection(each.dataset for each in run.inputs))
+        if run.id not in known and read and run.status != "failed":
+            for name in [each.dataset for each in run.outputs] or [run.id]:
+                entries[name] = Unsearched(name, f"{run.id} made it of {read[0]}, and its rows were not recorded")
+    return tuple(entries.values())
 
 
 def answer_of(
@@ -138,7 +159,7 @@ def _source(source: ErasedSource) -> DatasetErasure:
         scanned_files=len(delta.relation.files),
         scanned_bytes=sum(file.size for file in delta.relation.files),
         why="rows with the subject's key",
-        files=_files(delta.relation.files, {place[0] for place in delta.drops}),
+        files=_files(delta.relation.files, delta.drops),
     )
 
 
@@ -151,7 +172,7 @@ def _output(outcome: ErasedOutput) -> DatasetErasure:
         rows_scanned=outcome.read,
         scanned_files=sum(len(leaf.files) for leaf in link.reads),
         scanned_bytes=sum(file.size for leaf in link.reads for file in leaf.files),
-        files=_files(files, set()),
+        files=_files(files, ()),
     )
     if found is None:
         if outcome.cut:
@@ -177,7 +198,7 @@ def _output(outcome: ErasedOutput) -> DatasetErasure:
         recompute=True,
         writable=found.writable,
         why="" if found.delta else "its rows have the same values without the subject's",
-        files=_files(files, {place[0] for place in found.delta.drops}),
+        files=_files(files, found.delta.drops),
     )
 
 
@@ -232,10 +253,10 @@ def _sorted(rows: Iterable[Row]) -> tuple[Row, ...]:
     return tuple(sorted(rows, key=repr))
 
 
-def _files(files: Iterable[File], rewritten: set[str]) -> tuple[PlannedFile, ...]:
+def _files(files: Iterable[File], rewritten: Container[Place]) -> tuple[PlannedFile, ...]:
     """Files with their identity; with a digest where they will be written anew."""
     return tuple(
-        PlannedFile(file.uri, file.size, file.modified, _digest(file.uri) if file.uri in rewritten else "")
+        PlannedFile(file.uri, file.size, file.modified, _digest(file.uri) if place_of(file) in rewritten else "")
         for file in files
     )
 

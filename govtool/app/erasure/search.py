@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from govtool.app.erasure.deltas import Drops, in_schema
 from govtool.app.erasure.keys import Wanted, meets_any
+from govtool.app.erasure.places import place_of
 from govtool.app.erasure.step import python_rows
-from govtool.app.trace_runs import Place, place_of
+from govtool.app.trace_runs import Place
 from govtool.model.token import FILE_BITS, ROW_BITS
 from govtool.records.plan.expressions import Named, passed
 from govtool.records.plan.nodes import Distinct, Filter, Project, Relation
@@ -38,8 +39,8 @@ class FoundRow:
 
     place: Place
     row: int
-    token: str
-    cells: tuple[Any, ...]
+    token: str = field(repr=False)
+    cells: tuple[Any, ...] = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from govtool.app.erasure.corrections import Corrections, same_names
 from govtool.app.erasure.decided import undecided
 from govtool.app.erasure.deltas import DatasetDelta, Drops, in_schema
 from govtool.app.erasure.keys import Wanted, meets_any
-from govtool.app.trace_runs import Place, place_of
-from govtool.errors import EvidenceError
+from govtool.app.erasure.places import place_of
+from govtool.app.trace_runs import Place
+from govtool.errors import EngineError, EvidenceError
 from govtool.model.token import FILE_BITS, ROW_BITS
 from govtool.records.execute.compare import comparable
 from govtool.records.plan.expressions import Attribute, Call, Literal, Named
@@ -56,12 +57,12 @@ class CorrectedOutput:
     delta: DatasetDelta
     columns: tuple[Attribute, ...]
     key: tuple[int, ...]
-    gone: tuple[Row, ...]
-    changed: tuple[tuple[Row, Row], ...]
-    new: tuple[Row, ...]
+    gone: tuple[Row, ...] = field(repr=False)
+    changed: tuple[tuple[Row, Row], ...] = field(repr=False)
+    new: tuple[Row, ...] = field(repr=False)
     reached: int
     uncertain: tuple[str, ...] = ()
-    doubtful: tuple[Row, ...] | None = ()
+    doubtful: tuple[Row, ...] | None = field(default=(), repr=False)
     writable: bool = True
 
 
@@ -124,16 +125,28 @@ class _Sides:
         self.columns = outputs(self._before)
         self.blank = [n for n, column in enumerate(self.columns) if column.id in self.lineage.blank]
         self._shown = [n for n in range(len(self.columns)) if n not in self.blank]
-        # Rows that go from the output itself need not be within the reach of the inputs.
-        self._reach = ReplayReach() if erased or not changes.leaves else reach(changes, self._before)
+        self._record = self.lineage.ids.attribute("record", LONG)
         now = changes.applied(self._before)
         if erased:
             named = [replace(column, name=own.name) for column, own in self._pairs()]
             kept = Call("not", (alike(meets_any(named, erased), Literal(True, BOOLEAN)),), BOOLEAN)
             now = Filter(now, kept)
+        # Rows that go from the output itself need not be within the reach of the inputs.
+        self._evaluate(now, None if erased or not changes.leaves else changes)
+
+    def _evaluate(self, now: Node, changes: Corrections | None) -> None:
+        """Evaluate both sides, as far as corrections reach; whole where a narrowed plan cannot be evaluated."""
+        try:
+            self._reach = ReplayReach() if changes is None else reach(changes, self._before)
+            self._both(now)
+        except EngineError:
+            if changes is None:
+                raise
+            self._evaluate(now, None)
+
+    def _both(self, now: Node) -> None:
         self._after = self._reach.within(self.lineage, now)
         self._now = self.executor.keep(self._fresh(self._after, self.columns))
-        self._record = self.lineage.ids.attribute("record", LONG)
         self.was = self.executor.keep(self._written())
 
     def _pairs(self) -> list[tuple[Attribute, Attribute]]:
