@@ -101,7 +101,6 @@ class RowErasure:
         outputs: Writes in topological order.
         not_searched: Inputs that were not searched, or not whole.
         not_reached: Outputs that are not there any more, and rows that went elsewhere.
-        sources_seen: Inputs that were searched, those without rows included.
     """
 
     sources: tuple[ErasedSource, ...]
@@ -293,8 +292,9 @@ class _Walk:
         write = self._readable(write)
         doubts = dict.fromkeys(self._uncertain[place] for place in link.read_places() if place in self._uncertain)
         tokens = tuple(row.token for row in written_rows(write, deleted).rows) if deleted else ()
-        keys = declared_keys([write.output], load_config(Path.cwd()).keys)
-        found = corrected_output(write, self._corrections(write), deleted, keys.get(write.output.dataset, ()))
+        assert write.output is not None
+        key = declared_keys([write.output], load_config(Path.cwd()).keys).get(write.output.dataset, ())
+        found = corrected_output(write, self._corrections(write), deleted, key)
         reasons = (*(f"rows of its input {name} are not certain" for name in doubts), *found.uncertain)
         if doubts:
             found = replace(found, doubtful=None)
