@@ -16,6 +16,7 @@ from govtool.release import __version__
 TYPE_CHECKING = False  # type checkers take it for true; importing typing for it would double the cost of this module
 if TYPE_CHECKING:
     from govtool import errors
+    from govtool.api.erasure import apply_erasure, verify_erasure
     from govtool.api.graph import Graph
     from govtool.api.ingest import (
         drop_source,
@@ -42,6 +43,7 @@ __all__ = [
     "Workflow",
     "WorkflowGraph",
     "__version__",
+    "apply_erasure",
     "drop_source",
     "errors",
     "import_graph",
@@ -60,6 +62,7 @@ __all__ = [
     "provenance_graph",
     "revert_commit",
     "run_workflow",
+    "verify_erasure",
     "whatif_delete",
     "why",
 ]
@@ -69,6 +72,7 @@ _PLACES = {
     "Graph": "govtool.api.graph",
     "Workflow": "govtool.workflow.modules.workflow",
     "WorkflowGraph": "govtool.api.workflow",
+    "apply_erasure": "govtool.api.erasure",
     "import_graph": "govtool.api.workflow",
     "ingest_catalog": "govtool.api.ingest",
     "ingest_dbt": "govtool.api.ingest",
@@ -86,6 +90,7 @@ _PLACES = {
     "open": "govtool.api.opening",
     "provenance_graph": "govtool.api.workflow",
     "run_workflow": "govtool.api.workflows",
+    "verify_erasure": "govtool.api.erasure",
     "whatif_delete": "govtool.api.why",
     "why": "govtool.api.why",
 }

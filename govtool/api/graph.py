@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from govtool.answers.impact import ImpactAnswer
     from govtool.answers.listing import ListAnswer
     from govtool.answers.path import PathAnswer
+    from govtool.answers.row_erasure import RowErasureAnswer
     from govtool.answers.whatif import WhatIfAnswer
     from govtool.api.arguments import Paths
     from govtool.app.questions import PolicyChoice
@@ -337,8 +338,10 @@ class Graph(HistoryQuestions, RecordQuestions, WorkflowQuestions):
         policy: Paths | None = None,
         today: Day | None = None,
         strict: bool = False,
-    ) -> ErasePlanAnswer:
-        """Every dataset with a data subject's data, in the order to work through.
+        run: str | None = None,
+        all_runs: bool = False,
+    ) -> ErasePlanAnswer | RowErasureAnswer:
+        """Every dataset with a data subject's data, in the order to work through; with a run, row by row.
 
         Args:
             subject: ``COLUMN`` or ``COLUMN=VALUE``, one or several. The value is personal data: it is neither stored
@@ -349,12 +352,19 @@ class Graph(HistoryQuestions, RecordQuestions, WorkflowQuestions):
             policy: As for ``impact``: the plan knows classes, declassifiers and retention.
             today: As for ``impact``.
             strict: As for ``impact``.
+            run: A run, an application, ``JOB~1``, or a run of a workflow: the answer then lists rows, and the subject
+                is ``COLUMN=VALUE``.
+            all_runs: Go on to the runs that exchange files with it; without a run, all recorded runs.
 
         Raises:
             EvidenceError: As for ``impact``.
-            UsageError: There is no subject, or it is a dataset; ``within`` is no duration, or a policy is mistaken.
-            UnknownNameError: There is no such column.
+            UsageError: There is no subject, or it is a dataset; ``within`` is no duration, or a policy is mistaken; no
+                row of the runs is the subject's (``usage.no-rows``).
+            UnknownNameError: There is no such column, run or dataset.
+            AmbiguousNameError: A dataset may be several.
         """
+        if run is not None or all_runs:
+            return _accepted(self._row_erasure(texts(subject), texts(key), policy, run, all_runs), strict=strict)
         from govtool.app.erase import erase_answer
 
         rules = _rules(policy, today)
@@ -364,6 +374,17 @@ class Graph(HistoryQuestions, RecordQuestions, WorkflowQuestions):
             )
         )
         return _accepted(answer, strict=strict)
+
+    def _row_erasure(
+        self, subject: list[str], key: list[str], policy: Paths | None, run: str | None, all_runs: bool
+    ) -> RowErasureAnswer:
+        from govtool.app.erasure.report import ErasureRequest, planned_erasure
+        from govtool.errors import UsageError
+
+        if policy is not None:
+            raise UsageError("a plan on rows knows no policies", code="usage.arguments", hint="leave out --policy")
+        request = ErasureRequest(tuple(subject), tuple(key), run, all_runs)
+        return planned_erasure(self._reader, self._commit, request, lambda: self.snapshot().index).answer
 
 
 _GraphAnswer = TypeVar("_GraphAnswer", bound="GraphAnswer")

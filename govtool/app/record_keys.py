@@ -108,10 +108,15 @@ def _meets(leaf: Leaf, token: Token) -> Expression:
             raise UnknownNameError(
                 f"{token.dataset} has no column '{name}'", code="usage.token-key", nearest=tuple(columns)
             )
-    return reduce(_also, (_same(columns[name], text) for name, text in token.key))
+    return reduce(_also, (equals_text(columns[name], text) for name, text in token.key))
 
 
-def _same(column: Attribute, text: str) -> Expression:
+def equals_text(column: Attribute, text: str) -> Expression:
+    """The condition that a column has the value of a text.
+
+    Raises:
+        UsageError: The text is no value of the column's type, or keys of this type are not read (``usage.token-key``).
+    """
     return Call("=", (column, _literal(column, text)), t.BOOLEAN)
 
 

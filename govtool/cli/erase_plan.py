@@ -20,6 +20,7 @@ from govtool.cli.options import (
 )
 from govtool.cli.policyargs import PolicyOption, TodayOption
 from govtool.cli.ui import Ui
+from govtool.errors import EXIT_EVIDENCE, EXIT_OK
 
 
 def erase_plan(
@@ -48,6 +49,15 @@ def erase_plan(
     show_values: Annotated[
         bool, typer.Option("--show-values", help="Show the values of --subject instead of an ellipsis.")
     ] = False,
+    run: Annotated[
+        str | None,
+        typer.Option(
+            "--run", metavar="RUN", help="List rows: of a recorded run, an application, JOB~1, or a workflow's run."
+        ),
+    ] = None,
+    all_runs: Annotated[
+        bool, typer.Option("--all-runs", help="List rows of all recorded runs; with --run, of those joined with it.")
+    ] = False,
     strict: StrictAnswerOption = False,
     policy: PolicyOption = None,
     today: TodayOption = None,
@@ -57,23 +67,40 @@ def erase_plan(
     at: AtOption = None,
     branch: BranchOption = None,
     store: StoreOption = None,
-) -> None:
+) -> int:
     """Every dataset with a data subject's data, in the order to work through.
 
       govtool erase plan --subject crm.users.id
       govtool erase plan --subject crm.users.id=42 --key shop.guests.uid -f markdown -o plan.md
+      govtool erase plan --subject crm.users.id=42 --run nightly/load --all-runs -f json -o plan.json
 
     Followed are copies of the key, what is joined on it, and all that is made of their datasets. With policies the plan
-    knows classes, declassifiers and retention. Formats: table, plain, json, csv, markdown.
+    knows classes, declassifiers and retention. With --run or --all-runs the plan lists rows: which to delete, which
+    change from what to what, which appear; that is what govtool erase apply takes. A file of rows is readable by its
+    owner only. The exit code is 3 where rows are unknown. Formats: table, plain, json, csv, markdown.
     """
+    from govtool.answers.row_erasure import RowErasureAnswer
     from govtool.render.erase import FORMATS, render
+    from govtool.render.row_erasure import render_rows
 
     outputs = chosen(format, output, FORMATS)
     with opened_graph(ui, store, at, branch) as graph:
-        answer = graph.erase_plan(subject, key=key, within=within, show_values=show_values, policy=policy, today=today)
+        answer = graph.erase_plan(
+            subject,
+            key=key,
+            within=within,
+            show_values=show_values,
+            policy=policy,
+            today=today,
+            run=run,
+            all_runs=all_runs,
+        )
     ui.mark("plan")
+    of_rows = isinstance(answer, RowErasureAnswer)
     for form, file in outputs:
-        ui.show(render(form, answer), file)
+        made = render_rows(form, answer, show_values) if isinstance(answer, RowErasureAnswer) else render(form, answer)
+        ui.show(made, file, private=of_rows)
     answer.check_coverage(min_coverage=min_coverage)
     if strict:
         answer.check_strict()
+    return EXIT_EVIDENCE if isinstance(answer, RowErasureAnswer) and not answer.is_certain else EXIT_OK

@@ -99,7 +99,11 @@ COMMANDS: Mapping[str, _Entry | dict[str, _Entry]] = {
         "mask": _Entry("whatif_mask", "Show what changes if columns hold masked values."),
         "delete": _Entry("whatif_delete", "Show what changes or loses its last source."),
     },
-    "erase": {"plan": _Entry("erase_plan", "List every dataset with a data subject's data, in order.")},
+    "erase": {
+        "plan": _Entry("erase_plan", "List every dataset with a data subject's data, in order."),
+        "apply": _Entry("erase_apply", "Write corrected copies of what a plan on rows changes."),
+        "verify": _Entry("erase_verify", "Check corrected copies against their certificate."),
+    },
     "ls": _Entry("ls", "List datasets and columns, by selectors.", _QUESTIONS),
     "classes": _Entry("classes", "Show the classes of columns, and where they come from.", _QUESTIONS),
     "check": _Entry("check", "Check the lineage graph against your policies.", _QUESTIONS),

@@ -52,9 +52,12 @@ class Ui:
 
     # answers -----------------------------------------------------------------------------------------------------
 
-    def show(self, rendered: Table | Prose | Iterable[str], file: Path | None = None) -> None:
-        """Show what a renderer made, on stdout or in a file."""
-        if isinstance(rendered, Table):
+    def show(self, rendered: Table | Prose | Iterable[str], file: Path | None = None, *, private: bool = False) -> None:
+        """Show what a renderer made, on stdout or in a file; a private file is readable by its owner only."""
+        if private and file is not None:
+            made = plain(rendered) if isinstance(rendered, Table) else rendered
+            _write_file(file, made.lines if isinstance(made, Prose) else made, 0o600)
+        elif isinstance(rendered, Table):
             self.table(rendered, file)
         elif isinstance(rendered, Prose):
             terminal = file is None and self.out.isatty()
@@ -240,14 +243,15 @@ def _terminal_width(stream: IO[str]) -> int:
         return 80
 
 
-def _write_file(file: Path, text_lines: Iterable[str]) -> None:
+def _write_file(file: Path, text_lines: Iterable[str], mode: int = 0o666) -> None:
     target = file.resolve()
     if target.exists() and (not target.is_file() or file.is_relative_to("/dev") or file.is_relative_to("/proc")):
         temporary = target = file  # a device, a pipe, an open file: written to, not replaced
     else:
         temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
-        with temporary.open("w", encoding="utf-8", newline="\n") as handle:
+        opened = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
+        with os.fdopen(opened, "w", encoding="utf-8", newline="\n") as handle:
             handle.writelines(f"{line}\n" for line in text_lines)
         if temporary != target:
             temporary.replace(target)

@@ -77,7 +77,7 @@ def replay(lineage: Lineage, changes: Iterable[Change], position: StagePosition 
             f"the plan cannot be evaluated over what was read: {first.file} {first.reason}", code="evidence.changed"
         )
     stage = lineage.stage if position is None else position.stage
-    before = Project(_plan(lineage, stage), tuple(map(_same, unique(stage.segment.visible))))
+    before = Project(whole_plan(lineage, stage), tuple(map(_same, unique(stage.segment.visible))))
     wanted = InputChanges(lineage, tuple(changes)).checked(before)
     reached = reach(wanted, before)
     shown = tuple(column for column in outputs(before) if column.id not in lineage.blank)
@@ -90,7 +90,7 @@ def replay(lineage: Lineage, changes: Iterable[Change], position: StagePosition 
     kept = (lineage.executor.keep(old), lineage.executor.keep(after))
     gone, changed, new = _compared(lineage, kept, tuple(n for n, c in enumerate(shown) if c.id in steady))
     doubts = doubts_of(lineage, before)
-    if any(_ties(lineage, each) for each in (own, after)):
+    if any(ties(lineage, each) for each in (own, after)):
         doubts = (*doubts, "rows tie in the order of a window that counts rows, and may be counted otherwise")
     if doubts and recorded is not None and any(row_differences(lineage, kept[0], lineage.executor.keep(own))):
         doubts = (*doubts, "the plan does not give the written rows again over the recorded inputs")
@@ -114,7 +114,7 @@ def _zoned(row: Row, columns: tuple[Attribute, ...]) -> Row:
     return tuple(zoned(value, column.type) for value, column in zip(row, columns, strict=True))
 
 
-def _plan(lineage: Lineage, stage: Stage) -> Node:
+def whole_plan(lineage: Lineage, stage: Stage) -> Node:
     """The plan of a stage; where a trace takes a limit's rows from the output, the output's own plan evaluates it."""
     if stage is not lineage.stage or lineage.plan is None:
         return stage.segment.node
@@ -141,7 +141,7 @@ def doubts_of(lineage: Lineage, node: Node) -> tuple[str, ...]:
     return (*found, *(f"column {name} cannot be evaluated again and is not compared" for name in blank))
 
 
-def _ties(lineage: Lineage, node: Node) -> bool:
+def ties(lineage: Lineage, node: Node) -> bool:
     """Return whether rows tie where a window counts them: nothing decides which of them comes first."""
     for each in walk_nodes(node):
         if isinstance(each, Window):

@@ -132,7 +132,7 @@ def _by_trace(changes: InputChanges, node: Node, columns: tuple[Attribute, ...])
     position = Forward(executor, lineage.ids).from_inputs(lineage.stage, chosen)
     if position is None or position.grade.exactness == "coarse":
         return None
-    own = tuple(Named(column, next(lineage.ids.numbers), column.name) for column in steady)
+    own = tuple(Named(column, next(ids.numbers), column.name) for column in steady)
     return ReplayReach(steady, executor.keep(Distinct(Project(position.rows, own))))
 
 

@@ -1,0 +1,13 @@
+"""Erasure of a data subject on the rows of recorded runs.
+
+:mod:`chain <govtool.app.erasure.chain>` puts recorded writes in order, by the files that they exchange.
+:mod:`keys <govtool.app.erasure.keys>` resolves the subject and the columns that hold its key, and
+:mod:`search <govtool.app.erasure.search>` finds its rows.
+:mod:`corrections <govtool.app.erasure.corrections>` is a plan over corrected inputs,
+:mod:`step <govtool.app.erasure.step>` evaluates it, :mod:`decided <govtool.app.erasure.decided>` judges its certainty.
+:mod:`plan <govtool.app.erasure.plan>` goes through the chain.
+:mod:`copies <govtool.app.erasure.copies>` and :mod:`lines <govtool.app.erasure.lines>` write corrected files,
+:mod:`corrected <govtool.app.erasure.corrected>` those of a dataset, verified,
+:mod:`apply <govtool.app.erasure.apply>` all of them, and
+:mod:`certify <govtool.app.erasure.certify>` makes the certificate and checks it again.
+"""

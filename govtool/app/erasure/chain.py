@@ -1,0 +1,171 @@
+"""Recorded writes in topological order: a write comes after those whose files it read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from govtool.app.erasure.places import place_of
+from govtool.app.record_runs import of_run, recorded
+from govtool.app.trace_runs import Place
+from govtool.errors import UnknownNameError, UsageError
+from govtool.records.execute.inputs import relations
+from govtool.records.plan import codec
+from govtool.records.stored import relation_of
+
+if TYPE_CHECKING:
+    from govtool.model.records import RecordRun
+    from govtool.records.plan.nodes import Relation
+    from govtool.store import Commit, Reader
+
+_NUMBERS = re.compile(r"(\d+)")
+
+
+@dataclass(frozen=True, slots=True)
+class ChainLink:
+    """A recorded write with its files.
+
+    Attributes:
+        run: The write.
+        reads: Its inputs, by the dataset that each is a part of.
+        written: The files that it left; None: not known.
+    """
+
+    run: RecordRun
+    reads: tuple[Relation, ...]
+    written: Relation | None
+
+    @property
+    def output(self) -> str:
+        """The dataset that it wrote."""
+        return self.run.output
+
+    def read_places(self) -> set[Place]:
+        """The files that it read."""
+        return {place_of(file) for leaf in self.reads for file in leaf.files}
+
+    def written_places(self) -> set[Place]:
+        """The files that it left."""
+        return set() if self.written is None else {place_of(file) for file in self.written.files}
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedChain:
+    """Recorded writes in topological order.
+
+    Attributes:
+        links: The writes.
+        owners: The run that wrote a file.
+        queries: Runs whose rows went to the driver.
+    """
+
+    links: tuple[ChainLink, ...]
+    owners: dict[Place, str] = field(default_factory=dict)
+    queries: tuple[ChainLink, ...] = ()
+
+    def datasets(self) -> dict[str, None]:
+        """The datasets that are read or written, inputs first."""
+        read = [leaf.dataset for link in self.links for leaf in link.reads]
+        return dict.fromkeys([*read, *(link.output for link in self.links)])
+
+
+def recorded_chain(store: Reader, commit: Commit, run: str | None, all_runs: bool) -> RecordedChain:
+    """The writes of a run, or with ``all_runs`` all that are joined with it by files; without a run, all there are.
+
+    Args:
+        store: The store.
+        commit: Writes are those of this commit.
+        run: A run, an application, ``JOB~1``, or a run of a workflow.
+        all_runs: Go on to the runs that exchange files with these.
+
+    Raises:
+        UsageError: The store has no records (``usage.no-records``).
+        UnknownNameError: There is no such run.
+    """
+    known = recorded(store, commit)
+    links = [chain_link(each) for each in known]
+    if run is not None:
+        chosen = {each.run for each in _chosen(store, commit, known, run)}
+        links = joined(links, chosen) if all_runs else [link for link in links if link.run.run in chosen]
+    return ordered(links)
+
+
+def _chosen(store: Reader, commit: Commit, known: Sequence[RecordRun], run: str) -> list[RecordRun]:
+    try:
+        return of_run(store, commit, known, run)
+    except (UnknownNameError, UsageError) as error:
+        workflow = _of_workflow(store, commit, known, run)
+        if workflow:
+            return workflow
+        raise error
+
+
+def _of_workflow(store: Reader, commit: Commit, known: Sequence[RecordRun], run: str) -> list[RecordRun]:
+    """The writes at the boundaries of a workflow's run; none where there is no such run."""
+    from govtool.app.workflows.stored import find_workflow_run
+
+    try:
+        found = find_workflow_run(store, commit, run)
+    except UnknownNameError:
+        return []
+    if found.mode != "records":
+        raise UsageError(
+            f"the run {found.id} has no records of rows",
+            code="usage.no-records",
+            hint="govtool workflow run WF.py --inputs DIR --records",
+        )
+    applications = set(found.applications)
+    return [each for each in known if each.application in applications]
+
+
+def chain_link(run: RecordRun) -> ChainLink:
+    """A write with its files, read from what is stored of it."""
+    names = dict(run.inputs)
+    leaves = relations(codec.loads(run.listings).root)
+    from dataclasses import replace
+
+    reads = tuple(replace(leaf, dataset=names.get(leaf.leaf, leaf.dataset)) for leaf in leaves)
+    return ChainLink(run, reads, relation_of(run.written, run.output))
+
+
+def joined(links: Sequence[ChainLink], start: Iterable[str]) -> list[ChainLink]:
+    """The writes that exchange files with given ones, directly or not."""
+    by_place: dict[Place, list[ChainLink]] = {}
+    for link in links:
+        for place in link.read_places() | link.written_places():
+            by_place.setdefault(place, []).append(link)
+    found = set(start)
+    waiting = [link for link in links if link.run.run in found]
+    while waiting:
+        link = waiting.pop()
+        for place in link.read_places() | link.written_places():
+            for other in by_place[place]:
+                if other.run.run not in found:
+                    found.add(other.run.run)
+                    waiting.append(other)
+    return [link for link in links if link.run.run in found]
+
+
+def ordered(links: Iterable[ChainLink]) -> RecordedChain:
+    """Writes in topological order; those that do not depend on each other by their runs' ids."""
+    given = sorted(links, key=lambda link: _natural(link.run.run))
+    writes = {link.run.run: link for link in given if link.output}
+    owners = {place: name for name, link in writes.items() for place in link.written_places()}
+    before = {
+        name: {owners[place] for place in link.read_places() if place in owners} - {name}
+        for name, link in writes.items()
+    }
+    done: dict[str, ChainLink] = {}
+    while len(done) < len(writes):
+        ready = [name for name in writes if name not in done and before[name] <= done.keys()]
+        # Two writes that read each other's files cannot be; a damaged record must not make this endless.
+        for name in ready or [next(name for name in writes if name not in done)]:
+            done[name] = writes[name]
+    return RecordedChain(tuple(done.values()), owners, tuple(link for link in given if not link.output))
+
+
+def _natural(text: str) -> list[tuple[int, str]]:
+    """A key by which ``app/10`` comes after ``app/9``."""
+    return [(int(part), "") if part.isdigit() else (-1, part) for part in _NUMBERS.split(text)]

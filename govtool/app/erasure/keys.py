@@ -1,0 +1,258 @@
+"""The subject's keys: columns of recorded datasets that hold its identifier, and inputs that are not searched."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from govtool.answers.row_erasure import Unsearched
+from govtool.app.erase import SubjectKey, parse_subject
+from govtool.app.record_keys import equals_text
+from govtool.app.runs import is_named
+from govtool.errors import AmbiguousNameError, UnknownNameError, UsageError
+from govtool.records.plan.expressions import Attribute, Expression
+from govtool.records.trace.segment import either
+
+if TYPE_CHECKING:
+    from govtool.app.erasure.chain import RecordedChain
+    from govtool.graph.index import Index
+
+_CANDIDATES = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A column of a dataset and the value that it has in the subject's rows.
+
+    Attributes:
+        column: The column.
+        value: The value as text; personal data.
+        why: How the column is known to hold the subject's key.
+    """
+
+    column: str
+    value: str = field(repr=False)
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SubjectKeys:
+    """Where the subject's rows are looked for.
+
+    Attributes:
+        wanted: Columns and values, by dataset.
+        not_searched: Inputs of the recorded runs that may hold rows of the subject, and are not searched.
+    """
+
+    wanted: Mapping[str, tuple[Wanted, ...]]
+    not_searched: tuple[Unsearched, ...]
+
+    def columns(self) -> tuple[str, ...]:
+        """The columns that are searched."""
+        return tuple(dict.fromkeys(f"{name}.{each.column}" for name, found in self.wanted.items() for each in found))
+
+
+def meets_any(columns: Sequence[Attribute], wanted: Iterable[Wanted]) -> Expression:
+    """The condition that a row has one of the wanted values.
+
+    Raises:
+        UsageError: The value is none of a column's type (``usage.subject``). The message does not repeat it.
+    """
+    by_name = {column.name: column for column in columns}
+    parts = []
+    for each in wanted:
+        if each.column not in by_name:
+            raise UnknownNameError(
+                f"there is no column '{each.column}'",
+                code="usage.unknown-column",
+                nearest=tuple(difflib.get_close_matches(each.column, by_name, 3, 0.4)) or tuple(by_name)[:5],
+            )
+        try:
+            parts.append(equals_text(by_name[each.column], each.value))
+        except UsageError:
+            # Its message has the value in it, which is personal data.
+            raise UsageError(
+                f"the subject's value is none of column '{each.column}', or keys of its type are not read",
+                code="usage.subject",
+            ) from None
+    return reduce(lambda one, other: either([one, other]), parts)
+
+
+@dataclass(frozen=True, slots=True)
+class GraphKeys:
+    """What the column graph knows of a subject's key.
+
+    Attributes:
+        exact: By dataset and column, how the column is known to hold the key.
+        possible: By dataset, why it may hold the key.
+    """
+
+    exact: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    possible: Mapping[str, str] = field(default_factory=dict)
+
+
+def graph_keys(index: Index, columns: Iterable[str]) -> GraphKeys:
+    """Look the columns of a subject up in the column graph; what it does not know is left out."""
+    from govtool.names import split_name
+    from govtool.policy.subject import keys_of
+    from govtool.query.select import select
+
+    nodes = []
+    for text in columns:
+        try:
+            node = select(index, text).node
+        except UnknownNameError:
+            continue
+        nodes += [] if node is None else [node]
+    if not nodes:
+        return GraphKeys()
+    found = keys_of(index, nodes)
+    exact = {
+        (index.dataset_name(index.node_dataset[node]), split_name(index.path(node))[-1]): why
+        for node, why in found.exact.items()
+    }
+    return GraphKeys(exact, {index.dataset_name(dataset): why for dataset, why in found.possible.items()})
+
+
+def parsed_subjects(texts: Sequence[str]) -> list[SubjectKey]:
+    """Subjects with their values.
+
+    Raises:
+        UsageError: There is none, or one has no value (``usage.subject``).
+    """
+    found = [parse_subject(text) for text in texts]
+    if not found:
+        raise UsageError("no subject is given", code="usage.subject", hint="--subject crm.users.id=42")
+    for each in found:
+        if each.value is None:
+            raise UsageError(
+                f"{each.column}: rows of a run are found by a value",
+                code="usage.subject",
+                hint=f"--subject {each.column}=42",
+            )
+    return found
+
+
+def subject_keys(
+    chain: RecordedChain,
+    subjects: Sequence[SubjectKey],
+    also: Sequence[str],
+    graph: GraphKeys,
+    declared: Iterable[tuple[str, tuple[str, ...]]],
+) -> SubjectKeys:
+    """Resolve a subject against the datasets of recorded runs.
+
+    Searched are the named columns, those of ``also``, copies and origins that the column graph knows, and columns that
+    are joined with the key where ``declared`` says that they identify the rows of their dataset. Rows of other inputs
+    that are joined with the key need not be the subject's: they are stated, not searched.
+
+    Args:
+        chain: The runs.
+        subjects: Columns and values.
+        also: Further columns, ``DATASET.COLUMN``, that hold the same identifier.
+        graph: What the column graph knows.
+        declared: The ``[keys]`` of the settings.
+
+    Raises:
+        UnknownNameError: No run read or wrote such a dataset.
+        AmbiguousNameError: Several are called so.
+    """
+    known = tuple(chain.datasets())
+    made = {link.output for link in chain.links}
+    wanted: dict[str, dict[tuple[str, str], Wanted]] = {}
+
+    def want(dataset: str, column: str, why: str) -> None:
+        for subject in subjects:
+            each = Wanted(column, subject.value or "", why)
+            wanted.setdefault(dataset, {}).setdefault((column, each.value), each)
+
+    for subject in subjects:
+        dataset, column = _resolved(subject.column, known)
+        own = Wanted(column, subject.value or "", "the subject")
+        wanted.setdefault(dataset, {})[column, own.value] = own
+    for text in also:
+        want(*_resolved(text, known), "declared with --key")
+    joined: dict[str, tuple[str, str]] = {}
+    for (dataset, column), why in graph.exact.items():
+        if dataset not in known or dataset in made or dataset in wanted:
+            continue
+        if why.startswith("joined") and not _identifies(declared, dataset, column):
+            joined.setdefault(dataset, (column, why))
+        else:
+            want(dataset, column, why)
+    rest = [name for name in known if name not in made and name not in wanted]
+    return SubjectKeys(
+        {name: tuple(found.values()) for name, found in wanted.items()},
+        tuple(_unsearched(name, joined.get(name), graph.possible.get(name)) for name in rest),
+    )
+
+
+def _unsearched(dataset: str, joined: tuple[str, str] | None, possible: str | None) -> Unsearched:
+    if joined is not None:
+        column, why = joined
+        hint = f"--key {_short(dataset)}.{column}, if the rows with the subject's key are the subject's"
+        return Unsearched(dataset, f"column {column} is {why}", hint)
+    return Unsearched(dataset, possible or "no column of it is known to hold the subject's key")
+
+
+def _short(dataset: str) -> str:
+    return dataset.rpartition("/")[2]
+
+
+def _identifies(declared: Iterable[tuple[str, tuple[str, ...]]], dataset: str, column: str) -> bool:
+    """Return whether ``[keys]`` says that a column identifies the rows of a dataset."""
+    return any(columns == (column,) and is_named(dataset, name) for name, columns in declared)
+
+
+def _resolved(text: str, known: Sequence[str]) -> tuple[str, str]:
+    """The dataset and the column of a text.
+
+    Raises:
+        UsageError: It has no column (``usage.subject``).
+        UnknownNameError: No run read or wrote the dataset.
+        AmbiguousNameError: Several are called so.
+    """
+    name, column = _split(text)
+    if not (name and column):
+        raise UsageError(f"{text!r} is not DATASET.COLUMN", code="usage.subject", hint="--subject crm.users.id=42")
+    found = [each for each in known if _is_called(each, name)]
+    exact = [each for each in found if each == name]
+    if len(exact or found) == 1:
+        return (exact or found)[0], column
+    if found:
+        raise AmbiguousNameError(
+            f"{name!r} may be {len(found)} datasets", code="usage.ambiguous-dataset", nearest=tuple(found[:_CANDIDATES])
+        )
+    ends = {each.rpartition("/")[2]: each for each in known}
+    near = difflib.get_close_matches(name, [*ends, *known], 3, 0.4)
+    raise UnknownNameError(
+        f"the runs neither read nor wrote {name!r}",
+        code="usage.unknown-dataset",
+        nearest=tuple(near) or tuple(known[:3]),
+        hint="--all-runs covers other runs that exchange files with this one",
+    )
+
+
+def _split(text: str) -> tuple[str, str]:
+    """A name before and after its last dot that is not quoted; quotes of the column are removed."""
+    quoted, at = False, -1
+    for place, ch in enumerate(text):
+        if ch in '"`':
+            quoted = not quoted
+        elif ch == "." and not quoted:
+            at = place
+    name, column = (text[:at], text[at + 1 :]) if at > 0 else ("", text)
+    return name, column.strip('"`')
+
+
+def _is_called(dataset: str, text: str) -> bool:
+    if is_named(dataset, text) or any(is_named(part, text) for part in dataset.split(",")):
+        return True
+    from govtool.app.dataset_places import path_id
+
+    wanted = path_id(text) if "/" in text or Path(text).exists() else None
+    return wanted is not None and wanted in (dataset, *dataset.split(","))

@@ -1,0 +1,400 @@
+"""An erasure on rows: the subject's rows, followed through recorded writes in topological order.
+
+Each write that a change reaches is evaluated over corrected inputs. Where its content stays as it is, nothing that was
+made of it is evaluated.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from govtool.answers.row_erasure import Unsearched
+from govtool.app.erasure.chain import ChainLink, RecordedChain
+from govtool.app.erasure.corrections import Corrections, LeafCorrection
+from govtool.app.erasure.deltas import DatasetDelta, file_rows, table_file
+from govtool.app.erasure.keys import SubjectKeys, Wanted
+from govtool.app.erasure.places import place_of
+from govtool.app.erasure.search import FoundRow, SearchedInput, plan_leaves, searched_inputs, written_rows
+from govtool.app.erasure.step import CorrectedOutput, corrected_output
+from govtool.app.record_keys import declared_keys
+from govtool.app.records import OpenedWrite, open_write
+from govtool.app.trace_runs import Place
+from govtool.config import load_config
+from govtool.errors import EngineError, EvidenceError, GovtoolError, UsageError
+from govtool.model.token import ROW_BITS
+from govtool.records.plan.nodes import LocalRows, Relation
+from govtool.records.plan.types import LONG
+from govtool.records.replay.changes import Exclusion, Replacement
+from govtool.records.trace.forward import input_key
+
+if TYPE_CHECKING:
+    from govtool.store import Commit, Reader
+
+
+@dataclass(frozen=True, slots=True)
+class ErasedSource:
+    """An input that no recorded run wrote.
+
+    Attributes:
+        dataset: Its id.
+        searched: Its files that were searched, by what read them.
+        key: Its declared key.
+    """
+
+    dataset: str
+    searched: tuple[SearchedInput, ...]
+    key: tuple[str, ...]
+
+    def rows(self) -> dict[tuple[Place, int], FoundRow]:
+        """The subject's rows, each once, in their order."""
+        found = {(row.place, row.row): row for each in self.searched for row in each.rows}
+        return dict(sorted(found.items()))
+
+    def delta(self) -> DatasetDelta:
+        """What changes in its files."""
+        files = {place_of(file): file for each in self.searched for file in each.relation.files}
+        listed = tuple(replace(file, ordinal=n) for n, (_, file) in enumerate(sorted(files.items())))
+        drops: dict[Place, dict[int, int | None]] = {}
+        for place, row in self.rows():
+            drops.setdefault(place, {})[row] = None
+        return DatasetDelta(replace(self.searched[0].relation, files=listed), drops)
+
+
+@dataclass(frozen=True, slots=True)
+class ErasedOutput:
+    """A write that the subject's rows may have reached.
+
+    Attributes:
+        link: The write.
+        corrected: What its output becomes; None: nothing was evaluated.
+        unknown: Why that is not known; empty: it is.
+        cut: Whether its inputs stay as they are, so that nothing had to be evaluated.
+        tokens: The subject's own rows in it, where the subject was named by a column of it.
+        uncertain: Why rows are not certain: reasons of inputs, and of its own.
+        deleted: Keys whose rows go from it, whatever its inputs.
+        rows: How many rows it has; None: not known.
+        read: How many rows its inputs have; None: not known.
+    """
+
+    link: ChainLink
+    corrected: CorrectedOutput | None = None
+    unknown: str = ""
+    cut: bool = False
+    tokens: tuple[str, ...] = ()
+    uncertain: tuple[str, ...] = ()
+    deleted: tuple[Wanted, ...] = ()
+    rows: int | None = None
+    read: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RowErasure:
+    """The subject's rows, and what becomes of all outputs that they reached.
+
+    Attributes:
+        sources: Inputs.
+        outputs: Writes in topological order.
+        not_searched: Inputs that were not searched, or not whole.
+        not_reached: Outputs that are not there any more, and rows that went elsewhere.
+    """
+
+    sources: tuple[ErasedSource, ...]
+    outputs: tuple[ErasedOutput, ...]
+    not_searched: tuple[Unsearched, ...]
+    not_reached: tuple[Unsearched, ...]
+
+
+class Unevaluated(Exception):
+    """A write that cannot be evaluated over its corrected inputs."""
+
+
+def row_erasure(store: Reader, commit: Commit, chain: RecordedChain, keys: SubjectKeys) -> RowErasure:
+    """Follow a subject's rows through recorded writes.
+
+    Args:
+        store: The store.
+        commit: Plans are those of this commit.
+        chain: The writes.
+        keys: Where the subject's rows are looked for.
+
+    Raises:
+        UsageError: No row is the subject's (``usage.no-rows``), or its value is none of a column's type.
+        UnknownNameError: A column is not there.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="govtool-erasure-"))
+    try:
+        return _Walk(store, commit, chain, keys, folder).go()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@dataclass(slots=True)
+class _Walk:
+    """The way through the writes, and what it came to so far."""
+
+    store: Reader
+    commit: Commit
+    chain: RecordedChain
+    keys: SubjectKeys
+    folder: Path
+    sources: dict[str, list[SearchedInput]] = field(default_factory=dict)
+    source_keys: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    outputs: list[ErasedOutput] = field(default_factory=list)
+    not_searched: dict[tuple[str, str], Unsearched] = field(default_factory=dict)
+    not_reached: dict[tuple[str, str], Unsearched] = field(default_factory=dict)
+    _drops: dict[Place, dict[int, int | None]] = field(default_factory=dict)
+    _deltas: dict[str, DatasetDelta] = field(default_factory=dict)
+    _unknown: dict[Place, str] = field(default_factory=dict)
+    _uncertain: dict[Place, str] = field(default_factory=dict)
+    _reached: set[Place] = field(default_factory=set)
+    """Files of datasets that the subject's rows reached, changed or not."""
+    _files: int = 0
+
+    def go(self) -> RowErasure:
+        """Search every input, and evaluate every write that a change reaches."""
+        for link in self.chain.links:
+            self._visit(link)
+        for query in self.chain.queries:
+            if query.read_places() & self._reached:
+                self._beyond(query.run.run, "its rows went to the driver: where they are now is not known")
+        found = {name: ErasedSource(name, tuple(parts), self.source_keys[name]) for name, parts in self.sources.items()}
+        if not any(each.rows() for each in found.values()) and not any(each.tokens for each in self.outputs):
+            searched = ", ".join(self.keys.columns())
+            raise UsageError(f"no row is the subject's; searched: {searched}", code="usage.no-rows")
+        return RowErasure(
+            tuple(each for each in found.values() if each.rows()),
+            tuple(self.outputs),
+            (*self.keys.not_searched, *self.not_searched.values()),
+            tuple(self.not_reached.values()),
+        )
+
+    def _visit(self, link: ChainLink) -> None:
+        opened: OpenedWrite | None = None
+        for dataset in dict.fromkeys(leaf.dataset for leaf in link.reads):
+            if dataset in self.keys.wanted and self._is_new(link, dataset):
+                opened = opened or self._opened(link)
+                if opened is not None:
+                    self._search(opened, dataset)
+        deleted = self.keys.wanted.get(link.output, ())
+        if not deleted and not link.read_places() & self._reached:
+            return
+        self._reached |= link.written_places()
+        if not deleted and self._is_cut_off(link):
+            self.outputs.append(self._sized(ErasedOutput(link, cut=True)))
+            return
+        self._evaluate(link, opened, deleted)
+
+    # ---- inputs -------------------------------------------------------------------------------------------------
+
+    def _is_new(self, link: ChainLink, dataset: str) -> bool:
+        """Return whether some files of an input were neither searched nor written by a run of the chain."""
+        places = {place_of(file) for leaf in link.reads if leaf.dataset == dataset for file in leaf.files}
+        seen = {place_of(f) for part in self.sources.get(dataset, ()) for f in part.relation.files}
+        return bool(places - seen - self.chain.owners.keys())
+
+    def _opened(self, link: ChainLink) -> OpenedWrite | None:
+        try:
+            return open_write(self.store, self.commit, link.run)
+        except GovtoolError as error:
+            self.not_searched[link.run.run, ""] = Unsearched(link.run.run, error.message)
+            return None
+
+    def _search(self, write: OpenedWrite, dataset: str) -> None:
+        wanted = self.keys.wanted[dataset]
+        lost = [each for each in write.lineage.refused if each.dataset == dataset]
+        for each in lost:
+            why = f"{each.file} {each.reason}: its rows were read by {write.run.run} and cannot be searched"
+            self.not_searched[dataset, each.file] = Unsearched(dataset, why)
+            self._unknown_files(write, dataset, each.file, f"its input {dataset} has changed since")
+        try:
+            parts = searched_inputs(write, dataset, wanted)
+        except EngineError as error:
+            self.not_searched[dataset, ""] = Unsearched(dataset, error.message)
+            self._unknown_files(write, dataset, None, f"its input {dataset} cannot be searched")
+            return
+        self.source_keys[dataset] = declared_keys([part.relation for part in parts], load_config(Path.cwd()).keys).get(
+            dataset, ()
+        )
+        for part in parts:
+            own = replace(part, rows=tuple(row for row in part.rows if row.place not in self.chain.owners))
+            self.sources.setdefault(dataset, []).append(own)
+            self._drops.update(own.drops())
+            self._reached.update(own.drops())
+
+    def _unknown_files(self, write: OpenedWrite, dataset: str, uri: str | None, why: str) -> None:
+        """Note that it is not known what becomes of an input's files: of one, or of all."""
+        for link in self.chain.links:
+            if link.run.run != write.run.run:
+                continue
+            files = [file for leaf in link.reads if leaf.dataset == dataset for file in leaf.files]
+            for place in (place_of(file) for file in files if uri in (None, file.uri)):
+                self._unknown[place] = why
+                self._reached.add(place)
+
+    # ---- outputs ------------------------------------------------------------------------------------------------
+
+    def _is_cut_off(self, link: ChainLink) -> bool:
+        """Return whether every input stays as it is."""
+        places = link.read_places()
+        owners = {self.chain.owners[place] for place in places if place in self.chain.owners}
+        come = any(self._deltas[name].appended for name in owners if name in self._deltas)
+        return not (come or any(p in self._drops or p in self._unknown or p in self._uncertain for p in places))
+
+    def _evaluate(self, link: ChainLink, opened: OpenedWrite | None, deleted: Sequence[Wanted]) -> None:
+        try:
+            write = opened or open_write(self.store, self.commit, link.run)
+            outcome = self._corrected(link, write, deleted)
+        except (Unevaluated, EngineError, EvidenceError, UsageError) as error:
+            why = error.message if isinstance(error, GovtoolError) else str(error)
+            self._lost(link, why, deleted)
+            return
+        if outcome is None:
+            return
+        assert outcome.corrected is not None
+        delta = outcome.corrected.delta
+        self._deltas[link.run.run] = delta
+        self._drops.update({place: rows for place, rows in delta.drops.items() if rows})
+        for place in delta.places():
+            if not outcome.corrected.writable:
+                self._unknown[place] = f"{link.output} cannot be evaluated again"
+            elif outcome.uncertain:
+                self._uncertain[place] = link.output
+        self.outputs.append(self._sized(outcome))
+
+    def _lost(self, link: ChainLink, why: str, deleted: Sequence[Wanted]) -> None:
+        for place in link.written_places():
+            self._unknown[place] = f"what becomes of {link.output} is not known"
+        self.outputs.append(self._sized(ErasedOutput(link, unknown=why, deleted=tuple(deleted))))
+
+    def _corrected(self, link: ChainLink, write: OpenedWrite, deleted: Sequence[Wanted]) -> ErasedOutput | None:
+        """A write over its corrected inputs; None where its output is not there any more.
+
+        Raises:
+            Unevaluated: It cannot be evaluated.
+        """
+        if write.output is None:
+            for place in link.written_places():
+                self._unknown[place] = f"{link.output} was written again, or is gone"
+            how = "is gone, or was written again since" if link.written is not None else "lies in unknown files"
+            self._beyond(link.output, f"what {link.run.run} wrote {how}")
+            return None
+        for place in link.read_places():
+            if place in self._unknown:
+                raise Unevaluated(self._unknown[place])
+        if write.lineage.refused:
+            first = write.lineage.refused[0]
+            raise Unevaluated(f"{first.file} {first.reason} since the run read it")
+        write = self._readable(write)
+        doubts = dict.fromkeys(self._uncertain[place] for place in link.read_places() if place in self._uncertain)
+        tokens = tuple(row.token for row in written_rows(write, deleted).rows) if deleted else ()
+        assert write.output is not None
+        key = declared_keys([write.output], load_config(Path.cwd()).keys).get(write.output.dataset, ())
+        found = corrected_output(write, self._corrections(write), deleted, key)
+        reasons = (*(f"rows of its input {name} are not certain" for name in doubts), *found.uncertain)
+        if doubts:
+            found = replace(found, doubtful=None)
+        return ErasedOutput(link, found, tokens=tokens, uncertain=reasons, deleted=tuple(deleted))
+
+    def _readable(self, write: OpenedWrite) -> OpenedWrite:
+        """A write whose output is read as it was written: options of a writer are not recorded.
+
+        They are those with which another run read the files, or with which the plan gives the written rows again.
+
+        Raises:
+            Unevaluated: There are none.
+        """
+        output = write.output
+        assert output is not None
+        if output.format == "parquet":
+            return write
+        places = {place_of(file) for file in output.files}
+        read = [leaf for link in self.chain.links for leaf in link.reads if {place_of(f) for f in leaf.files} & places]
+        for options in dict.fromkeys((*(leaf.options for leaf in read), (), (("header", "true"),))):
+            own = replace(output, options=options)
+            found = replace(write, output=own, lineage=replace(write.lineage, written=own))
+            try:
+                if found.verified():
+                    return found
+            except EngineError:
+                continue
+        raise Unevaluated(f"the plan does not give the rows of {output.dataset} again as {output.format} has them")
+
+    def _corrections(self, write: OpenedWrite) -> Corrections:
+        """The corrections of a plan's inputs.
+
+        Raises:
+            Unevaluated: It read only a part of an output, and where new rows of that belong is not known.
+        """
+        leaves = {}
+        for key, leaf in {input_key(leaf): leaf for leaf in plan_leaves(write)}.items():
+            found = self._correction(write, leaf)
+            if found.gone is not None or found.added is not None:
+                leaves[key] = found
+        only_less = all(each.added is None for each in leaves.values())
+        # What follows a change by a trace of rows is open to exclusions alone.
+        part = Exclusion("corrected") if only_less else Replacement("corrected", (), ())
+        return Corrections(write.lineage, (part,), leaves)
+
+    def _correction(self, write: OpenedWrite, leaf: Relation) -> LeafCorrection:
+        packed = [
+            (file.ordinal << ROW_BITS | row,) for file in leaf.files for row in self._drops.get(place_of(file), ())
+        ]
+        gone = None
+        if packed:
+            record = write.lineage.ids.attribute("record", LONG)
+            gone = write.executor.keep(LocalRows(0, (record,), tuple(sorted(packed))))
+        tables = self._arriving(leaf)
+        if not tables:
+            return LeafCorrection(gone, None)
+        import pyarrow as pa
+
+        self._files += 1
+        table = pa.concat_tables(tables, promote_options="default")
+        return LeafCorrection(gone, table_file(table, self.folder / f"{self._files}.parquet"))
+
+    def _arriving(self, leaf: Relation) -> list[Any]:
+        """The rows that come into the files of a leaf, as tables."""
+        places = {place_of(file) for file in leaf.files}
+        owners = dict.fromkeys(self.chain.owners[place] for place in places if place in self.chain.owners)
+        tables = []
+        for name in owners:
+            delta = self._deltas.get(name)
+            rows = delta.arriving() if delta is not None else []
+            if delta is not None and rows:
+                assert delta.table is not None
+                chosen = rows if delta.places() <= places else _in_folders(delta, rows, places)
+                tables += [delta.table.take(chosen)] if chosen else []
+        return tables
+
+    # ---- what was found -----------------------------------------------------------------------------------------
+
+    def _beyond(self, what: str, why: str) -> None:
+        self.not_reached.setdefault((what, why), Unsearched(what, why))
+
+    def _sized(self, outcome: ErasedOutput) -> ErasedOutput:
+        """With the numbers of rows of its output and its inputs, where they cost nothing."""
+        link = outcome.link
+        counts = [file_rows(leaf) for leaf in link.reads]
+        read = None if None in counts else sum(count or 0 for count in counts)
+        return replace(outcome, rows=None if link.written is None else file_rows(link.written), read=read)
+
+
+def _in_folders(delta: DatasetDelta, rows: Sequence[int], places: set[Place]) -> list[int]:
+    """The rows that come into files of whole partition folders.
+
+    Raises:
+        Unevaluated: The files are not those of whole folders.
+    """
+    relation = delta.relation
+    read = {file.partition for file in relation.files if place_of(file) in places}
+    partly = {file.partition for file in relation.files if place_of(file) not in places}
+    if not relation.partitioned or read & partly:
+        raise Unevaluated(f"it read a part of the files of {relation.dataset}: where new rows belong is not known")
+    assert delta.table is not None
+    columns = [delta.table.column(name).to_pylist() for name in relation.partitioned]
+    return [row for row in rows if tuple(column[row] for column in columns) in read]
