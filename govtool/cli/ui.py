@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Literal, Protocol
 
 from govtool.errors import UsageError
+from govtool.render.streams import Fragment
 from govtool.render.table import Span, Table, lines, plain
 from govtool.render.text import Prose
 
@@ -71,7 +72,8 @@ class Ui:
         write = self.out.write
         for line in text_lines:
             write(line)
-            write("\n")
+            if not isinstance(line, Fragment):
+                write("\n")
 
     def table(self, table: Table, file: Path | None = None) -> None:
         """Show a table: folded and coloured on a terminal, plain and as wide as it needs anywhere else."""
@@ -248,7 +250,7 @@ def _write_file(file: Path, text_lines: Iterable[str]) -> None:
         temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
         with temporary.open("w", encoding="utf-8", newline="\n") as handle:
-            handle.writelines(f"{line}\n" for line in text_lines)
+            handle.writelines(line if isinstance(line, Fragment) else f"{line}\n" for line in text_lines)
         if temporary != target:
             temporary.replace(target)
     except OSError as error:

@@ -44,7 +44,23 @@ from govtool.workflow.annotate.term_lists import Groups, TermLists, held
 from govtool.workflow.annotate.values import guarded, with_columns
 
 UNORDERED = frozenset(
-    {"count", "sum", "min", "max", "avg", "collect_list", "collect_set", "bool_and", "bool_or", "every", "some"}
+    {
+        "count",
+        "sum",
+        "min",
+        "max",
+        "avg",
+        "collect_list",
+        "collect_set",
+        "bool_and",
+        "bool_or",
+        "every",
+        "some",
+        "stddev_samp",
+        "stddev_pop",
+        "var_samp",
+        "var_pop",
+    }
 )
 """Aggregates whose value does not depend on the order of rows."""
 

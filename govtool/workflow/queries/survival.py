@@ -236,7 +236,7 @@ def _box(state: Survival, start: int, block: Box) -> None:
 
 def _limit_guard(state: Survival, start: int, block: LimitGuard) -> None:
     own = np.arange(start, start + block.count)
-    doubtful = state.moved(block.over)
+    doubtful = np.zeros(block.count, bool) if block.steady else state.moved(block.over)
     if state.is_open(block.gate):
         doubtful[:] = True
     state.low[own] = ~doubtful
@@ -251,6 +251,8 @@ def _gate(state: Survival, start: int, block: Gate) -> None:
     elif block.what == "present":
         alive = block.alive if block.alive is not None else nodes
         is_open = bool(((state.low[nodes] < 1) & (state.high[alive] > 0)).any())
+    elif block.what == "moved":
+        is_open = bool(state.moved(nodes).any())
     else:
         is_open = bool((state.values.changed[nodes] | state.unknown[nodes]).any())
     state.unknown[start] = is_open
