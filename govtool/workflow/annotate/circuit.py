@@ -175,11 +175,11 @@ class Gate:
     """One node that opens when something happens that the nodes after it were not made for.
 
     Attributes:
-        watched: p-nodes of rows that were left out (candidates of a window's input) or that were put where they are by
-            a computed value (guards of keys); v-nodes and gates for ``same``.
-        what: ``absent``: it opens when one of them may be there. ``present``: when one of them may be gone. ``same``:
-            when the value of one may change, or a gate is open. ``moved``: when one may be there another number of
-            times.
+        watched: p-nodes of rows that a window or a limit read as often as they were there, candidates included, or of
+            rows that were put where they are by a computed value (guards of keys); v-nodes and gates for ``same``.
+        what: ``grown``: it opens when one of them may be there more often. ``present``: when one of them may be gone.
+            ``moved``: when one may be there another number of times. ``same``: when the value of one may change, or a
+            gate is open.
         alive: For ``present`` the p-node of the row that each guard is of: one that is gone opens nothing.
     """
 

@@ -30,6 +30,7 @@ from govtool.workflow.annotate.circuit import (
     Box,
     Delta,
     Gate,
+    Guard,
     Inputs,
     LimitGuard,
     Monus,
@@ -77,10 +78,9 @@ def window(a: Annotator, node: Window, context: Context | None) -> Rows:
 def single(a: Annotator, rows: Rows) -> tuple[Rows, int]:
     """The rows that are there, each once, and the gate that opens if another one may come."""
     gate = rows.gate
-    if rows.candidates:
+    if rows.candidates or any(isinstance(block, (Monus, Guard)) for _, block in a.circuit):
         rows, table = a.keep(rows)
-        annotation, absent = table.ids(rows.annotation, Call("-", (rows.times, LONG_ONE), LONG, "ansi"))
-        gate = a.either(gate, a.add(Gate(annotation[absent < 0], "absent")))
+        gate = a.either(gate, a.add(Gate(table.ids(rows.annotation)[0], "grown")))
         rows = replace(rows, node=rows.present(), candidates=False, gate=gate)
     return (_spread(a, rows), gate) if rows.bag else (rows, gate)
 

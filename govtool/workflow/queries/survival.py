@@ -246,8 +246,8 @@ def _limit_guard(state: Survival, start: int, block: LimitGuard) -> None:
 
 def _gate(state: Survival, start: int, block: Gate) -> None:
     nodes = block.watched
-    if block.what == "absent":
-        is_open = bool((state.high[nodes] > 0).any())
+    if block.what == "grown":
+        is_open = bool((state.high[nodes] > state.before[nodes]).any())
     elif block.what == "present":
         alive = block.alive if block.alive is not None else nodes
         is_open = bool(((state.low[nodes] < 1) & (state.high[alive] > 0)).any())
