@@ -25,7 +25,9 @@ def _renamed(at: exp.Select) -> exp.Select:
     """``any(b)``, ``some(b)`` and ``every(b)`` under the names ``bool_or`` and ``bool_and``."""
     if not any(_aggregate_of(each) for each in at.find_all(exp.Any, exp.Anonymous)):
         return at
-    return at.transform(lambda each: _aggregate_of(each) or each)
+    made = at.transform(lambda each: _aggregate_of(each) or each)
+    assert isinstance(made, exp.Select)
+    return made
 
 
 def _aggregate_of(at: exp.Expr) -> exp.Expr | None:
