@@ -22,7 +22,7 @@ SELECT l_returnflag, l_linestatus, sum(l_quantity) AS sum_qty, sum(l_extendedpri
 FROM lineitem WHERE l_shipdate <= CAST('1998-09-02' AS DATE) GROUP BY l_returnflag, l_linestatus
 """
 _ORDERS = 1_500_000
-ARMS = ("which,count,polynomial capped", "which,count whole", "delete 1% of the orders")
+ARMS = ("which,count,polynomial capped", "which,count,polynomial whole", "delete 1% of the orders")
 
 
 def generate(folder: Path, scale: float) -> int:
@@ -60,6 +60,8 @@ def generate(folder: Path, scale: float) -> int:
 def arm(name: str, folder: Path) -> None:
     """Do one arm, and print what it cost as JSON."""
     from govtool.api.why import whatif_delete, why
+    from govtool.cli.ui import Ui
+    from govtool.render.why import render
 
     if name.startswith("delete"):
         tokens = json.loads((folder / "gone.json").read_text(encoding="utf-8"))
@@ -69,8 +71,7 @@ def arm(name: str, folder: Path) -> None:
         found = why(Q1, folder, semirings=name.split()[0].split(","), capped="capped" in name)
         size = 0
         if "whole" in name:
-            with (folder / "answer.json").open("w", encoding="utf-8") as stream:
-                json.dump(found.to_dict(), stream, ensure_ascii=False)
+            Ui().show(render("json", found, is_whole=True), folder / "answer.json")
             size = (folder / "answer.json").stat().st_size
         note = f"{len(found.tuples)} rows" + (f", {size / 1e6:,.0f} MB of JSON" if size else "")
     used = resource.getrusage(resource.RUSAGE_SELF)

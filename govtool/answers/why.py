@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from govtool.answers.answer import Answer, Cell
+from govtool.answers.envelope import envelope
+from govtool.arrays.long_text import Annotations
 from govtool.records.trace.answer import json_value
 
 
@@ -34,6 +36,12 @@ class WhyTuple:
             **self.annotations,
         }
 
+    def as_made(self) -> dict[str, object]:
+        """Its JSON value, in which long annotations are ``LongText`` and ``LongList``."""
+        made = self.annotations.values_as_made if isinstance(self.annotations, Annotations) else self.annotations
+        plain = WhyTuple(self.values, self.multiplicity, {})
+        return {**plain.to_dict(), **made}
+
 
 @dataclass(frozen=True, slots=True)
 class WhyAnswer(Answer):
@@ -54,14 +62,20 @@ class WhyAnswer(Answer):
 
     def body(self) -> Mapping[str, object]:
         """Columns and rows; see docs/output.md."""
+        return self._body([each.to_dict() for each in self.tuples])
+
+    def as_made(self) -> dict[str, object]:
+        """The JSON object, in which long annotations are ``LongText`` and ``LongList``."""
+        return envelope(self.schema, self._body([each.as_made() for each in self.tuples]))
+
+    def _body(self, tuples: list[dict[str, object]]) -> dict[str, object]:
         gains = {"gains_possible": True} if self.gains_possible else {}
         notes = {"notes": list(self.notes)} if self.notes else {}
-        tuples = [each.to_dict() for each in self.tuples]
         return {"columns": list(self.columns), "tuples": tuples, **gains, "engine": self.engine, **notes}
 
     def rows(self) -> Iterator[tuple[Cell, ...]]:
         """One row a tuple; values and annotations as JSON."""
         for each in self.tuples:
             values = json.dumps([json_value(value) for value in each.values], ensure_ascii=False)
-            annotations = json.dumps(each.annotations, ensure_ascii=False)
+            annotations = json.dumps(dict(each.annotations), ensure_ascii=False)
             yield values, each.multiplicity > 0, each.multiplicity, annotations

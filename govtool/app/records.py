@@ -298,7 +298,7 @@ def local_spark() -> Any:
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.master("local[*]").appName("govtool trace")
-    quiet = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.log.level": "ERROR"}
+    quiet = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.log.level": "OFF"}
     for name, value in quiet.items():
         builder = builder.config(name, value)
     try:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from govtool.app.why import OpenedQuery, evaluated, opened_query, provenance
+from govtool.app.row_query import OpenedQuery, evaluated, opened_query, provenance
 from govtool.errors import UnknownNameError, UsageError
 
 if TYPE_CHECKING:
@@ -71,7 +71,17 @@ def _answer(opened: OpenedQuery, found: QueryProvenance, tokens: Sequence[str], 
 
     nodes = np.array(sorted(found.tokens.nodes(tokens).values()), np.int64)
     columns = tuple(column.name for column in found.query.columns)
-    return WhatIfRowsAnswer(mode, tuple(tokens), columns, _deletion(opened, found, nodes, mode))
+    return WhatIfRowsAnswer(mode, tuple(tokens), columns, _ordered(_deletion(opened, found, nodes, mode)))
+
+
+def _ordered(result: RowDeletion) -> RowDeletion:
+    """The same answer, rows by their values before, gains by their own."""
+    from dataclasses import replace
+
+    from govtool.workflow.row_order import row_key
+
+    rows = sorted(result.rows, key=lambda row: (row_key(row.before), row.status, row_key(row.after or ())))
+    return replace(result, rows=tuple(rows), gains=tuple(sorted(result.gains, key=row_key)))
 
 
 def _deletion(opened: OpenedQuery, found: QueryProvenance, nodes: Any, mode: str) -> RowDeletion:

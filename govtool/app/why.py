@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
-from govtool.app.data_folder import DataFolder, opened_folder
-from govtool.errors import EngineError, UnknownNameError, UsageError
+from govtool.app.row_query import OpenedQuery as OpenedQuery
+from govtool.app.row_query import evaluated as evaluated
+from govtool.app.row_query import opened_query, provenance
+from govtool.app.row_query import session as session
+from govtool.errors import UnknownNameError, UsageError
 
 if TYPE_CHECKING:
     from govtool.answers.why import WhyAnswer
-    from govtool.records.plan.tree import Node
     from govtool.workflow.annotate.tables import Executor
     from govtool.workflow.why import QueryProvenance
 
@@ -27,70 +27,6 @@ MOST = 20
 """Parts of a sum that a capped polynomial has."""
 VALUED = ("cost", "trust", "prob")
 """Semirings that need a value for every token."""
-_T = TypeVar("_T")
-
-
-@dataclass(frozen=True, slots=True)
-class OpenedQuery:
-    """A query over the relations of a folder.
-
-    Attributes:
-        plan: The query.
-        folder: Its relations.
-    """
-
-    plan: Node
-    folder: DataFolder
-
-
-@contextmanager
-def opened_query(sql: str, data: str, keys: Mapping[str, str], dialect: str) -> Iterator[OpenedQuery]:
-    """Read a query and the relations of its folder.
-
-    Raises:
-        UsageError: The folder, a file or the query is wrong; see ``opened_folder`` and ``from_sql``.
-    """
-    from govtool.records.plan.from_sql import from_sql
-
-    with opened_folder(Path(data), keys) as folder:
-        yield OpenedQuery(from_sql(sql, folder.relations, dialect), folder)
-
-
-_ENGINES = ("pyspark", "py4j", "duckdb", "_duckdb")
-"""Modules whose exceptions are about the query: a division by zero, a cast of what is no number."""
-
-
-def evaluated(work: Callable[[Executor], _T]) -> tuple[_T, str]:
-    """Do something with the first engine that is exact; return it with the engine's name.
-
-    Raises:
-        EngineError: None is, or the query fails in it (``engine.failed``).
-    """
-    from govtool.app.records import engines
-    from govtool.records.sql.dialect import NotExact
-
-    refusals = []
-    for engine in engines(session()):
-        try:
-            return work(engine.start()), engine.name
-        except NotExact as refusal:
-            refusals.append(f"{engine.name} does not evaluate it exactly: {refusal}")
-        except EngineError as error:
-            before = "; ".join(refusals)
-            raise EngineError(f"{before}; {error.message}", code=error.code, hint=error.hint) from error
-        except Exception as error:
-            if not type(error).__module__.startswith(_ENGINES):
-                raise
-            reason = next(iter(str(error).splitlines()), type(error).__name__)
-            raise EngineError(f"{engine.name} cannot evaluate the query: {reason}", code="engine.failed") from error
-    raise EngineError(f"the query cannot be evaluated: {'; '.join(refusals)}", code="engine.not-exact")
-
-
-def session() -> Any:
-    """What a query of a text runs in: ANSI mode, UTC."""
-    from govtool.records.plan.nodes import Session
-
-    return Session("", ansi=True, zone="UTC")
 
 
 def why(
@@ -153,16 +89,6 @@ def _known(semirings: Sequence[str]) -> list[str]:
     return names
 
 
-def provenance(opened: OpenedQuery, executor: Executor) -> QueryProvenance:
-    """A query annotated."""
-    from govtool.workflow.annotate.query import annotate_query
-    from govtool.workflow.semirings.tokens import Tokens
-    from govtool.workflow.why import QueryProvenance
-
-    query = annotate_query(opened.plan, executor, opened.folder.sizes)
-    return QueryProvenance(query, Tokens(query.sources, opened.folder.tokens))
-
-
 def _answer(
     opened: OpenedQuery,
     executor: Executor,
@@ -174,17 +100,29 @@ def _answer(
 ) -> WhyAnswer:
     from govtool.answers.why import WhyAnswer, WhyTuple
     from govtool.app.why_columns import ANNOTATIONS, Request
+    from govtool.arrays.long_text import Annotations
 
     rows = found.rows
     notes: list[str] = []
     request = Request(found, rows, values, exact, opened, executor, notes, most)
     columns = [column for name in names for column in ANNOTATIONS[name](request)]
     tuples = tuple(
-        WhyTuple(row.values, row.multiplicity, {key: made[at] for key, made in columns if made[at] is not None})
+        WhyTuple(
+            row.values,
+            row.multiplicity,
+            Annotations({key: made[at] for key, made in columns if made[at] is not None}),
+        )
         for at, row in enumerate(rows)
     )
     titles = tuple(column.name for column in found.query.columns)
-    return WhyAnswer(titles, _real(tuples), found.gains_possible, notes=tuple(notes))
+    return WhyAnswer(titles, _ordered(_real(tuples)), found.gains_possible, notes=tuple(notes))
+
+
+def _ordered(tuples: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Rows by their values, candidates behind the others."""
+    from govtool.workflow.row_order import row_key
+
+    return tuple(sorted(tuples, key=lambda each: (not each.multiplicity, row_key(each.values))))
 
 
 def _real(tuples: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from govtool.errors import UsageError
 
 if TYPE_CHECKING:
-    from govtool.app.why import OpenedQuery
+    from govtool.app.row_query import OpenedQuery
     from govtool.workflow.annotate.tables import Executor
     from govtool.workflow.why import QueryProvenance, ResultRow
 
@@ -56,13 +56,18 @@ Columns = list[tuple[str, list[Any]]]
 
 def _polynomial(request: Request) -> Columns:
     found = request.found
-    columns: Columns = [("polynomial", found.polynomials(request.rows, most=request.most))]
-    if found.cells:
-        columns.append(("aggregates", list(found.aggregates(request.rows, most=request.most))))
-    return columns
+    if request.most is None:
+        columns: Columns = [("polynomial", list(found.whole_polynomials(request.rows)))]
+        aggregates: list[Any] = list(found.whole_aggregates(request.rows)) if found.cells else []
+    else:
+        columns = [("polynomial", found.polynomials(request.rows, most=request.most))]
+        aggregates = list(found.aggregates(request.rows, most=request.most)) if found.cells else []
+    return [*columns, ("aggregates", aggregates)] if found.cells else columns
 
 
 def _how(request: Request) -> Columns:
+    if request.most is None:
+        return [("how", list(request.found.whole_polynomials(request.rows, erase_delta=True)))]
     return [("how", request.found.polynomials(request.rows, erase_delta=True, most=request.most))]
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Literal, Protocol
 
 from govtool.errors import UsageError
+from govtool.render.streams import Fragment
 from govtool.render.table import Span, Table, lines, plain
 from govtool.render.text import Prose
 
@@ -74,7 +75,8 @@ class Ui:
         write = self.out.write
         for line in text_lines:
             write(line)
-            write("\n")
+            if not isinstance(line, Fragment):
+                write("\n")
 
     def table(self, table: Table, file: Path | None = None) -> None:
         """Show a table: folded and coloured on a terminal, plain and as wide as it needs anywhere else."""
@@ -251,8 +253,10 @@ def _write_file(file: Path, text_lines: Iterable[str], mode: int = 0o666) -> Non
         temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
         opened = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
-        with os.fdopen(opened, "w", encoding="utf-8", newline="\n") as handle:
-            handle.writelines(f"{line}\n" for line in text_lines)
+        with os.fdopen(opened, "w", encoding="utf-8", newline="
+") as handle:
+            handle.writelines(line if isinstance(line, Fragment) else f"{line}
+" for line in text_lines)
         if temporary != target:
             temporary.replace(target)
     except OSError as error:

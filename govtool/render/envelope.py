@@ -26,10 +26,10 @@ def compact(value: object) -> str:
 
 def json_lines(value: Mapping[str, object]) -> Iterator[str]:
     """The lines of one JSON object: what fits stays on a line, what does not is opened up one level at a time."""
-    return _open(value, "", "")
+    return opened_lines(value, "", "")
 
 
-def _open(value: object, indent: str, suffix: str) -> Iterator[str]:
+def opened_lines(value: object, indent: str, suffix: str) -> Iterator[str]:
     """Lines of ``value``, the first without its indent, the last followed by ``suffix``."""
     if not isinstance(value, (dict, list, tuple)) or not value:
         yield compact(value) + suffix
@@ -52,7 +52,7 @@ def _open(value: object, indent: str, suffix: str) -> Iterator[str]:
         if len(entries) > _MANY:
             yield f"{inner}{key}{compact(item)}{comma}"
             continue
-        opened = _open(item, inner, comma)
+        opened = opened_lines(item, inner, comma)
         yield inner + key + next(opened)
         yield from opened
     yield indent + end + suffix

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from govtool.render.envelope import compact, json_lines
+from govtool.render.envelope import compact
+from govtool.render.streams import streamed_line, streamed_lines
 from govtool.render.table import Table, TableColumn, markdown, plain, to_csv
 from govtool.render.text import count
 
@@ -26,9 +27,9 @@ def render(form: str, answer: WhyAnswer, *, is_whole: bool = False) -> Table | I
         is_whole: Show long annotations whole in tables, too.
     """
     if form == "json":
-        return json_lines(answer.to_dict())
+        return streamed_lines(answer.as_made())
     if form == "jsonl":
-        return (compact(each.to_dict()) for each in answer.tuples)
+        return (piece for each in answer.tuples for piece in streamed_line(each.as_made()))
     if form == "csv":
         return to_csv(answer.fields, (["" if cell is None else cell for cell in row] for row in answer.rows()))
     made = _table(answer, None if is_whole else CAP)

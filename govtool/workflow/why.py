@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np  # noqa: TID253 - circuits are arrays; only what evaluates them imports this
 
+from govtool.arrays.long_text import LongList, LongText
 from govtool.arrays.sets import Array
 from govtool.errors import UsageError
 from govtool.workflow.annotate.circuit import NONE, Box, Gate, LimitGuard, Terms
 from govtool.workflow.annotate.query import AnnotatedQuery
 from govtool.workflow.semirings.lineage import lineage
+from govtool.workflow.semirings.long_sums import LONG, LongSums
 from govtool.workflow.semirings.natural import standing_counts
 from govtool.workflow.semirings.ordered import COST, TRUST, OrderedSemiring, evaluate
 from govtool.workflow.semirings.polynomial import Polynomials, plus, text_of
@@ -53,11 +55,12 @@ class QueryProvenance:
     Attributes:
         query: The annotated query.
         tokens: Names of its records.
+        long_from: Parts from which sums are made by columns and written piece by piece.
     """
 
     query: AnnotatedQuery
     tokens: Tokens
-    _rows: list[ResultRow] = field(default_factory=list)
+    long_from: int = LONG
 
     @cached_property
     def counts(self) -> Array:
@@ -73,6 +76,10 @@ class QueryProvenance:
     def cells(self) -> dict[int, Array]:
         """The v-nodes of computed columns."""
         return self.query.cells()
+
+    @cached_property
+    def _long(self) -> LongSums:
+        return LongSums(self.query.circuit, self.tokens, self.long_from)
 
     @cached_property
     def support(self) -> Array:
@@ -121,6 +128,20 @@ class QueryProvenance:
         made = self._polynomials(self._members(rows), erase_delta, most)
         return [text_of(plus(made.of(node) for node in self._nodes(row))) for row in rows]
 
+    def whole_polynomials(self, rows: Sequence[ResultRow], *, erase_delta: bool = False) -> list[str | LongText]:
+        """The canonical strings of some rows; long ones are made when they are written."""
+        long = [self._long_polynomial(row, erase_delta) for row in rows]
+        rest = iter(
+            self.polynomials([r for r, one in zip(rows, long, strict=True) if one is None], erase_delta=erase_delta)
+        )
+        return [next(rest) if one is None else one for one in long]
+
+    def _long_polynomial(self, row: ResultRow, erase_delta: bool) -> LongText | None:
+        nodes = self.nodes(row)
+        if len(nodes) == 1:
+            return self._long.of(int(nodes[0]), erase_delta=erase_delta)
+        return self._long.sum_of(nodes)
+
     def aggregates(self, rows: Sequence[ResultRow], *, most: int | None = None) -> list[dict[str, str]]:
         """For each row the terms of its computed cells, by the column's name."""
         members = self._members(rows)
@@ -133,17 +154,32 @@ class QueryProvenance:
             found.append({name: made.text(node) for name, node in own.items() if node != NONE})
         return found
 
-    def which(self, rows: Sequence[ResultRow]) -> list[list[str]]:
-        """The tokens behind each row as things stand."""
+    def whole_aggregates(self, rows: Sequence[ResultRow]) -> list[dict[str, str | LongText]]:
+        """For each row the terms of its computed cells; long ones are made when they are written."""
+        names = {column.id: column.name for column in self.query.columns}
+        own = [
+            {
+                names[number]: int(nodes[row.members[0]])
+                for number, nodes in self.cells.items()
+                if nodes[row.members[0]] != NONE
+            }
+            for row in rows
+        ]
+        long = {node: self._long.of(node) for node in {node for cells in own for node in cells.values()}}
+        rest = np.array([node for node, text in long.items() if text is None], np.int64)
+        made = self._polynomials(np.empty(0, np.int64), False, None, [rest])
+        return [{name: long[node] or made.text(node) for name, node in cells.items()} for cells in own]
+
+    def which(self, rows: Sequence[ResultRow]) -> list[list[str] | LongList]:
+        """The tokens behind each row as things stand; long lists are made when they are written."""
         members = self._members(rows)
         owners = np.repeat(np.arange(len(rows)), [len(row.members) for row in rows])
         there = self.counts[self.annotations[members]] > 0
         owners, members = owners[there], members[there]
         roots = [self.annotations[members], *(nodes[members] for nodes in self.cells.values())]
         of, nodes = lineage(self.query.circuit, self.counts, np.tile(owners, len(roots)), np.concatenate(roots))
-        names = self.tokens.names(nodes)
         bounds = np.searchsorted(of, np.arange(len(rows) + 1))
-        return [names[bounds[at] : bounds[at + 1]] for at in range(len(rows))]
+        return [self.tokens.listed(nodes[bounds[at] : bounds[at + 1]]) for at in range(len(rows))]
 
     def why(self, rows: Sequence[ResultRow], *, is_minimal: bool = False) -> list[list[list[str]]]:
         """The witnesses of each row."""
@@ -219,7 +255,8 @@ class QueryProvenance:
         self, members: Array, erase_delta: bool, most: int | None, cells: Sequence[Array] = ()
     ) -> Polynomials:
         roots = np.concatenate([self.annotations[members], *cells])
-        return Polynomials(self.query.circuit, self.tokens, roots, erase_delta=erase_delta, most=most)
+        long = None if most is not None or not len(roots) else self._long
+        return Polynomials(self.query.circuit, self.tokens, roots, erase_delta=erase_delta, most=most, long=long)
 
 
 def _is_framed(block: object) -> bool:

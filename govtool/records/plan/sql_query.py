@@ -24,6 +24,7 @@ from govtool.records.plan.nodes import (
     Window,
     outputs,
 )
+from govtool.records.plan.sql_forms import plain_form
 from govtool.records.plan.sql_scope import Calls, Scope
 from govtool.records.plan.sql_terms import Terms
 from govtool.records.plan.sql_types import common
@@ -134,6 +135,7 @@ def _select(context: Context, at: exp.Select, scope: Scope) -> Node:
     _only(context, at, _SELECT)
     if at.args.get("windows"):
         raise context.refused("the clause WINDOW", at=at.args["windows"][0])
+    at = plain_form(context, at)
     node = _source(context, at, scope)
     if where := at.args.get("where"):
         node = Filter(node, Terms(context, scope).condition(where.this))

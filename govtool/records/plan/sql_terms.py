@@ -62,12 +62,24 @@ _READ_OF: dict[str, frozenset[str]] = {
     "Lag": frozenset({"offset", "default"}),
     "Lead": frozenset({"offset", "default"}),
     "Substring": frozenset({"start", "length"}),
+    "TsOrDsAdd": frozenset({"unit"}),
+    "ArraySort": frozenset({"asc", "nulls_first"}),
 }
 """Arguments of sqlglot's classes that are read, beside the usual ones; others are refused."""
 _AGGREGATES = {
     "Sum": "sum", "Avg": "avg", "Min": "min", "Max": "max", "Count": "count", "ArrayAgg": "collect_list",
-    "CountIf": "count_if", "First": "first", "Last": "last", "FirstValue": "first", "LastValue": "last",
+    "CountIf": "count_if", "LogicalAnd": "bool_and", "LogicalOr": "bool_or", "Stddev": "stddev_samp",
+    "StddevSamp": "stddev_samp", "StddevPop": "stddev_pop", "Variance": "var_samp", "VariancePop": "var_pop",
+    "First": "first", "Last": "last", "FirstValue": "first", "LastValue": "last",
 }  # fmt: skip
+_TYPED = {
+    "bool_and": BOOLEAN,
+    "bool_or": BOOLEAN,
+    **dict.fromkeys(("stddev_samp", "stddev_pop", "var_samp", "var_pop"), DOUBLE),
+}
+"""Aggregates whose argument is cast to the type that they return."""
+_INTERVALS = {"DAY": ("date_add", 1), "MONTH": ("add_months", 1), "YEAR": ("add_months", 12)}
+"""Units of intervals that are added to dates: the function and how many of its units one is."""
 _ORDER_DECIDES = {"first", "last", "collect_list"}
 _RANKS = {
     "RowNumber": "row_number", "Rank": "rank", "DenseRank": "dense_rank", "PercentRank": "percent_rank",
@@ -172,7 +184,41 @@ class Terms:
             raise self._context.wrong(f"a condition is expected: {at.sql(dialect=self._context.dialect)}", at)
         return Literal(None, kind) if value == Literal(None, VOID) else Cast(value, kind, "ansi")
 
+    def _date_added(self, at: exp.TsOrDsAdd) -> Expression:
+        """``date_add`` and ``date_sub``, which sqlglot writes as ``date_add(d, n * -1)``."""
+        if at.text("unit").upper() != "DAY":
+            raise self._context.refused("date_add of anything but days", at=at)
+        days, name = at.expression, "date_add"
+        if isinstance(days, exp.Mul) and days.expression.sql() == "-1":
+            days, name = days.this, "date_sub"
+        return Call(name, (self._cast(self.bound(at.this), DATE, at), self._cast(self.bound(days), INTEGER, at)), DATE)
+
+    def _shifted(self, at: exp.Expr, interval: exp.Interval) -> Expression:
+        """A date plus or minus an interval of days, months or years."""
+        value, unit = self.bound(at.this), interval.text("unit").upper().rstrip("S")
+        count = interval.this
+        if value.type != DATE or unit not in _INTERVALS or not isinstance(count, exp.Literal):
+            raise self._context.refused("an interval but days, months and years added to a date", at=at)
+        try:
+            number = int(count.name) * (-1 if isinstance(at, exp.Sub) else 1)
+        except ValueError:
+            raise self._context.refused("an interval of no whole number", at=at) from None
+        name, times = _INTERVALS[unit]
+        return Call(name, (value, Literal(number * times, INTEGER)), DATE)
+
+    def _sorted_array(self, at: exp.ArraySort) -> Expression:
+        value, ascending = self.bound(at.this), at.args.get("asc")
+        nulls = at.args.get("nulls_first")
+        is_other = nulls is None or (ascending is None and not nulls.this)  # array_sort puts NULL last
+        if is_other or at.expression is not None or not isinstance(value.type, Array):
+            raise self._context.refused("array_sort", at=at)
+        if ascending is not None and not isinstance(ascending, exp.Boolean):
+            raise self._context.refused("sort_array in an order that is no constant", at=at)
+        return Call("sort_array", (value, Literal(ascending is None or bool(ascending.this), BOOLEAN)), value.type)
+
     def _arithmetic(self, at: exp.Expr, name: str) -> Expression:
+        if isinstance(at.expression, exp.Interval) and name in ("+", "-"):
+            return self._shifted(at, at.expression)
         left, right = self.bound(at.this), self.bound(at.expression)
         kinds = arithmetic(name, left.type, right.type)
         if kinds is None:
@@ -388,6 +434,8 @@ class Terms:
             raise self._context.refused(f"{name} of several values", at=at)
         if name == "count_if":
             return AggregateCall("count", (Literal(1, INTEGER),), LONG, filter=self._cast(arguments[0], BOOLEAN, at))
+        if name in _TYPED:
+            return AggregateCall(name, (self._cast(arguments[0], _TYPED[name], at),), _TYPED[name], distinct)
         kind = self._aggregate_type(name, arguments[0].type, at)
         mode = "ansi" if name in ("sum", "avg") else ""
         return AggregateCall(
@@ -463,7 +511,11 @@ class Terms:
 
 
 def _words(at: exp.Expr) -> str:
-    """A construct's name for a message: ``TABLE SAMPLE``."""
+    """A construct's name for a message: ``TABLE SAMPLE``; that of a function is Spark's."""
+    if isinstance(at, exp.Func) and not isinstance(at, exp.Case):
+        text: str = at.sql(dialect="spark").partition("(")[0]
+        if text.replace("_", "").isalnum():
+            return text.upper()
     name = type(at).__name__
     return "".join(f" {c}" if c.isupper() and number else c for number, c in enumerate(name)).upper()
 
@@ -493,4 +545,6 @@ _READERS: dict[type, Callable[[Terms, Any], Expression]] = {
     exp.Select: Terms._scalar,
     exp.Exists: Terms._exists,
     exp.Window: Terms._window,
+    exp.TsOrDsAdd: Terms._date_added,
+    exp.ArraySort: Terms._sorted_array,
 }

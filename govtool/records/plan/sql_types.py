@@ -180,6 +180,8 @@ FUNCTIONS: dict[str, Function] = {
     "Month": Function("month", (DATE,), _always(INTEGER)),
     "Day": Function("dayofmonth", (DATE,), _always(INTEGER)),
     "DayOfMonth": Function("dayofmonth", (DATE,), _always(INTEGER)),
+    "DateDiff": Function("datediff", (DATE,), _always(INTEGER), 2, 2),
+    "AddMonths": Function("add_months", (DATE, INTEGER), _always(DATE), 2, 2),
     "TsOrDsToDate": Function("to_date", (DATE,), _always(DATE)),
     "ArraySize": Function("size", (None,), _always(INTEGER)),
     "StartsWith": Function("startswith", (STRING,), _always(BOOLEAN), 2, 2),

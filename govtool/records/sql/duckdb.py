@@ -412,6 +412,16 @@ def _size(self: DuckDialect, call: Call, parts: list[str], kinds: list[t.Type]) 
     return f"CAST({'cardinality' if isinstance(kinds[0], t.Map) else 'len'}({parts[0]}) AS INTEGER)"
 
 
+def _sort_array(self: DuckDialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:
+    """NULLs first in ascending order, last in descending order; equal floats may differ (-0.0)."""
+    kind, order = kinds[0], call.arguments[1]
+    element = kind.element if isinstance(kind, t.Array) else t.VOID
+    if element not in (*t.INTEGRAL, t.STRING, t.DATE, t.BOOLEAN) or not isinstance(order, Literal):
+        raise NotExact(f"sort_array of {t.to_json(kind)}")
+    options = "'ASC', 'NULLS FIRST'" if order.value else "'DESC', 'NULLS LAST'"
+    return f"list_sort({parts[0]}, {options})"
+
+
 def _whole(function: str) -> _Write:
     def write(self: DuckDialect, call: Call, parts: list[str], kinds: list[t.Type]) -> str:
         if kinds == [t.DOUBLE] and call.type == t.LONG:
@@ -449,6 +459,7 @@ _CALLS: dict[str, _Write] = {
     "date_add": _typed("CAST({0} + {1} AS DATE)", (t.DATE, t.INTEGER)),
     "date_sub": _typed("CAST({0} - {1} AS DATE)", (t.DATE, t.INTEGER)),
     "datediff": _typed("CAST({0} - {1} AS INTEGER)", (t.DATE, t.DATE)),
+    "add_months": _typed("CAST({0} + to_months({1}) AS DATE)", (t.DATE, t.INTEGER)), "sort_array": _sort_array,
     "last_day": _typed("last_day({0})", (t.DATE,)),
     "sqrt": _typed("(CASE WHEN {0} < 0 THEN CAST('NaN' AS DOUBLE) ELSE sqrt({0}) END)", (t.DOUBLE,)),
     "floor": _whole("floor"), "ceil": _whole("ceil"),

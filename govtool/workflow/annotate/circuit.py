@@ -8,20 +8,17 @@ they become nodes of their own only where a graph is written.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
 import numpy as np  # noqa: TID253 - circuits are arrays; only what evaluates them imports this
 
 from govtool.arrays.sets import Array
 from govtool.records.plan.expressions import AggregateCall, Expression
+from govtool.workflow.annotate.fetched import NONE as NONE
+from govtool.workflow.annotate.fetched import arrays_of as arrays_of
+from govtool.workflow.annotate.tables import KeptTable
 
-if TYPE_CHECKING:
-    from govtool.workflow.annotate.tables import KeptTable
-
-NONE = -1
-"""Instead of a node: there is none."""
 ZERO, ONE = 0, 1
 """The first two nodes of every circuit: 0 and 1."""
 
@@ -74,11 +71,11 @@ class Sources:
 
 
 @dataclass(frozen=True, slots=True)
-class Sum:
-    """``+`` over any number of p-nodes; over none it is 0.
+class _OverLists:
+    """One node a list.
 
     Attributes:
-        inputs: The summands.
+        inputs: The summands of each node.
         gate: A ``Gate`` that makes every node uncertain, or ``NONE``.
     """
 
@@ -91,22 +88,21 @@ class Sum:
         return len(self.inputs)
 
 
-@dataclass(frozen=True, slots=True)
-class Delta:
+class Sum(_OverLists):
+    """``+`` over any number of p-nodes; over none it is 0."""
+
+    __slots__ = ()
+
+
+class Delta(_OverLists):
     """``δ`` of a sum."""
 
-    inputs: Inputs
-    gate: int = NONE
-
-    @property
-    def count(self) -> int:
-        """Nodes."""
-        return len(self.inputs)
+    __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Product:
-    """``·`` of two p-nodes."""
+class _OverPairs:
+    """One node for each pair of p-nodes."""
 
     left: Array
     right: Array
@@ -117,24 +113,21 @@ class Product:
         return len(self.left)
 
 
+class Product(_OverPairs):
+    """``·`` of two p-nodes."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
-class Monus:
+class Monus(_OverPairs):
     """``left ⊖ right``.
 
     Attributes:
-        left: p-nodes.
-        right: p-nodes.
         is_padding: It is that of a row of an outer join without a partner, not of a difference in the query.
     """
 
-    left: Array
-    right: Array
     is_padding: bool = False
-
-    @property
-    def count(self) -> int:
-        """Nodes."""
-        return len(self.left)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,11 +156,13 @@ class LimitGuard:
         label: ``LIMIT 3``.
         over: The p-node of all that it looked at, one a node.
         gate: What makes it uncertain beside a change of ``over``.
+        steady: The rows that it let through come before all others: they stay whatever else goes.
     """
 
     label: str
     over: Array
     gate: int = NONE
+    steady: bool = False
 
     @property
     def count(self) -> int:
@@ -180,10 +175,11 @@ class Gate:
     """One node that opens when something happens that the nodes after it were not made for.
 
     Attributes:
-        watched: p-nodes of rows that were left out (candidates of a window's input) or that were put where they are by
-            a computed value (guards of keys); v-nodes and gates for ``same``.
-        what: ``absent``: it opens when one of them may be there. ``present``: when one of them may be gone. ``same``:
-            when the value of one may change, or a gate is open.
+        watched: p-nodes of rows that a window or a limit read as often as they were there, candidates included, or of
+            rows that were put where they are by a computed value (guards of keys); v-nodes and gates for ``same``.
+        what: ``grown``: it opens when one of them may be there more often. ``present``: when one of them may be gone.
+            ``moved``: when one may be there another number of times. ``same``: when the value of one may change, or a
+            gate is open.
         alive: For ``present`` the p-node of the row that each guard is of: one that is gone opens nothing.
     """
 
@@ -305,12 +301,3 @@ class Circuit:
         while self.blocks[at].count == 0:  # an empty block starts where the next one does
             at -= 1
         return self.blocks[at], node - self.starts[at]
-
-
-def arrays_of(columns: Sequence[Any]) -> list[Array]:
-    """Columns of node ids or numbers as int64 arrays; NULL is ``NONE``."""
-    found = []
-    for column in columns:
-        chunk = column.combine_chunks() if hasattr(column, "combine_chunks") else column
-        found.append(chunk.fill_null(NONE).to_numpy(zero_copy_only=False).astype(np.int64, copy=False))
-    return found

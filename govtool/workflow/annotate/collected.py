@@ -26,7 +26,7 @@ def exploded_terms(a: Annotator, rows: Rows, node: Generate, call: Call) -> Rows
     rows, table = a.keep(rows)
     (cells,) = table.ids(rows.cells[column.id])
     terms = _collected(a, cells)
-    owners, places = terms.inputs.expanded(_local_places(a, cells, terms))
+    owners, places = terms.inputs.expanded(_local_places(a, cells))
     parent, row, factor = (a.ids.attribute(name, LONG) for name in ("parent", "row", "factor"))
     lists = np.flatnonzero(cells != NONE)
     side = a.tables.load({parent: lists[owners], row: terms.rows[places], factor: terms.inputs.nodes[places]})
@@ -62,7 +62,8 @@ def _collected(a: Annotator, cells: Array) -> Terms:
     return block
 
 
-def _local_places(a: Annotator, cells: Array, terms: Terms) -> Array:
-    start = a.circuit.starts[a.circuit.blocks.index(terms)]
-    found: Array = cells[cells != NONE] - start
+def _local_places(a: Annotator, cells: Array) -> Array:
+    known = cells[cells != NONE]
+    _, place = a.circuit.place(int(known[0]))
+    found: Array = known - (known[0] - place)
     return found

@@ -40,31 +40,29 @@ from govtool.workflow.annotate.rows import (
     truth,
 )
 from govtool.workflow.annotate.tables import KeptTable
+from govtool.workflow.annotate.term_lists import Groups, TermLists, held
 from govtool.workflow.annotate.values import guarded, with_columns
 
 UNORDERED = frozenset(
-    {"count", "sum", "min", "max", "avg", "collect_list", "collect_set", "bool_and", "bool_or", "every", "some"}
+    {
+        "count",
+        "sum",
+        "min",
+        "max",
+        "avg",
+        "collect_list",
+        "collect_set",
+        "bool_and",
+        "bool_or",
+        "every",
+        "some",
+        "stddev_samp",
+        "stddev_pop",
+        "var_samp",
+        "var_pop",
+    }
 )
 """Aggregates whose value does not depend on the order of rows."""
-
-
-@dataclass(frozen=True, slots=True)
-class Groups:
-    """Rows of a table in groups.
-
-    Attributes:
-        rows: The rows.
-        table: Their table.
-        groups: One row a group: its keys, and values as they stand.
-        members: For each group its rows in ``table``.
-        gate: Opens when a computed key changes; or ``NONE``.
-    """
-
-    rows: Rows
-    table: KeptTable
-    groups: KeptTable
-    members: Inputs
-    gate: int
 
 
 def grouped(
@@ -211,12 +209,13 @@ def aggregate(a: Annotator, node: Aggregate, context: Context | None) -> Rows:
         return [Named(part.standing(guarded_rows), part.column.id, part.column.name) for part in parts]
 
     found = grouped(a, rows, keys, measures, context if rows.context is not None else None)
+    lists = TermLists(found, [part.plain_condition(found.rows) for part in parts])
     columns = tuple(each.attribute for each in node.keys + node.measures)
     made = deltas(a, found, columns) if keys else _one_always(a, found, columns)
     cells = dict(made.cells)
     added = []
     for part in parts:
-        start = a.add(part.block(a, found))
+        start = a.add(part.block(a, found, lists))
         named = a.ids.named("cell", shifted(found.groups.number, start))
         added.append(named)
         cells[part.column.id] = named.attribute
@@ -256,16 +255,14 @@ class Measure:
         kept = self.condition if self.condition is None else truth(self.condition)
         return replace(self.call, arguments=arguments, filter=both([inside, here, kept]))
 
-    def block(self, a: Annotator, found: Groups) -> Terms:
+    def block(self, a: Annotator, found: Groups, lists: TermLists) -> Terms:
         """The terms of every group."""
-        groups = found.members.owners()
-        members = found.members.nodes
-        annotation, is_term = self.terms(a, found.rows, found.table)
+        annotation, is_term = lists.annotation, lists.is_term(self.plain_condition(found.rows))
+        if self.computed and self.condition is not None:
+            annotation = _guarded_terms(a, found.rows, found.table, self.condition, annotation)
         if self.call.distinct and self.arguments:
             return self._by_value(a, found, annotation, is_term)
-        chosen_ = is_term[members]
-        inputs, order = Inputs.grouped(groups[chosen_], annotation[members[chosen_]], found.groups.count)
-        rows = members[chosen_][order]
+        inputs, rows = lists.of(annotation, is_term)
         cells = self.cells(found.rows, found.table)
         argument = self.arguments[0] if len(self.arguments) == 1 else None
         result = (found.groups, self.column.attribute)
@@ -281,18 +278,18 @@ class Measure:
         (cells,) = table.ids(rows.cells[self.arguments[0].id])
         return cells
 
-    def terms(self, a: Annotator, rows: Rows, table: KeptTable) -> tuple[Array, Array]:
-        """The annotation of each row's term, and whether it has one."""
+    def plain_condition(self, rows: Rows) -> Expression | None:
+        """The condition, on plain values, under which a row has a term; None: every row has one."""
         conditions: list[Expression | None] = [self._has_value(rows, each) for each in self.arguments]
-        (annotation,) = table.ids(rows.annotation)
         if self.condition is not None and not self.computed:
             conditions.append(truth(self.condition))
-        condition = both(conditions)
-        if condition is None:
-            is_term = np.ones(table.count, bool)
-        else:
-            (found,) = table.ids(chosen(condition, LONG_ONE, Literal(0, LONG)))
-            is_term = found.astype(bool)
+        return both(conditions)
+
+    def terms(self, a: Annotator, rows: Rows, table: KeptTable) -> tuple[Array, Array]:
+        """The annotation of each row's term, and whether it has one."""
+        condition = self.plain_condition(rows)
+        (annotation,) = table.ids(rows.annotation)
+        is_term = held(table, [condition])[0] if condition is not None else np.ones(table.count, bool)
         if self.computed and self.condition is not None:
             annotation = _guarded_terms(a, rows, table, self.condition, annotation)
         return annotation, is_term
@@ -302,14 +299,14 @@ class Measure:
         cell = rows.cells.get(column.id)
         return plain if cell is None else Call("or", (plain, is_there(cell)), BOOLEAN)
 
-    def _by_value(self, a: Annotator, found: Groups, annotation: Array, is_term: Array) -> Terms:
+    def _by_value(self, a: Annotator, found: Groups, annotation: Array, is_term: Array | None) -> Terms:
         """One term a value, annotated ``δ(Σ)``."""
         if len(self.arguments) != 1:
             raise refused(f"{self.call.name.upper()}(DISTINCT …) of several values")
         owners = np.full(found.table.count, NONE)
         owners[found.members.nodes] = found.members.owners()
         number, group, node = (a.ids.attribute(name, LONG) for name in ("row", "group", "node"))
-        kept = np.flatnonzero(is_term)
+        kept = np.arange(found.table.count) if is_term is None else np.flatnonzero(is_term)
         side = a.tables.load({number: kept, group: owners[kept], node: annotation[kept]})
         value = self.arguments[0]
         cells = {value.id: found.rows.cells[value.id]} if value.id in found.rows.cells else {}

@@ -26,7 +26,7 @@ from govtool.records.trace.back import Executor as Executor
 from govtool.records.trace.back import count_rows
 from govtool.records.trace.normal import Ids
 from govtool.records.trace.segment import unique
-from govtool.workflow.annotate.circuit import arrays_of
+from govtool.workflow.annotate.fetched import arrays_of
 
 
 @dataclass(eq=False, slots=True)

@@ -30,6 +30,7 @@ from govtool.workflow.annotate.circuit import (
     Box,
     Delta,
     Gate,
+    Guard,
     Inputs,
     LimitGuard,
     Monus,
@@ -77,10 +78,9 @@ def window(a: Annotator, node: Window, context: Context | None) -> Rows:
 def single(a: Annotator, rows: Rows) -> tuple[Rows, int]:
     """The rows that are there, each once, and the gate that opens if another one may come."""
     gate = rows.gate
-    if rows.candidates:
+    if rows.candidates or any(isinstance(block, (Monus, Guard)) for _, block in a.circuit):
         rows, table = a.keep(rows)
-        annotation, absent = table.ids(rows.annotation, Call("-", (rows.times, LONG_ONE), LONG, "ansi"))
-        gate = a.either(gate, a.add(Gate(annotation[absent < 0], "absent")))
+        gate = a.either(gate, a.add(Gate(table.ids(rows.annotation)[0], "grown")))
         rows = replace(rows, node=rows.present(), candidates=False, gate=gate)
     return (_spread(a, rows), gate) if rows.bag else (rows, gate)
 
@@ -324,8 +324,9 @@ def limit(a: Annotator, node: Limit, context: Context | None) -> Rows:
     (annotation,) = table.ids(rows.annotation)
     gate = _order_gate(a, rows, table, keys, gate)
     total = a.add(Sum(Inputs(np.array([0, table.count]), annotation)))
-    guard = a.add(LimitGuard(_label(node), np.array([total]), gate))
-    outside = a.either(gate, a.add(Gate(np.array([guard]), "present")))
+    first = _first_rows(a, table, node, keys)
+    guard = a.add(LimitGuard(_label(node), np.array([total]), gate, first is not None))
+    outside = _next_rows(a, annotation, first, guard, gate)
     position = a.ids.named(
         "position",
         WindowCall(Call("row_number", (), INTEGER), (), keys or (SortKey(Literal(1, INTEGER)),), None, INTEGER),
@@ -340,6 +341,28 @@ def limit(a: Annotator, node: Limit, context: Context | None) -> Rows:
     made = Project(kept, (*map(passed, replace(rows, columns=visible).everything), factor))
     rows = replace(rows, gate=outside)
     return multiplied(a, replace(rows, node=made, columns=visible), factor.attribute, LONG_ONE)
+
+
+def _first_rows(a: Annotator, table: KeptTable, node: Limit, keys: tuple[SortKey, ...]) -> Array | None:
+    """The rows that a limit lets through, where they come strictly before all others; None: they do not."""
+    if node.offset or node.count is None:
+        return None
+    if table.count <= node.count:
+        return np.arange(table.count)
+    if not keys:
+        return None
+    order = WindowCall(Call("rank", (), INTEGER), (), keys, None, INTEGER)
+    found = np.flatnonzero(_places(a, table, order, "rank") <= node.count)
+    return found if len(found) == node.count else None  # else rows with equal keys are on either side
+
+
+def _next_rows(a: Annotator, annotation: Array, first: Array | None, guard: int, gate: int) -> int:
+    """The gate that opens when rows may move into a limit, or out of it."""
+    if first is None:
+        return a.either(gate, a.add(Gate(np.array([guard]), "present")))
+    if len(first) == len(annotation):
+        return gate
+    return a.either(gate, a.add(Gate(annotation[first], "moved")))
 
 
 def _order_gate(a: Annotator, rows: Rows, table: KeptTable, keys: tuple[SortKey, ...], gate: int) -> int:

@@ -8,7 +8,7 @@ an interval, and says that rows may come that nothing stands for.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np  # noqa: TID253 - circuits are arrays; only what evaluates them imports this
@@ -48,6 +48,7 @@ class Survival:
         unknown: v-nodes whose value is not known, and gates that are open.
         values: Values that changed.
         gains_possible: Rows may come that no candidate stands for.
+        batch: Aggregates over the same terms that are still to be evaluated.
     """
 
     before: Array
@@ -56,6 +57,13 @@ class Survival:
     unknown: Array
     values: NewValues
     gains_possible: bool = False
+    batch: list[tuple[int, Terms]] = field(default_factory=list)
+
+    def finish_terms(self) -> None:
+        """Evaluate the aggregates that are waiting."""
+        blocks, self.batch = self.batch, []
+        if blocks:
+            _finished(self, blocks)
 
     def moved(self, nodes: Array) -> Array:
         """Which p-nodes are, or may be, there another number of times."""
@@ -86,10 +94,15 @@ def propagate(query: AnnotatedQuery, before: Array, gone: Array) -> Survival:
     values = NewValues(query, np.zeros(size, bool))
     state = Survival(before, low, low.copy(), np.zeros(size, bool), values)
     for start, block in query.circuit:
+        if isinstance(block, Terms):
+            _terms(state, start, block)
+            continue
+        state.finish_terms()
         _RULES[type(block)](state, start, block)
         if isinstance(block, Sources):
             inside = gone[(gone >= start) & (gone < start + block.count)]
             state.low[inside] = state.high[inside] = 0
+    state.finish_terms()
     return state
 
 
@@ -160,27 +173,56 @@ def _function(state: Survival, start: int, block: ValueFunction) -> None:
 
 
 def _terms(state: Survival, start: int, block: Terms) -> None:
+    """Aggregates over the same terms, one block after the other, are evaluated in one query."""
+    batch = state.batch
+    if batch and not (batch[-1][1].inputs is block.inputs and _is_plain(block) and _is_plain(batch[-1][1])):
+        state.finish_terms()
+    state.batch.append((start, block))
+
+
+def _is_plain(block: Terms) -> bool:
+    return block.cells is None and block.around is None and block.call.name not in ("row", "exists")
+
+
+def _finished(state: Survival, blocks: list[tuple[int, Terms]]) -> None:
+    """Evaluate blocks over the same terms again."""
+    affected, unknown = _lost_terms(state, blocks[0][1])
+    for start, block in blocks:
+        own = unknown | state.is_open(block.gate)
+        state.unknown[start : start + block.count] = own
+    by_gate: dict[bool, list[tuple[int, Terms]]] = {}
+    for each in blocks:
+        by_gate.setdefault(state.is_open(each[1].gate), []).append(each)
+    again = np.flatnonzero(affected & ~unknown)
+    if len(again) and by_gate.get(False):
+        _evaluated(state, by_gate[False], again)
+
+
+def _lost_terms(state: Survival, block: Terms) -> tuple[Array, Array]:
+    """Return which values of a block lose or may lose a term, and which are not known for it: bool."""
     nodes = block.inputs.nodes
     moved = state.moved(nodes)
     doubtful = state.low[nodes] != state.high[nodes]
     if block.cells is not None:
         moved |= state.touched(block.cells)
         doubtful |= (block.cells != NONE) & state.unknown[block.cells] & (state.high[nodes] > 0)
-    affected = block.inputs.sums(moved) > 0
     unknown = block.inputs.sums(doubtful) > 0
     if block.around is not None:
         unknown |= state.moved(block.around)
-    if state.is_open(block.gate):
-        unknown[:] = True
     if block.call.name == "row":
         unknown |= block.inputs.sums(state.high[nodes]) > 1
-    state.unknown[start : start + block.count] = unknown
-    again = np.flatnonzero(affected & ~unknown)
-    if len(again):
-        try:
-            state.values.aggregates(start, block, again, state.low)
-        except NotExact:
-            state.unknown[start + again] = True
+    return block.inputs.sums(moved) > 0, unknown
+
+
+def _evaluated(state: Survival, blocks: list[tuple[int, Terms]], again: Array) -> None:
+    try:
+        state.values.aggregates(blocks, again, state.low)
+    except NotExact:  # such as a sum that has no room
+        if len(blocks) == 1:
+            state.unknown[blocks[0][0] + again] = True
+            return
+        for each in blocks:
+            _evaluated(state, [each], again)
 
 
 def _box(state: Survival, start: int, block: Box) -> None:
@@ -194,7 +236,7 @@ def _box(state: Survival, start: int, block: Box) -> None:
 
 def _limit_guard(state: Survival, start: int, block: LimitGuard) -> None:
     own = np.arange(start, start + block.count)
-    doubtful = state.moved(block.over)
+    doubtful = np.zeros(block.count, bool) if block.steady else state.moved(block.over)
     if state.is_open(block.gate):
         doubtful[:] = True
     state.low[own] = ~doubtful
@@ -204,11 +246,13 @@ def _limit_guard(state: Survival, start: int, block: LimitGuard) -> None:
 
 def _gate(state: Survival, start: int, block: Gate) -> None:
     nodes = block.watched
-    if block.what == "absent":
-        is_open = bool((state.high[nodes] > 0).any())
+    if block.what == "grown":
+        is_open = bool((state.high[nodes] > state.before[nodes]).any())
     elif block.what == "present":
         alive = block.alive if block.alive is not None else nodes
         is_open = bool(((state.low[nodes] < 1) & (state.high[alive] > 0)).any())
+    elif block.what == "moved":
+        is_open = bool(state.moved(nodes).any())
     else:
         is_open = bool((state.values.changed[nodes] | state.unknown[nodes]).any())
     state.unknown[start] = is_open
@@ -217,5 +261,5 @@ def _gate(state: Survival, start: int, block: Gate) -> None:
 
 _RULES: dict[type, Callable[[Survival, int, Any], None]] = {
     Sources: _sources, Sum: _sum, Delta: _delta, Product: _product, Monus: _monus, Guard: _guard,
-    ValueFunction: _function, Terms: _terms, Box: _box, LimitGuard: _limit_guard, Gate: _gate,
+    ValueFunction: _function, Box: _box, LimitGuard: _limit_guard, Gate: _gate,
 }  # fmt: skip

@@ -5,6 +5,7 @@ The executor that evaluated the query evaluates them, so that types, NULLs and r
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -19,7 +20,7 @@ from govtool.records.plan.types import Decimal as DecimalType
 from govtool.records.trace.segment import alike
 from govtool.workflow.annotate.circuit import Guard, Terms, ValueFunction, arrays_of
 from govtool.workflow.annotate.query import AnnotatedQuery
-from govtool.workflow.annotate.rows import LONG_ONE, LONG_ZERO, chosen, is_there, joined, rewritten, truth
+from govtool.workflow.annotate.rows import LONG_ONE, LONG_ZERO, chosen, is_there, joined, rewritten, shifted, truth
 from govtool.workflow.annotate.tables import TableStore, type_name
 
 TOLERANCE = 1e-9
@@ -38,22 +39,21 @@ class NewValues:
     query: AnnotatedQuery
     changed: Array
     _tables: dict[str, list[Relation]] = field(default_factory=dict)
-    _terms: tuple[list[Any], Relation, list[Attribute]] | None = None
 
     @property
     def _store(self) -> TableStore:
         return self.query.table.store
 
-    def aggregates(self, start: int, block: Terms, own: Array, counts: Array) -> None:
-        """Evaluate some values of a block again.
+    def aggregates(self, blocks: Sequence[tuple[int, Terms]], own: Array, counts: Array) -> None:
+        """Evaluate some values of blocks over the same terms again.
 
         Args:
-            start: The block's first node.
-            block: The block.
-            own: Places of the values.
+            blocks: The blocks with their first nodes; several only if none has cells.
+            own: Places of the values, in each block.
             counts: The count of every p-node after the deletion; those of the terms are known.
         """
         ids, store = self.query.ids, self._store
+        block = blocks[0][1]
         node, row, times, cell = (ids.attribute(name, LONG) for name in ("value", "row", "times", "cell"))
         owners, places = block.inputs.expanded(own)
         left = counts[block.inputs.nodes[places]]
@@ -62,28 +62,30 @@ class NewValues:
         columns: dict[Attribute, Any] = {node: own[owners], row: block.rows[places], times: left}
         if block.cells is not None:
             columns[cell] = block.cells[places]
-        leaf, (node, row, times, *cells) = self._loaded(columns)
+        leaf = store.load(columns)
         terms: Node = joined(leaf, block.table.node, alike(row, block.table.number))
-        terms, argument = self._argument(block, terms, cells[0] if cells else cell)
+        terms, argument = self._argument(block, terms, cell)
         terms = _repeated(terms, times, int(left.max(initial=1)), ids.attribute("copy", LONG))
-        place, wanted = ids.attribute("place", LONG), ids.attribute("wanted", LONG)
-        base = joined(store.load({place: own, wanted: own + start}), terms, alike(place, node), "left")
-        value = ids.named("value", _again(block.call, argument, is_there(node)))
-        made = Aggregate(base, (passed(wanted),), (value,))
-        if block.call.name == "exists":
-            there = ids.named("value", Call(">", (value.attribute, LONG_ZERO), BOOLEAN))
-            self._compare(start, Project(made, (passed(wanted), there)), wanted, there.attribute, block.result)
-            return
-        self._compare(start, made, wanted, value.attribute, block.result)
+        place = ids.attribute("place", LONG)
+        base = joined(store.load({place: own}), terms, alike(place, node), "left")
+        arguments = [argument] if len(blocks) == 1 else [each.argument for _, each in blocks]
+        values = [
+            ids.named("value", _again(each.call, value, is_there(node)))
+            for (_, each), value in zip(blocks, arguments, strict=True)
+        ]
+        made: Node = Aggregate(base, (passed(place),), tuple(values))
+        if len(blocks) > 1:
+            made = store.executor.keep(made)
+        for (start, each), value in zip(blocks, values, strict=True):
+            self._standing(start, each, made, place, value.attribute)
 
-    def _loaded(self, columns: dict[Attribute, Any]) -> tuple[Relation, list[Attribute]]:
-        """The terms of an aggregate as a table; aggregates over the same rows share one."""
-        arrays = list(columns.values())
-        known = self._terms
-        same = known is not None and len(known[0]) == len(arrays)
-        if known is None or not same or not all(map(np.array_equal, known[0], arrays)):
-            self._terms = known = (arrays, self._store.load(columns), list(columns))
-        return known[1], known[2]
+    def _standing(self, start: int, block: Terms, made: Node, place: Attribute, value: Attribute) -> None:
+        """Compare the new values of a block, by their places, with those that stand."""
+        ids = self.query.ids
+        wanted, copy = ids.named("wanted", shifted(place, start)), ids.named("value", value)
+        if block.call.name == "exists":
+            copy = ids.named("value", Call(">", (value, LONG_ZERO), BOOLEAN))
+        self._compare(start, Project(made, (wanted, copy)), wanted.attribute, copy.attribute, block.result)
 
     def _argument(self, block: Terms, terms: Node, cell: Attribute) -> tuple[Node, Expression | None]:
         if block.argument is None or block.cells is None:

@@ -24,12 +24,20 @@ from govtool.workflow.annotate.circuit import (
 )
 
 
-def ancestors(circuit: Circuit, roots: Array) -> Array:
-    """The nodes that some nodes are made of, themselves included: int64, ascending, without the constants."""
+def ancestors(circuit: Circuit, roots: Array, stops: Array | None = None) -> Array:
+    """The nodes that some nodes are made of, themselves included: int64, ascending, without the constants.
+
+    Args:
+        circuit: The annotations.
+        roots: p- and v-nodes.
+        stops: Nodes whose own inputs are not wanted.
+    """
     needed = np.zeros(circuit.size, bool)
     needed[roots[roots != NONE]] = True
     for start, block in reversed(list(circuit)):
         own = np.flatnonzero(needed[start : start + block.count])
+        if stops is not None and len(stops):
+            own = own[~np.isin(own + start, stops)]
         if len(own):
             for nodes in inputs_of(block, own):
                 needed[nodes[nodes != NONE]] = True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np  # noqa: TID253 - circuits are arrays; only what evaluates them imports this
 
@@ -23,27 +23,39 @@ def capped(circuit: Circuit, most: int) -> tuple[Circuit, Mapping[int, Array]]:
     """
     made = Circuit()
     lost: dict[int, Array] = {}
+    known: dict[int, _Cut] = {}
     for start, block in circuit:
-        cut, left = _cut(block, most)
+        cut, left = _cut(block, most, known)
         made.add(cut)
         if left is not None:
             lost[start] = left
     return made, lost
 
 
-def _cut(block: Block, most: int) -> tuple[Block, Array | None]:
-    if not isinstance(block, (Sum, Delta, Terms)):
+@dataclass(frozen=True, slots=True)
+class _Cut:
+    """Lists cut off: what is left, where its entries were, and how many each list lost."""
+
+    inputs: Inputs
+    places: Array
+    lost: Array
+
+    @classmethod
+    def of(cls, inputs: Inputs, most: int) -> _Cut:
+        sizes = np.diff(inputs.offsets)
+        kept = np.minimum(sizes, most)
+        offsets = np.concatenate([[0], np.cumsum(kept)])
+        places = np.arange(int(offsets[-1])) + np.repeat(inputs.offsets[:-1] - offsets[:-1], kept)
+        return cls(Inputs(offsets, inputs.nodes[places]), places, sizes - kept)
+
+
+def _cut(block: Block, most: int, known: dict[int, _Cut]) -> tuple[Block, Array | None]:
+    if not isinstance(block, (Sum, Delta, Terms)) or not (np.diff(block.inputs.offsets) > most).any():
         return block, None
-    offsets = block.inputs.offsets
-    sizes = np.diff(offsets)
-    if not (sizes > most).any():
-        return block, None
-    kept = np.minimum(sizes, most)
-    _, places = Inputs(np.concatenate([offsets[:-1], offsets[-1:]]), block.inputs.nodes).expanded(np.arange(len(sizes)))
-    within = places - offsets[:-1][np.repeat(np.arange(len(sizes)), sizes)]
-    places = places[within < most]
-    inputs = Inputs(np.concatenate([[0], np.cumsum(kept)]), block.inputs.nodes[places])
+    if id(block.inputs) not in known:  # aggregates over the same rows share their lists
+        known[id(block.inputs)] = _Cut.of(block.inputs, most)
+    cut = known[id(block.inputs)]
     if isinstance(block, Terms):
-        cells = None if block.cells is None else block.cells[places]
-        return replace(block, inputs=inputs, rows=block.rows[places], cells=cells), sizes - kept
-    return replace(block, inputs=inputs), sizes - kept
+        cells = None if block.cells is None else block.cells[cut.places]
+        return replace(block, inputs=cut.inputs, rows=block.rows[cut.places], cells=cells), cut.lost
+    return replace(block, inputs=cut.inputs), cut.lost

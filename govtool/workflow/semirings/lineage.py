@@ -37,29 +37,74 @@ def lineage(circuit: Circuit, counts: Array, owners: Array, roots: Array) -> Pai
         owners: The owner of each root; a number from 0.
         roots: p- and v-nodes; those that are not there and ``NONE`` are passed over.
     """
-    waiting = _kept(circuit, owners, roots)
+    waiting = _Waiting(circuit)
+    waiting.add(owners, roots)
     found: list[Pairs] = []
-    for start, block in reversed(list(circuit)):
-        here = waiting[1] >= start
-        if not here.any():
+    shared = _SharedTerms()
+    for number in range(len(circuit.blocks) - 1, ONE, -1):
+        own = waiting.take(number)
+        if own is None:
             continue
-        own = _once(circuit, waiting[0][here], waiting[1][here])
-        rest = (waiting[0][~here], waiting[1][~here])
+        block, start = circuit.blocks[number], circuit.starts[number]
         if isinstance(block, Sources):
             found.append(own)
-            waiting = rest
-            continue
-        made = [_kept(circuit, *pairs) for pairs in _step(block, counts, own[0], own[1] - start)]
-        waiting = (
-            np.concatenate([rest[0], *(pairs[0] for pairs in made)]),
-            np.concatenate([rest[1], *(pairs[1] for pairs in made)]),
-        )
+        elif not shared.is_known(block, own[0], own[1] - start):
+            for pairs in _step(block, counts, own[0], own[1] - start):
+                waiting.add(*pairs)
     if not found:
         return np.empty(0, np.int64), np.empty(0, np.int64)
     return _once(circuit, np.concatenate([one for one, _ in found]), np.concatenate([two for _, two in found]))
 
 
-def _kept(circuit: Circuit, owners: Array, nodes: Array) -> Pairs:
+class _Waiting:
+    """Pairs that are to be followed, by the block of the node."""
+
+    def __init__(self, circuit: Circuit) -> None:
+        self._circuit = circuit
+        self._starts = np.array(circuit.starts, np.int64)
+        self._pairs: dict[int, list[Pairs]] = {}
+
+    def add(self, owners: Array, nodes: Array) -> None:
+        """Take in pairs; constants and ``NONE`` are passed over."""
+        if len(nodes) and int(nodes.min()) <= ONE:
+            owners, nodes = _kept(owners, nodes)
+        if not len(nodes):
+            return
+        first, last = (int(at) - 1 for at in np.searchsorted(self._starts, [nodes.min(), nodes.max()], "right"))
+        if first == last:
+            self._pairs.setdefault(first, []).append((owners, nodes))
+            return
+        blocks = np.searchsorted(self._starts, nodes, "right") - 1
+        for number in np.unique(blocks).tolist():
+            inside = blocks == number
+            self._pairs.setdefault(number, []).append((owners[inside], nodes[inside]))
+
+    def take(self, number: int) -> Pairs | None:
+        """The pairs of a block, each once; None: there is none."""
+        pairs = self._pairs.pop(number, None)
+        if pairs is None:
+            return None
+        return _once(self._circuit, np.concatenate([p[0] for p in pairs]), np.concatenate([p[1] for p in pairs]))
+
+
+class _SharedTerms:
+    """Aggregates over the same rows have the same terms: one of them is enough."""
+
+    def __init__(self) -> None:
+        self._known: list[tuple[Inputs, Array, Array]] = []
+
+    def is_known(self, block: Block, owners: Array, own: Array) -> bool:
+        """Return whether an aggregate with the same terms was followed for the same owners."""
+        if not isinstance(block, Terms) or block.cells is not None:
+            return False
+        for inputs, before, places in self._known:
+            if inputs is block.inputs and np.array_equal(before, owners) and np.array_equal(places, own):
+                return True
+        self._known.append((block.inputs, owners, own))
+        return False
+
+
+def _kept(owners: Array, nodes: Array) -> Pairs:
     is_node = nodes > ONE
     return owners[is_node], nodes[is_node]
 

@@ -34,6 +34,7 @@ from govtool.workflow.annotate.circuit import (
 )
 from govtool.workflow.semirings.ancestors import ancestors
 from govtool.workflow.semirings.capped import capped
+from govtool.workflow.semirings.long_sums import LongSums
 from govtool.workflow.semirings.texts import aggregate_name, expression_text, folded, plain_type, value_text
 from govtool.workflow.semirings.tokens import Tokens
 
@@ -135,10 +136,18 @@ class Polynomials:
         roots: p- and v-nodes.
         erase_delta: Leave ``δ`` out (``how``).
         most: Write out so many parts of a sum or of an aggregate, and how many more there are.
+        long: Makes long sums of tokens by columns; None: all are made here.
     """
 
     def __init__(
-        self, circuit: Circuit, tokens: Tokens, roots: Array, *, erase_delta: bool = False, most: int | None = None
+        self,
+        circuit: Circuit,
+        tokens: Tokens,
+        roots: Array,
+        *,
+        erase_delta: bool = False,
+        most: int | None = None,
+        long: LongSums | None = None,
     ) -> None:
         self._lost: Mapping[int, Array] = {}
         if most is not None:
@@ -147,7 +156,10 @@ class Polynomials:
         self._erased = erase_delta
         self._polynomials: dict[int, Polynomial] = {ZERO: _ZERO, ONE: _ONE}
         self._texts: dict[int, str] = {}
-        needed = ancestors(circuit, roots)
+        self._long = long
+        stops = None if long is None or erase_delta else long.long_nodes()
+        needed = ancestors(circuit, roots, stops)
+        self._stops = frozenset(() if stops is None else stops.tolist())
         for start, block in circuit:
             low, high = np.searchsorted(needed, [start, start + block.count])
             if low < high:
@@ -164,6 +176,8 @@ class Polynomials:
     # ---- blocks ----------------------------------------------------------------------------------------------------
 
     def _block(self, start: int, block: Block, own: Array) -> None:
+        if self._stops and isinstance(block, (Delta, Terms)):
+            own = np.array([at for at in own.tolist() if not self._made_long(block, start + at)], np.int64)
         if isinstance(block, Sources):
             names = self._tokens.names(own + start)
             self._polynomials.update((start + at, {(name,): 1}) for at, name in zip(own.tolist(), names, strict=True))
@@ -176,6 +190,17 @@ class Polynomials:
         else:
             for at in own.tolist():
                 self._polynomials[start + at] = self._polynomial(block, at, self._more(start, at))
+
+    def _made_long(self, block: Delta | Terms, node: int) -> bool:
+        """Take the text of a long node, if it is one."""
+        made = self._long.of(node) if self._long is not None and node in self._stops else None
+        if made is None:
+            return False
+        if isinstance(block, Terms):
+            self._texts[node] = str(made)
+        else:
+            self._polynomials[node] = {(_DeltaAtom(str(made)),): 1}
+        return True
 
     def _more(self, start: int, at: int) -> str:
         """What was cut off of a node."""

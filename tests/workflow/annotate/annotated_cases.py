@@ -42,10 +42,10 @@ def written(data: Any, folder: Path, relations: Any = RELATIONS) -> dict[str, An
     return found
 
 
-def annotated(sql: str, data: Any, folder: Path, relations: Any = RELATIONS) -> Any:
-    """A query over data, annotated, with the tokens by node."""
+def annotated(sql: str, data: Any, folder: Path, relations: Any = RELATIONS, executor: Any = None) -> Any:
+    """A query over data, annotated by an executor (DuckDB's if none is given), with the tokens by node."""
     catalog = written(data, folder, relations)
-    executor = DuckExecutor(SESSION, threads=1)
+    executor = executor or DuckExecutor(SESSION, threads=1)
     sizes = {name: len(rows) for name, rows in data.items()}
     found = annotate_query(from_sql(sql, catalog), executor, sizes)
     tokens = {start + at: token for name, start in found.sources.items() for at, (token, _) in enumerate(data[name])}

@@ -1,0 +1,152 @@
+"""Annotated queries through Spark's executor, and constructs of Spark SQL against Spark's own answers.
+
+python tests/workflow/annotate/annotated_spark.py [random queries] [first seed]
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+if __name__ == "__main__":
+    sys.path[:0] = [str(Path(__file__).parents[2]), str(Path(__file__).parent)]
+
+from annotated_cases import SESSION
+from annotated_differential import run
+
+from govtool.app.whatif_rows import delete_rows
+from govtool.app.why import why
+from govtool.workflow.queries.statuses import key_of
+
+ROWS = {
+    "r": """_tok,id,k,x,g,d,b
+r0,0,1,10,a,2020-01-31,true
+r1,1,1,20,a,2020-02-29,false
+r2,2,2,5,b,2019-03-01,
+r3,3,,7,,2021-12-31,true
+r4,4,2,,b,,false
+r5,5,1,20,a,2020-01-31,
+r6,6,3,1,c,2018-06-30,false
+""",
+    "s": """_tok,id,k
+s0,0,1
+s1,1,3
+s2,2,
+s3,3,1
+""",
+}
+CONSTRUCTS = [
+    "select id, explode(array(x, k)) as e from r",
+    "select id, explode_outer(array(x)) as e from r where id > 1",
+    "select distinct explode(array(k, x)) as e from r",
+    "select g, sort_array(collect_list(x)) as l from r group by g",
+    "select g, sort_array(collect_list(x), false) as l from r group by g",
+    "select id, sort_array(array(x, k, 9)) as l, sort_array(array(x, k), false) as m from r",
+    "select bool_or(b) as o, bool_and(b) as a from r",
+    "select g, bool_or(b) as o, every(b) as e, any(b) as y, some(x > 6) as s from r group by g",
+    "select g, count_if(x > 6) as c from r group by g having any(b)",
+    "select g, stddev(x) as s, variance(x) as v, var_pop(x) as p, stddev_pop(x) as q from r group by g",
+    "select stddev(x) as s, var_samp(x) as v from r where id > 100",
+    "select id, d + interval 1 month as n, d - interval 1 year as m, d + interval '3' day as o from r",
+    "select id, date_add(d, 3) as n, date_sub(d, k) as s, datediff(d, date'2020-01-01') as f from r",
+    "select id, add_months(d, k) as n from r",
+    "select max(d) as m, datediff(max(d), min(d)) as f from r",
+    "select g, k, sum(x) as s from r group by rollup(g, k)",
+    "select g, k, count(*) as n from r group by cube(g, k)",
+    "select g, k, count(*) as n from r group by grouping sets ((g), (k), ())",
+    "select id from r where x > (select max(k) from s where s.k = r.k)",
+    "select id, bool_or(b) over (partition by g) as o from r",
+]
+
+
+DELETIONS = [["r1", "r5"], ["r2", "r4", "s0"], ["r0", "r1", "r2", "r3", "r4", "r5"]]
+
+
+def frames(spark: Any, folder: Path) -> dict[str, Any]:
+    """The relations as Spark reads them."""
+    return {
+        name: spark.read.csv(str(folder / f"{name}.csv"), header=True, inferSchema=True).coalesce(1).cache()
+        for name in ROWS
+    }
+
+
+def answers(spark: Any, sql: str, relations: dict[str, Any], gone: list[str]) -> Counter[Any]:
+    """The rows that Spark gives without some records."""
+    for name, frame in relations.items():
+        frame.where(~frame["_tok"].isin(gone)).drop("_tok").createOrReplaceTempView(name)
+    return Counter(key_of(tuple(row)) for row in spark.sql(sql).collect())
+
+
+def problems(spark: Any, sql: str, folder: Path, relations: dict[str, Any]) -> list[str]:
+    """Differences between the rows of ``why`` and of deletions, and Spark's."""
+    found = []
+    answer = why(sql, str(folder), ["polynomial", "count"])
+    rows: Counter[Any] = Counter()
+    for each in answer.tuples:
+        rows[key_of(each.values)] += each.multiplicity
+    rows = +rows
+    expected = answers(spark, sql, relations, [])
+    if rows != expected:
+        found.append(f"rows {rows - expected} instead of {expected - rows}")
+    made = {mode: delete_rows(sql, str(folder), DELETIONS, mode=mode) for mode in ("propagate", "auto", "replay")}
+    for at, gone in enumerate(DELETIONS):
+        expected = answers(spark, sql, relations, gone)
+        for mode, deletions in made.items():
+            result = deletions[at].result
+            sure = Counter(key_of(row.after) for row in result.rows if row.after is not None)
+            sure += Counter(map(key_of, result.gains))
+            if sure - expected or (result.is_certain and sure != expected):
+                found.append(f"{mode} without {gone}: {sure} instead of {expected}")
+            if mode != "propagate" and not result.is_certain:
+                found.append(f"{mode} without {gone} is not certain")
+    return [f"{sql} ({answer.engine}): {problem}" for problem in found]
+
+
+def session() -> Any:
+    """A Spark session as ``why`` makes it."""
+    from pyspark.sql import SparkSession
+
+    from govtool.app.records import engines
+    from govtool.app.row_query import session as settings
+
+    quiet = {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "1", "spark.log.level": "OFF"}
+    builder = SparkSession.builder.master("local[2]")
+    for name, value in quiet.items():
+        builder = builder.config(name, value)
+    builder.getOrCreate()
+    return engines(settings())[1].start().spark
+
+
+def main(arguments: list[str]) -> int:
+    from govtool.records.execute.spark_executor import SparkExecutor
+
+    numbers = [int(text) for text in arguments]
+    spark = session()
+    wrong: list[str] = []
+    with tempfile.TemporaryDirectory() as folder:
+        for name, text in ROWS.items():
+            (Path(folder) / f"{name}.csv").write_text(text)
+        relations = frames(spark, Path(folder))
+        for sql in CONSTRUCTS:
+            try:
+                wrong += problems(spark, sql, Path(folder), relations)
+            except Exception as error:
+                wrong.append(f"{sql}: {type(error).__name__} {str(error).splitlines()[0]}")
+            print(".", end="", flush=True)
+    print(*wrong, f"{len(CONSTRUCTS)} constructs, {len(wrong)} wrong", sep="\n", flush=True)
+    first = numbers[1] if len(numbers) > 1 else 0
+    report = run(range(first, first + (numbers[0] if numbers else 20)), lambda: SparkExecutor(SESSION, spark))
+    print(*(text[:600] for text in report.wrong), sep="\n")
+    print(
+        f"{report.cases} random, {report.skipped} skipped,",
+        f"{len(report.wrong)} wrong",
+        dict(report.statuses),
+    )
+    return bool(wrong or report.wrong)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

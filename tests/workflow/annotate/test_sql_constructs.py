@@ -1,0 +1,96 @@
+"""Constructs of Spark SQL that are read: their rows, and deletions against the query over what is left.
+
+The rows are Spark's: ``annotated_spark.py`` compares all of its constructs with a session.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections import Counter
+
+import pytest
+from annotated_spark import CONSTRUCTS, DELETIONS, ROWS
+
+from govtool.app.whatif_rows import delete_rows
+from govtool.app.why import why
+from govtool.errors import UsageError
+from govtool.workflow.queries.statuses import key_of
+
+
+@pytest.fixture(autouse=True)
+def no_spark(monkeypatch):
+    """No test here starts a JVM: DuckDB is exact on all of these."""
+    from govtool.app import records
+
+    both = records.engines
+    monkeypatch.setattr(records, "engines", lambda *arguments: both(*arguments)[:1])
+
+
+def written(folder, gone=()):
+    folder.mkdir(exist_ok=True)
+    for name, text in ROWS.items():
+        lines = [line for line in text.splitlines() if line.split(",")[0] not in gone]
+        (folder / f"{name}.csv").write_text("\n".join(lines) + "\n")
+    return str(folder)
+
+
+def rows(sql, folder):
+    found = why(sql, folder, ["count"]).tuples
+    return [each.values for each in found for _ in range(each.multiplicity)]
+
+
+def day(text):
+    return datetime.date.fromisoformat(text)
+
+
+@pytest.mark.parametrize(
+    ("sql", "expected"),
+    [
+        ("select id, explode(array(x, k)) as e from r where id in (0, 3)", [(0, 1), (0, 10), (3, None), (3, 7)]),
+        ("select explode(array(id)) from r where id < 2", [(0,), (1,)]),
+        ("select g, sort_array(collect_list(x)) as l from r where g = 'a' group by g", [("a", [10, 20, 20])]),
+        ("select sort_array(array(x, k)) as l from r where id = 3", [([None, 7],)]),
+        ("select sort_array(array(x, k), false) as l from r where id = 3", [([7, None],)]),
+        ("select bool_or(b) as o, every(b) as e, any(x > 19) as y, some(x > 99) as s from r", [(True, False, True, False)]),
+        ("select bool_or(b) as o from r where id > 99", [(None,)]),
+        ("select d + interval 1 month as n, d - interval '1' year as m from r where id in (0, 1)",
+         [(day("2020-02-29"), day("2019-01-31")), (day("2020-03-29"), day("2019-02-28"))]),
+        ("select date_add(d, 1) as n, date_sub(d, 31) as s, datediff(d, date'2020-01-01') as f from r where id = 0",
+         [(day("2020-02-01"), day("2019-12-31"), 30)]),
+        ("select add_months(d, -1) as n from r where id = 1", [(day("2020-01-29"),)]),
+    ],
+)  # fmt: skip
+def test_constructs_mean_what_spark_means(sql, expected, tmp_path):
+    assert sorted(rows(sql, written(tmp_path)), key=repr) == sorted(expected, key=repr)
+
+
+@pytest.mark.parametrize("sql", [CONSTRUCTS[at] for at in (0, 3, 7, 11, 15, 18)])
+def test_deletions_agree_with_the_query_over_what_is_left(sql, tmp_path):
+    folder = written(tmp_path / "all")
+    left = [written(tmp_path / str(at), gone) for at, gone in enumerate(DELETIONS)]
+    expected = [Counter(map(key_of, rows(sql, each))) for each in left]
+    for mode in ("propagate", "auto", "replay"):
+        for answer, after in zip(delete_rows(sql, folder, DELETIONS, mode=mode), expected, strict=True):
+            sure = Counter(key_of(row.after) for row in answer.result.rows if row.after is not None)
+            sure += Counter(map(key_of, answer.result.gains))
+            assert not sure - after
+            assert sure == after or not answer.result.is_certain
+            assert answer.result.is_certain or mode == "propagate"
+
+
+@pytest.mark.parametrize(
+    ("sql", "construct"),
+    [
+        ("select max_by(id, x) from r", "MAX_BY"),
+        ("select id from r where x > all (select k from s)", "ALL"),
+        ("select id, d + interval 1 hour as n from r", "an interval"),
+        ("select id, explode(array(x)), explode(array(k)) from r", "explode beside another one"),
+        ("select *, explode(array(x)) from r", "a star"),
+        ("select count(*), explode(collect_list(x)) from r", "explode in a query that groups"),
+        ("select array_sort(array(x)) from r", "array_sort"),
+        ("select first(x) from r", "FIRST"),
+    ],
+)
+def test_other_constructs_are_refused_by_name(sql, construct, tmp_path):
+    with pytest.raises(UsageError, match=construct):
+        rows(sql, written(tmp_path))
