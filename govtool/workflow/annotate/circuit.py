@@ -183,7 +183,7 @@ class Gate:
         watched: p-nodes of rows that were left out (candidates of a window's input) or that were put where they are by
             a computed value (guards of keys); v-nodes and gates for ``same``.
         what: ``absent``: it opens when one of them may be there. ``present``: when one of them may be gone. ``same``:
-            when the value of one may change, or a gate is open.
+            when the value of one may change, or a gate is open. ``moved``: when the count of one may be another.
         alive: For ``present`` the p-node of the row that each guard is of: one that is gone opens nothing.
     """
 

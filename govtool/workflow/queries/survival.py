@@ -209,6 +209,8 @@ def _gate(state: Survival, start: int, block: Gate) -> None:
     elif block.what == "present":
         alive = block.alive if block.alive is not None else nodes
         is_open = bool(((state.low[nodes] < 1) & (state.high[alive] > 0)).any())
+    elif block.what == "moved":
+        is_open = bool(state.moved(nodes).any())
     else:
         is_open = bool((state.values.changed[nodes] | state.unknown[nodes]).any())
     state.unknown[start] = is_open
