@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from govtool.answers.answer import Answer, Cell
@@ -58,7 +58,9 @@ class WhyAnswer(Answer):
     engine: str = "DuckDB"
     """What evaluated the query."""
     notes: tuple[str, ...] = ()
-    """What was sampled, with the error."""
+    """What was sampled, with the error; relations of a run that hang on all that their invocation read."""
+    source: Mapping[str, object] = field(default_factory=dict)
+    """Of a workflow run: run, relation, execution and node."""
 
     def body(self) -> Mapping[str, object]:
         """Columns and rows; see docs/output.md."""
@@ -71,7 +73,14 @@ class WhyAnswer(Answer):
     def _body(self, tuples: list[dict[str, object]]) -> dict[str, object]:
         gains = {"gains_possible": True} if self.gains_possible else {}
         notes = {"notes": list(self.notes)} if self.notes else {}
-        return {"columns": list(self.columns), "tuples": tuples, **gains, "engine": self.engine, **notes}
+        return {
+            **self.source,
+            "columns": list(self.columns),
+            "tuples": tuples,
+            **gains,
+            "engine": self.engine,
+            **notes,
+        }
 
     def rows(self) -> Iterator[tuple[Cell, ...]]:
         """One row a tuple; values and annotations as JSON."""

@@ -181,16 +181,17 @@ class GraphDeletionAnswer(Answer):
 
 @dataclass(frozen=True, slots=True)
 class GraphEntry:
-    """A graph in a store."""
+    """A graph in a store, or that of a workflow run: ``run:ID``, whose size is not known before it is built."""
 
     name: str
-    nodes: int
-    edges: int
+    nodes: int | None
+    edges: int | None
     modules: tuple[str, ...]
 
     def to_dict(self) -> dict[str, object]:
         """Name, counts, modules."""
-        return {"name": self.name, "nodes": self.nodes, "edges": self.edges, "modules": list(self.modules)}
+        sizes = {} if self.nodes is None else {"nodes": self.nodes, "edges": self.edges}
+        return {"name": self.name, **sizes, "modules": list(self.modules)}
 
 
 @dataclass(frozen=True, slots=True)

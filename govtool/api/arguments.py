@@ -200,6 +200,16 @@ def _workflow(name: str, value: object) -> object:
     return value if isinstance(value, Workflow) else _path(name, value)
 
 
+def _workflow_or_file(name: str, value: object) -> object:
+    return _text(name, value) if isinstance(value, str) else _workflow(name, value)
+
+
+def _lists(name: str, value: object) -> list[list[str]]:
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        raise _wrong(name, type(value), "a list of lists of texts")
+    return [_texts(name, each) for each in value]
+
+
 def _wrong(name: str, value: object, wanted: str) -> UsageError:
     """The error. Of texts only the type is shown: they may hold what identifies a person."""
     shown = value.__name__ if isinstance(value, type) else f"{value!a:.60}"
@@ -224,6 +234,8 @@ CONVERTERS: Mapping[str, _Converter] = {
     "Mapping[str, Mapping[str, float]] | None": _or_none(_numbers),
     "Day | None": _or_none(_day),
     "Workflow | PathArgument": _workflow,
+    "Workflow | str | None": _or_none(_workflow_or_file),
+    "Iterable[Texts]": _lists,
     "Ref": _ref,
     "Ref | None": _or_none(_ref),
 }

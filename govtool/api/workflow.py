@@ -195,28 +195,32 @@ def provenance_graph(
     store: PathArgument | None = None,
     ref: Ref | None = None,
     branch: str | None = None,
+    state_nodes: str = "read",
 ) -> WorkflowGraph:
     """Open a provenance graph of a workflow.
 
     Args:
-        graph: A file (JSON, GraphML), or the name of a graph of the store.
+        graph: A file (JSON, GraphML), the name of a graph of the store, or ``run:`` and the name of a workflow run.
         zoomed: Modules that are zoomed out in the first view.
         store: The store of a name; by default as for ``govtool.open``.
         ref: The version of the store; by default the newest.
         branch: The branch that counts; by default ``main``.
+        state_nodes: Of a run: ``read``, nodes of state tuples that something was made of, or ``all``, as in the paper.
 
     Raises:
         UsageError: The file is mistaken (``usage.graph``), with the line and the reason.
         UnknownNameError: There is no such graph or module.
         StoreError: There is no store, or it cannot be read.
     """
-    from govtool.app.provenance_graphs import graph_called, run_outputs
+    from govtool.app.provenance_graphs import chosen_state_nodes, graph_called, run_outputs
     from govtool.workflow.zoom import GraphView
 
     name = os.fspath(graph)
     place = None if store is None else os.fspath(store)
     at = None if ref is None else str(ref)
-    found = GraphView(graph_called(name, store=place, at=at, branch=branch))
+    found = GraphView(
+        graph_called(name, store=place, at=at, branch=branch, state_nodes=chosen_state_nodes(state_nodes))
+    )
     outputs = partial(run_outputs, name, store=place, at=at, branch=branch)
     return WorkflowGraph(found.zoom_out(*texts(zoomed)), name, cache(outputs))
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from govtool.api.arguments import checked
+from govtool.api.arguments import Texts, checked, texts
 from govtool.api.opened import OpenedVersion
 from govtool.errors import UnknownNameError
 
 if TYPE_CHECKING:
+    from govtool.answers.run_deletion import RunDeletionAnswer
+    from govtool.answers.why import WhyAnswer
     from govtool.answers.workflow_runs import WorkflowRunAnswer, WorkflowRunsAnswer
     from govtool.app.index import Progress
     from govtool.app.requests import PathArgument
@@ -50,6 +53,89 @@ class WorkflowQuestions(OpenedVersion):
         from govtool.app.workflows.recorded import find_recorded_run
 
         return WorkflowRunAnswer(find_recorded_run(self._reader, self._commit, run).run)
+
+    @checked
+    def workflow_why(
+        self,
+        run: str,
+        rows: str,
+        *,
+        semirings: Texts = ("polynomial", "count"),
+        values: Mapping[str, Mapping[str, float]] | None = None,
+        exact: bool = False,
+        capped: bool = False,
+    ) -> WhyAnswer:
+        """Rows that a run of a workflow wrote, with their provenance over the records that went into the run.
+
+        Args:
+            run: As for ``workflow_run``; it has to have records.
+            rows: ``RELATION[key]``, or ``NODE/RELATION@EXECUTION[column=value]``; state is ``MODULE.RELATION``.
+            semirings: As for ``govtool.why``.
+            values: For ``cost``, ``trust`` and ``prob`` the value of each token.
+            exact: Refuse what can only be sampled.
+            capped: Write out the first 20 parts of long sums only, and how many more there are.
+
+        Raises:
+            UnknownNameError: There is no such run, relation, execution, column or row.
+            AmbiguousNameError: The relation was written several times, and several have such a row.
+            UsageError: A semiring does not fit; the run has no records; a file has changed since.
+        """
+        from govtool.app.workflows.opened import opened_run
+        from govtool.app.workflows.why import why_in_run
+
+        opened = opened_run(self._reader, self._commit, run)
+        return why_in_run(opened, rows, list(semirings), values=values, exact=exact, capped=capped)
+
+    @checked
+    def workflow_delete(
+        self,
+        run: str,
+        tokens: Texts,
+        *,
+        mode: str = "auto",
+        outputs: Texts = (),
+        program: Workflow | str | None = None,
+        spark: Any = None,
+    ) -> RunDeletionAnswer:
+        """What a deletion of records makes of the rows that a run of a workflow wrote.
+
+        Args:
+            run: As for ``workflow_run``; it has to have records.
+            tokens: The records that went into it.
+            mode: ``propagate`` over the annotations, ``replay`` the recorded invocations, or ``auto``: replay only what
+                propagation leaves unknown.
+            outputs: Relations to judge, as ``RELATION`` or ``NODE/RELATION@EXECUTION``; by default the outputs of
+                executions.
+            program: The workflow to replay, or its file: ``FILE.py[:NAME]``; by default it is found by the digest of
+                its source.
+            spark: The session to replay in; by default the active one, or a new one.
+
+        Raises:
+            UnknownNameError: There is no such run, record, relation or mode.
+            UsageError: A record is named twice; the program is not found; a file has changed since the run.
+            EngineError: No engine evaluates the plans, or Spark is missing for a replay.
+        """
+        (answer,) = self.workflow_deletions(run, [tokens], mode=mode, outputs=outputs, program=program, spark=spark)
+        return answer
+
+    @checked
+    def workflow_deletions(
+        self,
+        run: str,
+        deletions: Iterable[Texts],
+        *,
+        mode: str = "auto",
+        outputs: Texts = (),
+        program: Workflow | str | None = None,
+        spark: Any = None,
+    ) -> list[RunDeletionAnswer]:
+        """What each of several deletions makes of the rows of a run, which is annotated once: ``workflow_delete``."""
+        from govtool.app.workflows.deletion import RunDeletionRequest, delete_in_run
+        from govtool.app.workflows.opened import opened_run
+
+        opened = opened_run(self._reader, self._commit, run)
+        lists = [list(texts(each)) for each in deletions]
+        return delete_in_run(opened, RunDeletionRequest(lists, mode, list(texts(outputs)), program, spark))
 
 
 @checked

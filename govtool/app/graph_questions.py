@@ -30,7 +30,7 @@ _CUTOFF = 0.5
 
 
 def node_called(graph: ProvenanceGraph, text: str) -> int:
-    """Return the node with an id, or the one record of this token.
+    """Return the node with an id, the one record of this token, or that of an invocation: ``M#2``.
 
     Raises:
         UnknownNameError: There is none (``usage.unknown-node``).
@@ -41,7 +41,10 @@ def node_called(graph: ProvenanceGraph, text: str) -> int:
         return found
     records = graph.with_tokens([text]).get(text)
     if records is None:
-        raise _unknown(graph, text, "node")
+        invocation = _invocation(graph, text)
+        if invocation is None:
+            raise _unknown(graph, text, "node")
+        return invocation
     if len(records) > 1:
         raise AmbiguousNameError(
             f"{len(records)} nodes are of the record {text!r}",
@@ -52,7 +55,7 @@ def node_called(graph: ProvenanceGraph, text: str) -> int:
 
 
 def records_called(graph: ProvenanceGraph, tokens: Sequence[str]) -> Array:
-    """Return the nodes of records: all of each token; where none has it, the node with this id.
+    """Return the nodes of records: all of each token; where none has it, the node with this id, or the invocation.
 
     Raises:
         UnknownNameError: There is no such record or node (``usage.unknown-token``).
@@ -66,11 +69,33 @@ def records_called(graph: ProvenanceGraph, tokens: Sequence[str]) -> Array:
         nodes = known.get(token)
         if nodes is None:
             node = graph.with_id(token)
+            node = _invocation(graph, token) if node is None else node
             if node is None:
                 raise _unknown(graph, token, "token")
             nodes = np.array([node], np.int64)
         found.append(nodes)
     return np.unique(np.concatenate(found))
+
+
+def _invocation(graph: ProvenanceGraph, text: str) -> int | None:
+    """The node of an invocation, ``MODULE#NUMBER``; None if the text is no such thing.
+
+    Raises:
+        UnknownNameError: The module was not invoked so often (``usage.unknown-invocation``).
+    """
+    module, mark, number = text.rpartition("#")
+    if not mark or not (number.isascii() and number.isdigit()) or module not in graph.modules:
+        return None
+    own = (graph.type == terms.INVOCATION) & (graph.module == list(graph.modules).index(module))
+    found = np.flatnonzero(own & (graph.invocation == min(int(number), 2**31 - 1)))
+    if len(found):
+        return int(found[0])
+    known = [f"{module}#{each}" for each in sorted(graph.invocation[own].tolist())]
+    raise UnknownNameError(
+        f"there is no invocation {text}",
+        code="usage.unknown-invocation",
+        nearest=tuple(difflib.get_close_matches(text, known, 3, 0.3)),
+    )
 
 
 def _unknown(graph: ProvenanceGraph, text: str, noun: str) -> UnknownNameError:

@@ -21,6 +21,7 @@ from govtool.store.names import DEFAULT_BRANCH
 if TYPE_CHECKING:
     from govtool.store import Commit, FragmentRef, Reader, Store
     from govtool.workflow.graph import ProvenanceGraph
+    from govtool.workflow.modules.run_graph import StateNodes
     from govtool.workflow.modules.run_tuples import OutputTuples, RunGraph
 
 PREFIX = "graph:"
@@ -87,7 +88,7 @@ def import_graph(
     uploaded += [store.upload(Fragment(source, EDGES, data, rows)) for data, rows in edge_parts(graph)]
     uploaded.sort()
     entry = GraphEntry(chosen, graph.node_count, graph.edge_count, tuple(sorted(graph.modules)))
-    about = Fragment(source, GRAPHS, described(chosen, entry.nodes, entry.edges, entry.modules), 1)
+    about = Fragment(source, GRAPHS, described(chosen, graph.node_count, graph.edge_count, entry.modules), 1)
     result = store.commit(
         Changes(retract=(source,), add=(about,), uploaded=tuple(uploaded)),
         message=message or f"graph import {chosen}",
@@ -109,7 +110,36 @@ def list_graphs(store: Reader, commit: Commit) -> GraphListAnswer:
 
     refs = [ref for ref in store.fragments(commit) if ref.table == GRAPHS]
     found = [GraphEntry(*description(data)) for data in store.read_many(refs)]
-    return GraphListAnswer(tuple(sorted(found, key=lambda entry: entry.name)))
+    return GraphListAnswer((*sorted(found, key=lambda entry: entry.name), *_graphs_of_runs(store, commit)))
+
+
+def _graphs_of_runs(store: Reader, commit: Commit) -> Iterator[GraphEntry]:
+    """The graphs that runs with records have; their sizes are known of those in the cache."""
+    from govtool.app.workflows.stored import read_workflow_runs
+    from govtool.model.workflow_run import run_text
+
+    for run in read_workflow_runs(store, commit):
+        if run.mode == "records" and run.executions:
+            modules = tuple(sorted({each.module for each in run.invocations if each.execution <= run.whole}))
+            graph = _in_cache(store, _run_key(run_text(run), "read"))
+            nodes, edges = (None, None) if graph is None else (graph.node_count, graph.edge_count)
+            yield GraphEntry(f"{RUN_PREFIX}{run.id}", nodes, edges, modules)
+
+
+def _run_key(text: str, state_nodes: str) -> str:
+    return hashlib.sha256(f"outputs/1 {state_nodes} {text}".encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _in_cache(store: Reader, key: str) -> ProvenanceGraph | None:
+    """A graph that was opened before."""
+    from govtool.store.cache import cache_dir, lookup
+    from govtool.workflow.storage import mapped
+
+    directory = cache_dir(store.cache_id, f"{key}-{mapped.FORMAT}-graph")
+    try:
+        return mapped.opened(_mapped(directory / mapped.FILE)) if lookup(directory) else None
+    except (IntegrityError, FormatError, OSError, ValueError):
+        return None
 
 
 def open_graph(store: Reader, commit: Commit, name: str) -> ProvenanceGraph:
@@ -200,15 +230,29 @@ def _digest(refs: Sequence[FragmentRef]) -> str:
 
 
 def graph_called(
-    text: str, *, store: str | None = None, at: str | None = None, branch: str | None = None
+    text: str,
+    *,
+    store: str | None = None,
+    at: str | None = None,
+    branch: str | None = None,
+    state_nodes: StateNodes = "read",
 ) -> ProvenanceGraph:
     """The graph that a file or a name stands for. What looks like a path, or is a file, is one.
+
+    Args:
+        text: A file, a name, or ``run:`` and the name of a workflow run.
+        store: The store of a name.
+        at: Its version.
+        branch: The branch that counts.
+        state_nodes: Of a run, which state tuples have nodes.
 
     Raises:
         UsageError: The file is mistaken (``usage.graph``).
         UnknownNameError: There is neither (``usage.unknown-graph``).
         StoreError: There is no store, or it cannot be read.
     """
+    if state_nodes != "read" and not text.startswith(RUN_PREFIX):
+        raise UsageError("state nodes are chosen for the graph of a run", code="usage.arguments", hint="--run RUN")
     if "/" in text or Path(text).suffix.lower() in SUFFIXES or Path(text).is_file():
         return read_graph(text)
     from govtool.app.project import commit_at, read_store
@@ -216,18 +260,33 @@ def graph_called(
     reader = read_store(store)
     commit = commit_at(reader, at, branch)
     if text.startswith(RUN_PREFIX):
-        return open_run_graph(reader, commit, text.removeprefix(RUN_PREFIX))
+        return open_run_graph(reader, commit, text.removeprefix(RUN_PREFIX), state_nodes)
     return open_graph(reader, commit, text)
 
 
-def open_run_graph(store: Reader, commit: Commit, name: str) -> ProvenanceGraph:
+def chosen_state_nodes(text: str) -> StateNodes:
+    """Read which state tuples are to have nodes.
+
+    Raises:
+        UnknownNameError: It is neither ``read`` nor ``all`` (``usage.unknown-state-nodes``).
+    """
+    if text == "read":
+        return "read"
+    if text == "all":
+        return "all"
+    raise UnknownNameError(
+        f"no state nodes {text!r}", code="usage.unknown-state-nodes", nearest=("read", "all"), hint="--state-nodes all"
+    )
+
+
+def open_run_graph(store: Reader, commit: Commit, name: str, state_nodes: StateNodes = "read") -> ProvenanceGraph:
     """The graph of a workflow run; it is built from the run's records once, and the cache keeps it.
 
     Raises:
         UnknownNameError: There is no such run (``usage.unknown-run``).
         UsageError: It has no records (``usage.no-records``), or a file has changed since.
     """
-    return _run_parts(store, commit, name)[0]
+    return _run_parts(store, commit, name, state_nodes)[0]
 
 
 def run_outputs(
@@ -248,7 +307,7 @@ def run_outputs(
 
 
 def _run_parts(
-    store: Reader, commit: Commit, name: str
+    store: Reader, commit: Commit, name: str, state_nodes: StateNodes = "read"
 ) -> tuple[ProvenanceGraph, Callable[[], tuple[OutputTuples, ...]]]:
     from govtool.app.workflows.recorded import find_recorded_run
     from govtool.model.workflow_run import run_text
@@ -257,11 +316,11 @@ def _run_parts(
     from govtool.workflow.storage.outputs import outputs_from, outputs_text
 
     found = find_recorded_run(store, commit, name)
-    key = hashlib.sha256(f"outputs/1 {run_text(found.run)}".encode("utf-8", "surrogatepass")).hexdigest()
+    key = _run_key(run_text(found.run), state_nodes)
     built: list[RunGraph] = []
 
     def build() -> ProvenanceGraph:
-        built.append(found.graph())
+        built.append(found.graph(state_nodes))
         return built[0].graph
 
     def beside(folder: Path) -> None:
@@ -276,6 +335,6 @@ def _run_parts(
         try:
             return file.read_text(encoding="utf-8", errors="surrogatepass")
         except FileNotFoundError:  # evicted meanwhile
-            return outputs_text(found.graph().outputs)
+            return outputs_text(found.graph(state_nodes).outputs)
 
     return graph, lambda: outputs_from(outputs())

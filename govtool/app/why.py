@@ -56,12 +56,7 @@ def why(
         UsageError: See ``opened_query``; a semiring that does not fit, or has no values.
         EngineError: No engine evaluates the query exactly.
     """
-    names = _known(semirings)
-    for name in VALUED:
-        if name in names and name not in (values or {}):
-            raise UsageError(
-                f"{name} needs a value for every token", code="usage.values", hint=f"--values {name}=FILE.json"
-            )
+    names = checked_semirings(semirings, values or {})
     with opened_query(sql, data, keys or {}, dialect) as opened:
 
         def work(executor: Executor) -> WhyAnswer:
@@ -74,7 +69,13 @@ def why(
     return replace(answer, engine=engine)
 
 
-def _known(semirings: Sequence[str]) -> list[str]:
+def checked_semirings(semirings: Sequence[str], values: Mapping[str, Mapping[str, float]]) -> list[str]:
+    """The names of semirings, each once.
+
+    Raises:
+        UnknownNameError: There is no such semiring (``usage.unknown-semiring``).
+        UsageError: One needs values, and there are none (``usage.values``).
+    """
     import difflib
 
     names = list(dict.fromkeys(semirings))
@@ -85,6 +86,11 @@ def _known(semirings: Sequence[str]) -> list[str]:
                 code="usage.unknown-semiring",
                 nearest=tuple(difflib.get_close_matches(name, SEMIRINGS)),
                 hint=f"of {', '.join(SEMIRINGS)}",
+            )
+    for name in VALUED:
+        if name in names and name not in values:
+            raise UsageError(
+                f"{name} needs a value for every token", code="usage.values", hint=f"--values {name}=FILE.json"
             )
     return names
 

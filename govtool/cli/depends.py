@@ -6,45 +6,22 @@ from typing import Annotated
 
 import typer
 
-from govtool.cli.graph_files import (
-    GraphOption,
-    GraphOptions,
-    GraphRunOption,
-    NodeArgument,
-    graph_name,
-    show_answer,
-)
-from govtool.cli.options import (
-    AllOption,
-    AtOption,
-    BranchOption,
-    FormatOption,
-    LimitOption,
-    OutputOption,
-    StoreOption,
-)
+from govtool.cli.graph_files import GraphOptions, NodeArgument, graph_command, show_answer
 from govtool.cli.ui import Ui
 from govtool.errors import EXIT_EVIDENCE, EXIT_FINDINGS, EXIT_OK
 
 
+@graph_command
 def depends(
     ui: Ui,
+    options: GraphOptions,
     node: NodeArgument,
     on: Annotated[
         list[str], typer.Option("--on", metavar="TOKEN", help="A record; several are deleted together. Repeatable.")
     ],
-    graph: GraphOption = None,
-    run: GraphRunOption = None,
     fail_on: Annotated[
         str, typer.Option("--fail-on", metavar="none|depends", help="Exit with 1 if the node depends on them.")
     ] = "none",
-    limit: LimitOption = None,
-    all: AllOption = False,
-    format: FormatOption = None,
-    output: OutputOption = None,
-    at: AtOption = None,
-    branch: BranchOption = None,
-    store: StoreOption = None,
 ) -> int:
     """Show whether a node of a provenance graph would be gone without some records.
 
@@ -57,7 +34,6 @@ def depends(
     from govtool.answers.answer import at_least
 
     at_least(fail_on, ("depends",), "verdict")
-    options = GraphOptions(graph_name(graph, run), format, output, limit, all, at, branch, store)
     answer = options.opened(ui).depends(node, on)
     show_answer(ui, options, answer)
     if answer.depends == "unknown":

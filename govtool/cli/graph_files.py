@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_type_hints
 
 import typer
 
 from govtool.cli.formats import chosen
 from govtool.cli.graph import bound
+from govtool.cli.options import (
+    AllOption,
+    AtOption,
+    BranchOption,
+    FormatOption,
+    LimitOption,
+    OutputOption,
+    StoreOption,
+)
 from govtool.cli.ui import Ui
 from govtool.errors import EXIT_OK, EvidenceError, UsageError
 
@@ -25,8 +36,8 @@ GraphRunOption = Annotated[
     str | None,
     typer.Option("--run", metavar="RUN", help="The graph of a workflow run, which is built from its records."),
 ]
-GraphArgument = Annotated[
-    str, typer.Argument(metavar="NAME|FILE", help="A graph of the store, or a file: JSON, GraphML.")
+OptionalGraphArgument = Annotated[
+    str | None, typer.Argument(metavar="NAME|FILE", help="A graph of the store, or a file: JSON, GraphML.")
 ]
 ModuleOption = Annotated[
     list[str], typer.Option("--module", "-m", metavar="MODULE", help="A module, with all its invocations. Repeatable.")
@@ -34,7 +45,9 @@ ModuleOption = Annotated[
 ZoomedOption = Annotated[
     list[str] | None, typer.Option("--zoomed", metavar="MODULE", help="A module that is zoomed out before. Repeatable.")
 ]
-NodeArgument = Annotated[str, typer.Argument(metavar="NODE", help="The id of a node, or the token of a record.")]
+NodeArgument = Annotated[
+    str, typer.Argument(metavar="NODE", help="The id of a node, the token of a record, or an invocation: M#2.")
+]
 InGraphOption = Annotated[
     str | None,
     typer.Option("--graph", metavar="NAME|FILE", help="Delete records in a provenance graph; see docs/workflow.md."),
@@ -77,6 +90,48 @@ class GraphOptions(NamedTuple):
         found = provenance_graph(self.graph, store=self.store, ref=self.at, branch=self.branch)
         ui.mark("open the graph")
         return found
+
+
+def graph_command(function: Callable[..., int | None]) -> Callable[..., int | None]:
+    """Make the command of a question about one graph; the options that all of them have are declared here.
+
+    Args:
+        function: Takes the ``Ui``, ``GraphOptions``, and what is the question's own.
+    """
+    own = list(inspect.signature(function).parameters.values())[2:]
+    hints = get_type_hints(function, include_extras=True)
+    shared = list(inspect.signature(_shared).parameters.values())
+    shared_hints = get_type_hints(_shared, include_extras=True)
+
+    def command(ui: Ui, **given: Any) -> int | None:
+        rest = {each.name: given.pop(each.name) for each in own}
+        return function(ui, _shared(**given), **rest)
+
+    ui = inspect.Parameter("ui", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    # Options of all questions stand after what a question cannot do without, and before its other options.
+    needed = [each for each in own if each.default is inspect.Parameter.empty]
+    others = [each for each in own if each.default is not inspect.Parameter.empty]
+    keywords = [
+        each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in (*needed, *shared[:2], *others, *shared[2:])
+    ]
+    command.__signature__ = inspect.Signature([ui, *keywords])  # type: ignore[attr-defined]
+    command.__annotations__ = {"ui": Ui, **{each.name: {**hints, **shared_hints}[each.name] for each in keywords}}
+    command.__name__, command.__doc__ = function.__name__, function.__doc__
+    return command
+
+
+def _shared(
+    graph: GraphOption = None,
+    run: GraphRunOption = None,
+    limit: LimitOption = None,
+    all: AllOption = False,
+    format: FormatOption = None,
+    output: OutputOption = None,
+    at: AtOption = None,
+    branch: BranchOption = None,
+    store: StoreOption = None,
+) -> GraphOptions:
+    return GraphOptions(graph_name(graph, run), format, output, limit, all, at, branch, store)
 
 
 def show_answer(ui: Ui, options: GraphOptions, answer: Answer) -> None:

@@ -15,9 +15,8 @@ from govtool.cli.complete import complete_dialect
 from govtool.cli.ui import Ui
 from govtool.errors import EXIT_OK, EXIT_USAGE, UsageError
 
-SqlOption = Annotated[str, typer.Option("--sql", metavar="QUERY.sql", help="A file with one SELECT, or - for stdin.")]
-DataOption = Annotated[
-    Path, typer.Option("--data", metavar="DIR", help="A folder: its *.csv and *.parquet are tables.")
+WhyDataOption = Annotated[
+    Path | None, typer.Option("--data", metavar="DIR", help="A folder: its *.csv and *.parquet are tables.")
 ]
 KeyOption = Annotated[
     list[str] | None,
@@ -32,6 +31,9 @@ QueryDialectOption = Annotated[
         help="What the query is written in; its meaning is Spark SQL's.",
     ),
 ]
+WhySqlOption = Annotated[
+    str | None, typer.Option("--sql", metavar="QUERY.sql", help="A file with one SELECT, or - for stdin.")
+]
 WhatIfSqlOption = Annotated[
     str | None, typer.Option("--sql", metavar="QUERY.sql", help="Delete records under one SELECT over --data.")
 ]
@@ -40,7 +42,11 @@ WhatIfDataOption = Annotated[
 ]
 ModeOption = Annotated[
     str | None,
-    typer.Option("--mode", metavar="auto|propagate|replay", help="With --sql: auto replays what propagation leaves."),
+    typer.Option(
+        "--mode",
+        metavar="auto|propagate|replay",
+        help="With --sql and --run: auto replays what propagation leaves open.",
+    ),
 ]
 _PLACE = re.compile(r"([0-9]+):([0-9]+)")
 

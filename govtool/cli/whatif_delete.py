@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Annotated
 
 import typer
@@ -36,6 +36,7 @@ from govtool.cli.rowquery import (
     WhatIfSqlOption,
     delete_in_query,
 )
+from govtool.cli.run_deletion import OutputsOption, ProgramOption, RunDeletion, delete_in_run
 from govtool.cli.selecting import ExcludeOption
 from govtool.cli.ui import Ui
 from govtool.cli.whatif import FailOnOption, WhatIfOptions, answer
@@ -49,7 +50,7 @@ def whatif_delete(
         typer.Argument(
             metavar="SELECTOR…|TOKEN…",
             autocompletion=complete_selector,
-            help="Columns and datasets: crm.users.email, 'mart.**' … With --graph or --sql, tokens of records.",
+            help="Columns and datasets: crm.users.email, 'mart.**' … With --run, --graph or --sql, tokens of records.",
         ),
     ] = None,
     graph: InGraphOption = None,
@@ -58,6 +59,8 @@ def whatif_delete(
     sql: WhatIfSqlOption = None,
     data: WhatIfDataOption = None,
     mode: ModeOption = None,
+    outputs: OutputsOption = None,
+    program: ProgramOption = None,
     key: KeyOption = None,
     dialect: QueryDialectOption = "spark",
     exclude: ExcludeOption = None,
@@ -79,14 +82,23 @@ def whatif_delete(
       govtool whatif delete crm.users.email stg.legacy -f json
       govtool whatif delete C2 --graph dealers
       govtool whatif delete o17 --sql query.sql --data tables/
+      govtool whatif delete TOKEN --run dealers --outputs BestBid
 
     A UNION survives the loss of one arm, a join does not; a loop that only feeds itself dies. In a provenance graph,
     nodes are deleted or recomputed, or unknown where only a new run can decide; see docs/workflow.md. Of a query over
-    files, each row is deleted, kept, recomputed or unknown, and rows appear; see docs/why.md.
+    files, and of what a workflow run wrote, each row is deleted, kept, recomputed or unknown, and rows appear; see
+    docs/why.md and docs/workflows.md.
     Formats: table, plain, json, jsonl, csv, markdown.
     """
-    if graph is not None or run is not None:
-        _refuse_of_query(sql, data, key, mode)
+    if run is not None and graph is None:
+        _refuse({"--sql": sql, "--data": data, "--key": key, "--fail-on": fail_on != "none", "--policy": policy,
+                 "--exclude": exclude, "--today": today}, "a run")  # fmt: skip
+        deletion = RunDeletion(run, mode, outputs, program, format, output, limit, all, at, branch, store)
+        return delete_in_run(ui, deletion, selector or [], from_, strict=strict)
+    _refuse({"--outputs": outputs, "--program": program}, "a deletion without --run")
+    if graph is not None:
+        _refuse({"--sql": sql, "--data": data, "--key": key}, "a graph")
+        _refuse_replay(mode)
         options = GraphOptions(graph_name(graph, run), format, output, limit, all, at, branch, store)
         return delete_in_graph(ui, options, selector or [], from_, strict=strict, fail_on=fail_on)
     if sql is not None:
@@ -105,15 +117,17 @@ def whatif_delete(
     return answer(ui, "delete", request)
 
 
-def _refuse_of_query(sql: str | None, data: Path | None, key: list[str] | None, mode: str | None) -> None:
-    """Refuse options of a query beside those of a graph.
+def _refuse(given: Mapping[str, object], what: str) -> None:
+    """Refuse options that are for something else.
 
     Raises:
         UsageError: ``usage.arguments``.
     """
-    given = {"--sql": sql is not None, "--data": data is not None, "--key": bool(key)}
-    for name in (name for name, is_given in given.items() if is_given):
-        raise UsageError(f"{name} is not for a graph", code="usage.arguments", hint="--graph, --run or --sql")
+    for name in (name for name, value in given.items() if value):
+        raise UsageError(f"{name} is not for {what}", code="usage.arguments", hint="govtool whatif delete --help")
+
+
+def _refuse_replay(mode: str | None) -> None:
     if mode not in (None, "auto", "propagate"):
         raise UsageError(
             f"a graph is not run again: no mode {mode}",

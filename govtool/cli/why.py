@@ -2,28 +2,40 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from govtool.cli.options import FormatOption, OutputOption
-from govtool.cli.rowquery import DataOption, KeyOption, QueryDialectOption, SqlOption, carets, read_query
+from govtool.cli.options import AtOption, BranchOption, FormatOption, OutputOption, StoreOption
+from govtool.cli.rowquery import KeyOption, QueryDialectOption, WhyDataOption, WhySqlOption, carets, read_query
 from govtool.cli.ui import Ui
+from govtool.errors import UsageError
+
+if TYPE_CHECKING:
+    from govtool.answers.why import WhyAnswer
 
 
 def why(
     ui: Ui,
-    sql: SqlOption,
-    data: DataOption,
+    rows: Annotated[
+        str | None,
+        typer.Argument(metavar="'REL[key]'", help="With --run: rows that it wrote, NODE/REL@EXECUTION[COLUMN=VALUE]."),
+    ] = None,
+    run: Annotated[
+        str | None,
+        typer.Option("--run", metavar="RUN", help="A run of a workflow with records; NAME~1 is its last but 1."),
+    ] = None,
+    sql: WhySqlOption = None,
+    data: WhyDataOption = None,
     semirings: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--as",
             metavar="A,B…",
             help="polynomial, how, why, why-minimal, which, where, count, bool, cost, trust, prob, shapley, banzhaf, "
-            "responsibility.",
+            "responsibility. Default: polynomial,which,count; of a run polynomial,count.",
         ),
-    ] = "polynomial,which,count",
+    ] = None,
     key: KeyOption = None,
     values: Annotated[
         list[str] | None,
@@ -33,33 +45,78 @@ def why(
     dialect: QueryDialectOption = "spark",
     format: FormatOption = None,
     output: OutputOption = None,
+    at: AtOption = None,
+    branch: BranchOption = None,
+    store: StoreOption = None,
 ) -> int:
-    """Which records are behind each row of a query, and how; no store.
+    """Which records are behind each row of a query or of a workflow run, and how.
 
       govtool why --sql query.sql --data tables/
       govtool why --sql query.sql --data tables/ --as polynomial,why,cost --values cost=prices.json -f json
+      govtool why 'BestBid@2[B1]' --run dealers --as which,shapley
 
-    The *.csv and *.parquet of the folder are the relations. A record is named by its column _tok, by --key, or as
-    relation:row. Rows that would appear only after a deletion are candidates. Formats: table, plain, json, jsonl, csv,
-    markdown; a terminal shows long annotations in part, -o FILE whole.
+    With --sql no store is needed: the *.csv and *.parquet of the folder are the relations, and a record is named by its
+    column _tok, by --key, or as relation:row. With --run, the relation is one that an invocation of the run wrote.
+    Rows that would appear only after a deletion are candidates. Formats: table, plain, json, jsonl, csv, markdown; a
+    terminal shows long annotations in part, -o FILE whole.
     """
-    from govtool.api.why import why as evaluate
     from govtool.app.why import read_values
     from govtool.cli.formats import chosen
     from govtool.render.why import FORMATS, render
 
     outputs = chosen(format, output, FORMATS)
-    text = read_query(sql)
-    names = [each.strip() for each in semirings.split(",") if each.strip()]
-    tokens = read_values(values or [])
-    with carets(ui, text, sql) as failed:
-        answer = evaluate(
-            text, data, semirings=names, keys=key, values=tokens, dialect=dialect, exact=exact,
-            capped=all(file is None and form in ("table", "plain", "markdown") for form, file in outputs),
-        )  # fmt: skip
-    if failed:
-        return failed[0]
+    options: dict[str, Any] = {
+        "semirings": [each.strip() for each in (semirings or _default(run)).split(",") if each.strip()],
+        "values": read_values(values or []),
+        "exact": exact,
+        "capped": all(file is None and form in ("table", "plain", "markdown") for form, file in outputs),
+    }
+    if run is not None or rows is not None:
+        query = {"--sql": sql is not None, "--data": data is not None, "--key": bool(key)}
+        answer = _of_run(_Version(at, branch, store), run, rows, query, options)
+    else:
+        _refuse({"--at": at is not None, "--branch": branch is not None, "--store": store is not None}, "a query")
+        if sql is None or data is None:
+            raise UsageError(
+                "name a query and its data, or rows and a run",
+                code="usage.arguments",
+                hint="--sql QUERY.sql --data DIR, or 'REL[key]' --run RUN",
+            )
+        text = read_query(sql)
+        with carets(ui, text, sql) as failed:
+            from govtool.api.why import why as evaluate
+
+            answer = evaluate(text, data, keys=key, dialect=dialect, **options)
+        if failed:
+            return failed[0]
     ui.mark("annotated")
     for form, file in outputs:
         ui.show(render(form, answer, is_whole=file is not None), file)
     return 0
+
+
+def _default(run: str | None) -> str:
+    # Workflows take differences all the time (the padding of outer joins), where which does not fit.
+    return "polynomial,which,count" if run is None else "polynomial,count"
+
+
+class _Version(NamedTuple):
+    at: str | None
+    branch: str | None
+    store: str | None
+
+
+def _of_run(
+    version: _Version, run: str | None, rows: str | None, query: dict[str, bool], options: dict[str, Any]
+) -> WhyAnswer:
+    from govtool.api.opening import open as open_version
+
+    _refuse(query, "a run")
+    if run is None or rows is None:
+        raise UsageError("name rows and a run", code="usage.arguments", hint="govtool why 'REL[key]' --run RUN")
+    return open_version(version.store, ref=version.at, branch=version.branch).workflow_why(run, rows, **options)
+
+
+def _refuse(given: dict[str, bool], what: str) -> None:
+    for name in (name for name, is_given in given.items() if is_given):
+        raise UsageError(f"{name} is not for {what}", code="usage.arguments", hint="govtool why --help")

@@ -70,7 +70,7 @@ def workflow_run(
     """
     from govtool.answers.workflow_runs import WorkflowRunAnswer
     from govtool.app.project import open_store
-    from govtool.app.workflows.load import load_workflow
+    from govtool.app.workflows.load import absolute_target, load_workflow
     from govtool.app.workflows.programs_open import SqlRunRequest, is_sql_program, run_sql_program
     from govtool.app.workflows.run import WorkflowRequest, capture_mode, require_inputs, run_workflow, settings_of
     from govtool.render.workflow_runs import FORMATS, render_workflow_run
@@ -91,7 +91,8 @@ def workflow_run(
     mode = capture_mode(records, untracked)
     opened = None if untracked else open_store(store)
     flow = load_workflow(workflow)
-    request = WorkflowRequest(flow, require_inputs(inputs), state, executions, mode, settings_of(conf or ()))
+    known = settings_of(conf or ())
+    request = WorkflowRequest(flow, require_inputs(inputs), state, executions, mode, known, absolute_target(workflow))
     with ui.progressing("executions") as progress:
         outcome = run_workflow(request, opened, branch=branch, progress=progress)
     for run in outcome.resumed:

@@ -91,6 +91,8 @@ class WorkflowRun:
         invocations: What ran, in order; those of an execution that failed included.
         relations: The relations that they name, by path.
         whole: The last execution that is whole.
+        program: ``FILE.py`` or ``FILE.py:NAME`` that it was run from; empty: not from a file.
+        source: The digest of the files that its modules are written in; empty: not known.
     """
 
     id: str
@@ -105,6 +107,8 @@ class WorkflowRun:
     invocations: tuple[ModuleInvocation, ...]
     relations: Mapping[str, BoundaryRelation]
     whole: int
+    program: str = ""
+    source: str = ""
 
     @property
     def executions(self) -> tuple[int, ...]:

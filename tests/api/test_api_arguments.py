@@ -64,6 +64,9 @@ QUESTIONS: dict[str, tuple[object, ...]] = {
     "compare_oracle": ("a.csv",),
     "workflow_runs": (),
     "workflow_run": ("accounts",),
+    "workflow_why": ("accounts", "Balances[ann]"),
+    "workflow_delete": ("accounts", "t"),
+    "workflow_deletions": ("accounts", [["t"]]),
 }
 """Each question with arguments that make sense."""
 

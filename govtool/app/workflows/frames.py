@@ -6,11 +6,12 @@ no job; and a small relation is read as one partition, so that it does not becom
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from govtool.app.workflows.inputs import listing
+from govtool.app.workflows.text_rows import lines_without, rows_by_file
 from govtool.errors import EngineError, UsageError
 from govtool.model.workflow_run import BoundaryRelation
 
@@ -84,6 +85,27 @@ class BoundaryFrames:
         self._schemas[text] = schema
         return BoundaryRelation(str(place), "parquet", text, listing(place))
 
+    def without(self, relation: BoundaryRelation, rows: Collection[int], place: Path) -> BoundaryRelation:
+        """A copy of a relation without some rows, by their numbers in the order of its files.
+
+        Args:
+            relation: The relation.
+            rows: Numbers of rows, from 0.
+            place: The folder of the copy, which is not there yet.
+        """
+        if relation.format != "parquet":
+            return lines_without(relation, rows, place)
+        from pyspark.sql import functions as f
+
+        frame = self._spark.read.parquet(relation.path)
+        for file, numbers in rows_by_file(relation, rows).items():
+            gone = f.col("_metadata.row_index").isin(list(numbers))
+            if len(relation.files) > 1:
+                gone = gone & (f.regexp_replace("_metadata.file_path", "^file:/+", "/") == _bare_path(file))
+            frame = frame.where(~gone)
+        frame.write.options(**_WRITE).parquet(str(place))
+        return BoundaryRelation(str(place), "parquet", relation.schema, listing(place))
+
     def declared(self, relation: RelationSchema) -> Any:
         """The declared schema as a ``StructType``; None if there is none.
 
@@ -136,6 +158,10 @@ class BoundaryFrames:
         raise UsageError(
             f"{what} has the columns ({_shown(found)}); ({_shown(wanted)}) are declared", code="usage.schema"
         )
+
+
+def _bare_path(uri: str) -> str:
+    return "/" + uri.removeprefix("file:").lstrip("/")
 
 
 def _parsed(relation: RelationSchema) -> Any:

@@ -52,6 +52,12 @@ def load_workflow(target: str) -> Workflow:
     )
 
 
+def absolute_target(target: str) -> str:
+    """``FILE.py`` or ``FILE.py:NAME`` with the whole path of the file."""
+    place, name = _split(target)
+    return f"{Path(place).absolute()}{name and f':{name}'}"
+
+
 def _split(target: str) -> tuple[str, str]:
     place, colon, name = target.rpartition(":")
     if colon and place.endswith(".py") and name.isidentifier():

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from govtool.app.workflows.programs import ProgramAction
     from govtool.records.plan.nodes import Plan
     from govtool.store import Commit, Reader
+    from govtool.workflow.modules.run_graph import StateNodes
     from govtool.workflow.modules.run_tuples import RunFiles, RunGraph
 
 
@@ -77,8 +78,11 @@ class RecordedRun:
         with opened_program(self._layout) as opened:
             yield opened
 
-    def graph(self) -> RunGraph:
+    def graph(self, state_nodes: StateNodes = "read") -> RunGraph:
         """The provenance graph of the run.
+
+        Args:
+            state_nodes: Rows of state that were not read have nodes, too (``all``), or not (``read``).
 
         Raises:
             UsageError: The run has no records of rows (``usage.no-records``), or a file of a workflow has changed since
@@ -87,7 +91,7 @@ class RecordedRun:
         from govtool.workflow.modules.run_graph import build_run_graph
 
         with self.opened() as (run, files):
-            return build_run_graph(run, files)
+            return build_run_graph(run, files, state_nodes)
 
 
 def find_recorded_run(store: Reader, commit: Commit, text: str) -> RecordedRun:

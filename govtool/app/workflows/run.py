@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from govtool.app.workflows.frames import BoundaryFrames
 from govtool.app.workflows.inputs import InputFolder
 from govtool.app.workflows.runner import ExecutionResult, WorkflowRunner, executions_to_run
+from govtool.app.workflows.source import source_digest
 from govtool.app.workflows.state import StateFolder
 from govtool.app.workflows.tracking import RunTracker, commit_interrupted, commit_run
 from govtool.clock import iso, now
@@ -41,6 +42,7 @@ class WorkflowRequest:
         executions: How many executions the sequence is to have; None: those that have inputs, or one more.
         mode: How much is captured.
         settings: Settings of a new Spark session.
+        program: ``FILE.py`` or ``FILE.py:NAME`` that the workflow was read from; empty: from no file.
     """
 
     flow: Workflow
@@ -49,6 +51,7 @@ class WorkflowRequest:
     executions: int | None = None
     mode: Mode = "columns"
     settings: Mapping[str, str] | None = None
+    program: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +109,7 @@ def run_workflow(
         if not ahead:
             run = _untracked(new_run(request, (), pointer.execution), (), pointer.execution)
             return WorkflowOutcome(run, (), root, resumed)
-        session = stack.enter_context(_session(spark, request))
+        session = stack.enter_context(spark_session(spark, request.flow.name, request.settings))
         run = new_run(request, (str(session.sparkContext.applicationId),), pointer.execution)
         runner = WorkflowRunner(schedule, BoundaryFrames(session), folder, inputs, pointer)
         tracker = runner.observer = RunTracker(root, run, session) if store is not None else None
@@ -152,6 +155,8 @@ def new_run(request: WorkflowRequest, applications: tuple[str, ...], whole: int)
         invocations=(),
         relations={},
         whole=whole,
+        program=request.program,
+        source=source_digest(request.flow),
     )
 
 
@@ -170,7 +175,7 @@ def _now() -> str:
 
 
 @contextmanager
-def _session(spark: Any, request: WorkflowRequest) -> Iterator[Any]:
+def spark_session(spark: Any, name: str, settings: Mapping[str, str] | None = None) -> Iterator[Any]:
     """The session: the one that is given, the active one, or a new one, stopped at the end.
 
     Raises:
@@ -190,9 +195,9 @@ def _session(spark: Any, request: WorkflowRequest) -> Iterator[Any]:
         yield active
         return
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    builder = SparkSession.builder.appName(f"workflow {request.flow.name}")
+    builder = SparkSession.builder.appName(f"workflow {name}")
     quiet = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.log.level": "ERROR"}
-    for name, value in {**quiet, **(request.settings or {})}.items():
+    for name, value in {**quiet, **(settings or {})}.items():
         builder = builder.config(name, value)
     try:
         made = builder.getOrCreate()

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from govtool.errors import EngineError, UsageError
-from govtool.workflow.modules.run_graph import build_run_graph
+from govtool.workflow.modules.run_graph import StateNodes, build_run_graph
 from govtool.workflow.modules.run_tuples import RelationRows, RunGraph
 
 if TYPE_CHECKING:
@@ -18,14 +18,20 @@ if TYPE_CHECKING:
     from govtool.workflow.annotate.tables import Executor
 
 
-def workflow_graph(store: Reader, commit: Commit, run: WorkflowRun) -> RunGraph:
+def workflow_graph(store: Reader, commit: Commit, run: WorkflowRun, state_nodes: StateNodes = "read") -> RunGraph:
     """The graph of the whole executions of a run.
+
+    Args:
+        store: The store.
+        commit: Its version.
+        run: The run.
+        state_nodes: As for ``build_run_graph``.
 
     Raises:
         UsageError: The run has no records (``usage.no-records``), or a file has changed since (``usage.changed``).
     """
     require_records(run)
-    return build_run_graph(run, StoredRunFiles(store, commit, run))
+    return build_run_graph(run, StoredRunFiles(store, commit, run), state_nodes)
 
 
 def require_records(run: WorkflowRun) -> None:

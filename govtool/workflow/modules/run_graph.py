@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np  # noqa: TID253 - graphs are arrays; only what makes them imports this
 
@@ -39,14 +39,23 @@ from govtool.workflow.modules.run_tuples import (
 )
 from govtool.workflow.modules.written_rows import matched, python_rows
 
+StateNodes = Literal["read", "all"]
+"""State tuples that get ``s`` nodes."""
 
-def build_run_graph(run: WorkflowRun, files: RunFiles) -> RunGraph:
+
+def build_run_graph(run: WorkflowRun, files: RunFiles, state_nodes: StateNodes = "read") -> RunGraph:
     """The graph of the whole executions of a run.
+
+    Args:
+        run: The run.
+        files: Its plans and rows.
+        state_nodes: ``read``: state tuples that something was made of have ``s`` nodes; ``all``: every state tuple of
+            an invocation has one, as in the paper.
 
     Raises:
         UsageError: A file is not there any more, or is not what was written.
     """
-    builder = _RunBuilder(run, files)
+    builder = _RunBuilder(run, files, state_nodes)
     for invocation in run.invocations:
         if invocation.execution <= run.whole:
             builder.add(invocation)
@@ -56,8 +65,9 @@ def build_run_graph(run: WorkflowRun, files: RunFiles) -> RunGraph:
 class _RunBuilder:
     """The tuples that are known so far."""
 
-    def __init__(self, run: WorkflowRun, files: RunFiles) -> None:
+    def __init__(self, run: WorkflowRun, files: RunFiles, state_nodes: StateNodes) -> None:
         self.graph = GraphBuilder()
+        self._state_nodes = state_nodes
         self.files = files
         self.relations = run.relations
         self.coarse: dict[str, str] = {}
@@ -78,7 +88,9 @@ class _RunBuilder:
             known = self._state.get(slot)
             if known is None or known.relation.path != path:
                 self._state[slot] = known = self.source("st", path)
-            own.state[path] = own.lazy(known)
+            own.state[path] = state = own.lazy(known)
+            if self._state_nodes == "all":
+                own.state_nodes(state, "", np.arange(len(known.nodes) - known.candidates))
         for name, path in invocation.outputs:
             made = own.output(path)
             self._made[(invocation.execution, invocation.node, name)] = made
@@ -217,7 +229,7 @@ class _Invocation:
         ids = spare_ids(root.child)
         leaves = PlanLeaves(self)
         annotator = Annotator(executor, ids, lambda leaf: leaves.rows(annotator, leaf))
-        rows = annotator.rows(normalized(_titled(root, ids.named), ids))
+        rows = annotator.rows(normalized(titled(root, ids.named), ids))
         rows, table = annotator.keep(rows)
         annotation, times = table.ids(rows.annotation, rows.times)
         cell_columns = {
@@ -273,7 +285,7 @@ def _placed(places: Array, nodes: Array) -> Array:
     return np.where(nodes >= 0, places[nodes], NONE)
 
 
-def _titled(root: Write, named: Callable[..., Named]) -> Node:
+def titled(root: Write, named: Callable[..., Named]) -> Node:
     """The rows of a write, each column once."""
     columns: list[Named] = []
     used: set[int] = set()

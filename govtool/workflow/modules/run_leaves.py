@@ -101,7 +101,7 @@ class PlanLeaves:
         """The rows of the files, each with its nodes."""
         if leaf.format != "parquet":
             return self._parsed(a, leaf, tuples, nodes, added)
-        records = _records(leaf, tuples.relation, self._invocation.rows(tuples.relation))
+        records = records_of(leaf, tuples.relation, self._invocation.rows(tuples.relation))
         record, number = a.ids.attribute("record", LONG), a.ids.attribute("loaded", LONG)
         loaded = {added[name]: _nullable(values[: len(records)]) for name, values in nodes.items()}
         side = a.tables.load({number: records, **loaded})
@@ -117,20 +117,10 @@ class PlanLeaves:
         nodes: Mapping[str, Array],
         added: Mapping[str, Attribute],
     ) -> Node:
-        """Rows of files of text, which executors do not number; what was read is loaded in the types of the leaf."""
-        import pyarrow as pa
-
+        """Rows of files of text."""
         rows = self._invocation.rows(tuples.relation)
-        arrays = {}
-        for column in leaf.columns:
-            if column.name not in rows.columns or column.type not in ARROW_TYPES:
-                raise NotExact(f"the column {column.name} of a file of text is not read here")
-            at = rows.columns.index(column.name)
-            arrays[f"c{column.id}"] = pa.array([row[at] for row in rows.values], ARROW_TYPES[column.type])
-        arrays.update({f"c{added[name].id}": _nullable(values[: len(rows.values)]) for name, values in nodes.items()})
-        self._tables += 1
-        columns = (*leaf.columns, *added.values())
-        return load_table(a.executor, f"kept_candidates_{self._tables}", pa.table(arrays), columns)
+        count = len(rows.values)
+        return parsed_rows(a, leaf, rows, {added[name]: values[:count] for name, values in nodes.items()})
 
     def _loaded(self, a: Annotator, leaf: Relation, tuples: RelationTuples, nodes: Mapping[str, Array]) -> Node:
         """Candidates: their values and nodes, and that they are not there."""
@@ -180,6 +170,31 @@ class PlanLeaves:
         return lambda places: own.state_nodes(own.state[path], column, places)
 
 
+def parsed_rows(a: Annotator, leaf: Relation, rows: RelationRows, numbers: Mapping[Attribute, Array]) -> Relation:
+    """Rows of files of text, which executors do not number; what was read is loaded in the types of the leaf.
+
+    Args:
+        a: The annotator.
+        leaf: The leaf that reads them.
+        rows: The rows.
+        numbers: More columns, a number a row; below 0 for NULL.
+
+    Raises:
+        NotExact: A column is of a type that files of text are not read in here.
+    """
+    import pyarrow as pa
+
+    arrays = {}
+    for column in leaf.columns:
+        if column.name not in rows.columns or column.type not in ARROW_TYPES:
+            raise NotExact(f"the column {column.name} of a file of text is not read here")
+        at = rows.columns.index(column.name)
+        arrays[f"c{column.id}"] = pa.array([row[at] for row in rows.values], ARROW_TYPES[column.type])
+    arrays.update({f"c{column.id}": _nullable(values) for column, values in numbers.items()})
+    name = f"kept_rows_{next(a.ids.numbers)}"
+    return load_table(a.executor, name, pa.table(arrays), (*leaf.columns, *numbers))
+
+
 def _copies(a: Annotator, columns: Sequence[Attribute]) -> Iterator[Named]:
     return (a.ids.named(column.name, column) for column in columns)
 
@@ -205,7 +220,7 @@ def _nullable(values: Array) -> Any:
     return pa.array(values, pa.int64(), mask=values < 0)
 
 
-def _records(leaf: Relation, relation: BoundaryRelation, rows: RelationRows) -> Array:
+def records_of(leaf: Relation, relation: BoundaryRelation, rows: RelationRows) -> Array:
     """The packed ids of a relation's rows, as the leaf numbers its files; -1 for files that it does not read."""
     ordinals = {file.uri: file.ordinal for file in leaf.files}
     parts = [

@@ -67,12 +67,23 @@ def propagated(found: QueryProvenance, gone: Array) -> RowDeletion:
         gone: The source nodes that are deleted.
     """
     state = propagate(found.query, found.counts, gone)
-    return _Statuses(found, state).deletion()
+    return deletion_of(found, state, state.gains_possible)
+
+
+def deletion_of(found: QueryProvenance, state: Survival, gains_possible: bool) -> RowDeletion:
+    """What a circuit after a deletion says of the rows of one result over it.
+
+    Args:
+        found: The result's provenance.
+        state: The circuit after the deletion.
+        gains_possible: Rows may come into this result that no candidate stands for.
+    """
+    return _Statuses(found, state, gains_possible).deletion()
 
 
 class _Statuses:
-    def __init__(self, found: QueryProvenance, state: Survival) -> None:
-        self._state = state
+    def __init__(self, found: QueryProvenance, state: Survival, gains_possible: bool) -> None:
+        self._is_open = gains_possible
         columns = [column.to_pylist() for column in found.query.table.read(*found.query.columns)]
         count = found.query.table.count
         self._values: list[Values] = list(zip(*columns, strict=True)) if columns else [()] * count
@@ -91,7 +102,7 @@ class _Statuses:
                 self._changed[at] = state.values.read(changed, column.type)
         self.rows: list[RowStatus] = []
         self.gains: list[Values] = []
-        self.gains_possible = state.gains_possible
+        self.gains_possible = gains_possible
         self._computed = [at for at, cells in enumerate(self._nodes) if cells is not None]
         self._possible: list[Values] = []  # rows that may appear, with the values that they had before
 
@@ -116,7 +127,7 @@ class _Statuses:
 
     def _doubted(self, row: RowStatus, others: dict[Any, set[Any]]) -> RowStatus:
         like = others.get(rest_of(row.before, self._computed), set()) - {key_of(row.before)}
-        return RowStatus(row.before, "unknown") if like or self._state.gains_possible else row
+        return RowStatus(row.before, "unknown") if like or self._is_open else row
 
     def _row(self, at: int) -> None:
         times, low, high = int(self._times[at]), int(self._low[at]), int(self._high[at])

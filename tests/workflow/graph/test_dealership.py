@@ -113,3 +113,17 @@ def test_a_zoomed_file_is_not_asked_about_deletions(graph):
     with pytest.raises(UsageError, match="zoomed out in this graph already"):
         zoomed.zoom_out("M_dealer1")
     assert json.loads(lines)["nodes"]
+
+
+def test_an_invocation_has_an_address(graph):
+    descendants = ids(graph.subgraph("M_dealer1#1").descendants)
+    assert {"i", "Bid"} <= descendants
+    assert graph.subgraph("M_dealer1#1").node == "m"
+    assert graph.depends("Bid", "M_dealer1#1").depends is True
+    with pytest.raises(UnknownNameError) as caught:
+        graph.subgraph("M_dealer1#2")
+    assert caught.value.code == "usage.unknown-invocation"
+    assert caught.value.nearest == ("M_dealer1#1",)
+    for wrong in ("M_dealer9#1", "M_dealer1#", "M_dealer1#x"):
+        with pytest.raises(UnknownNameError, match="no node of the graph"):
+            graph.subgraph(wrong)

@@ -1,0 +1,234 @@
+"""Rows of a run by address: ``BestBid[B1]``, ``agg/BestBid@2[BidId=B1]``, ``M_dealer1.Cars@1``.
+
+    [NODE/]RELATION[@EXECUTION]["[" value or column=value {"," …} "]"]
+
+Values without a column are those of the first columns. State is named by its slot, ``MODULE.RELATION``; a version of it
+is what an invocation left.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from govtool.errors import AmbiguousNameError, UnknownNameError, UsageError
+
+if TYPE_CHECKING:
+    from govtool.model.workflow_run import WorkflowRun
+    from govtool.workflow.modules.run_tuples import RunFiles
+
+_ADDRESS = re.compile(
+    r"(?:(?P<node>[^/\[\]@]+)/)?(?P<relation>[^/\[\]@]+)(?:@(?P<execution>[0-9]{1,9}))?(?:\[(?P<key>.*)\])?", re.DOTALL
+)
+_PART = re.compile(r"""((?:'[^']*'|"[^"]*"|[^,'"])*)(?:,|\Z)""", re.DOTALL)
+_NAMED = re.compile(r"\s*([A-Za-z_][\w.]*)\s*=(.*)", re.DOTALL)
+_SHOWN = 20
+"""Candidates that a message lists."""
+_KEYS = 2_000
+"""Rows whose keys are looked through for one like a key that there is not."""
+
+Key = tuple[tuple[str | int, str], ...]
+"""Columns, by name or place, with values as text."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowAddress:
+    """What a text names.
+
+    Attributes:
+        relation: A relation, or a slot of state.
+        node: The node of the workflow that wrote it; None: any.
+        execution: The execution; None: any.
+        key: Which of its rows; empty: all.
+    """
+
+    relation: str
+    node: str | None
+    execution: int | None
+    key: Key
+
+
+@dataclass(frozen=True, slots=True)
+class RelationVersion:
+    """A relation as one invocation wrote it.
+
+    Attributes:
+        relation: Its name; the slot of state.
+        node: The node that wrote it.
+        execution: The execution.
+        path: Its place.
+        is_kept: It is an output of the execution.
+    """
+
+    relation: str
+    node: str
+    execution: int
+    path: str
+    is_kept: bool
+
+    def __str__(self) -> str:
+        """Its address."""
+        return f"{self.node}/{self.relation}@{self.execution}"
+
+
+def parse_address(text: str) -> RowAddress:
+    """Read an address.
+
+    Raises:
+        UsageError: It is none (``usage.address``).
+    """
+    found = _ADDRESS.fullmatch(text.strip())
+    if found is None:
+        raise UsageError(
+            f"{text!r} names no rows", code="usage.address", hint="RELATION[key], NODE/RELATION@EXECUTION[column=value]"
+        )
+    key = tuple(_key(found["key"])) if found["key"] is not None else ()
+    execution = None if found["execution"] is None else int(found["execution"])
+    return RowAddress(found["relation"].strip(), found["node"], execution, key)
+
+
+def _key(text: str) -> Iterator[tuple[str | int, str]]:
+    at, place = 0, 0
+    while at < len(text):
+        found = _PART.match(text, at)
+        if found is None:
+            raise UsageError(f"[{text}] is no key: a quote is not closed", code="usage.address")
+        named = _NAMED.fullmatch(found[1])
+        yield (named[1], _plain(named[2])) if named else (place, _plain(found[1]))
+        at, place = found.end(), place + 1
+
+
+def _plain(text: str) -> str:
+    bare = text.strip()
+    return bare[1:-1] if len(bare) > 1 and bare[0] == bare[-1] and bare[0] in "'\"" else bare
+
+
+def versions_of(run: WorkflowRun) -> list[RelationVersion]:
+    """All that the whole executions of a run wrote, in order."""
+    found = []
+    for each in run.invocations:
+        if each.execution <= run.whole:
+            made = [(name, path, name in each.kept) for name, path in each.outputs]
+            made += [(slot, path, False) for _, slot, path in each.new_state]
+            found += [RelationVersion(name, each.node, each.execution, path, kept) for name, path, kept in made]
+    return found
+
+
+def select_versions(run: WorkflowRun, address: RowAddress) -> list[RelationVersion]:
+    """The versions that an address may mean.
+
+    Raises:
+        UnknownNameError: There is no such relation, node or execution, with near names.
+    """
+    every = versions_of(run)
+    own = [each for each in every if _is_called(each.relation, address.relation)]
+    if not own:
+        raise _unknown("relation", "relation", address.relation, (each.relation for each in every))
+    for name, wanted in (("node", address.node), ("execution", address.execution)):
+        if wanted is not None:
+            left = [each for each in own if getattr(each, name) == wanted]
+            if not left:
+                what = f"{address.relation} of {name}"
+                raise _unknown(what, name, str(wanted), (str(getattr(each, name)) for each in own))
+            own = left
+    return own
+
+
+def _is_called(relation: str, text: str) -> bool:
+    return relation == text or ("." not in text and relation.rpartition(".")[2] == text)
+
+
+def _unknown(what: str, code: str, text: str, known: Iterable[str]) -> UnknownNameError:
+    names = list(dict.fromkeys(known))
+    near = difflib.get_close_matches(text, names, 3, 0.4)
+    return UnknownNameError(
+        f"the run wrote no {what} {text}", code=f"usage.unknown-{code}", nearest=tuple(near or names[:_SHOWN])
+    )
+
+
+def find_version(run: WorkflowRun, files: RunFiles, address: RowAddress) -> RelationVersion:
+    """The one version that an address means: the only one, or the only one that has such a row.
+
+    Raises:
+        UnknownNameError: There is none.
+        AmbiguousNameError: There are several (``usage.ambiguous-relation``).
+    """
+    found = _distinct(select_versions(run, address))
+    if len(found) > 1 and address.key:
+        found = [each for each in found if _has_row(run, files, each, address.key)]
+        if not found:
+            raise UnknownNameError(
+                f"no version of {address.relation} has such a row",
+                code="usage.unknown-row",
+                hint=f"name one of them to see candidates: {_distinct(select_versions(run, address))[0]}",
+            )
+    if len(found) > 1:
+        more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
+        raise AmbiguousNameError(
+            f"{address.relation} was written {len(found)} times{more}",
+            code="usage.ambiguous-relation",
+            nearest=tuple(map(str, found[:_SHOWN])),
+            hint=f"name one: {found[-1]}",
+        )
+    return found[0]
+
+
+def _distinct(found: Sequence[RelationVersion]) -> list[RelationVersion]:
+    """Versions of different places: a relation that was handed on as it came is one."""
+    return list({each.path: each for each in reversed(found)}.values())[::-1]
+
+
+def _has_row(run: WorkflowRun, files: RunFiles, version: RelationVersion, key: Key) -> bool:
+    rows = files.rows(run.relations[version.path])
+    places = key_places(rows.columns, key)
+    return any(matches(row, places) for row in rows.values)
+
+
+def key_places(columns: Sequence[str], key: Key) -> tuple[tuple[int, str], ...]:
+    """The places of a key's columns, with values.
+
+    Raises:
+        UnknownNameError: There is no such column (``usage.unknown-column``), with near names.
+        UsageError: There are fewer columns than values (``usage.address``).
+    """
+    lower = [name.lower() for name in columns]
+    found = []
+    for column, value in key:
+        if isinstance(column, int):
+            if column >= len(columns):
+                raise UsageError(f"a key of {len(key)} values; there are {len(columns)} columns", code="usage.address")
+            found.append((column, value))
+        elif column.lower() in lower:
+            found.append((lower.index(column.lower()), value))
+        else:
+            near = difflib.get_close_matches(column, columns, 3, 0.3) or columns
+            raise UnknownNameError(f"no column {column}", code="usage.unknown-column", nearest=tuple(near))
+    return tuple(found)
+
+
+def matches(row: Sequence[Any], places: Iterable[tuple[int, str]]) -> bool:
+    """Return whether a row has the values of a key."""
+    return all(key_text(row[place]) == value for place, value in places)
+
+
+def key_text(value: Any) -> str:
+    """A value as a key has it."""
+    from govtool.records.trace.answer import json_value
+    from govtool.workflow.semirings.texts import value_text
+
+    return value_text(json_value(value))
+
+
+def unknown_row(address: RowAddress, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> UnknownNameError:
+    """The error of a key that no row has, with near keys."""
+    places = [place for place, _ in key_places(columns, address.key)]
+    known = dict.fromkeys(", ".join(key_text(row[place]) for place in places) for row in rows[:_KEYS])
+    wanted = ", ".join(value for _, value in address.key)
+    return UnknownNameError(
+        f"no row of {address.relation} has the key [{wanted}]",
+        code="usage.unknown-row",
+        nearest=tuple(difflib.get_close_matches(wanted, list(known), 3, 0.3)),
+    )

@@ -1,0 +1,99 @@
+"""A captured run, opened: its plans and files, and circuits over them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from govtool.errors import EngineError
+
+if TYPE_CHECKING:
+    from govtool.model.workflow_run import WorkflowRun
+    from govtool.store import Commit, Reader
+    from govtool.workflow.annotate.origins import Origins
+    from govtool.workflow.annotate.tables import Executor
+    from govtool.workflow.modules.run_circuit import RunCircuit
+    from govtool.workflow.modules.run_tuples import RunFiles
+
+_ENGINES = ("pyspark", "py4j", "duckdb", "_duckdb")
+"""Modules whose exceptions are about a plan."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedRun:
+    """A run whose rows were captured.
+
+    Attributes:
+        run: The run.
+        files: Its plans and rows.
+    """
+
+    run: WorkflowRun
+    files: RunFiles
+
+    def circuit(self, wanted: Iterable[str], origins: Origins | None = None) -> RunCircuit:
+        """What some relations are made of, in the engine that evaluates most of the plans.
+
+        Args:
+            wanted: The paths of the relations.
+            origins: Where the origins of cells are put; None: they are not wanted.
+
+        Raises:
+            UsageError: A file has changed since the run (``usage.changed``).
+            EngineError: There is no engine.
+        """
+        from govtool.workflow.modules.run_circuit import build_run_circuit
+
+        paths = list(wanted)
+        best: RunCircuit | None = None
+        for executor in self._executors(paths):
+            found = build_run_circuit(self.run, self.files, executor, paths, origins)
+            if best is None or len(found.coarse) < len(best.coarse):
+                best = found
+            if not found.inexact:
+                break  # another engine would do no better
+        if best is None:
+            raise EngineError(
+                "no engine evaluates plans here",
+                code="engine.not-exact",
+                hint="pip install 'govtool[records]'",
+            )
+        return best
+
+    def _executors(self, paths: Iterable[str]) -> Iterable[Executor]:
+        plans = (self.files.plan(path) for path in (*paths, *self.run.relations))
+        first = next((plan for plan in plans if plan is not None), None)
+        return () if first is None else self.files.executors(first)
+
+
+@contextmanager
+def engine_errors() -> Iterator[None]:
+    """Raise what the engine has against a plan as an error of its own.
+
+    Raises:
+        EngineError: The engine fails: a division by zero, a cast of what is no number (``engine.failed``).
+    """
+    try:
+        yield
+    except Exception as error:
+        if not type(error).__module__.startswith(_ENGINES):
+            raise
+        reason = next(iter(str(error).splitlines()), type(error).__name__)
+        raise EngineError(f"the plans cannot be evaluated again: {reason}", code="engine.failed") from error
+
+
+def opened_run(store: Reader, commit: Commit, name: str) -> OpenedRun:
+    """A run of a workflow by its name, with its records.
+
+    Raises:
+        UnknownNameError: There is no such run (``usage.unknown-run``).
+        UsageError: It has no records (``usage.no-records``).
+    """
+    from govtool.app.workflows.run_graph import StoredRunFiles, require_records
+    from govtool.app.workflows.stored import find_workflow_run
+
+    run = find_workflow_run(store, commit, name)
+    require_records(run)
+    return OpenedRun(run, StoredRunFiles(store, commit, run))

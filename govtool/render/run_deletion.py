@@ -1,0 +1,66 @@
+"""Rows of a workflow run after a deletion as text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from govtool.render.envelope import compact, json_lines
+from govtool.render.rows import answer_csv
+from govtool.render.table import Table, TableColumn, markdown, plain
+
+if TYPE_CHECKING:
+    from govtool.answers.run_deletion import RunDeletionAnswer
+
+FORMATS = ("table", "plain", "json", "jsonl", "csv", "markdown")
+
+
+def render_run_deletion(form: str, answer: RunDeletionAnswer, limit: int | None = None) -> Table | Iterable[str]:
+    """An answer in one of ``FORMATS``.
+
+    Args:
+        form: The format.
+        answer: The answer.
+        limit: Rows of ``table``, ``plain``, ``markdown`` and ``csv``; None: all.
+    """
+    if form == "json":
+        return json_lines(answer.to_dict())
+    if form == "jsonl":
+        return (compact(dict(zip(answer.fields, row, strict=True))) for row in answer.rows())
+    if form == "csv":
+        return answer_csv(answer, limit)
+    table = _table(answer, limit)
+    return table if form == "table" else (plain if form == "plain" else markdown)(table)
+
+
+def answer_lines(answers: Sequence[RunDeletionAnswer]) -> Iterator[str]:
+    """Several answers, one a line."""
+    return (compact(each.to_dict()) for each in answers)
+
+
+def _table(answer: RunDeletionAnswer, limit: int | None) -> Table:
+    rows = list(answer.rows())
+    shown = [["" if cell is None else str(cell) for cell in row] for row in islice(rows, limit)]
+    left = f"\n{len(rows) - len(shown):,} more rows (--all)" if len(shown) < len(rows) else ""
+    columns = tuple(TableColumn(name, "right" if name == "execution" else "left") for name in answer.fields)
+    return Table(
+        columns=columns,
+        rows=shown,
+        heading=f"{answer.run} without {', '.join(answer.deleted)}",
+        summary="\n".join(_summary(answer)) + left,
+    )
+
+
+def _summary(answer: RunDeletionAnswer) -> Iterator[str]:
+    for name, counts in answer.counts.items():
+        found = answer.relations[name]
+        parts = [f"{number:,} {status}" for status, number in sorted(counts.items())]
+        parts += [f"{len(found.gains):,} gained"] if found.gains else []
+        parts += ["rows may appear"] if found.gains_possible else []
+        yield f"{name}: {', '.join(parts) or 'no row'}"
+    if answer.replayed:
+        yield f"called again: {', '.join(answer.replayed)}"
+    for name, reason in answer.not_replayable.items():
+        yield f"{name} cannot be made again: {reason}"
+    yield from answer.notes

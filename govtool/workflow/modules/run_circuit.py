@@ -1,0 +1,257 @@
+"""The provenance of relations of a workflow run as one circuit, from the records that went in to the rows wanted.
+
+The graph of a run (``run_graph``) keeps nodes and labels; the circuit keeps expressions and the tables that they read,
+in the engine that evaluates them. So conditions and functions are evaluated again after a deletion, across modules, and
+every semiring of ``why`` applies. Only what the wanted relations are made of is annotated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import count
+
+import numpy as np  # noqa: TID253 - circuits are arrays; only what makes them imports this
+
+from govtool.arrays.sets import Array
+from govtool.errors import UsageError
+from govtool.model.workflow_run import BoundaryRelation, ModuleInvocation, WorkflowRun
+from govtool.records.plan.nodes import Plan, Relation, Write
+from govtool.records.plan.tree import walk_nodes
+from govtool.records.trace.normal import Ids, normalized, spare_ids
+from govtool.workflow.annotate.circuit import NONE, Circuit, Gate, Inputs, LimitGuard, Sources, Sum
+from govtool.workflow.annotate.evaluate import Annotator
+from govtool.workflow.annotate.origins import Origins
+from govtool.workflow.annotate.query import AnnotatedQuery
+from govtool.workflow.annotate.rows import Rows, copied
+from govtool.workflow.annotate.tables import Executor, KeptTable, TableStore
+from govtool.workflow.modules.circuit_leaves import (
+    AnnotatedRelation,
+    CircuitLeaves,
+    CircuitRelation,
+    OpaqueRelation,
+    SourceRelation,
+    file_leaf,
+)
+from govtool.workflow.modules.run_graph import is_refusal, titled
+from govtool.workflow.modules.run_tuples import RunFiles
+from govtool.workflow.modules.written_rows import matched, python_rows
+from govtool.workflow.semirings.tokens import Tokens
+
+
+@dataclass(frozen=True, slots=True)
+class RunCircuit:
+    """Relations of a run over one circuit.
+
+    Attributes:
+        circuit: The annotations.
+        tables: The tables that they read.
+        relations: What is known of each relation, by path.
+        tokens: Names of the records that went in; relations are named by their paths.
+        coarse: Relations whose rows depend on everything that their invocation read, by path, with the reason.
+        inexact: Those of them that another engine may evaluate.
+        origins: The origins of cells, where they were wanted.
+    """
+
+    circuit: Circuit
+    tables: TableStore
+    relations: Mapping[str, CircuitRelation]
+    tokens: Tokens
+    coarse: Mapping[str, str]
+    inexact: frozenset[str]
+    origins: Origins | None
+
+    def query(self, path: str) -> AnnotatedQuery:
+        """A relation as the result of a query.
+
+        Raises:
+            UsageError: It has no columns that can be read again.
+        """
+        rows, table = self._rows(path)
+        return AnnotatedQuery(
+            self.circuit, rows, table, self.tokens.starts, table.node, self.tables.ids, self.origins
+        )  # fmt: skip
+
+    def gate(self, path: str) -> int:
+        """The gate that opens where rows may come that no candidate stands for; ``NONE`` for none."""
+        found = self.relations[path]
+        if isinstance(found, AnnotatedRelation):
+            return found.rows.gate
+        return found.gate if isinstance(found, OpaqueRelation) else NONE
+
+    def _rows(self, path: str) -> tuple[Rows, KeptTable]:
+        found = self.relations[path]
+        if isinstance(found, AnnotatedRelation):
+            return found.rows, found.table
+        leaves = CircuitLeaves(self.relations, {}, self.tokens, self.origins)
+        annotator = Annotator(self.tables.executor, self.tables.ids, _no_leaf, self.circuit, self.origins)
+        annotator.tables = self.tables
+        return annotator.keep(leaves.read(annotator, file_leaf(found.relation, self.tables.ids), path))
+
+
+def _no_leaf(leaf: Relation) -> Rows:
+    raise UsageError(f"no relation is {leaf.dataset}")
+
+
+def build_run_circuit(
+    run: WorkflowRun, files: RunFiles, executor: Executor, wanted: Iterable[str], origins: Origins | None = None
+) -> RunCircuit:
+    """Annotate what relations of a run are made of.
+
+    Args:
+        run: The run.
+        files: Its plans and rows.
+        executor: Evaluates the plans of all invocations; its tables are the circuit's.
+        wanted: The paths of the relations.
+        origins: Where the origins of cells are put; None: they are not wanted.
+
+    Raises:
+        UsageError: A file is not there any more, or is not what was written.
+    """
+    builder = _Builder(run, files, executor, origins)
+    return builder.build(wanted)
+
+
+@dataclass(slots=True)
+class _Builder:
+    run: WorkflowRun
+    files: RunFiles
+    executor: Executor
+    origins: Origins | None
+    circuit: Circuit = field(default_factory=Circuit)
+    relations: dict[str, CircuitRelation] = field(default_factory=dict)
+    coarse: dict[str, str] = field(default_factory=dict)
+    inexact: set[str] = field(default_factory=set)
+
+    def build(self, wanted: Iterable[str]) -> RunCircuit:
+        """The circuit of what the wanted relations are made of."""
+        producers = produced_by(self.run)
+        places = {file.uri: path for path, each in self.run.relations.items() for file in each.files}
+        plans: dict[str, Plan | None] = {}
+        for path in _needed(self, producers, plans, wanted, places):
+            if path not in producers:
+                self._source(self.run.relations[path])
+        tokens = self._tokens()
+        tables = TableStore(self.executor, _spare(plans.values()))
+        leaves = CircuitLeaves(self.relations, places, tokens, self.origins)
+        for path in producers:  # in the order of the run
+            if path in plans:
+                self._made(path, producers[path], plans[path], tables, leaves)
+        return RunCircuit(
+            self.circuit, tables, self.relations, tokens, self.coarse, frozenset(self.inexact), self.origins
+        )
+
+    def _source(self, relation: BoundaryRelation) -> None:
+        number = len(self.files.rows(relation).tokens)
+        start = self.circuit.add(Sources(number, relation.path))
+        self.relations[relation.path] = SourceRelation(relation, self.files.rows(relation), start)
+
+    def _tokens(self) -> Tokens:
+        import pyarrow as pa
+
+        found = {path: each for path, each in self.relations.items() if isinstance(each, SourceRelation)}
+        starts = {path: each.start for path, each in found.items()}
+        return Tokens(starts, {path: pa.array(each.rows.tokens, pa.string()) for path, each in found.items()})
+
+    def _made(
+        self, path: str, invocation: ModuleInvocation, plan: Plan | None, tables: TableStore, leaves: CircuitLeaves
+    ) -> None:
+        """Annotate a relation that an invocation made; where that cannot be, its rows hang on all that it read."""
+        relation = self.run.relations[path]
+        if plan is None:
+            self._opaque(relation, invocation, "its plan was not recorded")
+            return
+        try:
+            self._annotated(relation, plan, tables, leaves)
+        except Exception as error:
+            if not is_refusal(error):
+                raise
+            if not isinstance(error, UsageError):
+                self.inexact.add(path)
+            self._opaque(relation, invocation, str(error).splitlines()[0])
+
+    def _annotated(self, relation: BoundaryRelation, plan: Plan, tables: TableStore, leaves: CircuitLeaves) -> None:
+        root = plan.root
+        if not isinstance(root, Write):
+            raise UsageError("the plan writes nothing")
+        if plan.session != getattr(self.executor, "session", plan.session):
+            raise UsageError("it ran in a session of other settings")
+        ids = tables.ids
+        annotator = Annotator(
+            self.executor, ids, lambda leaf: leaves.rows(annotator, leaf), self.circuit, self.origins
+        )  # fmt: skip
+        annotator.tables = tables
+        rows = annotator.rows(normalized(titled(root, ids.named), ids))
+        rows, table = annotator.keep(copied(rows, ids))
+        (times,) = table.ids(rows.times)
+        present = np.repeat(np.arange(len(times)), np.maximum(times, 0))
+        values = python_rows(table.read(*rows.columns), present)
+        matched(values, list(root.columns), self.files.rows(relation))  # refuses what the plan does not give again
+        self.relations[relation.path] = AnnotatedRelation(relation, rows, table, tuple(root.columns))
+
+    def _opaque(self, relation: BoundaryRelation, invocation: ModuleInvocation, reason: str) -> None:
+        """One node for all rows: uncertain as soon as anything that the invocation read changes."""
+        self.coarse[relation.path] = reason
+        read = [self.relations[path] for path in _read_by(invocation) if path in self.relations]
+        nodes = np.unique(np.concatenate([np.empty(0, np.int64), *(each.nodes() for each in read)]))
+        values = [nodes for each in read for nodes in each.cells()]
+        gates = np.array([each.gate for each in read if each.gate != NONE], np.int64)
+        moved = self.circuit.add(Gate(nodes, "moved"))
+        gate = self.circuit.add(Gate(np.unique(np.concatenate([np.array([moved]), gates, *values])), "same"))
+        total = self.circuit.add(Sum(Inputs(np.array([0, len(nodes)]), nodes)))
+        guard = self.circuit.add(LimitGuard(invocation.module, np.array([total]), gate))
+        self.relations[relation.path] = OpaqueRelation(relation, guard, gate)
+
+
+def produced_by(run: WorkflowRun) -> dict[str, ModuleInvocation]:
+    """The invocation that made each relation, in the order of the run; what came in and went on is left out."""
+    found: dict[str, ModuleInvocation] = {}
+    for each in run.invocations:
+        if each.execution <= run.whole:
+            received = {path for _, path, _ in each.inputs}
+            made = [path for _, path in each.outputs] + [path for _, _, path in each.new_state]
+            found.update((path, each) for path in made if path not in received)
+    return found
+
+
+def _read_by(invocation: ModuleInvocation) -> list[str]:
+    found = [path for _, path, _ in invocation.inputs] + [path for _, _, path in invocation.state]
+    return list(dict.fromkeys(found))
+
+
+def _needed(
+    builder: _Builder,
+    producers: Mapping[str, ModuleInvocation],
+    plans: dict[str, Plan | None],
+    wanted: Iterable[str],
+    places: Mapping[str, str],
+) -> Iterator[str]:
+    """Every relation that the wanted ones are made of; the plans of those that the run made are put into ``plans``."""
+    waiting, seen = list(wanted), set(wanted)
+    while waiting:
+        path = waiting.pop()
+        yield path
+        if path not in producers:
+            continue
+        plans[path] = builder.files.plan(path)
+        # An invocation that cannot be annotated hangs on all that it read.
+        below = {*_read_by(producers[path]), *_leaves(plans[path], places)}
+        waiting += [each for each in below if each not in seen]
+        seen |= below
+
+
+def _leaves(plan: Plan | None, places: Mapping[str, str]) -> Collection[str]:
+    if plan is None:
+        return ()
+    leaves = (node for node in walk_nodes(plan.root) if isinstance(node, Relation))
+    return {places[file.uri] for leaf in leaves for file in leaf.files if file.uri in places}
+
+
+def _spare(plans: Iterable[Plan | None]) -> Ids:
+    """Ids that no plan uses."""
+    return Ids(count(max((next(spare_ids(plan.root).numbers) for plan in plans if plan is not None), default=1)))
+
+
+def nodes_of(circuit: RunCircuit, tokens: Iterable[str]) -> Array:
+    """The source nodes of records; those that the circuit does not have are left out."""
+    return np.array(sorted(circuit.tokens.nodes(list(tokens)).values()), np.int64)
