@@ -375,10 +375,15 @@ class Batch(Definitions):
             walk.parameters |= frozenset(known) if walk.dialect != "snowflake" else _NONE
         if isinstance(tree, nodes.Declare):
             self._declared(tree, statement)
+        if self.triggers and statement.parsed.routine is not None:
+            walk.conditions = self.conditions(statement.parsed.routine)
         statement.writes = walk.statement(tree)
         for write in statement.writes:
             if not write.target and write.kind == "select" and statement.relation:
                 write.target, write.kind, write.target_kind = statement.relation, "select", "table"
+        for write in statement.writes if self.watched else ():
+            if write.mode == "update" and write.target in self.watched:
+                walk.touches_rows(write)
         if self.partitions:
             statement.writes += self._into_partitions(statement.writes)
         statement.diagnostics.extend(walk.diagnostics)

@@ -93,6 +93,16 @@ class Returned(NamedTuple):
     """As of ``Inline``."""
 
 
+class TriggerCondition(NamedTuple):
+    """A condition on the rows for which a trigger runs the statements of its body."""
+
+    node: exp.Expr
+    table: str
+    """The table whose rows they are."""
+    records: tuple[str, ...]
+    """The names of a row in the condition: ``new``, ``old``."""
+
+
 class Lookup(Protocol):
     """A walk's interface to its surroundings: the meaning of names outside the statement."""
 
@@ -155,6 +165,7 @@ class StatementWalkState:
         """The column that COLUMNS(…) inside an expression stands for while a projection is repeated for each."""
         self.common_tables: list[tuple[str, CommonTable]] = []
         self.parameters: frozenset[str] = frozenset()
+        self.conditions: Sequence[TriggerCondition] = ()
         self.variables = False
         """True if the script has variables."""
         self._plain = _plain_names.setdefault(dialect, {})
