@@ -2,10 +2,9 @@
 
 The head of a trigger is a COMMAND with arguments of our own, which ``definitions`` reads: ``trigger`` is the routine
 that runs, ``table`` whose rows it sees, ``rows`` what it calls sets of them, ``when`` on which of its rows it runs, by
-the names of ``records``: each statement of the body depends on it. ``updates``: it runs for rows that UPDATE touches. The
-body begins with a SET
-(``variables``) that gives NEW and OLD the columns of these tables: they are records. PostgreSQL names the table apart
-from the body, so the tables of a routine are looked for when it is read.
+the names of ``records``: each statement of the body depends on it. ``updates``: it runs for rows that UPDATE touches.
+The body begins with a SET (``variables``) that gives NEW and OLD the columns of these tables: they are records.
+PostgreSQL names the table apart from the body, so the tables of a routine are looked for when it is read.
 """
 
 from __future__ import annotations
