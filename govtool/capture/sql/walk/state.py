@@ -73,7 +73,7 @@ class VariableValue:
 
     __slots__ = ("ambiguous", "is_row", "name", "output", "reads", "reason", "rows")
 
-    def __init__(self, name: str, output: QueryOutput, rows: dict[int, None], reads: Iterable[str]) -> None:
+    def __init__(self, name: str, output: QueryOutput, rows: dict[int, exp.Expr | None], reads: Iterable[str]) -> None:
         self.name = name
         self.output = output
         self.rows = rows
@@ -149,7 +149,7 @@ class StatementWalkState:
         self.dialect = dialect
         self.interner = interner
         self.lookup = lookup
-        self.rows: dict[int, None] = {}
+        self.rows: dict[int, exp.Expr | None] = {}
         self.reads: dict[str, tuple[int, ...]] = {}
         self.named: set[int] = set()
         self.bounds: dict[int, list[Bound]] = {}
@@ -207,14 +207,14 @@ class StatementWalkState:
 
     # ---- what was found --------------------------------------------------------------------------
 
-    def refer(self, deps: Iterable[int], kind: int) -> None:
-        """Record dependencies as referenced by the row set, under one of the row-set kinds."""
+    def refer(self, deps: Iterable[int], kind: int, node: exp.Expr | None = None) -> None:
+        """Record dependencies as referenced by the row set, under one of the row-set kinds, and the node that does."""
         rows = self.rows
         for dep in deps:
             if dep & KIND_MASK == OPAQUE:
-                rows[dep & ROW_OF_OPAQUE] = None
+                rows[dep & ROW_OF_OPAQUE] = node
             else:
-                rows[dep & ROW_OF | kind] = None
+                rows[dep & ROW_OF | kind] = node
 
     def refer_unnamed(self, deps: Deps, kind: int) -> None:
         """Record dependencies as referenced by a clause that names none of them: those behind a ``*`` stay so."""
@@ -251,7 +251,7 @@ class StatementWalkState:
         found = Diagnostic(code, severity, message, None, line, column, target, tuple(sorted(candidates)))
         self.diagnostics.setdefault(found)
 
-    def separately(self, walk: Callable[[], QueryOutput]) -> tuple[QueryOutput, dict[int, None]]:
+    def separately(self, walk: Callable[[], QueryOutput]) -> tuple[QueryOutput, dict[int, exp.Expr | None]]:
         """Run ``walk`` and return its result with the rows it referenced, which are not recorded."""
         saved, self.rows = self.rows, {}
         try:
